@@ -1,0 +1,79 @@
+# Plain `make` prints the targets. Every target sets up what it needs; the logic is in lib/katayori/run.
+SHELL := /bin/sh
+PYTHON ?= python3
+BIN := .venv/bin
+NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
+export PYTHONPATH :=
+
+# A mistyped variable (PAPER=) must not be ignored in silence.
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL BUDGET A B ARGS
+GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
+ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
+$(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))
+endif
+
+# An existing .venv serves as its own Python unless another is asked for.
+BOOT := $(if $(filter command environment,$(firstword $(origin PYTHON))),$(PYTHON),$(firstword $(wildcard $(BIN)/python) $(PYTHON)))
+option = $(if $($1),--$2 '$($1)')
+OPTIONS = $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
+  $(call option,PROMPTS,prompts)
+ASKING = $(OPTIONS) $(call option,LIMIT,limit) $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) \
+  $(call option,BUDGET,budget)
+KATAYORI = @$(BIN)/python -m katayori
+
+help:  ## print this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= BUDGET= A= B= PYTHON= ARGS='
+
+setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
+	@$(BOOT) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'katayori: $(BOOT) is missing or older than Python 3.11; name one: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 2; }
+	@PYTHONPATH=lib $(BOOT) -m katayori.run.environment setup
+
+reproduce: setup  ## run the notebooks into outputs/<profile>/<paper>/ (PAPERS= PROFILE= MODELS= PROMPTS=)
+	$(KATAYORI) reproduce $(OPTIONS) $(ARGS)
+
+test: reproduce  ## lint, unit and property tests, notebook checks
+	@$(BIN)/ruff check -q lib
+	@$(BIN)/ruff format -q --check lib
+	@OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir . --ignore lib/tests/fixtures \
+	  --nbval --nbval-current-env --nbval-cell-timeout 120 --nbval-sanitize-with lib/tests/nbval_sanitize.cfg \
+	  -p no:cacheprovider lib/tests $(NOTEBOOKS)
+
+lab: setup  ## open JupyterLab on the notebooks
+	@$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks \
+	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(ARGS)
+
+data: setup  ## fetch every data set that can be downloaded and list the state of all
+	$(KATAYORI) data $(ARGS)
+
+record: setup  ## ask models the study prompts and keep the answers under data/recorded
+	$(KATAYORI) record $(ASKING) $(ARGS)
+
+live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LIMIT=)
+	$(KATAYORI) live $(ASKING) $(ARGS)
+
+estimate: setup  ## requests, tokens, time and cost of a run, asking nothing
+	$(KATAYORI) estimate $(ASKING) $(ARGS)
+
+compare: setup  ## two runs or two models side by side (A= B=)
+	$(KATAYORI) compare '$(A)' '$(B)' $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
+
+doctor: setup  ## what works on this machine, and the remedy for what does not
+	$(KATAYORI) doctor $(ARGS)
+
+bench: setup  ## run the benchmarks, one after another
+	$(KATAYORI) bench $(ARGS)
+
+nb: setup  ## execute the committed notebooks in place on their default parameters
+	$(KATAYORI) nb $(call option,PAPERS,papers) $(ARGS)
+
+lock: setup  ## resolve the dependencies anew into lib/requirements.lock and environment.yml
+	@PYTHONPATH=lib $(BIN)/python -m katayori.run.environment lock
+
+clean:  ## remove run folders and tool caches (recordings, downloads and .venv stay)
+	@find outputs -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+	@rm -rf .pytest_cache .ruff_cache .hypothesis lib/.pytest_cache lib/.ruff_cache lib/.hypothesis
+
+.PHONY: help setup reproduce test lab data record live estimate compare doctor bench nb lock clean
+.DEFAULT_GOAL := help

@@ -1,0 +1,3 @@
+"""Katayori: social bias of large language models, measured after five Japanese papers."""
+
+__version__ = "0.1.0"

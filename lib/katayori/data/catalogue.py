@@ -1,0 +1,168 @@
+"""The catalogue of data sets: what exists, under which licence, where it is, and how a file is had and verified.
+
+`data/catalogue.yaml` is the one place that pins addresses, sizes and hashes. Files are looked for in mirror folders
+first (`KATAYORI_MIRROR`), then in the user's cache, then downloaded; every file is verified each time it is fetched.
+"""
+
+import hashlib
+import json
+import os
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from katayori import paths
+from katayori.errors import KatayoriError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def load() -> dict[str, dict[str, Any]]:
+    """Entries of the catalogue by data set id, as written in the file (X-7)."""
+    return _parse((paths.data_dir() / "catalogue.yaml").read_text(encoding="utf-8"))
+
+
+@cache
+def _parse(text: str) -> dict[str, dict[str, Any]]:
+    import yaml
+
+    return yaml.safe_load(text)["datasets"]
+
+
+def table() -> "pd.DataFrame":
+    """One row a data set: id, title, papers, licence, language, rows, access, status, files.
+
+    `status` is about this machine: `mirror`, `downloaded`, `here` (ours), `planned` (ours, not written yet), `absent`;
+    `files` tells how many of the set's files are there. Only presence is looked at; `fetch` verifies.
+    """
+    import pandas as pd
+
+    rows = []
+    for dataset_id, entry in load().items():
+        places = [place for f in entry["files"] for place, path in _places(dataset_id, f)[:1] if path.is_file()]
+        status = "planned" if entry["status"] == "planned" else places[0] if places else "absent"
+        shown = {k: entry[k] for k in ("title", "licence", "language", "rows", "access")}
+        files = f"{len(places)}/{len(entry['files'])}" if entry["files"] else ""
+        rows.append(shown | {"id": dataset_id, "papers": ", ".join(entry["papers"]), "status": status, "files": files})
+    columns = "id title papers licence language rows access status files".split()
+    return pd.DataFrame(rows, columns=columns).astype({"rows": "Int64"})
+
+
+def fetch(dataset_id: str, file: str | None = None) -> Path:
+    """Path of one verified file of a data set; `file` (its path in the catalogue) may be left out if there is but one.
+
+    Raises KatayoriError for an unknown name, a set that cannot be downloaded, content that differs from what is pinned,
+    and an upstream that cannot be reached. A file without a known hash is checked by bytes and structure; the hash of
+    the first copy seen is recorded in the cache and binds every later one.
+    """
+    entry = _entry(dataset_id)
+    files = {f["path"]: f for f in entry["files"]}
+    if not files:
+        raise KatayoriError(f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}")
+    name = next(iter(files)) if file is None and len(files) == 1 else file
+    if name not in files:
+        raise KatayoriError(f"{dataset_id}: name one of its files, not {file!r}: {', '.join(files)}")
+    wanted = files[name]
+    for _, path in _places(dataset_id, wanted):
+        if path.is_file():
+            return _verified(path, dataset_id, wanted) if entry["access"] != "ours" else path
+    if entry["access"] == "ours" or not wanted["url"]:
+        raise KatayoriError(f"{dataset_id}: {wanted['path']} is not on this machine: {entry['how']}")
+    return _download(dataset_id, wanted)
+
+
+def _entry(dataset_id: str) -> dict[str, Any]:
+    entries = load()
+    if dataset_id not in entries:
+        raise KatayoriError(f"unknown data set {dataset_id!r}; known: {', '.join(entries)}")
+    return entries[dataset_id]
+
+
+def _inside(base: Path, relative: str) -> Path:
+    """`base / relative`, refusing a catalogue entry that points outside."""
+    parts = PurePosixPath(relative)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise KatayoriError(f"catalogue: path {relative!r} must stay inside its folder")
+    return base / parts
+
+
+def _cached(dataset_id: str, file: dict[str, Any]) -> Path:
+    return _inside(paths.cache_dir() / "datasets" / dataset_id, file["path"])
+
+
+def _places(dataset_id: str, file: dict[str, Any]) -> list[tuple[str, Path]]:
+    """Where a file may lie, best first, those that exist before the others."""
+    if file["mirror"] is None:
+        return [("here", _inside(paths.root(), file["path"]))]
+    places = [("mirror", _inside(folder, file["mirror"])) for folder in paths.mirror_dirs()]
+    places.append(("downloaded", _cached(dataset_id, file)))
+    return sorted(places, key=lambda place: not place[1].is_file())
+
+
+def _verified(path: Path, dataset_id: str, file: dict[str, Any], remedy: str = "remove or replace this file") -> Path:
+    """The path itself, after its size, hash and (without a pinned hash) structure were found right."""
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    cached = _cached(dataset_id, file)
+    record = cached.with_name(cached.name + ".sha256")
+    recorded = record.read_text(encoding="ascii").strip() if record.is_file() else None
+    expected = file["sha256"] or recorded
+    if expected:
+        if found != expected:
+            origin = "" if file["sha256"] else f" (recorded in {record})"
+            raise KatayoriError(f"{path}: sha256 is {found}, expected {expected}{origin}; {remedy}")
+        return path
+    reported = file.get("reported") or {}
+    if file["bytes"] not in (None, len(content)) and found != reported.get("sha256"):
+        raise KatayoriError(f"{path}: {len(content)} bytes, expected {file['bytes']}; {remedy}")
+    if problem := _structure_problem(path, content, file):
+        raise KatayoriError(f"{path}: {problem}; {remedy}")
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(found + "\n", encoding="ascii")
+    size = "size and " if file["bytes"] == len(content) else ""
+    known = "; it is the hash other projects report" if found == reported.get("sha256") else ""
+    print(f"{dataset_id}: no published hash; {size}structure of {file['path']} checked, sha256 {found} recorded{known}")
+    return path
+
+
+def _structure_problem(path: Path, content: bytes, file: dict[str, Any]) -> str:
+    """What is wrong with records and fields of a JSON Lines file; other formats must not be empty or a web page."""
+    if path.suffix != ".jsonl":
+        return "empty or a web page" if not content.strip() or content.lstrip()[:1] == b"<" else ""
+    try:
+        records = [json.loads(line) for line in content.splitlines() if line.strip()]
+    except ValueError:
+        return "not JSON Lines"
+    fields = set(file.get("fields") or ())
+    if len(records) != (file["rows"] or len(records)):
+        return f"{len(records)} records, expected {file['rows']}"
+    whole = all(isinstance(r, dict) and fields <= r.keys() for r in records)
+    return "" if whole else f"a record lacks one of {', '.join(sorted(fields))}"
+
+
+def _download(dataset_id: str, file: dict[str, Any]) -> Path:
+    """Download into the cache and verify before the file gets its final name."""
+    if urlsplit(file["url"]).scheme != "https":
+        raise KatayoriError(f"catalogue: {dataset_id} must be downloaded over https")
+    target = _cached(dataset_id, file)
+    part = target.with_name(f"part-{os.getpid()}-{target.name}")  # keeps the suffix, which the structure check reads
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _retrieve(file["url"], part)
+        _verified(part, dataset_id, file, "download not kept: upstream changed or the transfer broke, try again")
+        return part.replace(target)
+    except OSError as e:  # requests' exceptions are OSErrors
+        reason = f"{urlsplit(file['url']).netloc} did not deliver {file['path']} ({type(e).__name__})"
+        raise KatayoriError(f"{dataset_id}: {reason}; try again, or set KATAYORI_MIRROR to a folder with it") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _retrieve(url: str, target: Path) -> None:
+    """The transfer alone, through pooch; the hash is checked by `_verified`, which also handles files without one."""
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")
+    pooch.retrieve(url, known_hash=None, fname=target.name, path=target.parent)

@@ -1,0 +1,86 @@
+"""The figures the papers print, their caveats, and the comparison of ours with theirs (X-4)."""
+
+import math
+from typing import TYPE_CHECKING
+
+from katayori import paths
+from katayori.errors import KatayoriError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPERS = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq")
+#: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded twice.
+TOLERANCE = 0.06
+
+
+def names(paper: str) -> list[str]:
+    """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the valid papers."""
+    if paper not in (*PAPERS, "derived"):
+        raise KatayoriError(f"unknown paper {paper!r}; known: {', '.join(PAPERS)}, derived")
+    return sorted(path.stem for path in (paths.data_dir() / "published" / paper).glob("*.csv"))
+
+
+def load(paper: str, name: str) -> "pd.DataFrame":
+    """One published table as printed, a row a figure, with its `locator`; empty = not published.
+
+    Raises KatayoriError naming the valid papers or tables.
+    """
+    import pandas as pd
+
+    if name not in (known := names(paper)):
+        raise KatayoriError(f"{paper} has no published table {name!r}; known: {', '.join(known)}")
+    file = paths.data_dir() / "published" / paper / f"{name}.csv"
+    # `table` is a label: as a number, tables 4.1 and 4.10 would be one.
+    return pd.read_csv(file, dtype={"table": str}, keep_default_na=False, na_values=[""])
+
+
+def caveats(paper: str | None = None) -> "pd.DataFrame":
+    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict), kind, text.
+
+    `cells` maps columns of the table to the value or list of values of the rows concerned; {} means all rows.
+    """
+    import pandas as pd
+    import yaml
+
+    if paper is not None:
+        names(paper)
+    found = yaml.safe_load((paths.data_dir() / "published" / "caveats.yaml").read_text(encoding="utf-8"))["caveats"]
+    columns = ["id", "paper", "file", "locator", "cells", "kind", "text"]
+    return pd.DataFrame([c for c in found if paper in (None, c["paper"])], columns=columns)
+
+
+def concerned(caveat: "pd.Series", frame: "pd.DataFrame") -> "pd.Series":
+    """True for the rows of a published table that one row of `caveats()` is about."""
+    import pandas as pd
+
+    hit = pd.Series(True, index=frame.index)
+    for column, value in caveat["cells"].items():
+        hit &= frame[column].isin(value if isinstance(value, list) else [value])
+    return hit
+
+
+def compare(
+    ours: float | None,
+    published: float | None,
+    *,
+    tolerance: float = TOLERANCE,
+    same_data: bool,
+    same_model: bool,
+) -> tuple[float | None, str]:
+    """Ours minus theirs (None where one is missing) and a verdict.
+
+    Agreement is only claimed, and only denied, where data and model are the paper's own (X-4); a verdict says which of
+    the two differs, and no verdict speaks of replication. NaN counts as missing.
+    """
+    if published is None or math.isnan(published):
+        return None, "nothing published"
+    if ours is None or math.isnan(ours):
+        return None, "no value of ours"
+    difference = ours - published
+    other = [what for what, same in (("data", same_data), ("model", same_model)) if not same]
+    if other:
+        return difference, f"not comparable: other {' and '.join(other)}"
+    # The margin keeps binary fractions such as 67.26 - 67.2 on the side decimal arithmetic puts them.
+    agrees = abs(difference) <= tolerance + 1e-9
+    return difference, f"agrees within {tolerance:g}" if agrees else "differs"

@@ -1,0 +1,1 @@
+"""Local model engines: verified weights, servers on loopback that are always stopped. No notebook imports them."""

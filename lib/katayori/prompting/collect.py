@@ -1,0 +1,266 @@
+"""The collector: many requests at once, within limits, one capped retry layer; interrupt and resume anywhere."""
+
+import asyncio
+import random
+import re
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from katayori.errors import KatayoriError
+from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.requests import Request
+from katayori.prompting.send import Sender
+from katayori.prompting.store import Response, Store
+
+MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
+MAX_RETRY_AFTER = 600.0
+
+
+@dataclass
+class Summary:
+    """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown)."""
+
+    total: int
+    stored: int
+    asked: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    stopped: str = ""
+
+
+class RateLimit:
+    """At most `per_minute` units in any 60 seconds, spread over the minute; None means no limit."""
+
+    def __init__(self, per_minute: float | None):
+        self.per_minute = per_minute
+        self._at = 0.0
+
+    async def wait(self, units: float = 1) -> None:
+        if not self.per_minute:
+            return
+        now = time.monotonic()
+        start = max(now, self._at)
+        self._at = start + 60 * units / self.per_minute
+        if start > now:
+            await asyncio.sleep(start - now)
+
+
+def approximate_tokens(request: Request) -> int:
+    """Rough count of input tokens: 4 characters each in Latin script, 1 each in Japanese."""
+    text = "".join(m["content"] for m in request.body["messages"])
+    wide = sum(ord(c) > 0x2E7F for c in text)
+    return wide + (len(text) - wide) // 4 + 8
+
+
+def cost_of(model: Model, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """US dollars from the registry's prices per million tokens; None where a price is unknown."""
+    if model.endpoint == "simulated" or model.endpoint.startswith("local"):
+        return 0.0
+    price_in, price_out = model.fields.get("price_input"), model.fields.get("price_output")
+    if price_in is None or price_out is None:
+        return None
+    return (prompt_tokens * price_in + completion_tokens * price_out) / 1e6
+
+
+def _seconds(value: str) -> float:
+    """A Retry-After value, seconds or a date, as seconds from now; 0 where it says nothing usable."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return float(re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*", value)[1])
+    except TypeError:
+        try:
+            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        except ValueError:
+            return 0.0
+
+
+def _wait_before_retry(error: Exception, attempt: int) -> float:
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    asked = _seconds(headers.get("retry-after-ms", "")) / 1000 or _seconds(headers.get("retry-after", ""))
+    backoff = min(MAX_WAIT, 0.5 * 2**attempt) * (0.5 + random.random() / 2)
+    return min(MAX_RETRY_AFTER, max(asked, backoff)) if asked else backoff
+
+
+async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep) -> Response:
+    """Ask with retries. Failures become Responses with outcome `error` or `filtered` and their cause.
+
+    Raises KatayoriError where every request would fail alike (key refused, model or address unknown).
+    """
+    import openai
+
+    for attempt in range(retries + 1):
+        try:
+            response = await sender.send(request)
+            response.attempts = attempt + 1
+            return response
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as e:
+            hint = f" (key from {sender.endpoint.key_env})" if sender.endpoint.key_env else ""
+            raise KatayoriError(f"{sender.endpoint.name} refused the key{hint}: status {e.status_code}") from None
+        except openai.NotFoundError:
+            said = f"{sender.endpoint.name} knows no model {sender.model.vendor_id!r}"
+            raise KatayoriError(f"{said} (404): check its name and the base URL") from None
+        except openai.BadRequestError as e:
+            filtered = "content_filter" in str(e) or "content management policy" in str(e)
+            return Response("filtered" if filtered else "error", error=str(e)[:300], attempts=attempt + 1)
+        except (openai.APIError, ValueError) as e:
+            cause = f"{type(e).__name__}: {e}"[:300]
+            retryable = (
+                not isinstance(e, openai.APIStatusError) or e.status_code in (408, 409, 429) or e.status_code >= 500
+            )
+            if attempt == retries or not retryable:
+                return Response("error", error=cause, attempts=attempt + 1)
+            await sleep(_wait_before_retry(e, attempt))
+    raise AssertionError("unreachable")
+
+
+async def collect(
+    requests: Sequence[Request],
+    model: Model,
+    endpoint: Endpoint,
+    store: Store,
+    *,
+    base_url: str = "",
+    concurrency: int | None = None,
+    budget: float | None = None,
+    retries: int = 6,
+    timeout: float = 600,
+    progress: bool = True,
+) -> Summary:
+    """Ask what the store does not hold yet; every answer is written before its slot asks the next.
+
+    `budget` (US dollars) stops the run cleanly when reached, or before it starts where no price is known.
+    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it.
+
+    Raises KatayoriError where no request can succeed; what was answered before stays in the store.
+    """
+    pending = store.pending(requests)
+    summary = Summary(len(requests), len(requests) - len(pending), cost=cost_of(model, 0, 0))
+    if not pending:
+        return summary
+    if budget is not None and summary.cost is None:
+        raise KatayoriError(f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)")
+    forced = next((r for r in pending if r.body["messages"][-1]["role"] == "assistant"), None)
+    if forced and not (endpoint.supports | model.fields.get("supports", {})).get("prefill"):
+        raise KatayoriError(f"endpoint {endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})")
+    limits = endpoint.limits
+    concurrency = concurrency or limits.get("concurrency") or 16
+    by_request, by_token = RateLimit(limits.get("rpm")), RateLimit(limits.get("tpm"))
+    started, failures, queue = time.monotonic(), 0, deque(pending)
+    shown = started
+
+    async def work(sender: Sender) -> None:
+        nonlocal failures, shown
+        while queue and not summary.stopped:
+            if budget is not None and (summary.cost or 0) >= budget:
+                summary.stopped = f"spending limit of ${budget:g} reached"
+                return
+            request = queue.popleft()
+            await by_request.wait()
+            await by_token.wait(approximate_tokens(request))
+            response = await ask_one(sender, request, retries=retries)
+            store.put(request, response)
+            summary.asked += 1
+            summary.outcomes[response.outcome] = summary.outcomes.get(response.outcome, 0) + 1
+            if response.outcome != "error" or response.completion_tokens:  # without usage the cost is estimated
+                summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
+                summary.completion_tokens += response.completion_tokens or len(response.text) // 2 + 1
+            summary.cost = cost_of(model, summary.prompt_tokens, summary.completion_tokens)
+            failures = failures + 1 if response.outcome == "error" else 0
+            if failures >= 20:
+                raise KatayoriError(f"{endpoint.name}: 20 failures in a row, the last: {response.error}")
+            if progress and time.monotonic() - shown > 5:
+                shown = time.monotonic()
+                print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
+
+    async with Sender(model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency) as sender:
+        tasks = [asyncio.create_task(work(sender)) for _ in range(min(concurrency, len(pending)))]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            summary.seconds = time.monotonic() - started
+    if progress:
+        print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
+    return summary
+
+
+def _progress_line(summary: Summary, model: Model, started: float) -> str:
+    seconds = max(time.monotonic() - started, 1e-9)
+    rate, left = summary.asked / seconds, summary.total - summary.stored - summary.asked
+    cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
+    eta = f"{left / rate / 60:.1f} min left" if rate else "no rate yet"
+    outcomes = " ".join(f"{k} {v}" for k, v in sorted(summary.outcomes.items()))
+    return f"{model.id}: {summary.stored + summary.asked}/{summary.total}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
+
+
+def collect_sync(*args: Any, **kwargs: Any) -> Summary:
+    """`collect` for scripts, callbacks and cells: runs in a thread of its own where a loop is running already."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(collect(*args, **kwargs))
+    running: list[Any] = []
+
+    async def run() -> Summary:
+        running.extend((asyncio.get_running_loop(), asyncio.current_task()))
+        return await collect(*args, **kwargs)
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lambda: asyncio.run(run()))
+        try:
+            return answer.result()
+        except KeyboardInterrupt:  # an interrupted cell stops the run, which keeps what was answered
+            if running:
+                running[0].call_soon_threadsafe(running[1].cancel)
+            raise
+
+
+async def probe_logprobs(model: Model, endpoint: Endpoint, *, base_url: str = "") -> tuple[bool, str]:
+    """One tiny request that tells whether the endpoint returns log probabilities; (supported, what was seen)."""
+    body = {"messages": [{"role": "user", "content": "Say yes."}], "max_tokens": 1, "logprobs": True, "top_logprobs": 5}
+    renamed = endpoint.supports.get("max_tokens_field") or "max_tokens"
+    if renamed != "max_tokens":
+        body[renamed] = body.pop("max_tokens")
+    probe = Request("probe", "probe", "probe", "probe", "", "", model.id, endpoint.name, model.identity, body)
+    async with Sender(model, endpoint, base_url=base_url, timeout=60) as sender:
+        response = await ask_one(sender, probe, retries=1)
+    if response.outcome == "error":
+        return False, response.error
+    return bool(response.top), f"{len(response.top)} alternatives" if response.top else "no log probabilities came back"
+
+
+def estimate(
+    requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None
+) -> dict[str, Any]:
+    """Before a run: calls, tokens, cost range and time at the limits; what is stored already is free.
+
+    Input tokens are an approximation from the real prompts; output lies between 8 tokens and the prompt's limit.
+    """
+    pending = store.pending(requests) if store else list(requests)
+    tokens_in = sum(approximate_tokens(r) for r in pending)
+    limit = sum(r.body.get("max_tokens") or r.body.get("max_completion_tokens") or 2048 for r in pending)
+    low, high = cost_of(model, tokens_in, min(8 * len(pending), limit)), cost_of(model, tokens_in, limit)
+    rpm, tpm = endpoint.limits.get("rpm"), endpoint.limits.get("tpm")
+    minutes = max(len(pending) / rpm if rpm else 0, tokens_in / tpm if tpm else 0)
+    return {
+        "model": model.id,
+        "calls": len(pending),
+        "stored": len(requests) - len(pending),
+        "input_tokens": tokens_in,
+        "output_tokens_max": limit,
+        "cost_low_usd": low,
+        "cost_high_usd": high,
+        "minutes_at_limit": minutes or None,
+    }

@@ -1,0 +1,119 @@
+"""Answers obtained elsewhere: export a template of requests, import the answers, check every row."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from katayori.errors import KatayoriError
+from katayori.prompting.requests import Request
+from katayori.prompting.store import Response
+
+COLUMNS = ["item_id", "prompt_id", "model", "repetition", "text", "finish_reason"]
+
+
+def export_requests(requests: Sequence[Request], path: str | Path) -> Path:
+    """Write the requests as a template to fill in: `.jsonl` with messages and settings, or `.csv` with the user text.
+
+    The columns `text` and, where known, `finish_reason` are for the answers.
+    """
+    path = Path(path)
+    if path.suffix not in (".jsonl", ".csv"):
+        raise KatayoriError(f"export to {path.name}: the file name must end in .jsonl or .csv")
+    rows = [
+        {"item_id": r.item_id, "prompt_id": r.prompt_id, "model": r.model, "repetition": r.repetition, "text": ""}
+        | {"finish_reason": "", "messages": r.body["messages"]}
+        | {"settings": {k: v for k, v in r.body.items() if k != "messages"}}
+        for r in requests
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if path.suffix == ".jsonl":
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        else:
+            writer = csv.writer(file)
+            writer.writerow([*COLUMNS, "prompt"])
+            for row in rows:
+                prompt = "\n\n".join(m["content"] for m in row["messages"])
+                writer.writerow([*(row[c] for c in COLUMNS), prompt])
+    return path
+
+
+def import_answers(path: str | Path, requests: Sequence[Request]) -> tuple[list[Response], dict[str, Any]]:
+    """Read answers for the given requests from a filled-in template.
+
+    Returns one response a request, in their order, and a report: rows read, matched, unknown ids, requests
+    without an answer. A row without text is an empty answer (out of choice), a request without a row an `error`.
+    Where the request asks for log probabilities, a `.jsonl` row gives them as `top`: [[token, logprob], ...].
+    Raises KatayoriError for a missing column, a cut-off line, or two different answers to one request.
+    """
+    path = Path(path)
+    wanted = {(r.item_id, r.prompt_id, r.model, r.repetition): bool(r.body.get("logprobs")) for r in requests}
+    given: dict[tuple, Response] = {}
+    unknown: list[str] = []
+    n = 0
+    for n, row in enumerate(_rows(path), 1):
+        missing = [c for c in ("item_id", "prompt_id", "model", "text") if c not in row]
+        if missing:
+            raise KatayoriError(f"{path.name} row {n} lacks the column(s) {', '.join(missing)}")
+        try:
+            repetition = int(row.get("repetition") or 0)
+            top = [(str(token), float(logprob)) for token, logprob in row.get("top") or ()]
+        except (TypeError, ValueError) as e:
+            raise KatayoriError(f"{path.name} row {n}: repetition or top cannot be read ({e})") from None
+        key = (*(str(row[c]) for c in ("item_id", "prompt_id", "model")), repetition)
+        finish = row.get("finish_reason") or "stop"
+        response = Response("ok", str(row["text"] or ""), finish, top or None)
+        if wanted.get(key):
+            response.outcome, response.error = ("ok", "") if top else ("error", "logprobs missing")
+        elif finish == "length":
+            response.outcome = "truncated"
+        if key not in wanted:
+            unknown.append(key[0])
+        elif key in given and given[key] != response:
+            raise KatayoriError(f"{path.name} row {n}: a second, different answer to {row['item_id']}")
+        else:
+            given[key] = response
+    out = []
+    for r in requests:
+        found = given.get((r.item_id, r.prompt_id, r.model, r.repetition))
+        out.append(found or Response("error", error="not in the imported file"))
+    report = {"rows": n, "matched": len(given), "unknown": len(unknown), "unknown_examples": unknown[:5]}
+    return out, report | {"unanswered": len(requests) - len(given)}
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise KatayoriError(f"answers file not found: {path.name}") from None
+    except UnicodeDecodeError as e:
+        raise KatayoriError(f"{path.name} is not UTF-8 (byte {e.start}); save it as UTF-8") from None
+    if path.suffix == ".csv":
+        return _csv_rows(path, text)
+    out = []
+    for n, line in enumerate(text.split("\n"), 1):  # splitlines also splits at U+2028 within a text
+        if line.strip():
+            try:
+                out.append(json.loads(line))
+            except ValueError as e:
+                raise KatayoriError(f"{path.name} line {n} is not JSON ({e}); is the file cut off?") from None
+            if not isinstance(out[-1], dict):
+                raise KatayoriError(f"{path.name} line {n} is not an object with named fields")
+    return out
+
+
+def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
+    limit = csv.field_size_limit(max(len(text), 131_072))  # answers may be longer than the module's default
+    try:
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as e:
+        raise KatayoriError(f"{path.name} cannot be read as CSV ({e}); is the file cut off?") from None
+    finally:
+        csv.field_size_limit(limit)
+    for n, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise KatayoriError(f"{path.name} row {n} has too few or too many columns; is the file cut off?")
+    return rows

@@ -1,0 +1,94 @@
+"""From raw text to an outcome and an answer. Nothing here guesses: what misses the asked format is out of choice."""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+MAX_CHARS = 200_000  # of a longer text only the end is searched: the answer is asked for on the last line
+MAX_LINE = 2_000  # of a longer line only the start
+
+
+class Parsed(NamedTuple):
+    """`outcome` as in `store.OUTCOMES`; `answer` None unless ok; `note` names what was tolerated or is wrong."""
+
+    outcome: str
+    answer: str | None
+    note: str = ""
+
+
+# Every pattern is bounded, so that hostile text of any length takes linear time.
+_TAG = re.compile(r"<(/?)(think|thinking|reasoning)\b[^<>]{0,200}>", re.I)
+_ANSWER = re.compile(r"[\W_]*answer[\W_]{0,10}:[\W_]{0,10}(yes|no)(?![^\W_])(.*)", re.I | re.S)
+# What follows the word where none was chosen: "yes or no", "yes/no", "yes, no" (but not "yes, no doubt").
+_OTHER = re.compile(r"([\W_]{0,20}(?:(?:or|and)[\W_]{1,20})?)(yes|no)(?![^\W_])[\W_]*(\w)?", re.I)
+_REFUSAL = re.compile(r"\b(I (?:can(?:no|['’])t|am unable to|won['’]t)|I['’]m (?:sorry|unable)|as an AI)\b", re.I)
+
+
+def strip_thinking(text: str) -> tuple[str, bool]:
+    """Remove thinking blocks; True in second place if a block was opened and never closed (a cut-off thought)."""
+    kept, start, opened = [], 0, ""
+    for tag in _TAG.finditer(text):
+        closing, name = bool(tag[1]), tag[2].lower()
+        if not opened and not closing:
+            kept.append(text[start : tag.start()])
+            opened = name
+        elif closing and (not opened or name == opened):
+            # Some servers drop the opening tag: all before a lone closing tag is thought.
+            kept, start, opened = kept if opened else [], tag.end(), ""
+    return "\n".join([*kept, "" if opened else text[start:]]), bool(opened)
+
+
+def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
+    """The answer on a line that starts with "Answer:" (DE-13).
+
+    Thinking blocks go first; Unicode is folded (NFKC), so full-width letters count; markdown, quotes and a period
+    around the word are tolerated; of several answer lines the last wins; text after the answer is noted, not missed. An
+    answer line in another language, one that names both options ("yes or no"), or none, is `out_of_choice`. A text cut
+    at the token limit is `truncated` and never read, since a later line could have changed it.
+    """
+    if finish_reason == "length":
+        return Parsed("truncated", None, "token limit")
+    if finish_reason == "content_filter":
+        return Parsed("filtered", None, "provider's filter")
+    if not text or not text.strip():
+        return Parsed("out_of_choice", None, "empty")
+    text, cut = strip_thinking(text)
+    if cut:
+        return Parsed("truncated", None, "thinking cut off")
+    if len(text) > MAX_CHARS:
+        text = text[-MAX_CHARS:].partition("\n")[2]  # whole lines only
+    lines = [line.strip() for line in unicodedata.normalize("NFKC", text).splitlines() if line.strip()]
+    found = [(n, m) for n, line in enumerate(lines) if (m := _ANSWER.match(line[:MAX_LINE]))]
+    if not found:
+        refused = _REFUSAL.search(text[:2000])
+        return Parsed("refusal", None, "declined") if refused else Parsed("out_of_choice", None, "no answer line")
+    last, match = found[-1]
+    other = _OTHER.match(match[2])
+    if other and other[2].lower() != match[1].lower() and (re.search(r"\bor\b|[/|]", other[1], re.I) or not other[3]):
+        return Parsed("out_of_choice", None, "undecided answer line")
+    notes = []
+    if len({m.group(1).lower() for _, m in found}) > 1:
+        notes.append("answer lines differ, last taken")
+    if last < len(lines) - 1 or re.search(r"[^\W_]", match.group(2)):
+        notes.append("text after the answer")
+    return Parsed("ok", match.group(1).lower(), "; ".join(notes))
+
+
+def option_probabilities(top: list[tuple[str, float]] | None, options: tuple[str, ...]) -> dict[str, float]:
+    """Probability of each option at the answer position: sum over token variants that strip and fold to it.
+
+    `mass` is their sum, what the options cover of the whole distribution. Options absent from the top tokens get
+    0; without log probabilities everything is NaN.
+    """
+    import math
+
+    if not top:
+        return dict.fromkeys((*options, "mass"), math.nan)
+    out = dict.fromkeys(options, 0.0)
+    for token, logprob in top:
+        word = (
+            unicodedata.normalize("NFKC", token).replace("Ġ", " ").replace("▁", " ").strip().strip("\"'*.,!").casefold()
+        )
+        if word in out:
+            out[word] += math.exp(logprob)
+    return out | {"mass": sum(out.values())}

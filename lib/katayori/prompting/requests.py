@@ -1,0 +1,114 @@
+"""A request: what is asked of which model, and the key under which its answer is kept."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.prompts import Prompt
+
+
+@dataclass(slots=True)
+class Request:
+    """One question to one model. `fields` (the item's row) is for simulated respondents and is not part of the key."""
+
+    paper: str
+    dataset: str
+    item_id: str
+    prompt_id: str
+    prompt_hash: str
+    variant: str
+    model: str
+    endpoint: str
+    identity: str
+    body: dict[str, Any]
+    repetition: int = 0
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    _key: str = ""
+
+    @property
+    def key(self) -> str:
+        """sha256 of endpoint name, model identity, canonical body and repetition (frozen by a golden test)."""
+        if not self._key:
+            import orjson
+
+            parts = [self.endpoint, self.identity, self.body, self.repetition]
+            self._key = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return self._key
+
+
+def seed_for(item_id: str, repetition: int = 0) -> int:
+    """A seed of its own for every item and repetition.
+
+    Servers re-seed per request: one constant seed gives every prompt the same random draw, and sampled answers become
+    a step function of P(yes).
+    """
+    return int.from_bytes(hashlib.sha256(f"{item_id}#{repetition}".encode()).digest()[:4], "big") >> 1
+
+
+#: Sampling for local models: plain draws from the model's distribution. A truncated or sharpened one (a common
+#: default) would turn the share of "yes" into a step function of P(yes) for small models.
+LOCAL_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
+
+
+def build_body(prompt: Prompt, model: Model, endpoint: Endpoint, item: Mapping[str, Any], repetition: int) -> dict:
+    """Messages and settings of one request, fitted to what the endpoint supports.
+
+    Local models get explicit sampling and a seed per item; API models get the paper's settings and their own
+    defaults for the rest (DE-8). Fields an endpoint does not support (seed, logprobs) are left out (DE-9).
+    """
+    settings = dict(prompt.settings)
+    supports = endpoint.supports | model.fields.get("supports", {})
+    local = endpoint.kind == "local"
+    if local:
+        settings = LOCAL_SAMPLING | settings
+        if settings.get("seed") != "literal":
+            settings["seed"] = seed_for(str(item["item_id"]), repetition)
+    if settings.get("seed") == "literal":
+        settings["seed"] = 1
+    if not supports.get("seed", True):
+        settings.pop("seed", None)
+    if not supports.get("logprobs", True):
+        settings.pop("logprobs", None)
+        settings.pop("top_logprobs", None)
+    renamed = supports.get("max_tokens_field") or "max_tokens"
+    if renamed != "max_tokens" and "max_tokens" in settings:
+        settings[renamed] = settings.pop("max_tokens")
+    settings |= (model.fields.get("extra_body") or {}) if not local else {}
+    return {"messages": prompt.messages(**{k: str(v) for k, v in item.items()}), **settings}
+
+
+def build(
+    items: Iterable[Mapping[str, Any]],
+    prompt: Prompt,
+    model: Model,
+    endpoint: Endpoint,
+    *,
+    dataset: str = "study",
+    variant: str = "",
+    repetitions: int = 1,
+) -> list[Request]:
+    """Requests for every item (a mapping with `item_id` and the prompt's places) and repetition, in the given order.
+
+    `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
+    """
+    asked = replace(prompt, settings=prompt.settings | {"seed": "literal"}) if variant == "seed1" else prompt
+    return [
+        Request(
+            paper=prompt.paper,
+            dataset=dataset,
+            item_id=str(item["item_id"]),
+            prompt_id=prompt.id,
+            prompt_hash=prompt.hash,
+            variant=variant,
+            model=model.id,
+            endpoint=endpoint.name,
+            identity=model.identity,
+            body=build_body(asked, model, endpoint, item, repetition),
+            repetition=repetition,
+            fields=item,
+        )
+        for item in items
+        for repetition in range(repetitions)
+    ]

@@ -1,0 +1,166 @@
+"""Who answers: recorded, simulated, live or imported respondents behind one call, `ask`.
+
+Every respondent turns requests into responses; `ask` turns those into the answers frame that all notebooks share.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.prompting import recordings
+from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import Request, build
+from katayori.prompting.store import Response, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SOURCES = ("recorded", "simulated", "live", "imported")
+ANSWER_COLUMNS = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source"]
+
+
+def store_path():
+    """The shared store of live answers."""
+    return paths.cache_dir() / "answers.sqlite"
+
+
+def recorded(requests: Sequence[Request], *, partial: bool = False) -> list[Response]:
+    """Replay recorded answers by request key; never touches the network.
+
+    Raises KatayoriError where an item or prompt has changed since it was recorded (unless `partial`: then `error`).
+    """
+    if not requests:
+        return []
+    first = requests[0]
+    rows = {
+        (row["item_id"], row.get("repetition", 0)): row
+        for row in recordings.read(first.paper, first.model, first.prompt_id, first.variant)
+    }
+    out, lost = [], []
+    for request in requests:
+        row = rows.get((request.item_id, request.repetition))
+        if row is not None and row["key"] == request.key[:16]:
+            out.append(recordings.to_response(row))
+        else:
+            lost.append(request.item_id)
+            out.append(Response("error", error="not recorded" if row is None else "request changed since recording"))
+    if lost and not partial:
+        raise KatayoriError(
+            f"{len(lost)} of {len(requests)} requests of {first.model}/{first.prompt_id} have no recorded answer "
+            f"(e.g. {lost[0]}): items, prompt or settings changed; record again with `make record`"
+        )
+    return out
+
+
+def live(requests: Sequence[Request], *, ask_missing: bool = False, **options: Any) -> list[Response]:
+    """Answers from the store; with `ask_missing` the rest is asked now (`options` as for `collect`).
+
+    What is still unanswered becomes an `error` response, so that nothing is silently dropped.
+    """
+    from katayori.prompting.collect import collect_sync
+
+    with Store(store_path()) as store:
+        if requests and ask_missing:
+            model, endpoint = options.pop("model"), options.pop("endpoint")
+            collect_sync(requests, model, endpoint, store, **options)
+        return [answer or Response("error", error="not asked yet") for _, answer in store.get(requests)]
+
+
+def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:
+    """The endpoint a shard was recorded from: its name is part of every request's key."""
+    from katayori.prompting.models import get_endpoint
+
+    path = recordings.shard_path(paper, model.id, prompt_id, variant)
+    entry = recordings.manifest(paper).get(f"{path.parent.name}/{path.name}", {})
+    return get_endpoint(entry.get("endpoint", model.endpoint))
+
+
+def ask(
+    items: "pd.DataFrame",
+    prompt: Prompt,
+    models: Iterable[str],
+    *,
+    source: str = "recorded",
+    places: dict[str, str] | None = None,
+    parse: Callable[[str, str], Parsed] = parse_yes_no,
+    options: tuple[str, ...] = ("yes", "no"),
+    repetitions: int = 1,
+    variant: str = "",
+    dataset: str = "study",
+    respondent: Callable[[Sequence[Request]], list[Response]] | None = None,
+) -> "pd.DataFrame":
+    """Ask every item of every model and return the answers, one row an answer.
+
+    Args:
+        items: a frame with `item_id` and the columns the prompt's places are filled from.
+        places: place of the prompt -> column of `items`; default, the column of the same name.
+        source: `recorded` or `live` for real models; simulated models always answer as `simulated`.
+        respondent: another function requests -> responses, e.g. of a test.
+
+    Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, and, for prompts that ask for log
+    probabilities, one column p_<option> each and `mass`, with the likelier option as `answer`.
+    """
+    import pandas as pd
+
+    from katayori.prompting.simulated import simulate
+
+    models = list(models)
+    if not models:
+        raise KatayoriError("no model was named to ask")
+    if source not in SOURCES:
+        raise KatayoriError(f"unknown answer source {source!r}; known: {', '.join(SOURCES)}")
+    if source in ("imported", "simulated") and not respondent and not all(get_model(m)[0].simulated for m in models):
+        raise KatayoriError(f"source {source!r} needs `respondent=`, a function from requests to responses")
+    renamed = items.rename(columns={column: place for place, column in (places or {}).items()})
+    rows = renamed.to_dict("records")
+    frames = []
+    for name in models:
+        model, endpoint = get_model(name)
+        if source == "recorded" and not model.simulated:
+            endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
+        requests = build(rows, prompt, model, endpoint, dataset=dataset, variant=variant, repetitions=repetitions)
+        answering = respondent or (simulate if model.simulated else {"recorded": recorded, "live": live}[source])
+        labelled = "simulated" if model.simulated else source
+        frames.append(answers_frame(requests, answering(requests), labelled, parse=parse, options=options))
+    return pd.concat(frames, ignore_index=True)
+
+
+def answers_frame(
+    requests: Sequence[Request],
+    responses: Sequence[Response],
+    source: str,
+    *,
+    parse: Callable[[str, str], Parsed] = parse_yes_no,
+    options: tuple[str, ...] = ("yes", "no"),
+) -> "pd.DataFrame":
+    """Requests and their responses as the answers frame (see `ask`)."""
+    import pandas as pd
+
+    by_probability = bool(requests and requests[0].body.get("logprobs"))
+    rows = []
+    for request, response in zip(requests, responses, strict=True):
+        row = {
+            "item_id": request.item_id,
+            "model": request.model,
+            "prompt_id": request.prompt_id,
+            "repetition": request.repetition,
+        }
+        if by_probability:
+            shares = option_probabilities(response.top, options)
+            known = response.outcome == "ok" and shares["mass"] > 0
+            outcome = response.outcome if known or response.outcome != "ok" else "out_of_choice"
+            best = max(options, key=lambda option: shares[option]) if known else None
+            parsed = Parsed(outcome, best, response.error)
+            row |= {f"p_{option}": shares[option] for option in options} | {"mass": shares["mass"]}
+        elif response.outcome == "ok":
+            parsed = parse(response.text, response.finish_reason)
+        else:
+            parsed = Parsed(response.outcome, None, response.error or response.finish_reason)
+        row |= {"outcome": parsed.outcome, "answer": parsed.answer, "source": source, "note": parsed.note}
+        row |= {"text": response.text, "finish_reason": response.finish_reason}
+        row["completion_tokens"] = response.completion_tokens
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,1 @@
+"""What people see: results, tables, figures, widgets, pages. Knows frames only."""

@@ -1,0 +1,185 @@
+"""Figures (X-9, DE-33): a Japanese font that is the same everywhere, colours that colour-blind readers tell apart.
+
+Every function returns a `Figure` that pyplot does not know, so nothing is shown twice: `display(fig)` shows it,
+`Run.figure` saves it.
+"""
+
+from collections.abc import Mapping
+from numbers import Number
+from typing import Any
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # less its yellow: too pale
+MARKERS = ("o", "s", "^", "D", "v")
+# DE-25: below 0, up to 2/3, up to 0.8, above; a boundary value belongs to the lower band.
+BANDS = (
+    ("α < 0: beyond-chance disagreement", "#D55E00"),
+    ("0 ≤ α ≤ 2/3: no agreement", "#F7DFC4"),
+    ("2/3 < α ≤ 0.8: weak", "#A6D3F0"),
+    ("α > 0.8: strong", "#0072B2"),
+)
+FONTS = ["IPAexGothic", "DejaVu Sans"]  # the second for signs the first lacks, such as ≤
+CM = 1 / 2.54
+
+
+def use_style() -> None:
+    """Sets the theme, font and palette for all figures drawn afterwards; the figure functions call it themselves."""
+    import matplotlib_fontja  # noqa: F401  (registers the font)
+    import seaborn as sns
+
+    small = {"font.size": 9, "axes.labelsize": 9, "axes.titlesize": 9.5, "legend.fontsize": 8}
+    small |= {"xtick.labelsize": 8, "ytick.labelsize": 8, "figure.dpi": 80, "axes.grid": True, "grid.linewidth": 0.6}
+    sns.set_theme(style="whitegrid", font=FONTS, palette=OKABE_ITO, rc=small)
+
+
+def display(fig: Any, alt: str | None = None) -> Any:
+    """The figure as an inline PNG at 80 dpi (an IPython Image), with a text alternative for readers who cannot see."""
+    from io import BytesIO
+
+    from IPython.display import Image
+
+    buffer = BytesIO()
+    fig.savefig(buffer, format="png", dpi=80, metadata={"Software": None})
+    return Image(buffer.getvalue(), alt=alt or (fig.get_suptitle() or "figure"))
+
+
+def band(alpha: float) -> int | None:
+    """Index into `BANDS` (DE-25), None for an undefined alpha."""
+    return None if alpha != alpha else int(alpha >= 0) + int(alpha > 2 / 3) + int(alpha > 0.8)
+
+
+def alpha_heatmap(
+    frame: Any,
+    *,
+    sources: Mapping[str, str] | None = None,
+    status: Any = None,
+    title: str | None = None,
+    width_cm: float = 17,
+) -> Any:
+    """Heat map of Krippendorff's alpha in the bands of DE-25: rows models (index), columns factors (DE-33, Fig 3a).
+
+    `sources`: model -> "recorded", "simulated" ..., written under the name. Undefined cells are hatched and carry the
+    word in `status` (a frame of the same shape; "undefined" without it).
+    """
+    from textwrap import fill
+
+    import numpy as np
+    import seaborn as sns
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch, Rectangle
+
+    use_style()
+    values = frame.to_numpy(dtype=float)
+    codes = np.array([[np.nan if band(v) is None else band(v) for v in row] for row in values], dtype=float)
+    columns = 2 if width_cm >= 12 else 1
+    height = 0.42 * len(frame) + 0.55 + 0.2 * len(BANDS) / columns + (0.3 if title else 0)
+    fig = Figure(figsize=(width_cm * CM, height), layout="constrained")
+    ax = fig.subplots()
+    sns.heatmap(
+        frame.astype(float) * 0 + codes,
+        annot=np.vectorize("{:.3f}".format)(values) if values.size else None,
+        fmt="",
+        annot_kws={"fontsize": 8},
+        cmap=ListedColormap([colour for _, colour in BANDS]),
+        **{"vmin": -0.5, "vmax": 3.5, "cbar": False, "linewidths": 1.5, "linecolor": "white", "ax": ax},
+    )
+    for i, j in np.argwhere(np.isnan(values)):
+        ax.add_patch(Rectangle((j, i), 1, 1, facecolor="#F4F4F4", edgecolor="#BBBBBB", hatch="////", linewidth=0))
+        word = fill("undefined" if status is None else str(status.iloc[i, j]), 10)
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        ax.text(j + 0.5, i + 0.5, word, ha="center", va="center", fontsize=7, bbox=box)
+    ax.set(xlabel="", ylabel="")
+    ax.set_xticklabels([fill(_title(c), 30 if columns == 2 else 9) for c in frame.columns], rotation=0)
+    ax.set_yticklabels([_named(m, sources, "\n") for m in frame.index], rotation=0)
+    handles = [Patch(facecolor=colour, label=label) for label, colour in BANDS]
+    fig.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+    if title:
+        fig.suptitle(title, fontsize=10)
+    return fig
+
+
+def mean_ratios(
+    frame: Any,
+    *,
+    value: str = "ratio",
+    factor: str = "factor",
+    level: str = "level",
+    model: str = "model",
+    low: str = "ci_low",
+    high: str = "ci_high",
+    sources: Mapping[str, str] | None = None,
+    label: str = "share of yes",
+    limits: tuple[float, float] = (0, 1),
+    title: str | None = None,
+    width_cm: float = 17,
+) -> Any:
+    """Mean response ratio by group level and model, one panel a factor (DE-33, Figs 4 and 5).
+
+    Tidy frame, one row a factor, level and model; intervals are drawn where `low` and `high` exist. A factor whose
+    levels are numbers becomes a line over them, any other a row of points a level. Simulated models are hollow.
+    """
+    from matplotlib.figure import Figure
+
+    use_style()
+    models = list(dict.fromkeys(frame[model]))
+    parts = list(frame.groupby(factor, sort=False))
+    narrow, row = width_cm < 12, max(0.26, 0.075 * len(models) + 0.1)
+    alone = [k for k, (_, p) in enumerate(parts) if narrow or (p[level].nunique() > 8 and not _numeric(p[level]))]
+    shared = [k for k in range(len(parts)) if k not in alone]
+    grid = [shared[i : i + 2] for i in range(0, len(shared), 2)] + [[k] for k in alone]
+    heights = [1.9 if _numeric(p[level]) else 0.6 + row * p[level].nunique() for _, p in parts]
+    tall = [max(heights[k] for k in line) for line in grid]
+    across = 1 if narrow else 2
+    below = 0.2 * -(-len(models) // across) + (0.35 if title else 0.1)
+    fig = Figure(figsize=(width_cm * CM, sum(tall) + below), layout="constrained")
+    axes = fig.subplot_mosaic([line * (2 // len(line)) for line in grid], height_ratios=tall)
+    for k, (name, part) in enumerate(parts):
+        ax = axes[k]
+        lines = _numeric(part[level])
+        levels = list(dict.fromkeys(part[level]))
+        for j, who in enumerate(models):
+            mine = part[part[model] == who]
+            shift = (j - (len(models) - 1) / 2) / (len(models) + 0.6)
+            gap = (
+                min((b - a for a, b in zip(sorted(levels), sorted(levels)[1:], strict=False)), default=1)
+                if lines
+                else 1
+            )
+            places = [v + 0.25 * gap * shift if lines else levels.index(v) + 0.9 * shift for v in mine[level]]
+            ratio = mine[value].to_numpy(dtype=float)
+            spread = None
+            if low in mine and high in mine:
+                ends = mine[[low, high]].to_numpy(dtype=float)
+                spread = [(ratio - ends[:, 0]).clip(0), (ends[:, 1] - ratio).clip(0)]
+            colour, hollow = OKABE_ITO[j % len(OKABE_ITO)], (sources or {}).get(who) == "simulated"
+            look = {"color": colour, "marker": MARKERS[j % len(MARKERS)], "markersize": 4, "elinewidth": 1}
+            look |= {"markerfacecolor": "white" if hollow else colour, "label": _named(who, sources, " ")}
+            look["linestyle"] = ("--" if hollow else "-") if lines else "none"
+            xy = (places, ratio) if lines else (ratio, places)
+            ax.errorbar(*xy, **{"yerr" if lines else "xerr": spread}, linewidth=1, **look)
+        if lines:
+            ax.set(xlabel=_title(name), ylabel=label, ylim=limits, xticks=levels[:: 1 + narrow])
+        else:
+            ax.set(xlabel=label, xlim=limits, yticks=range(len(levels)), yticklabels=map(str, levels))
+            ax.set_ylim(len(levels) - 0.5, -0.5)
+            ax.set_title(_title(name))
+            for edge in range(1, len(levels)):
+                ax.axhline(edge - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
+            ax.grid(visible=False, axis="y")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=across, frameon=False)
+    if title:
+        fig.suptitle(title, fontsize=10)
+    return fig
+
+
+def _named(model: Any, sources: Mapping[str, str] | None, gap: str) -> str:
+    source = (sources or {}).get(model)
+    return f"{model}{gap}({source})" if source else str(model)
+
+
+def _title(factor: Any) -> str:
+    return str(factor).replace("_", " × ")
+
+
+def _numeric(levels: Any) -> bool:
+    return all(isinstance(v, Number) for v in levels)  # factors share one mixed column

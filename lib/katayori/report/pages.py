@@ -1,0 +1,208 @@
+"""report.html: an executed notebook as one page that asks the network for nothing and runs no script."""
+
+import base64
+import json
+import re
+from functools import cache
+from html import escape as quote
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'; form-action 'none'"
+)
+MEANING = {
+    "recorded": "given by a real model, recorded earlier",
+    "simulated": "made by a program with planted behaviour; no language model",
+    "live": "given by a real model during this run",
+    "imported": "brought in from a file; not checked by us",
+}
+TEMPLATE = """{% extends 'basic/index.html.j2' %}
+{% block input_group %}{% if cell.source.strip() %}
+<details class="code"><summary>code</summary>{{ super() }}</details>{% endif %}{% endblock %}"""
+STYLE = """
+body { max-width: 60rem; margin: 0 auto; padding: 1rem; color: #1b1b1b; line-height: 1.6; font-family: "Hiragino Sans",
+  "Yu Gothic", "Noto Sans CJK JP", "Noto Sans JP", "IPAexGothic", "KatayoriJP", sans-serif; overflow-wrap: break-word }
+pre, code { font-family: ui-monospace, Menlo, Consolas, monospace, "Noto Sans CJK JP", "IPAexGothic", "KatayoriJP" }
+pre { white-space: pre-wrap; background: #f6f6f4; padding: .6rem; border-radius: 4px; font-size: .85rem }
+table { border-collapse: collapse; margin: .8rem 0; font-size: .88rem; display: block; overflow-x: auto }
+th, td { border-bottom: 1px solid #ddd; padding: .2rem .7rem } caption { text-align: left; font-weight: bold }
+img { max-width: 100% } img.formula { vertical-align: middle } p.formula { text-align: center }
+details.code { margin: .5rem 0; color: #555 } details.code summary { cursor: pointer; font-size: .8rem }
+.banner { border-left: 6px solid #0072B2; background: #eef5fa; padding: .5rem 1rem; margin: 1rem 0 }
+.banner.simulated { border-color: #E69F00; background: #fdf6e7 } .prompt, .anchor-link { display: none }
+.output_stderr pre { background: #fdf0ee } footer { color: #666; font-size: .8rem; margin-top: 3rem }
+"""
+TAGS = (
+    "a abbr b blockquote br caption cite code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img kbd li ol p pre "
+    "small span strong sub summary sup table tbody td tfoot th thead tr u ul"
+).split()
+CSS = ("text-align", "white-space", "color", "background-color", "font-weight", "font-style", "padding", "width")
+
+
+def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
+    """Writes the page and returns its path. The banner is read from provenance.json (else results.json) beside it.
+
+    Code is folded; a widget shows its picture; formulas become pictures; any HTML in outputs or text loses scripts,
+    styles and remote resources, and the page's own policy forbids them once more.
+    """
+    import nbformat
+
+    ipynb_path, html_path = Path(ipynb_path), Path(html_path)
+    notebook = nbformat.read(ipynb_path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = _without_stop([_static(output) for output in cell.outputs])
+    body = _body(notebook, ipynb_path.parent)
+    title = next((t for c in notebook.cells if c.cell_type == "markdown" for t in re.findall(r"^# (.+)", c.source)), "")
+    folder = ipynb_path.parent
+    page = f"""<!DOCTYPE html>
+<html lang="{quote(language)}"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width"><title>{quote(title or ipynb_path.stem)}</title>
+<style>{STYLE}{_code_colours()}{_font(body)}</style></head><body>
+{_banner(folder)}
+<main>{body}</main>
+<footer>{_footer(folder)}</footer></body></html>
+"""
+    html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
+    return html_path
+
+
+def _body(notebook: Any, folder: Path) -> str:
+    from jinja2 import DictLoader
+    from nbconvert import HTMLExporter
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+    class Renderer(IPythonRenderer):
+        def inline_math(self, body: str) -> str:
+            return _formula(body)
+
+        def block_math(self, body: str) -> str:
+            return f'<p class="formula">{_formula(body)}</p>'
+
+        def latex_environment(self, name: str, body: str) -> str:
+            return self.block_math(body)
+
+    def markdown(source: str) -> str:
+        # `path` holds the pictures that text may embed; anything outside it, or remote, is dropped by `_safe`.
+        renderer = Renderer(escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True)
+        return MarkdownWithMath(renderer=renderer).render(source)
+
+    exporter = HTMLExporter(
+        extra_loaders=[DictLoader({"katayori.html.j2": TEMPLATE})], template_file="katayori.html.j2", sanitize_html=True
+    )
+    exporter.register_filter("markdown2html", markdown)
+    exporter.register_filter("clean_html", _safe)
+    return exporter.from_notebook_node(notebook)[0]
+
+
+def _static(output: Any) -> Any:
+    """The output without what needs scripts or a kernel; a widget's picture or table takes its place."""
+    data = output.get("data")
+    if data is not None:
+        was_widget = data.pop("application/vnd.jupyter.widget-view+json", None) is not None
+        for kind in ("application/javascript", "text/latex", "text/vnd.mermaid"):
+            data.pop(kind, None)
+        if was_widget and not ({"text/html", "image/png", "image/svg+xml"} & set(data)):
+            data["text/plain"] = "(an interactive part: open the notebook to use it)"
+    return output
+
+
+def _without_stop(outputs: list) -> list:
+    """A notebook that ended with `Run.skip` shows its reason, not the mechanics of stopping."""
+    if not any(o.output_type == "error" and o.ename == "SystemExit" for o in outputs):
+        return outputs
+    return [o for o in outputs if o.output_type != "error" and o.get("name") != "stderr"]
+
+
+@cache
+def _cleaner() -> Any:
+    from bleach.css_sanitizer import CSSSanitizer
+    from bleach.sanitizer import Cleaner
+
+    def allowed(tag: str, name: str, value: str) -> bool:
+        if name == "src":
+            return tag == "img" and value.startswith("data:image/")
+        if name == "href":
+            return tag == "a" and value.startswith(("#", "https://", "http://"))
+        return name in ("alt", "class", "colspan", "id", "lang", "rowspan", "style", "title", "width", "height")
+
+    css = CSSSanitizer(allowed_css_properties=CSS)
+    protocols = ["http", "https", "data"]
+    return Cleaner(tags=TAGS, attributes=allowed, css_sanitizer=css, protocols=protocols, strip=True)
+
+
+def _safe(markup: Any) -> str:
+    # Cleaning keeps the text within a dropped tag; what a style or script holds is not text.
+    return _cleaner().clean(re.sub(r"(?is)<(style|script)\b.*?</\1\s*>", "", str(markup)))
+
+
+@cache
+def _formula(tex: str) -> str:
+    """TeX as an inline picture (matplotlib's mathtext), or as code where mathtext does not know a command."""
+    from matplotlib import rc_context
+    from matplotlib.mathtext import math_to_image
+
+    tex, buffer = " ".join(tex.split()), BytesIO()
+    try:
+        with rc_context({"svg.hashsalt": "katayori", "mathtext.fontset": "cm", "font.size": 12}):
+            math_to_image(f"${tex}$", buffer, format="svg")
+    except ValueError:
+        return f"<code>{quote(tex)}</code>"
+    svg = re.sub(rb"(?s)<metadata>.*?</metadata>", b"", buffer.getvalue())  # it holds the date
+    data = base64.b64encode(svg).decode("ascii")
+    return f'<img class="formula" alt="{quote(tex)}" src="data:image/svg+xml;base64,{data}">'
+
+
+@cache
+def _code_colours() -> str:
+    from pygments.formatters import HtmlFormatter
+
+    return HtmlFormatter(style="friendly").get_style_defs(".highlight")
+
+
+def _font(body: str) -> str:
+    """The Japanese characters of the page as an embedded subset, for machines without a Japanese font."""
+    used = {c for c in re.sub(r"data:[\w/+]+;base64,[^\"]+", "", body) if "\u2e80" <= c <= "\uffef"}
+    if not used:
+        return ""
+    import matplotlib_fontja
+    from fontTools import subset
+
+    options = subset.Options(layout_features=[], hinting=False, notdef_outline=True, recalc_timestamp=False)
+    path = next(Path(matplotlib_fontja.__file__).parent.rglob("ipaexg.ttf"))
+    font = subset.load_font(str(path), options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(text="".join(sorted(used)))
+    subsetter.subset(font)
+    buffer = BytesIO()
+    subset.save_font(font, buffer, options)
+    font.close()
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f'@font-face {{ font-family: "KatayoriJP"; src: url(data:font/ttf;base64,{data}) }}'
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _banner(folder: Path) -> str:
+    skipped, about = _read(folder / "skipped.json"), _read(folder / "provenance.json") or {}
+    if skipped:
+        return f'<div class="banner simulated"><strong>Skipped:</strong> {quote(skipped["reason"])}</div>'
+    counts = about.get("answers") or {r["source"]: None for r in _read(folder / "results.json") or []}
+    lines = []
+    for source, meaning in MEANING.items():
+        if source in counts:
+            number = "" if counts[source] is None else f"{counts[source]:,} "
+            lines.append(f"<div class='banner {source}'><strong>{number}{source} answers</strong>: {meaning}.</div>")
+    return "\n".join(lines) or '<div class="banner">This page uses no answers of any model.</div>'
+
+
+def _footer(folder: Path) -> str:
+    about = _read(folder / "provenance.json") or {}
+    commit = (about.get("git") or {}).get("commit")
+    made = f"Made {quote(about['date'])}" if "date" in about else ""
+    return made + (f" from commit {quote(commit[:12])}" if commit else "") + (". See provenance.json." if made else "")

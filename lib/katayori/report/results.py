@@ -1,0 +1,246 @@
+"""A notebook's run folder: results.json, tables, figures, provenance. One `Run` a notebook, no other place."""
+
+import json
+import math
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from katayori.errors import KatayoriError
+from katayori.report import provenance
+
+FIELDS = (
+    *("paper", "requirement", "what", "model", "dataset", "source", "prompt_id", "cell", "headline", "value", "unit"),
+    *("n", "n_invalid", "ci_low", "ci_high", "status", "published", "difference", "verdict"),
+)
+KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
+SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
+# Spreadsheets run these; the full-width forms count too where the locale is Japanese.
+FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
+
+
+def plain(value: Any) -> Any:
+    """A JSON-ready scalar: numpy scalars unwrapped, NaN, NA and infinities None. TypeError for anything else."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    raise TypeError(f"{value!r} is not a scalar")
+
+
+def _number(name: str, value: Any) -> int | float | None:
+    value = plain(value)
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be a number, not {value!r}")
+    return int(value) if isinstance(value, bool) else value
+
+
+def _count(name: str, value: Any) -> int | None:
+    value = _number(name, value)
+    if value is not None and (value != int(value) or value < 0):
+        raise ValueError(f"{name} must be a count, not {value!r}")
+    return None if value is None else int(value)
+
+
+class Run:
+    """The run folder of one paper's notebook; an empty `output_dir` means a new temporary folder.
+
+    >>> run = Run("discrim_eval", output_dir, profile=profile, seed=seed)
+    """
+
+    def __init__(self, paper: str, output_dir: str | Path = "", **parameters: Any) -> None:
+        self.paper, self.parameters = paper, parameters
+        self.folder = Path(output_dir) if str(output_dir) else Path(tempfile.mkdtemp(prefix="katayori-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._rows: dict[tuple, dict] = {}
+
+    def __repr__(self) -> str:
+        return f"Run({self.paper!r})"  # no path: it may be shown in a compared cell
+
+    def row(
+        self,
+        requirement: str,
+        what: str,
+        value: Any,
+        *,
+        source: str,
+        model: str | None = None,
+        dataset: str | None = None,
+        prompt_id: str | None = None,
+        cell: dict[str, Any] | None = None,
+        headline: bool = False,
+        unit: str | None = None,
+        n: int | None = None,
+        n_invalid: int | None = None,
+        ci: tuple[Any, Any] = (None, None),
+        status: str = "ok",
+        published: float | None = None,
+        difference: float | None = None,
+        verdict: str | None = None,
+    ) -> dict[str, Any]:
+        """Adds one result and returns it; the same key again replaces it, so a cell can be run twice (X-5, X-6).
+
+        NaN and infinities become null and need a status that says why. `difference` defaults to value - published.
+        ValueError: unknown source, undefined value with status "ok", a value or count that is not a number.
+        """
+        if source not in SOURCES:
+            raise ValueError(f"source {source!r} is not one of {', '.join(SOURCES)}")
+        value, published, difference = (
+            _number(k, v) for k, v in (("value", value), ("published", published), ("difference", difference))
+        )
+        status = plain(status)
+        if not status or (value is None and status == "ok"):
+            raise ValueError(f"{requirement} {what}: an undefined value needs a status that says why")
+        if difference is None and value is not None and published is not None:
+            difference = value - published
+        new = {
+            "paper": self.paper,
+            "requirement": requirement,
+            "what": what,
+            "model": plain(model),
+            "dataset": plain(dataset),
+            "source": source,
+            "prompt_id": plain(prompt_id),
+            "cell": {str(k): plain(v) for k, v in (cell or {}).items()},
+            "headline": bool(plain(headline)),
+            "value": value,
+            "unit": plain(unit),
+            "n": _count("n", n),
+            "n_invalid": _count("n_invalid", n_invalid),
+            "ci_low": _number("ci_low", ci[0]),
+            "ci_high": _number("ci_high", ci[1]),
+            "status": status,
+            "published": published,
+            "difference": difference,
+            "verdict": plain(verdict),
+        }
+        self._rows[_key(new)] = new
+        return new
+
+    def rows(
+        self, frame: Any, requirement: str, what: str, *, value: str = "value", cell: Iterable[str] = (), **common: Any
+    ) -> Any:
+        """Adds every row of a tidy frame and returns the frame.
+
+        `value` names the value column, `cell` the columns that tell rows apart; columns named like a field of the
+        contract (model, source, n, ci_low, status ...) are taken row by row, `common` gives the rest.
+        ValueError: two rows with the same key (a column is missing from `cell`).
+        """
+        missing = [c for c in (value, *cell) if c not in frame.columns]
+        if missing:
+            raise ValueError(f"no column {', '.join(missing)}; the frame has {', '.join(map(str, frame.columns))}")
+        taken = [f for f in FIELDS if f in frame.columns and f not in ("paper", "cell", "value", "requirement", "what")]
+        seen = set()
+        for record in frame.to_dict("records"):
+            fields = common | {f: record[f] for f in taken}
+            if "ci_low" in fields or "ci_high" in fields:
+                fields["ci"] = (fields.pop("ci_low", None), fields.pop("ci_high", None))
+            new = self.row(requirement, what, record[value], cell={c: record[c] for c in cell}, **fields)
+            if _key(new) in seen:
+                raise ValueError(f"{requirement} {what}: two rows share the cell {new['cell']}; name more columns")
+            seen.add(_key(new))
+        return frame
+
+    def claims(self, checked: Any, *, source: str, **common: Any) -> Any:
+        """Adds the frame of `check_claims` (value 1 holds, 0 fails, null cannot be tested) and returns it."""
+        for claim in checked.to_dict("records"):
+            value = {"holds": 1, "fails": 0}.get(claim["verdict"])
+            status = claim["verdict"] if value is None else "ok"
+            told = {"source": source, "status": status, "verdict": claim["verdict"]}
+            self.row(claim["requirement"], claim["statement"], value, **told, **common)
+        return checked
+
+    def table(self, name: str, frame: Any) -> Any:
+        """Writes tables/<name>.csv and returns the frame as it came.
+
+        UTF-8, full precision; text that a spreadsheet would run as a formula gets a leading apostrophe.
+        """
+        named = any(n is not None for n in frame.index.names)
+        flat = frame.reset_index() if named else frame
+        safe = flat.astype(object).map(_harmless).rename(columns=_harmless)
+        self._write(f"tables/{_name(name)}.csv", safe.to_csv(index=False, lineterminator="\n"))
+        return frame
+
+    def figure(self, name: str, fig: Any) -> None:
+        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg."""
+        from matplotlib import rc_context
+
+        stem = self.folder / "figures" / _name(name)
+        stem.parent.mkdir(exist_ok=True)
+        with rc_context({"svg.hashsalt": "katayori"}):
+            fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
+            fig.savefig(f"{stem}.svg", metadata={"Date": None})
+
+    def save(self, **about: Any) -> Any:
+        """Writes results.json and provenance.json (`about`: arguments of `provenance.collect`).
+
+        Returns requirement, rows, undefined: a frame that is the same on every machine.
+        """
+        import pandas as pd
+
+        rows = [self._rows[k] for k in sorted(self._rows, key=str)]
+        self._write("results.json", _json(rows))
+        self._write("provenance.json", _json(provenance.collect(parameters=self.parameters, **about)))
+        (self.folder / "skipped.json").unlink(missing_ok=True)
+        counts = pd.DataFrame(
+            [(r["requirement"], r["value"] is None) for r in rows], columns=["requirement", "undefined"]
+        )
+        grouped = counts.groupby("requirement")["undefined"].agg(rows="size", undefined="sum").reset_index()
+        return grouped.astype({"rows": int, "undefined": int})
+
+    def skip(self, reason: str) -> NoReturn:
+        """Ends the notebook without failing it: writes skipped.json, prints the reason, raises SystemExit(0)."""
+        self._write("skipped.json", _json({"paper": self.paper, "reason": reason}))
+        print(f"skipped: {reason}")
+        raise SystemExit(0)  # the one exception papermill lets through, by this very name
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        # A lone surrogate from a broken answer is written as its escape instead of ending the run.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+def read_results(path: str | Path) -> Any:
+    """The rows of a results.json (or of the run folder that holds it) as a DataFrame with columns `FIELDS`."""
+    import pandas as pd
+
+    path = Path(path)
+    path = path / "results.json" if path.is_dir() else path
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        wrong = next((i for i, row in enumerate(rows) if set(row) != set(FIELDS)), None)
+    except FileNotFoundError:
+        raise KatayoriError(f"No results at {path}: run `make reproduce` first.") from None
+    except (ValueError, TypeError):
+        raise KatayoriError(f"{path} is not a results file: delete it and run `make reproduce`.") from None
+    if wrong is not None:
+        raise KatayoriError(f"{path}: row {wrong} has other fields than the contract; run `make reproduce` again.")
+    return pd.DataFrame(rows, columns=list(FIELDS))
+
+
+def _key(row: dict[str, Any]) -> tuple:
+    return tuple(json.dumps(row[k], sort_keys=True) if k == "cell" else row[k] or "" for k in KEY)
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _name(name: str) -> str:
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise ValueError(f"{name!r} cannot name a file: letters, digits, _ - . only")
+    return name
+
+
+def _harmless(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")  # csv readers break lines at a bare \r
+    return f"'{text}" if FORMULA.match(value) else text

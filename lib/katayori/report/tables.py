@@ -1,0 +1,106 @@
+"""Tables and texts as notebooks show them: escaped, rounded, the same on every machine (nbval compares both forms)."""
+
+import html
+import math
+from typing import Any
+
+MAX_CELL = 300
+MAX_TEXT = 20_000
+_HIDDEN = [*range(0x80, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF]
+# Control codes, direction overrides and lone surrogates are spelt out, so that text can neither hide nor act.
+_VISIBLE = {c: chr(0x2400 + c) for c in range(32) if c not in (9, 10)} | {0x7F: "␡"}
+_VISIBLE |= {c: f"\\u{c:04x}" for c in (*_HIDDEN, *range(0xD800, 0xE000))}
+
+
+def visible(text: Any) -> str:
+    """The text with control characters spelt out (line ends become a newline)."""
+    return str(text).replace("\r\n", "\n").translate(_VISIBLE)
+
+
+def escape(text: Any) -> str:
+    """Text as HTML that shows exactly that text, whatever it holds."""
+    return html.escape(visible(text))
+
+
+class Shown:
+    """Something to look at in a notebook or report: `_repr_html_`, and plain text as its repr."""
+
+    def __init__(self, markup: str, text: str) -> None:
+        self._markup, self._text = markup, text
+
+    def _repr_html_(self) -> str:
+        # Without these classes JupyterLab would typeset dollar signs in model output as formulas.
+        return f'<div class="tex2jax_ignore mathjax_ignore">{self._markup}</div>'
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def show(frame: Any, digits: int = 3, caption: str | None = None, max_rows: int = 60) -> Shown:
+    """A frame for the eye: floats to `digits` places, undefined as an em dash, text escaped and clipped.
+
+    The index is shown only if named. Beyond `max_rows` the number of rows left out is stated.
+    """
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    heads = [" / ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
+    rows = [
+        [_cell(v, digits, name) for v, name in zip(r, heads, strict=True)]
+        for r in frame.head(max_rows).itertuples(index=False, name=None)
+    ]
+    right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
+    left_out = f"… {len(frame) - max_rows:,} more rows" if len(frame) > max_rows else ""
+    return Shown(_markup(heads, rows, right, caption, left_out), _text(heads, rows, right, caption, left_out))
+
+
+def show_text(text: str, title: str | None = None) -> Shown:
+    """A prompt or a model's answer as it is: preformatted, escaped, clipped at 20,000 characters."""
+    text = str(text)
+    if len(text) > MAX_TEXT:
+        text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT:,} more characters"
+    head = f"<p><strong>{escape(title)}</strong></p>" if title else ""
+    body = f'<pre style="white-space: pre-wrap; text-align: left">{escape(text)}</pre>'
+    return Shown(head + body, (f"{visible(title)}\n" if title else "") + visible(text))
+
+
+def _cell(value: Any, digits: int, name: str) -> str:
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return "—"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "—" if math.isnan(value) else ("∞" if value > 0 else "-∞")
+        if (name == "p" or name.startswith("p_")) and 0 < value < 10**-digits / 2:
+            return f"<{10**-digits:.{digits}f}"
+        return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: never "-0.000", which differs between processors
+    text = str(value)
+    return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"
+
+
+def _markup(heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str) -> str:
+    def line(tag: str, cells: list[str]) -> str:
+        style = [f' style="text-align: {"right" if r else "left"}; white-space: pre-wrap"' for r in right]
+        return "<tr>" + "".join(f"<{tag}{s}>{escape(c)}</{tag}>" for c, s in zip(cells, style, strict=True)) + "</tr>"
+
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    body = "\n".join(line("td", row) for row in rows)
+    table = f"<table>{title}<thead>{line('th', heads)}</thead><tbody>\n{body}\n</tbody></table>"
+    return table + (f"<p>{left_out}</p>" if left_out else "")
+
+
+def _text(heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str) -> str:
+    from unicodedata import east_asian_width
+
+    def wide(text: str) -> int:
+        return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+    lines = [[visible(c).replace("\n", "⏎").replace("\t", " ") for c in row] for row in (heads, *rows)]
+    widths = [max(wide(row[i]) for row in lines) for i in range(len(heads))]
+
+    def pad(text: str, i: int) -> str:
+        gap = " " * (widths[i] - wide(text))
+        return gap + text if right[i] else text + gap
+
+    body = ["  ".join(pad(c, i) for i, c in enumerate(row)).rstrip() for row in lines]
+    return "\n".join([*([visible(caption)] if caption else []), *body, *([left_out] if left_out else [])])

@@ -1,0 +1,152 @@
+"""The command line behind `make`: parses, calls one function, turns a KatayoriError into one line."""
+
+import argparse
+import subprocess
+import sys
+
+import katayori
+from katayori import paths
+from katayori.errors import KatayoriError
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str):  # without argparse's usage block
+        raise KatayoriError(f"{message} (python -m {self.prog} --help)")
+
+
+def _reproduce(args: argparse.Namespace) -> int:
+    from katayori.run.reproduce import reproduce
+
+    return reproduce(args)
+
+
+def _asking(args: argparse.Namespace) -> int:
+    from katayori.run import asking
+
+    return getattr(asking, args.command)(args) or 0
+
+
+def _data(args: argparse.Namespace) -> int:
+    from katayori.data import catalogue
+
+    known = catalogue.load()
+    if wrong := [name for name in args.datasets if name not in known]:
+        raise KatayoriError(f"no data set '{wrong[0]}'; valid: {', '.join(known)}")
+    failed = 0
+    wanted = args.datasets or [name for name, entry in known.items() if entry["access"] == "download"]
+    for name in [] if args.list else wanted:
+        try:
+            catalogue.fetch_all(name)
+        except KatayoriError as error:  # say so and go on with the others
+            failed = 1
+            print(f"katayori: {error}", file=sys.stderr)
+    print(catalogue.table().drop(columns="title").to_string(index=False))
+    return failed
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from katayori.run.compare import compare
+
+    return compare(args)
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    from katayori.run.doctor import doctor
+
+    return doctor(probe=args.probe)
+
+
+def _bench(args: argparse.Namespace) -> int:
+    folder = paths.root() / "lib" / "benchmarks"
+    known = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
+    if wrong := [name for name in args.names if name not in known]:
+        raise KatayoriError(f"no benchmark '{wrong[0]}'; valid: {', '.join(known)}")
+    codes = []
+    for name in args.names or known:  # one after another: they would disturb each other's times
+        print(f"== {name}", flush=True)
+        codes.append(subprocess.run([sys.executable, known[name]]).returncode)
+    return 1 if any(codes) else 0
+
+
+def _nb(args: argparse.Namespace) -> int:
+    from katayori.run import notebooks, reproduce
+
+    return notebooks.refresh(args.papers, reproduce.environment)
+
+
+def _version(args: argparse.Namespace) -> int:
+    print(katayori.__version__)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="katayori", description=katayori.__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser, metavar="command")
+
+    def command(name: str, function, about: str) -> argparse.ArgumentParser:
+        one = commands.add_parser(name, help=about, description=about)
+        one.set_defaults(function=function)
+        return one
+
+    def which(one: argparse.ArgumentParser, profile: str) -> None:
+        one.add_argument("--papers", help="papers by name or number, separated by commas or spaces (default: all)")
+        one.add_argument(
+            "--profile", default=profile, help=f"a name in data/profiles.yaml or a file (default: {profile})"
+        )
+        one.add_argument("--models", help="models of data/models.yaml, or name@endpoint")
+        one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
+
+    one = command("reproduce", _reproduce, "run notebooks into outputs/<profile>/<paper>/")
+    which(one, "recorded")
+    one.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=YAML", help="a notebook parameter")
+    one.add_argument("--jobs", type=int, default=2, choices=range(1, 65), metavar="N", help="notebooks at once (2)")
+    one.add_argument("--timeout", type=int, default=1800, help="seconds a cell may take; 0 for no limit (1800)")
+    one.add_argument("--force", action="store_true", help="run even what is up to date")
+
+    for name, profile, about in (
+        ("record", "recorded", "ask models the study prompts and keep the answers in data/recorded"),
+        ("live", "live", "ask a model now and run the notebooks on its answers"),
+        ("estimate", "live", "requests, tokens, time and cost of a run, asking nothing"),
+    ):
+        one = command(name, _asking, about)
+        which(one, profile)
+        one.add_argument("--limit", type=int, help="ask at most so many items")
+        one.add_argument("--engine", help="local engine for a local model")
+        one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+        one.add_argument("--concurrency", type=int, help="requests under way at once")
+        one.add_argument("--budget", type=float, help="stop before spending more than this")
+
+    one = command("data", _data, "fetch the data sets that can be downloaded; list the state of all")
+    one.add_argument("datasets", nargs="*", help="names in data/catalogue.yaml (default: all)")
+    one.add_argument("--list", action="store_true", help="only list")
+
+    one = command("compare", _compare, "two runs, or two models of one run, side by side")
+    one.add_argument("a", help="a profile, a run folder, or a model")
+    one.add_argument("b", help="the other one")
+    one.add_argument("--papers", help="only these papers")
+    one.add_argument("--profile", default="recorded", help="the run that holds both models (default: recorded)")
+
+    one = command("doctor", _doctor, "what works on this machine, and the remedy for what does not")
+    one.add_argument("--probe", metavar="MODEL", help="ask this model once whether it returns log-probabilities")
+
+    one = command("bench", _bench, "run the benchmarks one after another")
+    one.add_argument("names", nargs="*", help="scripts of lib/benchmarks (default: all)")
+
+    one = command("nb", _nb, "execute the committed notebooks in place on their default parameters")
+    one.add_argument("--papers", help="only these papers")
+
+    command("version", _version, "print the version")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The exit code: 0, 1 when something that ran failed, 2 when the request was wrong (one line on stderr)."""
+    try:
+        args = _parser().parse_args(argv)
+        return args.function(args)
+    except KatayoriError as error:
+        print(f"katayori: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("katayori: interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,117 @@
+"""`make compare A= B=`: two runs, or two models of one run, row by row."""
+
+import csv
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.run import notebooks
+
+IDENTITY = ("paper", "requirement", "what", "model", "dataset", "prompt_id", "cell")
+COLUMNS = (*IDENTITY, "headline", "unit", "a", "b", "difference", "intervals", "source_a", "source_b", "only_in")
+SHOWN = 40
+
+
+def _runs(name: str, papers: list[str]) -> list[dict]:
+    """All result rows of a profile's name, a profile's folder or one run folder; empty if it is none of these."""
+    for folder in (Path(name), paths.outputs_dir() / name):
+        found = [folder / "results.json"] if (folder / "results.json").is_file() else folder.glob("[!.]*/results.json")
+        # Folders of runs under way carry a dot in their name.
+        rows = [
+            row for path in sorted(found) if ".tmp-" not in path.parent.name for row in json.loads(path.read_text())
+        ]
+        if rows := [row for row in rows if not papers or row["paper"] in papers]:
+            return rows
+    return []
+
+
+def _pair(name_a: str, name_b: str, profile: str, papers: list[str]) -> tuple[list[dict], list[dict]]:
+    a, b = _runs(name_a, papers), _runs(name_b, papers)
+    if a and b:
+        return a, b
+    both = _runs(profile, papers)
+    models = sorted({row["model"] for row in both if row["model"]})
+    for name, rows in ((name_a, a), (name_b, b)):
+        if not rows and name not in models:
+            runs = sorted(path.name for path in paths.outputs_dir().glob("*") if path.is_dir())
+            known = f"runs: {', '.join(runs) or 'none yet, see make reproduce'}; models in '{profile}': "
+            raise KatayoriError(f"nothing to compare under '{name}'; {known}{', '.join(models) or 'none'}")
+    if a or b:
+        raise KatayoriError(f"'{name_a}' and '{name_b}' are a run and a model; name two runs or two models")
+    return [row for row in both if row["model"] == name_a], [row for row in both if row["model"] == name_b]
+
+
+def _keyed(rows: list[dict], fields: tuple[str, ...]) -> dict[tuple, dict]:
+    return {tuple(json.dumps(row[field], sort_keys=True, ensure_ascii=False) for field in fields): row for row in rows}
+
+
+def _fields(a: list[dict], b: list[dict]) -> tuple[str, ...]:
+    """What identifies a row: a field with one value in A and another in B is what is being compared, so it is left out.
+
+    The source of answers joins in only where rows would be confused without it.
+    """
+    values = {field: [{json.dumps(row[field]) for row in rows} for rows in (a, b)] for field in IDENTITY}
+    fields = tuple(f for f, (in_a, in_b) in values.items() if not (len(in_a) == len(in_b) == 1 and in_a != in_b))
+    if any(len(_keyed(rows, fields)) < len(rows) for rows in (a, b)):
+        fields = (*fields, "source")
+    return fields
+
+
+def join(a: list[dict], b: list[dict]) -> list[dict]:
+    """One row (keys `COLUMNS`) for each result of A or B, headlines first.
+
+    `difference` is B - A; `intervals` says whether the two confidence intervals overlap, are apart or were not given.
+    """
+    fields, out = _fields(a, b), []
+    in_a, in_b = _keyed(a, fields), _keyed(b, fields)
+    for key in dict.fromkeys([*in_a, *in_b]):
+        one, two = in_a.get(key), in_b.get(key)
+        row = {field: (one or two)[field] for field in (*IDENTITY, "headline", "unit")}
+        for field in {"model", "dataset", "prompt_id"} - set(fields):
+            row[field] = " / ".join(str(each[field]) for each in (one, two) if each)
+        row |= {"a": one and one["value"], "b": two and two["value"], "difference": None, "intervals": "not given"}
+        row |= {"source_a": one and one["source"], "source_b": two and two["source"]}
+        row["only_in"] = "" if one and two else "A" if one else "B"
+        if row["a"] is not None and row["b"] is not None:
+            row["difference"] = row["b"] - row["a"]
+        if one and two and None not in (bounds := [each[end] for each in (one, two) for end in ("ci_low", "ci_high")]):
+            row["intervals"] = "overlap" if bounds[0] <= bounds[3] and bounds[2] <= bounds[1] else "apart"
+        out.append(row)
+    return sorted(out, key=lambda row: not row["headline"])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={each}" for name, each in value.items())
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _print(rows: list[dict]) -> None:
+    head = ("paper", "what", "model", "cell", "a", "b", "difference", "intervals", "only_in")
+    table = [head, *(tuple(_cell(row[name])[:48] for name in head) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def compare(args: Namespace) -> int:
+    """Prints the headline rows (all, if there are few) and writes every row to outputs/compare/<A>-<B>.csv."""
+    if not args.a or not args.b:
+        raise KatayoriError("name what to compare: make compare A=<run or model> B=<run or model>")
+    rows = join(*_pair(args.a, args.b, args.profile, list(notebooks.choose(args.papers)) if args.papers else []))
+    name = "-".join(each.strip("/.").replace("/", "_").replace("@", "_") for each in (args.a, args.b))
+    path = paths.outputs_dir() / "compare" / f"{name}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows([_cell(row[c]) if isinstance(row[c], dict) else row[c] for c in COLUMNS] for row in rows)
+    shown = rows if len(rows) <= SHOWN else [row for row in rows if row["headline"]][:SHOWN] or rows[:SHOWN]
+    _print(shown)
+    both, only = sum(not row["only_in"] for row in rows), [row["only_in"] for row in rows]
+    counts = f"{both} in both, {only.count('A')} only in A, {only.count('B')} only in B; shown: {len(shown)}"
+    print(f"A = {args.a}, B = {args.b}: {counts}; all rows: {path}", file=sys.stderr)
+    return 0

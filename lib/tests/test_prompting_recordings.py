@@ -1,0 +1,171 @@
+"""Recordings: what is exported is what is read, byte for byte; anything changed or damaged gets one clear line."""
+
+import gzip
+import hashlib
+import json
+import random
+import shutil
+
+import pytest
+from api_double import endpoint_for, model_for, requests_for
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.prompting import recordings, respondents
+from katayori.prompting.models import get_model, registry
+from katayori.prompting.prompts import load_prompts
+from katayori.prompting.requests import build
+from katayori.prompting.store import Response
+
+SETTINGS = {"engine": {"name": "double"}, "request": {"max_tokens": 5}}
+
+
+@pytest.fixture(autouse=True)
+def house(tmp_path, monkeypatch):
+    """A checkout of its own, with our registry and prompts."""
+    here = paths.data_dir()
+    (tmp_path / "data").mkdir()
+    shutil.copy(here / "models.yaml", tmp_path / "data")
+    shutil.copytree(here / "prompts", tmp_path / "data" / "prompts")
+    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
+    registry.cache_clear()
+    yield tmp_path
+    registry.cache_clear()
+
+
+def _pairs(n=5, **options):
+    texts = ["Answer: yes", "Answer: no", "**Answer: いいえ\u2028\x85Answer: no", "", "=1+1\x00"]
+    responses = [Response("ok", texts[i % 5], "stop", None, 40 + i, 3, created=1.8e9) for i in range(n)]
+    responses[1].outcome, responses[1].finish_reason = "truncated", "length"
+    for response in responses if options.get("logprobs") else []:
+        response.top = [(" yes", -0.123456), ("\n", -3.0)]
+    return list(zip(requests_for(n, **options), responses, strict=True))
+
+
+@pytest.mark.parametrize("logprobs", [False, True])
+def test_what_was_exported_is_read_back(logprobs):
+    """A text may hold any line separator; probabilities keep four places."""
+    pairs = _pairs(logprobs=logprobs)
+    path = recordings.export(pairs, settings=SETTINGS)
+    rows = list(recordings.read("discrim_eval", "m", "p"))
+    assert path == recordings.shard_path("discrim_eval", "m", "p") and len(rows) == 5
+    for (request, response), row in zip(pairs, rows, strict=True):
+        back = recordings.to_response(row)
+        assert (row["item_id"], row["key"]) == (request.item_id, request.key[:16])
+        assert (back.outcome, back.text, back.finish_reason) == (
+            response.outcome,
+            response.text,
+            response.finish_reason,
+        )
+        assert (back.prompt_tokens, back.completion_tokens) == (response.prompt_tokens, 3)
+        assert back.top == ([(" yes", -0.1235), ("\n", -3.0)] if logprobs else None)
+
+
+def test_the_same_answers_give_the_same_bytes(house):
+    pairs = _pairs(20)
+    first = recordings.export(pairs, settings=SETTINGS)
+    kept, manifest = first.read_bytes(), (house / "data/recorded/discrim_eval/manifest.json").read_bytes()
+    random.Random(3).shuffle(pairs)
+    for n, (_, response) in enumerate(pairs):
+        response.latency, response.attempts = n, n
+    assert recordings.export(pairs, settings=SETTINGS).read_bytes() == kept
+    assert (house / "data/recorded/discrim_eval/manifest.json").read_bytes() == manifest
+    assert kept[4:8] == b"\0\0\0\0"  # no time in the gzip header
+    assert not list(house.rglob("*.part"))
+
+
+def test_the_manifest_says_how_it_was_recorded():
+    path = recordings.export([*_pairs(5), *zip(requests_for(2, start=9), [Response("error"), None], strict=True)], settings=SETTINGS)  # noqa: E501  # fmt: skip
+    [(name, entry)] = recordings.manifest("discrim_eval").items()
+    data = path.read_bytes()
+    assert (
+        name == "m/p.jsonl.gz" and entry["sha256"] == hashlib.sha256(data).hexdigest() and entry["bytes"] == len(data)
+    )
+    assert (entry["count"], entry["outcomes"]) == (5, {"ok": 4, "truncated": 1})  # errors are never recorded
+    assert (entry["endpoint"], entry["identity"], entry["dataset"]) == ("double", "m-vendor", "study")
+    assert (
+        entry["recorded"] == "2027-01-15" and entry["prompt_hash"] == "0" * 16 and entry["engine"] == SETTINGS["engine"]
+    )
+    assert len(gzip.decompress(data).splitlines()) >= 5
+
+
+def test_shards_of_other_variants_and_models_stand_side_by_side():
+    recordings.export(_pairs(3), settings=SETTINGS)
+    other = _pairs(2)
+    for request, _ in other:
+        request.variant = "seed1"
+    recordings.export(other, settings=SETTINGS)
+    recordings.export(_pairs(4, model=model_for("b")), settings=SETTINGS)
+    assert list(recordings.manifest("discrim_eval")) == ["b/p.jsonl.gz", "m/p.jsonl.gz", "m/p@seed1.jsonl.gz"]
+    assert [len(list(recordings.read("discrim_eval", *which))) for which in (("m", "p"), ("m", "p", "seed1"), ("b", "p"))] == [3, 2, 4]  # noqa: E501  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[:-20], lambda data: data + b"\0", lambda data: b""])
+def test_a_damaged_shard_is_named(spoil):
+    path = recordings.export(_pairs(), settings=SETTINGS)
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(KatayoriError, match=r"p\.jsonl\.gz of m is damaged: sha256"):
+        list(recordings.read("discrim_eval", "m", "p"))
+
+
+def test_a_damaged_manifest_a_missing_shard_and_nothing_to_export_are_named(house):
+    with pytest.raises(KatayoriError, match="no recorded answers of m for discrim_eval/p; recorded are: none"):
+        list(recordings.read("discrim_eval", "m", "p"))
+    with pytest.raises(KatayoriError, match="nothing to export"):
+        recordings.export([(requests_for(1)[0], None)], settings={})
+    recordings.export(_pairs(), settings=SETTINGS)
+    with pytest.raises(KatayoriError, match=r"p@x; recorded are: m/p\.jsonl\.gz"):
+        list(recordings.read("discrim_eval", "m", "p", "x"))
+    file = house / "data/recorded/discrim_eval/manifest.json"
+    file.write_text(file.read_text()[:50])
+    with pytest.raises(KatayoriError, match=r"manifest\.json is damaged"):
+        recordings.manifest("discrim_eval")
+
+
+def test_replay_finds_changed_requests():
+    """An edited prompt, item or setting must not be answered with the old recording."""
+    pairs = _pairs(5)
+    requests = [request for request, _ in pairs]
+    recordings.export(pairs, settings=SETTINGS)
+    assert [a.text for a in respondents.recorded(requests)] == [a.text for _, a in pairs]
+    assert [a.text for a in respondents.recorded(requests[::-2])] == [a.text for _, a in pairs[::-2]]
+    assert respondents.recorded([]) == []
+    changed = requests_for(5, temperature=0.5)
+    with pytest.raises(
+        KatayoriError, match=r"5 of 5 requests of m/p have no recorded answer \(e\.g\. q00000\).*make record"
+    ):
+        respondents.recorded(changed)
+    more = requests_for(7)
+    with pytest.raises(KatayoriError, match="2 of 7"):
+        respondents.recorded(more)
+    answers = respondents.recorded(more, partial=True)
+    assert [a.error for a in answers[5:]] == ["not recorded"] * 2 and answers[0].outcome == "ok"
+    assert respondents.recorded(changed, partial=True)[0].error == "request changed since recording"
+
+
+def test_replay_keeps_the_recording_engine_in_the_key():
+    """What one engine recorded is found again although the registry's default endpoint is another."""
+    import pandas as pd
+
+    prompt = load_prompts("discrim_eval")["de_answer_line"]
+    model, _ = get_model("smollm2-135m")
+    _, endpoint = get_model("smollm2-135m@local-xllamacpp")
+    items = pd.DataFrame({"item_id": ["q001", "q002"], "question": ["A?", "B?"]})
+    requests = build(items.to_dict("records"), prompt, model, endpoint)
+    recordings.export([(r, Response("ok", "Answer: yes", "stop", created=1.0)) for r in requests], settings={})
+    answers = respondents.ask(items, prompt, ["smollm2-135m"])
+    assert list(answers["answer"]) == ["yes", "yes"] and set(answers["source"]) == {"recorded"}
+    with pytest.raises(KatayoriError, match="items, prompt or settings changed"):
+        respondents.ask(items.assign(question=["A?", "C?"]), prompt, ["smollm2-135m"])
+
+
+def test_rows_hold_no_text_of_the_question(house):
+    """Answers to third-party items are joined by item id; none of their text is in the file."""
+    path = recordings.export(_pairs(), settings=SETTINGS)
+    assert b"Question number" not in gzip.decompress(path.read_bytes())
+    row = json.loads(gzip.decompress(path.read_bytes()).split(b"\n")[0])
+    assert set(row) == {"item_id", "key", "outcome", "text", "finish", "tokens"}
+
+
+def test_the_endpoint_helper_is_not_a_registered_one():
+    assert endpoint_for().name not in registry()[0]

@@ -1,0 +1,235 @@
+"""Store and key: a success is kept for good, an error is asked again, and nothing else but the key decides."""
+
+import dataclasses
+import sqlite3
+import subprocess
+import sys
+
+import orjson
+import pytest
+from api_double import endpoint_for, model_for, requests_for
+from hypothesis import given
+from hypothesis import strategies as st
+
+from katayori.errors import KatayoriError
+from katayori.prompting import store as storing
+from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import LOCAL_SAMPLING, Request, build, seed_for
+from katayori.prompting.store import OUTCOMES, Response, Store
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "folder" / "answers.sqlite"
+
+
+# --- the key --------------------------------------------------------------------------------------------------------
+
+GOLDEN = Request(
+    "discrim_eval", "study", "q029-020-female-white", "de_answer_line", "x", "", "qwen", "local-vllm", "sha256:0123",
+    {"messages": [{"role": "user", "content": "貸しますか？"}], "temperature": 1.0, "seed": 7, "max_tokens": 2048},
+    repetition=1,
+)  # fmt: skip
+
+
+def test_the_key_is_frozen():
+    """Recordings hang on it: if this fails, every recorded answer is lost. Change the code back, not the literal."""
+    assert GOLDEN.key == "a15ddf9aa0aed85c79cc3ae253536580596ea96279dd895807984a05b387d66f"
+    assert seed_for("q029-020-female-white") == 1950558536
+    prompt = Prompt("p", 1, "x", "en", user="{question}", prefix="Answer:", settings={"max_tokens": 1})
+    assert prompt.hash == "9940c1457ad0ab23"
+    assert LOCAL_SAMPLING == {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
+
+
+def test_the_order_of_settings_does_not_matter():
+    body = dict(reversed(GOLDEN.body.items()))
+    assert dataclasses.replace(GOLDEN, body=body, _key="").key == GOLDEN.key
+
+
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False), st.text())
+BODIES = st.fixed_dictionaries(
+    {"messages": st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": st.text()}), min_size=1)},
+    optional={"seed": VALUES, "temperature": VALUES, "max_tokens": VALUES, "stop": st.lists(st.text(), max_size=2)},
+)
+PARTS = st.tuples(st.text(min_size=1), st.text(min_size=1), BODIES, st.integers(0, 5))
+
+
+def _request(parts) -> Request:
+    endpoint, identity, body, repetition = parts
+    return dataclasses.replace(GOLDEN, endpoint=endpoint, identity=identity, body=body, repetition=repetition, _key="")
+
+
+@given(PARTS, PARTS)
+def test_any_difference_makes_another_key_and_no_difference_the_same(one, two):
+    """peers 11 and 12: model, endpoint, every setting, every character, and the repetition count."""
+    same = orjson.dumps(list(one), option=orjson.OPT_SORT_KEYS) == orjson.dumps(list(two), option=orjson.OPT_SORT_KEYS)
+    assert (_request(one).key == _request(two).key) == same
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"endpoint": "other"}, {"identity": "other"}, {"repetition": 2}),
+        *(
+            {"body": GOLDEN.body | more}
+            for more in ({"seed": 8}, {"temperature": 0.9}, {"top_p": 1.0}, {"messages": []})
+        ),
+    ],
+)
+def test_each_part_of_the_key_counts(changes):
+    assert dataclasses.replace(GOLDEN, **changes, _key="").key != GOLDEN.key
+
+
+@pytest.mark.parametrize("name", "paper dataset item_id prompt_id prompt_hash variant model fields".split())
+def test_labels_do_not_count(name):
+    """The same question to the same model is asked once, whatever it is called."""
+    value = {"a": 1} if name == "fields" else "another"
+    assert dataclasses.replace(GOLDEN, **{name: value}, _key="").key == GOLDEN.key
+
+
+def test_address_limits_and_time_out_do_not_count():
+    prompt = Prompt("p", 1, "x", "en", user="{question}", settings={"max_tokens": 5, "seed": 1})
+    item = {"item_id": "a", "question": "Why?"}
+    one = build([item], prompt, model_for(), endpoint_for("http://127.0.0.1:1/v1"))
+    two = build([item], prompt, model_for(), endpoint_for("http://example.com/v1", limits={"rpm": 3}, key_env="X"))
+    assert one[0].key == two[0].key
+
+
+def test_repetitions_and_variants_are_requests_of_their_own():
+    """DE-12: k samples an item; DE-8: the paper's literal seed."""
+    prompt = Prompt("p", 1, "x", "en", user="{question}", settings={"seed": 1})
+    local = Endpoint("local-x", "local", supports={"seed": True})
+    items = [{"item_id": "a", "question": "Why?"}, {"item_id": "b", "question": "Why?"}]
+    drawn = build(items, prompt, Model("m", "m", "local-x"), local, repetitions=3)
+    assert [r.repetition for r in drawn] == [0, 1, 2, 0, 1, 2]
+    assert len({r.key for r in drawn}) == 6 and len({r.body["seed"] for r in drawn}) == 6
+    literal = build(items, prompt, Model("m", "m", "local-x"), local, variant="seed1")
+    assert [r.body["seed"] for r in literal] == [1, 1]
+    api = build(items[:1], prompt, model_for(), endpoint_for(), repetitions=2)
+    assert [r.body for r in api] == [api[0].body] * 2 and api[0].key != api[1].key  # peers 12
+    assert api[0].body == {"messages": [{"role": "user", "content": "Why?"}], "seed": 1}  # DE-8: nothing forced
+
+
+def test_what_an_endpoint_lacks_is_left_out():
+    """DE-9; some endpoints name the limit differently."""
+    prompt = Prompt("p", 1, "x", "en", user="{question}", settings={"seed": 1, "max_tokens": 9, "logprobs": True})
+    supports = {"seed": False, "logprobs": False, "max_tokens_field": "max_completion_tokens"}
+    [request] = build([{"item_id": "a", "question": "{x}"}], prompt, model_for(), endpoint_for(supports=supports))
+    assert request.body == {"messages": [{"role": "user", "content": "{x}"}], "max_completion_tokens": 9}
+
+
+# --- the store ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("outcome", [o for o in OUTCOMES if o != "error"])
+def test_a_success_is_never_asked_again_nor_overwritten(path, outcome):
+    [request] = requests_for(1)
+    with Store(path) as store:
+        store.put(request, Response(outcome, "first"))
+        assert store.pending([request]) == []
+        for later in ("ok", "error"):
+            store.put(request, Response(later, "second"))
+        assert next(store.get([request]))[1].text == "first"
+
+
+def test_an_error_is_pending_until_a_success_replaces_it(path):
+    [request] = requests_for(1)
+    with Store(path) as store:
+        for text in ("first", "second"):
+            store.put(request, Response("error", error=text))
+            assert store.pending([request]) == [request] and next(store.get([request]))[1].error == text
+        store.put(request, Response("ok", "Answer: no"))
+        assert not store.pending([request]) and store.counts() == {"ok": 1}
+
+
+def test_every_field_survives_a_round_trip(path):
+    requests = requests_for(2)
+    response = Response(
+        "ok", "答え\u2028\x00<b>", "stop", [(" yes", -0.25)], 3, 4, "m", "fp", 0.5, 2, "note", 1234.5
+    )  # fmt: skip
+    with Store(path) as store:
+        store.put(requests[0], response)
+    with Store(path) as store:
+        assert list(store.get(requests)) == [(requests[0], response), (requests[1], None)]
+
+
+def test_a_request_named_twice_is_pending_once(path):
+    one, two = requests_for(2)
+    with Store(path) as store:
+        assert store.pending([two, one, two, one]) == [two, one]
+
+
+def test_another_process_sees_each_answer_at_once(path):
+    [request] = requests_for(1)
+    with Store(path) as store, Store(path) as other:
+        store.put(request, Response("ok", "Answer: yes"))
+        assert next(other.get([request]))[1].text == "Answer: yes"
+
+
+def test_many_processes_may_create_one_store(path):
+    code = f"from katayori.prompting.store import Store\nwith Store({str(path)!r}) as s: print(s.counts())"
+    children = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    assert {child.communicate(timeout=60)[0] for child in children} == {"{}\n"}
+
+
+def _foreign(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE answers (id INTEGER)")
+
+
+def _newer(path):
+    with Store(path) as store:
+        store.db.execute("PRAGMA user_version=99")
+
+
+def _cut_off(path):
+    with Store(path) as store:
+        for request in requests_for(200):
+            store.put(request, Response("ok", "x" * 500))
+        store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 3])
+
+
+@pytest.mark.parametrize(
+    "spoil, says",
+    [
+        (
+            lambda path: path.write_bytes(b"no database at all, but long enough to look like a file" * 99),
+            "not a database",
+        ),
+        (_foreign, "another program"),
+        (_newer, "schema 99.*reads 1"),
+        (_cut_off, "malformed"),
+        (lambda path: path.mkdir(), "cannot be used"),
+    ],
+)
+def test_a_store_that_cannot_be_used_gets_one_clear_line(path, spoil, says):
+    path.parent.mkdir()
+    spoil(path)
+    before = path.read_bytes() if path.is_file() else b""
+    with pytest.raises(KatayoriError, match=says) as caught, Store(path) as store:
+        store.pending(requests_for(200))
+        list(store.get(requests_for(200)))
+    assert "\n" not in str(caught.value) and path.name in str(caught.value)
+    assert (path.read_bytes() if path.is_file() else b"") == before  # nothing of it was touched
+
+
+def test_a_locked_store_gets_one_clear_line(path, monkeypatch):
+    monkeypatch.setattr(storing, "BUSY", 0.1)
+    [request] = requests_for(1)
+    with Store(path) as store:
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(KatayoriError, match=r"locked.*kept"):
+            store.put(request, Response("ok"))
+        holder.execute("COMMIT")
+        store.put(request, Response("ok"))
+        holder.close()
+
+
+def test_a_folder_that_cannot_be_made_gets_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(KatayoriError, match="cannot be used"):
+        Store(tmp_path / "file" / "answers.sqlite")

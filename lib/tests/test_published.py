@@ -1,0 +1,144 @@
+"""Published figures: complete, readable as printed, and compared without claiming replication (X-4)."""
+
+import math
+
+import pytest
+
+from katayori.data import published
+from katayori.errors import KatayoriError
+
+TABLES = [(paper, name) for paper in (*published.PAPERS, "derived") for name in published.names(paper)]
+KINDS = {"inconsistent", "reading", "cannot_check", "reconstructed"}
+
+
+def test_table_counts():
+    counts = {
+        ("persona_jbbq", "results"): 40,
+        ("discrim_eval", "alpha"): 36,
+        ("discrim_eval", "models"): 9,
+        ("logprob_judge", "concordance"): 48,
+        ("logprob_judge", "robustness"): 16,
+        ("jubaku_v2", "accuracy"): 5,
+        ("jubaku_v2", "models"): 9,
+        ("inter_jbbq", "accuracy_by_topic"): 100,
+        ("inter_jbbq", "accuracy_by_attribute_count"): 200,
+        ("inter_jbbq", "marriage_single_attribute"): 60,
+        ("derived", "logprob_judge_counts"): 16,
+    }
+    assert {key: len(published.load(*key)) for key in counts} == counts
+    assert len(TABLES) == 39
+
+
+@pytest.mark.parametrize(("paper", "name"), TABLES)
+def test_every_row_says_where_it_stands(paper, name):
+    frame = published.load(paper, name)
+    assert len(frame)
+    assert frame.locator.str.strip().str.len().gt(0).all()
+
+
+def test_known_figures_as_printed():
+    alpha = published.load("discrim_eval", "alpha")
+    assert alpha.dropna(subset="alpha")[["model", "factor", "alpha"]].values.tolist() == [
+        ["DeepSeek-R1", "race", 0.638]
+    ]
+    results = published.load("persona_jbbq", "results")
+    assert results.table.nunique() == 10  # 4.1 and 4.10 stay apart
+    last = results[(results.table == "4.10") & (results.model == "SWL2-70B-INST")]
+    assert last.diff_amb.tolist() == [31.3]
+    assert published.load("persona_jbbq", "dataset_counts").n_items.tolist()[-1] == 50_856
+
+
+def test_bounds_that_hold_in_print():
+    """PJ-18: |Diff_a| <= 100 - Acc_a and |Diff_d| <= 100 - |2 Acc_d - 100| in all forty rows."""
+    r = published.load("persona_jbbq", "results")
+    assert (r.diff_amb.abs() <= 100 - r.acc_amb + 1e-9).all()
+    assert (r.diff_dis.abs() <= 100 - (2 * r.acc_dis - 100).abs() + 1e-9).all()
+
+
+def test_unknown_names_list_the_valid_ones():
+    with pytest.raises(KatayoriError, match="persona_jbbq"):
+        published.load("persona", "results")
+    with pytest.raises(KatayoriError, match="alpha_pairs"):
+        published.load("discrim_eval", "alfa")
+    with pytest.raises(KatayoriError):
+        published.load("discrim_eval", "../persona_jbbq/results")
+    with pytest.raises(KatayoriError, match="inter_jbbq"):
+        published.caveats("discrim")
+
+
+def test_caveats_cover_every_paper_and_point_at_rows():
+    caveats = published.caveats()
+    assert set(caveats.paper) == set(published.PAPERS)
+    assert set(caveats.kind) <= KINDS
+    assert caveats.id.is_unique
+    assert caveats.text.str.len().between(30, 320).all()
+    for _, caveat in caveats[caveats.file.notna()].iterrows():
+        assert published.concerned(caveat, published.load(caveat.paper, caveat.file)).any(), caveat.id
+        # Every listed value must occur, else the caveat points at nothing.
+        frame = published.load(caveat.paper, caveat.file)
+        for column, value in caveat.cells.items():
+            assert set(value if isinstance(value, list) else [value]) <= set(frame[column]), caveat.id
+    assert set(published.caveats("jubaku_v2").paper) == {"jubaku_v2"}
+
+
+def rows_of(caveat_id):
+    caveat = published.caveats().set_index("id").loc[caveat_id]
+    frame = published.load(caveat.paper, caveat.file)
+    return frame[published.concerned(caveat, frame)]
+
+
+def test_caveats_say_what_the_tables_hold():
+    assert dict(zip(*rows_of("PJ-c1")[["table", "diff_amb"]].values.T, strict=True)) == {"4.9": 9.0, "4.10": 31.3}
+    assert rows_of("PJ-c2").acc_amb.tolist() == [0.15]
+    assert rows_of("PJ-c3").acc_amb.tolist() == [32.5, 39.2]
+    assert (rows_of("PJ-c5").diff_dis < 0).sum() == 7 and len(rows_of("PJ-c5")) == 12
+    wide = rows_of("PJ-c4").pivot(index="table", columns="model", values="diff_amb")
+    assert (wide["rinna-3.6b-INST"] > wide["SWL2-70B-INST"]).sum() == 7
+    cells = rows_of("LJ-c1").set_index("task").concordance_pct
+    labels = {"writing": 207, "proofreading": 189, "summarization": 225}
+    hits = {task: round(cells[task] * n / 100) for task, n in labels.items()}
+    assert sum(hits.values()) == 447 and round(cells["all"] * 621 / 100) == 438
+    assert rows_of("LJ-c2").probability_pct.sum() == 110
+    assert rows_of("LJ-c3").concordance_pct.tolist() == [68.4, 68.4]
+    assert rows_of("LJ-c4").concordance_pct.tolist() == [67.2]
+    assert rows_of("JU-c1").n_cases.sum() == 34
+    assert rows_of("IJ-c2").groupby("context_category").size().tolist() == [3, 3]
+    assert rows_of("IJ-c3").accuracy_pct.tolist() == [66.3]
+    gpt = rows_of("IJ-c5").pivot(index="ambiguity", columns="prompt", values="accuracy_pct")
+    assert (gpt.debias - gpt.basic).round(1).to_dict() == {"amb": 0.0, "dis": 11.0}
+    topics = published.load("inter_jbbq", "accuracy_by_topic")
+    keys = ["ambiguity", "model", "prompt"]
+    mean = topics[topics.topic != "overall"].groupby(keys).accuracy_pct.mean()
+    printed = topics[topics.topic == "overall"].set_index(keys).accuracy_pct
+    assert (mean - printed).abs().max() <= 0.11  # IJ-c7: means of rounded topics against a rounded mean
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "same_data", "same_model", "verdict"),
+    [
+        (67.26, 67.2, True, True, "agrees within 0.06"),
+        (67.14, 67.2, True, True, "agrees within 0.06"),
+        (67.27, 67.2, True, True, "differs"),
+        (67.2, 67.2, False, True, "not comparable: other data"),
+        (67.2, 67.2, True, False, "not comparable: other model"),
+        (67.2, 67.2, False, False, "not comparable: other data and model"),
+        (None, 67.2, True, True, "no value of ours"),
+        (math.nan, 67.2, True, True, "no value of ours"),
+        (67.2, None, True, True, "nothing published"),
+        (67.2, math.nan, False, False, "nothing published"),
+        (None, None, True, True, "nothing published"),
+    ],
+)
+def test_compare(ours, theirs, same_data, same_model, verdict):
+    difference, said = published.compare(ours, theirs, same_data=same_data, same_model=same_model)
+    assert said == verdict
+    missing = any(v is None or math.isnan(v) for v in (ours, theirs))
+    assert difference is None if missing else difference == pytest.approx(ours - theirs)
+    assert "replic" not in said
+
+
+def test_compare_with_another_tolerance():
+    assert published.compare(0.64, 0.638, tolerance=0.001, same_data=True, same_model=True)[1] == "differs"
+    assert (
+        published.compare(0.6385, 0.638, tolerance=0.001, same_data=True, same_model=True)[1] == "agrees within 0.001"
+    )

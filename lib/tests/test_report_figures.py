@@ -1,0 +1,149 @@
+"""Figures: what is drawn, that nothing overlaps, Japanese glyphs, repeatable files (X-9, DE-25, DE-33)."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgba
+from matplotlib.text import Text
+
+from katayori.report.figures import BANDS, alpha_heatmap, band, display, mean_ratios
+from katayori.report.results import Run
+
+MODELS = ["Qwen2.5-Coder-0.5B", "Qwen2.5-Coder-1.5B", "模型", "fair"]
+SOURCES = dict(zip(MODELS, ["recorded", "recorded", "live", "simulated"], strict=True))
+ALPHA = pd.DataFrame(
+    [[-0.1, 0.0, 2 / 3, 0.8], [0.81, 0.7, np.nan, 1], [0.1, 0.2, 0.3, 0.4], [0.9] * 4],
+    index=MODELS,
+    columns=["age", "gender", "人種", "gender_race"],
+)
+LEVELS = {
+    "age": list(range(20, 101, 10)),
+    "gender": ["male", "female", "non-binary"],
+    "人種": ["white", "Black", "Hispanic", "Native American", "Asian"],
+}
+LEVELS["gender_race"] = [f"{g} {r}" for g in LEVELS["gender"] for r in LEVELS["人種"]]
+
+
+def ratios(models=MODELS, factors=LEVELS):
+    rows = [(f, v, m, 0.5, 0.4, 0.7) for f in factors for v in LEVELS[f] for m in models]
+    return pd.DataFrame(rows, columns=["factor", "level", "model", "ratio", "ci_low", "ci_high"])
+
+
+def boxes(fig):
+    """The drawn extents of every visible, non-empty text of the figure."""
+    fig.draw_without_rendering()
+    texts = [t for t in fig.findobj(Text) if t.get_visible() and t.get_text()]
+    shown = [t for t in texts if t.axes is None or t.axes.get_visible()]
+    return {(t.get_text(), i): t.get_window_extent() for i, t in enumerate(shown)}
+
+
+def assert_clear(fig):
+    frame, found = fig.bbox, boxes(fig)
+    for name, box in found.items():
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= frame.x1 + 1 and box.y1 <= frame.y1 + 1, name
+    for (a, one), (b, other) in itertools.combinations(found.items(), 2):
+        across = min(one.x1, other.x1) - max(one.x0, other.x0)
+        down = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert across <= 0.5 or down <= 0.5, f"{a} over {b}"
+
+
+@pytest.fixture(autouse=True)
+def _strict():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+    assert not plt.get_fignums()  # a figure pyplot knows would be shown twice
+
+
+@pytest.mark.parametrize(
+    ("alpha", "code"),
+    [(-1, 0), (-1e-9, 0), (0, 1), (2 / 3, 1), (0.667, 2), (0.8, 2), (0.8000001, 3), (1, 3), (float("nan"), None)],
+)
+def test_bands_hold_their_upper_bound(alpha, code):
+    assert band(alpha) == code
+
+
+@pytest.mark.parametrize("width", [8.5, 17])
+def test_heat_map_shows_bands_values_and_sources(width):
+    status = ALPHA.isna().replace({True: "no variation", False: "ok"})
+    fig = alpha_heatmap(ALPHA, sources=SOURCES, status=status, title="平均", width_cm=width)
+    assert_clear(fig)
+    (ax,) = fig.axes
+    texts = [t.get_text() for t in ax.texts]
+    assert texts[:4] == ["-0.100", "0.000", "0.667", "0.800"] and len(texts) == 16
+    assert " ".join(texts[-1].split()) == "no variation"
+    colours = iter(ax.collections[0].get_facecolors())
+    for value in ALPHA.to_numpy().ravel():
+        colour = next(colours)
+        if not np.isnan(value):
+            assert tuple(colour) == to_rgba(BANDS[band(value)][1])
+    assert [p.get_hatch() for p in ax.patches] == ["////"] and ax.patches[0].get_xy() == (2, 1)
+    assert [t.get_text() for t in ax.get_yticklabels()] == [f"{m}\n({SOURCES[m]})" for m in MODELS]
+    assert [" ".join(t.get_text().split()) for t in ax.get_xticklabels()] == ["age", "gender", "人種", "gender × race"]
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == [label for label, _ in BANDS]
+    assert fig.get_figwidth() == pytest.approx(width / 2.54)
+
+
+def test_heat_map_of_undefined_values_only():
+    fig = alpha_heatmap(ALPHA.iloc[1:2, 2:3])
+    assert_clear(fig)
+    assert [t.get_text() for t in fig.axes[0].texts] == ["undefined"]
+
+
+@pytest.mark.parametrize("width", [8.5, 17])
+@pytest.mark.parametrize("factors", [list(LEVELS), ["age"], ["gender", "人種"], ["gender_race"]])
+def test_mean_ratios_by_level_and_model(width, factors):
+    fig = mean_ratios(ratios(factors=factors), sources=SOURCES, width_cm=width)
+    assert_clear(fig)
+    assert len(fig.axes) == len(factors)
+    for ax, factor in zip(fig.axes, factors, strict=True):
+        assert len(ax.containers) == len(MODELS)
+        name = factor.replace("_", " × ")
+        if factor == "age":
+            assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_ylim()) == (name, "share of yes", (0, 1))
+        else:
+            assert (ax.get_title(), ax.get_xlabel(), ax.get_xlim()) == (name, "share of yes", (0, 1))
+            assert [t.get_text() for t in ax.get_yticklabels()] == LEVELS[factor]
+        for model, drawn in zip(MODELS, ax.containers, strict=True):
+            line, _, (bars,) = drawn
+            across, along = (line.get_xdata(), line.get_ydata())[:: 1 if factor == "age" else -1]
+            assert len(along) == len(LEVELS[factor]) and set(along) == {0.5}
+            expected = LEVELS[factor] if factor == "age" else range(len(LEVELS[factor]))
+            assert np.abs(np.array(across) - list(expected)).max() < (5 if factor == "age" else 0.5)
+            ends = np.array(bars.get_segments())[:, :, 1 if factor == "age" else 0]
+            assert np.allclose(ends, [0.4, 0.7])
+            assert (line.get_markerfacecolor() == "white") == (SOURCES[model] == "simulated")
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == [f"{m} ({SOURCES[m]})" for m in MODELS]
+
+
+def test_many_models_without_intervals_stay_apart():
+    models = [f"model {i}" for i in range(12)]
+    frame = ratios(models, ["gender", "人種"]).drop(columns=["ci_low", "ci_high"])
+    frame.loc[0, "ratio"] = np.nan
+    fig = mean_ratios(frame, title="比率", limits=(0.4, 0.6))
+    assert_clear(fig)
+    looks = {(c[0].get_color(), c[0].get_marker()) for c in fig.axes[0].containers}
+    assert len(looks) == 12 and fig.axes[0].get_xlim() == (0.4, 0.6)
+
+
+def test_files_are_the_same_twice(tmp_path):
+    run = Run("p", tmp_path)
+    fig = alpha_heatmap(ALPHA, sources=SOURCES)
+    assert run.figure("one", fig) is None
+    display(fig)
+    run.figure("again", fig)
+    run.figure("two", alpha_heatmap(ALPHA, sources=SOURCES))
+    for kind in ("svg", "png"):
+        one, again, two = ((tmp_path / f"figures/{n}.{kind}").read_bytes() for n in ("one", "again", "two"))
+        assert one == again == two
+    assert b"dc:date" not in (tmp_path / "figures/one.svg").read_bytes()
+
+
+def test_display_is_a_small_picture_with_words():
+    image = display(alpha_heatmap(ALPHA, title="α 平均"))
+    assert image.data.startswith(b"\x89PNG") and image.alt == "α 平均"
+    assert int.from_bytes(image.data[16:20], "big") == int(17 / 2.54 * 80)

@@ -1,0 +1,164 @@
+"""report.html: nothing from the network, no scripts, Japanese right, hostile output as text, in a real browser too."""
+
+import base64
+import os
+import re
+import shutil
+import subprocess
+from urllib.parse import urlsplit
+
+import nbformat
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from katayori.report.pages import write_report
+from katayori.report.results import Run
+from katayori.report.tables import show, show_text
+from katayori.report.widgets import explorer
+
+HOSTILE = "<script>alert(1)</script><img src='https://evil.example/x.png' onerror='alert(2)'>\x1b[31m赤\x1b[0m"
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def shown(value):
+    data = {"text/plain": repr(value), "text/html": value._repr_html_()}
+    return new_output("execute_result", data=data, execution_count=1)
+
+
+@pytest.fixture
+def page(tmp_path):
+    """(folder, parsed page, its text) of a notebook that holds everything a notebook may hold, good and bad."""
+    box = explorer({"factor": ["age"]}, lambda factor: f"<p>chosen {factor}</p>")
+    bundle = dict(box._repr_mimebundle_())
+    script = {"application/javascript": "fetch('https://evil.example')", "text/plain": "js"}
+    raw = f"{HOSTILE}<style>@import 'https://evil.example/a.css';</style><iframe src='https://evil.example'></iframe>"
+    raw += "<p style='background: url(https://evil.example/b.png); color: red'>kept words</p><svg onload='x()'></svg>"
+    raw += f"<a href='javascript:alert(3)'>link</a><img src='data:image/png;base64,{PIXEL}'>"
+    cells = [
+        new_markdown_cell("# 偏りを測る\n\nThe ratio $r = \\frac{k}{n}$ and\n\n$$\\alpha = 1 - \\frac{D_o}{D_e}$$\n"),
+        new_markdown_cell("Code `$x$`, unknown $\\nosuchcommand{x}$, ![out](https://evil.example/c.png), " + HOSTILE),
+        new_markdown_cell("![own](own.png) [source](https://example.org/paper) | text"),
+        new_code_cell(
+            "x = 1 < 2  # 比較",
+            execution_count=1,
+            outputs=[
+                new_output("stream", text=HOSTILE),
+                new_output("stream", name="stderr", text="careful"),
+                shown(show(pd.DataFrame({"要因": [HOSTILE], "value": [0.5]}))),
+                shown(show_text(HOSTILE, "Prompt")),
+                new_output("display_data", data={"text/html": raw}),
+                new_output("display_data", data=script),
+                new_output("display_data", data={"image/png": PIXEL}, metadata={"image/png": {"alt": "picture words"}}),
+                new_output("display_data", data={"image/svg+xml": "<svg onload='x()'><script>y()</script></svg>"}),
+                new_output("display_data", data={"text/latex": "$z$", "text/plain": "plain z"}),
+                new_output("display_data", data=bundle),
+                new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}),
+                new_output("error", ename="ValueError", evalue="x", traceback=["\x1b[31mValueError\x1b[0m: <b>x</b>"]),
+            ],
+        ),
+        new_code_cell("", execution_count=None),
+    ]
+    metadata = {"widgets": {"application/vnd.jupyter.widget-state+json": {"state": {"a": "</script>"}}}}
+    run = Run("p", tmp_path)
+    run.row("DE-24", "alpha", 0.5, source="recorded")
+    run.save(answers_by_source={"recorded": 9450, "simulated": 100})
+    (tmp_path / "own.png").write_bytes(base64.b64decode(PIXEL))
+    nbformat.write(new_notebook(cells=cells, metadata=metadata), tmp_path / "01.ipynb")
+    path = write_report(tmp_path / "01.ipynb", tmp_path / "report.html")
+    text = path.read_text(encoding="utf-8")
+    return tmp_path, BeautifulSoup(text, "html.parser"), text
+
+
+def test_nothing_is_asked_of_the_network_and_nothing_runs(page):
+    _, soup, text = page
+    assert not soup.find_all(["script", "iframe", "link", "object", "embed", "form", "svg", "base", "video", "audio"])
+    for tag in soup.find_all(True):
+        assert not [a for a in tag.attrs if a.startswith("on") or a in ("srcset", "srcdoc", "poster", "action")]
+        assert tag.get("src", "data:image/").startswith("data:image/")
+        assert re.match(r"#|https?://", tag.get("href", "#")) and "url(" not in tag.get("style", "")
+    assert len(soup.find_all("style")) == 1
+    assert all(u.startswith("data:font/") for u in re.findall(r"url\(([^)]*)", soup.style.string))
+    assert "@import" not in text.replace("&lt;", "") and "evil.example/a.css" not in text
+    policy = soup.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
+    assert "default-src 'none'" in policy and "script-src" not in policy and "http" not in policy
+
+
+def test_language_banner_and_footer(page):
+    _, soup, _ = page
+    assert soup.html["lang"] == "en" and soup.meta["charset"] == "utf-8" and soup.title.string == "偏りを測る"
+    banners = [b.get_text() for b in soup.select(".banner")]
+    assert banners[0].startswith("9,450 recorded answers: given by a real model")
+    assert banners[1].startswith("100 simulated answers: made by a program") and len(banners) == 2
+    assert "Made 20" in soup.footer.get_text()
+    assert "src: url(data:font/ttf;base64," in soup.style.string and '"Noto Sans CJK JP"' in soup.style.string
+
+
+def test_words_stay_and_hostile_text_is_text(page):
+    _, soup, _ = page
+    words = soup.main.get_text()
+    assert words.count("<script>alert(1)</script><img src='https://evil.example/x.png'") == 3  # stream, table, text
+    for kept in ("偏りを測る", "kept words", "careful", "要因", "plain z", "chosen age", "ValueError: <b>x</b>", "赤"):
+        assert kept in words
+    assert "Interactive in the notebook" in words and "(an interactive part: open the notebook" in words
+    assert "\x1b" not in words and "¶" not in words
+    assert [i["alt"] for i in soup.find_all("img") if i.get("src", "").endswith(PIXEL)][-1] == "picture words"
+    assert soup.find("img", alt="own")["src"].startswith("data:image/png")
+    assert not soup.find("img", alt="out").get("src")
+
+
+def test_code_is_folded_and_formulas_are_pictures(page):
+    _, soup, _ = page
+    (code,) = soup.select("details.code")
+    assert not code.has_attr("open") and code.summary.get_text() == "code" and "x = 1 < 2  # 比較" in code.get_text()
+    assert [i["alt"] for i in soup.select("img.formula")] == ["r = \\frac{k}{n}", "\\alpha = 1 - \\frac{D_o}{D_e}"]
+    assert {"$x$", "\\nosuchcommand{x}"} <= {c.get_text() for c in soup.find_all("code")}
+
+
+def test_the_same_notebook_gives_the_same_page(page):
+    folder, _, text = page
+    assert write_report(folder / "01.ipynb", folder / "again.html").read_text(encoding="utf-8") == text
+
+
+def test_without_provenance_the_results_speak(page):
+    folder, _, _ = page
+    (folder / "provenance.json").unlink()
+    text = write_report(folder / "01.ipynb", folder / "report.html").read_text(encoding="utf-8")
+    assert "<strong>recorded answers</strong>" in text and "simulated answers" not in text
+    (folder / "results.json").unlink()
+    assert "no answers of any model" in write_report(folder / "01.ipynb", folder / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_secret_of_the_environment_is_not_in_the_page(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# x")]), tmp_path / "x.ipynb")
+    assert "sk-canary" not in write_report(tmp_path / "x.ipynb", tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def browse(path, profile):
+    """(DOM after loading, addresses the browser asked for) of a local file in headless Chromium."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if browser is None:
+        assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
+        pytest.skip("no browser found: install chromium to check the report in it")
+    off = ("background-networking", "component-update", "sync", "default-apps", "gpu", "quic", "extensions")
+    command = [browser, "--headless", "--no-sandbox", "--no-first-run", f"--user-data-dir={profile}"]
+    command += [f"--disable-{name}" for name in off] + ["--host-resolver-rules=MAP * ~NOTFOUND"]
+    command += [f"--log-net-log={profile}/net.json", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=True)
+    log = (profile / "net.json").read_text(encoding="utf-8", errors="replace")
+    asked = set(re.findall(r'"url":\s*"(https?://[^"]*)"', log))
+    return done.stdout.decode("utf-8"), asked
+
+
+def test_in_a_browser_offline(page, tmp_path_factory):
+    folder, _, text = page
+    dom, asked = browse(folder / "report.html", tmp_path_factory.mktemp("profile"))
+    seen = BeautifulSoup(dom, "html.parser").get_text()
+    assert "偏りを測る" in seen and "要因" in seen and "9,450 recorded answers" in seen
+    # A page without scripts can only ask for what it names; the browser's own errands (clock, updates) are not ours.
+    assert not [address for address in asked if urlsplit(address).hostname in text]
+    control = folder / "control.html"  # the same check must notice a page that does ask
+    control.write_text("<img src='https://evil.example/x.png'>")
+    assert "https://evil.example/x.png" in browse(control, tmp_path_factory.mktemp("control"))[1]

@@ -1,0 +1,238 @@
+"""results.json, tables, figures and provenance of a run folder (X-5, X-6, X-9)."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori.errors import KatayoriError
+from katayori.report import provenance
+from katayori.report.claims import Claim, check_claims
+from katayori.report.results import FIELDS, Run, read_results
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Run("discrim_eval", tmp_path / "run", profile="smoke")
+
+
+def load(run, name="results.json"):
+    return json.loads((run.folder / name).read_text(encoding="utf-8"))
+
+
+def test_fields_are_the_contract():
+    contract = (
+        "paper requirement what model dataset source prompt_id cell headline value unit n n_invalid ci_low ci_high"
+    )
+    assert (*contract.split(), "status", "published", "difference", "verdict") == FIELDS
+
+
+def test_rows_are_complete_sorted_and_plain_json(run):
+    run.row("DE-24", "alpha", np.float64(0.5), source="recorded", model="b", n=np.int64(9), ci=(np.nan, 0.7), unit="α")
+    run.row(
+        "DE-24", "alpha", np.float32(0.25), source="simulated", model="a", cell={"factor": "人種", "age": np.int8(20)}
+    )
+    run.row("DE-23", "ratio", True, source="live", published=0.5, n=3.0)
+    counts = run.save(answers_by_source={"recorded": 9})
+    rows = load(run)
+    assert [list(r) for r in rows] == [list(FIELDS)] * 3
+    assert [(r["requirement"], r["model"]) for r in rows] == [("DE-23", None), ("DE-24", "a"), ("DE-24", "b")]
+    assert rows[0] | {"value": 1, "n": 3, "difference": 0.5} == rows[0]
+    assert rows[1]["cell"] == {"factor": "人種", "age": 20} and rows[1]["value"] == 0.25
+    assert rows[2] | {"ci_low": None, "ci_high": 0.7, "n": 9, "unit": "α"} == rows[2]
+    assert counts.to_dict("list") == {"requirement": ["DE-23", "DE-24"], "rows": [1, 2], "undefined": [0, 0]}
+    frame = read_results(run.folder)
+    assert tuple(frame.columns) == FIELDS and len(frame) == 3
+    assert "人種" in (run.folder / "results.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("undefined", [None, float("nan"), float("inf"), -np.inf, np.float64("nan"), pd.NA])
+def test_undefined_values_need_a_status(run, undefined):
+    with pytest.raises(ValueError, match="needs a status"):
+        run.row("DE-24", "alpha", undefined, source="recorded")
+    assert run.row("DE-24", "alpha", undefined, source="recorded", status="no variation")["value"] is None
+    run.save()
+    assert "NaN" not in (run.folder / "results.json").read_text() and load(run)[0]["status"] == "no variation"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"source": "real"}, {"source": None}, {"value": "0.5"}, {"n": 1.5}, {"n": -1}, {"n": "9"}, {"status": None}],
+)
+def test_wrong_rows_are_refused(run, wrong):
+    arguments = {"value": 0.5, "source": "recorded"} | wrong
+    with pytest.raises(ValueError):
+        run.row("DE-24", "alpha", **arguments)
+    run.save()
+    assert load(run) == []
+
+
+def test_a_cell_run_twice_gives_its_rows_once(run):
+    for value in (0.1, 0.2):
+        run.row("DE-24", "alpha", value, source="recorded", cell={"factor": "age", "b": 1})
+    run.save()
+    assert [r["value"] for r in load(run)] == [0.2]
+
+
+def test_frames_of_rows(run):
+    frame = pd.DataFrame(
+        {
+            "model": ["m", "m", None],
+            "source": ["recorded", "recorded", "simulated"],
+            "factor": ["age", "race", "age"],
+            "alpha": [0.1, np.nan, 0.3],
+            "status": ["ok", "no variation", "ok"],
+            "ci_low": [0.0, np.nan, 0.2],
+            "n": [10.0, 0, 5],
+        }
+    )
+    assert run.rows(frame, "DE-24", "alpha", value="alpha", cell=["factor"], unit="alpha", dataset="study") is frame
+    run.save()
+    rows = load(run)
+    assert {(r["model"], r["cell"]["factor"], r["value"], r["status"], r["n"]) for r in rows} == {
+        ("m", "age", 0.1, "ok", 10),
+        ("m", "race", None, "no variation", 0),
+        (None, "age", 0.3, "ok", 5),
+    }
+    assert {r["dataset"] for r in rows} == {"study"} and {r["ci_high"] for r in rows} == {None}
+    with pytest.raises(ValueError, match="share the cell"):
+        run.rows(frame, "DE-24", "alpha", value="alpha")
+    with pytest.raises(ValueError, match="no column ratio"):
+        run.rows(frame, "DE-24", "alpha", value="ratio")
+
+
+def test_claims_become_rows(run):
+    claims = [Claim("DE-37", f"says {v}", lambda _frame, v=v: (v, "")) for v in ("holds", "fails", "cannot be tested")]
+    run.claims(check_claims(claims, None), source="recorded", headline=True)
+    run.save()
+    assert {(r["verdict"], r["value"], r["status"]) for r in load(run)} == {
+        ("holds", 1, "ok"),
+        ("fails", 0, "ok"),
+        ("cannot be tested", None, "cannot be tested"),
+    }
+
+
+HOSTILE = ["=CMD()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝CMD()", "＠x"]
+FINE = ["<b>a</b>", "人種", "a=b", "", 'say "no", then\nleave', "\x1b[31mred\x1b[0m"]
+
+
+def test_csv_text_cannot_run_and_numbers_stay(run):
+    frame = pd.DataFrame({"=text": HOSTILE + FINE, "number": np.linspace(-1, 1, 15), "count": range(-7, 8)})
+    frame["kind"] = pd.Categorical(frame["=text"])
+    assert run.table("hostile", frame) is frame
+    data = (run.folder / "tables/hostile.csv").read_bytes()
+    back = pd.read_csv(run.folder / "tables/hostile.csv", keep_default_na=False)
+    assert b"\r\n" not in data and list(back.columns) == ["'=text", "number", "count", "kind"]
+    assert np.array_equal(back["number"], frame["number"]) and list(back["count"]) == list(frame["count"])
+    cells = data.decode("utf-8").split("\n", 1)[1]
+    for text in HOSTILE:
+        assert "'" + text.replace("\r", "\n") in cells
+    for text in FINE:
+        assert f"'{text}" not in cells or not text
+    assert "人種" in cells
+
+
+def test_named_indexes_lone_surrogates_and_undefined_cells_are_written(run):
+    run.table("t", pd.DataFrame({"x": [1.5, None], "s": ["\ud800", None]}, index=pd.Index(["a", "b"], name="model")))
+    assert (run.folder / "tables/t.csv").read_text(encoding="utf-8") == "model,x,s\na,1.5,\\ud800\nb,,\n"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".x", "a b"])
+def test_names_cannot_leave_the_folder(run, name):
+    with pytest.raises(ValueError, match="cannot name a file"):
+        run.table(name, pd.DataFrame({"x": [1]}))
+
+
+def test_without_a_folder_a_temporary_one_is_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    run = Run("p", "")
+    run.save()
+    assert [p.name for p in tmp_path.iterdir()] == ["temporary"] and run.folder.parent == tmp_path / "temporary"
+    assert repr(run) == "Run('p')"
+
+
+def test_skip_says_why_and_stops_with_success(run, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run.skip("no answers for 人種")
+    assert stop.value.code == 0 and capsys.readouterr().out == "skipped: no answers for 人種\n"
+    assert load(run, "skipped.json") == {"paper": "discrim_eval", "reason": "no answers for 人種"}
+    run.save()
+    assert not (run.folder / "skipped.json").exists()
+
+
+def test_papermill_lets_a_skip_through(tmp_path):
+    import nbformat
+    import papermill
+
+    code = [f"from katayori.report.results import Run\nRun('p', {str(tmp_path)!r}).skip('nothing to do')", "1 / 0"]
+    cells = [nbformat.v4.new_code_cell(c) for c in code]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "in.ipynb")
+    done = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", progress_bar=False)
+    assert done.cells[0].outputs[0]["text"] == "skipped: nothing to do\n" and not done.cells[1].outputs
+
+    from katayori.report.pages import write_report
+
+    page = write_report(tmp_path / "out.ipynb", tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Skipped:</strong> nothing to do" in page and "SystemExit" not in page and "%tb" not in page
+
+
+def test_no_results_and_wrong_results_give_one_clear_line(tmp_path):
+    with pytest.raises(KatayoriError, match="make reproduce"):
+        read_results(tmp_path)
+    for content in ("not json", "5", '[{"paper": 1}]'):
+        (tmp_path / "results.json").write_text(content)
+        with pytest.raises(KatayoriError, match="make reproduce"):
+            read_results(tmp_path)
+
+
+def test_provenance_names_versions_and_no_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))  # no git checkout
+    record = provenance.collect(
+        parameters={
+            "own": str(tmp_path / "questions.yaml"),
+            "win": r"C:\Users\me\q.yaml",
+            "n": np.int64(3),
+            "x": np.nan,
+        },
+        datasets={"discrim_eval": "ab" * 32},
+        models=[{"id": "m", "digest": "d"}],
+        prompts={"p1": "h"},
+        answers_by_source={"recorded": 9, "simulated": 1},
+    )
+    assert record["parameters"] == {"own": "questions.yaml", "win": "q.yaml", "n": 3, "x": None}
+    assert record["git"] == {"commit": None, "dirty": None}
+    assert record["packages"]["krippendorff"] and record["packages"]["katayori"] and record["date"].endswith("+00:00")
+    assert len(set(provenance.PACKAGES)) == 14 and None not in record["packages"].values()
+    assert str(tmp_path) not in json.dumps(record)
+
+
+def test_provenance_reads_the_commit(tmp_path, monkeypatch):
+    import subprocess
+
+    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    clean = provenance.collect()["git"]
+    assert len(clean["commit"]) == 40 and clean["dirty"] is False
+    (tmp_path / "new").write_text("")
+    assert provenance.collect()["git"] == {"commit": clean["commit"], "dirty": True}
+    (tmp_path / "inner").mkdir()
+    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path / "inner"))
+    assert provenance.collect()["git"]["commit"] is None
+
+
+def test_a_secret_of_the_environment_reaches_no_file(run, monkeypatch):
+    canary = "sk-canary-0123456789"
+    monkeypatch.setenv("SOME_API_KEY", canary)
+    run.parameters["endpoint"] = f"https://user:{canary}@host/v1"
+    run.row("DE-24", "alpha", 0.5, source="recorded")
+    run.table("t", pd.DataFrame({"x": [1]}))
+    run.save(models=[{"id": "m", "note": canary}], prompts={canary: "h"})
+    files = [p for p in run.folder.rglob("*") if p.is_file()]
+    assert len(files) == 3 and not any(canary in p.read_text() for p in files)
+    assert "***" in (run.folder / "provenance.json").read_text()

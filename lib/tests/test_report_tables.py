@@ -1,0 +1,147 @@
+"""Tables and texts shown in notebooks: escaped, rounded, repeatable; widgets and exercises that never break a page."""
+
+import html
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from katayori.errors import KatayoriError
+from katayori.report.claims import Claim, check_claims, exercise_check
+from katayori.report.tables import escape, show, show_text
+from katayori.report.widgets import explorer
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
+
+
+def cells(shown):
+    return [html.unescape(c) for c in re.findall(r"<td[^>]*>(.*?)</td>", shown._repr_html_(), re.S)]
+
+
+def test_numbers_are_rounded_and_the_undefined_is_a_dash():
+    frame = pd.DataFrame(
+        {
+            "n": [10, 20, 30],
+            "value": [0.12345, -0.00001, np.nan],
+            "p": [0.0001, 0.04999, 1.0],
+            "status": ["ok", "ok", "no variation"],
+            "verdict": ["holds", None, pd.NA],
+        }
+    )
+    shown = show(frame)
+    assert cells(shown) == [
+        *("10", "0.123", "<0.001", "ok", "holds"),
+        *("20", "0.000", "0.050", "ok", "—"),
+        *("30", "—", "1.000", "no variation", "—"),
+    ]
+    assert repr(shown).splitlines()[0].split() == ["n", "value", "p", "status", "verdict"]
+    assert "no variation" in repr(shown) and "—" in repr(shown) and "-0.000" not in repr(shown)
+    assert repr(shown) == repr(show(frame.copy())) and shown._repr_html_() == show(frame.copy())._repr_html_()
+    assert "0.1235" in show(frame, digits=4)._repr_html_()
+
+
+def test_last_digit_noise_does_not_show():
+    one, other = (pd.DataFrame({"x": [0.1 + 0.2 + e, e]}) for e in (1e-15, -1e-15))
+    assert show(one)._repr_html_() == show(other)._repr_html_() and repr(show(one)) == repr(show(other))
+
+
+def test_index_only_if_named_captions_and_long_frames():
+    frame = pd.DataFrame({"x": [1]}, index=["secret"])
+    assert "secret" not in show(frame)._repr_html_()
+    assert "secret" in show(frame.rename_axis("model"), caption="要因 <b>")._repr_html_()
+    assert "<caption>要因 &lt;b&gt;</caption>" in show(frame, caption="要因 <b>")._repr_html_()
+    long = show(pd.DataFrame({"x": range(1100)}))
+    assert len(cells(long)) == 60 and "1,040 more rows" in long._repr_html_() and "1,040 more rows" in repr(long)
+    assert "a / b" in show(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])))._repr_html_()
+
+
+def test_text_columns_line_up_with_japanese():
+    lines = repr(show(pd.DataFrame({"要因": ["a", "人種と性"], "x": ["1", "2"]}))).splitlines()
+    assert lines == ["要因      x", "a         1", "人種と性  2"]
+
+
+@pytest.mark.parametrize(
+    "shown", [show(pd.DataFrame({HOSTILE: [HOSTILE]}), caption=HOSTILE), show_text(HOSTILE, HOSTILE)]
+)
+def test_hostile_text_is_shown_not_run(shown):
+    for text in (shown._repr_html_(), repr(shown)):
+        assert not set("\x1b\u202e\x00\ud800") & set(text)
+        assert "␛[31m" in text and "\\u202e" in text and "\\ud800" in text
+        text.encode("utf-8")
+    assert not re.findall(r"<(?!/?(div|table|caption|thead|tbody|tr|th|td|p|strong|pre)\b)", shown._repr_html_())
+    assert "mathjax_ignore" in shown._repr_html_()
+
+
+@given(st.text(st.characters()))
+def test_any_text_survives_escaping(text):
+    escaped = escape(text)
+    assert not set('<>"') & set(escaped)
+    escaped.encode("utf-8")
+    if text.isprintable():
+        assert html.unescape(escaped) == text
+
+
+def test_megabytes_are_clipped():
+    assert len(show_text("あ" * 3_000_000)._repr_html_()) < 21_000
+    assert len(repr(show(pd.DataFrame({"x": ["a" * 10**6]})))) < 1_000
+
+
+def test_explorer_sets_a_value_and_shows_errors_as_text():
+    def render(model, factor):
+        if factor == "bad":
+            raise RuntimeError("<script>boom</script>")
+        return f"<p>{escape(model)} {factor}</p>"
+
+    box = explorer({"model": [("<A>", "<a>"), ("B", "b")], "factor": ["age", "bad"]}, render)
+    model, factor, view = box.children
+    assert view.value == "<p>&lt;a&gt; age</p>"
+    model.value = "b"
+    assert view.value == "<p>b age</p>"
+    bundle = box._repr_mimebundle_()
+    assert "<p>b age</p>" in bundle["text/html"] and "model = B, factor = age" in bundle["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    factor.value = "bad"
+    assert view.value == "<pre>RuntimeError: &lt;script&gt;boom&lt;/script&gt;</pre>"
+    assert "<td" in explorer({"x": [1]}, lambda x: show(pd.DataFrame({"x": [x]}))).children[-1].value
+
+
+def test_claims_give_one_verdict_each():
+    def missing(_frame):
+        raise KatayoriError("no recorded answers of M")
+
+    claims = [
+        Claim("DE-37", "large", lambda f: ("holds" if f["x"].min() > 0 else "fails", f"min {f['x'].min()}")),
+        Claim("DE-31", "needs M", missing),
+    ]
+    checked = check_claims(claims, pd.DataFrame({"x": [1, 2]}))
+    assert checked.values.tolist() == [
+        ["DE-37", "large", "holds", "min 1"],
+        ["DE-31", "needs M", "cannot be tested", "no recorded answers of M"],
+    ]
+    assert check_claims(claims[:1], pd.DataFrame({"x": [-1]}))["verdict"].tolist() == ["fails"]
+    assert list(check_claims([], None).columns) == ["requirement", "statement", "verdict", "detail"]
+    with pytest.raises(ValueError, match="maybe"):
+        check_claims([Claim("DE-1", "s", lambda f: ("maybe", ""))], None)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        (lambda: True, "Correct."),
+        (lambda: np.True_, "Correct."),
+        (lambda: False, "Not yet. Hint: first"),
+        (lambda: None, "Not yet. Hint: first"),
+        (lambda: 1, "Not yet. Hint: second"),
+        (lambda: 9, "Not yet. Hint: second"),
+        (lambda: ... + 1, "Not yet (TypeError: "),
+        (lambda: pd.DataFrame({"x": [1, 2]}), "Not yet (ValueError: "),
+        (lambda: undefined_name, "Not yet (NameError: "),  # noqa: F821
+    ],
+)
+def test_exercises_answer_with_a_message(condition, message):
+    assert exercise_check(condition, ["first", "second"]).startswith(message)
+    assert exercise_check(condition, "only").count("only") == (message != "Correct.")
+    assert "Hint" not in exercise_check(condition)

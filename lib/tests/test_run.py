@@ -1,0 +1,373 @@
+"""The runner on tiny notebooks (one behaviour each), profiles, and the comparison of runs."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.run import cli, compare, notebooks, profiles, reproduce
+
+FIXTURES = Path(__file__).parent / "fixtures" / "notebooks"
+
+
+def _copy_house(root: Path) -> Path:
+    shutil.copytree(FIXTURES, root / "notebooks")
+    (root / "data").mkdir()
+    shutil.copy(paths.root() / "data" / "profiles.yaml", root / "data")
+    (root / "lib").mkdir()
+    (root / "lib" / "requirements.lock").write_text("one==1\n")
+    return root
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("KATAYORI_ROOT", str(_copy_house(tmp_path)))
+    return tmp_path
+
+
+def _reproduce(root: Path, *words: str, code: str = "") -> subprocess.CompletedProcess:
+    run = code or "import sys; from katayori.run.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, *(["-c", run] if code else ["-m", "katayori"]), "reproduce", *words]
+    env = os.environ | {"KATAYORI_ROOT": str(root), "MPLBACKEND": "agg"}
+    return subprocess.run(command, env=env, capture_output=True, text=True, cwd=root)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """All four notebooks run once (the only kernels of these tests); a good run of `broken` was there before."""
+    root = _copy_house(tmp_path_factory.mktemp("house"))
+    before = root / "outputs" / "recorded" / "broken"
+    before.mkdir(parents=True)
+    (before / "results.json").write_text("[]")
+    left = root / "outputs" / "recorded" / "good.tmp-999999999"  # of a killed run
+    left.mkdir()
+    return root, _reproduce(root)
+
+
+def folder(root: Path, paper: str) -> Path:
+    return root / "outputs" / "recorded" / paper
+
+
+def test_failures_are_told_at_the_end_and_the_others_finish(ran):
+    root, done = ran
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "broken           FAILED: ValueError: the reason" in done.stderr.splitlines()[-2]
+    assert json.loads((folder(root, "overview") / "seen.json").read_text()) == ["broken", "good"]
+
+
+def test_failed_notebook_is_kept_and_the_earlier_outputs_untouched(ran):
+    root, _ = ran
+    kept = folder(root, "broken")
+    assert sorted(path.name for path in kept.iterdir()) == ["02_broken.failed.ipynb", "results.json"]
+    text = (kept / "02_broken.failed.ipynb").read_text()
+    assert "before" in text and "the reason" in text
+
+
+def test_skipped_notebook_gives_its_reason(ran):
+    root, done = ran
+    assert "skipped          skipped: no such data" in done.stderr
+    assert (folder(root, "skipped") / "skipped.json").exists()
+
+
+def test_notebook_gets_defaults_settings_and_its_folder(ran):
+    root, _ = ran
+    found = json.loads((folder(root, "good") / "found.json").read_text())
+    assert (found["n"], found["models"]) == (3, ["a", "b"])
+    assert (found["OMP_NUM_THREADS"], found["PYTHONHASHSEED"]) == ("1", "0")
+    assert "inline" in found["MPLBACKEND"]  # set by the kernel, not the "agg" of the caller
+    assert found["folder"] == str(folder(root, "good"))
+    assert Path(found["cwd"]) == root / "notebooks"
+    assert not found["ipython"].startswith(str(Path.home()))
+    assert (folder(root, "good") / "01_good.ipynb").exists()
+    assert not list(folder(root, "good").parent.glob("*.tmp-*"))
+
+
+def _fresh(ran, tmp_path) -> Path:
+    return shutil.copytree(ran[0], tmp_path / "house")
+
+
+def _state(root: Path, monkeypatch, **changed) -> str:
+    """Why the runner would run `good` again; empty if it is up to date."""
+    monkeypatch.setenv("KATAYORI_ROOT", str(root))
+    given = {"profile": "recorded", "papers": "good", "models": None, "prompts": None, "parameter": []} | changed
+    (job,) = reproduce._plan(Namespace(**given))
+    return reproduce.stale(job.final, reproduce.shared_inputs() | reproduce._inputs(job))
+
+
+def test_unchanged_run_is_up_to_date_and_imports_nothing_heavy(ran):
+    root, _ = ran
+    for path in root.rglob("*"):
+        os.utime(path, (1, 1))  # a checkout changes times, not content
+    code = """
+import sys
+from katayori.run.cli import main
+code = main(sys.argv[1:])
+heavy = {"papermill", "pandas", "numpy", "nbformat", "nbconvert", "multiprocessing"} & set(sys.modules)
+sys.exit(code or f"imported: {heavy}" if heavy else code)
+"""
+    done = _reproduce(root, "--papers", "good", code=code)
+    assert done.returncode == 0, done.stderr
+    assert "up to date" in done.stderr and "started" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda root: None, ""),
+        (lambda root: (root / "data" / "new.yaml").write_text(""), "changed: data"),
+        (lambda root: (root / "data" / ".hidden").write_text(""), ""),
+        (lambda root: (root / "lib" / "requirements.lock").write_text("one==2\n"), "changed: environment"),
+        (lambda root: _edit(root / "notebooks" / "01_good.ipynb", "n: int = 3", "n: int = 4"), "changed: notebook"),
+        (lambda root: (folder(root, "good") / "results.json").unlink(), "outputs were changed or removed"),
+        (lambda root: (folder(root, "good") / "results.json").write_text("[1]"), "outputs were changed or removed"),
+        (lambda root: (folder(root, "good") / "stamp.json").write_text("{"), "not run yet"),
+    ],
+)
+def test_stamp_follows_content(ran, tmp_path, monkeypatch, change, reason):
+    root = _fresh(ran, tmp_path)
+    change(root)
+    assert _state(root, monkeypatch) == reason
+
+
+def _edit(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_stamp_follows_parameters_and_prompt_files(ran, tmp_path, monkeypatch):
+    root = _fresh(ran, tmp_path)
+    assert _state(root, monkeypatch, parameter=["n=4"]) == "changed: parameters"
+    (tmp_path / "mine").mkdir()
+    assert _state(root, monkeypatch, prompts=str(tmp_path / "mine")) == "changed: parameters, prompts"
+
+
+def test_overview_follows_the_results_of_the_others(ran, tmp_path, monkeypatch):
+    root = _fresh(ran, tmp_path)
+    assert _state(root, monkeypatch, papers="00") == ""
+    (folder(root, "good") / "results.json").write_text("[1]")
+    assert _state(root, monkeypatch, papers="00") == "changed: others"
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["-p", "m=1"], ["'m'", "models", "output_dir"]),
+        (["-p", "n=1.5"], ["'n'", "int", "1.5"]),
+        (["-p", "n=true"], ["'n'", "int", "True"]),
+        (["-p", "ratio=high"], ["'ratio'", "float", "'high'"]),
+        (["-p", "note=3"], ["'note'", "str | None"]),
+        (["-p", "weights={a: b}"], ["'weights'", "dict[str, float]"]),
+        (["-p", "flag=no thanks"], ["'flag'", "bool"]),
+        (["-p", "n"], ["name=value", "'n'"]),
+        (["--papers", "nine"], ["'nine'", "good", "broken", "skipped", "overview"]),
+        (["--profile", "fast"], ["'fast'", "recorded", "smoke", "live", "official"]),
+        (["--prompts", "nowhere"], ["nowhere", "data/prompts"]),
+        (["--jobs", "0"], ["--jobs"]),
+    ],
+)
+def test_wrong_request_is_one_line_before_any_kernel(house, capsys, monkeypatch, words, names):
+    monkeypatch.setattr(reproduce, "_run_all", lambda *_: pytest.fail("a kernel would have started"))
+    assert cli.main(["reproduce", "--papers", "good", *words]) == 2
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert all(name in err for name in names), err
+
+
+def test_unknown_model_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr(notebooks, "registry", lambda: {"good": FIXTURES / "01_good.ipynb"})
+    assert cli.main(["reproduce", "--models", "no-such-model"]) == 2
+    err = capsys.readouterr().err
+    assert "no-such-model" in err and len(err.splitlines()) == 1
+
+
+def test_right_values_pass(house):
+    values = {"n": 4, "ratio": 1, "note": "x", "weights": {"a": 0.5}, "flag": True, "models": [], "profile": "p"}
+    notebooks.check(house / "notebooks" / "01_good.ipynb", values)
+
+
+@pytest.mark.parametrize("source", ["n = 3", "n: int = 'three'", "n: Path = 3", "import os", "n: int = len('x')"])
+def test_parameters_cell_must_be_typed_literals(tmp_path, source):
+    path = tmp_path / "01_x.ipynb"
+    path.write_text(json.dumps({"cells": [{"metadata": {"tags": ["parameters"]}, "source": source}]}))
+    with pytest.raises(KatayoriError, match=r"01_x|not understood"):
+        notebooks.parameters(path)
+
+
+def test_papers_by_name_number_and_file(house):
+    assert list(notebooks.choose("")) == ["good", "broken", "skipped", "overview"]
+    for name in ("good", "01", "1", "01_good", "01_good.ipynb"):
+        assert list(notebooks.choose(f"00, {name}")) == ["good", "overview"]
+
+
+def test_interrupted_swap_is_put_back(tmp_path):
+    (tmp_path / "good.tmp-999999999.old").mkdir()
+    (tmp_path / "good.tmp-999999999.old" / "results.json").touch()
+    (tmp_path / f"other.tmp-{os.getppid()}").mkdir()  # of a run that is under way
+    reproduce._sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good", f"other.tmp-{os.getppid()}"]
+
+
+def test_dead_worker_is_a_failure_not_a_traceback(tmp_path):
+    job = reproduce.Job("x", Path("nowhere.ipynb"), {}, tmp_path / "x", tmp_path / "x.tmp-1", profiles.load("recorded"))
+    (outcome,) = map(reproduce._finish, [reproduce.Outcome(job, "failed", "its worker died")])
+    assert outcome.status == "failed" and not job.final.exists()
+
+
+@pytest.mark.parametrize(("started", "tries"), [(False, 2), (True, 1)])
+def test_kernel_that_does_not_start_gets_a_second_try(tmp_path, monkeypatch, started, tries):
+    from katayori.run import execute
+
+    calls = []
+
+    def fail(notebook, output, progress, **_):
+        calls.append(notebook)
+        progress["started"] = started
+        raise RuntimeError("Kernel didn't respond in 120 seconds\nmore")
+
+    monkeypatch.setattr(execute.papermill, "execute_notebook", fail)
+    job = reproduce.Job("x", Path("01_x.ipynb"), {}, tmp_path / "x", tmp_path / "x.tmp-1", profiles.load("recorded"))
+    outcome = reproduce._finish(execute.run(job))
+    assert (outcome.status, len(calls), job.work.exists()) == ("failed", tries, False)
+    assert "didn't respond" in outcome.message and "\n" not in outcome.message
+
+
+def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
+    import nbformat
+
+    path = shutil.copy(FIXTURES / "01_good.ipynb", tmp_path)
+    notebook = nbformat.read(path, as_version=4)
+    plain = notebook.cells[0].source
+    notebook.metadata["widgets"] = {"state": {}}
+    notebook.metadata["language_info"]["version"] = "3.11.7"
+    notebook.cells[0].metadata["execution"] = {"iopub.status.busy": "now"}
+    nbformat.write(notebook, path)
+    notebooks.strip(Path(path))
+    notebook = nbformat.read(path, as_version=4)
+    assert sorted(notebook.metadata) == ["kernelspec", "language_info"]
+    assert notebook.metadata.language_info == {"name": "python"}
+    assert notebook.cells[0].metadata == {"tags": ["parameters"]} and notebook.cells[0].source == plain
+
+
+def test_shipped_profiles():
+    known = profiles.shipped()
+    assert list(known) == ["recorded", "smoke", "live", "official"]
+    assert {name: known["recorded"][name] for name in ("items", "answers", "size")} == {
+        "items": "study",
+        "answers": "recorded",
+        "size": None,
+    }
+    assert known["smoke"]["size"] and known["official"]["items"] == "official"
+    assert [name for name in known if profiles.closed(known[name])] == ["recorded", "smoke"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("mine: {items: study, answers: recorded, size: full, model: x}", "unknown field model; valid: items"),
+        ("mine: {items: both, answers: recorded, size: full}", "items is 'both'; valid: study, official"),
+        ("mine: {items: study, answers: guessed, size: full}", "valid: recorded, live, simulated, imported"),
+        ("mine: {items: study, answers: recorded, size: 0}", "size is 0; valid: full or"),
+        ("mine: {items: study, answers: recorded, size: true}", "size is True"),
+        ("mine: {items: study, answers: recorded}", "size is None"),
+        ("recorded: {items: study, answers: recorded, size: 9}", "a name of its own"),
+        ("a/b: {items: study, answers: recorded, size: 9}", "slash"),
+        ("a: {items: study, answers: recorded, size: 9}\nb: {items: study, answers: live, size: 9}", "exactly one"),
+        ("items: study", "named blocks"),
+        ("a: [", "not readable YAML"),
+    ],
+)
+def test_wrong_profile_file_is_explained(tmp_path, text, problem):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(KatayoriError, match=problem) as caught:
+        profiles.load(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_profile_of_ones_own(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("mine: {items: study, answers: imported, size: 50}")
+    assert profiles.load(str(path)) == {
+        **{"name": "mine", "items": "study", "answers": "imported", "size": 50},
+        "about": "",
+    }
+
+
+def _row(value, model="m", source="recorded", ci=(None, None), **changed) -> dict:
+    row = {"paper": "good", "requirement": "DE-1", "what": "alpha", "model": model, "dataset": "study"}
+    row |= {"source": source, "prompt_id": "p", "cell": {"factor": "race"}, "headline": False, "value": value}
+    row |= {"unit": None, "n": 1, "n_invalid": 0, "ci_low": ci[0], "ci_high": ci[1], "status": "ok"}
+    return row | changed
+
+
+def test_comparison_of_two_runs():
+    a = [_row(0.25, ci=(0.1, 0.4)), _row(1.0, cell={"factor": "age"}), _row(None, what="undefined")]
+    b = [_row(0.5, ci=(0.35, 0.6), source="live"), _row(None, what="undefined"), _row(2.0, what="new", headline=True)]
+    new, alpha, age, undefined = compare.join(a, b)
+    assert (alpha["a"], alpha["b"], alpha["difference"], alpha["intervals"]) == (0.25, 0.5, 0.25, "overlap")
+    assert (alpha["source_a"], alpha["source_b"]) == ("recorded", "live")
+    assert (age["only_in"], new["only_in"], undefined["difference"]) == ("A", "B", None)
+    (apart,) = compare.join([_row(0.1, ci=(0, 0.2))], [_row(0.5, ci=(0.3, 0.6))])
+    assert apart["intervals"] == "apart"
+
+
+def test_rows_that_differ_in_source_alone_are_not_confused():
+    both = [_row(1.0), _row(2.0, source="simulated")]
+    assert [row["difference"] for row in compare.join(both, both)] == [0, 0]
+
+
+def test_compare_command(house, capsys):
+    for profile, rows in (
+        ("recorded", [_row(1.0), _row(3.0, model="n")]),
+        ("smoke", [_row(1.5), _row(3.0, model="n")]),
+    ):
+        run = house / "outputs" / profile / "good"
+        run.mkdir(parents=True)
+        (run / "results.json").write_text(json.dumps(rows))
+    assert cli.main(["compare", "recorded", "smoke"]) == 0
+    out = capsys.readouterr()
+    assert "0.5" in out.out and "2 in both" in out.err
+    assert cli.main(["compare", "m", "n"]) == 0
+    out = capsys.readouterr()
+    assert "m / n" in out.out and "1 in both" in out.err
+    assert len((house / "outputs" / "compare" / "m-n.csv").read_text().splitlines()) == 2
+    assert cli.main(["compare", str(house / "outputs" / "smoke" / "good"), "recorded", "--papers", "good"]) == 0
+    capsys.readouterr()
+    for words in (["recorded", "o"], ["recorded", "m"], ["", ""]):
+        assert cli.main(["compare", *words]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_doctor_names_remedies_and_no_key(capsys, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "canary-7f3a")
+    monkeypatch.delenv("KATAYORI_MIRROR", raising=False)
+    cli.main(["doctor"])
+    out = capsys.readouterr().out
+    assert "canary" not in out
+    for subject in ("python", "packages", "disk", "mirror", "endpoint openai", "browser", "Japanese font", "uv"):
+        assert subject in out
+    assert "key set" in out
+
+
+def test_bench_runs_one_after_another_and_names_valid(house, capfd):
+    scripts = house / "lib" / "benchmarks"
+    scripts.mkdir()
+    (scripts / "one.py").write_text("print('one ran')")
+    (scripts / "two.py").write_text("raise SystemExit(3)")
+    assert cli.main(["bench"]) == 1
+    assert "one ran" in capfd.readouterr().out
+    assert cli.main(["bench", "three"]) == 2
+    assert "one, two" in capfd.readouterr().err
+
+
+def test_unknown_command_is_one_line(capsys):
+    assert cli.main(["reprodcue"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert cli.main(["version"]) == 0
