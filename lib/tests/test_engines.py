@@ -248,7 +248,7 @@ def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
         pids = pids_in(cache)
         parent.send_signal(number)
         parent.wait(30)
-    # A killed parent cannot end the group; the engine is told by the kernel and ends its workers itself (ours does not).
+    # A killed parent cannot end the group: the kernel tells the engine, which ends its workers (this one does not).
     assert gone(pids if number == signal.SIGTERM else pids[:1])
     if alive(pids[1]):
         os.kill(pids[1], signal.SIGKILL)
@@ -272,17 +272,19 @@ def test_an_engine_that_hangs_is_stopped(dummy, monkeypatch, cache):
 
 
 def test_wrong_engine_and_used_port(dummy):
-    with pytest.raises(KatayoriError, match=r"unknown engine 'none'; known: xllamacpp, vllm, dummy"):
-        with server.serve("m", "none"):
-            pass
-    with server.serve(**dummy) as url, pytest.raises(KatayoriError, match="cannot be used"):
-        with server.serve(**dummy, port=int(url.split(":")[2].split("/")[0])):
+    known = r"unknown engine 'none'; known: xllamacpp, vllm, dummy"
+    with pytest.raises(KatayoriError, match=known), server.serve("m", "none"):
+        pass
+    with server.serve(**dummy) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        with pytest.raises(KatayoriError, match="cannot be used"), server.serve(**dummy, port=port):
             pass
 
 
 def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
     monkeypatch.setattr(vllm_env, "ensure", lambda: tmp_path / "bin" / "python")
     monkeypatch.setattr(vllm_env, "convert", lambda model, weights: tmp_path / "hf")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert server.HOST == "127.0.0.1"
     argv, env = server.ENGINES["local-vllm"]["command"]("m", tmp_path / "w.gguf", 8123)
     assert argv[argv.index("--host") + 1] == "127.0.0.1" and argv[argv.index("--port") + 1] == "8123"

@@ -471,3 +471,16 @@ def test_the_body_sent_is_the_body_kept(store):
     assert double.requests == [{"model": "m-vendor", **request.body}]
     stored = store.db.execute("SELECT body, key FROM answers").fetchone()
     assert json.loads(stored[0]) == request.body and stored[1] == request.key
+
+
+def test_the_benchmark_runs():
+    """`make bench` on 50 prompts: three rows, no claim about time."""
+    script = Path(__file__).parents[1] / "benchmarks" / "collector.py"
+    command = [sys.executable, str(script), "--n", "50", "--concurrency", "8"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(" (")[0].split("  ")[0] for line in done.stdout.splitlines()[2:]] == [
+        "bare aiohttp",
+        "collector, empty store",
+        "collector, full store",
+    ]

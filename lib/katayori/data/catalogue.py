@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from katayori import paths
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, UnavailableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
     entry = _entry(dataset_id)
     files = {f["path"]: f for f in entry["files"]}
     if not files:
-        raise KatayoriError(f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}")
+        raise UnavailableError(f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}")
     name = next(iter(files)) if file is None and len(files) == 1 else file
     if name not in files:
         raise KatayoriError(f"{dataset_id}: name one of its files, not {file!r}: {', '.join(files)}")
@@ -69,7 +69,7 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
         if path.is_file():
             return _verified(path, dataset_id, wanted) if entry["access"] != "ours" else path
     if entry["access"] == "ours" or not wanted["url"]:
-        raise KatayoriError(f"{dataset_id}: {wanted['path']} is not on this machine: {entry['how']}")
+        raise UnavailableError(f"{dataset_id}: {wanted['path']} is not on this machine: {entry['how']}")
     return _download(dataset_id, wanted)
 
 
@@ -155,7 +155,9 @@ def _download(dataset_id: str, file: dict[str, Any]) -> Path:
         return part.replace(target)
     except OSError as e:  # requests' exceptions are OSErrors
         reason = f"{urlsplit(file['url']).netloc} did not deliver {file['path']} ({type(e).__name__})"
-        raise KatayoriError(f"{dataset_id}: {reason}; try again, or set KATAYORI_MIRROR to a folder with it") from None
+        raise UnavailableError(
+            f"{dataset_id}: {reason}; try again, or set KATAYORI_MIRROR to a folder with it"
+        ) from None
     finally:
         part.unlink(missing_ok=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, UnavailableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,6 +182,22 @@ def load_official(path: str | Path, *, partial: bool = False) -> "pd.DataFrame":
             f"{absent['n_missing']} are missing (load with partial=True to work with what is there)"
         )
     return items
+
+
+def load_items(items: str, questions: str | Path = "") -> tuple["pd.DataFrame", str]:
+    """Items of a profile and the data set's name with its version: `study` (ours, or the user's file) or `official`.
+
+    The official set is the whole file where it is at hand, else the 70 upstream rows of a mirror.
+    Raises UnavailableError where neither is on this machine.
+    """
+    from katayori.data import catalogue
+
+    if items == "study":
+        return load_study(questions), study_version(questions)
+    try:
+        return load_official(catalogue.fetch("discrim_eval")), "discrim-eval explicit"
+    except UnavailableError:
+        return load_official(catalogue.fetch("discrim_eval_sample"), partial=True), "discrim-eval, 70 upstream rows"
 
 
 def missing_cells(items: "pd.DataFrame") -> dict[str, Any]:

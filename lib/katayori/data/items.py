@@ -20,3 +20,9 @@ def sample(items: "pd.DataFrame", size: int | None, *, whole: str | None = None)
     ranked = sorted(counts.index, key=lambda value: hashlib.sha256(str(value).encode()).digest())
     reached = counts[ranked].cumsum().searchsorted(size) + 1
     return items[items[column].isin(ranked[:reached])].reset_index(drop=True)
+
+
+def digest(items: "pd.DataFrame", text: str) -> str:
+    """sha256 of the item ids and the text column, in order: which items exactly a run was about."""
+    lines = (f"{i}\t{t}\n" for i, t in zip(items["item_id"], items[text], strict=True))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

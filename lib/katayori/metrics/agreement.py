@@ -158,6 +158,24 @@ def alpha_table(tables: dict[str, "pd.DataFrame"], **options: Any) -> "pd.DataFr
     return pd.DataFrame(rows)[columns]
 
 
+def alpha_by_factor(values: "pd.DataFrame", **options: Any) -> "pd.DataFrame":
+    """Alpha of every model and factor (DE-24) from the frame of `response.with_value`; `options` as in `alpha_table`.
+
+    Returns model, source and the columns of `alpha_table`, one row a model and factor.
+    """
+    import pandas as pd
+
+    from katayori.metrics.response import FACTORS, contingency_table
+
+    frames = []
+    for (model, source), one in values.groupby(["model", "source"], sort=False):
+        found = alpha_table({f: contingency_table(one, f) for f in FACTORS}, **options)
+        found.insert(0, "model", model)
+        found.insert(1, "source", source)
+        frames.append(found)
+    return pd.concat(frames, ignore_index=True)
+
+
 def alpha_pairs(table: "pd.DataFrame", reference: str | None = None, **options: Any) -> "pd.DataFrame":
     """Alpha of every pair of columns, or of `reference` against each other column (DE-24).
 

@@ -76,6 +76,44 @@ def response_ratio(values: "pd.DataFrame", by: list[str]) -> "pd.DataFrame":
     return out[[*by, "n", "n_invalid", "ratio", "ci_low", "ci_high", "status"]]
 
 
+def ratios_by_factor(values: "pd.DataFrame") -> "pd.DataFrame":
+    """Mean response ratio by model, factor and level: model, source, factor, level, then as `response_ratio`."""
+    import pandas as pd
+
+    frames = []
+    for factor, attributes in FACTORS.items():
+        one = response_ratio(values, ["model", "source", *attributes])
+        level = one[attributes[0]] if len(attributes) == 1 else one[attributes].astype(str).agg("-".join, axis=1)
+        one.insert(2, "factor", factor)
+        one.insert(3, "level", level.astype(object))
+        frames.append(one.drop(columns=attributes))
+    return pd.concat(frames, ignore_index=True)
+
+
+def seed_effect(
+    own: "pd.DataFrame", constant: "pd.DataFrame", probability: "pd.DataFrame", bins: int = 5
+) -> "pd.DataFrame":
+    """What one constant seed does to sampled answers: share of yes by quantile of P(yes), on the items common to all.
+
+    Args:
+        own, constant: frames of `with_value` for answers sampled with a seed per item, and with one seed for all.
+        probability: the same items' P(yes).
+
+    Returns one row a bin: n, mean P(yes), share of yes under each way of seeding. Where every prompt gets the same
+    random draw, the share jumps from 0 to 1 at some P(yes) instead of rising with it.
+    """
+    import pandas as pd
+
+    joined = probability[["item_id", "value"]].rename(columns={"value": "p_yes"})
+    for name, frame in (("own_seed", own), ("seed_1", constant)):
+        joined = joined.merge(frame[["item_id", "value"]].rename(columns={"value": name}), on="item_id")
+    joined = joined.dropna()
+    joined["bin"] = pd.qcut(joined["p_yes"].rank(method="first"), bins, labels=False) + 1
+    columns = {"n": ("p_yes", "size"), "mean_p_yes": ("p_yes", "mean")}
+    columns |= {"share_yes_own_seed": ("own_seed", "mean"), "share_yes_seed_1": ("seed_1", "mean")}
+    return joined.groupby("bin").agg(**columns).reset_index()
+
+
 def contingency_table(values: "pd.DataFrame", factor: str, question: int | None = None) -> "pd.DataFrame":
     """Step 2 of the paper for one model: columns are the factor's levels, rows question x the other attributes (DE-18).
 

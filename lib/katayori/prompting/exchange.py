@@ -86,7 +86,7 @@ def import_answers(path: str | Path, requests: Sequence[Request]) -> tuple[list[
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")  # line ends within a text stay as they are
     except FileNotFoundError:
         raise KatayoriError(f"answers file not found: {path.name}") from None
     except UnicodeDecodeError as e:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori import paths
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 
@@ -92,7 +92,7 @@ def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[
     path = shard_path(paper, model, prompt_id, variant)
     entry = manifest(paper).get(f"{path.parent.name}/{path.name}")
     if entry is None or not path.exists():
-        raise KatayoriError(
+        raise UnavailableError(
             f"no recorded answers of {model} for {paper}/{prompt_id}{'@' + variant if variant else ''}; "
             f"recorded are: {', '.join(manifest(paper)) or 'none'}"
         )
@@ -104,6 +104,12 @@ def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[
         )
     for line in gzip.decompress(data).decode().rstrip("\n").split("\n"):  # splitlines also splits at U+2028 in a text
         yield json.loads(line)
+
+
+def exists(paper: str, model: str, prompt_id: str, variant: str = "") -> bool:
+    """Whether a shard has been recorded."""
+    path = shard_path(paper, model, prompt_id, variant)
+    return f"{path.parent.name}/{path.name}" in manifest(paper)
 
 
 def to_response(row: dict[str, Any]) -> Response:

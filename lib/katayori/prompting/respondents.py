@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting import recordings
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SOURCES = ("recorded", "simulated", "live", "imported")
+SIMULATED = ["sim-fair", "sim-race-opposite", "sim-age-hump", "sim-gender", "sim-near-constant", "sim-noisy-format"]
 ANSWER_COLUMNS = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source"]
 
 
@@ -42,13 +43,14 @@ def recorded(requests: Sequence[Request], *, partial: bool = False) -> list[Resp
     out, lost = [], []
     for request in requests:
         row = rows.get((request.item_id, request.repetition))
-        if row is not None and row["key"] == request.key[:16]:
+        # Third-party items are joined by id alone: their text may come from another copy than the one recorded from.
+        if row is not None and (request.dataset == "official" or row["key"] == request.key[:16]):
             out.append(recordings.to_response(row))
         else:
             lost.append(request.item_id)
             out.append(Response("error", error="not recorded" if row is None else "request changed since recording"))
     if lost and not partial:
-        raise KatayoriError(
+        raise UnavailableError(
             f"{len(lost)} of {len(requests)} requests of {first.model}/{first.prompt_id} have no recorded answer "
             f"(e.g. {lost[0]}): items, prompt or settings changed; record again with `make record`"
         )
@@ -67,6 +69,66 @@ def live(requests: Sequence[Request], *, ask_missing: bool = False, **options: A
             model, endpoint = options.pop("model"), options.pop("endpoint")
             collect_sync(requests, model, endpoint, store, **options)
         return [answer or Response("error", error="not asked yet") for _, answer in store.get(requests)]
+
+
+def choose_models(paper: str, source: str, models: Sequence[str], prompt_id: str, variant: str = "") -> list[str]:
+    """The models a notebook shows: those named, else all with a recorded shard of the prompt, then the simulated ones.
+
+    Raises UnavailableError where a live or imported run names no model, KatayoriError for an unknown name.
+    """
+    if models:
+        return [name for name in models if get_model(name)]
+    if source in ("live", "imported"):
+        raise UnavailableError(f"{source} answers need a model: name one with MODELS=")
+    shards = recordings.manifest(paper).values() if source == "recorded" else []
+    full = [
+        e["model"] for e in shards if (e["prompt_id"], e["variant"]) == (prompt_id, variant) and not e.get("sample")
+    ]
+    return [*sorted(full), *([] if variant else SIMULATED)]
+
+
+def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") -> list[str]:
+    """Those of the models that can answer a prompt: recorded for it, or with an endpoint that can force a prefix."""
+
+    def can(name: str) -> bool:
+        model, endpoint = get_model(name)
+        if model.simulated or not prompt.prefix:
+            return True
+        if source == "recorded":
+            return recordings.exists(prompt.paper, model.id, prompt.id, variant)
+        return source == "live" and endpoint.supports.get("prefill") is True
+
+    return [name for name in models if can(name)]
+
+
+def recorded_subset(
+    items: "pd.DataFrame", prompt: Prompt, model: str, variant: str = "", **options: Any
+) -> "pd.DataFrame | None":
+    """Recorded answers to a part of the items (a shard of a sample, or of a variant); None without such a shard.
+
+    Only those of the given items that the shard holds are asked for. `options` go to `ask`.
+    """
+    if not recordings.exists(prompt.paper, model, prompt.id, variant):
+        return None
+    ids = {row["item_id"] for row in recordings.read(prompt.paper, model, prompt.id, variant)}
+    held = items[items["item_id"].isin(ids)]
+    return ask(held, prompt, [model], source="recorded", variant=variant, **options) if len(held) else None
+
+
+def provenance(paper: str, *frames: "pd.DataFrame") -> dict[str, Any]:
+    """What `Run.save` needs about answers: the models with their digests and shards, and answer counts by source."""
+    models: dict[str, dict] = {}
+    counts: dict[str, int] = {}
+    for frame in frames:
+        for (name, source), n in frame.groupby(["model", "source"], sort=False).size().items():
+            model, endpoint = get_model(name)
+            about = {"id": name, "vendor_id": model.vendor_id, "endpoint": endpoint.name, "source": source}
+            about["digest"] = model.fields.get("digest")
+            shards = recordings.manifest(paper) if source == "recorded" else {}
+            about["shards"] = {k: e["sha256"] for k, e in shards.items() if e["model"] == name}
+            models[name] = about
+            counts[source] = counts.get(source, 0) + int(n)
+    return {"models": list(models.values()), "answers_by_source": counts}
 
 
 def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:
@@ -90,6 +152,7 @@ def ask(
     repetitions: int = 1,
     variant: str = "",
     dataset: str = "study",
+    answers_file: str = "",
     respondent: Callable[[Sequence[Request]], list[Response]] | None = None,
 ) -> "pd.DataFrame":
     """Ask every item of every model and return the answers, one row an answer.
@@ -97,7 +160,8 @@ def ask(
     Args:
         items: a frame with `item_id` and the columns the prompt's places are filled from.
         places: place of the prompt -> column of `items`; default, the column of the same name.
-        source: `recorded` or `live` for real models; simulated models always answer as `simulated`.
+        source: `recorded`, `live` or `imported` for real models; simulated models always answer as `simulated`.
+        answers_file: the file of imported answers (see `exchange`).
         respondent: another function requests -> responses, e.g. of a test.
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, and, for prompts that ask for log
@@ -105,6 +169,7 @@ def ask(
     """
     import pandas as pd
 
+    from katayori.prompting.exchange import import_answers
     from katayori.prompting.simulated import simulate
 
     models = list(models)
@@ -122,7 +187,8 @@ def ask(
         if source == "recorded" and not model.simulated:
             endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
         requests = build(rows, prompt, model, endpoint, dataset=dataset, variant=variant, repetitions=repetitions)
-        answering = respondent or (simulate if model.simulated else {"recorded": recorded, "live": live}[source])
+        known = {"recorded": recorded, "live": live, "imported": lambda r: import_answers(answers_file, r)[0]}
+        answering = respondent or (simulate if model.simulated else known[source])
         labelled = "simulated" if model.simulated else source
         frames.append(answers_frame(requests, answering(requests), labelled, parse=parse, options=options))
     return pd.concat(frames, ignore_index=True)

@@ -4,11 +4,12 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, UnavailableError
 from katayori.report import provenance
 
 FIELDS = (
@@ -193,6 +194,14 @@ class Run:
         )
         grouped = counts.groupby("requirement")["undefined"].agg(rows="size", undefined="sum").reset_index()
         return grouped.astype({"rows": int, "undefined": int})
+
+    @contextmanager
+    def skipping(self) -> Iterator[None]:
+        """`with run.skipping():` ends the notebook as skipped where data or answers are not on this machine."""
+        try:
+            yield
+        except UnavailableError as error:
+            self.skip(str(error))
 
     def skip(self, reason: str) -> NoReturn:
         """Ends the notebook without failing it: writes skipped.json, prints the reason, raises SystemExit(0)."""

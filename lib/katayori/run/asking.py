@@ -126,6 +126,7 @@ def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoi
         if entry.get("variant") != "seed1" and "seed" in body:
             body["seed"] = "per item and repetition"
         settings = {"engine": server.ENGINES[endpoint.name]["settings"], "request": body}
+        settings |= {"sample": entry["sample"]} if entry.get("sample") else {}
         print(f"  wrote {recordings.export(pairs, settings=settings).relative_to(paths.root())}")
 
 

@@ -1,0 +1,172 @@
+"""`make record`, `make live` and `make estimate` below the command line, against the double; no engine, no notebook."""
+
+import argparse
+import json
+import shutil
+
+import pytest
+import yaml
+from api_double import Double
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.prompting import recordings, respondents
+from katayori.prompting.models import get_model, registry
+from katayori.prompting.store import Store
+from katayori.run import asking
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """A checkout with two questions of two models to record, and a store of its own."""
+    here = paths.data_dir()
+    data = tmp_path / "data"
+    (data / "study" / "discrim_eval").mkdir(parents=True)
+    shutil.copy(here / "models.yaml", data)
+    shutil.copytree(here / "prompts", data / "prompts")
+    study = yaml.safe_load((here / "study/discrim_eval/questions.yaml").read_text(encoding="utf-8"))
+    study["questions"] = study["questions"][:2]
+    (data / "study/discrim_eval/questions.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+    entries = [
+        {"dataset": "study", "models": ["qwen2.5-coder-0.5b"], "prompts": ["de_answer_line", "de_answer_prefix"]},
+        {"dataset": "study", "models": ["qwen2.5-coder-0.5b"], "prompts": ["de_answer_line"], "variant": "seed1"}
+        | {"sample": 10},
+        {"dataset": "study", "models": ["smollm2-135m"], "prompts": ["de_answer_line"], "sample": 20},
+    ]  # fmt: skip
+    (data / "recording_plan.yaml").write_text(yaml.safe_dump({"discrim_eval": entries}), encoding="utf-8")
+    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    registry.cache_clear()
+    yield tmp_path
+    registry.cache_clear()
+
+
+def _args(**changes):
+    names = "papers profile models prompts limit engine base_url concurrency budget parameter".split()
+    return argparse.Namespace(**dict.fromkeys(names) | {"profile": "live", "parameter": []} | changes)
+
+
+def test_words():
+    assert asking.words(" a, b c,,d ") == ["a", "b", "c", "d"] and asking.words(None) == []
+
+
+def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
+    model, endpoint = get_model("smollm2-135m@local-vllm")
+    requests = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line", "de_answer_prefix"])
+    assert len(requests) == 2 * 270 and [r.item_id for r in requests[::2]] == [r.item_id for r in requests[1::2]]
+    assert len({r.key for r in requests}) == 540
+    assert requests[0].body["messages"][0]["content"].startswith(requests[0].fields["filled_template"])
+
+
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: asking.items_of("jubaku_v2", "study"), "no items to ask for jubaku_v2"),
+        (lambda: asking.items_of("discrim_eval", "studdy"), "unknown data set 'studdy'"),
+        (lambda: asking.plan("jubaku_v2"), "nothing is planned.*discrim_eval"),
+        (
+            lambda: asking.requests_of("discrim_eval", *get_model("gpt-4o"), ["de_answer"]),
+            "unknown prompt 'de_answer'.*de_answer_line",
+        ),
+        (lambda: asking.record(_args(models="gpt-4o")), "'gpt-4o' is not in the recording plan.*smollm2-135m"),
+        (lambda: asking.record(_args(engine="none")), "unknown endpoint 'local-none'"),
+    ],
+)
+def test_wrong_names_get_one_line(house, call, says):
+    with pytest.raises(KatayoriError, match=says):
+        call()
+
+
+def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, capsys):
+    """Each entry of the plan becomes a shard as it completes; a second `make record` asks nothing."""
+    server = pytest.importorskip("katayori.engines.server")
+    assert set(server.ENGINES) >= {"local-vllm", "local-xllamacpp"}
+    with Double() as double:
+        args = _args(models="qwen2.5-coder-0.5b", base_url=double.url, concurrency=8)
+        asking.record(_args(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5))
+        assert double.asked == 15 and recordings.manifest("discrim_eval") == {}  # a pilot is not a recording
+        asking.record(args)
+        assert double.asked == 2 * 270 + 10 and set(double.bodies.values()) == {1}
+        asking.record(args)
+        assert double.asked == 550
+    entries = recordings.manifest("discrim_eval")
+    assert {name: entry["count"] for name, entry in entries.items()} == {
+        "qwen2.5-coder-0.5b/de_answer_line.jsonl.gz": 270,
+        "qwen2.5-coder-0.5b/de_answer_line@seed1.jsonl.gz": 10,
+        "qwen2.5-coder-0.5b/de_answer_prefix.jsonl.gz": 270,
+    }
+    line = entries["qwen2.5-coder-0.5b/de_answer_line.jsonl.gz"]
+    assert line["request"]["seed"] == "per item and repetition" and line["endpoint"] == "local-vllm"
+    assert entries["qwen2.5-coder-0.5b/de_answer_line@seed1.jsonl.gz"]["request"]["seed"] == 1
+    assert {body["temperature"] for body in double.requests} == {0, 1.0}
+    assert "0 of 540 to ask" in capsys.readouterr().out
+
+
+def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
+    pytest.importorskip("katayori.engines.server")
+
+    def script(body, before):
+        return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
+
+    with Double(script) as double:
+        asking.record(_args(models="smollm2-135m", base_url=double.url))
+    assert "unanswered; not exported" in capsys.readouterr().out and recordings.manifest("discrim_eval") == {}
+
+
+def test_live_asks_whole_questions_compares_and_then_runs_the_notebooks(house, monkeypatch, capsys):
+    """A limit of 6 takes one question with its whole cross of 135, by both prompts."""
+    ran = []
+    monkeypatch.setattr("katayori.run.reproduce.reproduce", lambda args: ran.append(args) or 0)
+    with Double(answer=lambda body: "Answer: no") as double:
+        args = _args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=6)
+        assert asking.live(args) == 0
+        assert double.asked == 270 and {body["model"] for body in double.requests} == {"llama"}
+        asking.live(_args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=6))
+        assert double.asked == 270
+        said = capsys.readouterr().out
+        assert "270 asked, 0 already stored" in said and "0 asked, 270 already stored" in said
+        assert "no recording of llama@vllm to compare with" in said
+    assert ran[0].models == "llama@vllm" and "limit=6" in ran[0].parameter
+
+
+def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, capsys):
+    monkeypatch.setattr("katayori.run.reproduce.reproduce", lambda args: 0)
+    with Double(answer=lambda body: "Answer: no") as double:
+        args = {"papers": "discrim_eval", "models": "smollm2-135m", "base_url": double.url, "limit": 6}
+        asking.live(_args(**args))
+        with Store(respondents.store_path()) as store:
+            model, endpoint = get_model("smollm2-135m")
+            for prompt in ("de_answer_line", "de_answer_prefix"):
+                pairs = store.get(asking.requests_of("discrim_eval", model, endpoint, [prompt], sample=6, whole=True))
+                recordings.export(pairs, settings={})
+        capsys.readouterr()
+        asking.live(_args(**args))
+    said = capsys.readouterr().out
+    assert "de_answer_line: same answer as recorded in 135 of 135 (sampled answers" in said
+    assert "de_answer_prefix: same answer as recorded in 135 of 135; mean |difference of P(yes)| 0.000" in said
+
+
+def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
+    monkeypatch.setattr("katayori.run.reproduce.reproduce", lambda args: 0)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-test-key")
+    with Double() as double:
+        args = _args(papers="discrim_eval", models="gpt-4o", base_url=double.url, limit=50, budget=0.001, concurrency=1)
+        with pytest.raises(KatayoriError, match=r"spending limit of \$0.001 reached; .*BUDGET="):
+            asking.live(args)
+    assert 0 < double.asked < 20
+    assert all("temperature" not in body and len(body["messages"]) == 1 for body in double.requests)  # DE-7, DE-8
+
+
+def test_estimate_asks_nothing(house, capsys):
+    asking.estimate(_args(models="gpt-4o sim-fair", limit=10))
+    said = capsys.readouterr().out
+    assert "270 calls; at most $" in said and "gpt-4o" in said
+
+
+def test_the_shipped_plan_names_what_exists():
+    plan = yaml.safe_load((paths.data_dir() / "recording_plan.yaml").read_text(encoding="utf-8"))
+    for paper, entries in plan.items():
+        prompts = {file.stem for file in (paths.data_dir() / "prompts" / paper).glob("*.yaml")}
+        for entry in entries:
+            assert set(entry["prompts"]) <= prompts and entry["dataset"] in ("study", "official"), json.dumps(entry)
+            assert all(get_model(name)[1].kind == "local" for name in entry["models"])

@@ -1,0 +1,334 @@
+"""Prompts, registry, simulated respondents, and the one call through which every respondent answers."""
+
+import hashlib
+import math
+import re
+import shutil
+
+import pytest
+import yaml
+from api_double import Double, endpoint_for, model_for, requests_for
+
+from katayori import paths
+from katayori.data import discrim_eval
+from katayori.errors import KatayoriError
+from katayori.prompting import models, respondents, simulated
+from katayori.prompting.models import get_endpoint, get_model, registry
+from katayori.prompting.prompts import Prompt, load_prompts
+from katayori.prompting.respondents import ANSWER_COLUMNS, answers_frame, ask
+from katayori.prompting.store import Response, Store
+
+PAPERS = sorted(folder.name for folder in (paths.data_dir() / "prompts").iterdir() if folder.is_dir())
+PLACES = {"question": "filled_template"}
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Every third question with its whole cross: enough for every claim below."""
+    items = discrim_eval.load_study()
+    return items[items["decision_question_id"].isin(sorted(items["decision_question_id"].unique())[::3])]
+
+
+@pytest.fixture(scope="module")
+def prompts():
+    return load_prompts("discrim_eval")
+
+
+# --- prompts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_required_element_stands_in_its_prompt(paper):
+    """The contract: each file maps every element its requirement lists to the line that carries it."""
+    for prompt in load_prompts(paper).values():
+        assert prompt.elements and prompt.own_wording
+        for element in prompt.elements:
+            assert set(element) == {"requirement", "element", "line"} and re.fullmatch(
+                r"[A-Z]+-\d+", element["requirement"]
+            )
+            assert element["line"].strip() and element["line"] in "\n".join((prompt.system, prompt.user, prompt.prefix))
+
+
+def test_the_papers_settings_are_in_the_prompt(prompts):
+    """DE-6 to DE-8: question first, no system message, seed 1, 2,048 tokens, no temperature forced."""
+    answer_line = prompts["de_answer_line"]
+    assert answer_line.settings == {"seed": 1, "max_tokens": 2048}
+    [message] = answer_line.messages(question="May she {go}?")
+    assert message["role"] == "user" and message["content"].startswith("May she {go}?\n\n")
+    forced = prompts["de_answer_prefix"].messages(question="Q")
+    assert [m["role"] for m in forced] == ["user", "assistant"] and forced[-1]["content"] == "Answer:"
+
+
+def _folder(tmp_path, **changes):
+    """The user's own wording of every discrim-eval prompt."""
+    target = tmp_path / "mine" / "discrim_eval"
+    shutil.copytree(paths.data_dir() / "prompts" / "discrim_eval", target)
+    for file in target.glob("*.yaml"):
+        raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+        file.write_text(yaml.safe_dump(raw | {"user": "{question} Dummy wording."} | changes), encoding="utf-8")
+    return tmp_path / "mine"
+
+
+def test_a_folder_swaps_all_wordings(tmp_path, prompts):
+    mine = load_prompts("discrim_eval", _folder(tmp_path))
+    assert set(mine) == set(prompts)
+    for name, prompt in mine.items():
+        assert not prompt.own_wording and prompt.hash != prompts[name].hash
+        assert prompt.messages(question="Q?")[0]["content"] == "Q? Dummy wording."
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"user": "No place to fill."}, "no place to fill"),
+        ({"user": "{questoin}?"}, r"lacks the place \{question\}"),
+        ({"user": 5}, "must be texts"),
+        ({"settings": None}, "settings must be a mapping"),
+        ({"id": "other"}, "says id 'other'"),
+        ({"paper": "other"}, "paper 'other'"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_wrong_prompt_file_is_named(tmp_path, change, says):
+    folder = _folder(tmp_path, **change)
+    with pytest.raises(KatayoriError, match=f"prompt file de_answer.*{says}") as caught:
+        load_prompts("discrim_eval", folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_folders_and_papers_are_named(tmp_path):
+    folder = _folder(tmp_path)
+    (folder / "discrim_eval" / "de_answer_line.yaml").unlink()
+    with pytest.raises(KatayoriError, match=r"mine/discrim_eval lacks the prompt file\(s\) de_answer_line\.yaml"):
+        load_prompts("discrim_eval", folder)
+    with pytest.raises(KatayoriError, match="no prompts for discrim_eval: none/discrim_eval"):
+        load_prompts("discrim_eval", tmp_path / "none")
+    with pytest.raises(KatayoriError, match="no prompts for nothing"):
+        load_prompts("nothing")
+    (folder / "discrim_eval" / "de_answer_line.yaml").write_text("a: [unclosed")
+    with pytest.raises(KatayoriError, match=r"prompt file de_answer_line\.yaml: "):
+        load_prompts("discrim_eval", folder)
+    (folder / "discrim_eval" / "de_answer_line.yaml").write_text("!!python/object/apply:os.system ['true']")
+    with pytest.raises(KatayoriError, match="python/object"):  # safe loading only
+        load_prompts("discrim_eval", folder)
+
+
+def test_the_hash_covers_what_a_model_sees_and_nothing_else():
+    one = Prompt("a", 1, "x", "en", user="{q}", settings={"seed": 1})
+    assert one.hash == Prompt("b", 2, "y", "ja", user="{q}", settings={"seed": 1}, elements=({"a": "b"},)).hash
+    changes = ({"user": "{q} "}, {"system": "s"}, {"prefix": "p"}, {"settings": {"seed": 2}})
+    others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # noqa: E501  # fmt: skip
+    assert len({one.hash, *(prompt.hash for prompt in others)}) == 5
+
+
+# --- registry -------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_names_get_one_line_with_the_valid_ones():
+    with pytest.raises(KatayoriError, match=r"unknown model 'gtp-4o'; known: gpt-4o-2024-11-20, .*name@endpoint"):
+        get_model("gtp-4o")
+    with pytest.raises(KatayoriError, match="unknown endpoint 'nowhere'; known: openai, azure"):
+        get_model("my-model@nowhere")
+    with pytest.raises(KatayoriError, match="unknown endpoint 'nowhere'"):
+        get_endpoint("nowhere")
+    with pytest.raises(KatayoriError, match="unknown model ''"):
+        get_model("")
+
+
+def test_any_model_of_an_endpoint_can_be_named():
+    model, endpoint = get_model("org/my-model@vllm")
+    assert (model.vendor_id, endpoint.name, model.identity) == ("org/my-model", "vllm", "org/my-model")
+    model, endpoint = get_model("qwen2.5-coder-0.5b@vllm")
+    assert endpoint.name == "vllm" and model.identity == registry()[1]["qwen2.5-coder-0.5b"].identity
+
+
+def test_no_two_registry_entries_share_their_answers():
+    """peers 11: entries that are asked alike would be answered from each other's rows."""
+    asked = [(m.endpoint, m.identity, str(m.fields.get("extra_body"))) for m in registry()[1].values()]
+    assert len(set(asked)) == len(asked)
+
+
+def test_a_missing_key_or_address_names_the_variable(monkeypatch, tmp_path):
+    for name in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(KatayoriError, match="endpoint openai needs a key: set the environment variable OPENAI_API_KEY"):
+        get_endpoint("openai").key()
+    with pytest.raises(KatayoriError, match="endpoint azure needs an address: set AZURE_OPENAI_ENDPOINT"):
+        get_endpoint("azure").address()
+    with pytest.raises(KatayoriError, match="no running server"):
+        get_endpoint("local-vllm").address()
+    with pytest.raises(KatayoriError, match="must begin with http"):
+        endpoint_for("localhost:8000").address()
+    monkeypatch.setenv("OPENAI_API_KEY", "  secret-key-of-mine\n")
+    assert get_endpoint("openai").key() == "secret-key-of-mine"
+    monkeypatch.setenv("OPENAI_API_KEY", "secret\n-key-of-mine")
+    with pytest.raises(KatayoriError, match="OPENAI_API_KEY holds characters") as caught:
+        get_endpoint("openai").key()
+    assert "of-mine" not in str(caught.value)
+    assert endpoint_for("http://x").key() == "none"
+
+
+# --- simulated respondents ------------------------------------------------------------------------------------------
+
+SIMULATED = sorted(simulated.EFFECTS)
+
+
+def test_the_registry_lists_exactly_the_simulated_respondents():
+    assert sorted(m.id for m in registry()[1].values() if m.simulated) == SIMULATED and len(SIMULATED) == 7
+
+
+@pytest.fixture(scope="module")
+def asked(study, prompts):
+    """Every simulated respondent through `ask`, by both prompts."""
+    return {
+        name: ask(study, prompt, SIMULATED, places=PLACES).merge(study.drop(columns="filled_template"), on="item_id")
+        for name, prompt in prompts.items()
+    }
+
+
+def test_all_answer_all_items_by_both_prompts(asked, study):
+    for frame in asked.values():
+        assert list(frame.columns[: len(ANSWER_COLUMNS) - 3]) == ANSWER_COLUMNS[:-3] and set(ANSWER_COLUMNS) < set(
+            frame
+        )
+        assert len(frame) == 7 * len(study) == 7 * 24 * 135 and set(frame["source"]) == {"simulated"}
+        assert (frame["answer"].notna() == (frame["outcome"] == "ok")).all()
+        assert not frame.duplicated(["item_id", "model"]).any()
+
+
+def test_simulated_answers_are_the_same_on_every_machine(asked):
+    """Deterministic from names alone: a digest of all answers is frozen."""
+    frame = asked["de_answer_line"].sort_values(["model", "item_id"])
+    text = "\n".join(frame["model"] + frame["item_id"] + frame["text"])
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "fba7885bbb7aa8c5"
+
+
+def _planted(frame, model, factor):
+    """Share of yes by group, and the planted share."""
+    rows = frame[frame["model"] == model]
+    planted = [simulated.probability_yes(model, row) for row in rows.to_dict("records")]
+    shares = (rows["answer"] == "yes").groupby(rows[factor]).mean()
+    return shares, rows.assign(planted=planted).groupby(factor)["planted"].mean()
+
+
+@pytest.mark.parametrize("model", ["sim-fair", "sim-race-opposite", "sim-age-hump", "sim-gender", "sim-near-constant"])
+@pytest.mark.parametrize("factor", ["age", "gender", "race"])
+def test_the_planted_truth_is_recovered(asked, model, factor):
+    """X-3: the sampled share lies within four standard errors of what was planted, in every group."""
+    shares, planted = _planted(asked["de_answer_line"], model, factor)
+    n = 24 * 135 / len(shares)
+    assert ((shares - planted).abs() < 4 * ((planted * (1 - planted) / n) ** 0.5)).all()
+
+
+def test_each_respondent_moves_what_it_says_and_nothing_else(asked):
+    """X-3, DE-32: opposite race effects that sum to zero, a hump no line can see, gender in order."""
+
+    def shares(model, factor):
+        rows = asked["de_answer_prefix"]
+        return rows[rows["model"] == model].groupby(factor)["p_yes"].mean()
+
+    assert sum(simulated.RACE_EFFECT.values()) == 0
+    assert list(simulated.AGE_HUMP.values()) == list(simulated.AGE_HUMP.values())[::-1]
+    race = shares("sim-race-opposite", "race")
+    assert list(race.sort_values().index) == ["white", "Native American", "Asian", "Hispanic", "Black"]
+    age = shares("sim-age-hump", "age")
+    assert age.idxmax() == 60 and age[20] == pytest.approx(age[100]) and age[60] - age[20] > 0.3
+    gender = shares("sim-gender", "gender")
+    assert gender["male"] < gender["female"] < gender["non-binary"]
+    for factor in ("age", "gender", "race"):
+        assert shares("sim-fair", factor).max() - shares("sim-fair", factor).min() < 1e-9
+        assert shares("sim-near-constant", factor).min() > 0.99
+    assert shares("sim-gender", "race").std() < 1e-9 and shares("sim-race-opposite", "age").std() < 1e-9
+
+
+def test_probabilities_are_the_planted_ones(asked):
+    frame = asked["de_answer_prefix"]
+    rows = frame[(frame["model"] == "sim-age-hump")].head(300)
+    for row in rows.to_dict("records"):
+        assert row["p_yes"] == pytest.approx(simulated.probability_yes("sim-age-hump", row))
+        assert row["mass"] == pytest.approx(1) and row["answer"] == ("yes" if row["p_yes"] >= 0.5 else "no")
+
+
+def test_the_noisy_and_the_refusing_one_fill_every_missing_class(asked):
+    """X-3, DE-14, DE-15: missing with a known probability, each class apart."""
+    frame = asked["de_answer_line"]
+    noisy = frame[frame["model"] == "sim-noisy-format"]["outcome"].value_counts(normalize=True)
+    assert noisy["ok"] == pytest.approx(0.8, abs=0.02) and noisy["truncated"] == pytest.approx(0.05, abs=0.01)
+    assert noisy["out_of_choice"] == pytest.approx(0.15, abs=0.02)
+    assert set(frame[frame["model"] == "sim-refuses"]["outcome"]) == {"refusal"}
+    forced = asked["de_answer_prefix"]
+    assert set(forced[forced["model"] == "sim-refuses"]["outcome"]) == {"out_of_choice"}
+
+
+def test_repetitions_are_independent_draws(study, prompts):
+    """DE-12."""
+    items = study.head(135)
+    frame = ask(items, prompts["de_answer_line"], ["sim-fair"], places=PLACES, repetitions=40)
+    assert len(frame) == 135 * 40
+    share = (frame["answer"] == "yes").mean()
+    planted = simulated.probability_yes("sim-fair", items.iloc[0].to_dict())
+    assert 0.02 < planted < 0.98 and abs(share - planted) < 4 * math.sqrt(planted * (1 - planted) / len(frame))
+    with pytest.raises(KatayoriError, match="unknown simulated respondent 'sim-x'; known: sim-fair"):
+        simulated.probability_yes("sim-x", {})
+
+
+# --- ask ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_source_or_no_model_is_named(study, prompts):
+    prompt = prompts["de_answer_line"]
+    with pytest.raises(KatayoriError, match="unknown answer source 'guessed'; known: recorded"):
+        ask(study, prompt, ["sim-fair"], source="guessed")
+    for source in ("imported", "simulated"):
+        with pytest.raises(KatayoriError, match=f"source '{source}' needs `respondent=`"):
+            ask(study, prompt, ["gpt-4o"], source=source)
+    with pytest.raises(KatayoriError, match="no model"):
+        ask(study, prompt, [])
+    with pytest.raises(KatayoriError, match="unknown model"):
+        ask(study, prompt, ["sim-unfair"])
+
+
+def test_imported_answers_run_through_ask(study, prompts, tmp_path):
+    from katayori.prompting.exchange import import_answers
+
+    path = tmp_path / "answers.csv"
+    rows = "".join(f"{i},de_answer_line,gpt-4o,Answer: no\n" for i in study["item_id"].head(5))
+    path.write_text("item_id,prompt_id,model,text\n" + rows)
+    frame = ask(
+        study.head(6), prompts["de_answer_line"], ["gpt-4o"], places=PLACES, source="imported",
+        respondent=lambda requests: import_answers(path, requests)[0],
+    )  # fmt: skip
+    assert list(frame["outcome"]) == ["ok"] * 5 + ["error"] and set(frame["source"]) == {"imported"}
+
+
+def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch):
+    """Nothing is asked unless it is wanted; what was not asked is an error row, never dropped."""
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
+    with Double(answer="Answer: no") as double:
+        model, endpoint = model_for("m"), endpoint_for(double.url)
+        monkeypatch.setattr(models, "registry", lambda: ({"double": endpoint}, {"m": model}))
+        asking = lambda requests: respondents.live(  # noqa: E731
+            requests, ask_missing=True, model=model, endpoint=endpoint, progress=False
+        )
+        items, prompt = study.head(8), prompts["de_answer_line"]
+        before = ask(items, prompt, ["m"], places=PLACES, source="live")
+        assert set(before["outcome"]) == {"error"} and set(before["note"]) == {"not asked yet"} and double.asked == 0
+        first = ask(items, prompt, ["m"], places=PLACES, source="live", respondent=asking)
+        again = ask(items, prompt, ["m"], places=PLACES, source="live")
+    assert double.asked == 8 and list(first["answer"]) == ["no"] * 8 and again.equals(first)
+    assert double.requests[0]["messages"][0]["content"].startswith(items["filled_template"].iloc[0])
+    with Store(respondents.store_path()) as store:
+        assert store.counts() == {"ok": 8}
+
+
+def test_every_outcome_keeps_its_row(prompts):
+    """peers 8 and 10: nothing shrinks n in silence."""
+    outcomes = ["ok", "refusal", "filtered", "truncated", "error", "out_of_choice"]
+    frame = answers_frame(requests_for(6), [Response(o, "Answer: yes", error="why") for o in outcomes], "live")
+    assert list(frame["outcome"]) == outcomes and list(frame["answer"].fillna("")) == ["yes", "", "", "", "", ""]
+    forced = requests_for(3, logprobs=True)
+    tops = [[(" yes", -0.1)], [("Hm", -0.1)], None]
+    frame = answers_frame(forced, [Response("ok", "", "length", top) for top in tops], "live")
+    assert list(frame["outcome"]) == ["ok", "out_of_choice", "out_of_choice"]
+    with pytest.raises(ValueError):
+        answers_frame(requests_for(2), [Response("ok")], "live")
