@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
+ALPHA_COLUMNS = "factor alpha ci_low ci_high noise_floor band status n n_units n_missing".split()
 WEIGHTS = ("standard", "n_i_self_pairs")
 #: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
 BANDS = (
@@ -58,7 +59,7 @@ def _alpha(n, total, squares, weighted):
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / n
         alpha = 1 - (n - 1) / n * weighted / spread
-    return np.where(spread > 1e-12 * n, alpha, np.nan)
+    return np.where(spread > 1e-12 * squares, alpha, np.nan)  # what is left of equal values after rounding
 
 
 def krippendorff_alpha(table: "pd.DataFrame | np.ndarray", *, weights: str = "standard") -> dict[str, Any]:
@@ -84,7 +85,7 @@ def krippendorff_alpha(table: "pd.DataFrame | np.ndarray", *, weights: str = "st
     if weights not in WEIGHTS:
         raise ValueError(f"weights {weights!r}; known: {', '.join(WEIGHTS)}")
     values = np.asarray(table, float)
-    finite = values[np.isfinite(values)]
+    finite = values[~np.isnan(values)]
     if finite.size and (finite.min() < -1e-9 or finite.max() > 1 + 1e-9):
         raise ValueError(f"response ratios must lie in [0, 1], got {finite.min():g} to {finite.max():g}")
     pairable = values[np.isfinite(values).sum(axis=1) >= 2]
@@ -154,8 +155,7 @@ def alpha_table(tables: dict[str, "pd.DataFrame"], **options: Any) -> "pd.DataFr
         low, high = alpha_bootstrap(table, **options) if found["status"] == "ok" else (np.nan, np.nan)
         floor = alpha_noise_floor(table)
         rows.append({"factor": factor, **found, "ci_low": low, "ci_high": high, "noise_floor": floor})
-    columns = "factor alpha ci_low ci_high noise_floor band status n n_units n_missing".split()
-    return pd.DataFrame(rows)[columns]
+    return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
 
 
 def alpha_by_factor(values: "pd.DataFrame", **options: Any) -> "pd.DataFrame":
@@ -173,7 +173,7 @@ def alpha_by_factor(values: "pd.DataFrame", **options: Any) -> "pd.DataFrame":
         found.insert(0, "model", model)
         found.insert(1, "source", source)
         frames.append(found)
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["model", "source", *ALPHA_COLUMNS])
 
 
 def alpha_pairs(table: "pd.DataFrame", reference: str | None = None, **options: Any) -> "pd.DataFrame":

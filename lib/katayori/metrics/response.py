@@ -83,9 +83,9 @@ def ratios_by_factor(values: "pd.DataFrame") -> "pd.DataFrame":
     frames = []
     for factor, attributes in FACTORS.items():
         one = response_ratio(values, ["model", "source", *attributes])
-        level = one[attributes[0]] if len(attributes) == 1 else one[attributes].astype(str).agg("-".join, axis=1)
+        level = ["-".join(row) if len(row) > 1 else row[0] for row in one[attributes].itertuples(index=False)]
         one.insert(2, "factor", factor)
-        one.insert(3, "level", level.astype(object))
+        one.insert(3, "level", pd.Series(level, index=one.index, dtype=object))
         frames.append(one.drop(columns=attributes))
     return pd.concat(frames, ignore_index=True)
 

@@ -165,7 +165,8 @@ def ask(
         respondent: another function requests -> responses, e.g. of a test.
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, and, for prompts that ask for log
-    probabilities, one column p_<option> each and `mass`, with the likelier option as `answer`.
+    probabilities, one column p_<option> each and `mass`, with the likelier option as `answer`. Without models the
+    frame is empty and has all its columns.
     """
     import pandas as pd
 
@@ -173,12 +174,13 @@ def ask(
     from katayori.prompting.simulated import simulate
 
     models = list(models)
-    if not models:
-        raise KatayoriError("no model was named to ask")
     if source not in SOURCES:
         raise KatayoriError(f"unknown answer source {source!r}; known: {', '.join(SOURCES)}")
-    if source in ("imported", "simulated") and not respondent and not all(get_model(m)[0].simulated for m in models):
-        raise KatayoriError(f"source {source!r} needs `respondent=`, a function from requests to responses")
+    answering = {"recorded": recorded, "live": live, "imported": lambda asked: import_answers(answers_file, asked)[0]}
+    real = [name for name in models if not get_model(name)[0].simulated]
+    if real and not respondent and (source not in answering or (source == "imported" and not answers_file)):
+        hint = ": name the file of answers (answers_file)" if source == "imported" else ""
+        raise KatayoriError(f"{real[0]} cannot answer with source {source!r}{hint}")
     renamed = items.rename(columns={column: place for place, column in (places or {}).items()})
     rows = renamed.to_dict("records")
     frames = []
@@ -187,11 +189,13 @@ def ask(
         if source == "recorded" and not model.simulated:
             endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
         requests = build(rows, prompt, model, endpoint, dataset=dataset, variant=variant, repetitions=repetitions)
-        known = {"recorded": recorded, "live": live, "imported": lambda r: import_answers(answers_file, r)[0]}
-        answering = respondent or (simulate if model.simulated else known[source])
+        respond = respondent or (simulate if model.simulated else answering[source])
         labelled = "simulated" if model.simulated else source
-        frames.append(answers_frame(requests, answering(requests), labelled, parse=parse, options=options))
-    return pd.concat(frames, ignore_index=True)
+        frames.append(answers_frame(requests, respond(requests), labelled, parse=parse, options=options))
+    if frames:
+        return pd.concat(frames, ignore_index=True)
+    shares = [*(f"p_{option}" for option in options), "mass"] if prompt.settings.get("logprobs") else []
+    return pd.DataFrame(columns=[*ANSWER_COLUMNS, "note", "text", "finish_reason", "completion_tokens", *shares])
 
 
 def answers_frame(

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from katayori import __version__
 from katayori.paths import root
 
 PACKAGES = (  # the design card's eleven, then ours and the two numeric ones beneath them
@@ -67,7 +68,7 @@ def _clean(value: Any, secrets: list[str]) -> Any:
 
 def _version(name: str) -> str | None:
     try:
-        return metadata.version(name)
+        return __version__ if name == "katayori" else metadata.version(name)  # a path entry in .venv, not a package
     except metadata.PackageNotFoundError:
         return None
 

@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from katayori import paths
@@ -13,8 +14,9 @@ from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.collect import Summary, collect_sync
 from katayori.prompting.collect import estimate as estimate_run
 from katayori.prompting.models import Endpoint, Model, get_endpoint, get_model, registry
+from katayori.prompting.parsing import parse_yes_no
 from katayori.prompting.requests import Request, build
-from katayori.prompting.store import Store
+from katayori.prompting.store import Response, Store
 
 
 def words(value: str | None) -> list[str]:
@@ -119,6 +121,8 @@ def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoi
     for prompt_id in entry["prompts"]:
         pairs = list(store.get([r for r in requests if r.prompt_id == prompt_id]))
         lost = sum(answer is None or answer.outcome == "error" for _, answer in pairs)
+        if entry["dataset"] != "study":
+            pairs = [(request, answer and _bare(answer)) for request, answer in pairs]
         if lost:
             print(f"  {prompt_id}: {lost} of {len(pairs)} unanswered; not exported, start `make record` again")
             continue
@@ -128,6 +132,14 @@ def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoi
         settings = {"engine": server.ENGINES[endpoint.name]["settings"], "request": body}
         settings |= {"sample": entry["sample"]} if entry.get("sample") else {}
         print(f"  wrote {recordings.export(pairs, settings=settings).relative_to(paths.root())}")
+
+
+def _bare(answer: Response) -> Response:
+    """The answer to a third-party item without the prose, which may repeat text that is not ours to give out."""
+    if answer.outcome != "ok" or answer.top:
+        return answer
+    parsed = parse_yes_no(answer.text, answer.finish_reason)
+    return replace(answer, outcome=parsed.outcome, text=f"Answer: {parsed.answer}" if parsed.answer else "")
 
 
 def _without(entry: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -200,6 +212,20 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
         else:
             line += " (sampled answers: two draws differ by chance)"
         print(line)
+
+
+def template(args: argparse.Namespace) -> int:
+    """Write the requests of one paper and model as a file to be answered elsewhere (see `exchange.import_answers`)."""
+    from katayori.prompting.exchange import export_requests
+
+    if len(words(args.papers)) != 1 or len(words(args.models)) != 1:
+        raise KatayoriError("a template holds one paper and one model: PAPERS=discrim_eval MODELS=name")
+    paper, (model, endpoint) = words(args.papers)[0], get_model(words(args.models)[0])
+    folder = args.prompts or ""
+    asked = [p for p, prompt in prompts.load_prompts(paper, folder).items() if not prompt.prefix]
+    requests = requests_of(paper, model, endpoint, asked, folder=folder, sample=args.limit, whole=True)
+    print(f"{len(requests)} requests written to {export_requests(requests, args.file)}; fill in the column text")
+    return 0
 
 
 def estimate(args: argparse.Namespace) -> int:

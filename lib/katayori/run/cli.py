@@ -107,9 +107,12 @@ def _parser() -> argparse.ArgumentParser:
         ("record", "recorded", "ask models the study prompts and keep the answers in data/recorded"),
         ("live", "live", "ask a model now and run the notebooks on its answers"),
         ("estimate", "live", "requests, tokens, time and cost of a run, asking nothing"),
+        ("template", "live", "write requests to a file that is answered elsewhere (.csv or .jsonl)"),
     ):
         one = command(name, _asking, about)
         which(one, profile)
+        if name == "template":
+            one.add_argument("file", help="where to write it")
         one.add_argument("--limit", type=int, help="ask at most so many items")
         one.add_argument("--engine", help="local engine for a local model")
         one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
@@ -147,6 +150,9 @@ def main(argv: list[str] | None = None) -> int:
     except KatayoriError as error:
         print(f"katayori: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("katayori: interrupted; what was answered or finished is kept, start again to go on", file=sys.stderr)
+        return 130
     except KeyboardInterrupt:
         print("katayori: interrupted", file=sys.stderr)
         return 130

@@ -1,0 +1,65 @@
+"""What the overview notebook lists: papers and denominators, recorded shards, headline rows, traceability."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from katayori import paths
+from katayori.report.results import read_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REQUIREMENT = re.compile(r"\b(DE|PJ|LJ|JU|IJ|X)-(\d+)(?:\s*(?:to|–)\s*(?:DE|PJ|LJ|JU|IJ|X)-(\d+))?\b")
+
+
+def papers() -> "pd.DataFrame":
+    """The five papers (data/papers.yaml): id, notebook, asks, measure, denominator rule (X-5), status."""
+    import pandas as pd
+    import yaml
+
+    return pd.DataFrame(yaml.safe_load((paths.data_dir() / "papers.yaml").read_text(encoding="utf-8")))
+
+
+def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
+    """One row a recorded shard: paper, model, prompt, variant, answers, those not `ok`, engine, day."""
+    import pandas as pd
+
+    rows = [
+        {"paper": paper, "model": e["model"], "prompt_id": e["prompt_id"], "variant": e["variant"] or "—"}
+        | {"answers": e["count"], "not_ok": e["count"] - e["outcomes"].get("ok", 0), "engine": e["engine"]["engine"]}
+        | {"recorded": e["recorded"]}
+        for paper, manifest in manifests.items()
+        for e in manifest.values()
+    ]
+    return pd.DataFrame(rows, columns="paper model prompt_id variant answers not_ok engine recorded".split())
+
+
+def headlines(profile: str) -> "pd.DataFrame":
+    """Headline rows of all notebooks' results of a profile's run; empty before the first run."""
+    import pandas as pd
+
+    columns = "paper requirement what model source cell value unit n n_invalid ci_low ci_high status".split()
+    frames = [read_results(path) for path in sorted((paths.outputs_dir() / profile).glob("[!.]*/results.json"))]
+    rows = pd.concat([f[f["headline"] == True][columns] for f in frames if len(f)] or [pd.DataFrame(columns=columns)])  # noqa: E712
+    cells = [", ".join(map(str, cell.values())) if isinstance(cell, dict) else "" for cell in rows["cell"]]
+    return rows.assign(cell=cells).reset_index(drop=True)
+
+
+def traceability() -> "pd.DataFrame":
+    """Requirement id -> number of files citing it in library, tests and notebooks (X-10); ranges count in full."""
+    import pandas as pd
+
+    places = {"library": "lib/katayori/**/*.py", "tests": "lib/tests/*.py", "notebooks": "notebooks/*.ipynb"}
+    counts: dict[tuple[str, int], dict[str, int]] = {}
+    for place, pattern in places.items():
+        for file in sorted(paths.root().glob(pattern)):
+            for key in _cited(file):
+                counts.setdefault(key, dict.fromkeys(places, 0))[place] += 1
+    rows = [{"requirement": f"{paper}-{n}"} | found for (paper, n), found in sorted(counts.items())]
+    return pd.DataFrame(rows, columns=["requirement", *places])
+
+
+def _cited(file: Path) -> set[tuple[str, int]]:
+    found = REQUIREMENT.finditer(file.read_text(encoding="utf-8"))
+    return {(m[1], n) for m in found for n in range(int(m[2]), int(m[3] or m[2]) + 1)}

@@ -1,0 +1,88 @@
+"""The house itself: rooms know only lower rooms, the library stays thin, the top level is the design card's."""
+
+import ast
+import subprocess
+import sys
+import tokenize
+
+import pytest
+
+from katayori import paths
+
+LIB = paths.root() / "lib" / "katayori"
+#: What a room may import from, beside itself, `errors` and `paths` (contracts and house sketch).
+MAY_KNOW = {
+    "data": set(),
+    "prompting": {"data"},
+    "metrics": set(),
+    "report": set(),
+    "engines": set(),
+    "run": {"data", "prompting", "report", "engines"},
+}
+
+
+def imported_rooms(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        if isinstance(node, ast.ImportFrom) and node.module == "katayori":
+            names = [f"katayori.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "katayori" and len(parts) > 1 and parts[1] in MAY_KNOW:
+                yield parts[1]
+
+
+@pytest.mark.parametrize("room", MAY_KNOW)
+def test_rooms_import_only_lower_rooms(room):
+    for path in sorted((LIB / room).rglob("*.py")):
+        wrong = set(imported_rooms(path)) - MAY_KNOW[room] - {room}
+        assert not wrong, f"{path.name} of {room} imports {', '.join(sorted(wrong))}"
+
+
+def code_lines(path):
+    """Lines that hold code: no blank lines, comments or docstrings."""
+    lines = set()
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING):
+                lines |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node
+        ):
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def test_the_library_is_thin():
+    assert sum(map(code_lines, LIB.rglob("*.py"))) < 5000
+
+
+def test_top_level_is_the_design_card():
+    card = {"notebooks", "lib", "data", "outputs", "environment.yml", "Makefile", "README.md", "LICENSE"}
+    listed = subprocess.run(["git", "-C", paths.root(), "ls-files"], capture_output=True, text=True)
+    if listed.returncode or not listed.stdout:
+        pytest.skip("not a git checkout")
+    top = {line.split("/")[0] for line in listed.stdout.splitlines()}
+    assert {name for name in top if not name.startswith(".")} == card
+
+
+def test_the_collector_process_stays_light():
+    """Asking imports no pandas, scipy or plotting (a million requests are asked in one process)."""
+    heavy = "('pandas', 'scipy', 'matplotlib')"
+    code = f"import sys, katayori.prompting.collect; print([m for m in {heavy} if m in sys.modules])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"
+
+
+def test_weights_of_the_registry_are_those_of_the_engines():
+    """data/models.yaml and data/weights.yaml name the same digests."""
+    import yaml
+
+    from katayori.prompting.models import registry
+
+    weights = yaml.safe_load((paths.data_dir() / "weights.yaml").read_text(encoding="utf-8"))["weights"]
+    digests = {name: model.fields["digest"] for name, model in registry()[1].items() if "weights" in model.fields}
+    assert digests == {name: entry["sha256"] for name, entry in weights.items()}
