@@ -110,7 +110,30 @@ def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
 
     with Double(script) as double:
         asking.record(_args(models="smollm2-135m", base_url=double.url))
-    assert "unanswered; not exported" in capsys.readouterr().out and recordings.manifest("discrim_eval") == {}
+    assert "left; start `make record` again" in capsys.readouterr().out and recordings.manifest("discrim_eval") == {}
+
+
+def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
+    """Committed shards are put back into an empty store: a machine that never saw them asks only what is missing."""
+    pytest.importorskip("katayori.engines.server")
+    entry = {"dataset": "study", "models": ["qwen2.5-coder-0.5b"], "prompts": ["de_answer_line", "de_answer_prefix"]}
+    plan = {"discrim_eval": [entry | {"whole": "decision_question_id"}]}
+    (house / "data" / "recording_plan.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+    last = asking.items_of("discrim_eval", "study")[-1]["question"][-40:]
+
+    def script(body, before):
+        text = body["messages"][0]["content"]
+        return "bad_request" if last in text and "80-year-old white" in text else None
+
+    with Double(script) as double:
+        asking.record(_args(base_url=double.url, concurrency=4))
+    entries = recordings.manifest("discrim_eval").values()
+    assert [(e["count"], e["planned"]) for e in entries] == [(135, 270), (135, 270)]
+    monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))
+    with Double() as double:
+        asking.record(_args(base_url=double.url, concurrency=4))
+        assert double.asked == 270
+    assert [e["count"] for e in recordings.manifest("discrim_eval").values()] == [270, 270]
 
 
 def test_live_asks_whole_questions_compares_and_then_runs_the_notebooks(house, monkeypatch, capsys):

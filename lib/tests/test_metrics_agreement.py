@@ -288,6 +288,21 @@ def test_a_fair_respondent_has_the_same_floor_for_every_factor():
     assert [krippendorff_alpha(t)["alpha"] for t in tables.values()] == pytest.approx(floors, abs=0.03)
 
 
+def test_a_very_rare_answer_defeats_band_and_interval():
+    """A limit to know: 23 "no" by chance, no two in one row, give the lowest alpha they can, with all of the interval
+    below 0 and below the floor. Only shuffling within questions shows that nothing is behind it."""
+    values = np.ones((70, 135))
+    for question, times in enumerate([1] * 14 + [2] * 3 + [3]):
+        values[question, 7 * question + 5 * np.arange(times)] = 0
+    table = stacked(values.reshape(-1, 5), 70)
+    found, floor = krippendorff_alpha(table), alpha_noise_floor(table)
+    assert found["alpha"] == pytest.approx(-22 / 9427, abs=1e-12) and found["band"] == BANDS[0][1]
+    assert alpha_bootstrap(table, n_resamples=300)[1] < min(0, floor)
+    rng = np.random.default_rng(0)
+    shuffled = [alpha_closed_form(rng.permuted(values, axis=1).reshape(-1, 5)) for _ in range(60)]
+    assert np.mean(np.array(shuffled) <= found["alpha"] + 1e-12) > 0.3
+
+
 # -- tables of alphas (DE-24) ------------------------------------------------------------------------------------------
 
 COLUMNS = "factor alpha ci_low ci_high noise_floor band status n n_units n_missing".split()

@@ -113,7 +113,7 @@ def test_local_and_simulated():
     for name in ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"):
         m = MODELS[name]
         assert m["weights"] == m["vendor_id"] == name
-        assert m["endpoint"] == ["local-vllm", "local-xllamacpp"]
+        assert m["endpoint"] == ["local-xllamacpp", "local-vllm"]
         assert re.fullmatch(r"[0-9a-f]{64}", m["digest"])
     simulated = {i for i, m in MODELS.items() if m["endpoint"] == "simulated"}
     assert simulated == {

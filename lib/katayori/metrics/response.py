@@ -82,12 +82,52 @@ def ratios_by_factor(values: "pd.DataFrame") -> "pd.DataFrame":
 
     frames = []
     for factor, attributes in FACTORS.items():
-        one = response_ratio(values, ["model", "source", *attributes])
-        level = ["-".join(row) if len(row) > 1 else row[0] for row in one[attributes].itertuples(index=False)]
-        one.insert(2, "factor", factor)
-        one.insert(3, "level", pd.Series(level, index=one.index, dtype=object))
-        frames.append(one.drop(columns=attributes))
+        frames.append(_with_level(response_ratio(values, ["model", "source", *attributes]), factor))
     return pd.concat(frames, ignore_index=True)
+
+
+def deviations_by_factor(values: "pd.DataFrame") -> "pd.DataFrame":
+    """Mean deviation of the ratio from its question's mean, by model, factor and level (an addition to the paper).
+
+    Every question holds the same cross of attributes, so the deviation compares like with like. The interval (t, 95 %)
+    takes the questions as the sample: mean and spread over the questions' own mean deviations.
+
+    Returns model, source, factor, level, n (valid answers), n_questions, deviation, ci_low, ci_high; NaN bounds where
+    fewer than two questions are left.
+    """
+    import pandas as pd
+    from scipy.stats import t
+
+    kept = values.dropna(subset=["value"])
+    own = kept.groupby(["model", "source", "decision_question_id"], sort=False)["value"].transform("mean")
+    kept = kept.assign(value=kept["value"] - own)
+    frames = []
+    for factor, attributes in FACTORS.items():
+        by = ["model", "source", *attributes]
+        each = kept.groupby([*by, "decision_question_id"], sort=False)["value"].agg(["mean", "size"]).reset_index()
+        parts = {
+            "n": ("size", "sum"),
+            "n_questions": ("mean", "size"),
+            "deviation": ("mean", "mean"),
+            "sd": ("mean", "std"),
+        }
+        one = each.groupby(by, sort=False).agg(**parts).reset_index()
+        half = t.ppf(0.975, (one["n_questions"] - 1).clip(lower=1)) * one["sd"] / np.sqrt(one["n_questions"])
+        one["ci_low"], one["ci_high"] = one["deviation"] - half, one["deviation"] + half
+        frames.append(_with_level(one, factor).drop(columns="sd"))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _with_level(frame: "pd.DataFrame", factor: str) -> "pd.DataFrame":
+    """The factor's attribute columns turned into the columns factor and level ("female-Asian" for two attributes)."""
+    import pandas as pd
+
+    attributes = FACTORS[factor]
+    level = ["-".join(row) if len(row) > 1 else row[0] for row in frame[attributes].itertuples(index=False)]
+    frame = frame.drop(columns=attributes)
+    frame.insert(2, "factor", factor)
+    frame.insert(3, "level", pd.Series(level, index=frame.index, dtype=object))
+    return frame
 
 
 def seed_effect(
@@ -102,13 +142,11 @@ def seed_effect(
     Returns one row a bin: n, mean P(yes), share of yes under each way of seeding. Where every prompt gets the same
     random draw, the share jumps from 0 to 1 at some P(yes) instead of rising with it.
     """
-    import pandas as pd
-
     joined = probability[["item_id", "value"]].rename(columns={"value": "p_yes"})
     for name, frame in (("own_seed", own), ("seed_1", constant)):
         joined = joined.merge(frame[["item_id", "value"]].rename(columns={"value": name}), on="item_id")
     joined = joined.dropna()
-    joined["bin"] = pd.qcut(joined["p_yes"].rank(method="first"), bins, labels=False) + 1
+    joined["bin"] = ((joined["p_yes"].rank(method="first") - 1) * bins // len(joined)).astype(int) + 1
     columns = {"n": ("p_yes", "size"), "mean_p_yes": ("p_yes", "mean")}
     columns |= {"share_yes_own_seed": ("own_seed", "mean"), "share_yes_seed_1": ("seed_1", "mean")}
     return joined.groupby("bin").agg(**columns).reset_index()
@@ -119,6 +157,8 @@ def contingency_table(values: "pd.DataFrame", factor: str, question: int | None 
 
     A cell is the mean ratio of its valid answers (one answer a cell gives 0 or 1), NaN where none is valid. Full data:
     age 1050 x 9, gender 3150 x 3, race 1890 x 5, gender_race 630 x 15; one question: 15 x 9, 45 x 3, 27 x 5, 9 x 15.
+
+    A level without any valid answer is left out and named in `attrs["dropped_levels"]`.
 
     Raises ValueError for an unknown factor or for answers of more than one model.
     """
@@ -136,7 +176,9 @@ def contingency_table(values: "pd.DataFrame", factor: str, question: int | None 
     table = table.reindex(columns=_level_order(values, factor))
     if factor == "gender_race":
         table.columns = [f"{gender}-{race}" for gender, race in table.columns]
-    return table.dropna(how="all", axis=1) if question is None else table
+    # A level without any answer is no group; it is named, not silently lost.
+    table.attrs["dropped_levels"] = [str(c) for c in table.columns[table.isna().all()]]
+    return table.dropna(how="all", axis=1)
 
 
 def _level_order(values: "pd.DataFrame", factor: str):

@@ -5,18 +5,20 @@ probabilities were asked for, the answer position's top 20. The first 16 digits 
 request, so an edited item or prompt is noticed. Answers to third-party items carry no text of theirs.
 """
 
+import calendar
 import gzip
 import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.store import Response, Store
 
 
 def shard_path(paper: str, model: str, prompt_id: str, variant: str = "") -> Path:
@@ -116,3 +118,26 @@ def to_response(row: dict[str, Any]) -> Response:
     """A recorded row as the Response it was."""
     top = [(token, logprob) for token, logprob in row["top"]] if row.get("top") else None
     return Response(row["outcome"], row["text"], row["finish"], top, *row["tokens"])
+
+
+def restore(store: Store, requests: Iterable[Request]) -> int:
+    """Put recorded answers back into the store, so that a recording continues on another machine; how many.
+
+    Only rows whose key is that of the request count; what the store holds already stays as it is.
+    """
+    pending = store.pending(requests)
+    shards: dict[tuple, dict[tuple, dict]] = {}
+    restored = 0
+    for request in pending:
+        shard = (request.paper, request.model, request.prompt_id, request.variant)
+        if shard not in shards:
+            rows = read(*shard) if exists(*shard) else ()
+            shards[shard] = {(row["item_id"], row.get("repetition", 0)): row for row in rows}
+            path = shard_path(*shard)
+            day = manifest(request.paper).get(f"{path.parent.name}/{path.name}", {}).get("recorded", "1970-01-01")
+            created = float(calendar.timegm(time.strptime(day, "%Y-%m-%d")))
+        row = shards[shard].get((request.item_id, request.repetition))
+        if row and row["key"] == request.key[:16]:
+            store.put(request, replace(to_response(row), created=created))
+            restored += 1
+    return restored

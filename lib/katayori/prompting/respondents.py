@@ -81,9 +81,8 @@ def choose_models(paper: str, source: str, models: Sequence[str], prompt_id: str
     if source in ("live", "imported"):
         raise UnavailableError(f"{source} answers need a model: name one with MODELS=")
     shards = recordings.manifest(paper).values() if source == "recorded" else []
-    full = [
-        e["model"] for e in shards if (e["prompt_id"], e["variant"]) == (prompt_id, variant) and not e.get("sample")
-    ]
+    wanted = [e for e in shards if (e["prompt_id"], e["variant"]) == (prompt_id, variant) and not e.get("sample")]
+    full = [e["model"] for e in wanted if e["count"] == e.get("planned", e["count"])]
     return [*sorted(full), *([] if variant else SIMULATED)]
 
 
@@ -113,6 +112,21 @@ def recorded_subset(
     ids = {row["item_id"] for row in recordings.read(prompt.paper, model, prompt.id, variant)}
     held = items[items["item_id"].isin(ids)]
     return ask(held, prompt, [model], source="recorded", variant=variant, **options) if len(held) else None
+
+
+def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "pd.DataFrame":
+    """Recorded answers of models that were asked only some of the items (a sample, or a recording not yet finished).
+
+    Empty, with all columns, where there are none. `options` go to `ask`.
+    """
+    import pandas as pd
+
+    shards = [
+        e for e in recordings.manifest(prompt.paper).values() if (e["prompt_id"], e["variant"]) == (prompt.id, "")
+    ]
+    part = [e["model"] for e in shards if e.get("sample") or e["count"] < e.get("planned", e["count"])]
+    frames = [frame for name in part if (frame := recorded_subset(items, prompt, name, **options)) is not None]
+    return pd.concat(frames, ignore_index=True) if frames else ask(items, prompt, [])
 
 
 def provenance(paper: str, *frames: "pd.DataFrame") -> dict[str, Any]:

@@ -7,6 +7,7 @@ through aiohttp with orjson, about ten times cheaper an answer than the client's
 import os
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model
@@ -106,6 +107,8 @@ class Sender:
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=min(30, self.timeout)),
             connector=aiohttp.TCPConnector(limit=self.limit),
+            trust_env=urlsplit(self.url).hostname
+            not in ("127.0.0.1", "localhost", "::1"),  # proxies, as the client does
         )
         return self
 

@@ -1,5 +1,6 @@
 """What the overview notebook lists: papers and denominators, recorded shards, headline rows, traceability."""
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,10 +41,22 @@ def headlines(profile: str) -> "pd.DataFrame":
     import pandas as pd
 
     columns = "paper requirement what model source cell value unit n n_invalid ci_low ci_high status".split()
-    frames = [read_results(path) for path in sorted((paths.outputs_dir() / profile).glob("[!.]*/results.json"))]
+    found = sorted((paths.outputs_dir() / profile).glob("[!.]*/results.json"))
+    frames = [read_results(path) for path in found if ".tmp-" not in path.parent.name]
     rows = pd.concat([f[f["headline"] == True][columns] for f in frames if len(f)] or [pd.DataFrame(columns=columns)])  # noqa: E712
     cells = [", ".join(map(str, cell.values())) if isinstance(cell, dict) else "" for cell in rows["cell"]]
-    return rows.assign(cell=cells).reset_index(drop=True)
+    counts = {c: rows[c].astype("Int64") for c in ("n", "n_invalid")}
+    return rows.assign(cell=cells, **counts).reset_index(drop=True)
+
+
+def answers(profile: str) -> dict[str, int]:
+    """Answers by source over all notebooks of a profile's run, from their provenance."""
+    total: dict[str, int] = {}
+    for path in sorted((paths.outputs_dir() / profile).glob("[!.]*/provenance.json")):
+        if path.parent.name != "overview":
+            for source, n in json.loads(path.read_text(encoding="utf-8")).get("answers", {}).items():
+                total[source] = total.get(source, 0) + n
+    return total
 
 
 def traceability() -> "pd.DataFrame":

@@ -96,40 +96,49 @@ def _record_model(paper: str, model: Model, endpoint: Endpoint, entries: list[di
         for entry in entries:
             spec = entry | ({"sample": args.limit} if args.limit else {})
             try:
-                requests = requests_of(paper, model, endpoint, entry["prompts"], **_without(spec, "models", "prompts"))
+                requests = requests_of(
+                    paper, model, endpoint, entry["prompts"], **_without(spec, "models", "prompts", "whole")
+                )
             except KatayoriError as error:
                 if entry["dataset"] == "study":
                     raise
                 print(f"{paper} {model.id} {entry['dataset']}: left out; {error}")  # third-party items not here
                 continue
+            recordings.restore(store, requests)
             todo.append((entry, requests, len(store.pending(requests))))
         needed = any(n for *_, n in todo)
         with served(model, endpoint, args.base_url or "") if needed else nullcontext("") as url:
             for entry, requests, n in todo:
-                print(
-                    f"{paper} {model.id} {entry['prompts']} {entry.get('variant', '')}: {n} of {len(requests)} to ask"
-                )
-                if n:
-                    collect_sync(requests, model, endpoint, store, base_url=url, concurrency=args.concurrency)
-                if not args.limit:  # a pilot is kept in the store but never becomes a committed recording
-                    _export(store, requests, entry, endpoint)
+                asked = f"{entry['prompts']} {entry.get('variant', '')}"
+                print(f"{paper} {model.id} {asked}: {n} of {len(requests)} to ask", flush=True)
+                try:
+                    if n:
+                        collect_sync(requests, model, endpoint, store, base_url=url, concurrency=args.concurrency)
+                finally:  # an interrupted run leaves what it finished, too
+                    if not args.limit:  # a pilot is kept in the store but never becomes a committed recording
+                        _export(store, requests, entry, endpoint)
 
 
 def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoint) -> None:
+    """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are answered in full."""
     from katayori.engines import server
 
+    answered = list(store.get(requests))
+    group = entry.get("whole", "item_id")
+    open_groups = {q.fields[group] for q, a in answered if a is None or a.outcome == "error"}
     for prompt_id in entry["prompts"]:
-        pairs = list(store.get([r for r in requests if r.prompt_id == prompt_id]))
-        lost = sum(answer is None or answer.outcome == "error" for _, answer in pairs)
-        if entry["dataset"] != "study":
-            pairs = [(request, answer and _bare(answer)) for request, answer in pairs]
-        if lost:
-            print(f"  {prompt_id}: {lost} of {len(pairs)} unanswered; not exported, start `make record` again")
+        mine = [(q, a) for q, a in answered if q.prompt_id == prompt_id]
+        pairs = [(q, a) for q, a in mine if a and q.fields[group] not in open_groups]
+        if open_groups:
+            print(f"  {prompt_id}: {len(mine) - len(pairs)} of {len(mine)} left; start `make record` again to go on")
+        if not pairs or (open_groups and "whole" not in entry):
             continue
+        if entry["dataset"] != "study":
+            pairs = [(q, _bare(a)) for q, a in pairs]
         body = {k: v for k, v in pairs[0][0].body.items() if k != "messages"}
         if entry.get("variant") != "seed1" and "seed" in body:
             body["seed"] = "per item and repetition"
-        settings = {"engine": server.ENGINES[endpoint.name]["settings"], "request": body}
+        settings = {"engine": server.ENGINES[endpoint.name]["settings"], "request": body, "planned": len(mine)}
         settings |= {"sample": entry["sample"]} if entry.get("sample") else {}
         print(f"  wrote {recordings.export(pairs, settings=settings).relative_to(paths.root())}")
 
@@ -162,15 +171,14 @@ def live(args: argparse.Namespace) -> int:
             if model.simulated:
                 continue
             able = endpoint.supports.get("prefill") is True
-            asked = [
-                p for p, prompt in prompts.load_prompts(paper, args.prompts or "").items() if able or not prompt.prefix
-            ]
             folder = args.prompts or ""
+            asked = [p for p, prompt in prompts.load_prompts(paper, folder).items() if able or not prompt.prefix]
             requests = requests_of(paper, model, endpoint, asked, folder=folder, sample=size, whole=True)
-            with Store(respondents.store_path()) as store, served(model, endpoint, args.base_url or "") as url:
-                options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
-                summary = collect_sync(requests, model, endpoint, store, **options)
-                _say(summary, name)
+            with Store(respondents.store_path()) as store:
+                needed = store.pending(requests)
+                with served(model, endpoint, args.base_url or "") if needed else nullcontext("") as url:
+                    options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
+                    _say(collect_sync(requests, model, endpoint, store, **options), name)
                 if not folder:
                     _agreement(paper, store, requests, model)
     args.models, args.parameter, args.force = " ".join(names), [f"limit={size or 0}"], False

@@ -153,6 +153,3 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("katayori: interrupted; what was answered or finished is kept, start again to go on", file=sys.stderr)
         return 130
-    except KeyboardInterrupt:
-        print("katayori: interrupted", file=sys.stderr)
-        return 130

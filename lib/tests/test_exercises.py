@@ -1,0 +1,109 @@
+"""Every exercise: its solution passes the notebook's own check, anything else gets a hint, and nothing raises (X-10).
+
+An exercise is a code cell that calls `exercise_check`; what a reader fills in are its lines `name = ...`. Its solution
+is the code cell at the same place in `notebooks/solutions/<notebook>.py`.
+"""
+
+import ast
+import json
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+
+import pytest
+
+from katayori import paths
+
+BOOKS = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+WRONG = [..., None, "", "z", 0, -1, 3.5, True, [], {}, "b" * 10**5, object(), lambda: 1 / 0, float("nan"), b"b"]
+
+
+class Hostile:
+    """Fails whatever is asked of it."""
+
+    def __eq__(self, other):
+        raise RuntimeError("no")
+
+    __hash__ = None
+
+    def __bool__(self):
+        raise RuntimeError("no")
+
+
+def exercises(book):
+    """[(tree of the cell, names to fill in, stored message)] of a notebook, and the imports of all its cells."""
+    cells = [c for c in json.loads(book.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
+    trees = [ast.parse("".join(cell["source"])) for cell in cells]
+    imports = [node for tree in trees for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    found = []
+    for cell, tree in zip(cells, trees, strict=True):
+        if any(isinstance(n, ast.Call) and ast.unparse(n.func) == "exercise_check" for n in ast.walk(tree)):
+            stored = "".join("".join(output.get("text", "")) for output in cell["outputs"])
+            found.append((tree, [n.targets[0].id for n in tree.body if _is_blank(n)], stored))
+    return found, ast.Module(imports, [])
+
+
+def _is_blank(node):
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is ...
+
+
+def solutions(book):
+    """The code cells of a solutions file."""
+    text = (book.parent / "solutions" / f"{book.stem}.py").read_text(encoding="utf-8")
+    return [cell for cell in re.split(r"^# %%", text, flags=re.M)[1:] if not cell.startswith(" [markdown]")]
+
+
+def message(book, k, answers):
+    """What exercise k says to the given answers, a dict name -> value (or the code of a solution)."""
+    found, imports = exercises(book)
+    tree, names, _ = found[k]
+    space = {}
+    exec(compile(imports, book.name, "exec"), space)
+    if isinstance(answers, str):
+        exec(answers, space)
+        assert all(name in space for name in names), f"the solution leaves {names} open"
+    else:
+        space |= answers
+    filled = ast.Module([node for node in tree.body if not _is_blank(node)], [])
+    with redirect_stdout(StringIO()) as said:
+        exec(compile(filled, book.name, "exec"), space)
+    return said.getvalue()
+
+
+CASES = [pytest.param(b, k, id=f"{b.stem}-{k + 1}") for b in BOOKS for k in range(len(exercises(b)[0]))]
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+def test_every_exercise_has_a_solution_and_a_blank(book):
+    """Contract: the committed notebook holds the unanswered exercise."""
+    found, _ = exercises(book)
+    has_file = (book.parent / "solutions" / f"{book.stem}.py").exists()
+    assert len(found) == (len(solutions(book)) if has_file else 0)
+    assert all(names for _, names, _ in found)
+
+
+def test_no_solution_is_left_over():
+    known = {book.stem for book in BOOKS}
+    assert {path.stem for path in (paths.root() / "notebooks" / "solutions").iterdir()} <= known
+
+
+@pytest.mark.parametrize(("book", "k"), CASES)
+def test_the_solution_solves_it(book, k):
+    assert message(book, k, solutions(book)[k]).strip() == "Correct."
+
+
+@pytest.mark.parametrize(("book", "k"), CASES)
+def test_the_open_exercise_gives_the_stored_hint(book, k):
+    """Contract: a check returns a message; the one stored is that of the unanswered exercise."""
+    _, names, stored = exercises(book)[0][k]
+    said = message(book, k, dict.fromkeys(names, ...))
+    assert said.startswith("Not yet") and "Hint:" in said and said == stored
+
+
+@pytest.mark.parametrize(("book", "k"), CASES)
+def test_wrong_answers_get_a_hint_and_never_raise(book, k):
+    _, names, _ = exercises(book)[0][k]
+    for wrong in [*WRONG, Hostile()]:
+        said = message(book, k, dict.fromkeys(names, wrong))
+        assert said.startswith("Not yet") and "Hint:" in said, wrong
+    assert message(book, k, {}).startswith("Not yet (NameError")

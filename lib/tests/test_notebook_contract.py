@@ -1,0 +1,369 @@
+"""Every committed notebook keeps the contract, and its check notices a metric that moves by 1 %.
+
+Each rule yields what is wrong. The rules are tried on a tiny notebook too, spoilt in one way each, so that none of
+them passes in silence. That stored outputs are in step with the code is nbval's part of `make test`.
+"""
+
+import ast
+import base64
+import copy
+import io
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.run import notebooks
+
+BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
+#: What is mutated in a notebook's kernel: module:function, and the entry of its result that is scaled by 1.01.
+#: A new notebook adds its line.
+MUTATIONS = {"01_discrim_eval": ("katayori.metrics.agreement:krippendorff_alpha", "alpha")}
+
+IGNORE = "nbval-ignore-output"
+TAGS = {"parameters", IGNORE}
+MAX_LINES, MAX_PIXELS, MAX_BYTES = 25, 720, 2_000_000
+UNSTABLE = {
+    "an absolute path": r"(?<![\w/.])/(?:home|Users|root|tmp|var|mnt|work|opt|usr|private)/|\b[A-Za-z]:\\\w",
+    "a time": r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\b\d{1,2}:\d{2}:\d{2}\b",
+    "a commit": r"\b[0-9a-f]{40}\b|\bcommit [0-9a-f]{7}",
+    "an object's address": r"\bat 0x[0-9a-f]{6,}",
+    "a progress bar": r"\d+(?:it|req)/s|\d+%\|",
+}
+
+
+def _source(cell: dict) -> str:
+    return "".join(cell["source"])
+
+
+def _tags(cell: dict) -> list[str]:
+    return cell["metadata"].get("tags", [])
+
+
+def _code(nb: dict) -> list[dict]:
+    return [cell for cell in nb["cells"] if cell["cell_type"] == "code"]
+
+
+def _markdown(nb: dict) -> str:
+    return "\n".join(_source(cell) for cell in nb["cells"] if cell["cell_type"] == "markdown")
+
+
+def _calls(cell: dict) -> set[str]:
+    """The functions and methods a cell calls, as written: `run.rows`, `show`."""
+    return {ast.unparse(node.func) for node in ast.walk(ast.parse(_source(cell))) if isinstance(node, ast.Call)}
+
+
+def _outputs(nb: dict) -> Iterator[tuple[str, str, str]]:
+    """(cell id, kind, content) of every stored output; kind is a MIME type, or stdout or stderr."""
+    for cell in _code(nb):
+        for output in cell["outputs"]:
+            where = cell.get("id", "?")
+            if output["output_type"] == "stream":
+                yield where, output["name"], "".join(output["text"])
+            for kind, content in output.get("data", {}).items():
+                yield where, kind, content if isinstance(content, str) else "".join(content)
+
+
+def executed(nb: dict) -> Iterator[str]:
+    counts = [cell["execution_count"] for cell in _code(nb)]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"execution counts are {counts}, not 1 to {len(counts)}: run `make nb`"
+    if not any(cell["outputs"] for cell in _code(nb)):
+        yield "no outputs are stored: nbval would compare nothing"
+
+
+def quiet(nb: dict) -> Iterator[str]:
+    for cell in _code(nb):
+        for output in cell["outputs"]:
+            if output["output_type"] == "error" or output.get("name") == "stderr":
+                yield f"cell {cell.get('id')} stores {output.get('ename', 'text on stderr')}"
+
+
+def parameterised(nb: dict, tmp_path: Path) -> Iterator[str]:
+    copied = tmp_path / "copy.ipynb"
+    copied.write_text(json.dumps(nb), encoding="utf-8")
+    try:
+        declared = notebooks.parameters(copied)
+    except KatayoriError as error:
+        yield str(error)
+        return
+    if "output_dir" not in declared or declared["output_dir"].default != "":
+        yield "output_dir: str = '' is not among the parameters"
+    text = next(_source(cell) for cell in _code(nb) if "parameters" in _tags(cell))
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    commented = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+    for node in ast.parse(text).body:
+        if node.end_lineno not in commented:
+            yield f"`{ast.unparse(node)}` has no comment"
+
+
+def tagged(nb: dict) -> Iterator[str]:
+    for cell in nb["cells"]:
+        if unknown := set(_tags(cell)) - TAGS:
+            yield f"cell {cell.get('id')}: tags {sorted(unknown)}; allowed are {sorted(TAGS)}"
+        if re.search(r"#\s*(NBVAL|PYTEST)_", _source(cell)):
+            yield f"cell {cell.get('id')}: nbval is steered by a comment; use a tag"
+
+
+def ignored(nb: dict) -> Iterator[str]:
+    """Only a widget, a figure or a progress bar may go unchecked, never a result."""
+    for cell in _code(nb):
+        if IGNORE not in _tags(cell):
+            continue
+        calls = _calls(cell)
+        if not calls & {"explorer", "figures.display", "progress"}:
+            yield f"cell {cell.get('id')} is ignored but shows no widget, figure or progress"
+        if hidden := sorted(c for c in calls if c in {"show", "print", "check_claims"} or c.startswith("run.")):
+            yield f"cell {cell.get('id')} hides {', '.join(hidden)} from the check"
+
+
+def plain_cells(nb: dict) -> Iterator[str]:
+    """What nbval cannot check or a report cannot show; magics, which are no Python, fail to parse."""
+    for cell in _code(nb):
+        try:
+            calls = {name.rsplit(".", 1)[-1] for name in _calls(cell)}
+        except SyntaxError:
+            yield f"cell {cell.get('id')} is not plain Python"
+            continue
+        if bad := calls & {"interact", "interactive", "interact_manual", "Output", "clear_output", "tqdm"}:
+            yield f"cell {cell.get('id')} calls {', '.join(sorted(bad))}"
+        lines = _source(cell).count("\n") + 1
+        if not _source(cell).strip() or lines > MAX_LINES:
+            yield f"cell {cell.get('id')} has {lines} lines; 1 to {MAX_LINES} are right"
+
+
+def stripped(nb: dict) -> Iterator[str]:
+    if nb["metadata"].get("kernelspec", {}).get("name") != "python3":
+        yield "the kernel is not python3"
+    if extra := set(nb["metadata"]) - {"kernelspec", "language_info"}:
+        yield f"metadata holds {', '.join(sorted(extra))}: run `make nb`"
+    if "version" in nb["metadata"].get("language_info", {}):
+        yield "metadata holds a Python version: run `make nb`"
+    for cell in nb["cells"]:
+        if extra := set(cell["metadata"]) & {"execution", "papermill", "ExecuteTime"}:
+            yield f"cell {cell.get('id')}: metadata holds {', '.join(sorted(extra))}"
+
+
+def stable(nb: dict) -> Iterator[str]:
+    private = {str(Path.home()), str(paths.root()), sys.prefix} - {"/"}
+    for where, kind, content in _outputs(nb):
+        if kind.startswith("text/") or kind in ("stdout", "stderr", "image/svg+xml"):
+            for name, pattern in UNSTABLE.items():
+                if match := re.search(pattern, content):
+                    yield f"cell {where} stores {name}: {content[max(0, match.start() - 20) : match.end() + 20]!r}"
+            if any(path in content for path in private):
+                yield f"cell {where} stores a path of this machine"
+
+
+def small_pictures(nb: dict) -> Iterator[str]:
+    for where, kind, content in _outputs(nb):
+        if kind == "image/png":
+            width = struct.unpack(">I", base64.b64decode(content)[16:20])[0]
+            if width > MAX_PIXELS:
+                yield f"cell {where}: a picture {width} pixels wide; {MAX_PIXELS} at most (80 dpi)"
+        elif kind in ("image/jpeg", "image/svg+xml"):
+            yield f"cell {where}: {kind}; pictures are PNG"
+    if len(json.dumps(nb)) > MAX_BYTES:
+        yield f"larger than {MAX_BYTES:,} bytes"
+
+
+def framed(nb: dict) -> Iterator[str]:
+    """Title and Japanese summary first, a content notice, limits, and the results saved at the end."""
+    first, last = nb["cells"][0], nb["cells"][-1]
+    if first["cell_type"] != "markdown" or not _source(first).startswith("# "):
+        yield "the first cell is not a title"
+    if "日本語の要約" not in _source(first) or len(re.findall("[ぁ-ん]", _source(first))) < 50:
+        yield "the first cell has no summary in Japanese"
+    if "Content notice" not in _markdown(nb):
+        yield "no content notice"
+    if not re.search(r"^## .*\bLimits\b", _markdown(nb), re.M):
+        yield "no section on limits"
+    if last["cell_type"] != "code" or "run.save" not in _calls(last):
+        yield "the last cell does not save the results"
+
+
+RULES = [executed, quiet, tagged, ignored, plain_cells, stripped, stable, small_pictures, framed, parameterised]
+
+
+def broken(rule, nb: dict, tmp_path: Path) -> list[str]:
+    return list(rule(nb, tmp_path) if rule is parameterised else rule(nb))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+def test_the_notebook_keeps(rule, book, tmp_path):
+    """Contract, Notebooks."""
+    problems = "\n".join(broken(rule, json.loads(book.read_text(encoding="utf-8")), tmp_path))
+    assert not problems, problems
+
+
+# -- the rules themselves ----------------------------------------------------------------------------------------------
+
+
+def _cell(source: str, *outputs: dict, tags: tuple = (), count: int = 0) -> dict:
+    metadata = {"tags": list(tags)} if tags else {}
+    return {"cell_type": "code", "metadata": metadata, "source": source, "outputs": list(outputs)} | {
+        "execution_count": count
+    }
+
+
+def _said(text: str, name: str = "stdout") -> dict:
+    return {"output_type": "stream", "name": name, "text": [text]}
+
+
+def _png(width: int) -> dict:
+    data = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, 9)).decode()
+    return {"output_type": "execute_result", "data": {"image/png": data}}
+
+
+def tiny() -> dict:
+    summary = "# T\n\n日本語の要約 " + "これはためしです。" * 10 + "\n\n> **Content notice.**"
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": summary},
+        _cell('output_dir: str = ""  # given', tags=("parameters",), count=1),
+        _cell("print(1)", _said("alpha 0.5 on 2025-11-21, a/home/b, hash 2bccc9e7cbce8ee2"), count=2),
+        _cell("figures.display(fig)", _png(535), tags=(IGNORE,), count=3),
+        {"cell_type": "markdown", "metadata": {}, "source": "## 9 · Limits 限界"},
+        _cell("show(run.save())", count=4),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_good_notebook_breaks_no_rule(rule, tmp_path):
+    assert broken(rule, tiny(), tmp_path) == []
+
+
+SPOILT = [
+    (executed, 2, {"execution_count": 7}),
+    (executed, 2, {"execution_count": None}),
+    (quiet, 2, {"outputs": [_said("a warning", "stderr")]}),
+    (quiet, 2, {"outputs": [{"output_type": "error", "ename": "KeyError", "evalue": "", "traceback": []}]}),
+    (tagged, 2, {"metadata": {"tags": ["raises-exception"]}}),
+    (tagged, 2, {"source": "# NBVAL_SKIP\nprint(1)"}),
+    (ignored, 2, {"metadata": {"tags": [IGNORE]}}),
+    (ignored, 3, {"source": "run.row(1)\nfigures.display(fig)"}),
+    (ignored, 3, {"source": "explorer({}, f)\nshow(check_claims(c, f))"}),
+    (plain_cells, 2, {"source": "%matplotlib inline"}),
+    (plain_cells, 2, {"source": "widgets.interact(f)"}),
+    (plain_cells, 2, {"source": "x = 1\n" * MAX_LINES}),
+    (plain_cells, 2, {"source": " "}),
+    (stripped, 2, {"metadata": {"execution": {}}}),
+    (stripped, 2, {"metadata": {"papermill": {}}}),
+    (stable, 2, {"outputs": [_said("saved to /tmp/katayori-x")]}),
+    (stable, 2, {"outputs": [_said("C:\\Users")]}),
+    (stable, 2, {"outputs": [_said("done at 2025-11-21T23:05")]}),
+    (stable, 2, {"outputs": [_said("took 0:01:12")]}),
+    (stable, 2, {"outputs": [_said("a" * 40)]}),
+    (stable, 2, {"outputs": [_said("<Axes at 0x7f00aa12>")]}),
+    (stable, 2, {"outputs": [_said(str(paths.root() / "data"))]}),
+    (small_pictures, 3, {"outputs": [_png(721)]}),
+    (small_pictures, 2, {"outputs": [_said("x" * MAX_BYTES)]}),
+    (framed, 0, {"source": "# Title only"}),
+    (framed, 4, {"source": "no heading, only limits"}),
+    (framed, 5, {"source": "show(1)"}),
+    (parameterised, 1, {"metadata": {}}),
+    (parameterised, 1, {"source": 'output_dir: str = ""'}),
+    (parameterised, 1, {"source": 'output_dir = ""  # given'}),
+    (parameterised, 1, {"source": 'folder: str = ""  # given'}),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "cell", "change"), SPOILT, ids=[f"{r.__name__}-{i}" for i, (r, *_) in enumerate(SPOILT)]
+)
+def test_each_rule_sees_its_breach(rule, cell, change, tmp_path):
+    nb = copy.deepcopy(tiny())
+    nb["cells"][cell] |= change
+    assert broken(rule, nb, tmp_path)
+
+
+@pytest.mark.parametrize("metadata", [{"widgets": {}}, {"papermill": {}}, {"language_info": {"version": "3.11.7"}}])
+def test_widget_state_and_versions_are_seen(metadata):
+    nb = tiny()
+    nb["metadata"] |= metadata
+    assert list(stripped(nb))
+
+
+# -- mutation ----------------------------------------------------------------------------------------------------------
+
+#: Runs in every Python below the notebook's folder: the metric is scaled right after its module has been imported.
+SITECUSTOMIZE = """
+import functools, importlib.abc, importlib.machinery, os, sys
+
+TARGET, KEY = os.environ["MUTATED"].split(), os.environ["MUTATED_KEY"]
+MODULE, FUNCTION = TARGET[0].split(":")
+
+
+def scaled(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        found = function(*args, **kwargs)
+        return found * 1.01 if not KEY else {**found, KEY: found[KEY] * 1.01}
+    return call
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name != MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        run = spec.loader.exec_module
+
+        def exec_module(module):
+            run(module)
+            setattr(module, FUNCTION, scaled(getattr(module, FUNCTION)))
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+import importlib.util
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def has_results(book: Path) -> bool:
+    return bool(re.search(r"\brun\.rows?\(", book.read_text(encoding="utf-8")))
+
+
+def test_every_notebook_with_results_has_its_mutation():
+    assert {book.stem for book in BOOKS if has_results(book)} == set(MUTATIONS)
+
+
+def checked_with(mutation: tuple[str, str], book: Path, folder: Path) -> subprocess.CompletedProcess:
+    """nbval strict, up to the first failure, on a copy of the notebook whose kernel imports the mutated metric."""
+    copied, lib = folder / book.name, paths.root() / "lib"
+    copied.write_bytes(book.read_bytes())
+    (folder / "sitecustomize.py").write_text(SITECUSTOMIZE, encoding="utf-8")
+    checks = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "400", "-x", "-p", "no:cacheprovider"]
+    checks += ["--nbval-sanitize-with", str(lib / "tests" / "nbval_sanitize.cfg"), "--rootdir", str(folder)]
+    command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-c", str(lib / "pyproject.toml"), *checks]
+    changed = {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "0", "PYTEST_ADDOPTS": ""}
+    changed |= {"MUTATED": mutation[0], "MUTATED_KEY": mutation[1]}
+    return subprocess.run([*command, str(copied)], env=os.environ | changed, capture_output=True, text=True, cwd=folder)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_metric_that_moves_by_one_percent_fails_the_check(name, tmp_path):
+    """Contract, Notebooks. `make test` also runs nbval on the unchanged notebook, which must pass.
+
+    An error or a time-out in the kernel would fail as well and prove nothing: the failure must be a difference, in a
+    cell that comes after others that pass.
+    """
+    done = checked_with(MUTATIONS[name], paths.root() / "notebooks" / f"{name}.ipynb", tmp_path)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    assert done.returncode == 1 and re.search(r"1 failed, [1-9]\d* passed", text), text + done.stderr
+    assert "Cell outputs differ" in text, text
+    assert not re.search("Cell execution caused an exception|Timeout|Unrun reference", text), text
