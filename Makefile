@@ -16,8 +16,8 @@ endif
 BOOT := $(if $(filter command environment,$(firstword $(origin PYTHON))),$(PYTHON),$(firstword $(wildcard $(BIN)/python) $(PYTHON)))
 option = $(if $($1),--$2 '$($1)')
 OPTIONS = $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
-  $(call option,PROMPTS,prompts)
-ASKING = $(OPTIONS) $(call option,LIMIT,limit) $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) \
+  $(call option,PROMPTS,prompts) $(call option,LIMIT,limit)
+ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) \
   $(call option,BUDGET,budget)
 KATAYORI = @$(BIN)/python -m katayori
 
@@ -30,7 +30,7 @@ setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	  echo 'katayori: $(BOOT) is missing or older than Python 3.11; name one: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 2; }
 	@PYTHONPATH=lib $(BOOT) -m katayori.run.environment setup
 
-reproduce: setup  ## run the notebooks into outputs/<profile>/<paper>/ (PAPERS= PROFILE= MODELS= PROMPTS=)
+reproduce: setup  ## run the notebooks into outputs/<profile>/<paper>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
 	$(KATAYORI) reproduce $(OPTIONS) $(ARGS)
 
 test: reproduce  ## lint, unit and property tests, notebook checks

@@ -3,7 +3,10 @@
 import os
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("katayori", deadline=None)  # no test is judged by the clock
+settings.load_profile("katayori")
 os.environ.setdefault("MPLBACKEND", "agg")
 MARKERS = {
     "mirror": "needs third-party data in KATAYORI_MIRROR",

@@ -327,7 +327,13 @@ def test_an_interrupted_cell_stops_the_run_in_its_thread(store):
         return run(double, store, requests_for(2000), concurrency=2)
 
     with Double(delay=0.01) as double:
-        timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+        def interrupt():  # once something was answered, however slow the machine is
+            while double.asked < 5:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Thread(target=interrupt, daemon=True)
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a notebook's kernel
         try:
             loop = asyncio.new_event_loop()

@@ -132,7 +132,7 @@ def test_replay_finds_changed_requests():
     assert respondents.recorded([]) == []
     changed = requests_for(5, temperature=0.5)
     with pytest.raises(
-        KatayoriError, match=r"5 of 5 requests of m/p have no recorded answer \(e\.g\. q00000\).*make record"
+        KatayoriError, match=r"m/p: of 5 requests 0 are not recorded, 5 changed since \(e\.g\. q00000\).*make record"
     ):
         respondents.recorded(changed)
     more = requests_for(7)

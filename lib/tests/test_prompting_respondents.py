@@ -11,10 +11,12 @@ from api_double import Double, endpoint_for, model_for, requests_for
 
 from katayori import paths
 from katayori.data import discrim_eval
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting import models, respondents, simulated
+from katayori.prompting.collect import collect_sync
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.prompts import Prompt, load_prompts
+from katayori.prompting.requests import build
 from katayori.prompting.respondents import ANSWER_COLUMNS, answers_frame, ask
 from katayori.prompting.store import Response, Store
 
@@ -303,18 +305,20 @@ def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch)
     with Double(answer="Answer: no") as double:
         model, endpoint = model_for("m"), endpoint_for(double.url)
         monkeypatch.setattr(models, "registry", lambda: ({"double": endpoint}, {"m": model}))
-        asking = lambda requests: respondents.live(  # noqa: E731
-            requests, ask_missing=True, model=model, endpoint=endpoint, progress=False
-        )
         items, prompt = study.head(8), prompts["de_answer_line"]
-        before = ask(items, prompt, ["m"], places=PLACES, source="live")
-        assert set(before["outcome"]) == {"error"} and set(before["note"]) == {"not asked yet"} and double.asked == 0
-        first = ask(items, prompt, ["m"], places=PLACES, source="live", respondent=asking)
-        again = ask(items, prompt, ["m"], places=PLACES, source="live")
-    assert double.asked == 8 and list(first["answer"]) == ["no"] * 8 and again.equals(first)
+        with pytest.raises(UnavailableError, match="no live answers of m"):
+            ask(items, prompt, ["m"], places=PLACES, source="live")
+        asked = build(
+            items.head(7).rename(columns={v: k for k, v in PLACES.items()}).to_dict("records"), prompt, model, endpoint
+        )
+        with Store(respondents.store_path()) as store:
+            collect_sync(asked, model, endpoint, store, progress=False)
+        first = ask(items, prompt, ["m"], places=PLACES, source="live")
+    assert double.asked == 7 and list(first["answer"])[:7] == ["no"] * 7
+    assert first["outcome"].iloc[7] == "error" and first["note"].iloc[7] == "not asked yet"
     assert double.requests[0]["messages"][0]["content"].startswith(items["filled_template"].iloc[0])
     with Store(respondents.store_path()) as store:
-        assert store.counts() == {"ok": 8}
+        assert store.counts() == {"ok": 7}
 
 
 def test_every_outcome_keeps_its_row(prompts):

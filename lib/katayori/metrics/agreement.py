@@ -141,18 +141,18 @@ def alpha_noise_floor(table: "pd.DataFrame") -> float:
     return float(1 - (n - 1) / n * (groups.size() * groups.var().fillna(0)).sum() / spread)
 
 
-def alpha_table(tables: dict[str, "pd.DataFrame"], **options: Any) -> "pd.DataFrame":
+def alpha_table(tables: dict[str, "pd.DataFrame"], *, weights: str = "standard", **options: Any) -> "pd.DataFrame":
     """Alpha of several contingency tables by name, with interval and noise floor: one row each (DE-24).
 
-    `options` go to `alpha_bootstrap`. Columns: factor, alpha, ci_low, ci_high, noise_floor, band, status, n, n_units,
-    n_missing.
+    `weights` as in `krippendorff_alpha`; `options` go to `alpha_bootstrap`. Columns: factor, alpha, ci_low, ci_high,
+    noise_floor, band, status, n, n_units, n_missing.
     """
     import pandas as pd
 
     rows = []
     for factor, table in tables.items():
-        found = krippendorff_alpha(table)
-        low, high = alpha_bootstrap(table, **options) if found["status"] == "ok" else (np.nan, np.nan)
+        found = krippendorff_alpha(table, weights=weights)
+        low, high = alpha_bootstrap(table, weights=weights, **options) if found["status"] == "ok" else (np.nan, np.nan)
         floor = alpha_noise_floor(table)
         rows.append({"factor": factor, **found, "ci_low": low, "ci_high": high, "noise_floor": floor})
     return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
@@ -185,8 +185,26 @@ def alpha_pairs(table: "pd.DataFrame", reference: str | None = None, **options: 
     pairs = (
         itertools.combinations(levels, 2) if reference is None else ((reference, c) for c in levels if c != reference)
     )
-    chosen = list(pairs)
+    chosen = list(pairs) if reference is None or reference in levels else []
     out = alpha_table({f"{a} | {b}": table[[a, b]] for a, b in chosen}, **options)
     out.insert(0, "level_1", [a for a, _ in chosen])
     out.insert(1, "level_2", [b for _, b in chosen])
     return out.drop(columns="factor")
+
+
+def alpha_pairs_by_factor(values: "pd.DataFrame", reference: str = "male-white", **options: Any) -> "pd.DataFrame":
+    """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race against `reference`.
+
+    Returns model, source, factor and the columns of `alpha_pairs`.
+    """
+    import pandas as pd
+
+    from katayori.metrics.response import contingency_table
+
+    frames = []
+    for (model, source), one in values.groupby(["model", "source"], sort=False):
+        for factor, anchor in (("gender", None), ("race", None), ("gender_race", reference)):
+            found = alpha_pairs(contingency_table(one, factor), anchor, **options)
+            frames.append(found.assign(model=model, source=source, factor=factor))
+    columns = ["model", "source", "factor", "level_1", "level_2", *ALPHA_COLUMNS[1:]]
+    return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)

@@ -62,7 +62,10 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
         outcomes[answer.outcome] = outcomes.get(answer.outcome, 0) + 1
     path = shard_path(first.paper, first.model, first.prompt_id, first.variant)
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = gzip.compress(("\n".join(lines) + "\n").encode(), 9, mtime=0)
+    text = ("\n".join(lines) + "\n").encode()
+    if exists(first.paper, first.model, first.prompt_id, first.variant) and gzip.decompress(path.read_bytes()) == text:
+        return path  # the same recording keeps the settings it was made with
+    data = gzip.compress(text, 9, mtime=0)
     partial = path.with_suffix(".part")
     partial.write_bytes(data)
     partial.replace(path)

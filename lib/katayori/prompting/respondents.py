@@ -40,50 +40,67 @@ def recorded(requests: Sequence[Request], *, partial: bool = False) -> list[Resp
         (row["item_id"], row.get("repetition", 0)): row
         for row in recordings.read(first.paper, first.model, first.prompt_id, first.variant)
     }
-    out, lost = [], []
+    out, absent, changed = [], [], []
     for request in requests:
         row = rows.get((request.item_id, request.repetition))
         # Third-party items are joined by id alone: their text may come from another copy than the one recorded from.
         if row is not None and (request.dataset == "official" or row["key"] == request.key[:16]):
             out.append(recordings.to_response(row))
         else:
-            lost.append(request.item_id)
+            (absent if row is None else changed).append(request.item_id)
             out.append(Response("error", error="not recorded" if row is None else "request changed since recording"))
-    if lost and not partial:
+    if (absent or changed) and not partial:
+        said = f"{first.model}/{first.prompt_id}: of {len(requests)} requests {len(absent)} are not recorded"
         raise UnavailableError(
-            f"{len(lost)} of {len(requests)} requests of {first.model}/{first.prompt_id} have no recorded answer "
-            f"(e.g. {lost[0]}): items, prompt or settings changed; record again with `make record`"
+            f"{said}, {len(changed)} changed since (e.g. {(absent + changed)[0]}); other wording or items are asked "
+            "with `make live`, ours are recorded anew with `make record`"
         )
     return out
 
 
-def live(requests: Sequence[Request], *, ask_missing: bool = False, **options: Any) -> list[Response]:
-    """Answers from the store; with `ask_missing` the rest is asked now (`options` as for `collect`).
+def live(requests: Sequence[Request]) -> list[Response]:
+    """Stored live answers; what is not asked yet becomes an `error` response, so that nothing is silently dropped.
 
-    What is still unanswered becomes an `error` response, so that nothing is silently dropped.
+    Raises UnavailableError where none of the requests has been asked.
     """
-    from katayori.prompting.collect import collect_sync
-
     with Store(store_path()) as store:
-        if requests and ask_missing:
-            model, endpoint = options.pop("model"), options.pop("endpoint")
-            collect_sync(requests, model, endpoint, store, **options)
-        return [answer or Response("error", error="not asked yet") for _, answer in store.get(requests)]
+        answers = [answer for _, answer in store.get(requests)]
+    if requests and not any(answers):
+        raise UnavailableError(f"no live answers of {requests[0].model} to these items are stored; ask with make live")
+    return [answer or Response("error", error="not asked yet") for answer in answers]
 
 
 def choose_models(paper: str, source: str, models: Sequence[str], prompt_id: str, variant: str = "") -> list[str]:
-    """The models a notebook shows: those named, else all with a recorded shard of the prompt, then the simulated ones.
+    """The models a notebook shows: those named, else all with a full recorded shard, then the simulated ones.
 
-    Raises UnavailableError where a live or imported run names no model, KatayoriError for an unknown name.
+    Raises UnavailableError where a live or imported run names no model, KatayoriError for an unknown name or for two
+    names of one model (its answers would be pooled).
     """
     if models:
-        return [name for name in models if get_model(name)]
+        ids = [get_model(name)[0].id for name in models]
+        if twice := [name for name, i in zip(models, ids, strict=True) if ids.count(i) > 1]:
+            raise KatayoriError(f"{' and '.join(twice)} are one model; name it once")
+        return list(models)
     if source in ("live", "imported"):
         raise UnavailableError(f"{source} answers need a model: name one with MODELS=")
     shards = recordings.manifest(paper).values() if source == "recorded" else []
-    wanted = [e for e in shards if (e["prompt_id"], e["variant"]) == (prompt_id, variant) and not e.get("sample")]
-    full = [e["model"] for e in wanted if e["count"] == e.get("planned", e["count"])]
+    found = [e for e in shards if (e["prompt_id"], e["variant"]) == (prompt_id, variant) and not e.get("sample")]
+    full = [e["model"] for e in found if e["count"] == e.get("planned", e["count"])]
     return [*sorted(full), *([] if variant else SIMULATED)]
+
+
+def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
+    """The items that some recorded shard of a variant holds (of the official items, those we have answers for).
+
+    Raises UnavailableError where there are none.
+    """
+    shards = [e for e in recordings.manifest(prompt.paper).values() if e["variant"] == variant]
+    models = {e["model"] for e in shards if e["prompt_id"] == prompt.id}
+    ids = {row["item_id"] for model in models for row in recordings.read(prompt.paper, model, prompt.id, variant)}
+    kept = items[items["item_id"].isin(ids)].reset_index(drop=True)
+    if not len(kept):
+        raise UnavailableError(f"none of these items has a recorded answer to {prompt.id}@{variant}")
+    return kept
 
 
 def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") -> list[str]:
@@ -129,18 +146,25 @@ def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "
     return pd.concat(frames, ignore_index=True) if frames else ask(items, prompt, [])
 
 
-def provenance(paper: str, *frames: "pd.DataFrame") -> dict[str, Any]:
-    """What `Run.save` needs about answers: the models with their digests and shards, and answer counts by source."""
-    models: dict[str, dict] = {}
+def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
+    """What `Run.save` needs about answers: the models with endpoint, digest and shards, and answer counts by source.
+
+    `names` are the models as asked (`id@endpoint` tells where a live answer came from).
+    """
+    asked = {model.id: endpoint.name for model, endpoint in map(get_model, names)}
+    models: dict[tuple[str, str], dict] = {}
     counts: dict[str, int] = {}
     for frame in frames:
         for (name, source), n in frame.groupby(["model", "source"], sort=False).size().items():
-            model, endpoint = get_model(name)
-            about = {"id": name, "vendor_id": model.vendor_id, "endpoint": endpoint.name, "source": source}
-            about["digest"] = model.fields.get("digest")
             shards = recordings.manifest(paper) if source == "recorded" else {}
-            about["shards"] = {k: e["sha256"] for k, e in shards.items() if e["model"] == name}
-            models[name] = about
+            shards = {k: e for k, e in shards.items() if e["model"] == name}
+            model, endpoint = get_model(name)
+            where = sorted({e["endpoint"] for e in shards.values()}) or [asked.get(name, endpoint.name)]
+            models[name, source] = {"id": name, "source": source, "endpoint": ", ".join(where)} | {
+                "vendor_id": model.vendor_id,
+                "digest": model.fields.get("digest"),
+                "shards": {k: e["sha256"] for k, e in shards.items()},
+            }
             counts[source] = counts.get(source, 0) + int(n)
     return {"models": list(models.values()), "answers_by_source": counts}
 

@@ -78,6 +78,13 @@ class Sender:
     def __init__(self, model: Model, endpoint: Endpoint, *, base_url: str = "", timeout: float = 600, limit: int = 64):
         self.model, self.endpoint, self.timeout, self.limit = model, endpoint, timeout, limit
         self.base_url = base_url or endpoint.address()
+        try:
+            parts = urlsplit(self.base_url)
+            wrong = parts.scheme not in ("http", "https") or not parts.hostname or (parts.port or 1) < 1
+        except ValueError:  # a port that is no number
+            wrong = True
+        if wrong:
+            raise KatayoriError(f"{endpoint.name}: {self.base_url!r} is no base URL; it looks like http://host:8000/v1")
         self._key = endpoint.key()
         self._session: Any = None
         self._reached = False

@@ -23,17 +23,17 @@ def papers() -> "pd.DataFrame":
 
 
 def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
-    """One row a recorded shard: paper, model, prompt, variant, answers, those not `ok`, engine, day."""
+    """One row a recorded shard: paper, model, prompt, variant, answers (of how many planned), engine, day."""
     import pandas as pd
 
     rows = [
         {"paper": paper, "model": e["model"], "prompt_id": e["prompt_id"], "variant": e["variant"] or "—"}
-        | {"answers": e["count"], "not_ok": e["count"] - e["outcomes"].get("ok", 0), "engine": e["engine"]["engine"]}
+        | {"answers": e["count"], "planned": e.get("planned", e["count"]), "engine": e["engine"]["engine"]}
         | {"recorded": e["recorded"]}
         for paper, manifest in manifests.items()
         for e in manifest.values()
     ]
-    return pd.DataFrame(rows, columns="paper model prompt_id variant answers not_ok engine recorded".split())
+    return pd.DataFrame(rows, columns="paper model prompt_id variant answers planned engine recorded".split())
 
 
 def headlines(profile: str) -> "pd.DataFrame":

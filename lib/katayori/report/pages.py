@@ -15,7 +15,7 @@ POLICY = (
 MEANING = {
     "recorded": "given by a real model, recorded earlier",
     "simulated": "made by a program with planted behaviour; no language model",
-    "live": "given by a real model during this run",
+    "live": "given by a real model asked from this machine, in this run or earlier; kept in the answer store",
     "imported": "brought in from a file; not checked by us",
 }
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
@@ -45,18 +45,19 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     """Writes the page and returns its path. The banner is read from provenance.json (else results.json) beside it.
 
     Code is folded; a widget shows its picture; formulas become pictures; any HTML in outputs or text loses scripts,
-    styles and remote resources, and the page's own policy forbids them once more.
+    styles and remote resources, and the page's own policy forbids them once more. The cell of injected parameters is
+    left out and the notebook's folder is written `.`, so that no path of this machine shows.
     """
     import nbformat
 
     ipynb_path, html_path = Path(ipynb_path), Path(html_path)
-    notebook = nbformat.read(ipynb_path, as_version=4)
+    notebook, folder = nbformat.read(ipynb_path, as_version=4), ipynb_path.parent.resolve()
+    notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = _without_stop([_static(output) for output in cell.outputs])
-    body = _body(notebook, ipynb_path.parent)
+    body = _body(notebook, folder).replace(quote(str(folder)), ".")
     title = next((t for c in notebook.cells if c.cell_type == "markdown" for t in re.findall(r"^# (.+)", c.source)), "")
-    folder = ipynb_path.parent
     page = f"""<!DOCTYPE html>
 <html lang="{quote(language)}"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">

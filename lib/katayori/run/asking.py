@@ -24,18 +24,20 @@ def words(value: str | None) -> list[str]:
     return [w for w in re.split(r"[,\s]+", value or "") if w]
 
 
-def items_of(paper: str, dataset: str, size: int | None = None, *, whole: bool = False) -> list[dict[str, Any]]:
-    """A paper's study or official items, or a sample of them, as rows with `item_id` and the prompt's places."""
+def items_of(
+    paper: str, dataset: str, size: int | None = None, *, whole: bool = False, questions: str = ""
+) -> list[dict[str, Any]]:
+    """A paper's study or official items, or a sample of them, as rows with `item_id` and the prompt's places.
+
+    `questions` is a question file of the user's that takes the place of the study set.
+    """
     if paper != "discrim_eval":
         raise KatayoriError(f"no items to ask for {paper} yet; papers with items: discrim_eval")
-    from katayori.data import catalogue, discrim_eval
+    from katayori.data import discrim_eval
 
     if dataset not in ("study", "official"):
         raise KatayoriError(f"unknown data set {dataset!r} of {paper}; known: study, official")
-    if dataset == "study":
-        items = discrim_eval.load_study()
-    else:
-        items = discrim_eval.load_official(catalogue.fetch("discrim_eval_sample"), partial=True)
+    items, _ = discrim_eval.load_items(dataset, questions)
     chosen = sample(items, size, whole="decision_question_id" if whole else None)
     return chosen.assign(question=chosen["filled_template"]).to_dict("records")
 
@@ -58,7 +60,8 @@ def requests_of(
     if wrong := [p for p in prompt_ids if p not in known]:
         raise KatayoriError(f"unknown prompt {wrong[0]!r} of {paper}; known: {', '.join(known)}")
     dataset, variant = entry.get("dataset", "study"), entry.get("variant", "")
-    rows = items_of(paper, dataset, entry.get("sample"), whole=entry.get("whole", False))
+    chosen = {"whole": entry.get("whole", False), "questions": entry.get("questions", "")}
+    rows = items_of(paper, dataset, entry.get("sample"), **chosen)
     built = [build(rows, known[p], model, endpoint, dataset=dataset, variant=variant) for p in prompt_ids]
     return [request for group in zip(*built, strict=True) for request in group]
 
@@ -116,10 +119,12 @@ def _record_model(paper: str, model: Model, endpoint: Endpoint, entries: list[di
                         collect_sync(requests, model, endpoint, store, base_url=url, concurrency=args.concurrency)
                 finally:  # an interrupted run leaves what it finished, too
                     if not args.limit:  # a pilot is kept in the store but never becomes a committed recording
-                        _export(store, requests, entry, endpoint)
+                        _export(store, requests, entry, endpoint, args.concurrency)
 
 
-def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoint) -> None:
+def _export(
+    store: Store, requests: list[Request], entry: dict, endpoint: Endpoint, concurrency: int | None = None
+) -> None:
     """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are answered in full."""
     from katayori.engines import server
 
@@ -138,15 +143,18 @@ def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoi
         body = {k: v for k, v in pairs[0][0].body.items() if k != "messages"}
         if entry.get("variant") != "seed1" and "seed" in body:
             body["seed"] = "per item and repetition"
-        settings = {"engine": server.ENGINES[endpoint.name]["settings"], "request": body, "planned": len(mine)}
+        engine = server.ENGINES[endpoint.name]["settings"] | ({"concurrency": concurrency} if concurrency else {})
+        settings = {"engine": engine, "request": body, "planned": len(mine)}
         settings |= {"sample": entry["sample"]} if entry.get("sample") else {}
         print(f"  wrote {recordings.export(pairs, settings=settings).relative_to(paths.root())}")
 
 
 def _bare(answer: Response) -> Response:
     """The answer to a third-party item without the prose, which may repeat text that is not ours to give out."""
-    if answer.outcome != "ok" or answer.top:
+    if answer.top:
         return answer
+    if answer.outcome != "ok":
+        return replace(answer, text="")
     parsed = parse_yes_no(answer.text, answer.finish_reason)
     return replace(answer, outcome=parsed.outcome, text=f"Answer: {parsed.answer}" if parsed.answer else "")
 
@@ -155,34 +163,48 @@ def _without(entry: dict[str, Any], *names: str) -> dict[str, Any]:
     return {k: v for k, v in entry.items() if k not in names}
 
 
-def live(args: argparse.Namespace) -> int:
-    """Ask a sample of the study items now, compare with the recording where there is one, then run the notebooks.
+def wanted(args: argparse.Namespace) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
+    """What `live` asks and `estimate` estimates: paper, name as given, model, endpoint, requests.
 
-    Without MODELS= the smallest local model answers, through an engine started and stopped here.
+    Items and their number come from the profile (LIMIT= overrides the number), the wording from PROMPTS=. Without
+    MODELS= the smallest local model is asked. Raises KatayoriError for a profile whose answers are not live.
     """
     from katayori.run.profiles import load as load_profile
+
+    profile, folder = load_profile(args.profile), args.prompts or ""
+    if profile["answers"] != "live":
+        raise KatayoriError(
+            f"profile {profile['name']!r} asks nobody (answers: {profile['answers']}); use PROFILE=live"
+        )
+    entry = {"dataset": profile["items"], "sample": args.limit or profile["size"], "whole": True}
+    entry |= {"folder": folder, "questions": args.questions or ""}
+    for paper in words(args.papers) or ["discrim_eval"]:
+        for name in words(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]:
+            model, endpoint = get_model(name)
+            known = prompts.load_prompts(paper, folder)
+            asked = [p for p in known if respondents.able([name], "live", known[p])]
+            if not model.simulated:
+                yield paper, name, model, endpoint, requests_of(paper, model, endpoint, asked, **entry)
+
+
+def live(args: argparse.Namespace) -> int:
+    """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
     from katayori.run.reproduce import reproduce
 
-    size = args.limit or load_profile(args.profile)["size"]
-    names = words(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
-    for paper in words(args.papers) or ["discrim_eval"]:
-        for name in names:
-            model, endpoint = get_model(name)
-            if model.simulated:
-                continue
-            able = endpoint.supports.get("prefill") is True
-            folder = args.prompts or ""
-            asked = [p for p, prompt in prompts.load_prompts(paper, folder).items() if able or not prompt.prefix]
-            requests = requests_of(paper, model, endpoint, asked, folder=folder, sample=size, whole=True)
-            with Store(respondents.store_path()) as store:
-                needed = store.pending(requests)
-                with served(model, endpoint, args.base_url or "") if needed else nullcontext("") as url:
-                    options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
-                    _say(collect_sync(requests, model, endpoint, store, **options), name)
-                if not folder:
-                    _agreement(paper, store, requests, model)
-    args.models, args.parameter, args.force = " ".join(names), [f"limit={size or 0}"], False
-    args.jobs, args.timeout = 2, 1800
+    names, papers = [], []
+    for paper, name, model, endpoint, requests in wanted(args):
+        names, papers = [*names, name], [*papers, paper]
+        with Store(respondents.store_path()) as store:
+            needed = store.pending(requests)
+            with served(model, endpoint, args.base_url or "") if needed else nullcontext("") as url:
+                options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
+                _say(collect_sync(requests, model, endpoint, store, **options), name)
+            if not args.prompts:
+                _agreement(paper, store, requests, model)
+    given = [f"limit={args.limit}"] if args.limit else []
+    given += [f"questions={args.questions}"] if args.questions else []
+    args.models, args.papers, args.parameter = " ".join(dict.fromkeys(names)), ",".join(dict.fromkeys(papers)), given
+    args.jobs, args.timeout, args.force = 2, 1800, False
     return reproduce(args)
 
 
@@ -208,6 +230,9 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
             print(f"  {prompt_id}: no recording of {model.id} to compare with")
             continue
         pairs = [(q, a) for q, a in answered if q.prompt_id == prompt_id and a and q.item_id in rows]
+        if not pairs:
+            print(f"  {prompt_id}: none of these items is in the recording of {model.id}")
+            continue
         now = respondents.answers_frame([q for q, _ in pairs], [a for _, a in pairs], "live")
         then = [recordings.to_response(rows[q.item_id]) for q, _ in pairs]
         before = respondents.answers_frame([q for q, _ in pairs], then, "recorded")
@@ -231,7 +256,8 @@ def template(args: argparse.Namespace) -> int:
     paper, (model, endpoint) = words(args.papers)[0], get_model(words(args.models)[0])
     folder = args.prompts or ""
     asked = [p for p, prompt in prompts.load_prompts(paper, folder).items() if not prompt.prefix]
-    requests = requests_of(paper, model, endpoint, asked, folder=folder, sample=args.limit, whole=True)
+    entry = {"folder": folder, "sample": args.limit, "whole": True, "questions": args.questions or ""}
+    requests = requests_of(paper, model, endpoint, asked, **entry)
     print(f"{len(requests)} requests written to {export_requests(requests, args.file)}; fill in the column text")
     return 0
 
@@ -241,15 +267,12 @@ def estimate(args: argparse.Namespace) -> int:
     import pandas as pd
 
     rows = []
-    names = words(args.models) or [m for m, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]]
-    for paper in words(args.papers) or ["discrim_eval"]:
-        for name in names:
-            model, endpoint = get_model(name)
-            asked = [p for p, prompt in prompts.load_prompts(paper, args.prompts or "").items() if not prompt.prefix]
-            folder = args.prompts or ""
-            requests = requests_of(paper, model, endpoint, asked, folder=folder, sample=args.limit, whole=True)
-            with Store(respondents.store_path()) as store:
-                rows.append({"paper": paper, **estimate_run(requests, model, endpoint, store)})
+    args.models = args.models or " ".join(
+        m for m, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]
+    )
+    for paper, _, model, endpoint, requests in wanted(args):
+        with Store(respondents.store_path()) as store:
+            rows.append({"paper": paper, **estimate_run(requests, model, endpoint, store)})
     frame = pd.DataFrame(rows)
     print(frame.to_string(index=False, na_rep="unknown"))
     known = frame["cost_high_usd"].notna()

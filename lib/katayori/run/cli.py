@@ -3,6 +3,8 @@
 import argparse
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 
 import katayori
 from katayori import paths
@@ -14,16 +16,17 @@ class _Parser(argparse.ArgumentParser):
         raise KatayoriError(f"{message} (python -m {self.prog} --help)")
 
 
-def _reproduce(args: argparse.Namespace) -> int:
-    from katayori.run.reproduce import reproduce
-
-    return reproduce(args)
+def _in(module: str) -> Callable[[argparse.Namespace], int]:
+    """The function named like the command in a module of `run`, imported when it is called."""
+    return lambda args: getattr(import_module(f"katayori.run.{module}"), args.command)(args) or 0
 
 
 def _asking(args: argparse.Namespace) -> int:
-    from katayori.run import asking
+    from katayori.run import notebooks
 
-    return getattr(asking, args.command)(args) or 0
+    if args.papers and notebooks.registry():
+        args.papers = ",".join(notebooks.choose(args.papers))
+    return _in("asking")(args)
 
 
 def _data(args: argparse.Namespace) -> int:
@@ -32,22 +35,18 @@ def _data(args: argparse.Namespace) -> int:
     known = catalogue.load()
     if wrong := [name for name in args.datasets if name not in known]:
         raise KatayoriError(f"no data set '{wrong[0]}'; valid: {', '.join(known)}")
-    failed = 0
-    wanted = args.datasets or [name for name, entry in known.items() if entry["access"] == "download"]
-    for name in [] if args.list else wanted:
+    failed = False
+    for name in [] if args.list else args.datasets or known:
+        # Files without an address come from a mirror or from their owners: only a set asked for by name misses them.
+        wanted = [file["path"] for file in known[name]["files"] if file["url"] or args.datasets]
         try:
-            catalogue.fetch_all(name)
+            for path in wanted or [None] * bool(args.datasets):
+                catalogue.fetch(name, path)
         except KatayoriError as error:  # say so and go on with the others
-            failed = 1
+            failed = True
             print(f"katayori: {error}", file=sys.stderr)
     print(catalogue.table().drop(columns="title").to_string(index=False))
-    return failed
-
-
-def _compare(args: argparse.Namespace) -> int:
-    from katayori.run.compare import compare
-
-    return compare(args)
+    return 2 if failed and args.datasets else 0
 
 
 def _doctor(args: argparse.Namespace) -> int:
@@ -66,12 +65,6 @@ def _bench(args: argparse.Namespace) -> int:
         print(f"== {name}", flush=True)
         codes.append(subprocess.run([sys.executable, known[name]]).returncode)
     return 1 if any(codes) else 0
-
-
-def _nb(args: argparse.Namespace) -> int:
-    from katayori.run import notebooks, reproduce
-
-    return notebooks.refresh(args.papers, reproduce.environment)
 
 
 def _version(args: argparse.Namespace) -> int:
@@ -96,9 +89,17 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--models", help="models of data/models.yaml, or name@endpoint")
         one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
 
-    one = command("reproduce", _reproduce, "run notebooks into outputs/<profile>/<paper>/")
+    one = command("reproduce", _in("reproduce"), "run notebooks into outputs/<profile>/<paper>/")
     which(one, "recorded")
     one.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=YAML", help="a notebook parameter")
+    one.add_argument(
+        *("--limit", "-l"),
+        dest="parameter",
+        action="append",
+        type="limit={}".format,
+        metavar="N",
+        help="short for -p limit=N",
+    )
     one.add_argument("--jobs", type=int, default=2, choices=range(1, 65), metavar="N", help="notebooks at once (2)")
     one.add_argument("--timeout", type=int, default=1800, help="seconds a cell may take; 0 for no limit (1800)")
     one.add_argument("--force", action="store_true", help="run even what is up to date")
@@ -114,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "template":
             one.add_argument("file", help="where to write it")
         one.add_argument("--limit", type=int, help="ask at most so many items")
+        one.add_argument("--questions", help="a question file of yours in place of the study set")
         one.add_argument("--engine", help="local engine for a local model")
         one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
         one.add_argument("--concurrency", type=int, help="requests under way at once")
@@ -123,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("datasets", nargs="*", help="names in data/catalogue.yaml (default: all)")
     one.add_argument("--list", action="store_true", help="only list")
 
-    one = command("compare", _compare, "two runs, or two models of one run, side by side")
+    one = command("compare", _in("compare"), "two runs, or two models of one run, side by side")
     one.add_argument("a", help="a profile, a run folder, or a model")
     one.add_argument("b", help="the other one")
     one.add_argument("--papers", help="only these papers")
@@ -135,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     one = command("bench", _bench, "run the benchmarks one after another")
     one.add_argument("names", nargs="*", help="scripts of lib/benchmarks (default: all)")
 
-    one = command("nb", _nb, "execute the committed notebooks in place on their default parameters")
+    one = command("nb", _in("notebooks"), "execute the committed notebooks in place on their default parameters")
     one.add_argument("--papers", help="only these papers")
 
     command("version", _version, "print the version")

@@ -9,6 +9,7 @@ import nbconvert  # noqa: F401  (paid once, in the fork server; the report needs
 import papermill
 from papermill.engines import NBClientEngine, papermill_engines
 
+from katayori.report.pages import write_report
 from katayori.run.reproduce import SKIPPED, Job, Outcome, say
 
 
@@ -65,16 +66,6 @@ def _point_home(job: Job) -> None:
             path.write_text(text.replace(job.work.name, job.final.name), encoding="utf-8")
 
 
-def _report(output: Path) -> None:
-    try:
-        from katayori.report.pages import write_report
-    except ModuleNotFoundError as error:
-        if error.name != "katayori.report.pages":
-            raise
-        return
-    write_report(output, output.with_name("report.html"))
-
-
 def run(job: Job) -> Outcome:
     """Runs one notebook into `job.work`. A failed one is kept as `<name>.failed.ipynb` in the final folder."""
     logging.getLogger("papermill").setLevel(logging.WARNING)
@@ -85,7 +76,7 @@ def run(job: Job) -> Outcome:
     try:
         _execute(job, output)
         if not (job.work / SKIPPED).exists():
-            _report(output)
+            write_report(output, output.with_name("report.html"))
             _point_home(job)
     except Exception as error:
         kept = job.final / f"{job.notebook.stem}.failed.ipynb"

@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,9 +109,11 @@ def check(notebook: Path, values: dict[str, object]) -> None:
         _require(notebook, declared[name], value)
 
 
-def refresh(papers: str | None, environment: Callable) -> int:
+def nb(args: Namespace) -> int:
     """Executes the committed notebooks in place on their defaults, without times, widget state and Python version."""
-    chosen = choose(papers)
+    from katayori.run.reproduce import environment
+
+    chosen = choose(args.papers)
     with environment():
         command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace"]
         if chosen and subprocess.run([*command, *map(str, chosen.values())]).returncode:

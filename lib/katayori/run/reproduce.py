@@ -79,8 +79,11 @@ def shared_inputs() -> dict[str, str]:
 
 def _inputs(job: Job) -> dict:
     own = {"notebook": _sha(job.notebook), "parameters": job.parameters, "profile": job.profile}
-    if prompts := job.parameters.get("prompts"):
-        own["prompts"] = digest(_files(Path(prompts)), Path(prompts))
+    defaults = {name: parameter.default for name, parameter in notebooks.parameters(job.notebook).items()}
+    for name, value in (defaults | job.parameters).items():
+        # As the kernel sees it; os.path.exists is False, not an error, for text that can be no path.
+        if isinstance(value, str) and value and os.path.exists(path := job.notebook.parent / value):
+            own[f"files of {name}"] = digest(_files(path), path) if path.is_dir() else _sha(path)
     if job.paper == notebooks.LAST:
         others = job.final.parent.glob("*/results.json")
         own["others"] = digest((path for path in others if path.parent != job.final), job.final.parent)
@@ -235,11 +238,13 @@ def _plan(args: Namespace) -> list[Job]:
     """Every job asked for, all parameters checked; KatayoriError for any wrong name or type."""
     profile = profiles.load(args.profile)
     given, own = _given(args, profile), _own(args.parameter)
-    folder, jobs = paths.outputs_dir() / profile["name"], []
+    folder, jobs, known = paths.outputs_dir() / profile["name"], [], set()
     for paper, notebook in notebooks.choose(args.papers).items():
         declared = notebooks.parameters(notebook)
-        # The overview asks nothing itself, so it may lack what the others share.
-        values = {name: value for name, value in given.items() if name in declared or paper != notebooks.LAST} | own
+        # The overview comes last and asks nothing itself: it may lack what is shared and what is meant for the others.
+        lacks = (given.keys() | known) - declared.keys() if paper == notebooks.LAST else ()
+        values = {name: value for name, value in (given | own).items() if name not in lacks}
+        known |= declared.keys()
         notebooks.check(notebook, {**values, "output_dir": ""})
         work = folder / f"{paper}.tmp-{os.getpid()}"
         jobs.append(Job(paper, notebook, values, folder / paper, work, profile))
