@@ -34,7 +34,6 @@ def test_every_row_answers_a_request_of_today(name):
     assert entry["prompt_hash"] == prompt.hash and entry["identity"] == model.identity
     if not entry.get("sample") and not entry["variant"]:
         assert planned == len(items) == 9450
-        assert entry["count"] % 135 == 0, "an unfinished recording holds whole questions"
     if prompt.settings.get("logprobs"):
         assert all(1 <= len(row["top"]) <= 20 for row in rows)
 

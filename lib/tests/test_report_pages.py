@@ -136,6 +136,19 @@ def test_a_secret_of_the_environment_is_not_in_the_page(tmp_path, monkeypatch):
     assert "sk-canary" not in write_report(tmp_path / "x.ipynb", tmp_path / "x.html").read_text(encoding="utf-8")
 
 
+def test_no_path_of_this_machine_is_in_the_page(tmp_path):
+    cells = [
+        new_code_cell(f"output_dir = {str(tmp_path)!r}", metadata={"tags": ["injected-parameters"]}),
+        new_code_cell("x", outputs=[new_output("stream", text=f"written to {tmp_path}/tables/a.csv")]),
+    ]
+    path = tmp_path / "x.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    before = path.read_bytes()
+    text = write_report(path, tmp_path / "x.html").read_text(encoding="utf-8")
+    assert str(tmp_path) not in text and "output_dir" not in text and "written to ./tables/a.csv" in text
+    assert path.read_bytes() == before
+
+
 def browse(path, profile):
     """(DOM after loading, addresses the browser asked for) of a local file in headless Chromium."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -145,7 +145,69 @@ def test_stamp_follows_parameters_and_prompt_files(ran, tmp_path, monkeypatch):
     root = _fresh(ran, tmp_path)
     assert _state(root, monkeypatch, parameter=["n=4"]) == "changed: parameters"
     (tmp_path / "mine").mkdir()
-    assert _state(root, monkeypatch, prompts=str(tmp_path / "mine")) == "changed: parameters, prompts"
+    assert _state(root, monkeypatch, prompts=str(tmp_path / "mine")) == "changed: files of prompts, parameters"
+
+
+def test_stamp_follows_every_file_that_a_parameter_names(house):
+    own = house / "own.yaml"
+
+    def files() -> dict:
+        given = {"profile": "recorded", "papers": "good", "models": None, "prompts": None, "parameter": [f"note={own}"]}
+        (job,) = reproduce._plan(Namespace(**given))
+        return {name: value for name, value in reproduce._inputs(job).items() if name.startswith("files of")}
+
+    assert not files()
+    own.write_text("a: 1")
+    before = files()
+    own.write_text("a: 2")
+    assert list(before) == list(files()) == ["files of note"] and before != files()
+
+
+def test_overview_ignores_what_is_meant_for_the_others(house):
+    words = ["reproduce", "--limit", "8", "-p", "n=4"]
+
+    def plan(papers: str) -> dict:
+        args = cli._parser().parse_args([*words[:1], "--papers", papers, *words[3:]])
+        return {job.paper: job.parameters for job in reproduce._plan(args)}
+
+    assert plan("00 01") == {"good": {"profile": "recorded", "n": 4}, "overview": {"profile": "recorded"}}
+    with pytest.raises(KatayoriError, match=r"overview.* has no parameter 'n'"):
+        plan("00")
+    assert cli._parser().parse_args(words).parameter == ["limit=8", "n=4"]
+
+
+def test_papers_mean_the_same_to_what_asks(house, monkeypatch):
+    asked = []
+    monkeypatch.setattr("katayori.run.asking.estimate", lambda args: asked.append(args.papers))
+    for words in ([], ["--papers", "01"], ["--papers", "2 good"]):
+        assert cli.main(["estimate", *words]) == 0
+    assert asked == [None, "good", "good,broken"]
+    assert cli.main(["estimate", "--papers", "nine"]) == 2
+    shutil.rmtree(house / "notebooks")
+    assert cli.main(["estimate", "--papers", "01"]) == 0 and asked[-1] == "01"
+
+
+def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
+    from katayori.data import catalogue
+
+    fetched = []
+
+    def fetch(name, path):
+        fetched.append((name, path))
+        if name != "jbnli":
+            raise KatayoriError(f"{name}: not reached")
+
+    monkeypatch.setattr(catalogue, "fetch", fetch)
+    assert cli.main(["data", "--list"]) == 0 and not fetched
+    assert cli.main(["data"]) == 0
+    sets, err = {name for name, _ in fetched}, capsys.readouterr().err.splitlines()
+    assert len([path for name, path in fetched if name == "jbnli"]) == 3
+    assert "bbq" in sets and not sets & {"discrim_eval_sample", "jbbq", "study_discrim_eval"}
+    assert sorted(err) == sorted(f"katayori: {name}: not reached" for name in sets - {"jbnli"})
+    assert cli.main(["data", "jbnli"]) == 0
+    assert cli.main(["data", "discrim_eval_sample", "jbbq"]) == 2  # no address; no file
+    assert [name for name, _ in fetched[-2:]] == ["discrim_eval_sample", "jbbq"] and fetched[-1][1] is None
+    assert cli.main(["data", "none"]) == 2
 
 
 def test_overview_follows_the_results_of_the_others(ran, tmp_path, monkeypatch):

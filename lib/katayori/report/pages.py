@@ -51,12 +51,14 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     import nbformat
 
     ipynb_path, html_path = Path(ipynb_path), Path(html_path)
-    notebook, folder = nbformat.read(ipynb_path, as_version=4), ipynb_path.parent.resolve()
+    notebook, folder = nbformat.read(ipynb_path, as_version=4), ipynb_path.parent.absolute()
     notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = _without_stop([_static(output) for output in cell.outputs])
-    body = _body(notebook, folder).replace(quote(str(folder)), ".")
+    body = _body(notebook, folder)
+    for path in (folder, folder.resolve()):
+        body = body.replace(quote(str(path)), ".")
     title = next((t for c in notebook.cells if c.cell_type == "markdown" for t in re.findall(r"^# (.+)", c.source)), "")
     page = f"""<!DOCTYPE html>
 <html lang="{quote(language)}"><head><meta charset="utf-8">

@@ -1,6 +1,7 @@
 """The command line behind `make`: parses, calls one function, turns a KatayoriError into one line."""
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -93,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     which(one, "recorded")
     one.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=YAML", help="a notebook parameter")
     one.add_argument(
-        *("--limit", "-l"),
+        "--limit",
         dest="parameter",
         action="append",
         type="limit={}".format,
@@ -115,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "template":
             one.add_argument("file", help="where to write it")
         one.add_argument("--limit", type=int, help="ask at most so many items")
-        one.add_argument("--questions", help="a question file of yours in place of the study set")
+        one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")
         one.add_argument("--engine", help="local engine for a local model")
         one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
         one.add_argument("--concurrency", type=int, help="requests under way at once")
