@@ -23,6 +23,7 @@ def house(tmp_path, monkeypatch):
     data = tmp_path / "data"
     (data / "study" / "discrim_eval").mkdir(parents=True)
     shutil.copy(here / "models.yaml", data)
+    shutil.copy(here / "profiles.yaml", data)
     shutil.copytree(here / "prompts", data / "prompts")
     study = yaml.safe_load((here / "study/discrim_eval/questions.yaml").read_text(encoding="utf-8"))
     study["questions"] = study["questions"][:2]
@@ -42,7 +43,7 @@ def house(tmp_path, monkeypatch):
 
 
 def _args(**changes):
-    names = "papers profile models prompts limit engine base_url concurrency budget parameter".split()
+    names = "papers profile models prompts limit engine base_url concurrency budget questions parameter".split()
     return argparse.Namespace(**dict.fromkeys(names) | {"profile": "live", "parameter": []} | changes)
 
 
@@ -183,7 +184,7 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
 def test_estimate_asks_nothing(house, capsys):
     asking.estimate(_args(models="gpt-4o sim-fair", limit=10))
     said = capsys.readouterr().out
-    assert "270 calls; at most $" in said and "gpt-4o" in said
+    assert "135 calls; at most $" in said and "gpt-4o" in said
 
 
 def test_the_shipped_plan_names_what_exists():
