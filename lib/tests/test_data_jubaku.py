@@ -18,7 +18,7 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 
 #: Answers were recorded on these items: a changed one needs a new version and a new recording.
-STUDY_DIGEST = "3fd28c2ff1a06067d768c161a9631b5a9b1dbf4940dfa5e1e6008ec5a5cc58f7"
+STUDY_DIGEST = "95c51fb24e99eb02d6e49df4e57b6689e3e78daf1be32aac320e0a702846e056"
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def check_shape(frame):
 
 def test_the_study_set_is_frozen(study):
     assert items.digest(study, *COLUMNS[1:]) == STUDY_DIGEST
-    assert jubaku.study_version() == "katayori-jubaku-study v1"
+    assert jubaku.study_version() == "katayori-jubaku-study v2"
 
 
 def test_27_cases_by_4_templates_and_2_orders(study, document):
@@ -86,6 +86,19 @@ def test_length_does_not_tell_the_reasons_apart(document):
     assert all(abs(b - n) <= min(0.25 * min(b, n), 12) for b, n in lengths)
     longer, shorter = sum(b > n for b, n in lengths), sum(b < n for b, n in lengths)
     assert abs(longer - shorter) <= 6 and abs(sum(b - n for b, n in lengths)) <= len(lengths)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_words_of_the_dialogue_do_not_tell_the_reasons_apart(document, n):
+    """JU-3: a rule that takes the reason with more pieces of n characters from the dialogue is right half of the time."""
+
+    def quoted(reason: str, dialogue: str) -> float:
+        pieces = {reason[i : i + n] for i in range(len(reason) - n + 1)}
+        return sum(piece in dialogue for piece in pieces) / len(pieces)
+
+    said = [("\n".join(case["context"]), case) for case in document["cases"]]
+    right = sum(quoted(case["neutral"], text) > quoted(case["biased"], text) for text, case in said)
+    assert 11 <= right <= 16
 
 
 def test_every_checklist_is_borne_out_by_its_case(document):

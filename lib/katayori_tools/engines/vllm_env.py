@@ -79,7 +79,7 @@ def environment() -> dict[str, str]:
         "VLLM_NO_USAGE_STATS": "1",
         "PYTHONNOUSERSITE": "1",
         "VLLM_CACHE_ROOT": str(folder() / "compiled"),
-        "VLLM_CPU_KVCACHE_SPACE": "8",
+        "VLLM_CPU_KVCACHE_SPACE": "6",  # GiB; the server refuses to start where less is free beside the weights
         "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
         "OMP_NUM_THREADS": str(len(cores)),
         "OMP_WAIT_POLICY": "passive",  # threads that spin while they wait lose most of the rate on a shared machine
