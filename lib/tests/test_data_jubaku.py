@@ -90,7 +90,7 @@ def test_length_does_not_tell_the_reasons_apart(document):
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_words_of_the_dialogue_do_not_tell_the_reasons_apart(document, n):
-    """JU-3: a rule that takes the reason with more pieces of n characters from the dialogue is right half of the time."""
+    """JU-3: to take the reason with more pieces of n characters from the dialogue is right half of the time."""
 
     def quoted(reason: str, dialogue: str) -> float:
         pieces = {reason[i : i + n] for i in range(len(reason) - n + 1)}
