@@ -16,11 +16,10 @@ from typing import Any
 
 import pandas as pd
 
-from katayori import paths
 from katayori.data import catalogue
-from katayori.data.files import json_lines, ours, read_text, read_yaml
+from katayori.data.files import documents, json_lines, ours, read_text, versions
 from katayori.data.items import digest as items_digest
-from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 #: The five categories and how many rows JBBQ has of each (PJ-1).
 CATEGORIES = {"age": 28176, "disability": 8064, "gender": 3912, "physical_appearance": 7536, "sexual_orientation": 3168}
@@ -100,21 +99,13 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 
 def study_version(path: str | Path = "") -> str:
     """Name and version of the template files, printed under every table computed from them."""
-    names = {f"{d.get('dataset', 'user templates')} v{d.get('version', '?')}" for _, d in _documents(path)}
-    return ", ".join(sorted(names))
+    return versions((document for _, document in _documents(path)), "user templates")
 
 
 def _documents(path: str | Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    place = Path(path) if path else paths.data_dir() / STUDY_FOLDER
-    files = sorted(place.glob("*.yaml")) if place.is_dir() else [place]
-    if not files:
-        raise KatayoriError(f"no template files (*.yaml) in {place.name}")
-    for file in files:
-        document = read_yaml(file, "template file")
-        try:
+    for file, document in documents(path, STUDY_FOLDER, "template file"):
+        with within(file.name):
             _check(document)
-        except KatayoriError as error:
-            raise KatayoriError(f"{file.name}: {error}") from None
         yield file, document
 
 

@@ -18,8 +18,8 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import bbq, catalogue
-from katayori.data.files import read_yaml
-from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.data.files import documents, read_yaml, versions
+from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 STUDY_FOLDER = "study/inter_jbbq"
 LEXICONS = "lexicons.yaml"
@@ -62,10 +62,10 @@ def generate(
             or rule, and for a count that cannot be reached.
     """
     expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
-    documents = read_topics(topics_path)
-    expect(preset, sorted({name for _, d in documents for c in d["contexts"] for name in _sizes(c)}), "preset")
+    topics = read_topics(topics_path)
+    expect(preset, sorted({name for _, d in topics for c in d["contexts"] for name in _sizes(c)}), "preset")
     rows: list[dict[str, Any]] = []
-    for file, document in documents:
+    for file, document in topics:
         with _naming(file):
             items = list(_items(document, preset, seed, non_focal))
         # Wordings in the order of a hash: equally frequent, and tied to no attribute.
@@ -88,8 +88,7 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 
 def study_version(topics_path: str | Path = "") -> str:
     """Name and version of the topic files, printed under every table computed from them."""
-    names = {f"{d.get('dataset', 'user topics')} v{d.get('version', '?')}" for _, d in read_topics(topics_path)}
-    return ", ".join(sorted(names))
+    return versions((document for _, document in read_topics(topics_path)), "user topics")
 
 
 def manifest(items: pd.DataFrame) -> pd.DataFrame:
@@ -257,34 +256,31 @@ def _four(document: dict[str, Any], item: dict[str, Any]) -> Iterator[dict[str, 
 @contextmanager
 def _naming(where: str) -> Iterator[None]:
     """What is wrong inside is said in one line with its place; a key that is absent or of another kind is, too."""
-    try:
-        yield
-    except KatayoriError as error:
-        raise KatayoriError(f"{where}: {error}") from None
-    except KeyError as error:
-        raise KatayoriError(f"{where}: {error.args[0]} is missing; see data/study/inter_jbbq/README.md") from None
-    except (TypeError, AttributeError) as error:
-        raise KatayoriError(f"{where}: not as data/study/inter_jbbq/README.md tells ({error})") from None
+    with within(where):
+        try:
+            yield
+        except KeyError as error:
+            raise KatayoriError(f"{error.args[0]} is missing; see data/study/inter_jbbq/README.md") from None
+        except (TypeError, AttributeError) as error:
+            raise KatayoriError(f"not as data/study/inter_jbbq/README.md tells ({error})") from None
 
 
 def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
     """File names and checked topics, each with the lexicons and exclusions that hold for it."""
     place = Path(topics_path) if topics_path else paths.data_dir() / STUDY_FOLDER
-    files = sorted(file for file in place.glob("*.yaml") if file.name != LEXICONS) if place.is_dir() else [place]
-    if not files:
-        raise KatayoriError(f"no topic files (*.yaml) in {place.name}")
+    found = documents(place, "", "topic file", LEXICONS)
     beside = (place if place.is_dir() else place.parent) / LEXICONS
-    shared = _read(beside if beside.exists() else paths.data_dir() / STUDY_FOLDER / LEXICONS)
-    documents = [(file.name, _read(file, shared)) for file in files]
-    topics = Counter(document["topic"] for _, document in documents)
-    if twice := [topic for topic, times in topics.items() if times > 1]:
+    lexicons = beside if beside.exists() else paths.data_dir() / STUDY_FOLDER / LEXICONS
+    shared = _completed(lexicons, read_yaml(lexicons, "topic file"))
+    topics = [(file.name, _completed(file, document, shared)) for file, document in found]
+    times = Counter(document["topic"] for _, document in topics)
+    if twice := [topic for topic, n in times.items() if n > 1]:
         raise KatayoriError(f"{place.name}: topic {twice[0]!r} is that of several files; rename one")
-    return documents
+    return topics
 
 
-def _read(file: Path, shared: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A checked topic file with its attributes and exclusions added to the shared; without these, the lexicons."""
-    document = read_yaml(file, "topic file")
+def _completed(file: Path, document: dict[str, Any], shared: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A checked topic with its attributes and exclusions added to the shared; without these, the lexicons."""
     with _naming(file.name):
         lexicon = (shared or {}).get("lexicon", {}) | document.get("attributes", {})
         exclusions = [*(shared or {}).get("exclusions", []), *document.get("exclusions", [])]

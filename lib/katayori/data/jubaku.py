@@ -16,7 +16,7 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import bbq, catalogue
-from katayori.data.files import json_lines, read_yaml
+from katayori.data.files import json_lines, read_yaml, versions
 from katayori.data.items import sample
 from katayori.errors import KatayoriError, expect
 
@@ -68,8 +68,7 @@ def load_items(items: str, path: str | Path = "", size: int | None = None) -> tu
 
 def study_version(path: str | Path = "") -> str:
     """Name and version of a case file, printed under every table computed from it."""
-    document = _document(path)[1]
-    return f"{document.get('dataset', 'user cases')} v{document.get('version', '?')}"
+    return versions([_document(path)[1]], "user cases")
 
 
 def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
