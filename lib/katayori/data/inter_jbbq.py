@@ -8,7 +8,7 @@ the items are the same on every machine and under every version of Python.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations, count, product
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from katayori import paths
-from katayori.data import bbq, catalogue
+from katayori.data import bbq
 from katayori.data.files import documents, read_yaml, versions
 from katayori.errors import KatayoriError, UnavailableError, expect, within
 
@@ -98,21 +98,6 @@ def manifest(items: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(counts, names=["what"]).rename("n").reset_index()
 
 
-def lexicon_words(topics_path: str | Path = "") -> list[str]:
-    """Every word that a profile of these topics may hold, sorted."""
-    lexicons = [lexicon for _, document in read_topics(topics_path) for lexicon in document["lexicon"].values()]
-    return sorted({word for lexicon in lexicons for word in _words(lexicon)})
-
-
-def check_edit(before: str, after: str, words: Iterable[str]) -> None:
-    """KatayoriError where a proof-reader's edit changes an attribute word (IJ-10): each must occur as often as before.
-
-    `words`: all a profile may hold (`lexicon_words`), so that a word an edit brings in is seen as well.
-    """
-    if changed := [word for word in words if before.count(word) != after.count(word)]:
-        raise KatayoriError(f"edit rejected, it changes {', '.join(map(repr, changed))}: {after!r}")
-
-
 def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
     """The official items (or any others) from `.jsonl` files in BBQ's format in a user's folder, columns `COLUMNS`.
 
@@ -122,20 +107,15 @@ def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
     attributes (list) and, where known, focal. No direction is known: persons and roles are empty but for unknown.
     Raises UnavailableError where there is no file; KatayoriError naming file, row and field, or an incomplete item.
     """
-    files = sorted(Path(folder).rglob("*.jsonl")) if str(folder) else []
-    raws = [(file, n, raw) for file in files for n, raw in enumerate(bbq._upstream(file), 1)]
-    if not raws:
-        how = catalogue.load()["inter_jbbq"]["how"]
-        raise UnavailableError(f"no inter-JBBQ rows (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
     rows, own = [], []
-    for file, n, raw in raws:
+    for file, n, raw in bbq.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
         with _naming(f"{file.name} row {n}"):
-            told, place = raw["additional_metadata"], bbq._unknown(raw)
+            told, place = raw["additional_metadata"], bbq.unknown_option(raw)
             item = {"topic": raw["category"], "unknown": raw[f"ans{place}"], "unknown_position": place}
             item |= {"subset": "+".join(told["attributes"]), "n_attributes": len(told["attributes"])}
             own.append(item | {key: told[key] for key in ("item", "context_id")} | {"focal": told.get("focal", "")})
-            rows += bbq._converted([raw], [None], f"inter_jbbq-{file.stem}-{n}", raw["category"], "ja")
-    items = bbq._ranked(rows).assign(**{key: [item[key] for item in own] for key in own[0]})
+            rows += bbq.converted([raw], [None], f"inter_jbbq-{file.stem}-{n}", raw["category"], "ja")
+    items = bbq.ranked(rows).assign(**{key: [item[key] for item in own] for key in own[0]})
     asked = items.groupby("item")["question"].size().ne(4) | items.groupby("item")["context"].nunique().ne(2)
     if asked.any():
         raise KatayoriError(f"{asked.sum()} items are not asked in the four ways, e.g. {asked.idxmax()!r}")

@@ -64,9 +64,9 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
     return load_pandalm(), "PandaLM test set"
 
 
-def load_extra_tasks(path: str | Path = "") -> pd.DataFrame:
-    """Tasks without answers, to be answered by real models: item_id, question_id, task, title, question, reference."""
-    file = path or paths.data_dir() / STUDY_FOLDER / EXTRA
+def load_extra_tasks() -> pd.DataFrame:
+    """Our tasks for real models to answer: item_id, question_id, task, title, question, reference."""
+    file = paths.data_dir() / STUDY_FOLDER / EXTRA
     rows = [{"item_id": q["id"], "question_id": q["id"], **q} for _, q in _questions(file, _TASK)]
     return pd.DataFrame(rows, columns="item_id question_id task title question reference".split())
 
