@@ -36,9 +36,10 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
         if answer.top:
             row["top"] = [[token, round(logprob, 4)] for token, logprob in answer.top]
         lines.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode())
-    path = recordings.shard_path(first.paper, first.model, first.prompt_id, first.variant)
+    shard = (first.model, first.prompt_id, first.variant)
+    path, name = recordings.shard_path(first.paper, *shard), recordings.shard_name(*shard)
     path.parent.mkdir(parents=True, exist_ok=True)
-    entries, name = recordings.manifest(first.paper), recordings.name_of(path)
+    entries = recordings.manifest(first.paper)
     before = gzip.decompress(path.read_bytes()).split(b"\n")[:-1] if name in entries else []
     if before == lines:
         return path  # the same recording keeps the settings it was made with

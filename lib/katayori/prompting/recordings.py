@@ -17,10 +17,14 @@ from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting.store import Response
 
 
+def shard_name(model: str, prompt_id: str, variant: str = "") -> str:
+    """The name of a shard in the manifest of its paper."""
+    return f"{model}/{prompt_id}{'@' + variant if variant else ''}.jsonl.gz"
+
+
 def shard_path(paper: str, model: str, prompt_id: str, variant: str = "") -> Path:
     """Where a shard lies."""
-    name = prompt_id + (f"@{variant}" if variant else "")
-    return paths.data_dir() / "recorded" / paper / model / f"{name}.jsonl.gz"
+    return paths.data_dir() / "recorded" / paper / shard_name(model, prompt_id, variant)
 
 
 def manifest(paper: str) -> dict[str, Any]:
@@ -34,7 +38,7 @@ def manifest(paper: str) -> dict[str, Any]:
 
 def entry(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str, Any] | None:
     """What the manifest says of one shard; None where it has not been recorded."""
-    return manifest(paper).get(name_of(shard_path(paper, model, prompt_id, variant)))
+    return manifest(paper).get(shard_name(model, prompt_id, variant))
 
 
 def shards(paper: str, prompt_id: str, variant: str = "") -> list[dict[str, Any]]:
@@ -52,11 +56,6 @@ def item_ids(paper: str, prompt_id: str, variant: str = "", models: Iterable[str
     known = [e["model"] for e in shards(paper, prompt_id, variant)]
     chosen = [model for model in known if models is None or model in models]
     return {row["item_id"] for model in chosen for row in read(paper, model, prompt_id, variant)}
-
-
-def name_of(path: Path) -> str:
-    """The name of a shard in the manifest."""
-    return f"{path.parent.name}/{path.name}"
 
 
 def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[dict[str, Any]]:
