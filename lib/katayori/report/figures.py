@@ -20,6 +20,7 @@ BANDS = (
 )
 FONTS = ["IPAexGothic", "DejaVu Sans"]  # the second for signs the first lacks, such as ≤
 WIDTH = 17  # cm, the text width of a page
+POINT = {"markersize": 4, "linewidth": 1}
 Sources = Mapping[str, str] | None  # model -> "recorded", "simulated" ..., written with its name
 
 
@@ -114,11 +115,11 @@ def mean_ratios(
             shift = (j - (len(models) - 1) / 2) / (len(models) + 0.6)
             places = [v + 0.25 * gap * shift if lines else levels.index(v) + 0.9 * shift for v in mine["level"]]
             colour, hollow = OKABE_ITO[j % len(OKABE_ITO)], (sources or {}).get(who) == "simulated"
-            look = {"color": colour, "marker": MARKERS[j % len(MARKERS)], "markersize": 4, "elinewidth": 1}
+            look = {"color": colour, "marker": MARKERS[j % len(MARKERS)], "elinewidth": 1, **POINT}
             look |= {"markerfacecolor": "white" if hollow else colour, "label": _named(who, sources, " ")}
             look["linestyle"] = ("--" if hollow else "-") if lines else "none"
             xy = (places, mine[value]) if lines else (mine[value], places)
-            ax.errorbar(*xy, **{"yerr" if lines else "xerr": _spread(mine, value)}, linewidth=1, **look)
+            ax.errorbar(*xy, **{"yerr" if lines else "xerr": _spread(mine, value)}, **look)
         if lines:
             ax.set(xlabel=_title(name), ylabel=label, ylim=limits, xticks=levels)
         else:
@@ -160,8 +161,7 @@ def age_fits(observed: Any, curves: Any, *, sources: Sources = None, title: str 
     """
     fig, panels = _panels(observed, sources, 2.6, title)
     for ax, who, mine in panels:
-        look = {"fmt": "o", "color": "black", "markersize": 4, "linewidth": 1}
-        ax.errorbar(mine["age"], mine["ratio"], _spread(mine, "ratio"), **look)
+        ax.errorbar(mine["age"], mine["ratio"], _spread(mine, "ratio"), fmt="o", color="black", **POINT)
         for colour, (name, fit) in zip(OKABE_ITO, curves[curves["model"] == who].groupby("fit"), strict=False):
             look = {"linestyle": "--" if name == "linear" else "-", "label": f"{name}, {fit['told'].iloc[0]}"}
             ax.plot(fit["age"], fit["ratio"], color=colour, linewidth=1.4, **look)
@@ -181,8 +181,8 @@ def coefficients(frame: Any, means: Mapping[str, float], *, sources: Sources = N
     fig, panels = _panels(frame, sources, 0.8 + 0.2 * len(levels), title)
     for ax, who, mine in panels:
         mine = mine[mine["estimate"].notna()]
-        look = {"fmt": "o", "color": OKABE_ITO[0], "markersize": 4, "linewidth": 1}
-        ax.errorbar(mine["estimate"], mine["level"].map(levels.index), xerr=_spread(mine, "estimate"), **look)
+        spread, places = _spread(mine, "estimate"), mine["level"].map(levels.index)
+        ax.errorbar(mine["estimate"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], **POINT)
         ax.axvline(0, color="#444444", linewidth=0.8)
         ax.axvline(means[who], color=OKABE_ITO[1], linewidth=1.4, linestyle="--", label="mean of the coefficients")
         _rows(ax, levels)
@@ -200,7 +200,7 @@ def surfacing(frame: Any, *, sources: Sources = None, title: str | None = None) 
         for j, metric in enumerate(metrics):
             mine = rows[(rows["metric"] == metric) & rows["difference"].notna()]
             places = [levels.index(v) + 0.3 * (j - (len(metrics) - 1) / 2) for v in mine["category"]]
-            look = {"fmt": MARKERS[j], "color": OKABE_ITO[j], "markersize": 4, "linewidth": 1, "label": metric}
+            look = {"fmt": MARKERS[j], "color": OKABE_ITO[j], "label": metric, **POINT}
             ax.errorbar(mine["difference"], places, xerr=_spread(mine, "difference"), **look)
         ax.axvline(0, color="#444444", linewidth=0.8)
         _rows(ax, levels)
@@ -278,8 +278,7 @@ def scatter(
         for k, level in enumerate(levels):
             mine = rows[rows[by] == level].sort_values(x, kind="stable")
             look = {"fmt": MARKERS[k % len(MARKERS)] + ("-" if joined else ""), "color": OKABE_ITO[k % len(OKABE_ITO)]}
-            look |= {"label": str(level), "markersize": 4, "linewidth": 1, "alpha": 0.8}
-            ax.errorbar(mine[x], mine[y], _spread(mine, y), **look)
+            ax.errorbar(mine[x], mine[y], _spread(mine, y), label=str(level), alpha=0.8, **look, **POINT)
         ax.set(ylabel=labels[1], **(limits or {}))
     return _below(fig, panels, labels[0])
 
