@@ -145,11 +145,9 @@ def verdicts_frame(
     from katayori.prompting.respondents import answers_frame
 
     frame = answers_frame(requests, responses, source, parse=parse, options=options)
-    shares = []
-    for response, letter in zip(responses, frame["answer"] if len(frame) else (), strict=True):
-        given = isinstance(letter, str)
-        one = verdict_probabilities(response.top if given else None, letter if given else None, **read)
-        shares.append(one if given else one | {"p_status": "no_verdict"})
+    nothing = verdict_probabilities(None) | {"p_status": "no_verdict"}
+    answered = zip(responses, frame["answer"] if len(frame) else (), strict=True)
+    shares = [verdict_probabilities(r.top, a, **read) if isinstance(a, str) else nothing for r, a in answered]
     columns = {name: [request.fields[name] for request in requests] for name in ("pair_id", "order")}
     columns |= {name: [one[name] for one in shares] for name in ("p_A", "p_B", "p_C", "mass", "p_status")}
     return frame.rename(columns={"answer": "letter"}).assign(**columns)
