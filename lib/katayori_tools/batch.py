@@ -15,18 +15,19 @@ of this run (other items, wording, model or settings), or answers one differentl
 
 import argparse
 import asyncio
-import json
-import os
 import re
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
+from katayori.prompting import recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import Request
 from katayori.prompting.send import Sender, read_completion
@@ -35,7 +36,6 @@ from katayori.report.tables import visible
 from katayori_tools.asking import wanted
 
 URL = "/v1/chat/completions"
-SHARD = 20_000  # lines; OpenAI takes 50,000 and 200 MB a file
 STATE = "batch.json"
 ASKED = ("papers", "profile", "models", "prompts", "limit", "questions", "engine")
 FINAL = ("completed", "failed", "expired", "cancelled")
@@ -55,13 +55,12 @@ def batch(args: argparse.Namespace) -> int:
         return asyncio.run(_submit(folder, state, args.base_url or ""))
     if args.step == "fetch":
         asyncio.run(_fetch(folder, state, args.base_url or "", args.wait))
-    return _import(state, [Path(file) for file in args.files] or _results(folder))
+    found = sorted(f for f in folder.glob("*.jsonl") if f.name.startswith(("results", "errors")))
+    return _import(state, [Path(file) for file in args.files] or found)
 
 
 def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
     """A request as a line of a batch file; its body is what `Sender` sends."""
-    import orjson
-
     body = {"model": model.vendor_id, **request.body}
     if body["messages"][-1]["role"] == "assistant":
         body |= endpoint.extra_prefill
@@ -79,28 +78,25 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
         for start in range(0, len(pending), args.shard):
             file = f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', name)}-{len(shards) + 1:04d}.jsonl"
             some = pending[start : start + args.shard]
-            with (folder / file).open("wb") as out:
-                out.writelines(line(request, model, endpoint) for request in some)
+            (folder / file).write_bytes(b"".join(line(request, model, endpoint) for request in some))
             shards[file] = {"model": name, "requests": len(some), "sha256": paths.sha256(folder / file)}
         later = len(planned[-1]) - len(requests)
         hint = f"; {later} more hold an earlier answer: export again when that is imported" if later else ""
-        print(f"{paper} {name}: {len(pending)} of {len(requests)} requests to ask{hint}")
-    _save(folder, {"asked": {name: getattr(args, name) for name in ASKED}, "shards": shards})
-    print(f"{len(shards)} shard(s) in {folder}")
+        print(f"{paper} {name}: {len(pending)} of {len(requests)} requests to ask{hint}; {len(shards)} shard(s) so far")
+    asked = {name: getattr(args, name) for name in ASKED}
+    _save(folder, {"export": secrets.token_hex(8), "asked": asked, "shards": shards})
     return 0
 
 
 def _state(folder: Path) -> dict[str, Any]:
     try:
-        return json.loads((folder / STATE).read_text(encoding="utf-8"))
+        return orjson.loads((folder / STATE).read_bytes())
     except (OSError, ValueError):
         raise KatayoriError(f"{folder} holds no {STATE} that can be read; begin with `batch export`") from None
 
 
 def _save(folder: Path, state: dict[str, Any]) -> None:
-    part = folder / f"{STATE}.part"
-    part.write_text(json.dumps(state, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(part, folder / STATE)
+    recordings._replace(folder / STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
 
 
 @contextmanager
@@ -126,7 +122,7 @@ def _sender(name: str, base_url: str) -> Sender:
 
 
 async def _submit(folder: Path, state: dict[str, Any], base_url: str) -> int:
-    """Start a batch a shard. One that was started before it could be noted is found again by the shard's hash."""
+    """Start a batch a shard. One that was started before it could be noted is found again by the name it was given."""
     for name in dict.fromkeys(about["model"] for about in state["shards"].values()):
         mine = {f: about for f, about in state["shards"].items() if about["model"] == name and "batch" not in about}
         if not mine:
@@ -134,15 +130,15 @@ async def _submit(folder: Path, state: dict[str, Any], base_url: str) -> int:
         async with _sender(name, base_url) as sender:
             client = sender.client.with_options(max_retries=5)
             with _told(sender):
-                known = (await client.batches.list(limit=100)).data
-                started = {(one.metadata or {}).get("shard"): one for one in known if one.status != "failed"}
+                newest = (await client.batches.list(limit=100)).data
+                started = {(one.metadata or {}).get("katayori"): one for one in newest}
                 for file, about in mine.items():
-                    if not (one := started.get(about["sha256"])):
+                    if not (one := started.get(given := f"{state['export']} {file}")):
                         if paths.sha256(folder / file) != about["sha256"]:
                             raise KatayoriError(f"{file} is not as it was exported; export again to a new folder")
                         sent = await client.files.create(file=folder / file, purpose="batch")
-                        about_it = {"completion_window": "24h", "metadata": {"shard": about["sha256"]}}
-                        one = await client.batches.create(input_file_id=sent.id, endpoint=URL, **about_it)
+                        terms = {"endpoint": URL, "completion_window": "24h", "metadata": {"katayori": given}}
+                        one = await client.batches.create(input_file_id=sent.id, **terms)
                     about |= {"batch": one.id, "status": one.status}
                     _save(folder, state)
                     print(f"{file}: {about['requests']} requests submitted as {visible(one.id)}")
@@ -162,9 +158,8 @@ async def _fetch(folder: Path, state: dict[str, Any], base_url: str, wait: bool)
                     one = await client.batches.retrieve(about["batch"])
                     for kind, file_id in (("results", one.output_file_id), ("errors", one.error_file_id)):
                         if one.status in FINAL and file_id:
-                            part = folder / f"{kind}-{file}.part"
-                            part.write_bytes(sender._mask((await client.files.content(file_id)).content))
-                            os.replace(part, part.with_suffix(""))
+                            content = (await client.files.content(file_id)).content
+                            recordings._replace(folder / f"{kind}-{file}", sender._mask(content))
             problems = [problem.message or "" for problem in (one.errors and one.errors.data) or ()]
             about |= {"status": one.status, "fetched": one.status in FINAL}
             _save(folder, state)
@@ -173,10 +168,6 @@ async def _fetch(folder: Path, state: dict[str, Any], base_url: str, wait: bool)
         if not wait or all(about["fetched"] for about in under_way.values()):
             return
         await asyncio.sleep(POLL)
-
-
-def _results(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.glob("*.jsonl") if file.name.startswith(("results", "errors")))
 
 
 def _import(state: dict[str, Any], files: list[Path]) -> int:
@@ -202,40 +193,35 @@ def _import(state: dict[str, Any], files: list[Path]) -> int:
 
 def _index(files: Iterable[Path]) -> tuple[dict[str, list[tuple[Path, int, int]]], Refused]:
     """Where each custom_id's rows are: file, line number, byte offset; and the lines that are no results."""
-    import orjson
-
     rows: dict[str, list[tuple[Path, int, int]]] = {}
     refused: Refused = []
     for path in files:
         if not path.is_file():
             raise KatayoriError(f"no result file {path}")
-        start = 0
         with path.open("rb") as file:
+            start = 0
             for number, raw in enumerate(file, 1):
-                try:
-                    row = orjson.loads(raw) if raw.strip() else None
-                    cause = _not_a_result(row)
-                except orjson.JSONDecodeError:
-                    cause = "is not JSON; is the file cut off?"
+                key, cause = _key(raw)
                 if cause:
                     refused.append((path.name, number, cause))
-                elif row:
-                    rows.setdefault(row["custom_id"], []).append((path, number, start))
+                elif key:
+                    rows.setdefault(key, []).append((path, number, start))
                 start += len(raw)
     return rows, refused
 
 
-def _not_a_result(row: Any) -> str:
-    if row is None:  # an empty line
-        return ""
+def _key(raw: bytes) -> tuple[str, str]:
+    """The custom_id of a line, and why the line is no result; both empty for an empty line."""
+    try:
+        row = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return "", "is not JSON; is the file cut off?" if raw.strip() else ""
     if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
-        return "has no custom_id"
-    return "" if "response" in row or "error" in row else "is a request, not a result"
+        return "", "has no custom_id"
+    return row["custom_id"], "" if row.keys() & {"response", "error"} else "is a request, not a result"
 
 
 def _read(path: Path, start: int) -> dict[str, Any]:
-    import orjson
-
     with path.open("rb") as file:
         file.seek(start)
         return orjson.loads(file.readline())
@@ -255,15 +241,14 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     except ValueError as error:
         return Response("error", error=f"batch: {error}"[:300])
     made = body.get("created")
-    response.created = float(made) if isinstance(made, int | float) and 0 < made < 2**33 else 0.0
+    response.created = float(made) if isinstance(made, int) and 0 < made < 2**33 else 0.0
     return response
 
 
 def _cause(said: Any) -> str:
     """What an `error` says: a text, {message, code}, or such a thing within another `error`."""
     if isinstance(said, dict):
-        inner = said.get("error")
-        return _cause(inner) if inner else f"{said.get('message') or 'no message'} [{said.get('code')}]"
+        return _cause(said.get("error")) or f"{said.get('message') or 'no message'} [{said.get('code')}]"
     return str(said or "")
 
 

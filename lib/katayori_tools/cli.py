@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("step", choices=("export", "submit", "fetch", "import"), help="what to do, in this order")
     one.add_argument("folder", help="holds the shards, what was asked (batch.json) and the results")
     one.add_argument("files", nargs="*", help="import: result files (default: results* and errors* of the folder)")
-    one.add_argument("--shard", type=int, default=20_000, help="export: lines a file (20000)")
+    one.add_argument("--shard", type=int, default=20_000, help="export: lines a file (20000; OpenAI takes 50000)")
     one.add_argument("--wait", action="store_true", help="fetch: until every batch has ended")
     one.add_argument("--limit", type=int, help="export about so many items (whole questions or templates)")
     one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori import profiles
-from katayori.data.files import json_lines, read_text
+from katayori.data.files import json_lines
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import load_prompts
@@ -40,7 +40,7 @@ from katayori_tools.notebooks import names
 
 MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
 FINISH = {"max_tokens": "length", "model_length": "length", "length": "length", "content_filter": "content_filter"}
-Row = dict[str, Any]  # item_id, prompt_id, repetition, asked, choice; or `refused` with the cause
+Row = dict[str, Any]  # item_id, prompt_id, repetition, asked, choices; or `refused` with the cause
 
 
 def convert(args: argparse.Namespace) -> int:
@@ -77,43 +77,33 @@ def rows_of(log: Path, model: Model) -> Iterator[Row]:
         return
     if log.suffix not in (".json", ".eval"):
         raise KatayoriError(f"{log.name}: known are .json and .eval (inspect_ai), .jsonl (lm-evaluation-harness)")
-    head, samples = _zipped(log) if log.suffix == ".eval" else _plain(log)
-    asked = head.get("model") if isinstance(head, dict) else None
-    if not isinstance(asked, str):
-        raise KatayoriError(f"{log.name} is no log of inspect_ai: it names no eval.model")
+    asked, samples = _log_of_inspect(log)
     if asked != model.vendor_id and not asked.endswith(f"/{model.vendor_id}"):
-        raise KatayoriError(
-            f"{log.name} is a log of {asked}, not of {model.vendor_id}; MODELS=id@custom names any model"
-        )
+        raise KatayoriError(f"{log.name} is a log of {asked}, not of {model.vendor_id}; see MODELS=id@custom")
     yield from map(_inspect, samples)
 
 
-def _plain(log: Path) -> tuple[Any, list[Any]]:
+def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
+    """The model and the samples of a log. An interrupted .eval has its head in the journal only."""
     try:
-        raw = json.loads(read_text(log, "log"))
-    except ValueError as error:
-        raise KatayoriError(f"{log.name} is not JSON ({error}); is the file cut off?") from None
-    raw = raw if isinstance(raw, dict) else {}
-    return raw.get("eval"), raw.get("samples") or []
-
-
-def _zipped(log: Path) -> tuple[Any, list[Any]]:
-    try:
+        if log.suffix == ".json":
+            raw = json.loads(log.read_bytes())
+            return str(raw["eval"]["model"]), list(raw.get("samples") or ())
         with zipfile.ZipFile(log) as archive:
             held = archive.namelist()
-            head = next((name for name in ("header.json", "_journal/start.json") if name in held), None)
-            wanted = [head, *(n for n in held if n.startswith("samples/") and n.endswith(".json"))] if head else []
+            wanted = [name for name in ("header.json", "_journal/start.json") if name in held][:1]
+            wanted += [name for name in held if name.startswith("samples/") and name.endswith(".json")]
             if large := [name for name in wanted if archive.getinfo(name).file_size > MAX_MEMBER]:
                 raise KatayoriError(f"{log.name}: {large[0]} unpacks to more than {MAX_MEMBER:,} bytes")
-            read = [json.loads(archive.read(name)) for name in wanted]
+            head, *samples = (json.loads(archive.read(name)) for name in wanted)
+        return str(head["eval"]["model"]), samples
     except NotImplementedError:
         remedy = "convert it with `inspect log convert --to json`"
         raise KatayoriError(f"{log.name} is packed with a method that Python's zipfile cannot read; {remedy}") from None
-    except FileNotFoundError:
-        raise KatayoriError(f"log not found: {log.name}") from None
+    except (KeyError, TypeError, AttributeError):
+        raise KatayoriError(f"{log.name} is no log of inspect_ai: it names no eval.model") from None
     except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError) as error:
-        raise KatayoriError(f"{log.name} cannot be read ({error}); is the file cut off?") from None
-    return (read[0].get("eval") if read and isinstance(read[0], dict) else None), read[1:]
+        raise KatayoriError(f"{log.name} cannot be read ({error}); is it there, and whole?") from None
 
 
 def _inspect(sample: Any) -> Row:
@@ -129,9 +119,8 @@ def _inspect(sample: Any) -> Row:
             return {"refused": "has no output"}
         if choices[0].get("stop_reason") == "tool_calls":
             return {"refused": "ends in a tool call, not in a text"}
-        choice = {"message": {"content": _content(choices[0]["message"].get("content"), attached)}}
-        choice |= {"finish_reason": FINISH.get(choices[0].get("stop_reason"), "stop")}
-        choice |= {"logprobs": choices[0].get("logprobs")}
+        said, finish = choices[0]["message"].get("content"), FINISH.get(choices[0].get("stop_reason"), "stop")
+        choice = choices[0] | {"message": {"content": _content(said, attached)}, "finish_reason": finish}
         asked = "\n".join(_content(t.get("content"), attached) for t in turns if t.get("role") != "assistant")
         row = {"item_id": str(about.get("item_id") or sample["id"]), "prompt_id": str(about.get("prompt_id") or "")}
         return row | {"repetition": int(sample.get("epoch") or 1) - 1, "asked": asked, "choices": [choice]}
@@ -174,10 +163,9 @@ def _take(row: Row, requests: dict[tuple, Request], only: str, model: Model, ans
     if not (request := requests.get((row["item_id"], prompt_id))):
         known = any(prompt_id == p for _, p in requests)
         return f"has an item that prompt {prompt_id} is not asked of" if known else f"has unknown prompt {prompt_id!r}"
-    if not row["asked"]:
-        return "does not say what was asked"
-    if not _same_wording(request, row["asked"]):
-        return f"was asked with another text than prompt {prompt_id}"
+    seen = "".join(row["asked"].split())  # templates change white space
+    if not all("".join(turn["content"].split()) in seen for turn in request.body["messages"]):
+        return f"was asked with another text than prompt {prompt_id}" if seen else "does not say what was asked"
     for n, choice in enumerate(row["choices"], row["repetition"]):
         try:
             response = read_completion({"choices": [choice]}, request)
@@ -189,9 +177,3 @@ def _take(row: Row, requests: dict[tuple, Request], only: str, model: Model, ans
         if answers.setdefault((request.item_id, prompt_id, n), answer) != answer:
             return "a second, different answer; the first stays"
     return ""
-
-
-def _same_wording(request: Request, asked: str) -> bool:
-    """Whether what was asked holds every turn of ours; white space may differ, as templates change it."""
-    seen = "".join(asked.split())
-    return all("".join(turn["content"].split()) in seen for turn in request.body["messages"])

@@ -153,6 +153,15 @@ def test_partial_and_failed_lines_merge_and_the_next_run_sends_what_is_missing(h
         assert run("import", folder) == 0 and contents() == after  # a failed line takes no answer's place
 
 
+def test_fetch_can_wait_for_the_end(here, monkeypatch):
+    monkeypatch.setattr(batch, "POLL", 0.01)
+    folder = export(here, shard=200)
+    with BatchDouble(rounds=3) as double:
+        run("submit", folder, base_url=double.url)
+        assert run("fetch", folder, "--wait", base_url=double.url) == 0
+        assert double.polls == 8 and len(stored()) == 270
+
+
 def test_what_is_left_can_be_exported_again(here):
     folder = export(here, limit=270)
     done = lines(folder)[:100]

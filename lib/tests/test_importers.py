@@ -205,13 +205,13 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
 @pytest.mark.parametrize(
     "name, content, says",
     [
-        ("l.json", b'{"eval": ', "is not JSON"),
+        ("l.json", b'{"eval": ', "cannot be read"),
         ("l.json", b"[1]", "is no log of inspect_ai"),
-        ("l.json", b'{"eval": {"model": 3}}', "is no log of inspect_ai"),
+        ("l.json", b'{"eval": {"model": 3}}', "is a log of 3, not of m"),
         ("l.eval", b"PK\x03\x04 cut", "cannot be read"),
         ("l.txt", b"x", "known are .json and .eval"),
         ("l.jsonl", b'{"doc": ', "line 1 is not JSON"),
-        ("l.json", "Ａ".encode("utf-16"), "is not UTF-8"),
+        ("l.json", b"\xff\xff", "cannot be read"),
     ],
 )
 def test_a_file_of_another_kind_gets_one_line(here, tmp_path, name, content, says, capsys):  # noqa: F811
@@ -224,7 +224,7 @@ def test_a_file_of_another_kind_gets_one_line(here, tmp_path, name, content, say
 def test_a_log_of_another_model_is_not_taken(asked, tmp_path, capsys):
     log = inspect_log(tmp_path / "l.json", [sample(asked[0])], "anthropic/claude-x")
     assert convert(log, tmp_path / "a.jsonl") == 2
-    assert "is a log of anthropic/claude-x, not of m; MODELS=id@custom" in capsys.readouterr().err
+    assert "is a log of anthropic/claude-x, not of m; see MODELS=id@custom" in capsys.readouterr().err
     assert convert(log, tmp_path / "a.jsonl", models="claude-x@custom") == 0
 
 
@@ -234,7 +234,7 @@ def test_wrong_calls(here, tmp_path, capsys):  # noqa: F811
     assert convert(tmp_path / "none.json", tmp_path / "a.jsonl") == 2
     assert convert(tmp_path / "none.eval", tmp_path / "a.jsonl") == 2
     said = capsys.readouterr().err.splitlines()
-    parts = ("one model", "as .jsonl", "not found", "not found")
+    parts = ("one model", "as .jsonl", "none.json cannot be read", "none.eval cannot be read")
     assert all(part in line for part, line in zip(parts, said, strict=True))
     assert all(line.startswith("katayori: ") for line in said)
 
