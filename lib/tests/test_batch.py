@@ -5,13 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
-from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for
+from api_double import Double, counts, requests_for
 from batch_double import BatchDouble
 from test_asking import house  # noqa: F401  (a checkout of two questions)
 
 from katayori.prompting import respondents
 from katayori.prompting.collect import collect_sync
 from katayori.prompting.models import get_model
+from katayori.prompting.requests import Request
 from katayori.prompting.respondents import answers_frame
 from katayori.prompting.store import Response, Store
 from katayori_tools import asking, batch, cli
@@ -280,15 +281,13 @@ def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(monkeypatc
 
 def test_log_probabilities_and_cut_texts_come_back_as_from_the_server():
     """The same reader as for live answers: top tokens, truncation, refusals, filters."""
-    model, endpoint = model_for(), endpoint_for()
-    assert endpoint.key_env == "" and KEY_ENV
-    [request] = requests_for(1, model, logprobs=True)
+    [request] = requests_for(1, logprobs=True)
     top = [{"token": " yes", "logprob": -0.123456}, {"token": " no", "logprob": -2.0}]
     row = result(request.key, " yes")
     assert batch.to_response(row, request).error == "logprobs missing"
     row["response"]["body"]["choices"][0]["logprobs"] = {"content": [{"token": " yes", "top_logprobs": top}]}
     assert batch.to_response(row, request).top == [(" yes", -0.12346), (" no", -2.0)]
-    [plain] = requests_for(1, model, max_tokens=9)
+    [plain] = requests_for(1, max_tokens=9)
     cut = result(plain.key)
     cut["response"]["body"]["choices"][0]["finish_reason"] = "length"
     assert batch.to_response(cut, plain).outcome == "truncated"
@@ -322,3 +321,38 @@ def test_a_success_is_never_replaced(tmp_path):
         assert batch._put(store, request, result(request.key, "other"))[0] == "refused"
         assert batch._put(store, request, result(request.key, "mine"))[0] == "already stored"
         assert next(store.get([request]))[1].text == "mine"
+
+
+def _asked(raw):
+    """A line of our file as the request it was: without what `line` added, its key is the custom_id again."""
+    row = json.loads(raw)
+    model, endpoint = get_model("qwen2.5-coder-0.5b@local-vllm")
+    body = {k: v for k, v in row["body"].items() if k != "model" and k not in endpoint.extra_prefill}
+    return row["custom_id"], Request(
+        "p", "study", row["custom_id"][:8], "p", "", "", model.id, endpoint.name, model.identity, body
+    )
+
+
+def test_the_round_trip_through_vllm_run_batch(tmp_path):
+    """What vLLM 0.32.0 made of our file on a CPU (fixtures/batch): 23 answers, and one line that asked for too much.
+
+    The last line's max_tokens was raised beyond the context by hand, so that the file holds a failure of vLLM's own.
+    """
+    folder = Path(__file__).parent / "fixtures" / "batch"
+    asked = [_asked(raw) for raw in (folder / "requests.jsonl").read_text("utf-8").split("\n")[:-1]]
+    requests = {key: request for key, request in asked}
+    assert len(requests) == 24 and [key for key, q in asked[:-1] if q.key != key] == []
+    rows, refused = batch._index([folder / "results.jsonl"])
+    assert not refused and rows.keys() == requests.keys() and (key := asked[-1][0]) in rows
+    with Store(tmp_path / "s.sqlite") as store:
+        told = {}
+        for name, [(file, _, start)] in rows.items():
+            told[name] = batch._put(store, requests[name], batch._read(file, start))
+        assert {name for name, (kind, _) in told.items() if kind == "failed"} == {key}
+        assert "max_tokens" in told[key][1] and "[400]" in told[key][1]
+        assert len(store.pending(requests.values())) == 1
+        answered = [(q, a) for q, a in store.get(requests.values()) if a.outcome != "error"]
+    forced = [(q, a) for q, a in answered if q.one_token]
+    assert len(forced) == 6 and all({"yes", "no"} <= {t.strip().lower() for t, _ in a.top} for _, a in forced)
+    assert all(a.model_answered == "qwen2.5-coder-0.5b" and a.prompt_tokens and a.created for _, a in answered)
+    assert {len(a.top) for q, a in answered if q.body.get("logprobs")} == {20}
