@@ -72,7 +72,8 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
         raise KatayoriError(f"{folder} holds a batch; name a new folder for what is left after importing it")
     folder.mkdir(parents=True, exist_ok=True)
     shards: dict[str, dict[str, Any]] = {}
-    for (paper, name, model, endpoint, requests), planned in zip(wanted(args), wanted(args, "-"), strict=True):
+    planned = [len(requests) for *_, requests in wanted(args, "-")]  # with those that wait for an earlier answer
+    for (paper, name, model, endpoint, requests), n in zip(wanted(args), planned, strict=True):
         with Store(respondents.store_path()) as store:
             pending = store.pending(requests)
         for start in range(0, len(pending), args.shard):
@@ -80,9 +81,8 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
             some = pending[start : start + args.shard]
             (folder / file).write_bytes(b"".join(line(request, model, endpoint) for request in some))
             shards[file] = {"model": name, "requests": len(some), "sha256": paths.sha256(folder / file)}
-        later = len(planned[-1]) - len(requests)
-        hint = f"; {later} more hold an earlier answer: export again when that is imported" if later else ""
-        print(f"{paper} {name}: {len(pending)} of {len(requests)} requests to ask{hint}; {len(shards)} shard(s) so far")
+        said = f"{len(pending)} to ask, {len(requests) - len(pending)} stored"
+        print(f"{paper} {name}: {said}, {n - len(requests)} wait for an earlier answer; {len(shards)} shard(s) so far")
     asked = {name: getattr(args, name) for name in ASKED}
     _save(folder, {"export": secrets.token_hex(8), "asked": asked, "shards": shards})
     return 0

@@ -55,6 +55,13 @@ def _bench(args: argparse.Namespace) -> int:
     return int(failed)
 
 
+def _positive(text: str) -> int:
+    """A whole number above 0."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
 def _papers(text: str) -> str:
     """The papers asked for by name, number or file, by name."""
     return ",".join(notebooks.choose(text))
@@ -112,7 +119,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("step", choices=("export", "submit", "fetch", "import"), help="what to do, in this order")
     one.add_argument("folder", help="holds the shards, what was asked (batch.json) and the results")
     one.add_argument("files", nargs="*", help="import: result files (default: results* and errors* of the folder)")
-    one.add_argument("--shard", type=int, default=20_000, help="export: lines a file (20000; OpenAI takes 50000)")
+    told = "export: lines a file (20000; OpenAI takes 50000)"
+    one.add_argument("--shard", type=_positive, default=20_000, metavar="N", help=told)
     one.add_argument("--wait", action="store_true", help="fetch: until every batch has ended")
     one.add_argument("--limit", type=int, help="export about so many items (whole questions or templates)")
     one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")

@@ -94,6 +94,7 @@ def test_shards_of_any_size_hold_every_request_once(here, shard):
     assert len(files) == -(-270 // shard) and {len(f.read_text("utf-8").splitlines()) for f in files[:-1]} <= {shard}
     assert [one["custom_id"] for one in lines(folder)] == [q.key for q in live_requests()]
     assert run("export", folder, models=MODEL) == 2  # never over another one
+    assert {run("export", here / "none", models=MODEL, shard=wrong) for wrong in ("0", "x", "2.5")} == {2}
 
 
 def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
@@ -267,7 +268,7 @@ def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(monkeypatc
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
     given = {"papers": "logprob_judge", "models": "m@vllm", "limit": 6}
     assert run("export", tmp_path / "one", **given) == 0
-    assert "12 of 12 requests to ask; 12 more hold an earlier answer" in capsys.readouterr().out
+    assert "12 to ask, 0 stored, 12 wait for an earlier answer" in capsys.readouterr().out
     first = lines(tmp_path / "one", "logprob*.jsonl")
     answers = [result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")]
     write(tmp_path / "one" / "results.jsonl", answers)
