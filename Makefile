@@ -56,6 +56,13 @@ live: setup  ## ask a model of yours now and run the notebooks on its answers (M
 estimate: setup  ## requests, tokens, time and cost of a run, asking nothing
 	$(KATAYORI) estimate $(ASKING) $(ARGS)
 
+batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, fetch, import)
+	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) $(ARGS)
+
+convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPERS= MODELS= ARGS="LOG ANSWERS.jsonl")
+	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
+	  $(call option,PROMPTS,prompts) $(ARGS)
+
 compare: setup  ## two runs or two models side by side (A= B=)
 	$(KATAYORI) compare '$(A)' '$(B)' $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
 
@@ -78,5 +85,5 @@ clean:  ## remove run folders and tool caches (recordings, downloads and .venv s
 	@find outputs -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	@rm -rf .pytest_cache .ruff_cache .hypothesis lib/.pytest_cache lib/.ruff_cache lib/.hypothesis
 
-.PHONY: help setup reproduce test lab data record live estimate compare doctor bench nb simulate lock clean
+.PHONY: help setup reproduce test lab data record live estimate batch convert compare doctor bench nb simulate lock clean
 .DEFAULT_GOAL := help

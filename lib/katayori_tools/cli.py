@@ -10,6 +10,7 @@ from importlib import import_module
 import katayori
 from katayori import paths
 from katayori.errors import KatayoriError, expect
+from katayori.report.tables import visible
 from katayori_tools import notebooks
 
 
@@ -52,6 +53,13 @@ def _bench(args: argparse.Namespace) -> int:
         print(f"== {name}", flush=True)
         failed |= subprocess.run([sys.executable, known[name]]).returncode != 0
     return int(failed)
+
+
+def _positive(text: str) -> int:
+    """A whole number above 0."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
 
 
 def _papers(text: str) -> str:
@@ -106,6 +114,26 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--budget", type=float, help="stop before spending more than this")
         one.set_defaults(jobs=2, timeout=1800, force=False)  # of the notebooks that `live` runs
 
+    one = command("batch", _in("batch"), "requests as OpenAI Batch files: export, submit, fetch, import")
+    which(one, "live")
+    one.add_argument("step", choices=("export", "submit", "fetch", "import"), help="what to do, in this order")
+    one.add_argument("folder", help="holds the shards, what was asked (batch.json) and the results")
+    one.add_argument("files", nargs="*", help="import: result files (default: results* and errors* of the folder)")
+    told = "export: lines a file (20000; OpenAI takes 50000)"
+    one.add_argument("--shard", type=_positive, default=20_000, metavar="N", help=told)
+    one.add_argument("--wait", action="store_true", help="fetch: until every batch has ended")
+    one.add_argument("--limit", type=int, help="export about so many items (whole questions or templates)")
+    one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")
+    one.add_argument("--engine", help="local engine for a local model")
+    one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+
+    one = command("convert", _in("importers"), "logs of inspect_ai or lm-evaluation-harness as a file of answers")
+    which(one, "live")
+    one.add_argument("logs", nargs="+", help=".json or .eval (inspect_ai), samples_*.jsonl (lm-evaluation-harness)")
+    one.add_argument("file", help="the answers file to write (.jsonl)")
+    one.add_argument("--prompt", help="the prompt all rows answer, where they name none")
+    one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")
+
     one = command("data", _data, "fetch the data sets that can be downloaded; list the state of all")
     one.add_argument("datasets", nargs="*", help="names in data/catalogue.yaml (default: all)")
     one.add_argument("--list", action="store_true", help="only list")
@@ -146,7 +174,7 @@ def main(argv: list[str] | None = None) -> int:
         args = _parser().parse_args(argv)
         return args.function(args)
     except KatayoriError as error:
-        print(f"katayori: {error}", file=sys.stderr)
+        print(f"katayori: {visible(error)}", file=sys.stderr)  # it may quote what a server said
         return 2
     except KeyboardInterrupt:
         print("katayori: interrupted; what was answered or finished is kept, start again to go on", file=sys.stderr)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.provenance import version
+from katayori.report.tables import visible
 from katayori_tools import environment
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -100,6 +101,6 @@ def doctor(args: Namespace) -> int:
             said = str(error) if isinstance(error, KatayoriError) else f"{type(error).__name__}: {error}"[:200]
             lines = [("problem", look.__name__.strip("_<>"), said)]
         for state, subject, found in lines:
-            print(f"{state:<8}{subject:<28}{found}")
+            print(f"{state:<8}{subject:<28}{visible(found)}")  # the probe repeats what a server said
             broken |= state == "problem"
     return int(broken)

@@ -9,6 +9,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from katayori.report.tables import visible
+
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'"
 POLICY += "; form-action 'none'"
 MEANING = {
@@ -43,7 +45,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = _without_stop(cell.outputs)
-    body = _body(notebook, folder)
+    body = visible(_body(notebook, folder))  # colour codes have become HTML by now, all other controls are spelt out
     for path in (folder, folder.resolve()):
         body = body.replace(quote(str(path)), ".")
     colours = formatters.HtmlFormatter(style="friendly")

@@ -44,7 +44,7 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
     if before == lines:
         return path  # the same recording keeps the settings it was made with
     data = gzip.compress(b"\n".join(lines) + b"\n", 9, mtime=0)
-    _replace(path, data)
+    replace_file(path, data)
     new = {k: getattr(first, k) for k in "model prompt_id variant dataset prompt_hash endpoint identity".split()}
     new |= {"count": len(kept), "outcomes": dict(sorted(Counter(a.outcome for _, a in kept).items()))}
     new |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
@@ -55,7 +55,7 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
         used += [new["engine"]] if new.get("engine") not in used else []
         new |= {"engines": used} if len(used) > 1 else {}
     text = json.dumps(dict(sorted({**entries, name: new}.items())), indent=1, ensure_ascii=False)
-    _replace(path.parents[1] / "manifest.json", text.encode() + b"\n")
+    replace_file(path.parents[1] / "manifest.json", text.encode() + b"\n")
     return path
 
 
@@ -83,7 +83,8 @@ def restore(store: Store, requests: Iterable[Request]) -> int:
     return restored
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
     part = path.with_suffix(".part")
     part.write_bytes(data)
     part.replace(path)

@@ -79,7 +79,7 @@ class Double:
 
         async def start() -> None:
             app = web.Application(client_max_size=2**26)
-            app.router.add_post("/{path:.*}", self._handle)
+            app.router.add_route("*", "/{path:.*}", self._handle)
             self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await self._runner.setup()
             site = web.TCPSite(self._runner, "127.0.0.1", 0)

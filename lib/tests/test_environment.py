@@ -102,7 +102,7 @@ def make(*words: str) -> subprocess.CompletedProcess:
 
 def test_plain_make_prints_the_targets():
     out = make().stdout
-    for target in "setup reproduce test lab data record live estimate compare doctor bench clean".split():
+    for target in "setup reproduce test lab data record live estimate batch convert compare doctor bench clean".split():
         assert f"make {target} " in out
 
 

@@ -1,12 +1,22 @@
 """Secrets stay in the environment, and what a model says stays text."""
 
+import ast
 import asyncio
 import csv
 import gzip
+import html
+import json
 import logging
+import re
+import shutil
+import subprocess
 import traceback
+from pathlib import Path
 
+import nbformat
+import pandas as pd
 import pytest
+import yaml
 from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for
 
 from katayori.errors import KatayoriError
@@ -15,7 +25,11 @@ from katayori.prompting import recordings
 from katayori.prompting.collect import collect_sync
 from katayori.prompting.respondents import answers_frame
 from katayori.prompting.store import Response, Store
-from katayori_tools import recording
+from katayori.report.results import FORMULA, Run
+from katayori.report.tables import show, show_text
+from katayori.report.widgets import explorer
+from katayori_tools import cli, compare, construct, recording
+from katayori_tools.pages import write_report
 from katayori_tools.planning import export_requests, probe_logprobs
 
 CANARY = "sk-canary-4f9c1e77d0a2"
@@ -124,3 +138,216 @@ def test_a_question_that_looks_like_sql_or_a_formula_is_only_text(tmp_path):
         assert counts(store) == {"ok": 1}
     with export_requests([request], tmp_path / "t.csv").open(newline="") as file:
         assert next(csv.DictReader(file))["item_id"] == request.item_id
+
+
+HERE = Path(__file__).parents[2]
+HIT = "document.documentElement.setAttribute('data-hit', (document.documentElement.dataset.hit || '') + '{}')"
+#: Answers that try to act: each would leave its mark on the page it runs in.
+ATTACKS = [
+    f"<script>{HIT.format('script')}</script>",
+    f'<img src=x onerror="{HIT.format("img")}">',
+    f'<svg onload="{HIT.format("svg")}"><animate onbegin="{HIT.format("svg")}" attributeName=x dur=1s></svg>',
+    f'</pre></td></table></div><img src=x onerror="{HIT.format("closed")}">',
+    f'"><img src=x onerror="{HIT.format("quoted")}">',
+    f'--></style></textarea></title><img src=x onerror="{HIT.format("ended")}">',
+    f'<iframe srcdoc="<script>parent.{HIT.format("frame")}</script>"></iframe>',
+    f'<a id=link href="javascript:{HIT.format("link")}">Answer: yes</a>',
+    f'<details open ontoggle="{HIT.format("toggle")}"><summary>x</summary></details>',
+    f"# head\n**bold** [x](javascript:{HIT.format('md')}) ![i](https://evil.example/i.png)\n<b onclick=x>",
+    "$\\href{javascript:alert(1)}{x}$ \\(y\\) $$\\alpha$$",
+    "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b]8;;https://evil.example\x1b\\link",
+    "\u202eyes :rewsnA\u2066",
+    '=HYPERLINK("https://evil.example","x")',
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+]
+
+MARKS = ["img", "svg", "closed", "quoted", "ended", "link", "toggle"]
+
+
+def _rendered(path, profile):
+    """The page after its scripts, handlers and timers have had their turn, in headless Chromium; nothing is reached."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if browser is None:
+        pytest.skip("no browser found: install chromium to attack the pages in it")
+    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", f"--user-data-dir={profile}"]
+    command += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command += ["--virtual-time-budget=3000", "--dump-dom", path.as_uri()]
+    return subprocess.run(command, capture_output=True, timeout=120, check=True).stdout.decode("utf-8")
+
+
+def _inserted(parts):
+    """A page that puts each part where a notebook puts HTML output and widgets: into an element, by innerHTML."""
+    given = json.dumps(parts).replace("<", "\\u003c")
+    return f"""<!DOCTYPE html><html><head><meta charset="utf-8"></head><body><script>
+for (const part of {given}) {{
+  const box = document.createElement("div"); box.className = "box"; document.body.append(box); box.innerHTML = part;
+}}
+for (const link of document.querySelectorAll("a")) link.click();
+</script></body></html>"""
+
+
+def _answers():
+    """The answers as every notebook has them, from recorded rows."""
+    requests = requests_for(len(ATTACKS))
+    return answers_frame(requests, [Response("ok", text, "stop") for text in ATTACKS], "recorded")
+
+
+@pytest.mark.browser
+def test_hostile_answers_do_not_act_in_a_real_browser(tmp_path):
+    """Tables, texts, captions, titles and widgets, as a notebook inserts them; the page that is not escaped is hit."""
+    frame = _answers()
+    box = explorer({"item": list(frame["item_id"])}, lambda item: show(frame[frame["item_id"] == item]))
+    parts = [show(frame)._repr_html_()]
+    for item, text in zip(frame["item_id"], frame["text"], strict=True):
+        box.children[0].value = item
+        parts += [box.children[1].value, box._repr_mimebundle_()["text/html"]]
+        parts += [
+            show_text(text, title=text)._repr_html_(),
+            show(pd.DataFrame({text: [1]}), caption=text)._repr_html_(),
+        ]
+    bad = explorer({"x": [1]}, lambda x: {}[ATTACKS[1]])  # an error whose message is the attack
+    (tmp_path / "safe.html").write_text(_inserted([*parts, bad.children[1].value]), encoding="utf-8")
+    dom = _rendered(tmp_path / "safe.html", tmp_path / "one")
+    assert "data-hit" not in dom.partition("<body")[0]
+    seen = html.unescape(re.sub(r"<[^>]*>", "", dom.rpartition("</script>")[2]))
+    shown = [text for text in ATTACKS if not {"\x1b", "\u202e"} & set(text)]
+    assert [text for text in shown if seen.count(text) < 3] == []
+    assert "␛[31mred" in seen and "\\u202eyes" in seen and not {"\x1b", "\u202e"} & set(seen)
+
+    framed = [text for text in ATTACKS if "iframe" in text]  # on a page with others, leaving it stops theirs
+    for n, (some, marks) in enumerate([(framed, ["frame"]), ([t for t in ATTACKS if t not in framed], MARKS)]):
+        (tmp_path / "control.html").write_text(_inserted(some), encoding="utf-8")
+        head = _rendered(tmp_path / "control.html", tmp_path / f"control{n}").partition("<body")[0]
+        assert [mark for mark in marks if mark not in head] == []
+
+
+@pytest.mark.browser
+def test_hostile_answers_do_not_act_in_a_report(tmp_path):
+    """The page of a notebook: outputs, printed text, an error, and answers that became Markdown or a title."""
+    frame, cells = _answers(), []
+    for text in ATTACKS:
+        out = [nbformat.v4.new_output("stream", text=text + "\n")]
+        out.append(nbformat.v4.new_output("display_data", data={"text/html": show_text(text)._repr_html_()}))
+        out.append(nbformat.v4.new_output("display_data", data={"text/markdown": text, "text/plain": text}))
+        out.append(nbformat.v4.new_output("error", ename="KatayoriError", evalue=text, traceback=[text]))
+        cells += [nbformat.v4.new_code_cell(f"x = {text!r}", outputs=out), nbformat.v4.new_markdown_cell(text)]
+    whole = nbformat.v4.new_output("display_data", data={"text/html": show(frame)._repr_html_()})
+    cells += [nbformat.v4.new_code_cell("show(frame)", outputs=[whole])]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "x.ipynb")
+    page = write_report(tmp_path / "x.ipynb", tmp_path / "report.html")
+    dom = _rendered(page, tmp_path / "profile")
+    assert "data-hit" not in dom[:300] and "\x1b" not in dom
+    # The page's policy would stop a script, so the markup itself is looked at, too.
+    assert not re.findall(r"<(script|iframe|svg|object|animate|form)\b", dom.partition("<main")[2])
+    assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom) and not re.findall(r'<a\b[^>]*href="javascript:', dom)
+    assert ATTACKS[0] in html.unescape(re.sub(r"<[^>]*>", "", dom))
+
+
+def _cells(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return [cell for row in csv.reader(file) for cell in row]
+
+
+def test_no_table_of_a_run_holds_a_formula(tmp_path):
+    run = Run("discrim_eval", tmp_path)
+    frame = _answers()
+    run.table("answers", frame.assign(**{text: 1 for text in ATTACKS}))
+    run.table("named", frame.set_index("text"))
+    for name in ("answers", "named"):
+        assert not [cell for cell in _cells(tmp_path / f"tables/{name}.csv") if FORMULA.match(cell)]
+        kept = {cell.removeprefix("'") for cell in _cells(tmp_path / f"tables/{name}.csv")}
+        assert {text.replace("\r", "\n") for text in ATTACKS} <= kept
+
+
+def test_what_raters_and_readers_open_in_a_spreadsheet_holds_no_formula(tmp_path, monkeypatch):
+    """The rating form (drafts are a model's) and the comparison of two runs."""
+    case = {"case_id": "c1", "template": 1, "context": "=cmd()", "option_a": "+1", "option_b": "＝x", "label": "A"}
+    items = pd.DataFrame([case | {"order": order} for order in ("nb", "bn")])
+    form, _ = construct._form(items, 2)
+    assert form.iloc[0].tolist() == ["c1", "'=cmd()", "'+1", "'＝x", "", ""]
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    row = dict.fromkeys(("difference", "intervals"), 0.5) | dict.fromkeys(("paper", "what", "cell", "only_in"), "")
+    frame = pd.DataFrame([row | {"headline": True, "model": "=cmd()", "a": -0.5, "b": 1.0}])
+    monkeypatch.setattr(compare, "_pair", lambda *_: (frame, frame))
+    monkeypatch.setattr(compare, "join", lambda a, b: a)
+    assert cli.main(["compare", "A", "B"]) == 0
+    cells = _cells(tmp_path / "compare" / "A-B.csv")
+    assert "'=cmd()" in cells and "=cmd()" not in cells and "-0.5" in cells  # a number stays one
+
+
+def test_what_a_server_says_cannot_steer_the_terminal(tmp_path, capsys):
+    """Escape codes could retitle a window or hide a line; the one error line spells them out."""
+    assert cli.main(["batch", "import", str(tmp_path / "\x1b]0;gone\x07\x1b[2K")]) == 2
+    said = capsys.readouterr().err
+    assert "\x1b" not in said and "\x07" not in said and "␛]0;gone␇␛[2K" in said
+
+
+#: What must not stand in our code, and why: (module or object, names).
+BANNED_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "tarfile", "telnetlib"}
+BANNED_CALLS = {
+    "eval", "exec", "compile", "__import__", "extractall", "unpack_archive", "make_archive", "read_pickle", "to_pickle",
+    "mktemp", "full_load", "unsafe_load", "load_all", "unsafe_load_all", "full_load_all",
+}  # fmt: skip
+
+
+def _sins(source):
+    """Where code would run, load or unpack what it should not; what `ast` sees, not what a regular expression does."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [a.name for a in node.names] + [getattr(node, "module", None) or ""]
+            yield from (name for name in names if name.split(".")[0] in BANNED_IMPORTS)
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        given = {k.arg: ast.unparse(k.value) for k in node.keywords}
+        if name in BANNED_CALLS and owner != "re":
+            yield name
+        if (owner, name) in (("os", "system"), ("os", "popen")):
+            yield f"os.{name}"
+        if name == "load" and owner in ("yaml", "np", "numpy", "torch"):
+            yield f"{owner}.load"
+        if name == "extract" and not owner.endswith(".str"):  # pandas' text method is another thing
+            yield f"{owner}.extract"
+        if given.get("shell") == "True" or given.get("verify") == "False" or given.get("allow_pickle") == "True":
+            yield f"{name}({', '.join(given)})"
+
+
+def _sources():
+    for folder in ("katayori", "katayori_tools", "benchmarks"):
+        for path in sorted((HERE / "lib" / folder).rglob("*.py")):
+            yield path.name, path.read_text(encoding="utf-8")
+    for path in sorted((HERE / "notebooks").rglob("*.ipynb")):
+        for n, cell in enumerate(nbformat.read(path, as_version=4).cells):
+            if cell.cell_type == "code":
+                yield f"{path.name} cell {n}", cell.source
+
+
+def test_no_code_of_ours_unpickles_evaluates_or_unpacks():
+    assert {name: sins for name, source in _sources() if (sins := list(_sins(source)))} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("import pickle", "from marshal import loads", "eval(x)", "exec('x')", "yaml.load(f)", "yaml.unsafe_load(f)"),
+        *("z.extractall(p)", "z.extract(m, p)", "np.load(f)", "pd.read_pickle(f)", "subprocess.run(x, shell=True)"),
+        *("requests.get(u, verify=False)", "os.system(x)", "torch.load(f)", "np.load(f, allow_pickle=True)"),
+    ],
+)
+def test_the_scan_sees_what_it_is_for(source):
+    assert list(_sins(source))
+    assert not list(_sins("frame['a'].str.extract('x'); re.compile('x'); yaml.safe_load(f); ast.literal_eval(x)"))
+
+
+def test_every_download_is_over_https_and_pinned_or_recorded_by_hash():
+    catalogue = yaml.safe_load((HERE / "data/catalogue.yaml").read_text(encoding="utf-8"))
+    urls = [file["url"] for entry in catalogue["datasets"].values() for file in entry["files"] if file["url"]]
+    assert urls and all(url.startswith("https://") for url in urls)
+    weights = yaml.safe_load((HERE / "data/weights.yaml").read_text(encoding="utf-8"))["weights"]
+    assert all(re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in weights.values())
+    plain = [line for name, source in _sources() if ".ipynb" not in name for line in source.splitlines()]
+    named = [url for line in plain for url in re.findall(r"http://[\w.{}-]+", line)]
+    assert {
+        url for url in named if not re.match(r"http://(127\.0\.0\.1|localhost|host)\b|http://\{HOST\}", url)
+    } == set()

@@ -1,0 +1,298 @@
+"""Logs of inspect_ai and lm-evaluation-harness become answers to our prompts; every row that cannot is named.
+
+The logs are made here, in the form those harnesses write them (inspect_ai: EvalLog version 2, as .json and as .eval;
+lm-evaluation-harness: samples_*.jsonl of --log_samples).
+"""
+
+import csv
+import json
+import zipfile
+
+import pytest
+from test_asking import house  # noqa: F401
+from test_batch import MODEL, here, live_requests  # noqa: F401  (a checkout of two questions)
+
+from katayori.errors import KatayoriError
+from katayori.prompting.exchange import import_answers
+from katayori.prompting.models import get_model
+from katayori.prompting.requests import Request
+from katayori.prompting.respondents import answers_frame
+from katayori_tools import cli, importers
+
+PAPER = "discrim_eval"
+
+
+def convert(*words, models=MODEL, papers=PAPER, **options):
+    given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    return cli.main(["convert", "--papers", papers, "--models", models, *given, *map(str, words)])
+
+
+def asked_of(request):
+    return request.body["messages"][-1]["content"]
+
+
+def sample(request, text="Answer: yes", *, epoch=1, stop="stop", **changes):
+    """One sample as inspect_ai logs it."""
+    turns = [{"role": "user", "content": asked_of(request), "source": "input", "id": "u"}]
+    answer = {"role": "assistant", "content": text, "source": "generate", "model": "m"}
+    output = {"model": "m", "choices": [{"message": answer, "stop_reason": stop}], "completion": text}
+    output["usage"] = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
+    return {
+        "id": request.item_id, "epoch": epoch, "input": asked_of(request), "target": "yes",
+        "messages": [*turns, answer], "output": output, "metadata": {"prompt_id": request.prompt_id},
+        "scores": {"match": {"value": "C"}}, "events": [], "attachments": {}, "store": {}, "uuid": "x",
+    } | changes  # fmt: skip
+
+
+def inspect_log(path, samples, model="openai-api/mine/m"):
+    head = {"run_id": "r", "created": "2026-11-22T08:00:00+00:00", "task": "bias", "model": model, "dataset": {}}
+    log = {"version": 2, "status": "success", "eval": head, "plan": {}, "results": {}, "stats": {}, "samples": samples}
+    if path.suffix == ".json":
+        path.write_text(json.dumps(log, ensure_ascii=False), encoding="utf-8")
+        return path
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": head, "plan": {}}))
+        archive.writestr("_journal/summaries/1.json", "[]")
+        for one in samples:
+            archive.writestr(f"samples/{one['id']}_epoch_{one['epoch']}.json", json.dumps(one))
+        archive.writestr("summaries.json", "[]")
+        archive.writestr("header.json", json.dumps({k: v for k, v in log.items() if k != "samples"}))
+    return path
+
+
+def logged(request, *texts, **changes):
+    """One line as lm-evaluation-harness logs it for a task that generates."""
+    return {
+        "doc_id": 0, "doc": {"item_id": request.item_id, "prompt_id": request.prompt_id, "question": "x"},
+        "target": "yes", "arguments": {"gen_args_0": {"arg_0": asked_of(request), "arg_1": {"until": ["\n\n"]}}},
+        "resps": [list(texts or ["Answer: yes"])], "filtered_resps": ["yes"], "filter": "strict-match",
+        "metrics": ["exact_match"], "doc_hash": "a", "prompt_hash": "b", "target_hash": "c", "exact_match": 1.0,
+    } | changes  # fmt: skip
+
+
+def samples_file(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def asked(here):  # noqa: F811
+    return live_requests()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".eval"])
+def test_an_inspect_log_gives_answers_that_the_notebooks_read(asked, tmp_path, suffix, capsys):
+    texts = ["Answer: yes", "理由…\nAnswer: no", "", "First", "no"]
+    stops = ["stop", "stop", "stop", "max_tokens", "content_filter"]
+    log = inspect_log(
+        tmp_path / f"log{suffix}", [sample(q, t, stop=s) for q, t, s in zip(asked, texts, stops, strict=False)]
+    )
+    assert convert(log, tmp_path / "a.jsonl") == 0
+    responses = import_answers(tmp_path / "a.jsonl", asked[:6])
+    frame = answers_frame(asked[:6], responses, "imported")
+    assert list(frame["outcome"]) == ["ok", "ok", "out_of_choice", "truncated", "filtered", "error"]
+    assert list(frame["answer"][:2]) == ["yes", "no"] and frame["text"][1] == texts[1]
+    assert f"5 answers of {MODEL} to {PAPER} written" in capsys.readouterr().out
+
+
+def test_an_interrupted_eval_log_is_read_from_its_journal(asked, tmp_path):
+    log, whole = tmp_path / "log.eval", inspect_log(tmp_path / "whole.eval", [sample(asked[0])])
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(log, "w", zipfile.ZIP_DEFLATED) as cut:
+        for name in source.namelist():
+            if name not in ("header.json", "summaries.json"):
+                cut.writestr(name, source.read(name))
+    assert convert(log, tmp_path / "a.jsonl") == 0
+    assert import_answers(tmp_path / "a.jsonl", asked[:1])[0].text == "Answer: yes"
+
+
+def test_parts_attachments_epochs_and_ids_of_the_sample(asked, tmp_path):
+    long = "x" * 200 + "\nAnswer: no"
+    parts = [{"type": "reasoning", "reasoning": "Answer: yes"}, {"type": "text", "text": "Answer: no"}]
+    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "attachment://q"}]
+    kept = {"attachments": {"q": asked_of(asked[2]), "a": long}, "messages": turns}
+    rows = [
+        sample(asked[0], parts),
+        sample(asked[0], "Answer: yes", epoch=2),
+        sample(asked[1], id=77, metadata={"item_id": asked[1].item_id}),
+        sample(asked[2], "attachment://a", **kept),
+        sample(asked[3], messages=[]),
+    ]
+    assert convert(inspect_log(tmp_path / "l.json", rows), tmp_path / "a.jsonl", prompt="de_answer_line") == 0
+    written = [json.loads(raw) for raw in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
+    assert [(r["item_id"], r["repetition"]) for r in written][:3] == [
+        (asked[0].item_id, 0), (asked[0].item_id, 1), (asked[1].item_id, 0)
+    ]  # fmt: skip
+    assert [r["text"] for r in written][::3] == ["Answer: no", long] and len(written) == 5
+
+
+def test_log_probabilities_of_the_answers_token_come_along(asked):
+    """At the first token, or at the verdict's letter where the prompt says so (LJ-10)."""
+    request = Request("p", "study", asked[0].item_id, "x", "", "", "m", "e", "m", asked[0].body | {"logprobs": True})
+    places = [{"token": t, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -0.1}]} for t in ("理由", " B")]
+    row = importers._inspect(sample(request))
+    row["choices"][0]["logprobs"] = {"content": places}
+    for at, token in (("first", "理由"), ("last_letter", " B")):
+        request.answer_at, answers = at, {}
+        known = {(request.item_id, "x"): request}
+        assert importers._take(row | {"prompt_id": "x"}, known, "", get_model(MODEL)[0], answers) == ""
+        assert next(iter(answers.values()))["top"] == [(token, -0.1)]
+
+
+def test_a_harness_log_gives_answers_and_filters_count_once(asked, tmp_path, capsys):
+    chat = json.dumps([{"role": "system", "content": "s"}, {"role": "user", "content": asked_of(asked[1])}])
+    rows = [
+        logged(asked[0], "Answer: yes", "Answer: no"),
+        logged(asked[0], "Answer: yes", "Answer: no", filter="flexible-extract", filtered_resps=["no"]),
+        logged(asked[1], arguments={"gen_args_0": {"arg_0": [chat], "arg_1": {}}}),
+        logged(asked[2], arguments=[[asked_of(asked[2]).replace("\n", "  \n "), {"until": []}]]),
+        logged(asked[3], resps=["Answer: no"]),
+    ]
+    assert convert(samples_file(tmp_path / "samples_bias_1.jsonl", rows), tmp_path / "a.jsonl") == 0
+    responses = import_answers(tmp_path / "a.jsonl", asked[:5])
+    assert [r.text for r in responses] == ["Answer: yes", "Answer: yes", "Answer: yes", "Answer: no", ""]
+    again = [
+        Request(**{**{k: getattr(q, k) for k in Request.__slots__}, "repetition": 1, "_key": ""}) for q in asked[:2]
+    ]
+    assert [r.text for r in import_answers(tmp_path / "a.jsonl", again)] == ["Answer: no", ""]
+    assert "5 answers" in capsys.readouterr().out
+
+
+WRONG = [
+    (lambda q: sample(q, id="q-none", metadata={"prompt_id": q.prompt_id}), "has an item that prompt"),
+    (lambda q: sample(q, metadata={"prompt_id": "pj_basic_ja"}), "has unknown prompt 'pj_basic_ja'"),
+    (lambda q: sample(q, messages=[{"role": "user", "content": "Yes?"}]), "was asked with another text than prompt"),
+    (lambda q: sample(q, messages=[], input=""), "does not say what was asked"),
+    (lambda q: sample(q, error={"message": "out \x1b[31mof memory"}), "sample failed: out ␛[31mof memory"),
+    (lambda q: sample(q, limit={"type": "time", "limit": 5}), "sample failed: stopped by the time limit"),
+    (lambda q: sample(q, output={"choices": []}), "has no output"),
+    (lambda q: sample(q, stop="tool_calls"), "ends in a tool call"),
+    (lambda q: sample(q, epoch="first"), "has not the form of a sample"),
+    (lambda q: sample(q, "attachment://lost"), "has not the form of a sample"),
+    (lambda q: sample(q, output=[1]), "has not the form of a sample"),
+    (lambda q: logged(q, doc={"question": "x"}), "has no doc.item_id"),
+    (lambda q: logged(q, resps=[]), "has no resps"),
+    (lambda q: logged(q, resps=[[["-1.5", "True"]], [["-2.0", "False"]]]), "holds scores of given continuations"),
+    (lambda q: logged(q, resps=[[None]]), "holds scores of given continuations"),
+    (lambda q: logged(q, arguments={}), "does not say what was asked"),
+    (lambda q: logged(q, arguments={"gen_args_0": {"arg_0": '[{"a": 1}] x'}}), "was asked with another text"),
+]
+
+
+@pytest.mark.parametrize("make, says", WRONG)
+def test_a_row_that_carries_too_little_is_refused_with_its_reason(asked, tmp_path, make, says, capsys):
+    row = make(asked[1])
+    if "doc" in row:
+        log = samples_file(tmp_path / "s.jsonl", [logged(asked[0]), row])
+    else:
+        log = inspect_log(tmp_path / "s.json", [sample(asked[0]), row])
+    assert convert(log, tmp_path / "a.jsonl") == 0
+    out = capsys.readouterr().out
+    assert "1 answers" in out and "1 rows refused" in out and f"{says}" in out and f"({log.name}:2)" in out
+    assert "\x1b" not in out
+
+
+def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, capsys):
+    rows = [logged(asked[0]), logged(asked[0], "Answer: no")]
+    assert convert(samples_file(tmp_path / "s.jsonl", rows), tmp_path / "a.jsonl") == 0
+    assert "a second, different answer; the first stays (s.jsonl:2)" in capsys.readouterr().out
+    assert import_answers(tmp_path / "a.jsonl", asked[:1])[0].text == "Answer: yes"
+    known = {(q.item_id, q.prompt_id): q for q in asked}
+    row = importers._lm_eval(logged(asked[0], doc={"item_id": asked[0].item_id}))
+    assert "--prompt" in importers._take(row, known, "", get_model(MODEL)[0], {})
+    assert convert(samples_file(tmp_path / "n.jsonl", [logged(asked[0], resps=[])]), tmp_path / "b.jsonl") == 1
+
+
+@pytest.mark.parametrize(
+    "name, content, says",
+    [
+        ("l.json", b'{"eval": ', "cannot be read"),
+        ("l.json", b"[1]", "is no log of inspect_ai"),
+        ("l.json", b'{"eval": {"model": 3}}', "is a log of 3, not of m"),
+        ("l.eval", b"PK\x03\x04 cut", "cannot be read"),
+        ("l.txt", b"x", "known are .json and .eval"),
+        ("l.jsonl", b'{"doc": ', "line 1 is not JSON"),
+        ("l.json", b"\xff\xff", "cannot be read"),
+    ],
+)
+def test_a_file_of_another_kind_gets_one_line(here, tmp_path, name, content, says, capsys):  # noqa: F811
+    (tmp_path / name).write_bytes(content)
+    assert convert(tmp_path / name, tmp_path / "a.jsonl") == 2
+    said = capsys.readouterr().err
+    assert says in said and name in said and said.count("\n") == 1 and not (tmp_path / "a.jsonl").exists()
+
+
+def test_a_log_of_another_model_is_not_taken(asked, tmp_path, capsys):
+    log = inspect_log(tmp_path / "l.json", [sample(asked[0])], "anthropic/claude-x")
+    assert convert(log, tmp_path / "a.jsonl") == 2
+    assert "is a log of anthropic/claude-x, not of m; see MODELS=id@custom" in capsys.readouterr().err
+    assert convert(log, tmp_path / "a.jsonl", models="claude-x@custom") == 0
+
+
+def test_wrong_calls(here, tmp_path, capsys):  # noqa: F811
+    assert convert(tmp_path / "l.json", tmp_path / "a.jsonl", models="a@custom b@custom") == 2
+    assert convert(tmp_path / "l.json", tmp_path / "a.csv") == 2
+    assert convert(tmp_path / "none.json", tmp_path / "a.jsonl") == 2
+    assert convert(tmp_path / "none.eval", tmp_path / "a.jsonl") == 2
+    said = capsys.readouterr().err.splitlines()
+    parts = ("one model", "as .jsonl", "none.json cannot be read", "none.eval cannot be read")
+    assert all(part in line for part, line in zip(parts, said, strict=True))
+    assert all(line.startswith("katayori: ") for line in said)
+
+
+def test_an_archive_that_zipfile_cannot_read_names_the_remedy(asked, tmp_path):
+    """Newer inspect_ai packs with Zstandard, which Python reads from 3.14 on; here a method that no Python knows."""
+    log = inspect_log(tmp_path / "l.eval", [sample(asked[0])])
+    whole = log.read_bytes()
+    for sign, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):  # where the two headers of a member name its method
+        parts = whole.split(sign)
+        whole = sign.join([parts[0], *(part[: at - 4] + b"\x61\x00" + part[at - 2 :] for part in parts[1:])])
+    log.write_bytes(whole)
+    with pytest.raises(KatayoriError, match="`inspect log convert --to json`"):
+        list(importers.rows_of(log, get_model(MODEL)[0]))
+
+
+def _overwritten(raw):
+    at = raw.index(b"samples/") + 60
+    return raw[:at] + b"\xff" * 40 + raw[at + 40 :]
+
+
+@pytest.mark.parametrize("damage", [lambda raw: raw[: len(raw) // 2], _overwritten])
+def test_a_damaged_archive_gets_one_line(asked, tmp_path, damage):
+    log = inspect_log(tmp_path / "l.eval", [sample(asked[0], "Answer: yes " * 50)])
+    log.write_bytes(damage(log.read_bytes()))
+    with pytest.raises(KatayoriError, match=r"l\.eval cannot be read \("):
+        list(importers.rows_of(log, get_model(MODEL)[0]))
+
+
+def test_an_archive_writes_nothing_and_cannot_burst_the_memory(asked, tmp_path, monkeypatch):
+    log, target = tmp_path / "in" / "l.eval", tmp_path / "out"
+    log.parent.mkdir()
+    target.mkdir()
+    inspect_log(log, [sample(asked[0])])
+    with zipfile.ZipFile(log, "a") as archive:
+        for name in ("samples/../../evil.json", "/tmp/evil-katayori.json", "samples/../../../evil.json"):
+            archive.writestr(name, json.dumps(sample(asked[1])))
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    assert convert(log, target / "a.jsonl") == 0
+    made = {p for p in tmp_path.rglob("*") if p.is_file()} - set(before)
+    assert {p.name for p in made if "cache" not in p.parts} == {"a.jsonl"} and log.read_bytes() == before[log]
+    monkeypatch.setattr(importers, "MAX_MEMBER", 100)
+    with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
+        list(importers.rows_of(log, get_model(MODEL)[0]))
+
+
+def test_the_exported_template_serves_both_harnesses(asked, tmp_path):
+    """A row of `template`, used as a document, comes back with all that `convert` looks for."""
+    for suffix in ("csv", "jsonl"):
+        assert cli.main(["template", "--papers", PAPER, "--models", MODEL, str(tmp_path / f"t.{suffix}")]) == 0
+    with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
+        doc = next(csv.DictReader(file))
+    row = logged(asked[0], doc=doc, arguments={"gen_args_0": {"arg_0": doc["prompt"]}})
+    assert convert(samples_file(tmp_path / "s.jsonl", [row]), tmp_path / "a.jsonl") == 0
+    given = json.loads((tmp_path / "t.jsonl").read_text("utf-8").splitlines()[1])
+    turns, about = given["messages"], {"prompt_id": given["prompt_id"]}
+    log = inspect_log(
+        tmp_path / "l.json", [sample(asked[0], id=given["item_id"], input=turns, messages=[], metadata=about)]
+    )
+    assert convert(log, tmp_path / "b.jsonl") == 0
+    assert json.loads((tmp_path / "b.jsonl").read_text("utf-8"))["item_id"] == given["item_id"]
