@@ -1,29 +1,34 @@
 """The collector: many requests at once, within limits, one capped retry layer; interrupt and resume anywhere."""
 
 import asyncio
+import os
 import random
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori.prompting.send import Sender
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, batches
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
+OVERLOADED = (429, 503, 529)  # the endpoint asks for fewer requests (529: one vendor's word for overloaded)
 
 
 @dataclass
 class Summary:
-    """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown)."""
+    """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown).
+
+    `causes` counts what went wrong or looked odd by its first words, `cuts` how often the concurrency was halved.
+    """
 
     total: int
     stored: int
@@ -34,6 +39,8 @@ class Summary:
     cost: float | None = None
     seconds: float = 0.0
     stopped: str = ""
+    causes: dict[str, int] = field(default_factory=dict)
+    cuts: int = 0
 
 
 class RateLimit:
@@ -51,6 +58,58 @@ class RateLimit:
         self._at = start + 60 * units / self.per_minute
         if start > now:
             await asyncio.sleep(start - now)
+
+    def charge(self, units: float) -> None:
+        """Units that a request took beyond those it waited for (fewer, if negative)."""
+        if self.per_minute:
+            self._at += 60 * units / self.per_minute
+
+
+class Slots:
+    """How many requests may be under way: halved when the endpoint is overloaded, one more after each round of answers.
+
+    Additive increase and multiplicative decrease, as TCP does it (D.-M. Chiu and R. Jain, Computer Networks and ISDN
+    Systems 17 (1989), 1-14).
+    """
+
+    def __init__(self, most: int):
+        self.most, self.allowed, self.taken, self.cuts = most, float(most), 0, 0
+        self._waiting: deque[asyncio.Future] = deque()
+
+    async def take(self) -> int:
+        """Wait for a slot. Returns the number of cuts so far, for `give_back`."""
+        while self.taken >= int(self.allowed):
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self.taken += 1
+        return self.cuts
+
+    def give_back(self, cuts: int, status: int) -> None:
+        """Free a slot; `status` is that of the reply, 0 where there was none."""
+        self.taken -= 1
+        if status == 200:
+            self.allowed = min(self.most, self.allowed + 1 / self.allowed)
+        elif status in OVERLOADED and cuts == self.cuts:  # what was sent before a cut tells nothing about it
+            self.allowed, self.cuts = max(1.0, self.allowed / 2), cuts + 1
+        for _ in range(min(len(self._waiting), int(self.allowed) - self.taken)):
+            if not (turn := self._waiting.popleft()).done():
+                turn.set_result(None)
+
+
+def limits_of(endpoint: Endpoint) -> dict[str, int | None]:
+    """Requests at once (`concurrency`) and requests and tokens a minute (`rpm`, `tpm`); None where unlimited.
+
+    They depend on the account: the variables KATAYORI_RPM_<ENDPOINT> and so on come before data/models.yaml.
+    """
+    limits = {}
+    for name in ("concurrency", "rpm", "tpm"):
+        variable = f"KATAYORI_{name}_{endpoint.name}".upper().replace("-", "_")
+        given = os.environ.get(variable, "").strip()
+        if given and not (given.isdecimal() and int(given)):
+            raise KatayoriError(f"{variable} must be a whole number above 0, not {given!r}")
+        limits[name] = int(given) if given else endpoint.limits.get(name)
+    return limits
 
 
 def approximate_tokens(request: Request) -> int:
@@ -78,16 +137,20 @@ def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
     return min(MAX_RETRY_AFTER, max(backoff, asked))
 
 
-async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep) -> Response:
-    """Ask with retries. Failures become Responses with outcome `error` or `filtered` and their cause.
+async def ask_one(
+    sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep, send: Callable | None = None
+) -> Response:
+    """Ask with retries, the only layer of them. Failures become Responses with outcome `error` or `filtered` and cause.
 
-    Raises KatayoriError where every request would fail alike (key refused, model or address unknown).
+    One request waits at most `retries` times `MAX_RETRY_AFTER` (or `MAX_WAIT`, where the server asks for no wait).
+    `send` is called in place of the sender's own.
+    Raises KatayoriError where every request would fail alike (key refused, no credit, model or address unknown).
     """
     import openai
 
     for attempt in count():
         try:
-            response = await sender.send(request)
+            response = await (send or sender.send)(request)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as e:
             hint = f" (key from {sender.endpoint.key_env})" if sender.endpoint.key_env else ""
             raise KatayoriError(f"{sender.endpoint.name} refused the key{hint}: status {e.status_code}") from None
@@ -98,6 +161,8 @@ async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: 
             filtered = "content_filter" in str(e) or "content management policy" in str(e)
             response = Response("filtered" if filtered else "error", error=str(e)[:300])
         except (openai.APIError, ValueError) as e:
+            if "insufficient_quota" in str(e):  # comes as 429, but no waiting helps
+                raise KatayoriError(f"{sender.endpoint.name} says that the account has no credit left") from None
             status = getattr(e, "status_code", 500)  # a broken connection or answer is the server's trouble, too
             if attempt < retries and (status in (408, 409, 429) or status >= 500):
                 await sleep(_wait_before_retry(sender, e, attempt))
@@ -108,7 +173,7 @@ async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: 
 
 
 async def collect(
-    requests: Sequence[Request],
+    requests: Iterable[Request],
     model: Model,
     endpoint: Endpoint,
     store: Store,
@@ -117,43 +182,89 @@ async def collect(
     concurrency: int | None = None,
     budget: float | None = None,
     retries: int = 6,
+    timeout: float = 600,
     progress: bool = True,
 ) -> Summary:
     """Ask what the store does not hold yet; every answer is written before its slot asks the next.
 
+    `requests` that are no list are drawn as they are asked, so that a million need little memory.
     `budget` (US dollars) stops the run cleanly when reached, or before it starts where no price is known.
-    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it.
+    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it. What another
+    process asks of the same store at the same time is left to it.
 
     Raises KatayoriError where no request can succeed; what was answered before stays in the store.
     """
-    pending = store.pending(requests)
-    summary = Summary(len(requests), len(requests) - len(pending), cost=cost_of(model, 0, 0))
-    if not pending:
+    import openai
+
+    summary = Summary(0, 0, cost=cost_of(model, 0, 0))
+    can_force = (endpoint.supports | model.fields.get("supports", {})).get("prefill")
+
+    def draw() -> Iterator[Request]:
+        for batch in [requests] if isinstance(requests, Sequence) else batches(requests):
+            left = store.pending(batch)
+            summary.total += len(batch)
+            summary.stored += len(batch) - len(left)
+            forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
+            if forced and not can_force:
+                said = f"endpoint {endpoint.name} cannot force the start of an answer"
+                raise KatayoriError(f"{said} (prompt {forced.prompt_id})")
+            yield from left
+
+    pending, elsewhere = draw(), deque[Request]()  # the latter are being asked by another process
+    if (first := next(pending, None)) is None:
         return summary
     if budget is not None and summary.cost is None:
         raise KatayoriError(f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)")
-    forced = next((r for r in pending if r.body["messages"][-1]["role"] == "assistant"), None)
-    if forced and not (endpoint.supports | model.fields.get("supports", {})).get("prefill"):
-        raise KatayoriError(f"endpoint {endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})")
-    limits = endpoint.limits
-    concurrency = concurrency or limits.get("concurrency") or 16
-    by_request, by_token = RateLimit(limits.get("rpm")), RateLimit(limits.get("tpm"))
-    started, failures, queue = time.monotonic(), 0, deque(pending)
+    pending = chain([first], pending)
+    limits = limits_of(endpoint)
+    concurrency = concurrency or limits["concurrency"] or 16
+    slots, by_request, by_token = Slots(concurrency), RateLimit(limits["rpm"]), RateLimit(limits["tpm"])
+    started, failures = time.monotonic(), 0
     shown = started
+
+    async def paced(sender: Sender, request: Request) -> Response:
+        """`send` within the limits. A request that waits before it is asked again holds no slot."""
+        status, cuts = 0, await slots.take()
+        try:
+            tokens = approximate_tokens(request)
+            await by_request.wait()
+            await by_token.wait(tokens)
+            response = await sender.send(request)
+            status = 200
+            by_token.charge((response.prompt_tokens or tokens) + (response.completion_tokens or 0) - tokens)
+            return response
+        except openai.APIStatusError as e:
+            status = e.status_code
+            raise
+        finally:
+            slots.give_back(cuts, status)
 
     async def work(sender: Sender) -> None:
         nonlocal failures, shown
-        while queue and not summary.stopped:
+        while not summary.stopped:
             if budget is not None and (summary.cost or 0) >= budget:
                 summary.stopped = f"spending limit of ${budget:g} reached"
                 return
-            request = queue.popleft()
-            await by_request.wait()
-            await by_token.wait(approximate_tokens(request))
-            response = await ask_one(sender, request, retries=retries)
-            store.put(request, response)
+            request = next(pending, None) or (elsewhere.popleft() if elsewhere else None)
+            if request is None:
+                return
+            if not store.claim(request):
+                if store.pending([request]):
+                    elsewhere.append(request)
+                    await asyncio.sleep(0.2)
+                else:
+                    summary.stored += 1
+                continue
+            try:
+                response = await ask_one(sender, request, retries=retries, send=partial(paced, sender))
+                store.put(request, response)
+            finally:
+                store.release(request)
             summary.asked += 1
             summary.outcomes[response.outcome] = summary.outcomes.get(response.outcome, 0) + 1
+            if response.error:
+                cause = response.error.partition(":")[0][:100]
+                summary.causes[cause] = summary.causes.get(cause, 0) + 1
             if response.outcome != "error" or response.completion_tokens:  # without usage the cost is estimated
                 summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
                 summary.completion_tokens += response.completion_tokens or len(response.text) // 2 + 1
@@ -165,15 +276,15 @@ async def collect(
                 shown = time.monotonic()
                 print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
 
-    async with Sender(model, endpoint, base_url=base_url, limit=concurrency) as sender:
-        tasks = [asyncio.create_task(work(sender)) for _ in range(min(concurrency, len(pending)))]
+    async with Sender(model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency) as sender:
+        tasks = [asyncio.create_task(work(sender)) for _ in range(concurrency)]
         try:
             await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            summary.seconds = time.monotonic() - started
+            summary.seconds, summary.cuts = time.monotonic() - started, slots.cuts
     if progress:
         print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
     return summary
@@ -184,7 +295,7 @@ def _progress_line(summary: Summary, model: Model, started: float) -> str:
     rate, left = summary.asked / seconds, summary.total - summary.stored - summary.asked
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     eta = f"{left / rate / 60:.1f} min left" if rate else "no rate yet"
-    outcomes = " ".join(f"{k} {v}" for k, v in sorted(summary.outcomes.items()))
+    outcomes = " ".join(f"{k} {v}" for k, v in sorted({**summary.outcomes, **summary.causes}.items()))
     return f"{model.id}: {summary.stored + summary.asked}/{summary.total}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
 
 

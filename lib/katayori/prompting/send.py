@@ -135,6 +135,9 @@ class Sender:
         if parsed is None:
             raise ValueError("the answer is not JSON")
         response = read_completion(parsed, request)
+        asked, said = self.model.vendor_id.lower(), response.model_answered.lower()
+        if asked not in said and said not in asked:  # `gpt-4o` may answer as `gpt-4o-2024-11-20`; no name is in any
+            response.error = response.error or f"asked {self.model.vendor_id}, answered by {response.model_answered}"
         response.latency = round(time.perf_counter() - started, 4)
         return response
 
