@@ -9,9 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from api_double import (
     KEY_ENV,
     RETRY_AFTER,
@@ -26,7 +29,7 @@ from api_double import (
 
 from katayori.errors import KatayoriError
 from katayori.prompting import collect as collecting
-from katayori.prompting.collect import RateLimit, ask_one, collect, collect_sync
+from katayori.prompting.collect import RateLimit, Slots, ask_one, collect, collect_sync, limits_of
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.send import Sender, read_completion
 from katayori.prompting.store import Store
@@ -131,6 +134,34 @@ def test_missing_logprobs_are_the_endpoints_failure_not_the_models(store):
     assert double.asked < 30
 
 
+@pytest.mark.parametrize("said", ["M-vendor-2024-11-20", "models/m-vendor", "m-vendor:latest", "", None])
+def test_a_dated_or_missing_name_is_no_other_model(said, store):
+    """Vendors answer an alias with the dated name, servers with a path."""
+    assert _causes_when_named(said, store) == {}
+
+
+@pytest.mark.parametrize("said", ["m-vendor-mini", "n", "m-vendor2", "another-model-2024-11-20"])
+def test_another_model_is_noted_at_the_answer_and_counted(said, store):
+    assert _causes_when_named(said, store) == {f"asked m-vendor, answered by {said}": 1}
+
+
+def _causes_when_named(said, store):
+    with Double() as double:
+
+        def named(fault, body, http, reply=double._reply):  # the double's answer under another name
+            return _renamed(reply, fault, body, http, said)
+
+        double._reply = named
+        summary = run(double, store, requests_for(1))
+    assert counts(store) == {"ok": 1}
+    return summary.causes
+
+
+async def _renamed(reply, fault, body, http, said):
+    made = json.loads((await reply(fault, body, http)).text) | {"model": said}
+    return web.json_response(made)
+
+
 def test_logprobs_are_read_and_stored(store):
     with Double() as double:
         run(double, store, requests_for(2, logprobs=True))
@@ -144,7 +175,9 @@ def test_odd_but_usable_answers_are_kept(fault, store):
         run(double, store, requests_for(1))
     [(_, response)] = store.get(requests_for(1))
     assert (response.outcome, response.text) == ("ok", "Answer: yes")
-    assert response.model_answered == ("another-model" if fault == "wrong_model" else "m-vendor")
+    other = fault == "wrong_model"
+    assert response.model_answered == ("another-model" if other else "m-vendor")
+    assert response.error == ("asked m-vendor, answered by another-model" if other else "")
     assert response.prompt_tokens == (None if "usage" in fault else 50)
 
 
@@ -188,6 +221,7 @@ def test_waits_are_bounded_and_there_is_one_retry_layer():
         ("unauthorized", f"refused the key.*{KEY_ENV}"),
         ("forbidden", "refused the key"),
         ("not_found", "knows no model 'm-vendor'"),
+        ("no_credit", "no credit left"),
     ],
 )
 def test_what_fails_for_all_stops_at_once_with_one_line(fault, says, store, monkeypatch):
@@ -295,6 +329,122 @@ def test_limits_of_the_endpoint_are_kept(store):
     assert time.monotonic() - started >= 6 * 60 / 1200
 
 
+def test_slots_are_halved_when_overloaded_and_grow_by_one_a_round():
+    """Additive increase, multiplicative decrease; one cut a round, never below one slot or above what was asked for."""
+
+    async def main():
+        slots = Slots(8)
+        taken = [await slots.take() for _ in range(8)]
+        seen = []
+        for status in (429, 503, 529, 429):  # all were sent before the first cut
+            slots.give_back(taken.pop(), status)
+            seen.append(slots.allowed)
+        assert seen == [4, 4, 4, 4] and slots.cuts == 1
+        blocked = asyncio.create_task(slots.take())
+        await asyncio.sleep(0)
+        assert not blocked.done()
+        for status in (200, 400, 0):  # only an answer makes room; a refused or broken request tells nothing
+            slots.give_back(taken.pop(), status)
+        assert slots.allowed == 4.25
+        assert await blocked == 1 and slots.taken == 2
+        slots.give_back(1, 429)
+        slots.give_back(taken.pop(), 429)
+        assert (slots.allowed, slots.cuts, slots.taken) == (2.125, 2, 0)
+        for _ in range(5):
+            slots.give_back(await slots.take(), 529)
+        assert slots.allowed == 1
+        for _ in range(100):
+            slots.give_back(await slots.take(), 200)
+        assert slots.allowed == 8
+
+    asyncio.run(main())
+
+
+def test_a_slot_is_not_lost_with_the_task_that_waited_for_it():
+    async def main():
+        slots = Slots(1)
+        cuts = await slots.take()
+        gone, next_one = asyncio.create_task(slots.take()), asyncio.create_task(slots.take())
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.sleep(0)
+        slots.give_back(cuts, 200)
+        await asyncio.sleep(0)
+        if not next_one.done():  # the turn of the cancelled one was passed over
+            slots.give_back(await slots.take(), 200)
+        await asyncio.wait_for(next_one, 5)
+        assert slots.taken == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("fault", ["rate_limit", "overloaded"])
+def test_the_collector_finds_what_the_endpoint_can_carry(fault, store, monkeypatch):
+    """An endpoint that carries 4 at once, asked with 32: few refusals, no failure. Without slots it drowns."""
+    monkeypatch.setattr(collecting, "_wait_before_retry", lambda *_: 0.001)
+    with Double(lambda body, before: fault if double.now > 4 else None, delay=0.01) as double:
+        summary = run(double, store, requests_for(300), concurrency=32)
+        refused = double.asked - 300
+    assert counts(store) == {"ok": 300} and summary.cuts >= 3
+    assert refused < 150, refused
+
+
+def test_limits_come_from_the_registry_or_the_account(monkeypatch):
+    endpoint = Endpoint("local-x", "openai_compatible", limits={"concurrency": 16, "rpm": 500})
+    assert limits_of(endpoint) == {"concurrency": 16, "rpm": 500, "tpm": None}
+    monkeypatch.setenv("KATAYORI_TPM_LOCAL_X", "30000")
+    monkeypatch.setenv("KATAYORI_RPM_LOCAL_X", " 60 ")
+    monkeypatch.setenv("KATAYORI_CONCURRENCY_OPENAI", "3")  # of another endpoint
+    assert limits_of(endpoint) == {"concurrency": 16, "rpm": 60, "tpm": 30000}
+    for wrong in ("0", "many", "-1", "1.5"):
+        monkeypatch.setenv("KATAYORI_RPM_LOCAL_X", wrong)
+        with pytest.raises(KatayoriError, match="KATAYORI_RPM_LOCAL_X must be a whole number above 0"):
+            limits_of(endpoint)
+
+
+def test_the_token_limit_counts_what_was_really_used(store, monkeypatch):
+    """What the prompt was reckoned at waits before it; the difference to the usage told waits before the next."""
+    waited, charged = [], []
+
+    async def wait(self, units=1):
+        waited.append((self.per_minute, units))
+
+    monkeypatch.setattr(RateLimit, "wait", wait)
+    monkeypatch.setattr(RateLimit, "charge", lambda self, units: charged.append((self.per_minute, units)))
+    with Double(["server_error"]) as double:
+        monkeypatch.setattr(collecting, "_wait_before_retry", lambda *_: 0)
+        run(double, store, requests_for(1), endpoint=endpoint_for(double.url, limits={"rpm": 600, "tpm": 9000}))
+    tokens = collecting.approximate_tokens(requests_for(1)[0])
+    assert waited == [(600, 1), (9000, tokens)] * 2  # a second try is a request, too
+    assert charged == [(9000, 54 - tokens)]
+
+
+@pytest.mark.parametrize("text, tokens", [("Is it so? " * 40, 100), ("貸しますか。" * 50, 300), ("", 0)])
+def test_tokens_are_reckoned_by_script(text, tokens):
+    [request] = requests_for(1)
+    request.body["messages"] = [{"role": "user", "content": text}]
+    assert collecting.approximate_tokens(request) == tokens + 8
+
+
+def test_requests_are_drawn_as_they_are_asked(store):
+    """A million of them need not be in memory; one named twice is asked once, near or far from its first place."""
+    drawn = 0
+
+    def source():
+        nonlocal drawn
+        for request in [*requests_for(1500), *requests_for(3, start=1497), *requests_for(700), *requests_for(2)]:
+            drawn += 1
+            yield request
+
+    with Double(lambda body, before: seen.append(drawn)) as double:
+        seen = []
+        summary = run(double, store, source(), concurrency=16)
+        assert seen[0] <= 1000 and max(double.bodies.values()) == 1
+        assert (summary.total, summary.asked, summary.stored) == (2205, 1500, 705)
+        assert run(double, store, source()).asked == 0 and double.asked == 1500
+    assert counts(store) == {"ok": 1500}
+
+
 def test_cancelling_keeps_what_was_answered(store):
     async def main(double):
         task = asyncio.create_task(
@@ -349,51 +499,131 @@ def test_an_interrupted_cell_stops_the_run_in_its_thread(store):
 
 
 COLLECTING = """
-import sys
+import resource, sys
 sys.path.insert(0, sys.argv[1])
 from api_double import *
+from katayori.errors import KatayoriError
 from katayori.prompting.collect import collect_sync
 from katayori.prompting.store import Store
-with Store(sys.argv[3]) as store:
-    options = {"concurrency": 8, "progress": False}
-    collect_sync(requests_for(int(sys.argv[4])), model_for(), endpoint_for(sys.argv[2]), store, **options)
+try:
+    if len(sys.argv) > 5:  # bytes that a file may grow to, as on a disk that fills up
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[5]),) * 2)
+    with Store(sys.argv[3]) as store:
+        options = {"concurrency": 8, "progress": False}
+        collect_sync(requests_for(int(sys.argv[4])), model_for(), endpoint_for(sys.argv[2]), store, **options)
+    print([name for name in ("pandas", "scipy", "matplotlib") if name in sys.modules])
+except KatayoriError as error:
+    sys.exit(f"one line: {error}")
 """
 
 
-def _start(double, path, n) -> subprocess.Popen:
-    here = str(Path(__file__).parent)
-    return subprocess.Popen([sys.executable, "-c", COLLECTING, here, double.url, str(path), str(n)])
+def _start(double, path, n, *more) -> subprocess.Popen:
+    command = [sys.executable, "-c", COLLECTING, str(Path(__file__).parent), double.url, str(path), str(n), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_sigkill_loses_at_most_the_answers_in_flight(tmp_path):
-    """The issue's own condition: killed and started again, nothing is asked twice but what was under way."""
-    path, n = tmp_path / "answers.sqlite", 300
-    with Double(delay=0.01) as double:
-        child = _start(double, path, n)
-        deadline = time.monotonic() + 60
-        while double.asked < 120 and time.monotonic() < deadline:
-            time.sleep(0.005)
-        child.kill()
-        child.wait(30)
-        time.sleep(0.1)
-        before = dict(double.bodies)
-        assert 100 <= len(before) < n
-        again = _start(double, path, n)
-        assert again.wait(60) == 0
-    twice = [body for body, times in double.bodies.items() if times > 1]
-    assert len(twice) <= 8 and max(double.bodies.values()) <= 2 and len(double.bodies) == n
-    with Store(path) as store:
-        assert counts(store) == {"ok": n} and not store.pending(requests_for(n))
+@pytest.fixture
+def soak(monkeypatch):
+    """The benchmark `soak`, for short runs of it."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    return import_module("soak")
 
 
-def test_two_processes_on_one_store_agree(tmp_path):
-    """Both start on a store that does not exist yet; none fails, every prompt has one answer."""
+def test_killed_at_random_moments_nothing_is_lost_and_nothing_asked_twice(soak, tmp_path):
+    """The issue's own condition; `make bench` kills a run of 5,000 prompts ten times."""
+    got = soak.killed(tmp_path / "answers.sqlite", 200, 3, seed=1)
+    assert got["outcomes"] == {"ok": 200} and got["whole"] == "ok"
+    assert got["asked"] == 200 + sum(got["in_flight"]) and max(got["in_flight"]) <= soak.CONCURRENCY
+    assert len(got["in_flight"]) == 3 and got["most"] <= 4
+
+
+def test_an_endpoint_that_fails_in_every_way_is_survived(soak, tmp_path):
+    """Every prompt is answered or has a cause; the endpoint sees one request an attempt kept: one layer retries."""
+    got = soak.faulty(tmp_path / "answers.sqlite", 120, seed=0, timeout=1)
+    assert set(got["met"]) == {*soak.FAULTS, "answered"}  # the seed is one where each fault is met
+    assert got["outcomes"] == {"ok": 120}
+    for one in got["runs"]:
+        assert one["seen"] == one["attempts"] and one["silent"] == 0 and one["seconds"] < 300
+    causes = sum((Counter(one["causes"]) for one in got["runs"]), Counter())
+    failed = sum(one["outcomes"].get("error", 0) for one in got["runs"])
+    assert causes["logprobs missing"] == got["met"]["no_logprobs"] == failed
+    assert causes["asked m-vendor, answered by another-model"] == got["met"]["wrong_model"]
+    assert got["runs"][0]["cuts"] > 0
+
+
+def test_two_processes_share_the_work(tmp_path):
+    """Both start on a store that does not exist yet; none fails, every prompt is asked by one of them."""
     path = tmp_path / "answers.sqlite"
-    with Double(delay=0.002) as double:
-        children = [_start(double, path, 150) for _ in range(2)]
-        assert [child.wait(60) for child in children] == [0, 0]
+    with Double(delay=0.005) as double:
+        children = [_start(double, path, 200) for _ in range(2)]
+        assert [(child.communicate(timeout=120), child.returncode) for child in children] == [(("[]\n", ""), 0)] * 2
     with Store(path) as store:
-        assert counts(store) == {"ok": 150}
+        assert counts(store) == {"ok": 200}
+    assert set(double.bodies.values()) == {1}
+
+
+def test_what_a_killed_process_was_asking_is_taken_over(tmp_path):
+    """Its claims end with it: the other process waits for no one."""
+    path = tmp_path / "answers.sqlite"
+    with Double(lambda body, before: "timeout" if double.asked <= 8 else None) as double:  # 20 s without a word
+        first = _start(double, path, 40)
+        while double.asked < 8:
+            time.sleep(0.005)
+        second = _start(double, path, 40)
+        while double.asked < 40:  # the second asks what the first does not
+            time.sleep(0.005)
+        assert max(double.bodies.values()) == 1
+        first.kill()
+        first.communicate()
+        _, said = second.communicate(timeout=120)
+        assert second.returncode == 0, said
+    with Store(path) as store:
+        assert counts(store) == {"ok": 40}
+    assert double.asked == 48
+
+
+def test_a_full_disk_stops_the_run_with_one_line_and_nothing_is_lost(store, tmp_path):
+    """As the file system tells it (a file that may not grow), and as the database does (no page left)."""
+    path = tmp_path / "small.sqlite"
+    with Double(delay=0.002) as double:
+        child = _start(double, path, 400, str(1_000_000))
+        _, said = child.communicate(timeout=120)
+        assert child.returncode == 1 and "cannot be used" in said and "written so far is kept" in said
+        assert said.startswith("one line: ") and said.strip().count("\n") == 0
+        with Store(path) as left:
+            kept = counts(left)["ok"]
+            assert kept > 50 and double.asked - 8 <= kept
+        again = _start(double, path, 400)
+        assert (again.communicate(timeout=120), again.returncode) == (("[]\n", ""), 0)
+        assert double.asked <= 400 + 8
+        with Store(path) as left:
+            assert counts(left) == {"ok": 400} and left.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with Double() as double:
+        pages = store.db.execute("PRAGMA page_count").fetchone()[0]
+        store.db.execute(f"PRAGMA max_page_count={pages + 30}")
+        with pytest.raises(KatayoriError, match="disk is full.*written so far is kept"):
+            run(double, store, requests_for(1000))
+        kept = counts(store)["ok"]
+        assert 0 < double.asked - kept <= 4
+        store.db.execute("PRAGMA max_page_count=100000")
+        assert run(double, store, requests_for(1000)).stored == kept
+    assert counts(store) == {"ok": 1000}
+
+
+def test_the_provenance_of_an_answer_is_kept(store):
+    """Where it came from, when, at which price of tries and tokens: one row an answer, texts left out."""
+    before = time.time()
+    with Double(["cut"]) as double:
+        run(double, store, requests_for(2), concurrency=1, retries=2)
+    frame = store.frame().set_index("item_id")
+    assert list(frame["attempts"]) == [2, 1]
+    first, [request] = frame.loc["q00000"], requests_for(1)
+    told = "endpoint identity model model_answered fingerprint prompt_id prompt_hash outcome finish_reason key".split()
+    assert [first[name] for name in told] == [
+        "double", "m-vendor", "m", "m-vendor", "fp", "p", "0" * 16, "ok", "stop", request.key
+    ]  # fmt: skip
+    assert (first["prompt_tokens"], first["completion_tokens"]) == (50, 4)
+    assert before <= first["created"] <= time.time() and 0 < first["latency"] < 60
 
 
 def test_a_prompt_with_a_forced_start_is_refused_where_it_cannot_work(store):
@@ -482,13 +712,15 @@ def test_the_body_sent_is_the_body_kept(store):
 
 
 def test_the_benchmark_runs():
-    """`make bench` on 50 prompts: three rows, no claim about time."""
+    """`make bench` on 50 prompts: its rows, no claim about time."""
     script = Path(__file__).parents[1] / "benchmarks" / "collector.py"
-    command = [sys.executable, str(script), "--n", "50", "--concurrency", "8"]
+    command = [sys.executable, str(script), "--n", "50", "--concurrency", "8", "--runs", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert [line.split(" (")[0].split("  ")[0] for line in done.stdout.splitlines()[2:]] == [
+    lines = done.stdout.splitlines()
+    assert [line.split(" (")[0].split("  ")[0] for line in lines[2:5]] == [
         "bare aiohttp",
         "collector, empty store",
         "collector, full store",
     ]
+    assert "goal: at most 1.5 times" in lines[-1]

@@ -5,6 +5,7 @@ through aiohttp with orjson, about ten times cheaper an answer than the client's
 """
 
 import os
+import re
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,6 +68,9 @@ class Sender:
     def __init__(self, model: Model, endpoint: Endpoint, *, base_url: str = "", timeout: float = 600, limit: int = 64):
         self.model, self.endpoint, self.timeout, self.limit = model, endpoint, timeout, limit
         self.base_url, self._key = endpoint.address(base_url), endpoint.key()
+        # `gpt-4o` may answer as `gpt-4o-2024-11-20`, a server with the path of its file, or without a name.
+        asked = re.escape(model.vendor_id.rpartition("/")[2])
+        self._same = re.compile(rf"((.*/)?{asked}([-@:.](v?\d[\d.-]*|latest|gguf))?)?", re.IGNORECASE)
         self._session: Any = None
         self._reached = False
 
@@ -89,7 +93,7 @@ class Sender:
         skip = {"host", "content-length", "connection", "accept-encoding"}
         options = {"headers": {k: v for k, v in self._built.headers.items() if k.lower() not in skip}}
         options["timeout"] = aiohttp.ClientTimeout(total=self.timeout, sock_connect=min(30, self.timeout))
-        options["connector"] = aiohttp.TCPConnector(limit=self.limit)
+        options |= {"connector": aiohttp.TCPConnector(limit=self.limit), "cookie_jar": aiohttp.DummyCookieJar()}
         # Proxies of the environment, as the client does; they have no business with loopback.
         options["trust_env"] = urlsplit(self.url).hostname not in ("127.0.0.1", "localhost", "::1")
         self._session = aiohttp.ClientSession(**options)
@@ -135,8 +139,7 @@ class Sender:
         if parsed is None:
             raise ValueError("the answer is not JSON")
         response = read_completion(parsed, request)
-        asked, said = self.model.vendor_id.lower(), response.model_answered.lower()
-        if asked not in said and said not in asked:  # `gpt-4o` may answer as `gpt-4o-2024-11-20`; no name is in any
+        if not self._same.fullmatch(response.model_answered):
             response.error = response.error or f"asked {self.model.vendor_id}, answered by {response.model_answered}"
         response.latency = round(time.perf_counter() - started, 4)
         return response
