@@ -8,7 +8,6 @@ answer was lost, asked without need, or stored without a cause. `make test` runs
 
 import argparse
 import random
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from api_double import Double, counts, endpoint_for, model_for, requests_for
 
 from katayori.prompting.collect import collect_sync
 from katayori.prompting.store import Store
+from katayori_tools.answers import causes
 
 #: Share of requests that meet each fault; the rest is answered.
 FAULTS = {
@@ -90,7 +90,8 @@ def faulty(path: Path, n: int, seed: int, timeout: float = 3) -> dict:
             summary = collect_sync(requests, model_for(), endpoint, store, **options)
             attempts = sum(answer.attempts for _, answer in store.get(left))
             silent = sum(a.outcome == "error" and not a.error for _, a in store.get(left))
-            told = {"asked": summary.asked, "outcomes": summary.outcomes, "causes": summary.causes, "silent": silent}
+            told = {"asked": summary.asked, "outcomes": summary.outcomes, "silent": silent}
+            told |= {"causes": causes(store, requests, model_for())}
             runs.append(told | {"seen": double.asked - asked, "attempts": attempts, "cuts": summary.cuts,
                                 "seconds": summary.seconds})  # fmt: skip
         return {"runs": runs, "met": dict(met), "outcomes": counts(store)}

@@ -27,8 +27,8 @@ RETRY_AFTER = 7
 PLAIN: dict[str, tuple[int, str, dict[str, str]]] = {
     "rate_limit": (429, '{"error": {"message": "slow down"}}', {"Retry-After": str(RETRY_AFTER)}),
     "rate_limit_soon": (429, '{"error": {"message": "slow down"}}', {"Retry-After": "1"}),
-    "no_credit": (429, '{"error": {"message": "check your plan", "code": "insufficient_quota"}}', {}),
     "overloaded": (503, "{}", {}),
+    "overloaded_529": (529, "{}", {}),
     "rate_limit_ms": (429, "{}", {"retry-after-ms": "1500", "Retry-After": "90"}),
     "rate_limit_date": (429, "{}", {"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}),
     "rate_limit_past": (429, "{}", {"Retry-After": "Sat, 01 Jan 2000 00:00:00 GMT"}),

@@ -5,10 +5,8 @@ import os
 import random
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, count
 from typing import Any
 
@@ -20,14 +18,13 @@ from katayori.prompting.store import Response, Store, batches
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
-OVERLOADED = (429, 503, 529)  # the endpoint asks for fewer requests (529: one vendor's word for overloaded)
 
 
 @dataclass
 class Summary:
     """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown).
 
-    `causes` counts what went wrong or looked odd by its first words, `cuts` how often the concurrency was halved.
+    `cuts`: how often the number of requests at once was halved because the endpoint was overloaded.
     """
 
     total: int
@@ -39,7 +36,6 @@ class Summary:
     cost: float | None = None
     seconds: float = 0.0
     stopped: str = ""
-    causes: dict[str, int] = field(default_factory=dict)
     cuts: int = 0
 
 
@@ -47,54 +43,51 @@ class RateLimit:
     """At most `per_minute` units in any 60 seconds, spread over the minute; None means no limit."""
 
     def __init__(self, per_minute: float | None):
-        self.per_minute = per_minute
-        self._at = 0.0
+        self.seconds = 60 / per_minute if per_minute else 0.0  # a unit takes
+        self.next = 0.0
 
     async def wait(self, units: float = 1) -> None:
-        if not self.per_minute:
-            return
-        now = time.monotonic()
-        start = max(now, self._at)
-        self._at = start + 60 * units / self.per_minute
-        if start > now:
-            await asyncio.sleep(start - now)
-
-    def charge(self, units: float) -> None:
-        """Units that a request took beyond those it waited for (fewer, if negative)."""
-        if self.per_minute:
-            self._at += 60 * units / self.per_minute
+        start = max(time.monotonic(), self.next)
+        self.next = start + units * self.seconds
+        if (left := start - time.monotonic()) > 0:
+            await asyncio.sleep(left)
 
 
-class Slots:
-    """How many requests may be under way: halved when the endpoint is overloaded, one more after each round of answers.
+class PacedSender(Sender):
+    """A Sender that keeps to the limits of its endpoint and finds out how many requests at once it can carry.
 
-    Additive increase and multiplicative decrease, as TCP does it (D.-M. Chiu and R. Jain, Computer Networks and ISDN
-    Systems 17 (1989), 1-14).
+    Requests under way are halved when the endpoint is overloaded, and grow by one with each round of answers: additive
+    increase and multiplicative decrease, as TCP does it (D.-M. Chiu and R. Jain, Computer Networks and ISDN Systems 17
+    (1989), 1-14). A request that waits before it is asked again is not under way.
     """
 
-    def __init__(self, most: int):
-        self.most, self.allowed, self.taken, self.cuts = most, float(most), 0, 0
-        self._waiting: deque[asyncio.Future] = deque()
+    def __init__(self, model: Model, endpoint: Endpoint, *, limit: int | None = None, **options: Any):
+        limits = limits_of(endpoint)
+        super().__init__(model, endpoint, limit=limit or limits["concurrency"] or 16, **options)
+        self.allowed, self.under_way, self.cuts = float(self.limit), 0, 0
+        self.by_request, self.by_token = RateLimit(limits["rpm"]), RateLimit(limits["tpm"])
 
-    async def take(self) -> int:
-        """Wait for a slot. Returns the number of cuts so far, for `give_back`."""
-        while self.taken >= int(self.allowed):
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self.taken += 1
-        return self.cuts
+    async def send(self, request: Request) -> Response:
+        import openai
 
-    def give_back(self, cuts: int, status: int) -> None:
-        """Free a slot; `status` is that of the reply, 0 where there was none."""
-        self.taken -= 1
-        if status == 200:
-            self.allowed = min(self.most, self.allowed + 1 / self.allowed)
-        elif status in OVERLOADED and cuts == self.cuts:  # what was sent before a cut tells nothing about it
-            self.allowed, self.cuts = max(1.0, self.allowed / 2), cuts + 1
-        for _ in range(min(len(self._waiting), int(self.allowed) - self.taken)):
-            if not (turn := self._waiting.popleft()).done():
-                turn.set_result(None)
+        while self.under_way >= int(self.allowed):  # only while fewer are allowed than the collector has slots
+            await asyncio.sleep(0.02)
+        self.under_way, cuts, tokens = self.under_way + 1, self.cuts, approximate_tokens(request)
+        try:
+            await self.by_request.wait()
+            await self.by_token.wait(tokens)
+            response = await super().send(request)
+        except openai.APIStatusError as e:
+            # 529 is one vendor's word for overloaded. What was sent before a cut tells nothing about it.
+            if e.status_code in (429, 503, 529) and cuts == self.cuts:
+                self.allowed, self.cuts = max(1.0, self.allowed / 2), cuts + 1
+            raise
+        finally:
+            self.under_way -= 1
+        self.allowed = min(self.limit, self.allowed + 1 / self.allowed)
+        used = (response.prompt_tokens or tokens) + (response.completion_tokens or 0)
+        self.by_token.next += (used - tokens) * self.by_token.seconds  # those beyond what it waited for
+        return response
 
 
 def limits_of(endpoint: Endpoint) -> dict[str, int | None]:
@@ -137,20 +130,17 @@ def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
     return min(MAX_RETRY_AFTER, max(backoff, asked))
 
 
-async def ask_one(
-    sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep, send: Callable | None = None
-) -> Response:
+async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep) -> Response:
     """Ask with retries, the only layer of them. Failures become Responses with outcome `error` or `filtered` and cause.
 
-    One request waits at most `retries` times `MAX_RETRY_AFTER` (or `MAX_WAIT`, where the server asks for no wait).
-    `send` is called in place of the sender's own.
-    Raises KatayoriError where every request would fail alike (key refused, no credit, model or address unknown).
+    The waits of one request add up to at most `retries` times `MAX_RETRY_AFTER` (`MAX_WAIT`, where no server asks).
+    Raises KatayoriError where every request would fail alike (key refused, model or address unknown).
     """
     import openai
 
     for attempt in count():
         try:
-            response = await (send or sender.send)(request)
+            response = await sender.send(request)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as e:
             hint = f" (key from {sender.endpoint.key_env})" if sender.endpoint.key_env else ""
             raise KatayoriError(f"{sender.endpoint.name} refused the key{hint}: status {e.status_code}") from None
@@ -161,8 +151,6 @@ async def ask_one(
             filtered = "content_filter" in str(e) or "content management policy" in str(e)
             response = Response("filtered" if filtered else "error", error=str(e)[:300])
         except (openai.APIError, ValueError) as e:
-            if "insufficient_quota" in str(e):  # comes as 429, but no waiting helps
-                raise KatayoriError(f"{sender.endpoint.name} says that the account has no credit left") from None
             status = getattr(e, "status_code", 500)  # a broken connection or answer is the server's trouble, too
             if attempt < retries and (status in (408, 409, 429) or status >= 500):
                 await sleep(_wait_before_retry(sender, e, attempt))
@@ -189,55 +177,24 @@ async def collect(
 
     `requests` that are no list are drawn as they are asked, so that a million need little memory.
     `budget` (US dollars) stops the run cleanly when reached, or before it starts where no price is known.
-    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it. What another
-    process asks of the same store at the same time is left to it.
+    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it. Another
+    process that is asking the same model for the same store is waited for: nothing is asked twice.
 
     Raises KatayoriError where no request can succeed; what was answered before stays in the store.
     """
-    import openai
-
-    summary = Summary(0, 0, cost=cost_of(model, 0, 0))
-    can_force = (endpoint.supports | model.fields.get("supports", {})).get("prefill")
+    summary, asking, failures = Summary(0, 0, cost=cost_of(model, 0, 0)), set(), 0
 
     def draw() -> Iterator[Request]:
         for batch in [requests] if isinstance(requests, Sequence) else batches(requests):
-            left = store.pending(batch)
+            left = [r for r in store.pending(batch) if r.key not in asking]
             summary.total += len(batch)
             summary.stored += len(batch) - len(left)
             forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
-            if forced and not can_force:
-                said = f"endpoint {endpoint.name} cannot force the start of an answer"
-                raise KatayoriError(f"{said} (prompt {forced.prompt_id})")
+            if forced and not (endpoint.supports | model.fields.get("supports", {})).get("prefill"):
+                raise KatayoriError(f"{endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})")
             yield from left
 
-    pending, elsewhere = draw(), deque[Request]()  # the latter are being asked by another process
-    if (first := next(pending, None)) is None:
-        return summary
-    if budget is not None and summary.cost is None:
-        raise KatayoriError(f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)")
-    pending = chain([first], pending)
-    limits = limits_of(endpoint)
-    concurrency = concurrency or limits["concurrency"] or 16
-    slots, by_request, by_token = Slots(concurrency), RateLimit(limits["rpm"]), RateLimit(limits["tpm"])
-    started, failures = time.monotonic(), 0
-    shown = started
-
-    async def paced(sender: Sender, request: Request) -> Response:
-        """`send` within the limits. A request that waits before it is asked again holds no slot."""
-        status, cuts = 0, await slots.take()
-        try:
-            tokens = approximate_tokens(request) if limits["tpm"] else 0
-            await by_request.wait()
-            await by_token.wait(tokens)
-            response = await sender.send(request)
-            status = 200
-            by_token.charge((response.prompt_tokens or tokens) + (response.completion_tokens or 0) - tokens)
-            return response
-        except openai.APIStatusError as e:
-            status = e.status_code
-            raise
-        finally:
-            slots.give_back(cuts, status)
+    started = shown = time.monotonic()
 
     async def work(sender: Sender) -> None:
         nonlocal failures, shown
@@ -245,26 +202,14 @@ async def collect(
             if budget is not None and (summary.cost or 0) >= budget:
                 summary.stopped = f"spending limit of ${budget:g} reached"
                 return
-            request = next(pending, None) or (elsewhere.popleft() if elsewhere else None)
-            if request is None:
+            if (request := next(pending, None)) is None:
                 return
-            if not store.claim(request):
-                if store.pending([request]):
-                    elsewhere.append(request)
-                    await asyncio.sleep(0.2)
-                else:
-                    summary.stored += 1
-                continue
-            try:
-                response = await ask_one(sender, request, retries=retries, send=partial(paced, sender))
-                store.put(request, response)
-            finally:
-                store.release(request)
+            asking.add(request.key)
+            response = await ask_one(sender, request, retries=retries)
+            store.put(request, response)
+            asking.discard(request.key)
             summary.asked += 1
             summary.outcomes[response.outcome] = summary.outcomes.get(response.outcome, 0) + 1
-            if response.error:
-                cause = response.error.partition(":")[0][:100]
-                summary.causes[cause] = summary.causes.get(cause, 0) + 1
             if response.outcome != "error" or response.completion_tokens:  # without usage the cost is estimated
                 summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
                 summary.completion_tokens += response.completion_tokens or len(response.text) // 2 + 1
@@ -276,15 +221,27 @@ async def collect(
                 shown = time.monotonic()
                 print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
 
-    async with Sender(model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency) as sender:
-        tasks = [asyncio.create_task(work(sender)) for _ in range(concurrency)]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            summary.seconds, summary.cuts = time.monotonic() - started, slots.cuts
+    while not (alone := store.alone(f"{endpoint.name} {model.identity}")):
+        if progress and time.monotonic() >= shown:
+            shown += 60
+            print(f"{model.id}: another process is asking it for this store; waiting", file=sys.stderr, flush=True)
+        await asyncio.sleep(1)
+    with alone:
+        pending = draw()
+        if (first := next(pending, None)) is None:
+            return summary
+        if budget is not None and summary.cost is None:
+            raise KatayoriError(f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)")
+        pending = chain([first], pending)
+        async with PacedSender(model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency) as sender:
+            tasks = [asyncio.create_task(work(sender)) for _ in range(sender.limit)]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                summary.seconds, summary.cuts = time.monotonic() - started, sender.cuts
     if progress:
         print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
     return summary
@@ -295,7 +252,7 @@ def _progress_line(summary: Summary, model: Model, started: float) -> str:
     rate, left = summary.asked / seconds, summary.total - summary.stored - summary.asked
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     eta = f"{left / rate / 60:.1f} min left" if rate else "no rate yet"
-    outcomes = " ".join(f"{k} {v}" for k, v in sorted({**summary.outcomes, **summary.causes}.items()))
+    outcomes = " ".join(f"{k} {v}" for k, v in sorted(summary.outcomes.items()))
     return f"{model.id}: {summary.stored + summary.asked}/{summary.total}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
 
 
@@ -307,4 +264,4 @@ def collect_sync(*args: Any, **kwargs: Any) -> Summary:
     from anyio.from_thread import start_blocking_portal
 
     with start_blocking_portal() as portal:
-        return portal.call(partial(collect, *args, **kwargs))
+        return portal.call(lambda: collect(*args, **kwargs))

@@ -5,7 +5,6 @@ through aiohttp with orjson, about ten times cheaper an answer than the client's
 """
 
 import os
-import re
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,9 +67,6 @@ class Sender:
     def __init__(self, model: Model, endpoint: Endpoint, *, base_url: str = "", timeout: float = 600, limit: int = 64):
         self.model, self.endpoint, self.timeout, self.limit = model, endpoint, timeout, limit
         self.base_url, self._key = endpoint.address(base_url), endpoint.key()
-        # `gpt-4o` may answer as `gpt-4o-2024-11-20`, a server with the path of its file, or without a name.
-        asked = re.escape(model.vendor_id.rpartition("/")[2])
-        self._same = re.compile(rf"((.*/)?{asked}([-@:.](v?\d[\d.-]*|latest|gguf))?)?", re.IGNORECASE)
         self._session: Any = None
         self._reached = False
 
@@ -139,8 +135,6 @@ class Sender:
         if parsed is None:
             raise ValueError("the answer is not JSON")
         response = read_completion(parsed, request)
-        if not self._same.fullmatch(response.model_answered):
-            response.error = response.error or f"asked {self.model.vendor_id}, answered by {response.model_answered}"
         response.latency = round(time.perf_counter() - started, 4)
         return response
 
