@@ -65,10 +65,15 @@ def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str,
     found: Counter[str] = Counter()
     for _, answer in store.get(requests):
         if answer and answer.error:
-            found[answer.error.partition(":")[0]] += 1
+            found[_shown(answer.error.partition(":")[0])] += 1
         elif answer and not same.fullmatch(answer.model_answered):
-            found[f"asked {model.vendor_id}, answered by {answer.model_answered}"] += 1
+            found[f"asked {model.vendor_id}, answered by {_shown(answer.model_answered)}"] += 1
     return dict(found.most_common())
+
+
+def _shown(text: str) -> str:
+    """An endpoint may name itself as it likes; a terminal obeys what is not printable."""
+    return text if text.isprintable() else ascii(text)
 
 
 def answers(args: argparse.Namespace) -> None:
@@ -91,8 +96,8 @@ def answers(args: argparse.Namespace) -> None:
     table = frame.groupby(by, observed=True).agg(**counted).reset_index()
     for name in ("first", "last"):
         table[name] = [time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) for seconds in table[name]]
-    for name in by:  # an endpoint may name itself as it likes; a terminal obeys what is not printable
-        table[name] = [text if text.isprintable() else ascii(text) for text in table[name].astype(str)]
+    for name in by:
+        table[name] = table[name].astype(str).map(_shown)
     print(table.to_string(index=False))
 
 
