@@ -1,14 +1,16 @@
-"""The collector against an instant local stub, beside a bare aiohttp client in the same run.
+"""The collector against a local stub that answers at once, or after 100 ms, beside a bare aiohttp client in one run.
 
-    python lib/benchmarks/collector.py [--n 2000] [--concurrency 32]
+    python lib/benchmarks/collector.py [--n 2000] [--concurrency 32] [--runs 5]
 
-The stub and every client are processes of their own. Rates depend on the machine and its load: compare the rows.
+The stub and every client are processes of their own; every row is the median of the runs, with the slowest and fastest
+behind it. Rates depend on the machine and its load: run it on a quiet one, and compare the rows.
 """
 
 import argparse
 import asyncio
 import json
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,13 +21,17 @@ REPLY = (
     '{"id":"x","model":"stub","choices":[{"index":0,"message":{"role":"assistant","content":"Answer: yes"},'
     '"finish_reason":"stop"}],"usage":{"prompt_tokens":60,"completion_tokens":3}}'
 )
+HEAVY = ("pandas", "scipy", "matplotlib")
+LATENCY, AT_ONCE, PROMPTS = 0.1, 64, 1000  # of the run against a slow endpoint
 
 
-def stub() -> None:
-    """An OpenAI-compatible server that answers at once; prints its port and serves until its input is closed."""
+def stub(delay: float) -> None:
+    """An OpenAI-compatible server; prints its port and serves until its input is closed. `delay` in seconds."""
     reply = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(REPLY)}\r\n\r\n{REPLY}".encode()
 
-    class Instant(asyncio.Protocol):
+    loop: asyncio.AbstractEventLoop
+
+    class Stub(asyncio.Protocol):
         def connection_made(self, transport):
             self.transport, self.seen = transport, b""
 
@@ -37,11 +43,15 @@ def stub() -> None:
                 if len(self.seen) < end + 4 + length:
                     return
                 self.seen = self.seen[end + 4 + length :]
-                self.transport.write(reply)
+                if delay:
+                    loop.call_later(delay, self.transport.write, reply)
+                else:
+                    self.transport.write(reply)
 
     async def serve() -> None:
+        nonlocal loop
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(Instant, "127.0.0.1", 0)
+        server = await loop.create_server(Stub, "127.0.0.1", 0)
         print(server.sockets[0].getsockname()[1], flush=True)
         await loop.run_in_executor(None, sys.stdin.read)
 
@@ -92,49 +102,81 @@ async def ours(n: int, concurrency: int, url: str, store: str) -> int:
 def client(name: str, n: int, concurrency: int, url: str, store: str) -> None:
     """Run one client and print what it took; imports and the first connection are not timed."""
     import aiohttp  # noqa: F401
-    import openai  # noqa: F401
+    import openai
+    from openai._models import FinalRequestOptions
 
-    run = {"bare": bare, "cold": ours, "full": ours}[name]
+    warm = openai.AsyncOpenAI(api_key="none", base_url=url)  # imports its transport at the first use
+    asked = FinalRequestOptions.construct(method="post", url="/chat/completions", json_data={})
+    warm._build_request(asked)
+    run = bare if name == "bare" else ours
     used, started = time.process_time(), time.perf_counter()
     done = asyncio.run(run(n, concurrency, url, store))
     seconds, cpu = time.perf_counter() - started, time.process_time() - used
     unit = 2**20 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    print(json.dumps({"done": done, "rate": done / seconds, "cpu_ms": 1000 * cpu / max(done, 1), "peak_mib": peak}))
+    told = {"done": done, "seconds": seconds, "rate": done / seconds, "cpu_ms": 1000 * cpu / max(done, 1)}
+    print(json.dumps(told | {"peak_mib": peak, "heavy": [name for name in HEAVY if name in sys.modules]}))
+
+
+def serve(delay: float) -> tuple[subprocess.Popen, str]:
+    """A stub in a process of its own and its base URL."""
+    command = [sys.executable, __file__, "--role", "stub", str(delay)]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return server, f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+
+
+def measure(name: str, n: int, concurrency: int, url: str, store: Path) -> dict:
+    """One run of one client. Ends the benchmark where an answer is missing."""
+    size = ["--n", str(n), "--concurrency", str(concurrency)]
+    command = [sys.executable, __file__, *size, "--role", name, url, str(store)]
+    got = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    if got["done"] != n or got["heavy"]:
+        sys.exit(f"{name}: {got['done']} of {n} answered, imported {got['heavy'] or 'nothing heavy'}")
+    return got
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=2000, help="prompts (2000)")
     parser.add_argument("--concurrency", type=int, default=32, help="requests under way at once (32)")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each row (5)")
     parser.add_argument("--role", nargs="*", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.role:
-        return stub() if args.role[0] == "stub" else client(args.role[0], args.n, args.concurrency, *args.role[1:])
-    this = [sys.executable, str(Path(__file__).resolve())]
-    server = subprocess.Popen([*this, "--role", "stub"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        name, *given = args.role
+        return stub(float(*given)) if name == "stub" else client(name, args.n, args.concurrency, *given)
+    slow_n = min(PROMPTS, args.n)
+    ideal = LATENCY * -(-slow_n // AT_ONCE)
+    (instant, url), (slow, slow_url) = serve(0), serve(LATENCY)
+    got: dict[str, list[dict]] = {"bare": [], "cold": [], "full": [], "latency": []}
     try:
-        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
-        size = ["--n", str(args.n), "--concurrency", str(args.concurrency)]
-        print(
-            f"{args.n} Japanese prompts, concurrency {args.concurrency}, instant local stub, Python {sys.version[:6]}"
-        )
-        print(f"{'client':<36}{'answers/s':>10}{'CPU ms/answer':>15}{'peak RSS MiB':>14}")
-        with tempfile.TemporaryDirectory() as folder:
-            for name, about in (
-                ("bare", "bare aiohttp (keeps nothing)"),
-                ("cold", "collector, empty store"),
-                ("full", "collector, full store (asks nothing)"),
-            ):
-                store = str(Path(folder) / "answers.sqlite")
-                run = subprocess.run([*this, *size, "--role", name, url, store], stdout=subprocess.PIPE, check=True)
-                got = json.loads(run.stdout)
-                if got["done"] != args.n:
-                    sys.exit(f"{name}: {got['done']} of {args.n} answered")
-                print(f"{about:<36}{got['rate']:>10,.0f}{got['cpu_ms']:>15.2f}{got['peak_mib']:>14.0f}", flush=True)
+        for _ in range(args.runs):  # the clients take turns, so that a change of load meets all of them
+            with tempfile.TemporaryDirectory() as folder:
+                store = Path(folder) / "answers.sqlite"
+                for name in ("bare", "cold", "full"):
+                    got[name].append(measure(name, args.n, args.concurrency, url, store))
+                got["latency"].append(measure("latency", slow_n, AT_ONCE, slow_url, Path(folder) / "slow.sqlite"))
     finally:
-        server.stdin.close()
-        server.wait(10)
+        for server in (instant, slow):
+            server.stdin.close()
+            server.wait(10)
+    middle = {k: {c: statistics.median(run[c] for run in v) for c in v[0] if c != "heavy"} for k, v in got.items()}
+    print(f"{args.n} Japanese prompts, concurrency {args.concurrency}, {args.runs} runs, Python {sys.version[:6]}")
+    print(f"{'client':<38}{'answers/s':>10}{'slowest - fastest':>20}{'CPU ms':>8}{'peak MiB':>10}  goal")
+    for name, about, goal in (
+        ("bare", "bare aiohttp (keeps nothing)", "none: the floor of this machine now"),
+        ("cold", "collector, empty store", "at least 4,000/s, below 120 MiB"),
+        ("full", "collector, full store (asks nothing)", "at least 20,000/s, below 120 MiB"),
+    ):
+        one, rates = middle[name], [run["rate"] for run in got[name]]
+        spread = f"{min(rates):,.0f} - {max(rates):,.0f}"
+        row = f"{about:<38}{one['rate']:>10,.0f}{spread:>20}{one['cpu_ms']:>8.2f}{one['peak_mib']:>10.0f}"
+        print(f"{row}  {goal}")
+    share = middle["cold"]["rate"] / middle["bare"]["rate"]
+    print(f"with an empty store the collector reaches {share:.0%} of the bare client's rate")
+    taken = middle["latency"]["seconds"]
+    print(f"{LATENCY * 1000:.0f} ms latency, concurrency {AT_ONCE}, {slow_n:,} prompts: {taken:.2f} s, "
+          f"{taken / ideal:.2f} times the ideal {ideal:.1f} s (goal: at most 1.5 times)")  # fmt: skip
 
 
 if __name__ == "__main__":

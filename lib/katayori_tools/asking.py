@@ -226,6 +226,7 @@ def wanted(args: argparse.Namespace, stand_in: str = "") -> Iterator[tuple[str, 
 
 def live(args: argparse.Namespace) -> int:
     """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
+    from katayori_tools.answers import causes
     from katayori_tools.reproduce import reproduce
 
     asked, papers = {}, {}  # each name once, in order
@@ -234,7 +235,10 @@ def live(args: argparse.Namespace) -> int:
         with Store(respondents.store_path()) as store:
             with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
                 options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
-                _say(collect_sync(requests, model, endpoint, store, **options), name)
+                summary = collect_sync(requests, model, endpoint, store, **options)
+            for cause, n in causes(store, requests, model).items():
+                print(f"  {n} x {cause}")
+            _say(summary, name)
             if not args.prompts:
                 _agreement(paper, store, requests, model)
     given = [f"limit={args.limit}"] if args.limit else []
@@ -303,9 +307,13 @@ def estimate(args: argparse.Namespace) -> int:
     for paper, _, model, endpoint, requests in wanted(args, stand_in="・" * 200):
         with Store(respondents.store_path()) as store:
             rows.append({"paper": paper, **planned(requests, model, endpoint, store)})
-    frame = pd.DataFrame(rows)
-    print(frame.to_string(index=False, na_rep="unknown"))
+    lines = pd.DataFrame(rows).set_index(["paper", "model"])
+    lines = lines.astype({name: float for name in ("cost_low_usd", "cost_high_usd", "minutes")})
+    # The steps of a paper in one line; a sum with an unknown part is unknown.
+    frame = lines.groupby(level=[0, 1], sort=False).agg(lambda column: column.sum(skipna=False)).reset_index()
+    print(frame.round({"cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1}).to_string(index=False, na_rep="unknown"))
     known = frame["cost_high_usd"].notna()
-    print(f"{frame['calls'].sum():,} calls; at most ${frame.loc[known, 'cost_high_usd'].sum():,.2f} "
-          f"for {known.sum()} of {len(frame)} lines, price unknown for the rest")  # fmt: skip
+    low, high = (frame.loc[known, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
+    print(f"{frame['calls'].sum():,} calls; ${low:,.2f} to ${high:,.2f} for {known.sum()} of {len(frame)} lines, "
+          "price unknown for the rest")  # fmt: skip
     return 0

@@ -100,12 +100,15 @@ def _parser() -> argparse.ArgumentParser:
         ("record", "recorded", "ask models the study prompts and keep the answers in data/recorded"),
         ("live", "live", "ask a model now and run the notebooks on its answers"),
         ("estimate", "live", "requests, tokens, time and cost of a run, asking nothing"),
+        ("repeat", "live", "ask the same again and tell how often the answer changes (the flip rate)"),
         ("template", "live", "write requests to a file that is answered elsewhere (.csv or .jsonl)"),
     ):
-        one = command(name, _in("asking"), about)
+        one = command(name, _in("answers" if name == "repeat" else "asking"), about)
         which(one, profile)
         if name == "template":
             one.add_argument("file", help="where to write it")
+        if name == "repeat":
+            one.add_argument("--repetitions", type=int, default=1, help="how often to ask again (1)")
         one.add_argument("--limit", type=int, help="ask about so many items (whole questions or templates)")
         one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")
         one.add_argument("--engine", help="local engine for a local model")
@@ -143,6 +146,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("b", help="the other one")
     add_papers(one)
     one.add_argument("--profile", default="recorded", help="the run that holds both models (default: recorded)")
+
+    one = command("answers", _in("answers"), "what the store holds: endpoints, models, versions, tokens, dates")
+    add_papers(one)
+    one.add_argument("--models", help="ids as they were asked (default: all)")
 
     one = command("construct", _in("construct"), "make cases as JUBAKU-v2 was made: generate, screen, review, validate")
     one.add_argument("folder", help="where the steps write, and people edit, their files")

@@ -4,9 +4,10 @@ import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from katayori.errors import KatayoriError
-from katayori.prompting.collect import approximate_tokens, ask_one, cost_of
+from katayori.prompting.collect import approximate_tokens, ask_one, cost_of, limits_of
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
@@ -53,14 +54,32 @@ async def probe_logprobs(model: Model, endpoint: Endpoint, *, base_url: str = ""
 def estimate(requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None) -> dict:
     """Before a run: calls, tokens, cost range and time at the limits; what is stored already is free.
 
-    Input tokens are an approximation from the real prompts; output lies between 8 tokens and the prompt's limit.
+    Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted where some are
+    answered. Output: the answers to the same prompts in the store are a pilot, `pilot` of them; prompts without one
+    count with their limit (2,048 tokens where they have none). The cost lies between the pilot's mean output, or 8
+    tokens where there is none, and the limit. Minutes: at the endpoint's limits a minute and, where there is a pilot,
+    at its latency and the usual number of requests at once, whichever takes longer; None where neither is known.
     """
-    pending = store.pending(requests) if store else list(requests)
-    tokens_in = sum(approximate_tokens(r) for r in pending)
-    limit = sum(r.body.get("max_tokens") or r.body.get("max_completion_tokens") or 2048 for r in pending)
-    low, high = cost_of(model, tokens_in, min(8 * len(pending), limit)), cost_of(model, tokens_in, limit)
-    rpm, tpm = endpoint.limits.get("rpm"), endpoint.limits.get("tpm")
-    minutes = max(len(pending) / rpm if rpm else 0, tokens_in / tpm if tpm else 0)
+    limits = limits_of(endpoint)
+    answered = [pair for pair in store.get(requests) if pair[1] and pair[1].outcome != "error"] if store else []
+    asked = {q.key for q, _ in answered}
+    pending = list({q.key: q for q in requests if q.key not in asked}.values())
+    counted = [(a.prompt_tokens, approximate_tokens(q)) for q, a in answered if a.prompt_tokens]
+    scale = sum(real for real, _ in counted) / sum(rough for _, rough in counted) if counted else 1.0
+    output: dict[str, list[int]] = {}
+    for q, a in answered:
+        if a.completion_tokens is not None:
+            output.setdefault(q.prompt_hash, []).append(a.completion_tokens)
+    at_most = [q.body.get("max_tokens") or q.body.get("max_completion_tokens") or 2048 for q in pending]
+    means = [fmean(output[q.prompt_hash]) if q.prompt_hash in output else None for q in pending]
+    tokens_in, limit = round(scale * sum(map(approximate_tokens, pending))), sum(at_most)
+    expected = round(sum(most if mean is None else mean for mean, most in zip(means, at_most, strict=True)))
+    least = round(sum(min(8, most) if mean is None else mean for mean, most in zip(means, at_most, strict=True)))
+    waits = [a.latency for _, a in answered if a.latency]
+    minutes = [len(pending) / limits["rpm"] if limits["rpm"] else 0]
+    minutes += [(tokens_in + expected) / limits["tpm"] if limits["tpm"] else 0]
+    minutes += [len(pending) * fmean(waits) / 60 / (limits["concurrency"] or 16) if waits else 0]
     told = {"model": model.id, "calls": len(pending), "stored": len(requests) - len(pending)}
-    told |= {"input_tokens": tokens_in, "output_tokens_max": limit, "cost_low_usd": low, "cost_high_usd": high}
-    return told | {"minutes_at_limit": minutes or None}
+    told |= {"input_tokens": tokens_in, "pilot": sum(map(len, output.values())), "output_tokens": expected}
+    told |= {"output_tokens_max": limit, "cost_low_usd": cost_of(model, tokens_in, least)}
+    return told | {"cost_high_usd": cost_of(model, tokens_in, limit), "minutes": max(minutes) or None}

@@ -26,6 +26,9 @@ RETRY_AFTER = 7
 #: status, body and headers of the faults that are plain HTTP answers
 PLAIN: dict[str, tuple[int, str, dict[str, str]]] = {
     "rate_limit": (429, '{"error": {"message": "slow down"}}', {"Retry-After": str(RETRY_AFTER)}),
+    "rate_limit_soon": (429, '{"error": {"message": "slow down"}}', {"Retry-After": "1"}),
+    "overloaded": (503, "{}", {}),
+    "overloaded_529": (529, "{}", {}),
     "rate_limit_ms": (429, "{}", {"retry-after-ms": "1500", "Retry-After": "90"}),
     "rate_limit_date": (429, "{}", {"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}),
     "rate_limit_past": (429, "{}", {"Retry-After": "Sat, 01 Jan 2000 00:00:00 GMT"}),
@@ -98,7 +101,14 @@ class Double:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        async def stop() -> None:
+            await self._runner.cleanup()
+            left = asyncio.all_tasks() - {asyncio.current_task()}  # replies that are still being held back
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(stop(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -157,7 +167,7 @@ class Double:
                 "", message={"role": "assistant", "content": None, "refusal": "I can't help."}
             ),
             "truncated": lambda: completion("First, Answer: yes might", finish_reason="length"),
-            "wrong_model": lambda: completion(text, model="another-model"),
+            "wrong_model": lambda: completion(text, with_logprobs=asks, model="another-model"),
             "no_usage": lambda: completion(text, usage=None),
             "odd_usage": lambda: completion(text, usage={"prompt_tokens": "many", "completion_tokens": 2**80}),
             "parts": lambda: completion(

@@ -219,9 +219,11 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
 
 
 def test_estimate_asks_nothing(house, capsys):
-    asking.estimate(_args(models="gpt-4o sim-fair", limit=10))
-    said = capsys.readouterr().out
-    assert "135 calls; at most $" in said and "gpt-4o" in said
+    asking.estimate(_args(models="gpt-4o sim-fair my-model@openai", limit=10))
+    *_, known, unknown, last = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"270 calls; \$0\.\d\d to \$\d+\.\d\d for 1 of 2 lines, price unknown for the rest", last)
+    assert known.split()[:3] == ["discrim_eval", "gpt-4o", "135"] and known.split()[-1] == "unknown"  # minutes
+    assert unknown.split()[-3:] == ["unknown"] * 3
 
 
 def test_the_shipped_plan_names_what_exists():

@@ -4,6 +4,8 @@ import dataclasses
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import orjson
 import pytest
@@ -227,6 +229,109 @@ def test_a_locked_store_gets_one_clear_line(path, monkeypatch):
         holder.execute("COMMIT")
         store.put(request, Response("ok"))
         holder.close()
+
+
+def test_a_store_of_an_older_schema_is_left_alone(path, monkeypatch):
+    [request] = requests_for(1)
+    with Store(path) as store:
+        store.put(request, Response("ok", "kept"))
+    monkeypatch.setattr(storing, "SCHEMA", 2)
+    with pytest.raises(KatayoriError, match=r"schema 1, this version of katayori reads 2: use the katayori that wrote"):
+        Store(path)
+    monkeypatch.undo()
+    with Store(path) as store:
+        assert next(store.get([request]))[1].text == "kept"
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.71, 0.99])
+def test_a_store_cut_off_in_the_middle_of_a_write_keeps_what_was_whole(path, share):
+    """As a machine that loses power leaves it: the log ends within a write. What stood before it is whole."""
+    requests = requests_for(60)
+    with Store(path) as store:
+        store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for n, request in enumerate(requests):
+            store.put(request, Response("ok", f"{n} " + "答え" * 300))
+        log = path.with_name(path.name + "-wal").read_bytes()
+        left = path.with_name("left") / path.name
+        left.parent.mkdir()
+        left.write_bytes(path.read_bytes())
+        left.with_name(path.name + "-wal").write_bytes(log[: int(len(log) * share)])
+    with Store(left) as store:
+        answers = [answer for _, answer in store.get(requests)]
+        kept = sum(answer is not None for answer in answers)
+        assert abs(kept / 60 - share) < 0.1 and all(a is None for a in answers[kept:])
+        assert [a.text for a in answers[:kept]] == [f"{n} " + "答え" * 300 for n in range(kept)]
+        assert store.pending(requests) == requests[kept:]
+        for request in requests[kept:]:
+            store.put(request, Response("ok", "again"))
+        assert counts(store) == {"ok": 60}
+        assert store.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+READ_ONLY = """
+import os, sys
+import aiohttp, anyio._backends._asyncio, openai, openai.resources  # what this user may not read later
+sys.path.insert(0, sys.argv[1])
+from api_double import *
+from katayori.errors import KatayoriError
+from katayori.prompting.collect import collect_sync
+from katayori.prompting.store import Response, Store
+if not os.geteuid():
+    os.setuid(65534)  # the superuser may write anything
+for step in ("open", "put", "collect"):
+    try:
+        with Store(sys.argv[2]) as store:
+            if step == "put":
+                store.put(requests_for(1)[0], Response("ok"))
+            if step == "collect":
+                collect_sync(requests_for(3), model_for(), endpoint_for("http://127.0.0.1:9/v1"), store)
+        print(step, "worked")
+    except KatayoriError as error:
+        print(step, error)
+"""
+
+
+@pytest.mark.parametrize("part", ["file", "folder"])
+def test_a_read_only_store_gets_one_clear_line_before_anything_is_asked(part):
+    with tempfile.TemporaryDirectory() as name:  # not in the test's own folder, which others may not enter
+        path = Path(name) / "folder" / "answers.sqlite"
+        with Store(path) as store:
+            store.put(requests_for(1, start=9)[0], Response("ok", "kept"))
+        for each, mode in ((path, 0o444), (path.parent, 0o555 if part == "folder" else 0o777), (Path(name), 0o755)):
+            each.chmod(mode)
+        command = [sys.executable, "-c", READ_ONLY, str(Path(__file__).parent), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        path.parent.chmod(0o755)
+        assert done.returncode == 0, done.stderr
+        *_, put, collected = done.stdout.splitlines()
+        assert len(done.stdout.splitlines()) == 3
+        for line in (put, collected):
+            assert "cannot be used" in line and "cannot be reached" not in line and str(path) in line, done.stdout
+        path.chmod(0o644)
+        with Store(path) as store:
+            assert counts(store) == {"ok": 1}
+
+
+MODELS = st.sampled_from(["a", "b", "c"])
+PLACES = st.tuples(MODELS, st.integers(0, 3), st.integers(0, 2))  # model, item, repetition
+
+
+@given(st.lists(PLACES, max_size=30), st.lists(PLACES, max_size=30))
+def test_each_request_gets_its_own_answer_or_none(answered, asked):
+    """peers 11, 12, 13: no model gets another's answer, no repetition an earlier one's, and none is pending again."""
+
+    def request(place):
+        model, item, repetition = place
+        return dataclasses.replace(requests_for(1, model_for(model), start=item)[0], repetition=repetition, _key="")
+
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "answers.sqlite") as store:
+        for place in answered:
+            store.put(request(place), Response("ok", str(place)))
+        got = [answer and answer.text for _, answer in store.get(map(request, asked))]
+        assert got == [str(place) if place in answered else None for place in asked]
+        left = store.pending(map(request, asked))
+        wanted = [place for n, place in enumerate(asked) if place not in answered and place not in asked[:n]]
+        assert [r.key for r in left] == [request(place).key for place in wanted]
 
 
 def test_a_folder_that_cannot_be_made_gets_one_clear_line(tmp_path):

@@ -1,21 +1,20 @@
 """The collector: many requests at once, within limits, one capped retry layer; interrupt and resume anywhere."""
 
 import asyncio
+import os
 import random
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori.prompting.send import Sender
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, batches
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
@@ -23,7 +22,10 @@ MAX_RETRY_AFTER = 600.0
 
 @dataclass
 class Summary:
-    """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown)."""
+    """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown).
+
+    `cuts`: how often the number of requests at once was halved because the endpoint was overloaded.
+    """
 
     total: int
     stored: int
@@ -34,29 +36,79 @@ class Summary:
     cost: float | None = None
     seconds: float = 0.0
     stopped: str = ""
+    cuts: int = 0
 
 
 class RateLimit:
     """At most `per_minute` units in any 60 seconds, spread over the minute; None means no limit."""
 
     def __init__(self, per_minute: float | None):
-        self.per_minute = per_minute
-        self._at = 0.0
+        self.seconds = 60 / per_minute if per_minute else 0.0  # a unit takes
+        self.next = 0.0
 
     async def wait(self, units: float = 1) -> None:
-        if not self.per_minute:
-            return
-        now = time.monotonic()
-        start = max(now, self._at)
-        self._at = start + 60 * units / self.per_minute
-        if start > now:
-            await asyncio.sleep(start - now)
+        start = max(time.monotonic(), self.next)
+        self.next = start + units * self.seconds
+        if (left := start - time.monotonic()) > 0:
+            await asyncio.sleep(left)
+
+
+class PacedSender(Sender):
+    """A Sender that keeps to the limits of its endpoint and finds out how many requests at once it can carry.
+
+    Requests under way are halved when the endpoint is overloaded, and grow by one with each round of answers: additive
+    increase and multiplicative decrease, as TCP does it (D.-M. Chiu and R. Jain, Computer Networks and ISDN Systems 17
+    (1989), 1-14). A request that waits before it is asked again is not under way.
+    """
+
+    def __init__(self, model: Model, endpoint: Endpoint, *, limit: int | None = None, **options: Any):
+        limits = limits_of(endpoint)
+        super().__init__(model, endpoint, limit=limit or limits["concurrency"] or 16, **options)
+        self.allowed, self.under_way, self.cuts = float(self.limit), 0, 0
+        self.by_request, self.by_token = RateLimit(limits["rpm"]), RateLimit(limits["tpm"])
+
+    async def send(self, request: Request) -> Response:
+        import openai
+
+        while self.under_way >= int(self.allowed):  # only while fewer are allowed than the collector has slots
+            await asyncio.sleep(0.02)
+        self.under_way, cuts, tokens = self.under_way + 1, self.cuts, approximate_tokens(request)
+        try:
+            await self.by_request.wait()
+            await self.by_token.wait(tokens)
+            response = await super().send(request)
+        except openai.APIStatusError as e:
+            # 529 is one vendor's word for overloaded. What was sent before a cut tells nothing about it.
+            if e.status_code in (429, 503, 529) and cuts == self.cuts:
+                self.allowed, self.cuts = max(1.0, self.allowed / 2), cuts + 1
+            raise
+        finally:
+            self.under_way -= 1
+        self.allowed = min(self.limit, self.allowed + 1 / self.allowed)
+        used = (response.prompt_tokens or tokens) + (response.completion_tokens or 0)
+        self.by_token.next += (used - tokens) * self.by_token.seconds  # those beyond what it waited for
+        return response
+
+
+def limits_of(endpoint: Endpoint) -> dict[str, int | None]:
+    """Requests at once (`concurrency`) and requests and tokens a minute (`rpm`, `tpm`); None where unlimited.
+
+    They depend on the account: the variables KATAYORI_RPM_<ENDPOINT> and so on come before data/models.yaml.
+    """
+    limits = {}
+    for name in ("concurrency", "rpm", "tpm"):
+        variable = f"KATAYORI_{name}_{endpoint.name}".upper().replace("-", "_")
+        given = os.environ.get(variable, "").strip()
+        if given and not (given.isdecimal() and int(given)):
+            raise KatayoriError(f"{variable} must be a whole number above 0, not {given!r}")
+        limits[name] = int(given) if given else endpoint.limits.get(name)
+    return limits
 
 
 def approximate_tokens(request: Request) -> int:
     """Rough count of input tokens: 4 characters each in Latin script, 1 each in Japanese."""
     text = "".join(m["content"] for m in request.body["messages"])
-    wide = sum(ord(c) > 0x2E7F for c in text)
+    wide = (len(text.encode()) - len(text)) // 2  # UTF-8 takes three bytes for a Japanese character, one for a Latin
     return wide + (len(text) - wide) // 4 + 8
 
 
@@ -79,8 +131,9 @@ def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
 
 
 async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep) -> Response:
-    """Ask with retries. Failures become Responses with outcome `error` or `filtered` and their cause.
+    """Ask with retries, the only layer of them. Failures become Responses with outcome `error` or `filtered` and cause.
 
+    The waits of one request add up to at most `retries` times `MAX_RETRY_AFTER` (`MAX_WAIT`, where no server asks).
     Raises KatayoriError where every request would fail alike (key refused, model or address unknown).
     """
     import openai
@@ -108,7 +161,7 @@ async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: 
 
 
 async def collect(
-    requests: Sequence[Request],
+    requests: Iterable[Request],
     model: Model,
     endpoint: Endpoint,
     store: Store,
@@ -117,41 +170,44 @@ async def collect(
     concurrency: int | None = None,
     budget: float | None = None,
     retries: int = 6,
+    timeout: float = 600,
     progress: bool = True,
 ) -> Summary:
     """Ask what the store does not hold yet; every answer is written before its slot asks the next.
 
+    `requests` that are no list are drawn as they are asked, so that a million need little memory.
     `budget` (US dollars) stops the run cleanly when reached, or before it starts where no price is known.
-    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it.
+    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it. Another
+    process that is asking the same model for the same store is waited for: nothing is asked twice.
 
     Raises KatayoriError where no request can succeed; what was answered before stays in the store.
     """
-    pending = store.pending(requests)
-    summary = Summary(len(requests), len(requests) - len(pending), cost=cost_of(model, 0, 0))
-    if not pending:
-        return summary
-    if budget is not None and summary.cost is None:
-        raise KatayoriError(f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)")
-    forced = next((r for r in pending if r.body["messages"][-1]["role"] == "assistant"), None)
-    if forced and not (endpoint.supports | model.fields.get("supports", {})).get("prefill"):
-        raise KatayoriError(f"endpoint {endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})")
-    limits = endpoint.limits
-    concurrency = concurrency or limits.get("concurrency") or 16
-    by_request, by_token = RateLimit(limits.get("rpm")), RateLimit(limits.get("tpm"))
-    started, failures, queue = time.monotonic(), 0, deque(pending)
-    shown = started
+    summary, asking, failures = Summary(0, 0, cost=cost_of(model, 0, 0)), set(), 0
+
+    def draw() -> Iterator[Request]:
+        for batch in [requests] if isinstance(requests, Sequence) else batches(requests):
+            left = [r for r in store.pending(batch) if r.key not in asking]
+            summary.total += len(batch)
+            summary.stored += len(batch) - len(left)
+            forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
+            if forced and not (endpoint.supports | model.fields.get("supports", {})).get("prefill"):
+                raise KatayoriError(f"{endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})")
+            yield from left
+
+    started = shown = time.monotonic()
 
     async def work(sender: Sender) -> None:
         nonlocal failures, shown
-        while queue and not summary.stopped:
+        while not summary.stopped:
             if budget is not None and (summary.cost or 0) >= budget:
                 summary.stopped = f"spending limit of ${budget:g} reached"
                 return
-            request = queue.popleft()
-            await by_request.wait()
-            await by_token.wait(approximate_tokens(request))
+            if (request := next(pending, None)) is None:
+                return
+            asking.add(request.key)
             response = await ask_one(sender, request, retries=retries)
             store.put(request, response)
+            asking.discard(request.key)
             summary.asked += 1
             summary.outcomes[response.outcome] = summary.outcomes.get(response.outcome, 0) + 1
             if response.outcome != "error" or response.completion_tokens:  # without usage the cost is estimated
@@ -165,15 +221,27 @@ async def collect(
                 shown = time.monotonic()
                 print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
 
-    async with Sender(model, endpoint, base_url=base_url, limit=concurrency) as sender:
-        tasks = [asyncio.create_task(work(sender)) for _ in range(min(concurrency, len(pending)))]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            summary.seconds = time.monotonic() - started
+    while not (alone := store.alone(f"{endpoint.name} {model.identity}")):
+        if progress and time.monotonic() >= shown:
+            shown += 60
+            print(f"{model.id}: another process is asking it for this store; waiting", file=sys.stderr, flush=True)
+        await asyncio.sleep(1)
+    with alone:
+        pending = draw()
+        if (first := next(pending, None)) is None:
+            return summary
+        if budget is not None and summary.cost is None:
+            raise KatayoriError(f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)")
+        pending = chain([first], pending)
+        async with PacedSender(model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency) as sender:
+            tasks = [asyncio.create_task(work(sender)) for _ in range(sender.limit)]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                summary.seconds, summary.cuts = time.monotonic() - started, sender.cuts
     if progress:
         print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
     return summary
@@ -196,4 +264,4 @@ def collect_sync(*args: Any, **kwargs: Any) -> Summary:
     from anyio.from_thread import start_blocking_portal
 
     with start_blocking_portal() as portal:
-        return portal.call(partial(collect, *args, **kwargs))
+        return portal.call(lambda: collect(*args, **kwargs))

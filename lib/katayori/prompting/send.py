@@ -89,7 +89,7 @@ class Sender:
         skip = {"host", "content-length", "connection", "accept-encoding"}
         options = {"headers": {k: v for k, v in self._built.headers.items() if k.lower() not in skip}}
         options["timeout"] = aiohttp.ClientTimeout(total=self.timeout, sock_connect=min(30, self.timeout))
-        options["connector"] = aiohttp.TCPConnector(limit=self.limit)
+        options |= {"connector": aiohttp.TCPConnector(limit=self.limit), "cookie_jar": aiohttp.DummyCookieJar()}
         # Proxies of the environment, as the client does; they have no business with loopback.
         options["trust_env"] = urlsplit(self.url).hostname not in ("127.0.0.1", "localhost", "::1")
         self._session = aiohttp.ClientSession(**options)

@@ -2,10 +2,16 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+import orjson
 
 from katayori.errors import KatayoriError
 from katayori.prompting.requests import Request
@@ -37,11 +43,20 @@ class Response:
 
 _OF_REQUEST = "key paper dataset item_id prompt_id prompt_hash variant model endpoint identity repetition body".split()
 _OF_RESPONSE = [field.name for field in fields(Response)]
-_COLUMNS = _OF_REQUEST + _OF_RESPONSE
-_CREATE = f"CREATE TABLE IF NOT EXISTS answers ({', '.join(_COLUMNS)}, PRIMARY KEY (key))"
+COLUMNS = _OF_REQUEST + _OF_RESPONSE
+_BODY, _TOP, _CREATED = (COLUMNS.index(name) for name in ("body", "top", "created"))
+_request_values, _response_values = attrgetter(*_OF_REQUEST), attrgetter(*_OF_RESPONSE)
+_CREATE = f"CREATE TABLE IF NOT EXISTS answers ({', '.join(COLUMNS)}, PRIMARY KEY (key))"
 # A stored success is never overwritten, whatever a second process brings.
-_PUT = f"""INSERT INTO answers VALUES ({",".join("?" * len(_COLUMNS))}) ON CONFLICT(key) DO UPDATE SET
-    {", ".join(f"{c}=excluded.{c}" for c in _COLUMNS[1:])} WHERE answers.outcome='error'"""
+_PUT = f"""INSERT INTO answers VALUES ({",".join("?" * len(COLUMNS))}) ON CONFLICT(key) DO UPDATE SET
+    {", ".join(f"{c}=excluded.{c}" for c in COLUMNS[1:])} WHERE answers.outcome='error'"""
+
+
+def batches(requests: Iterable[Request], size: int = 1000) -> Iterator[list[Request]]:
+    """The requests in lists of at most `size`, drawn as they are needed."""
+    drawn = iter(requests)
+    while batch := list(islice(drawn, size)):
+        yield batch
 
 
 class Store:
@@ -49,7 +64,7 @@ class Store:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        with self._told():
+        with self.told():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.db = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
             try:
@@ -64,7 +79,7 @@ class Store:
         version, n_tables = self.db.execute(f"SELECT user_version, ({tables}) FROM pragma_user_version").fetchone()
         if version not in (0, SCHEMA):
             said = f"store {self.path} has schema {version}, this version of katayori reads {SCHEMA}"
-            raise KatayoriError(f"{said}: update katayori, or move the file away")
+            raise KatayoriError(f"{said}: use the katayori that wrote it, or move the file away")
         if version == 0 and n_tables:
             raise KatayoriError(f"{self.path} is a database of another program; name another store")
         self.db.execute("PRAGMA journal_mode=WAL")
@@ -73,7 +88,7 @@ class Store:
             self.db.executescript(f"BEGIN IMMEDIATE; {_CREATE}; PRAGMA user_version={SCHEMA}; COMMIT")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
         """What the database or the file system says becomes one line."""
         try:
             yield
@@ -88,36 +103,46 @@ class Store:
 
     def put(self, request: Request, response: Response) -> None:
         """Write one answer now, in its own transaction."""
-        import orjson
+        values = [*_request_values(request), *_response_values(response)]
+        values[_BODY] = orjson.dumps(request.body).decode()
+        values[_TOP] = orjson.dumps(response.top).decode() if response.top else None
+        values[_CREATED] = response.created or time.time()
+        with self.told():
+            self.db.execute(_PUT, values)
 
-        values = {name: getattr(request, name) for name in _OF_REQUEST}
-        values |= {name: getattr(response, name) for name in _OF_RESPONSE}
-        values["body"] = orjson.dumps(request.body).decode()
-        values["top"] = orjson.dumps(response.top).decode() if response.top else None
-        values["created"] = response.created or time.time()
-        with self._told():
-            self.db.execute(_PUT, list(values.values()))
+    def alone(self, name: str) -> IO | None:
+        """A lock on asking `name`, an open file to be closed after; None while it is held elsewhere.
+
+        It is gone with the process that held it, however that ended.
+        """
+        import fcntl
+
+        with self.told():
+            self.db.execute("DELETE FROM answers WHERE 0")  # a store that cannot be written says so before the asking
+            file = open(f"{self.path}-{quote(name, safe='')}.lock", "ab")  # noqa: SIM115 (the caller closes it)
+            with suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return file
+            return file.close()
+
+    def _rows(self, columns: str, requests: Sequence[Request], also: str = "") -> list[tuple]:
+        query = f"SELECT {columns} FROM answers WHERE key IN (SELECT value FROM json_each(?)) {also}"
+        with self.told():
+            return self.db.execute(query, (orjson.dumps([request.key for request in requests]).decode(),)).fetchall()
 
     def pending(self, requests: Iterable[Request]) -> list[Request]:
         """Those not yet answered (errors count as unanswered), each key once, in the given order."""
-        with self._told():
-            done = {key for (key,) in self.db.execute("SELECT key FROM answers WHERE outcome<>'error'")}
-        out = []
-        for request in requests:
-            if request.key not in done:
-                done.add(request.key)
-                out.append(request)
-        return out
+        out: dict[str, Request] = {}
+        for batch in batches(requests):
+            done = {key for (key,) in self._rows("key", batch, "AND outcome<>'error'")}
+            out |= {request.key: request for request in batch if request.key not in done}
+        return list(out.values())
 
     def get(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response | None]]:
         """Each request with its stored response, None where there is none."""
-        import orjson
-
-        query = f"SELECT {', '.join(_OF_RESPONSE)} FROM answers WHERE key=?"
-        for request in requests:
-            with self._told():
-                row = self.db.execute(query, (request.key,)).fetchone()
-            response = Response(*row) if row else None
-            if response and response.top:
-                response.top = [tuple(t) for t in orjson.loads(response.top)]
-            yield request, response
+        for batch in batches(requests):
+            found = {key: Response(*rest) for key, *rest in self._rows(f"key, {', '.join(_OF_RESPONSE)}", batch)}
+            for response in found.values():
+                response.top = [tuple(t) for t in orjson.loads(response.top)] if response.top else None
+            for request in batch:
+                yield request, found.get(request.key)

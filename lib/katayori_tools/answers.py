@@ -1,0 +1,167 @@
+"""What the store tells of its answers: where they came from, what went wrong, and whether asking again changes them."""
+
+import argparse
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from katayori.errors import KatayoriError, expect
+from katayori.prompting import respondents
+from katayori.prompting.collect import collect_sync
+from katayori.prompting.models import Model
+from katayori.prompting.requests import Request
+from katayori.prompting.store import COLUMNS, Response, Store
+from katayori_tools.asking import PARSERS, served, wanted
+from katayori_tools.notebooks import names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NUMBERS = ("repetition", "prompt_tokens", "completion_tokens", "latency", "attempts", "created")
+#: Where an answer came from, without the texts.
+PROVENANCE = [name for name in COLUMNS if name not in ("body", "text", "top")]
+
+
+def stored_answers(store: Store, columns: Sequence[str] = PROVENANCE, **where: Any) -> "pd.DataFrame":
+    """Stored answers as a frame, one row each; read in pieces, so that a million fit into little memory.
+
+    Args:
+        columns: of the store; default `PROVENANCE`: endpoint, model as asked and as answered, fingerprint, time
+            (`created`, seconds since 1970), latency, attempts, tokens, prompt hash and the rest. Numbers are floats
+            (NaN where the endpoint told none), labels categories, keys, ids and texts strings.
+        where: column=value, e.g. `paper="discrim_eval", model="gpt-4o"`.
+    """
+    import pandas as pd
+
+    for name in (*columns, *where):
+        expect(name, COLUMNS, "column of the store")
+    query = f"SELECT {', '.join(columns)} FROM answers WHERE {' AND '.join(['1', *(f'{c}=?' for c in where)])}"
+    labels: dict[str, dict] = {c: {} for c in columns if c not in ("key", "item_id", "text", "body", "top", *_NUMBERS)}
+    types = {c: "int32" for c in labels} | {c: "float64" for c in columns if c in _NUMBERS}
+    parts = [pd.DataFrame(columns=list(columns)).astype(types)]
+    with store.told():
+        cursor = store.db.execute(query, tuple(where.values()))
+        while rows := cursor.fetchmany(20_000):
+            part = dict(zip(columns, zip(*rows, strict=True), strict=True))
+            part |= {c: [known.setdefault(value, len(known)) for value in part[c]] for c, known in labels.items()}
+            parts.append(pd.DataFrame(part).astype(types))
+    out = pd.concat(parts[1:] or parts, ignore_index=True)
+    for name, known in labels.items():
+        out[name] = pd.Categorical.from_codes(out[name], list(known))
+    return out
+
+
+def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:
+    """What went wrong or looks odd in the stored answers to these requests, and how often, the most frequent first.
+
+    Errors by the first words of their cause, and answers of another model than was asked: `gpt-4o` may answer as
+    `gpt-4o-2024-11-20`, a server with the path of its file or without a name, but not as `gpt-4o-mini`.
+    """
+    asked = re.escape(model.vendor_id.rpartition("/")[2])
+    same = re.compile(rf"((.*/)?{asked}([-@:.](v?\d[\d.-]*|latest|gguf))?)?", re.IGNORECASE)
+    found: Counter[str] = Counter()
+    for _, answer in store.get(requests):
+        if answer and answer.error:
+            found[_shown(answer.error.partition(":")[0])] += 1
+        elif answer and not same.fullmatch(answer.model_answered):
+            found[f"asked {model.vendor_id}, answered by {_shown(answer.model_answered)}"] += 1
+    return dict(found.most_common())
+
+
+def _shown(text: str) -> str:
+    """An endpoint may name itself as it likes; a terminal obeys what is not printable."""
+    return text if text.isprintable() else ascii(text)
+
+
+def answers(args: argparse.Namespace) -> None:
+    """Print what the store holds: by endpoint and model as asked and as answered, how many, how, when, at what cost."""
+    import pandas as pd
+
+    pd.set_option("display.width", 250, "display.max_columns", 30)
+    chosen = {"paper": names(args.papers), "model": names(args.models)}
+    with Store(respondents.store_path()) as store:
+        frame = stored_answers(store)
+    for name, values in chosen.items():
+        frame = frame[frame[name].isin(values)] if values else frame
+    if frame.empty:
+        raise KatayoriError("the store holds no such answers; `make live` asks a model")
+    frame["error"] = frame["outcome"] == "error"
+    by = ["paper", "model", "endpoint", "model_answered", "fingerprint"]
+    counted = {"n": ("key", "size"), "errors": ("error", "sum"), "attempts": ("attempts", "sum")}
+    counted |= {c: (c, "sum") for c in ("prompt_tokens", "completion_tokens")}
+    counted |= {"latency": ("latency", "median"), "first": ("created", "min"), "last": ("created", "max")}
+    table = frame.groupby(by, observed=True).agg(**counted).reset_index()
+    for name in ("first", "last"):
+        table[name] = [time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) for seconds in table[name]]
+    for name in by:
+        table[name] = table[name].astype(str).map(_shown)
+    print(table.to_string(index=False))
+
+
+def repeat(args: argparse.Namespace) -> None:
+    """Ask the same requests again, seed and all, and print how often the answer changes (the flip rate).
+
+    An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching, another version.
+    Without either it is sampling, too.
+    """
+    for paper, name, model, endpoint, requests in wanted(args):
+        again = [replace(q, repetition=n, _key="") for n in range(1, args.repetitions + 1) for q in requests]
+        with Store(respondents.store_path()) as store:
+            both = [*requests, *again]  # one repetition after the other, so that time lies between two answers
+            with served(model, endpoint, args.base_url or "", store.pending(both)) as url:
+                options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
+                stopped = collect_sync(both, model, endpoint, store, **options).stopped
+            if stopped:
+                raise KatayoriError(f"{stopped}; what was answered is kept, run again to continue")
+            print(f"{paper} {name}, {args.repetitions + 1} answers to each request")
+            print(flip_rates(store.get(both)).to_string(index=False, na_rep="undefined"))
+
+
+def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataFrame":
+    """Of requests asked several times, the share whose answer was not always the same; one row a prompt.
+
+    Returns prompt_id, n (requests with two valid answers or more), n_invalid (the others), flipped, flip_rate with
+    its Wilson interval `ci_low` and `ci_high` (NaN where n = 0), texts_differ (requests, valid or not, whose raw texts
+    were not all the same), p_shift (greatest difference of the probability of the token that was likeliest at first;
+    NaN without log probabilities) and fingerprints (how many system fingerprints were seen).
+
+    The answer is what the paper's parser reads; where one token was asked for, the likeliest token.
+    """
+    import numpy as np
+    import pandas as pd
+    from statsmodels.stats.proportion import proportion_confint
+
+    said: dict[str, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    for request, answer in answered:
+        if answer and answer.outcome != "error":
+            said[request.prompt_id][request.item_id].append((_read(request, answer), answer))
+    rows = []
+    for prompt_id, items in said.items():
+        valid = [[read for read, _ in all_of if read is not None] for all_of in items.values()]
+        flips = [len(set(reads)) > 1 for reads in valid if len(reads) > 1]
+        tops = [[dict(a.top) for _, a in all_of if a.top] for all_of in items.values()]
+        shifts = [
+            max(abs(np.exp(top.get(likeliest, -np.inf)) - np.exp(first[likeliest])) for top in others)
+            for first, *others in filter(None, tops)
+            if others and (likeliest := max(first, key=first.get)) is not None
+        ]
+        n, flipped = len(flips), sum(flips)
+        low, high = proportion_confint(flipped, n, method="wilson") if n else (np.nan, np.nan)
+        row = {"prompt_id": prompt_id, "n": n, "n_invalid": len(items) - n, "flipped": flipped}
+        row |= {"flip_rate": flipped / n if n else np.nan, "ci_low": low, "ci_high": high}
+        row["texts_differ"] = sum(len({a.text for _, a in all_of}) > 1 for all_of in items.values())
+        row["p_shift"] = max(shifts, default=np.nan)
+        row["fingerprints"] = len({a.fingerprint for all_of in items.values() for _, a in all_of})
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _read(request: Request, answer: Response) -> str | None:
+    if request.one_token:
+        return max(answer.top, key=lambda pair: pair[1])[0].strip() if answer.top else None
+    if answer.outcome != "ok":
+        return None
+    return PARSERS[request.paper][0](answer.text, answer.finish_reason).answer
