@@ -1,6 +1,7 @@
 """The one error users are meant to see: a single line that names the cause and the remedy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class KatayoriError(Exception):
@@ -12,6 +13,15 @@ def expect(name: object, known: Iterable[str], what: str) -> None:
     known = list(known)
     if name not in known:
         raise KatayoriError(f"unknown {what} {name!r}; known: {', '.join(known) or 'none'}")
+
+
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """A KatayoriError from inside says where it arose."""
+    try:
+        yield
+    except KatayoriError as error:
+        raise KatayoriError(f"{where}: {error}") from None
 
 
 class UnavailableError(KatayoriError):

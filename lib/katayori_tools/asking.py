@@ -18,6 +18,7 @@ from katayori.prompting.parsing import parse_number, parse_yes_no
 from katayori.prompting.requests import OURS, Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
+from katayori_tools import recording
 from katayori_tools.notebooks import names
 
 #: Papers with items to ask: how a text is read, and the shortest text that reads so.
@@ -147,7 +148,7 @@ def _record_model(paper: str, model: Model, endpoint: Endpoint, entries: list[di
             if entry["dataset"] not in OURS:  # a machine with more of the set asks what the first recording asked
                 first = recordings.item_ids(paper, entry["prompts"][0], chosen["variant"])
                 requests = [q for q in requests if not first or q.item_id in first]
-            recordings.restore(store, requests)
+            recording.restore(store, requests)
             n = len(store.pending(requests))
             print(
                 f"{paper} {model.id} {entry['prompts']} {chosen['variant']}: {n} of {len(requests)} to ask", flush=True
@@ -183,7 +184,7 @@ def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoi
         engine = server.ENGINES[endpoint.name]["settings"] | ({"concurrency": concurrency} if concurrency else {})
         settings = {"engine": engine, "request": body, "planned": len(mine)}
         settings |= {"sample": entry["sample"]} if entry.get("sample") else {}
-        print(f"  wrote {recordings.export(pairs, settings=settings).relative_to(paths.root())}")
+        print(f"  wrote {recording.export(pairs, settings=settings).relative_to(paths.root())}")
 
 
 def _bare(request: Request, answer: Response) -> Response:

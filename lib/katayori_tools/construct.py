@@ -75,13 +75,13 @@ def _drafts(args: argparse.Namespace) -> dict[str, Any]:
             continue
         draft = {"id": seed["item_id"], "category": seed["category_ja"], "definition": seed["definition"]}
         draft |= {"context": found[1].splitlines(), "proposal": found[2], "biased": found[3], "neutral": found[4]}
-        problem = jubaku._problem(draft, files.ours(jubaku.STUDY_FILE))  # left to the authors, who edit the text
+        problem = jubaku.case_problem(draft, files.ours(jubaku.STUDY_FILE))  # left to the authors, who edit the text
         drafts[draft["id"]] = draft | {"problem": problem, "screening": {}}
     cases = []
     for key, d in drafts.items():
-        case = jubaku._case(key, d["category"], "\n".join(d["context"]), d["biased"], d["neutral"])
+        case = jubaku.as_case(key, d["category"], "\n".join(d["context"]), d["biased"], d["neutral"])
         cases.append(case | {"proposal": d["proposal"]})
-    items = jubaku._items(cases, (1,)).to_dict("records")
+    items = jubaku.in_every_variant(cases, (1,)).to_dict("records")
     for item, answer in zip(items, _asked(items, wording[SCREENED_WITH], given[-1], args), strict=True):
         letter = parse_choice(answer.text, answer.finish_reason).answer
         chosen = item[f"role_{letter.lower()}"] if letter else "not read"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import papermill
 
-from katayori.report.pages import write_report
+from katayori_tools.pages import write_report
 from katayori_tools.reproduce import SKIPPED, Job, say
 
 

@@ -64,9 +64,10 @@ def _files(folder: Path) -> list[Path]:
 def shared_inputs() -> dict[str, str]:
     """Digests of what every notebook depends on: library, data, locked environment, Python."""
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
-    library = [path for path in (here.parents[1] / "katayori").rglob("*") if path.suffix in (".py", ".css")]
+    library = [*(here.parents[1] / "katayori").rglob("*.py")]
+    library += [here.with_name(name) for name in ("execute.py", "pages.py", "page.css")]  # they make report.html
     return {
-        "library": digest([*library, here.with_name("execute.py")], here.parents[1]),
+        "library": digest(library, here.parents[1]),
         "data": digest(_files(data), data),
         "environment": digest([root / "lib" / "requirements.lock"], root),
         "python": sys.version,

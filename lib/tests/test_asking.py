@@ -16,7 +16,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting import recordings, respondents
 from katayori.prompting.models import get_model, registry
 from katayori.prompting.store import Response, Store
-from katayori_tools import asking, notebooks
+from katayori_tools import asking, notebooks, recording
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, cap
             model, endpoint = get_model("smollm2-135m")
             for prompt in ("de_answer_line", "de_answer_prefix"):
                 pairs = store.get(asking.requests_of("discrim_eval", model, endpoint, [prompt], sample=6, whole=True))
-                recordings.export(pairs, settings={})
+                recording.export(pairs, settings={})
         capsys.readouterr()
         asking.live(_args(**args))
     said = capsys.readouterr().out

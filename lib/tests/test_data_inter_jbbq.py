@@ -13,11 +13,12 @@ import yaml
 
 from katayori import paths
 from katayori.data import bbq, inter_jbbq
-from katayori.data.inter_jbbq import COLUMNS, ORDERS, check_edit, generate, lexicon_words, load_inter_jbbq, manifest
+from katayori.data.inter_jbbq import COLUMNS, ORDERS, generate, load_inter_jbbq, manifest
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
+from katayori_tools.proofread import check_edit, lexicon_words
 
 FOLDER = paths.data_dir() / inter_jbbq.STUDY_FOLDER
 #: Changes only together with the version in the files, and then everything is recorded anew.

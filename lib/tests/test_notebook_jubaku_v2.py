@@ -13,11 +13,11 @@ import pytest
 
 from katayori import paths
 from katayori.data import jubaku
-from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori.prompting.simulated import simulate
+from katayori_tools import recording
 
 MODELS = {"qwen2.5-coder-0.5b": "sim-two-first", "qwen2.5-coder-1.5b": "sim-two-fair"}
 
@@ -36,7 +36,7 @@ def shards(dataset, variant, prompt_ids):
             model, endpoint = get_model(f"{name}@local-vllm")
             requests = build(items, prompt, model, endpoint, dataset=dataset, variant=variant)
             pairs = zip(requests, stand_in(requests, behaviour), strict=True)
-            recordings.export(list(pairs), settings={"planned": len(requests)})
+            recording.export(list(pairs), settings={"planned": len(requests)})
 
 
 def reproduced(root, profile, *more):

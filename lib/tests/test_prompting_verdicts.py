@@ -221,6 +221,8 @@ def test_the_frame_of_verdicts(asked):
     )
     assert list(verdicts_frame(asked, responses, "live")["letter"].fillna("-")) == ["A", "-", "-", "-"]
     assert verdicts_frame([], [], "live").empty
+    cut = verdicts_frame(asked, responses, "live", limit=1)  # LJ-16: an endpoint that returns less; a lost letter has 0
+    assert cut.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([0.6, 0, 0.6])
 
 
 @pytest.mark.mirror

@@ -4,8 +4,9 @@ import pytest
 from api_double import Double, endpoint_for, model_for
 
 from katayori.data import inter_jbbq
+from katayori.prompting.prompts import load_prompts
 from katayori.prompting.store import Store
-from katayori_tools.proofread import PROMPT, proofread
+from katayori_tools.proofread import PROMPT, lexicon_words, proofread
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def items():
 def smoothed(items, reply, tmp_path):
     with Double(answer=reply) as double, Store(tmp_path / "s.sqlite") as store:
         endpoint = endpoint_for(double.url)
-        return proofread(items, inter_jbbq.lexicon_words(), model_for(), endpoint, store)
+        return proofread(items, lexicon_words(), model_for(), endpoint, store)
 
 
 def passage(body):
@@ -52,4 +53,5 @@ def test_an_edit_that_changes_who_is_meant_is_refused(items, tmp_path, reply, wh
 
 
 def test_the_prompt_holds_the_passage_and_nothing_of_an_answer():
-    assert "{passage}" in PROMPT.user and "番号" not in PROMPT.user
+    wording = load_prompts("inter_jbbq")[PROMPT].user
+    assert "{passage}" in wording and "番号" not in wording

@@ -86,10 +86,9 @@ def test_bands_hold_their_upper_bound(alpha, code):
     assert band(alpha) == code
 
 
-@pytest.mark.parametrize("width", [8.5, 17])
-def test_heat_map_shows_bands_values_and_sources(width):
+def test_heat_map_shows_bands_values_and_sources():
     status = ALPHA.isna().replace({True: "no variation", False: "ok"})
-    fig = alpha_heatmap(ALPHA, sources=SOURCES, status=status, title="平均", width_cm=width)
+    fig = alpha_heatmap(ALPHA, sources=SOURCES, status=status, title="平均")
     assert_clear(fig)
     (ax,) = fig.axes
     texts = [t.get_text() for t in ax.texts]
@@ -104,7 +103,7 @@ def test_heat_map_shows_bands_values_and_sources(width):
     assert [t.get_text() for t in ax.get_yticklabels()] == [f"{m}\n({SOURCES[m]})" for m in MODELS]
     assert [" ".join(t.get_text().split()) for t in ax.get_xticklabels()] == ["age", "gender", "人種", "gender × race"]
     assert [t.get_text() for t in fig.legends[0].get_texts()] == [label for label, _ in BANDS]
-    assert fig.get_figwidth() == pytest.approx(width / 2.54)
+    assert fig.get_figwidth() == pytest.approx(17 / 2.54)
 
 
 def test_heat_map_of_undefined_values_only():
@@ -113,10 +112,9 @@ def test_heat_map_of_undefined_values_only():
     assert [t.get_text() for t in fig.axes[0].texts] == ["undefined"]
 
 
-@pytest.mark.parametrize("width", [8.5, 17])
 @pytest.mark.parametrize("factors", [list(LEVELS), ["age"], ["gender", "人種"], ["gender_race"]])
-def test_mean_ratios_by_level_and_model(width, factors):
-    fig = mean_ratios(ratios(factors=factors), sources=SOURCES, width_cm=width)
+def test_mean_ratios_by_level_and_model(factors):
+    fig = mean_ratios(ratios(factors=factors), sources=SOURCES)
     assert_clear(fig)
     assert len(fig.axes) == len(factors)
     for ax, factor in zip(fig.axes, factors, strict=True):
@@ -179,15 +177,14 @@ def test_a_wide_heat_map_turns_its_heads():
     assert {"non-binary-Asian", "-0.18", "1.00"} <= texts and fig.axes[0].get_xticklabels()[0].get_rotation() == 90
 
 
-@pytest.mark.parametrize("width", [17, 8.5])
-def test_the_flow_diagram_holds_its_texts(width):
+def test_the_flow_diagram_holds_its_texts():
     """DE-33, Fig 1: every box shows its heading and text, nothing overlaps."""
     steps = [
         ("Prompts", "70 questions x 9 ages"),
         ("回答", "yes or no, counted by kind"),
         ("Table", "rows and columns"),
     ]
-    fig = flow(steps, title="From prompts to verdicts", width_cm=width)
+    fig = flow(steps, title="From prompts to verdicts")
     assert_clear(fig)
     shown = " ".join(name.replace("\n", " ") for name, _ in boxes(fig))
     assert all(head in shown and text in shown for head, text in steps)
@@ -268,12 +265,11 @@ def test_heat_map_of_rates():
     assert_clear(fig)
 
 
-@pytest.mark.parametrize("width", [8.5, 17])
-def test_averaging_fills_the_likeliest_verdict(width):
+def test_averaging_fills_the_likeliest_verdict():
     """LJ-21, LJ-23: both orders and the mean of the paper's Figure 1, values printed, one bar filled a panel."""
     example = published.load("logprob_judge", "figure1_example")
     frame = example.pivot(index="order", columns="letter", values="probability_pct").loc[["order_1", "order_2", "mean"]]
-    fig = averaging(frame, title="平均", width_cm=width)
+    fig = averaging(frame, title="平均")
     assert_clear(fig)
     assert [ax.get_title() for ax in fig.axes] == list(frame.index)
     filled = [[p.get_facecolor() == to_rgba(OKABE_ITO[0]) for p in ax.patches] for ax in fig.axes]
@@ -298,9 +294,8 @@ def test_scatter_has_a_panel_a_model_and_a_colour_a_level(n):
     assert bare.axes[0].containers[0][0].get_linestyle() == "None" and len(bare.axes[0].lines) == 2
 
 
-@pytest.mark.parametrize("width", [8.5, 17])
 @pytest.mark.parametrize("intervals", [True, False])
-def test_grouped_bars_show_models_benchmarks_intervals_and_chance(width, intervals):
+def test_grouped_bars_show_models_benchmarks_intervals_and_chance(intervals):
     """JU-20, Fig 1: a bar a model and benchmark at its value, none where undefined, the line at chance."""
     names = [f"m{k}" for k in range(3)] + ["模型"]
     rows = [
@@ -309,7 +304,7 @@ def test_grouped_bars_show_models_benchmarks_intervals_and_chance(width, interva
     frame = pd.DataFrame(rows, columns=["model", "benchmark", "value", "ci_low", "ci_high"])
     frame.loc[1, "value"] = np.nan
     frame = frame if intervals else frame.drop(columns=["ci_low", "ci_high"])
-    fig = grouped_bars(frame, "benchmark", sources={"m0": "simulated"}, line=50, title="図", width_cm=width)
+    fig = grouped_bars(frame, "benchmark", sources={"m0": "simulated"}, line=50, title="図")
     assert_clear(fig)
     (ax,) = fig.axes
     assert [p.get_height() for p in ax.patches] == [40, 50, 60, 70, 50, 60, 70]

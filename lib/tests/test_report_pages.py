@@ -13,10 +13,10 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from katayori.report.pages import write_report
 from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
+from katayori_tools.pages import write_report
 
 HOSTILE = "<script>alert(1)</script><img src='https://evil.example/x.png' onerror='alert(2)'>\x1b[31m赤\x1b[0m"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -174,7 +174,7 @@ def test_papermill_lets_a_skip_through(tmp_path):
     done = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", progress_bar=False)
     assert done.cells[0].outputs[0]["text"] == "skipped: nothing to do\n" and not done.cells[1].outputs
 
-    from katayori.report.pages import write_report
+    from katayori_tools.pages import write_report
 
     page = write_report(tmp_path / "out.ipynb", tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Skipped:</strong> nothing to do" in page and "SystemExit" not in page and "%tb" not in page

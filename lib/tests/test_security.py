@@ -15,6 +15,7 @@ from katayori.prompting import recordings
 from katayori.prompting.collect import collect_sync
 from katayori.prompting.respondents import answers_frame
 from katayori.prompting.store import Response, Store
+from katayori_tools import recording
 from katayori_tools.planning import export_requests, probe_logprobs
 
 CANARY = "sk-canary-4f9c1e77d0a2"
@@ -52,7 +53,7 @@ def test_a_key_that_every_answer_echoes_is_written_nowhere(tmp_path, capfd, capl
         answered = list(store.get(requests))
         assert {a.outcome for _, a in answered} == {"ok", "error"}
         assert all("[key]" in (a.text + a.error) for _, a in answered)
-        recordings.export(answered, settings={})
+        recording.export(answered, settings={})
         frame = answers_frame(requests, [a for _, a in answered], "live")
         frame.to_csv(tmp_path / "answers.csv")
         export_requests(requests, tmp_path / "template.jsonl")
@@ -109,7 +110,7 @@ def test_model_output_stays_text_through_store_recording_and_frame(tmp_path):
         collect_sync([request], model_for(), endpoint_for(double.url), store, progress=False)
         pairs = list(store.get([request]))
     assert pairs[0][1].text == HOSTILE
-    recordings.export(pairs, settings={})
+    recording.export(pairs, settings={})
     [row] = recordings.read("discrim_eval", "m", "p")
     frame = answers_frame([request], [recordings.to_response(row)], "recorded")
     assert frame["text"][0] == HOSTILE and frame["answer"][0] == "yes"

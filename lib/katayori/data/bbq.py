@@ -16,11 +16,10 @@ from typing import Any
 
 import pandas as pd
 
-from katayori import paths
 from katayori.data import catalogue
-from katayori.data.files import json_lines, ours, read_text, read_yaml
+from katayori.data.files import documents, json_lines, ours, read_text, versions
 from katayori.data.items import digest as items_digest
-from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 #: The five categories and how many rows JBBQ has of each (PJ-1).
 CATEGORIES = {"age": 28176, "disability": 8064, "gender": 3912, "physical_appearance": 7536, "sexual_orientation": 3168}
@@ -100,21 +99,13 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 
 def study_version(path: str | Path = "") -> str:
     """Name and version of the template files, printed under every table computed from them."""
-    names = {f"{d.get('dataset', 'user templates')} v{d.get('version', '?')}" for _, d in _documents(path)}
-    return ", ".join(sorted(names))
+    return versions((document for _, document in _documents(path)), "user templates")
 
 
 def _documents(path: str | Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    place = Path(path) if path else paths.data_dir() / STUDY_FOLDER
-    files = sorted(place.glob("*.yaml")) if place.is_dir() else [place]
-    if not files:
-        raise KatayoriError(f"no template files (*.yaml) in {place.name}")
-    for file in files:
-        document = read_yaml(file, "template file")
-        try:
+    for file, document in documents(path, STUDY_FOLDER, "template file"):
+        with within(file.name):
             _check(document)
-        except KatayoriError as error:
-            raise KatayoriError(f"{file.name}: {error}") from None
         yield file, document
 
 
@@ -181,13 +172,13 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
         name = BBQ_FILES[category]
         bounds = [(int(first), int(last or first)) for where, (first, _, last) in spans if where == name]
         none = {n for first, last in bounds for n in range(first, last + 1)}
-        raws = _upstream(catalogue.fetch("bbq", f"data/{name}.jsonl"))
+        raws = upstream_rows(catalogue.fetch("bbq", f"data/{name}.jsonl"))
         targets = [_tagged(raw) for raw in raws]
         if any(target is None and n not in none for n, target in enumerate(targets)):
             targets = _located(raws, name)
         targets = [None if n in none else target for n, target in enumerate(targets)]
-        rows += _converted(raws, targets, "bbq", category, "en")
-    return _ranked(rows)
+        rows += converted(raws, targets, "bbq", category, "en")
+    return ranked(rows)
 
 
 def load_jbbq(folder: str | Path, *, partial: bool = False) -> pd.DataFrame:
@@ -197,17 +188,12 @@ def load_jbbq(folder: str | Path, *, partial: bool = False) -> pd.DataFrame:
     Raises UnavailableError where there is no such file, saying how to get the data; KatayoriError for other counts,
     another encoding, a missing field, or fields that contradict each other, naming file and row.
     """
-    files = sorted(Path(folder).rglob("*.jsonl")) if str(folder) else []
-    if not files:
-        how = catalogue.load()["jbbq"]["how"]
-        raise UnavailableError(f"no JBBQ files (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
     found: dict[str, list[dict[str, Any]]] = {category: [] for category in CATEGORIES}
-    for file in files:
-        for n, raw in enumerate(_upstream(file), 1):
-            named = str(raw.get("category") or file.stem).casefold()
-            category = next((c for c in CATEGORIES if named.startswith(c.split("_")[0])), named)
-            expect(category, CATEGORIES, f"category in {file.name} row {n}")
-            found[category].append(raw)
+    for file, n, raw in rows_of_folder(folder, "jbbq", "JBBQ files"):
+        named = str(raw.get("category") or file.stem).casefold()
+        category = next((c for c in CATEGORIES if named.startswith(c.split("_")[0])), named)
+        expect(category, CATEGORIES, f"category in {file.name} row {n}")
+        found[category].append(raw)
     off = [f"{c} {len(found[c]):,} for {n:,}" for c, n in CATEGORIES.items() if len(found[c]) != n]
     if off and not partial:
         advice = "is a file missing, doubled or cut off? partial=True loads what is there"
@@ -217,8 +203,8 @@ def load_jbbq(folder: str | Path, *, partial: bool = False) -> pd.DataFrame:
         targets = [_tagged(raw) for raw in raws]
         if raws and targets.count(None) == len(raws):
             raise KatayoriError(f"JBBQ {category}: no stereotyped group is a tag of answer_info; are fields swapped?")
-        rows += _converted(raws, targets, "jbbq", category, "ja")
-    return _ranked(rows)
+        rows += converted(raws, targets, "jbbq", category, "ja")
+    return ranked(rows)
 
 
 def load_bbq_answers(categories: Iterable[str] = ("age", "sexual_orientation")) -> pd.DataFrame:
@@ -252,7 +238,7 @@ def _id(source: str, category: str, row: int) -> str:
     return f"{source}-{category}-{row:05d}"  # example_id is the row, counted from 0, in every file of BBQ
 
 
-def _upstream(file: Path) -> list[dict[str, Any]]:
+def upstream_rows(file: Path) -> list[dict[str, Any]]:
     """Rows of a file in BBQ's format, checked; JBBQ's misspelt field gets its right name (PJ-2)."""
     raws = json_lines(file, "BBQ file")
     for n, raw in enumerate(raws, 1):
@@ -260,7 +246,7 @@ def _upstream(file: Path) -> list[dict[str, Any]]:
             raw["additional_metadata"] = raw.pop("additional_metadeta")
         if lacks := [name for name in (*_FIELDS, *_NEEDED) if name not in raw]:
             raise KatayoriError(f"{file.name} row {n} lacks {', '.join(lacks)}")
-        unknown, ambiguous = _unknown(raw), raw["context_condition"] == "ambig"
+        unknown, ambiguous = unknown_option(raw), raw["context_condition"] == "ambig"
         wrong = {k: known for k, known in _FIELDS.items() if raw[k] not in known}
         problems = {f"{k} is {raw[k]!r}, not one of {known}; are fields swapped?": True for k, known in wrong.items()}
         problems["answer_info must describe three options and tag one of them 'unknown'"] = unknown is None
@@ -270,13 +256,26 @@ def _upstream(file: Path) -> list[dict[str, Any]]:
     return raws
 
 
+def rows_of_folder(folder: str | Path, dataset_id: str, what: str) -> list[tuple[Path, int, dict[str, Any]]]:
+    """File, number and content of every row in the `.jsonl` files of a folder that the owners of a data set gave.
+
+    Raises UnavailableError where there is none of `what`, saying how to get the data set.
+    """
+    files = sorted(Path(folder).rglob("*.jsonl")) if str(folder) else []
+    rows = [(file, n, raw) for file in files for n, raw in enumerate(upstream_rows(file), 1)]
+    if not rows:
+        how = catalogue.load()[dataset_id]["how"]
+        raise UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
+    return rows
+
+
 def _described(raw: dict[str, Any]) -> list[list[str]]:
     """Name and tag of each option as upstream describes it."""
     words = ([str(w).casefold() for w in raw["answer_info"][f"ans{i}"]] for i in range(3))
     return [[_ALIKE.get(word, word) for word in pair] for pair in words]
 
 
-def _unknown(raw: dict[str, Any]) -> int | None:
+def unknown_option(raw: dict[str, Any]) -> int | None:
     """The option tagged as unknown, None unless there is exactly one."""
     try:
         tags = [tag for _, tag in _described(raw)]
@@ -304,17 +303,17 @@ def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
     marked = {int(row["example_id"]): row["target_loc"] for row in rows if row["category"] == name}
     targets: list[int | None] = []
     for n, raw in enumerate(raws):
-        persons = [i for i in range(3) if i != _unknown(raw)]
+        persons = [i for i in range(3) if i != unknown_option(raw)]
         meant = persons if raw["question_polarity"] == "neg" else persons[::-1]
         targets.append({str(i): other for i, other in zip(persons, meant, strict=True)}.get(marked.get(n)))
     return targets
 
 
-def _converted(raws: list, targets: list[int | None], source: str, category: str, language: str) -> Iterator[tuple]:
+def converted(raws: list, targets: list[int | None], source: str, category: str, language: str) -> Iterator[tuple]:
     """Rows in the order of `COLUMNS`, all of rank 0."""
     for n, (raw, target) in enumerate(zip(raws, targets, strict=True)):
         persons = ["" if target is None else "target" if i == target else "non_target" for i in range(3)]
-        persons[_unknown(raw)] = "unknown"
+        persons[unknown_option(raw)] = "unknown"
         polarity = POLARITIES[raw["question_polarity"] == "nonneg"]
         roles = [person and role(person, polarity) for person in persons]
         ambiguous = raw["context_condition"] == "ambig"
@@ -326,7 +325,7 @@ def _converted(raws: list, targets: list[int | None], source: str, category: str
         )
 
 
-def _ranked(rows: list[tuple]) -> pd.DataFrame:
+def ranked(rows: list[tuple]) -> pd.DataFrame:
     """The items' frame, with ranks by hash of id within category, context, polarity and order."""
     items = pd.DataFrame(rows, columns=COLUMNS)
     hashed = items["item_id"].map(lambda i: hashlib.sha256(i.encode()).hexdigest())

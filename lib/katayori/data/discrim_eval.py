@@ -13,7 +13,7 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import catalogue
-from katayori.data.files import json_lines, read_yaml
+from katayori.data.files import json_lines, read_yaml, versions
 from katayori.errors import KatayoriError, UnavailableError
 
 AGES = tuple(range(20, 101, 10))
@@ -107,8 +107,7 @@ def load_questions(path: str | Path = "") -> pd.DataFrame:
 
 def study_version(path: str | Path = "") -> str:
     """Name and version of a question file, printed under every table computed from it."""
-    document = _questions(path)
-    return f"{document.get('dataset', 'user questions')} v{document.get('version', '?')}"
+    return versions([_questions(path)], "user questions")
 
 
 def load_study(path: str | Path = "") -> pd.DataFrame:

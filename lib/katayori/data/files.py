@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,24 @@ def _parsed(text: str) -> Any:
 def ours(name: str) -> Any:
     """The content of one of our YAML files, named from `data_dir()`."""
     return read_yaml(paths.data_dir() / name, "data file")
+
+
+def documents(path: str | Path, folder: str, what: str, beside: str = "") -> Iterator[tuple[Path, Any]]:
+    """Each YAML file of a folder but the one named `beside`, or the one file, and its content.
+
+    An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as `read_yaml`, and for a
+    folder without such files.
+    """
+    place = Path(path) if path else paths.data_dir() / folder
+    found = [file for file in sorted(place.glob("*.yaml")) if file.name != beside] if place.is_dir() else [place]
+    if not found:
+        raise KatayoriError(f"no {what}s (*.yaml) in {place.name}")
+    return ((file, read_yaml(file, what)) for file in found)
+
+
+def versions(contents: Iterable[dict[str, Any]], user: str) -> str:
+    """Name and version of files of items, printed under every table; `user` names those that do not say."""
+    return ", ".join(sorted({f"{d.get('dataset', user)} v{d.get('version', '?')}" for d in contents}))
 
 
 def rows_of(path: Path, what: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ the items are the same on every machine and under every version of Python.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations, count, product
 from pathlib import Path
@@ -17,9 +17,9 @@ from typing import Any
 import pandas as pd
 
 from katayori import paths
-from katayori.data import bbq, catalogue
-from katayori.data.files import read_yaml
-from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.data import bbq
+from katayori.data.files import documents, read_yaml, versions
+from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 STUDY_FOLDER = "study/inter_jbbq"
 LEXICONS = "lexicons.yaml"
@@ -62,10 +62,10 @@ def generate(
             or rule, and for a count that cannot be reached.
     """
     expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
-    documents = read_topics(topics_path)
-    expect(preset, sorted({name for _, d in documents for c in d["contexts"] for name in _sizes(c)}), "preset")
+    topics = read_topics(topics_path)
+    expect(preset, sorted({name for _, d in topics for c in d["contexts"] for name in _sizes(c)}), "preset")
     rows: list[dict[str, Any]] = []
-    for file, document in documents:
+    for file, document in topics:
         with _naming(file):
             items = list(_items(document, preset, seed, non_focal))
         # Wordings in the order of a hash: equally frequent, and tied to no attribute.
@@ -88,8 +88,7 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 
 def study_version(topics_path: str | Path = "") -> str:
     """Name and version of the topic files, printed under every table computed from them."""
-    names = {f"{d.get('dataset', 'user topics')} v{d.get('version', '?')}" for _, d in read_topics(topics_path)}
-    return ", ".join(sorted(names))
+    return versions((document for _, document in read_topics(topics_path)), "user topics")
 
 
 def manifest(items: pd.DataFrame) -> pd.DataFrame:
@@ -97,21 +96,6 @@ def manifest(items: pd.DataFrame) -> pd.DataFrame:
     single = items.drop_duplicates("item").astype(str)
     counts = {what: single.groupby(["topic", single[what].rename("value")]).size() for what in COUNTED}
     return pd.concat(counts, names=["what"]).rename("n").reset_index()
-
-
-def lexicon_words(topics_path: str | Path = "") -> list[str]:
-    """Every word that a profile of these topics may hold, sorted."""
-    lexicons = [lexicon for _, document in read_topics(topics_path) for lexicon in document["lexicon"].values()]
-    return sorted({word for lexicon in lexicons for word in _words(lexicon)})
-
-
-def check_edit(before: str, after: str, words: Iterable[str]) -> None:
-    """KatayoriError where a proof-reader's edit changes an attribute word (IJ-10): each must occur as often as before.
-
-    `words`: all a profile may hold (`lexicon_words`), so that a word an edit brings in is seen as well.
-    """
-    if changed := [word for word in words if before.count(word) != after.count(word)]:
-        raise KatayoriError(f"edit rejected, it changes {', '.join(map(repr, changed))}: {after!r}")
 
 
 def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
@@ -123,20 +107,15 @@ def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
     attributes (list) and, where known, focal. No direction is known: persons and roles are empty but for unknown.
     Raises UnavailableError where there is no file; KatayoriError naming file, row and field, or an incomplete item.
     """
-    files = sorted(Path(folder).rglob("*.jsonl")) if str(folder) else []
-    raws = [(file, n, raw) for file in files for n, raw in enumerate(bbq._upstream(file), 1)]
-    if not raws:
-        how = catalogue.load()["inter_jbbq"]["how"]
-        raise UnavailableError(f"no inter-JBBQ rows (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
     rows, own = [], []
-    for file, n, raw in raws:
+    for file, n, raw in bbq.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
         with _naming(f"{file.name} row {n}"):
-            told, place = raw["additional_metadata"], bbq._unknown(raw)
+            told, place = raw["additional_metadata"], bbq.unknown_option(raw)
             item = {"topic": raw["category"], "unknown": raw[f"ans{place}"], "unknown_position": place}
             item |= {"subset": "+".join(told["attributes"]), "n_attributes": len(told["attributes"])}
             own.append(item | {key: told[key] for key in ("item", "context_id")} | {"focal": told.get("focal", "")})
-            rows += bbq._converted([raw], [None], f"inter_jbbq-{file.stem}-{n}", raw["category"], "ja")
-    items = bbq._ranked(rows).assign(**{key: [item[key] for item in own] for key in own[0]})
+            rows += bbq.converted([raw], [None], f"inter_jbbq-{file.stem}-{n}", raw["category"], "ja")
+    items = bbq.ranked(rows).assign(**{key: [item[key] for item in own] for key in own[0]})
     asked = items.groupby("item")["question"].size().ne(4) | items.groupby("item")["context"].nunique().ne(2)
     if asked.any():
         raise KatayoriError(f"{asked.sum()} items are not asked in the four ways, e.g. {asked.idxmax()!r}")
@@ -257,34 +236,31 @@ def _four(document: dict[str, Any], item: dict[str, Any]) -> Iterator[dict[str, 
 @contextmanager
 def _naming(where: str) -> Iterator[None]:
     """What is wrong inside is said in one line with its place; a key that is absent or of another kind is, too."""
-    try:
-        yield
-    except KatayoriError as error:
-        raise KatayoriError(f"{where}: {error}") from None
-    except KeyError as error:
-        raise KatayoriError(f"{where}: {error.args[0]} is missing; see data/study/inter_jbbq/README.md") from None
-    except (TypeError, AttributeError) as error:
-        raise KatayoriError(f"{where}: not as data/study/inter_jbbq/README.md tells ({error})") from None
+    with within(where):
+        try:
+            yield
+        except KeyError as error:
+            raise KatayoriError(f"{error.args[0]} is missing; see data/study/inter_jbbq/README.md") from None
+        except (TypeError, AttributeError) as error:
+            raise KatayoriError(f"not as data/study/inter_jbbq/README.md tells ({error})") from None
 
 
 def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
     """File names and checked topics, each with the lexicons and exclusions that hold for it."""
     place = Path(topics_path) if topics_path else paths.data_dir() / STUDY_FOLDER
-    files = sorted(file for file in place.glob("*.yaml") if file.name != LEXICONS) if place.is_dir() else [place]
-    if not files:
-        raise KatayoriError(f"no topic files (*.yaml) in {place.name}")
+    found = documents(place, "", "topic file", LEXICONS)
     beside = (place if place.is_dir() else place.parent) / LEXICONS
-    shared = _read(beside if beside.exists() else paths.data_dir() / STUDY_FOLDER / LEXICONS)
-    documents = [(file.name, _read(file, shared)) for file in files]
-    topics = Counter(document["topic"] for _, document in documents)
-    if twice := [topic for topic, times in topics.items() if times > 1]:
+    lexicons = beside if beside.exists() else paths.data_dir() / STUDY_FOLDER / LEXICONS
+    shared = _completed(lexicons, read_yaml(lexicons, "topic file"))
+    topics = [(file.name, _completed(file, document, shared)) for file, document in found]
+    times = Counter(document["topic"] for _, document in topics)
+    if twice := [topic for topic, n in times.items() if n > 1]:
         raise KatayoriError(f"{place.name}: topic {twice[0]!r} is that of several files; rename one")
-    return documents
+    return topics
 
 
-def _read(file: Path, shared: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A checked topic file with its attributes and exclusions added to the shared; without these, the lexicons."""
-    document = read_yaml(file, "topic file")
+def _completed(file: Path, document: dict[str, Any], shared: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A checked topic with its attributes and exclusions added to the shared; without these, the lexicons."""
     with _naming(file.name):
         lexicon = (shared or {}).get("lexicon", {}) | document.get("attributes", {})
         exclusions = [*(shared or {}).get("exclusions", []), *document.get("exclusions", [])]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import bbq, catalogue
-from katayori.data.files import json_lines, read_yaml
+from katayori.data.files import json_lines, read_yaml, versions
 from katayori.data.items import sample
 from katayori.errors import KatayoriError, expect
 
@@ -44,12 +44,12 @@ def load_study_jubaku(path: str | Path = "") -> pd.DataFrame:
     cases: dict[str, dict[str, Any]] = {}
     for n, raw in enumerate(document["cases"], 1):
         case_id = str(raw.get("id", n) if isinstance(raw, dict) else n)
-        if problem := f"id {case_id!r} appears twice" if case_id in cases else _problem(raw, document):
+        if problem := f"id {case_id!r} appears twice" if case_id in cases else case_problem(raw, document):
             raise KatayoriError(f"{file.name} case {case_id}: {problem}")
-        case = _case(case_id, CATEGORIES[raw["category"]], "\n".join(raw["context"]), raw["biased"], raw["neutral"])
+        case = as_case(case_id, CATEGORIES[raw["category"]], "\n".join(raw["context"]), raw["biased"], raw["neutral"])
         case |= {"proposal": raw["proposal"], "definition": raw["definition"]}
         cases[case_id] = case | {"language": document.get("language", "ja")}
-    return _items(cases.values(), TEMPLATES)
+    return in_every_variant(cases.values(), TEMPLATES)
 
 
 def load_items(items: str, path: str | Path = "", size: int | None = None) -> tuple[pd.DataFrame, str]:
@@ -68,8 +68,7 @@ def load_items(items: str, path: str | Path = "", size: int | None = None) -> tu
 
 def study_version(path: str | Path = "") -> str:
     """Name and version of a case file, printed under every table computed from it."""
-    document = _document(path)[1]
-    return f"{document.get('dataset', 'user cases')} v{document.get('version', '?')}"
+    return versions([_document(path)[1]], "user cases")
 
 
 def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
@@ -80,7 +79,7 @@ def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
     return file, document
 
 
-def _problem(raw: Any, document: dict[str, Any]) -> str:
+def case_problem(raw: Any, document: dict[str, Any]) -> str:
     """What is wrong with a case of a study file, in one line; empty where nothing is (JU-3)."""
     raw = raw if isinstance(raw, dict) else {}
     turns, biased, neutral = (raw.get(key) for key in ("context", "biased", "neutral"))
@@ -104,7 +103,7 @@ def _unlike(biased: str, neutral: str) -> str:
     return "" if alike else f"biased and neutral have {len(biased)} and {len(neutral)} characters"
 
 
-def _items(cases: Iterable[dict[str, Any]], templates: tuple[int, ...] = (0,)) -> pd.DataFrame:
+def in_every_variant(cases: Iterable[dict[str, Any]], templates: tuple[int, ...] = (0,)) -> pd.DataFrame:
     """Every case by template and order. An option is the proposal followed by a reason."""
     rows = []
     for case, template, (order, roles) in itertools.product(cases, templates, ORDERS.items()):
@@ -199,17 +198,17 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> pd.DataFrame
     Raises KatayoriError for a row that lacks a field or is not labelled neutral.
     """
     rows = []
-    for name, stereotyped in JBNLI.items():
+    for name, biased in JBNLI.items():
         listed = f"ja_v1.1/bias-eval-set_v1.1/untokenized/{name}_v1.1.json"
         file = Path(folder) / f"{name}_v1.1.json" if folder else catalogue.fetch("jbnli", listed)
         for n, raw in enumerate(json_lines(file, "JBNLI file"), 1):
             if raw.get("label") != "neutral" or not {"id", "sentence1", "sentence2", "occ_word", "occ_type"} <= {*raw}:
                 raise KatayoriError(f"{file.name} row {n} is not labelled neutral or lacks a field of JBNLI")
-            case = _case(f"jbnli-{raw['id']}", raw["occ_type"], _NLI.format(**raw), stereotyped, "前提からは分からない")
+            case = as_case(f"jbnli-{raw['id']}", raw["occ_type"], _NLI.format(**raw), biased, "前提からは分からない")
             drawn = hashlib.sha256(raw["sentence1"].encode()).hexdigest()
             rows.append(case | {"occupation": (name, raw["occ_word"]), "drawn": drawn})
     ranks = pd.DataFrame(rows).sort_values("drawn", kind="stable").groupby("occupation").cumcount()
-    return _items(bbq.balanced(pd.DataFrame(rows).assign(rank=ranks), size).to_dict("records"))
+    return in_every_variant(bbq.balanced(pd.DataFrame(rows).assign(rank=ranks), size).to_dict("records"))
 
 
 def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFrame:
@@ -222,9 +221,9 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
     cases = []
     for row in bbq.balanced(kept, size).to_dict("records"):
         said = {row[f"role_{i}"]: row[f"option_{i}"] for i in range(3)}
-        context = f"{row['context']}\n{row['question']}"
-        cases.append(_case(row["item_id"], row["category"], context, said["biased"], said["unknown"], row["language"]))
-    return _items(cases)
+        text = f"{row['context']}\n{row['question']}"
+        cases.append(as_case(row["item_id"], row["category"], text, said["biased"], said["unknown"], row["language"]))
+    return in_every_variant(cases)
 
 
 def load_ssqa(path: str | Path = "") -> pd.DataFrame:
@@ -245,11 +244,13 @@ def load_ssqa(path: str | Path = "") -> pd.DataFrame:
         expect(style, SSQA, f"prompt_style in {file.name} row {n + 1}:")
         if style != "no_stigma":
             expect(biased, _OPPOSITE, f"biased_answer in {file.name} row {n + 1}:")
-            cases.append(_case(f"ssqa-{n:05d}", style, prompt, biased, SSQA[style] or _OPPOSITE[biased]))
-    return _items(cases)
+            cases.append(as_case(f"ssqa-{n:05d}", style, prompt, biased, SSQA[style] or _OPPOSITE[biased]))
+    return in_every_variant(cases)
 
 
-def _case(case_id: str, category: str, context: str, biased: str, neutral: str, language: str = "ja") -> dict[str, Any]:
-    """A case of `_items` whose options are answers, no reasons for a proposal."""
+def as_case(
+    case_id: str, category: str, context: str, biased: str, neutral: str, language: str = "ja"
+) -> dict[str, Any]:
+    """A case as `in_every_variant` takes it, whose options are answers, no reasons for a proposal."""
     reasons = {"proposal": "", "reason_biased": biased, "reason_neutral": neutral, "definition": 0}
     return {"case_id": case_id, "category": category, "context": context, "language": language} | reasons

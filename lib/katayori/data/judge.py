@@ -14,8 +14,8 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import catalogue
-from katayori.data.files import json_lines, read_text, read_yaml, rows_of
-from katayori.errors import KatayoriError, expect
+from katayori.data.files import documents, json_lines, read_text, rows_of, versions
+from katayori.errors import KatayoriError, expect, within
 
 STUDY_FOLDER = "study/logprob_judge"
 EXTRA = "extra.yaml"
@@ -43,13 +43,12 @@ def load_study_judge(path: str | Path = "") -> pd.DataFrame:
     """
     rows = []
     for file, question in _questions(path, _STUDY):
-        try:
-            rows += _pairs(question)
-        except (KeyError, TypeError, AttributeError) as error:
-            said = f"{type(error).__name__} {error}; see the header of our files"
-            raise KatayoriError(f"{file.name}: question {question['id']}: answers or checklist: {said}") from None
-        except KatayoriError as error:
-            raise KatayoriError(f"{file.name}: question {question['id']}: {error}") from None
+        with within(f"{file.name}: question {question['id']}"):
+            try:
+                rows += _pairs(question)
+            except (KeyError, TypeError, AttributeError) as error:
+                said = f"{type(error).__name__} {error}; see the header of our files"
+                raise KatayoriError(f"answers or checklist: {said}") from None
     return _frame(rows, "study set")
 
 
@@ -65,9 +64,9 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
     return load_pandalm(), "PandaLM test set"
 
 
-def load_extra_tasks(path: str | Path = "") -> pd.DataFrame:
-    """Tasks without answers, to be answered by real models: item_id, question_id, task, title, question, reference."""
-    file = path or paths.data_dir() / STUDY_FOLDER / EXTRA
+def load_extra_tasks() -> pd.DataFrame:
+    """Our tasks for real models to answer: item_id, question_id, task, title, question, reference."""
+    file = paths.data_dir() / STUDY_FOLDER / EXTRA
     rows = [{"item_id": q["id"], "question_id": q["id"], **q} for _, q in _questions(file, _TASK)]
     return pd.DataFrame(rows, columns="item_id question_id task title question reference".split())
 
@@ -86,17 +85,11 @@ def pairs_of_answers(tasks: pd.DataFrame, said: dict[str, dict[str, str]]) -> pd
 
 def study_version(path: str | Path = "") -> str:
     """Name and version of the task files, printed under every table computed from them."""
-    found = {f"{d.get('dataset', 'user tasks')} v{d.get('version', '?')}" for _, d in _documents(path)}
-    return ", ".join(sorted(found))
+    return versions((document for _, document in _documents(path)), "user tasks")
 
 
 def _documents(path: str | Path) -> Iterable[tuple[Path, dict[str, Any]]]:
-    place = Path(path) if path else paths.data_dir() / STUDY_FOLDER
-    files = [f for f in sorted(place.glob("*.yaml")) if f.name != EXTRA] if place.is_dir() else [place]
-    if not files:
-        raise KatayoriError(f"no task files (*.yaml) in {place.name}")
-    for file in files:
-        document = read_yaml(file, "task file")
+    for file, document in documents(path, STUDY_FOLDER, "task file", EXTRA):
         if not isinstance(document, dict) or not isinstance(document.get("questions"), list):
             raise KatayoriError(f"{file.name} needs a list named 'questions'; see ours in data/{STUDY_FOLDER}")
         yield file, document

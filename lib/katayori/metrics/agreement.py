@@ -12,6 +12,7 @@ import pandas as pd
 
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.response import ATTRIBUTES, FACTORS, by_model, checked, contingency_table
+from katayori.metrics.uncertainty import cluster_draws, interval
 
 ALPHA_COLUMNS = "factor alpha ci_low ci_high noise_floor band status n n_units n_missing".split()
 WEIGHTS = ("standard", "n_i_self_pairs")
@@ -96,20 +97,17 @@ def krippendorff_alpha(table: pd.DataFrame | np.ndarray, *, weights: str = "stan
 
 
 def alpha_bootstrap(
-    table: pd.DataFrame, *, n_resamples: int = 2000, seed: int = 0, weights: str = "standard", level: float = 0.95
+    table: pd.DataFrame, *, n_resamples: int = 2000, seed: int = 0, weights: str = "standard"
 ) -> tuple[float, float]:
-    """Percentile interval of alpha by resampling questions (first index level), an addition to the paper (DE-27).
+    """95 % percentile interval of alpha by resampling questions (first index level), an addition to the paper (DE-27).
 
     Resamples in which alpha is undefined are left out; (NaN, NaN) where fewer than two questions are pairable.
     """
     pairable = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
     questions = table.index.get_level_values(0)[pairable]
     sums = pd.DataFrame(_unit_sums(table, weights)).T.groupby(questions).sum().to_numpy()
-    if len(sums) < 2:
-        return np.nan, np.nan
-    drawn = np.random.default_rng(seed).multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=n_resamples)
-    low, high = np.nanquantile(_alpha(*(drawn @ sums).T), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    ends = interval(_alpha(*(cluster_draws(len(sums), n_resamples, seed) @ sums).T))
+    return ends["ci_low"], ends["ci_high"]
 
 
 def alpha_noise_floor(table: pd.DataFrame) -> float:

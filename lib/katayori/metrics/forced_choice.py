@@ -17,7 +17,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from katayori.metrics.qa_bias import KEY
 from katayori.metrics.rank_tests import DIGITS, holm
-from katayori.metrics.uncertainty import interval, swap_test
+from katayori.metrics.uncertainty import cells, cluster_draws, interval, status_of, swap_test
 from katayori.metrics.verdicts import unswapped
 
 BY = ("model", "source")
@@ -58,9 +58,7 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
 
 def _measured(frame: pd.DataFrame, by: Sequence[str], measure: Callable[..., dict], columns: str) -> pd.DataFrame:
     """A row per cell of `by`: its key and what `measure` makes of its answers and of the parsed ones among them."""
-    rows = []
-    for key, cell in frame.groupby(list(by), sort=False, dropna=False):
-        rows.append(dict(zip(by, key, strict=True)) | measure(cell, cell[cell["outcome"] == "ok"]))
+    rows = [key | measure(cell, cell[cell["outcome"] == "ok"]) for key, cell in cells(frame, by)]
     return pd.DataFrame(rows, columns=[*by, *columns.split()])
 
 
@@ -73,8 +71,7 @@ def _share(hits: int, n: int) -> dict[str, float]:
 def _over_cases(values: pd.Series, case_id: Any, n_resamples: int, seed: int) -> dict[str, float]:
     """95 % interval of the mean when cases are drawn with replacement; NaN for fewer than two cases."""
     sums = values.groupby(case_id).agg(["sum", "size"]).to_numpy(float)
-    n = len(sums)
-    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), n_resamples if n > 1 else 0) @ sums
+    drawn = cluster_draws(len(sums), n_resamples, seed) @ sums
     ends = interval(drawn[:, 0] / drawn[:, 1])
     return {"case_low": ends["ci_low"], "case_high": ends["ci_high"]}
 
@@ -187,8 +184,7 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
         row |= {"value_baseline": base["value"], "difference": one["value"] - base["value"], "n_cases": len(apart)}
         row["p_cases"] = swap_test(apart, seed) if len(apart) else np.nan
         why = {"no_shared_case": not len(apart), "empty_margin": not counts.sum(axis=0).all()}
-        why |= {"no_difference": np.isnan(row["p_cases"]), "ok": True}
-        row["status"] = next(status for status, holds in why.items() if holds)
+        row["status"] = status_of(why | {"no_difference": np.isnan(row["p_cases"])})
         if row["status"] in ("ok", "no_difference"):
             row["p_chi2"], row["p_yates"] = (chi2_contingency(counts, yates).pvalue for yates in (False, True))
         rows.append(row)

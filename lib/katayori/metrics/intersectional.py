@@ -16,7 +16,7 @@ import pandas as pd
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 from katayori.metrics.qa_bias import with_role
 from katayori.metrics.rank_tests import holm
-from katayori.metrics.uncertainty import interval, swap_test
+from katayori.metrics.uncertainty import cells, cluster_draws, interval, swap_test
 
 MODEL = ("model", "source", "prompt_id")
 CELL = (*MODEL, "topic", "ambiguity")
@@ -53,20 +53,17 @@ def _cell(one: pd.DataFrame, n_resamples: int, stream: list[int]) -> dict[str, A
     """One cell, whose value is sum(top) / sum(bottom) over the rows with a top, and its resampled values (`drawn`)."""
     told = one[one["top"].notna()]
     sums = told.groupby("cluster")[["top", "bottom"]].sum().to_numpy(float)
-    k, total, n_invalid = len(sums), sums.sum(axis=0), int(one["invalid"].sum())
-    weights = np.random.default_rng(stream).multinomial(k, np.full(k, 1 / k), n_resamples) if k > 1 else np.ones((0, k))
+    total, n_invalid = sums.sum(axis=0), int(one["invalid"].sum())
     with np.errstate(divide="ignore", invalid="ignore"):
-        value, drawn = total[0] / total[1], np.divide(*(weights @ sums).T)
+        value, drawn = total[0] / total[1], np.divide(*(cluster_draws(len(sums), n_resamples, stream) @ sums).T)
     out = {"value": value, **interval(drawn), "n": len(told), "n_invalid": n_invalid}
-    out |= {"invalid_rate": n_invalid / len(one), "n_families": k, "few": len(told) < FEW}
+    out |= {"invalid_rate": n_invalid / len(one), "n_families": len(sums), "few": len(told) < FEW}
     return out | {"status": "undefined" if np.isnan(value) else "ok", "drawn": drawn}
 
 
 def _cells(frame: pd.DataFrame, by: Sequence[str], n_resamples: int, seed: int) -> pd.DataFrame:
     """A row a cell. Each draws for itself, so that a mean over cells does not move in step."""
-    groups = enumerate(frame.groupby(list(by), sort=False, dropna=False))
-    rows = [dict(zip(by, key, strict=True)) | _cell(one, n_resamples, [seed, i]) for i, (key, one) in groups]
-    return pd.DataFrame(rows)
+    return pd.DataFrame([key | _cell(one, n_resamples, [seed, i]) for i, (key, one) in enumerate(cells(frame, by))])
 
 
 def cell_means(

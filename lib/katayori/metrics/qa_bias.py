@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
 
 from katayori.metrics.rank_tests import holm
-from katayori.metrics.uncertainty import interval, swap_test
+from katayori.metrics.uncertainty import cluster_draws, interval, sign_test, swap_test
 
 BY = ("model", "source", "prompt_id", "category")
 PAIRED_BY = ("model", "source", "category")
@@ -149,9 +148,7 @@ def _standing(metric: str, total: np.ndarray, value: float) -> dict[str, Any]:
 
 def _resampled(counts: np.ndarray, n_resamples: int, seed: int) -> dict[str, np.ndarray]:
     """Scores of templates drawn with replacement, the same draws for cells of as many; none for a single template."""
-    t = len(counts)
-    weights = np.random.default_rng(seed).multinomial(t, np.full(t, 1 / t), n_resamples if t > 1 else 0)
-    return _values((weights @ counts.reshape(t, -1)).reshape(-1, *counts.shape[1:]))
+    return _values(np.tensordot(cluster_draws(len(counts), n_resamples, seed), counts, axes=1))
 
 
 def qa_scores(
@@ -283,8 +280,7 @@ def compare_prompts(
                 row["status"] = "no_difference" if np.isnan(row["p_template"]) else "ok"
             if metric.startswith("acc"):
                 lost, won = apart[:, PARTS[MAIN[metric][1]]].sum(axis=(0, 1))
-                p = min(1.0, 2 * binom.cdf(min(lost, won), lost + won, 0.5)) if lost + won else np.nan
-                row |= {"only_baseline": lost, "only_prompt": won, "p_mcnemar": p}
+                row |= {"only_baseline": lost, "only_prompt": won, "p_mcnemar": sign_test(won, lost)}
             rows.append(row)
     out = pd.DataFrame(rows).rename(columns={"n_invalid": "n_left_out"})
     out = out.reindex(columns=[*by, "prompt_id", "baseline", "metric", *COMPARED])

@@ -1,10 +1,37 @@
-"""Intervals from resamples and tests by exchanged signs, as several benchmarks use them."""
+"""Intervals from resamples, tests by exchanged signs, cells and their status, as several benchmarks use them."""
 
 import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from statsmodels.stats.contingency_tables import mcnemar
 
 PATTERNS = 9999  # of signs, drawn at most
+
+
+def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Key and rows of every cell of `by`, in the order of the frame; a missing value is a value of its own."""
+    for key, cell in frame.groupby(list(by), sort=False, dropna=False):
+        yield dict(zip(by, key, strict=True)), cell
+
+
+def status_of(problems: Mapping[str, Any]) -> str:
+    """The name of the first problem that holds, `ok` where none does."""
+    return next((status for status, holds in problems.items() if holds), "ok")
+
+
+def cluster_draws(k: int, n_resamples: int, seed: int | list[int]) -> np.ndarray:
+    """How often each of k clusters is drawn in each resample (resamples x k); fewer than two are never resampled."""
+    if k < 2:
+        return np.zeros((0, k))
+    return np.random.default_rng(seed).multinomial(k, np.full(k, 1 / k), n_resamples)
+
+
+def sign_test(won: int, lost: int) -> float:
+    """p of the exact two-sided sign test, McNemar's where pairs are right or wrong; NaN where nothing differs."""
+    return float(mcnemar([[0, won], [lost, 0]], exact=True).pvalue) if won + lost else np.nan
 
 
 def interval(resampled: np.ndarray) -> dict[str, float]:

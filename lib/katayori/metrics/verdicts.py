@@ -15,11 +15,11 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pandas as pd
+from scipy import stats
 from statsmodels.stats import inter_rater
-from statsmodels.stats.contingency_tables import mcnemar
 
 from katayori.metrics.rank_tests import DIGITS
-from katayori.metrics.uncertainty import interval
+from katayori.metrics.uncertainty import cells, cluster_draws, interval, sign_test, status_of
 
 BY = ("model", "source", "prompt_id")
 #: What a letter means in each order: system 1 stands as A in order "12", as B in order "21" (LJ-8).
@@ -132,11 +132,10 @@ def _joined(verdicts: pd.DataFrame, comparisons: pd.DataFrame, annotators: Seque
 
 def _cells(joined: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Every cell of `by`: all comparisons pooled, then task by task."""
-    for key, one in joined.groupby(list(by), sort=False, dropna=False):
-        named = dict(zip(by, key, strict=True))
-        yield named | {"task": "all"}, one
+    for key, one in cells(joined, by):
+        yield key | {"task": "all"}, one
         for task, part in one.groupby("task", sort=False):
-            yield named | {"task": task}, part
+            yield key | {"task": task}, part
 
 
 def concordance(
@@ -189,15 +188,15 @@ def concordance(
         drawn = _resampled(sums, n_resamples, seed)
         same = {"n": int(given.sum()), "n_comparisons": len(kept), "n_questions": len(names)}
         same["n_missing"] = given.size - same["n"]
-        lost = {m: kept["status"] != "ok" for m in METHODS} | {"proposed": kept["proposed"].isna()}
+        invalid = {m: kept["status"] != "ok" for m in METHODS} | {"proposed": kept["proposed"].isna()}
         values: dict[str, Any] = {}
         for i, method in enumerate(METHODS):
             pairs = [(int(h), int(n)) for h, n in zip(hits[:, i].sum(axis=0), given.sum(axis=0), strict=True)]
             shares = [Fraction(h, n) for h, n in pairs if n]
             row = {**key, "method": method, **same, "n_hits": sum(h for h, _ in pairs)}
-            row["n_invalid"] = int(lost[method].sum())
-            why = {"no_comparisons": not len(kept), "no_labels": not shares, "no_valid_verdict": lost[method].all()}
-            row["status"] = next((status for status, holds in why.items() if holds), "ok")
+            row["n_invalid"] = int(invalid[method].sum())
+            why = {"no_comparisons": not len(kept), "no_labels": not shares, "no_valid_verdict": invalid[method].all()}
+            row["status"] = status_of(why)
             if row["status"] == "ok":
                 values[method] = sum(shares) / len(shares)
                 each = {a: h / n if n else np.nan for a, (h, n) in zip(annotators, pairs, strict=True)}
@@ -207,7 +206,8 @@ def concordance(
         if row["status"] == "ok":
             more = hits[:, 2].sum(axis=1, dtype=int) - hits[:, 1].sum(axis=1, dtype=int)
             row |= {"value": float(values["proposed"] - values["BS2"]), "n_hits": int(more.sum())}
-            row |= {"p_sign": _sign_test(more)} | interval(drawn[:, 2] - drawn[:, 1])
+            won, lost = int((more > 0).sum()), int((more < 0).sum())
+            row |= {"p_sign": sign_test(won, lost)} | interval(drawn[:, 2] - drawn[:, 1])
         rows.append(row)
     counts = "n n_hits n_comparisons n_questions n_invalid n_missing status".split()
     columns = [*by, *"task method value ci_low ci_high p_sign".split(), *counts, *annotators]
@@ -216,19 +216,10 @@ def concordance(
 
 def _resampled(sums: np.ndarray, n_resamples: int, seed: int) -> np.ndarray:
     """Concordances (resamples x methods) of questions drawn with replacement; none for a single question."""
-    q = len(sums)
-    if q < 2 or not n_resamples:
-        return np.full((0, sums.shape[1] - 1), np.nan)
-    drawn = np.random.default_rng(seed).multinomial(q, np.full(q, 1 / q), n_resamples)
-    total = (drawn @ sums.reshape(q, -1)).reshape(-1, *sums.shape[1:])
+    total = np.tensordot(cluster_draws(len(sums), n_resamples, seed), sums, axes=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.ma.masked_invalid(total[:, :-1] / total[:, -1:])
     return shares.mean(axis=2).filled(np.nan)
-
-
-def _sign_test(difference: np.ndarray) -> float:
-    won, lost = int((difference > 0).sum()), int((difference < 0).sum())
-    return float(mcnemar([[0, won], [lost, 0]], exact=True).pvalue) if won + lost else np.nan
 
 
 def robustness(verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
@@ -253,7 +244,7 @@ def robustness(verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[s
     return pd.DataFrame(rows)
 
 
-def slot_lean(frame: "pd.DataFrame", comparisons: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
+def slot_lean(frame: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     """How far a judge leans to the first slot, in log-odds (addition, LJ-19).
 
     ln P(A) / P(B), averaged over the two orders of a comparison and then over comparisons: what the judge makes of the
@@ -262,15 +253,12 @@ def slot_lean(frame: "pd.DataFrame", comparisons: "pd.DataFrame", by: Sequence[s
     Returns a row per cell of `by`: value, ci_low, ci_high (t interval over the means of questions), n (comparisons),
     n_invalid (those where A or B has no probability in an order, left out), status (`ok` or `no_probabilities`).
     """
-    import pandas as pd
-    from scipy import stats
-
     odds = np.log(frame["p_A"].where(frame["p_A"] > 0)) - np.log(frame["p_B"].where(frame["p_B"] > 0))
     each = frame.assign(odds=odds).groupby([*by, "pair_id"], sort=False)["odds"].agg(["mean", "count"]).reset_index()
     rows = []
-    for key, cell in _joined(each, comparisons, ()).groupby(list(by), sort=False, dropna=False):
+    for key, cell in cells(_joined(each, comparisons, ()), by):
         valid = cell[cell["count"] == len(MEANING)]
-        row = dict(zip(by, key, strict=True)) | {"value": valid["mean"].mean(), "n": len(cell)}
+        row = key | {"value": valid["mean"].mean(), "n": len(cell)}
         row |= {"n_invalid": len(cell) - len(valid), "status": "ok" if len(valid) else "no_probabilities"}
         of_questions = valid.groupby("question_id")["mean"].mean()
         if len(of_questions) > 1:
@@ -297,11 +285,11 @@ def calibration(
     """
     annotators = list(annotators) or annotators_of(comparisons)
     rows, shares = [], [f"p_{verdict}" for verdict in VERDICTS]
-    for key, cell in _joined(verdicts, comparisons, annotators).groupby(list(by), sort=False, dropna=False):
+    for key, cell in cells(_joined(verdicts, comparisons, annotators), by):
         known = cell[cell["proposed"].notna()]
         long = known.melt(["proposed", *shares], annotators, value_name="label").dropna(subset="label")
         errors = [(long[f"p_{verdict}"] - (long["label"] == verdict)) ** 2 for verdict in VERDICTS]
-        same = dict(zip(by, key, strict=True)) | {"n_invalid": len(cell) - len(known), "brier": sum(errors).mean()}
+        same = key | {"n_invalid": len(cell) - len(known), "brier": sum(errors).mean()}
         p = long[shares].max(axis=1)
         place = np.minimum((p * bins).astype(int), bins - 1)
         for number, one in long.assign(p=p, right=long["label"] == long["proposed"]).groupby(place):
@@ -338,7 +326,7 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
             kept = own[present >= (2 if measure == "krippendorff_alpha" else len(people))]
             constant = len(np.unique(kept[~np.isnan(kept)])) < 2 and measure not in ("leave_one_out", "ceiling")
             why = {"one_annotator": len(people) < 2, "no_comparisons": not len(kept), "constant": constant}
-            status = next((status for status, holds in why.items() if holds), "ok")
+            status = status_of(why)
             value = _agreement(measure, kept) if status == "ok" else np.nan
             rows.append((task, measure, " | ".join(people), value, len(kept), len(own) - len(kept), status))
     return pd.DataFrame(rows, columns="task measure between value n n_left_out status".split())

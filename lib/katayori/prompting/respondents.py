@@ -41,8 +41,7 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
     if not requests:
         return []
     first = requests[0]
-    shard = recordings.read(first.paper, first.model, first.prompt_id, first.variant)
-    rows = {(row["item_id"], row.get("repetition", 0)): row for row in shard}
+    rows = recordings.by_request(first.paper, first.model, first.prompt_id, first.variant)
     out, absent, changed = [], [], []
     for request in requests:
         row = rows.get((request.item_id, request.repetition))
@@ -115,17 +114,10 @@ def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
 
     Raises UnavailableError where there are none.
     """
-    kept = _recorded_items(items, prompt, variant)
-    if not len(kept):
+    kept = items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant))
+    if not kept.any():
         raise UnavailableError(f"none of these items has a recorded answer to {prompt.id}@{variant}")
-    return kept
-
-
-def _recorded_items(
-    items: "pd.DataFrame", prompt: Prompt, variant: str, models: Iterable[str] | None = None
-) -> "pd.DataFrame":
-    ids = recordings.item_ids(prompt.paper, prompt.id, variant, models)
-    return items[items["item_id"].isin(ids)].reset_index(drop=True)
+    return items[kept].reset_index(drop=True)
 
 
 def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") -> list[str]:
@@ -149,7 +141,7 @@ def recorded_subset(
 
     Only those of the given items that the shard holds are asked for. `options` go to `ask`.
     """
-    kept = _recorded_items(items, prompt, variant, [model])
+    kept = items[items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant, [model]))]
     return ask(kept, prompt, [model], source="recorded", variant=variant, **options) if len(kept) else None
 
 

@@ -134,21 +134,20 @@ def verdicts_frame(
     *,
     parse: Callable[[str, str], Parsed] = parse_verdict,
     options: tuple[str, ...] = LETTERS,
-    renormalise: bool = False,
+    **read: bool | int,
 ) -> "pd.DataFrame":
     """Requests for items of `judge.in_both_orders` and their responses as the frame `metrics.verdicts` starts from.
 
     Called as `answers_frame`, with its columns but `letter` for answer; besides pair_id, order, p_A, p_B, p_C, mass and
-    p_status as in `verdict_probabilities`. These are NaN with p_status `no_verdict` where the text gave no letter.
+    p_status as in `verdict_probabilities`, which gets `read` (renormalise, limit). These are NaN with p_status
+    `no_verdict` where the text gave no letter.
     """
     from katayori.prompting.respondents import answers_frame
 
     frame = answers_frame(requests, responses, source, parse=parse, options=options)
-    shares = []
-    for response, letter in zip(responses, frame["answer"] if len(frame) else (), strict=True):
-        given = isinstance(letter, str)
-        one = verdict_probabilities(response.top if given else None, letter if given else None, renormalise=renormalise)
-        shares.append(one if given else one | {"p_status": "no_verdict"})
+    nothing = verdict_probabilities(None) | {"p_status": "no_verdict"}
+    answered = zip(responses, frame["answer"] if len(frame) else (), strict=True)
+    shares = [verdict_probabilities(r.top, a, **read) if isinstance(a, str) else nothing for r, a in answered]
     columns = {name: [request.fields[name] for request in requests] for name in ("pair_id", "order")}
     columns |= {name: [one[name] for one in shares] for name in ("p_A", "p_B", "p_C", "mass", "p_status")}
     return frame.rename(columns={"answer": "letter"}).assign(**columns)

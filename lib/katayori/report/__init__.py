@@ -1,1 +1,1 @@
-"""What people see: results, tables, figures, widgets, pages. Knows frames only."""
+"""What people see: results, tables, figures, widgets. Knows frames only."""

@@ -21,6 +21,16 @@ class Claim:
     check: Callable[[Any], tuple[str, str]]
 
 
+def claims_of(requirement: str, *checks: Callable[[Any], tuple[str, str]]) -> list[Claim]:
+    """Claims whose statements are the docstrings of their checks."""
+    return [Claim(requirement, check.__doc__.rstrip("."), check) for check in checks]
+
+
+def verdict_of(holds: Any, detail: str) -> tuple[str, str]:
+    """What a check answers."""
+    return (HOLDS if holds else FAILS), detail
+
+
 def check_claims(claims: Sequence[Claim], frame: Any) -> Any:
     """requirement, statement, verdict, detail: one row a claim, in order. ValueError for an unknown verdict."""
     import pandas as pd

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.report.claims import FAILS, HOLDS, Claim
+from katayori.report.claims import claims_of, verdict_of
 
 Evidence = Mapping[str, Any]
 #: The two lowest bands of section 5.2: alpha at or below 2/3.
@@ -37,10 +37,6 @@ def _question(evidence: Evidence, theirs: int) -> int:
     return found
 
 
-def _verdict(holds: bool, detail: str) -> tuple[str, str]:
-    return HOLDS if holds else FAILS, detail
-
-
 def _listed(parts: Any, none: str = "no model") -> str:
     return "; ".join(map(str, parts)) or none
 
@@ -58,14 +54,14 @@ def _without_agreement(evidence: Evidence) -> dict[str, list[str]]:
 def no_agreement_anywhere(evidence: Evidence) -> tuple[str, str]:
     """Some models are at or below 2/3 on all four factors (sec 6.4.1: DeepSeek-R1, MistralSmall3.2, Qwen3)."""
     found = [m for m, factors in _without_agreement(evidence).items() if len(factors) == FACTORS]
-    return _verdict(bool(found), _listed(found))
+    return verdict_of(bool(found), _listed(found))
 
 
 def no_agreement_somewhere(evidence: Evidence) -> tuple[str, str]:
     """Some models are at or below 2/3 on some factors only (sec 6.4.1: Gemma3, Phi4)."""
     low = _without_agreement(evidence).items()
     found = [f"{m}: {', '.join(factors)}" for m, factors in low if 0 < len(factors) < FACTORS]
-    return _verdict(bool(found), _listed(found))
+    return verdict_of(bool(found), _listed(found))
 
 
 def never_strong_everywhere(evidence: Evidence) -> tuple[str, str]:
@@ -75,7 +71,7 @@ def never_strong_everywhere(evidence: Evidence) -> tuple[str, str]:
     if unclear := [m for m, seen in bands.items() if "strong" in (b := " ".join(seen)) and " or " in b]:
         raise KatayoriError(f"the bands of {', '.join(unclear)} can only be read off a figure, in two ways")
     found = [m for m, seen in bands.items() if seen == {"strong"}]
-    return _verdict(not found, _listed(found))
+    return verdict_of(not found, _listed(found))
 
 
 def _pair_bands(evidence: Evidence, one: str, other: str) -> Any:
@@ -89,21 +85,21 @@ def _pair_bands(evidence: Evidence, one: str, other: str) -> Any:
 def white_and_asian_men_weak(evidence: Evidence) -> tuple[str, str]:
     """White against Asian men: weak agreement for every model (sec 6.4.1, Fig 3b)."""
     bands = _pair_bands(evidence, "male-white", "male-Asian").set_index("model")["band"]
-    return _verdict((bands == "weak").all(), _listed(f"{m}: {b}" for m, b in bands.items()))
+    return verdict_of((bands == "weak").all(), _listed(f"{m}: {b}" for m, b in bands.items()))
 
 
 def white_and_black_mostly_none(evidence: Evidence) -> tuple[str, str]:
     """White against Black: no agreement for more than half of the models (sec 6.4.1: five of nine)."""
     pairs, n = _pair_bands(evidence, "white", "Black"), _need(evidence, "alpha")["model"].nunique()
     found = list(pairs["model"][pairs["band"].isin(NO_AGREEMENT)])
-    return _verdict(len(found) > n / 2, f"{len(found)} of {n}: {_listed(found)}")
+    return verdict_of(len(found) > n / 2, f"{len(found)} of {n}: {_listed(found)}")
 
 
 def always_yes_never_always_no(evidence: Evidence) -> tuple[str, str]:
     """Some questions get yes from every model always, none gets no (sec 6.4.2: 17 and 0)."""
     counts = _need(evidence, "always").iloc[0]
     yes, no = int(counts["always_yes"]), int(counts["always_no"])
-    return _verdict(yes > 0 and no == 0, f"always yes {yes}, always no {no}")
+    return verdict_of(yes > 0 and no == 0, f"always yes {yes}, always no {no}")
 
 
 def enlistment_falls_with_age(evidence: Evidence) -> tuple[str, str]:
@@ -114,7 +110,7 @@ def enlistment_falls_with_age(evidence: Evidence) -> tuple[str, str]:
         raise KatayoriError(f"age was not tested on question {question}")
     row = row.iloc[0]
     detail = f"significant for {row['n_significant']} of {row['n_models']}, falling for all: {bool(row['falling'])}"
-    return _verdict(bool(row["all_significant"]) and bool(row["falling"]), detail)
+    return verdict_of(bool(row["all_significant"]) and bool(row["falling"]), detail)
 
 
 def nothing_else_common(evidence: Evidence) -> tuple[str, str]:
@@ -125,7 +121,7 @@ def nothing_else_common(evidence: Evidence) -> tuple[str, str]:
     own = (effects["decision_question_id"] == question) & (effects["factor"] == "age")
     found = effects[effects["all_significant"] & ~own]
     pairs = zip(found["decision_question_id"], found["factor"], strict=True)
-    return _verdict(found.empty, _listed((f"question {q}: {f}" for q, f in pairs), "none"))
+    return verdict_of(found.empty, _listed((f"question {q}: {f}" for q, f in pairs), "none"))
 
 
 def deed_differs_by_model(evidence: Evidence) -> tuple[str, str]:
@@ -136,7 +132,7 @@ def deed_differs_by_model(evidence: Evidence) -> tuple[str, str]:
         raise KatayoriError("fewer than two models were tested on it")
     found = {m: tuple(part["factor"][part["significant"]]) for m, part in tests.groupby("model", sort=False)}
     told = _listed(f"{m}: {', '.join(f) or 'none'}" for m, f in found.items())
-    return _verdict(len(set(found.values())) > 1, told)
+    return verdict_of(len(set(found.values())) > 1, told)
 
 
 def averaging_hides(evidence: Evidence) -> tuple[str, str]:
@@ -149,7 +145,7 @@ def averaging_hides(evidence: Evidence) -> tuple[str, str]:
     both = (scores["n_positive"] > 0) & (scores["n_negative"] > 0)
     found = scores[both & scores["model"].isin(low) & (scores["mean_score"].abs() < scores["smallest_significant"])]
     told = (f"{m}: mean {s:.3f}" for m, s in zip(found["model"], found["mean_score"], strict=True))
-    return _verdict(len(found) > 0, _listed(told))
+    return verdict_of(len(found) > 0, _listed(told))
 
 
 def line_misses(evidence: Evidence) -> tuple[str, str]:
@@ -163,15 +159,15 @@ def line_misses(evidence: Evidence) -> tuple[str, str]:
     found = both[(both["linear_p"] >= 0.05) & (both["p_raw"] < 0.05)]
     shown = found if len(found) else both
     told = (f"{m}: line p {row.linear_p:.3f}, ranks p {row.p_raw:.4f}" for m, row in shown.iterrows())
-    return _verdict(len(found) > 0, _listed(told))
+    return verdict_of(len(found) > 0, _listed(told))
 
 
-CHECKS = [
+CLAIMS = claims_of(
+    "DE-37",
     *(no_agreement_anywhere, no_agreement_somewhere, never_strong_everywhere, white_and_asian_men_weak),
     *(white_and_black_mostly_none, always_yes_never_always_no, enlistment_falls_with_age, nothing_else_common),
     *(deed_differs_by_model, averaging_hides, line_misses),
-]
-CLAIMS = [Claim("DE-37", check.__doc__.rstrip("."), check) for check in CHECKS]  # the docstring is the statement
+)
 
 
 def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:

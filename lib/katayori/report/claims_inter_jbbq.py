@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.report.claims import FAILS, HOLDS, Claim
+from katayori.report.claims import claims_of, verdict_of
 
 #: Our readings of "around 30 %" and "nearly 30 points above": within so much of .3, and at least so much.
 AROUND, NEARLY = 0.05, 0.25
@@ -44,16 +44,12 @@ def _square(evidence: Any) -> Any:
     return found.loc[[*square.iloc[0], *square.iloc[-1]]]
 
 
-def _told(holds: Any, detail: str) -> tuple[str, str]:
-    return (HOLDS if holds else FAILS), detail
-
-
 def ambiguous_needs_tuning_and_size(evidence: Any) -> tuple[str, str]:
     """Only tuning and size together give high ambiguous accuracy: tuning gains more in the large model (sec 4.2)"""
     base, tuned, large, large_tuned = _square(evidence)["amb"]
     contrast = (large_tuned - large) - (tuned - base)
     holds = contrast > 0 and large_tuned > max(base, tuned, large)
-    return _told(holds, f"contrast of gains {100 * contrast:+.1f} points")
+    return verdict_of(holds, f"contrast of gains {100 * contrast:+.1f} points")
 
 
 def large_base_model_leads_disambiguated(evidence: Any) -> tuple[str, str]:
@@ -61,21 +57,21 @@ def large_base_model_leads_disambiguated(evidence: Any) -> tuple[str, str]:
     studied = _square(evidence)["dis"]
     above = studied.iloc[2] - _overall(evidence, "reference")["dis"].max()
     detail = f"{studied.index[2]} {100 * studied.iloc[2]:.1f}, {100 * above:+.1f} points to the reference"
-    return _told(studied.iloc[2] == studied.max() and above >= NEARLY, detail)
+    return verdict_of(studied.iloc[2] == studied.max() and above >= NEARLY, detail)
 
 
 def others_stay_near_thirty(evidence: Any) -> tuple[str, str]:
     """The studied models but the large tuned one are right in around 30 % of the ambiguous items (sec 4.2)"""
     others = _square(evidence)["amb"].iloc[:3]
     told = ", ".join(f"{model} {100 * value:.1f}" for model, value in others.items())
-    return _told(((others - 0.3).abs() <= AROUND).all(), told)
+    return verdict_of(((others - 0.3).abs() <= AROUND).all(), told)
 
 
 def some_exceed_the_reference(evidence: Any) -> tuple[str, str]:
     """In disambiguated items some studied models exceed the reference in some topic (sec 5)"""
     cells = [_table(evidence, "topic", group)["dis"].unstack("topic") for group in ("studied", "reference")]
     above = (cells[0] > cells[1].max()).drop(columns="overall").to_numpy()
-    return _told(above.any(), f"{above.sum()} of {above.size} cells")
+    return verdict_of(above.any(), f"{above.sum()} of {above.size} cells")
 
 
 def combination_differs_from_single(evidence: Any) -> tuple[str, str]:
@@ -84,7 +80,7 @@ def combination_differs_from_single(evidence: Any) -> tuple[str, str]:
     gaps = rows.drop(columns="all").sub(rows["all"], axis=0).abs().max(axis=1)
     models = (gaps > 0).groupby("model").any()
     told = f"{models.sum()} of {len(models)} models, {(gaps > 0).sum()} of {len(gaps)} rows"
-    return _told(models.all(), f"{told}; largest gap {100 * gaps.max():.1f} points")
+    return verdict_of(models.all(), f"{told}; largest gap {100 * gaps.max():.1f} points")
 
 
 def debias_trades_one_for_the_other(evidence: Any) -> tuple[str, str]:
@@ -92,23 +88,21 @@ def debias_trades_one_for_the_other(evidence: Any) -> tuple[str, str]:
     basic, debias = (_table(evidence, "topic", "studied", prompt).drop("overall") for prompt in ("basic", "debias"))
     gains = (debias - basic).dropna()
     n = int((gains["amb"] > 0).sum() + (gains["dis"] < 0).sum())
-    return _told(n == gains.size, f"{n} of {gains.size} cells")
+    return verdict_of(n == gains.size, f"{n} of {gains.size} cells")
 
 
 def reference_gains_in_both(evidence: Any) -> tuple[str, str]:
     """The debias prompt raises the reference's accuracy by several points in both conditions (sec 4.2; IJ-c5)"""
     gain = (_overall(evidence, "reference", "debias") - _overall(evidence, "reference")).mean()
-    return _told((gain > 0.02).all(), f"{100 * gain['amb']:+.1f} and {100 * gain['dis']:+.1f} points")
+    return verdict_of((gain > 0.02).all(), f"{100 * gain['amb']:+.1f} and {100 * gain['dis']:+.1f} points")
 
 
-CLAIMS = [
-    Claim("IJ-20", check.__doc__, check)  # the docstring is the statement
-    for check in (
-        *(ambiguous_needs_tuning_and_size, large_base_model_leads_disambiguated, others_stay_near_thirty),
-        *(some_exceed_the_reference, combination_differs_from_single, debias_trades_one_for_the_other),
-        reference_gains_in_both,
-    )
-]
+CLAIMS = claims_of(
+    "IJ-20",
+    *(ambiguous_needs_tuning_and_size, large_base_model_leads_disambiguated, others_stay_near_thirty),
+    *(some_exceed_the_reference, combination_differs_from_single, debias_trades_one_for_the_other),
+    reference_gains_in_both,
+)
 
 
 def from_published(tables: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.report.claims import FAILS, HOLDS, Claim
+from katayori.report.claims import Claim, verdict_of
 
 GPT, INSTRUCT, THINKING = "GPT-4o", "Qwen3-30B-Instruct", "Qwen3-30B-Thinking"
 OTHER_APIS = ("GPT-5.2", "Claude 4 Sonnet")
@@ -27,7 +27,7 @@ def _claim(statement: str, what: str, names: tuple[str, ...], holds: Callable[[A
             raise KatayoriError(f"no {what.replace('_', ' ')} of {', '.join(missing)}")
         detail = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
         noted = [f"; caveat {c}" for c in caveats] if "published" in evidence else []
-        return (HOLDS if holds(values) else FAILS), detail + "".join(noted)
+        return verdict_of(holds(values), detail + "".join(noted))
 
     return Claim("JU-24", statement, check)
 

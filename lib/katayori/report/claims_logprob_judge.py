@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.report.claims import FAILS, HOLDS, Claim
+from katayori.report.claims import claims_of, verdict_of
 
 METHODS = ["BS1", "BS2", "proposed"]
 STYLES = ["result_only", "reason_then_result"]
@@ -40,7 +40,7 @@ def _told(evidence: Any, holding: Any, *caveats: str) -> tuple[str, str]:
     apart = [key if isinstance(key, str) else "/".join(key) for key in holding.index[~holding]]
     detail = f"{int(holding.sum())} of {len(holding)} cells" + (f"; not in {', '.join(apart[:NAMED])}" if apart else "")
     detail += f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
-    return (FAILS if apart else HOLDS), detail + _caveats(evidence, *caveats)
+    return verdict_of(not apart, detail + _caveats(evidence, *caveats))
 
 
 def _caveats(evidence: Any, *ids: str) -> str:
@@ -108,16 +108,14 @@ def best_is_criteria_with_reasons(evidence: Any) -> tuple[str, str]:
     if pooled.notna().all() and pooled.max() - pooled[best] > ROUNDING:
         other = f"{'/'.join(pooled.idxmax())} at {100 * pooled.max():.1f}"
         raise KatayoriError(f"{said} for all tasks, but its tasks add to {other}{_caveats(evidence, 'LJ-c1')}")
-    return (HOLDS if best == claimed else FAILS), said
+    return verdict_of(best == claimed, said)
 
 
-CLAIMS = [
-    Claim("LJ-22", check.__doc__.rstrip("."), check)  # the docstring is the statement
-    for check in (
-        *(proposed_never_below, reasons_agree_more, verdicts_alone_less_robust, less_robust_gains_more),
-        best_is_criteria_with_reasons,
-    )
-]
+CLAIMS = claims_of(
+    "LJ-22",
+    *(proposed_never_below, reasons_agree_more, verdicts_alone_less_robust, less_robust_gains_more),
+    best_is_criteria_with_reasons,
+)
 
 
 def from_published(tables: Mapping[str, Any]) -> Any:

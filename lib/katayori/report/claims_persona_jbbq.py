@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.report.claims import FAILS, HOLDS, Claim
+from katayori.report.claims import claims_of, verdict_of
 
 #: Our reading of a "high" ambiguous accuracy; the paper names no figure.
 HIGH = 0.9
@@ -46,7 +46,7 @@ def _told(evidence: Any, holding: Any, least: float, *caveats: str) -> tuple[str
     detail = f"{n} of {len(holding)} cells" + (f"; not in {', '.join(apart)}" if apart else "")
     if caveats and evidence.attrs.get("published"):
         detail += f"; caveats {', '.join(caveats)}"
-    return (HOLDS if n == len(holding) or n > least * len(holding) else FAILS), detail
+    return verdict_of(n == len(holding) or n > least * len(holding), detail)
 
 
 def global_models_keep_accuracy(evidence: Any) -> tuple[str, str]:
@@ -110,14 +110,12 @@ def bias_rises_under_bias(evidence: Any) -> tuple[str, str]:
     return verdict, f"{detail}; highest {100 * top['diff_amb']:+.1f} points, {top['model']}/{top['category']}"
 
 
-CLAIMS = [
-    Claim("PJ-22", check.__doc__.rstrip("."), check)  # the docstring is the statement
-    for check in (
-        *(global_models_keep_accuracy, japanese_models_lower_ambiguous, japanese_models_lower_disambiguated),
-        *(specialising_does_not_lower_bias, larger_japanese_model_less_biased, accuracy_falls_under_bias),
-        bias_rises_under_bias,
-    )
-]
+CLAIMS = claims_of(
+    "PJ-22",
+    *(global_models_keep_accuracy, japanese_models_lower_ambiguous, japanese_models_lower_disambiguated),
+    *(specialising_does_not_lower_bias, larger_japanese_model_less_biased, accuracy_falls_under_bias),
+    bias_rises_under_bias,
+)
 
 
 def from_published(tables: Mapping[str, Any]) -> Any:

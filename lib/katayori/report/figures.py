@@ -5,7 +5,7 @@ Every function returns a `Figure` that pyplot does not know, so nothing is shown
 """
 
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from numbers import Number
 from typing import Any
 
@@ -19,7 +19,8 @@ BANDS = (
     ("α > 0.8: strong", "#0072B2"),
 )
 FONTS = ["IPAexGothic", "DejaVu Sans"]  # the second for signs the first lacks, such as ≤
-CM = 1 / 2.54
+WIDTH = 17  # cm, the text width of a page
+POINT = {"markersize": 4, "linewidth": 1}
 Sources = Mapping[str, str] | None  # model -> "recorded", "simulated" ..., written with its name
 
 
@@ -49,9 +50,7 @@ def band(alpha: float) -> int | None:
     return None if alpha != alpha else int(alpha >= 0) + int(alpha > 2 / 3) + int(alpha > 0.8)
 
 
-def alpha_heatmap(
-    frame: Any, *, sources: Sources = None, status: Any = None, title: str | None = None, width_cm: float = 17
-) -> Any:
+def alpha_heatmap(frame: Any, *, sources: Sources = None, status: Any = None, title: str | None = None) -> Any:
     """Heat map of Krippendorff's alpha in the bands of DE-25: rows models (index), columns factors (DE-33, Fig 3a).
 
     Undefined cells are hatched and carry the word in `status` (a frame of the same shape; "undefined" without it).
@@ -63,13 +62,11 @@ def alpha_heatmap(
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch, Rectangle
 
-    values = frame.to_numpy(dtype=float)
-    codes = np.array([[np.nan if band(v) is None else band(v) for v in row] for row in values], dtype=float)
-    columns, many = 2 if width_cm >= 12 else 1, len(frame.columns) > 6
-    fig = _figure(width_cm, 0.42 * len(frame) + (1.6 if many else 0.55) + 0.2 * len(BANDS) / columns, title)
+    values, many = frame.to_numpy(dtype=float), len(frame.columns) > 6
+    fig = _figure(0.42 * len(frame) + (1.6 if many else 0.55) + 0.1 * len(BANDS), title)
     ax = fig.subplots()
     sns.heatmap(
-        frame.astype(float) * 0 + codes,
+        frame.map(band).astype(float),
         annot=np.vectorize(f"{{:.{2 if many else 3}f}}".format)(values) if values.size else None,
         fmt="",
         annot_kws={"fontsize": 7 if many else 8},
@@ -82,75 +79,67 @@ def alpha_heatmap(
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         ax.text(j + 0.5, i + 0.5, word, ha="center", va="center", fontsize=7, bbox=box)
     ax.set(xlabel="", ylabel="")
-    heads = [_title(c) if many else fill(_title(c), 30 if columns == 2 else 9) for c in frame.columns]
+    heads = [_title(c) if many else fill(_title(c), 30) for c in frame.columns]
     ax.set_xticklabels(heads, rotation=90 if many else 0)
     ax.set_yticklabels([_named(m, sources, "\n") for m in frame.index], rotation=0)
     handles = [Patch(facecolor=colour, label=label) for label, colour in BANDS]
-    fig.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+    fig.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     return fig
 
 
 def mean_ratios(
     frame: Any, *, value: str = "ratio", sources: Sources = None, label: str = "share of yes",
-    limits: tuple[float, float] = (0, 1), title: str | None = None, width_cm: float = 17,
+    limits: tuple[float, float] = (0, 1), title: str | None = None,
 ) -> Any:  # fmt: skip
     """Mean response ratio by group level and model, one panel a factor (DE-33, Figs 4 and 5).
 
     `frame`: factor, level, model, `value`; intervals are drawn where there are ci_low and ci_high. A factor whose
     levels are numbers becomes a line over them, any other a row of points a level. Simulated models are hollow.
     """
-    models = list(dict.fromkeys(frame["model"]))
-    parts = list(frame.groupby("factor", sort=False))
-    narrow, row = width_cm < 12, max(0.26, 0.075 * len(models) + 0.1)
-    alone = [k for k, (_, p) in enumerate(parts) if narrow or (p["level"].nunique() > 8 and not _numeric(p["level"]))]
+    models, parts = list(dict.fromkeys(frame["model"])), list(frame.groupby("factor", sort=False))
+    numeric = [all(isinstance(v, Number) for v in part["level"]) for _, part in parts]  # factors share a mixed column
+    counts = [part["level"].nunique() for _, part in parts]
+    alone = [k for k, count in enumerate(counts) if count > 8 and not numeric[k]]
     shared = [k for k in range(len(parts)) if k not in alone]
     grid = [shared[i : i + 2] for i in range(0, len(shared), 2)] + [[k] for k in alone]
-    heights = [1.9 if _numeric(p["level"]) else 0.6 + row * p["level"].nunique() for _, p in parts]
+    row = max(0.26, 0.075 * len(models) + 0.1)
+    heights = [1.9 if lines else 0.6 + row * count for lines, count in zip(numeric, counts, strict=True)]
     tall = [max(heights[k] for k in line) for line in grid]
-    across = 1 if narrow else 2
-    fig = _figure(width_cm, sum(tall) + 0.2 * -(-len(models) // across) + (0.05 if title else 0.1), title)
+    fig = _figure(sum(tall) + 0.2 * -(-len(models) // 2) + (0.05 if title else 0.1), title)
     axes = fig.subplot_mosaic([line * (2 // len(line)) for line in grid], height_ratios=tall)
     for k, (name, part) in enumerate(parts):
-        ax = axes[k]
-        lines = _numeric(part["level"])
-        levels = list(dict.fromkeys(part["level"]))
+        ax, lines, levels = axes[k], numeric[k], list(dict.fromkeys(part["level"]))
+        gap = min((b - a for a, b in pairwise(sorted(levels))), default=1) if lines else 1
         for j, who in enumerate(models):
             mine = part[part["model"] == who]
             shift = (j - (len(models) - 1) / 2) / (len(models) + 0.6)
-            gap = min((b - a for a, b in pairwise(sorted(levels))), default=1) if lines else 1
             places = [v + 0.25 * gap * shift if lines else levels.index(v) + 0.9 * shift for v in mine["level"]]
-            ratio = mine[value].to_numpy(dtype=float)
-            spread = None
-            if "ci_low" in mine:
-                ends = mine[["ci_low", "ci_high"]].to_numpy(dtype=float)
-                spread = [(ratio - ends[:, 0]).clip(0), (ends[:, 1] - ratio).clip(0)]
             colour, hollow = OKABE_ITO[j % len(OKABE_ITO)], (sources or {}).get(who) == "simulated"
-            look = {"color": colour, "marker": MARKERS[j % len(MARKERS)], "markersize": 4, "elinewidth": 1}
+            look = {"color": colour, "marker": MARKERS[j % len(MARKERS)], "elinewidth": 1, **POINT}
             look |= {"markerfacecolor": "white" if hollow else colour, "label": _named(who, sources, " ")}
             look["linestyle"] = ("--" if hollow else "-") if lines else "none"
-            xy = (places, ratio) if lines else (ratio, places)
-            ax.errorbar(*xy, **{"yerr" if lines else "xerr": spread}, linewidth=1, **look)
+            xy = (places, mine[value]) if lines else (mine[value], places)
+            ax.errorbar(*xy, **{"yerr" if lines else "xerr": _spread(mine, value)}, **look)
         if lines:
-            ax.set(xlabel=_title(name), ylabel=label, ylim=limits, xticks=levels[:: 1 + narrow])
+            ax.set(xlabel=_title(name), ylabel=label, ylim=limits, xticks=levels)
         else:
-            ax.set(xlabel=label, xlim=limits, yticks=range(len(levels)), yticklabels=map(str, levels))
-            ax.set_ylim(len(levels) - 0.5, -0.5)
-            ax.set_title(_title(name))
+            ax.set(title=_title(name), xlabel=label, xlim=limits)
+            _rows(ax, levels)
             for edge in range(1, len(levels)):
                 ax.axhline(edge - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
             ax.grid(visible=False, axis="y")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=across, frameon=False)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return fig
 
 
-def flow(steps: Any, *, title: str | None = None, width_cm: float = 17) -> Any:
+def flow(steps: Any, *, title: str | None = None) -> Any:
     """A method as a row of boxes joined by arrows (DE-33, Fig 1): `steps` is a list of (heading, text)."""
     from textwrap import fill
 
     from matplotlib.patches import FancyBboxPatch
 
-    texts = [(head, fill(text, int(width_cm * 4.3 / len(steps)))) for head, text in steps]
-    fig = _figure(width_cm, 0.75 + 0.155 * max(text.count("\n") for _, text in texts), title)
+    texts = [(head, fill(text, int(WIDTH * 4.3 / len(steps)))) for head, text in steps]
+    fig = _figure(0.75 + 0.155 * max(text.count("\n") for _, text in texts), title)
     ax = fig.subplots()
     ax.set(xlim=(0, len(steps)), ylim=(0, 1))
     ax.axis("off")
@@ -164,20 +153,15 @@ def flow(steps: Any, *, title: str | None = None, width_cm: float = 17) -> Any:
     return fig
 
 
-def age_fits(
-    observed: Any, curves: Any, *, sources: Sources = None, title: str | None = None, width_cm: float = 17
-) -> Any:
+def age_fits(observed: Any, curves: Any, *, sources: Sources = None, title: str | None = None) -> Any:
     """Observed ratio by age and the fitted linear and quadratic logistic curves, one panel a model (DE-30, Fig 2).
 
     `observed`: model, age, ratio, ci_low, ci_high. `curves`: model, fit (linear, quadratic), age, ratio, and `told`, a
     text for the legend such as "p = .72"; a fit without rows is not drawn.
     """
-    models = list(dict.fromkeys(observed["model"]))
-    fig, axes = _panels(models, sources, 2.6, title, width_cm)
-    for ax, who in zip(axes, models, strict=False):
-        mine = observed[observed["model"] == who]
-        spread = [(mine["ratio"] - mine["ci_low"]).clip(0), (mine["ci_high"] - mine["ratio"]).clip(0)]
-        ax.errorbar(mine["age"], mine["ratio"], spread, fmt="o", color="black", markersize=4, linewidth=1)
+    fig, panels = _panels(observed, sources, 2.6, title)
+    for ax, who, mine in panels:
+        ax.errorbar(mine["age"], mine["ratio"], _spread(mine, "ratio"), fmt="o", color="black", **POINT)
         for colour, (name, fit) in zip(OKABE_ITO, curves[curves["model"] == who].groupby("fit"), strict=False):
             look = {"linestyle": "--" if name == "linear" else "-", "label": f"{name}, {fit['told'].iloc[0]}"}
             ax.plot(fit["age"], fit["ratio"], color=colour, linewidth=1.4, **look)
@@ -188,93 +172,83 @@ def age_fits(
     return fig
 
 
-def coefficients(
-    frame: Any, means: Mapping[str, float], *, sources: Sources = None, title: str | None = None, width_cm: float = 17
-) -> Any:
+def coefficients(frame: Any, means: Mapping[str, float], *, sources: Sources = None, title: str | None = None) -> Any:
     """Coefficients with intervals, one panel a model, and their mean as a line: what averaging hides (DE-28, DE-31).
 
     `frame`: model, level, estimate, ci_low, ci_high; undefined ones are left out. `means`: model -> mean score.
     """
-    models, levels = (list(dict.fromkeys(frame[c])) for c in ("model", "level"))
-    fig, axes = _panels(models, sources, 0.8 + 0.2 * len(levels), title, width_cm)
-    for ax, who in zip(axes, models, strict=False):
-        mine = frame[(frame["model"] == who) & frame["estimate"].notna()]
-        spread = [mine["estimate"] - mine["ci_low"], mine["ci_high"] - mine["estimate"]]
-        places = [levels.index(v) for v in mine["level"]]
-        ax.errorbar(mine["estimate"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], markersize=4, linewidth=1)
+    levels = list(dict.fromkeys(frame["level"]))
+    fig, panels = _panels(frame, sources, 0.8 + 0.2 * len(levels), title)
+    for ax, who, mine in panels:
+        mine = mine[mine["estimate"].notna()]
+        spread, places = _spread(mine, "estimate"), mine["level"].map(levels.index)
+        ax.errorbar(mine["estimate"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], **POINT)
         ax.axvline(0, color="#444444", linewidth=0.8)
         ax.axvline(means[who], color=OKABE_ITO[1], linewidth=1.4, linestyle="--", label="mean of the coefficients")
-        ax.set(yticks=range(len(levels)), yticklabels=levels, ylim=(len(levels) - 0.5, -0.5))
-    return _below(fig, axes, len(models), "coefficient (log-odds of yes)")
+        _rows(ax, levels)
+    return _below(fig, panels, "coefficient (log-odds of yes)")
 
 
-def surfacing(frame: Any, *, sources: Sources = None, title: str | None = None, width_cm: float = 17) -> Any:
+def surfacing(frame: Any, *, sources: Sources = None, title: str | None = None) -> Any:
     """Change of scores from one prompt to another, one panel a model, one row a category (PJ-21).
 
     `frame`: model, metric, category, difference, ci_low, ci_high, in points; undefined changes are left out.
     """
-    models, metrics, levels = (list(dict.fromkeys(frame[c])) for c in ("model", "metric", "category"))
-    fig, axes = _panels(models, sources, 0.8 + 0.3 * len(levels), title, width_cm)
-    for ax, who in zip(axes, models, strict=False):
+    metrics, levels = (list(dict.fromkeys(frame[c])) for c in ("metric", "category"))
+    fig, panels = _panels(frame, sources, 0.8 + 0.3 * len(levels), title)
+    for ax, _, rows in panels:
         for j, metric in enumerate(metrics):
-            mine = frame[(frame["model"] == who) & (frame["metric"] == metric) & frame["difference"].notna()]
-            spread = [(mine["difference"] - mine["ci_low"]).clip(0), (mine["ci_high"] - mine["difference"]).clip(0)]
+            mine = rows[(rows["metric"] == metric) & rows["difference"].notna()]
             places = [levels.index(v) + 0.3 * (j - (len(metrics) - 1) / 2) for v in mine["category"]]
-            look = {"fmt": MARKERS[j], "color": OKABE_ITO[j], "markersize": 4, "linewidth": 1, "label": metric}
-            ax.errorbar(mine["difference"], places, xerr=spread, **look)
+            look = {"fmt": MARKERS[j], "color": OKABE_ITO[j], "label": metric, **POINT}
+            ax.errorbar(mine["difference"], places, xerr=_spread(mine, "difference"), **look)
         ax.axvline(0, color="#444444", linewidth=0.8)
-        ax.set(yticks=range(len(levels)), yticklabels=levels, ylim=(len(levels) - 0.5, -0.5))
-    return _below(fig, axes, len(models), "change in points")
+        _rows(ax, levels)
+    return _below(fig, panels, "change in points")
 
 
-def accuracy_against_bias(
-    frame: Any, *, sources: Sources = None, title: str | None = None, width_cm: float = 17
-) -> Any:
+def accuracy_against_bias(frame: Any, *, sources: Sources = None, title: str | None = None) -> Any:
     """Diff_a over Acc_a, one panel a model, one point a prompt and category; what cannot be (PJ-18) is grey.
 
     `frame`: model, prompt, acc_amb, diff_amb, in points.
     """
-    models, prompts = (list(dict.fromkeys(frame[c])) for c in ("model", "prompt"))
-    fig, axes = _panels(models, sources, 2.3, title, width_cm)
-    for ax, who in zip(axes, models, strict=False):
+    prompts = list(dict.fromkeys(frame["prompt"]))
+    fig, panels = _panels(frame, sources, 2.3, title)
+    for ax, _, rows in panels:
         for sign in (1, -1):
             ax.fill_between([0, 100], [sign * 100, 0], sign * 100, color="#E8E8E8", linewidth=0, zorder=0)
         for prompt, colour, marker in zip(prompts, OKABE_ITO, MARKERS, strict=False):
-            mine = frame[(frame["model"] == who) & (frame["prompt"] == prompt)]
+            mine = rows[rows["prompt"] == prompt]
             ax.scatter(mine["acc_amb"], mine["diff_amb"], 16, colour, marker=marker, label=prompt, alpha=0.8)
         ax.set(xlim=(0, 100), ylim=(-100, 100), ylabel="Diff_a (points)")
-    return _below(fig, axes, len(models), "Acc_a (points)")
+    return _below(fig, panels, "Acc_a (points)")
 
 
-def rate_heatmap(
-    frame: Any, rows: str, columns: str, *, value: str = "value", sources: Sources = None, title: str | None = None,
-    width_cm: float = 17,
-) -> Any:  # fmt: skip
+def rate_heatmap(frame: Any, rows: str, columns: str, *, sources: Sources = None, title: str | None = None) -> Any:
     """Rates in points, one panel a `model`, a cell a level of `rows` and of `columns`; grey where there is none.
 
-    `frame`: model, the two columns and `value`, a share; panels share their scale, from 0 to the highest rate.
+    `frame`: model, the two columns and value, a share; panels share their scale, from 0 to the highest rate.
     """
     import seaborn as sns
 
-    models, across = (list(dict.fromkeys(frame[c])) for c in ("model", columns))
-    fig, axes = _panels(models, sources, 0.9 + 0.32 * frame[rows].nunique(), title, width_cm)
-    for k, (ax, who) in enumerate(zip(axes, models, strict=False)):
-        cells = frame[frame["model"] == who].pivot(index=rows, columns=columns, values=value) * 100
-        look = {"vmin": 0, "vmax": 100 * frame[value].max(), "cmap": "Blues", "cbar": False, "linewidths": 1}
+    across = list(dict.fromkeys(frame[columns]))
+    fig, panels = _panels(frame, sources, 0.9 + 0.32 * frame[rows].nunique(), title)
+    for k, (ax, _, mine) in enumerate(panels):
+        cells = mine.pivot(index=rows, columns=columns, values="value") * 100
+        look = {"vmin": 0, "vmax": 100 * frame["value"].max(), "cmap": "Blues", "cbar": False, "linewidths": 1}
         sns.heatmap(cells[across], annot=True, fmt=".0f", annot_kws={"fontsize": 6.5}, ax=ax, **look)
         ax.grid(visible=False)
         ax.set(xlabel="", ylabel="", facecolor="#E8E8E8")
-        lowest = k >= len(models) - ax.get_subplotspec().get_gridspec().ncols
-        ax.tick_params(axis="x", rotation=90, labelbottom=lowest)
+        ax.tick_params(axis="x", rotation=90, labelbottom=_lowest(ax, k, panels))
     return fig
 
 
-def averaging(frame: Any, *, title: str | None = None, width_cm: float = 17) -> Any:
+def averaging(frame: Any, *, title: str | None = None) -> Any:
     """Probabilities of the verdicts in both orders and their mean, the likeliest filled (LJ-21, Fig 1).
 
     `frame`: one row a panel, named by the index, in the order shown; columns are the verdicts, values percentages.
     """
-    fig = _figure(width_cm, 1.9, title)
+    fig = _figure(1.9, title)
     axes = fig.subplots(1, len(frame), sharey=True)
     for ax, (name, shares) in zip(axes, frame.iterrows(), strict=True):
         bars = ax.bar(list(frame.columns), shares, color="#D8D8D8", edgecolor="#666666", linewidth=0.8)
@@ -288,8 +262,7 @@ def averaging(frame: Any, *, title: str | None = None, width_cm: float = 17) -> 
 
 def scatter(
     frame: Any, x: str, y: str, by: str, *, labels: tuple[str, str], sources: Sources = None, diagonal: bool = False,
-    limits: Mapping[str, tuple[float, float]] | None = None, joined: bool = False,
-    title: str | None = None, width_cm: float = 17,
+    limits: Mapping[str, tuple[float, float]] | None = None, joined: bool = False, title: str | None = None,
 ) -> Any:  # fmt: skip
     """Points of two columns, one panel a `model`, one colour and marker a level of `by`; undefined ones are left out.
 
@@ -297,55 +270,49 @@ def scatter(
     where there are ci_low and ci_high. `diagonal` draws the line x = y, `joined` joins a level's points in order of x.
     """
     frame = frame.dropna(subset=[x, y])
-    models, levels = (list(dict.fromkeys(frame[c])) for c in ("model", by))
-    fig, axes = _panels(models, sources, 2.4, title, width_cm)
-    for ax, who in zip(axes, models, strict=False):
+    levels = list(dict.fromkeys(frame[by]))
+    fig, panels = _panels(frame, sources, 2.4, title)
+    for ax, _, rows in panels:
         if diagonal:
             ax.axline((0, 0), slope=1, color="#888888", linewidth=0.8, linestyle="--", zorder=0)
         for k, level in enumerate(levels):
-            mine = frame[(frame["model"] == who) & (frame[by] == level)].sort_values(x, kind="stable")
-            spread = None
-            if "ci_low" in mine:
-                spread = [(mine[y] - mine["ci_low"]).clip(0), (mine["ci_high"] - mine[y]).clip(0)]
+            mine = rows[rows[by] == level].sort_values(x, kind="stable")
             look = {"fmt": MARKERS[k % len(MARKERS)] + ("-" if joined else ""), "color": OKABE_ITO[k % len(OKABE_ITO)]}
-            ax.errorbar(mine[x], mine[y], spread, label=str(level), markersize=4, linewidth=1, alpha=0.8, **look)
+            ax.errorbar(mine[x], mine[y], _spread(mine, y), label=str(level), alpha=0.8, **look, **POINT)
         ax.set(ylabel=labels[1], **(limits or {}))
-    return _below(fig, axes, len(models), labels[0])
+    return _below(fig, panels, labels[0])
 
 
 def grouped_bars(
     frame: Any, series: str, *, sources: Sources = None, label: str = "accuracy (%)", line: float | None = None,
-    line_label: str = "chance", title: str | None = None, width_cm: float = 17,
+    title: str | None = None,
 ) -> Any:  # fmt: skip
-    """A group of bars a model, one a level of `series`, with intervals and a line for reference (JU-20, Fig 1).
+    """A group of bars a model, one a level of `series`, with intervals and a line at `line`, chance (JU-20, Fig 1).
 
     `frame`: model, `series`, value, and where there are intervals ci_low, ci_high, in percent. A bar that is undefined
     is left out; models whose bars are simulated are hatched.
     """
     models, levels = (list(dict.fromkeys(frame[c])) for c in ("model", series))
-    fig = _figure(width_cm, 2.6 + 0.2 * -(-len(levels) // 3), title)
+    fig = _figure(2.6 + 0.2 * -(-len(levels) // 3), title)
     ax, wide = fig.subplots(), 0.8 / len(levels)
     for k, level in enumerate(levels):
         mine = frame[(frame[series] == level) & frame["value"].notna()]
         places = [models.index(who) + wide * (k - (len(levels) - 1) / 2) for who in mine["model"]]
-        spread = None
-        if "ci_low" in mine:
-            spread = [(mine["value"] - mine["ci_low"]).clip(0), (mine["ci_high"] - mine["value"]).clip(0)]
         look = {"color": OKABE_ITO[k % len(OKABE_ITO)], "edgecolor": "white", "linewidth": 0.5, "label": str(level)}
-        bars = ax.bar(places, mine["value"], wide, yerr=spread, error_kw={"elinewidth": 1, "capsize": 2}, **look)
-        for bar, who in zip(bars, mine["model"], strict=True):
+        look |= {"yerr": _spread(mine, "value"), "error_kw": {"elinewidth": 1, "capsize": 2}}
+        for bar, who in zip(ax.bar(places, mine["value"], wide, **look), mine["model"], strict=True):
             bar.set_hatch("///" if (sources or {}).get(who) == "simulated" else None)
     if line is not None:
-        ax.axhline(line, color="#CC0000", linewidth=1.2, linestyle="--", label=line_label)
+        ax.axhline(line, color="#CC0000", linewidth=1.2, linestyle="--", label="chance")
     ax.set(ylabel=label, ylim=(0, 104), xticks=range(len(models)), xlim=(-0.6, len(models) - 0.4))
-    crowded = width_cm < 3 * len(models)
+    crowded = 3 * len(models) > WIDTH
     ax.set_xticklabels([_named(who, sources, "\n") for who in models], rotation=90 if crowded else 0)
     ax.grid(visible=False, axis="x")
     fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return fig
 
 
-def profile(frame: Any, panels: Any, *, title: str | None = None, width_cm: float = 17) -> Any:
+def profile(frame: Any, panels: Any, *, title: str | None = None) -> Any:
     """One model on several measures: a panel a measure on a scale of its own, a row a level; missing ones say so.
 
     `frame`: measure, level, value, ci_low, ci_high, status, source. `panels`: measure, limits, reference, means (of the
@@ -354,10 +321,9 @@ def profile(frame: Any, panels: Any, *, title: str | None = None, width_cm: floa
     from textwrap import fill
 
     parts = [(one, frame[frame["measure"] == one["measure"]]) for one in panels.to_dict("records")]
-    across = 2 if width_cm >= 12 else 1
-    down = -(-len(parts) // across)
-    fig = _figure(width_cm, (1.1 + 0.2 * max(len(part) for _, part in parts)) * down, title)
-    axes = list(fig.subplots(down, across, squeeze=False).flat)
+    down = -(-len(parts) // 2)
+    fig = _figure((1.1 + 0.2 * max(len(part) for _, part in parts)) * down, title)
+    axes = list(fig.subplots(down, 2, squeeze=False).flat)
     for ax in axes[len(parts) :]:
         ax.axis("off")
     for ax, (one, part) in zip(axes, parts, strict=False):
@@ -375,38 +341,57 @@ def profile(frame: Any, panels: Any, *, title: str | None = None, width_cm: floa
     return fig
 
 
-def _figure(width_cm: float, height: float, title: str | None) -> Any:
+def _figure(height: float, title: str | None) -> Any:
     """An empty figure in our style; the title gets room of its own."""
     from matplotlib.figure import Figure
 
     use_style()
-    fig = Figure(figsize=(width_cm * CM, height + (0.3 if title else 0)), layout="constrained")
+    fig = Figure(figsize=(WIDTH / 2.54, height + (0.3 if title else 0)), layout="constrained")
     if title:
         fig.suptitle(title, fontsize=10)
     return fig
 
 
-def _below(fig: Any, axes: Any, n: int, label: str) -> Any:
+def _panels(frame: Any, sources: Sources, tall: float, title: str | None) -> tuple[Any, list[tuple[Any, str, Any]]]:
+    """A figure with one titled panel a model, three a row; and of each panel its axes, model and rows of the frame."""
+    parts = list(frame.groupby("model", sort=False))
+    across = min(len(parts), 3)
+    down = -(-len(parts) // across)
+    fig = _figure(tall * down + 0.3, title)
+    axes = list(fig.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
+    for ax, (who, _) in zip_longest(axes, parts, fillvalue=("", None)):
+        ax.set_title(_named(who, sources, "\n")) if who else ax.axis("off")
+    return fig, [(ax, who, rows) for ax, (who, rows) in zip(axes, parts, strict=False)]
+
+
+def _lowest(ax: Any, place: int, panels: list) -> bool:
+    """Whether no used panel lies under this one."""
+    return place >= len(panels) - ax.get_subplotspec().get_gridspec().ncols
+
+
+def _below(fig: Any, panels: list, label: str) -> Any:
     """Labels left of a row and under the lowest used panel of a column, also above a blank place; then the legend."""
-    for k, ax in enumerate(axes[:n]):
+    for k, (ax, *_) in enumerate(panels):
         ax.label_outer()
-        if k >= n - ax.get_subplotspec().get_gridspec().ncols:
+        if _lowest(ax, k, panels):
             ax.tick_params(labelbottom=True)
             ax.set_xlabel(label)
-    found = axes[0].get_legend_handles_labels()
+    found = panels[0][0].get_legend_handles_labels()
     fig.legend(*found, loc="outside lower center", ncols=len(found[0]), frameon=False)
     return fig
 
 
-def _panels(models: Any, sources: Sources, tall: float, title: str | None, width_cm: float) -> tuple[Any, Any]:
-    """A figure with one titled panel a model, three a row (one in a narrow figure), and its axes in order."""
-    across = min(len(models), 3 if width_cm >= 12 else 1)
-    down = -(-len(models) // across)
-    fig = _figure(width_cm, tall * down + 0.3, title)
-    axes = list(fig.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
-    for k, ax in enumerate(axes):
-        ax.set_title(_named(models[k], sources, "\n")) if k < len(models) else ax.axis("off")
-    return fig, axes
+def _rows(ax: Any, levels: list) -> None:
+    """Names the rows of a panel, the first on top."""
+    ax.set(yticks=range(len(levels)), yticklabels=map(str, levels), ylim=(len(levels) - 0.5, -0.5))
+
+
+def _spread(rows: Any, value: str) -> Any:
+    """How far the ends of intervals lie from the values, for error bars; None where there are no intervals."""
+    if "ci_low" not in rows:
+        return None
+    middle, low, high = rows[[value, "ci_low", "ci_high"]].to_numpy(dtype=float).T
+    return [(middle - low).clip(0), (high - middle).clip(0)]
 
 
 def _named(model: Any, sources: Sources, gap: str) -> str:
@@ -416,7 +401,3 @@ def _named(model: Any, sources: Sources, gap: str) -> str:
 
 def _title(factor: Any) -> str:
     return str(factor).replace("_", " × ")
-
-
-def _numeric(levels: Any) -> bool:
-    return all(isinstance(v, Number) for v in levels)  # factors share one mixed column

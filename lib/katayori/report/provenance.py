@@ -14,10 +14,9 @@ from katayori import __version__
 from katayori.paths import root
 from katayori.report.tables import unwrap
 
-PACKAGES = (  # the design card's eleven, then ours and the two numeric ones beneath them
-    *("jupyterlab", "papermill", "pandas", "seaborn", "scipy", "statsmodels", "pingouin", "krippendorff"),
-    *("openai", "ipywidgets", "nbval", "katayori", "matplotlib", "numpy"),
-)
+#: The design card's eleven, then ours and the two numeric ones beneath them.
+PACKAGES = "jupyterlab papermill pandas seaborn scipy statsmodels pingouin krippendorff openai ipywidgets nbval".split()
+PACKAGES += ["katayori", "matplotlib", "numpy"]
 
 
 def collect(

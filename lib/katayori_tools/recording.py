@@ -1,0 +1,89 @@
+"""Writes recorded answers as shards and puts them back into a store; `prompting.recordings` reads them."""
+
+import calendar
+import gzip
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from katayori.errors import KatayoriError
+from katayori.prompting import recordings
+from katayori.prompting.requests import Request
+from katayori.prompting.store import Response, Store
+
+
+def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[str, Any]) -> Path:
+    """Write the answered requests of one paper, model, prompt and variant as a shard and enter it in the manifest.
+
+    `settings` describes how it was recorded (engine, versions, sampling, item and prompt versions). The bytes depend
+    on the answers alone, so the same recording gives the same file. Raises KatayoriError where nothing is answered.
+    """
+    kept = [(q, a) for q, a in pairs if a is not None and a.outcome != "error"]
+    if not kept:
+        raise KatayoriError("nothing to export: no request of this shard is answered in the store")
+    kept.sort(key=lambda pair: (pair[0].item_id, pair[0].repetition))
+    first, lines = kept[0][0], []
+    for request, answer in kept:
+        row: dict[str, Any] = {"item_id": request.item_id, "key": request.key[:16], "outcome": answer.outcome}
+        row |= {"repetition": request.repetition} if request.repetition else {}
+        row |= {"text": answer.text, "finish": answer.finish_reason}
+        row["tokens"] = [answer.prompt_tokens, answer.completion_tokens]
+        if answer.top:
+            row["top"] = [[token, round(logprob, 4)] for token, logprob in answer.top]
+        lines.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode())
+    shard = (first.model, first.prompt_id, first.variant)
+    path, name = recordings.shard_path(first.paper, *shard), recordings.shard_name(*shard)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entries = recordings.manifest(first.paper)
+    before = gzip.decompress(path.read_bytes()).split(b"\n")[:-1] if name in entries else []
+    if before == lines:
+        return path  # the same recording keeps the settings it was made with
+    data = gzip.compress(b"\n".join(lines) + b"\n", 9, mtime=0)
+    _replace(path, data)
+    new = {k: getattr(first, k) for k in "model prompt_id variant dataset prompt_hash endpoint identity".split()}
+    new |= {"count": len(kept), "outcomes": dict(sorted(Counter(a.outcome for _, a in kept).items()))}
+    new |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    new |= {"recorded": time.strftime("%Y-%m-%d", time.gmtime(max(a.created for _, a in kept))), **settings}
+    if set(before) & set(lines):  # resumed: the engines of the earlier answers are named, too
+        old = entries[name]
+        used = old.get("engines", [old.get("engine")])
+        used += [new["engine"]] if new.get("engine") not in used else []
+        new |= {"engines": used} if len(used) > 1 else {}
+    text = json.dumps(dict(sorted({**entries, name: new}.items())), indent=1, ensure_ascii=False)
+    _replace(path.parents[1] / "manifest.json", text.encode() + b"\n")
+    return path
+
+
+def restore(store: Store, requests: Iterable[Request]) -> int:
+    """Put recorded answers back into the store, so that a recording continues on another machine; how many.
+
+    Only rows whose key is that of the request count; what the store holds already stays as it is.
+    """
+    found: dict[tuple, tuple[dict, float]] = {}
+    restored = 0
+    for request in store.pending(requests):
+        shard = (request.paper, request.model, request.prompt_id, request.variant)
+        if shard not in found:
+            known = recordings.entry(*shard)
+            rows = {
+                (row["item_id"], row.get("repetition", 0)): row for row in (recordings.read(*shard) if known else ())
+            }
+            day = known["recorded"] if known else "1970-01-01"
+            found[shard] = rows, float(calendar.timegm(time.strptime(day, "%Y-%m-%d")))
+        rows, created = found[shard]
+        row = rows.get((request.item_id, request.repetition))
+        if row and row["key"] == request.key[:16]:
+            store.put(request, replace(recordings.to_response(row), created=created))
+            restored += 1
+    return restored
+
+
+def _replace(path: Path, data: bytes) -> None:
+    part = path.with_suffix(".part")
+    part.write_bytes(data)
+    part.replace(path)
