@@ -3,18 +3,26 @@
 inter_interaction.csv: how often the test of interactions says that a combination of attributes is more than the sum of
 its parts, for a respondent where it is not (`sim-inter-additive`: false positives) and for one where it is
 (`sim-inter-interaction`: power), at the number of items behind the published results.
+
+power_<measure>.csv: how often the tests of the other notebooks find an effect of planted size (power), and how often
+they find one where there is none (false positives), at the papers' sizes and smaller ones. A row is a batch of
+repetitions with a seed of its own. What each `draw_` function plants, and what its tests promise, stands in its text.
 """
 
 import argparse
 import hashlib
 import inspect
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
 from katayori import paths
 from katayori.data import inter_jbbq
-from katayori.metrics import intersectional, logistic
+from katayori.metrics import agreement, forced_choice, intersectional, logistic, qa_bias, rank_tests, verdicts
 from katayori.prompting import simulated
 
 FILE = "simulated/inter_interaction.csv"
@@ -49,12 +57,227 @@ def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).assign(code=code_hash())[COLUMNS]
 
 
+# -- power and false positives -----------------------------------------------------------------------------------------
+
+LEVEL = 0.05
+#: Batches of repetitions: more where there is no effect, since a rate near the level needs a small error.
+BATCHES = {"null": range(10), "effect": range(3)}
+POWER_COLUMNS = "measure test promises effect clusters per_cluster n seed repetitions positives undefined code".split()
+Found = dict[str, np.ndarray]
+
+
+def _design(clusters: int, ages: int, repetitions: int) -> pd.DataFrame:
+    """Every question x age x gender x race of every repetition (column `model`), without answers."""
+    levels = [range(repetitions), range(clusters), range(ages), range(3), range(5)]
+    names = ["model", "decision_question_id", "age", "gender", "race"]
+    frame = pd.DataFrame(list(itertools.product(*levels)), columns=names)
+    return frame.assign(source="simulated", age=20 + 10 * frame["age"])
+
+
+def _below(p: object) -> np.ndarray:
+    """1 where a test rejects at LEVEL, 0 where not, NaN where it is undefined."""
+    p = np.asarray(p, float)
+    return np.where(np.isnan(p), np.nan, p <= LEVEL + 1e-12)
+
+
+def _outside(low: pd.Series, high: pd.Series, value: float = 0) -> np.ndarray:
+    """1 where an interval leaves out the value, 0 where it holds it, NaN where it is undefined."""
+    return np.where(low.isna(), np.nan, (low > value) | (high < value))
+
+
+def draw_alpha(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+    """One sampled answer a prompt; in each question two genders differ by `effect` in P(yes), either way round.
+
+    The permutation test promises its level. The paper's band (alpha at or below 2/3) is no test and promises nothing:
+    answer noise alone puts alpha there. 39 permutations attain the level exactly; more would find a little more.
+    """
+    frame, chance = _design(clusters, per // 15, repetitions), rng.uniform(0.2, 0.8, (repetitions, clusters, 1, 1, 1))
+    shift = effect / 2 * rng.choice([-1, 1], chance.shape) * np.array([-1, 0, 1]).reshape(1, 1, 1, 3, 1)
+    yes = rng.random((repetitions, clusters, per // 15, 3, 5)) < chance + shift
+    by_model = frame.assign(value=yes.ravel().astype(float)).groupby("model")
+    options = {"n_permutations": 39, "seed": int(rng.integers(2**31))}
+    p = [agreement.alpha_permutation(one, **options)["gender"] for _, one in by_model]
+    alpha = [agreement.alpha_closed_form(one.swapaxes(2, 3).reshape(-1, 3)) for one in yes.astype(float)]
+    return {"permutation within questions": _below(p), "band: alpha <= 2/3": np.array(alpha) <= 2 / 3}
+
+
+def draw_rank_tests(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+    """One question with P(yes) near one half; two genders differ by `effect`. Every repetition is a question.
+
+    Holm over the four factors promises at most the level for all of them together; chi-square approximates H.
+    """
+    frame = _design(repetitions, per // 15, clusters)
+    chance = 0.5 + effect / 2 * (frame["gender"] - 1)
+    factors, _ = rank_tests.decision_tests(frame.assign(value=(rng.random(len(frame)) < chance).astype(float)))
+    p = factors.pivot(index="decision_question_id", columns="factor", values="p_holm")
+    return {"planted factor after Holm": _below(p["gender"]), "any of four factors after Holm": _below(p.min(axis=1))}
+
+
+def draw_diff_bias(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+    """Ambiguous items under two prompts: Diff_a is `effect` under one, 0 under the other; each template has a lean too.
+
+    The sign-swap test over templates promises its level. The bootstrap interval over templates promises it for many
+    templates only; the binomial test, for contrast, takes items as independent and promises nothing here.
+    """
+    shape, person = (repetitions, clusters, per), 0.4
+    own, frames = rng.normal(0, 0.12, shape[:2])[:, :, None], []
+    item = np.indices(shape).reshape(3, -1)
+    for prompt, planted in (("base", 0.0), ("other", effect)):
+        lean = np.clip(0.5 + planted / person / 2 + own, 0, 1)
+        role = np.where(rng.random(shape) < lean, "biased", "counter_biased")
+        role = np.where(rng.random(shape) < person, role, "unknown").ravel()
+        told = {"model": item[0], "template_id": item[1], "item_id": np.arange(role.size), "role": role}
+        frames.append(pd.DataFrame(told).assign(prompt_id=prompt, correct=role == "unknown"))
+    same = {"source": "simulated", "category": "all", "context_condition": "ambiguous", "has_target": True}
+    frame = pd.concat(frames, ignore_index=True).assign(**same)
+    options = {"n_resamples": 1000, "seed": int(rng.integers(2**31))}
+    one = qa_bias.qa_scores(frame[frame["prompt_id"] == "other"], metrics=["diff_amb"], **options)
+    two = qa_bias.compare_prompts(frame, "base", **options | {"n_resamples": 0}).query("metric == 'diff_amb'")
+    chosen = pd.crosstab(frames[1]["model"], frames[1]["role"])[["biased", "counter_biased"]]
+    p = [binomtest(int(b), int(b + c)).pvalue for b, c in chosen.itertuples(index=False)]
+    found = {"interval over templates": _outside(one["ci_low"], one["ci_high"])}
+    return found | {"prompts swapped over templates": _below(two["p_template"]), "binomial over items": _below(p)}
+
+
+def draw_concordance(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+    """Three people (85 % say what is right) and a judge whose orders differ on 27.5 %; `effect`: proposed over BS2.
+
+    Where the orders differ BS2 says tie, and the averaged verdict is right more often by what gives `effect`; half of
+    the pairs of a question go right or wrong together. The bootstrap over questions promises its level for many
+    questions only; the sign test takes comparisons as independent.
+    """
+    shape, differ, right = (repetitions, clusters, per), 0.275, 0.85
+    truth, names = rng.integers(0, 3, shape), np.array(verdicts.VERDICTS, dtype=object)
+    wrong = (truth + rng.integers(1, 3, shape)) % 3
+    shared = np.where(rng.random(shape) < 0.5, rng.random(shape[:2])[:, :, None], rng.random(shape))
+    hit = 1 / 3 + effect / differ / (right - (1 - right) / 2)
+    own, agree = np.where(shared < hit, truth, wrong), rng.random(shape) >= differ
+    settled = np.where(agree, np.where(rng.random(shape) < 0.8, truth, wrong), own)
+    model, question, _ = (part.ravel() for part in np.indices(shape))
+    pair = np.arange(truth.size).astype(str)
+    said = {"pair_id": pair, "model": model, "consistent": agree.ravel(), "proposed": names[settled].ravel()}
+    frame = pd.DataFrame(said).assign(source="simulated", prompt_id="p", status="ok")
+    frame["BS1"] = frame["proposed"].where(frame["consistent"], None)
+    frame["BS2"] = frame["BS1"].where(frame["consistent"], "tie")
+    comparisons = pd.DataFrame({"item_id": pair, "question_id": question, "task": "one"})
+    for k in (1, 2, 3):
+        other = (truth + rng.integers(1, 3, shape)) % 3
+        comparisons[f"annotator_{k}"] = names[np.where(rng.random(shape) < right, truth, other)].ravel()
+    found = verdicts.concordance(frame, comparisons, n_resamples=1000, seed=int(rng.integers(2**31)))
+    gain = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
+    intervals = _outside(gain["ci_low"], gain["ci_high"])
+    return {"interval over questions": intervals, "sign test over comparisons": _below(gain["p_sign"])}
+
+
+def _choices(rng: np.random.Generator, chance: np.ndarray, per: int) -> pd.DataFrame:
+    """Roles chosen in `per` variants of every repetition's cases; the chance of neutral is cases' or variants'."""
+    shape = (*chance.shape[:2], per)
+    neutral = rng.random(shape) < chance
+    model, case, variant = (part.ravel() for part in np.indices(shape))
+    choice = np.where(neutral.ravel(), "neutral", "biased")
+    told = {"model": model, "case_id": case, "template": variant // 2, "order": variant % 2, "choice": choice}
+    return pd.DataFrame(told).assign(letter=choice, correct=neutral.ravel(), outcome="ok", source="simulated")
+
+
+def draw_variation(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+    """Cases vary with the order of the options at a rate of 0.3 + `effect`; the others keep to one role.
+
+    The exact interval over cases promises to miss the planted rate in at most the level; power: it leaves out 0.3.
+    """
+    unsteady = rng.random((repetitions, clusters, 1)) < 0.3 + effect
+    steady = rng.random(unsteady.shape) < 0.5  # keeps to the neutral role
+    found = forced_choice.variation_rate(_choices(rng, np.where(unsteady, np.arange(per) % 2, steady), per))
+    return {"exact interval over cases": _outside(found["ci_low"], found["ci_high"], 0.3)}
+
+
+def draw_case_accuracy(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+    """Two models with accuracies 0.6 and 0.6 + `effect`; each has cases it mostly gets right and cases it mostly fails.
+
+    The test that exchanges the models case by case promises its level; the paper's chi-square over all answers takes
+    the variants of a case as independent and promises nothing here.
+    """
+    p_cases, p_chi2 = [], []
+    for _ in range(repetitions):
+        chance = [rng.beta(1.5 * mean, 1.5 * (1 - mean), (1, clusters, 1)) for mean in (0.6, 0.6 + effect)]
+        frame = _choices(rng, np.concatenate(chance), per).replace({"model": {0: "base", 1: "other"}})
+        found = forced_choice.compare_models(frame, "base", int(rng.integers(2**31))).iloc[0]
+        p_cases.append(found["p_cases"])
+        p_chi2.append(found.get("p_chi2", np.nan))
+    return {"exchange over cases": _below(p_cases), "chi-square over answers": _below(p_chi2)}
+
+
+class Curves(NamedTuple):
+    """What is simulated for one measure: sizes (the paper's first), effects (0 first), what tests promise."""
+
+    draw: Callable[..., Found]
+    clusters: tuple[int, ...]
+    per_cluster: tuple[int, ...]
+    effects: tuple[float, ...]
+    promises: dict[str, str]
+    repetitions: int = 20
+
+
+PROMISED, MANY, ALONE = "level", "level for many clusters", "level for independent answers"
+CURVES = {
+    "alpha": Curves(
+        draw_alpha, (70, 35, 14), (135, 45), (0, 0.1, 0.2, 0.4),
+        {"permutation within questions": PROMISED, "band: alpha <= 2/3": "nothing"},
+    ),
+    "rank_tests": Curves(
+        draw_rank_tests, (1,), (135, 75, 45), (0, 0.15, 0.3, 0.45),
+        {"planted factor after Holm": PROMISED, "any of four factors after Holm": PROMISED}, 100,
+    ),
+    "diff_bias": Curves(
+        draw_diff_bias, (40, 16, 6), (48, 12), (0, 0.03, 0.06, 0.12),
+        {"prompts swapped over templates": PROMISED, "interval over templates": MANY, "binomial over items": ALONE},
+    ),
+    "concordance": Curves(
+        draw_concordance, (69, 35, 12), (3, 1), (0, 0.03, 0.06, 0.1),
+        {"interval over questions": MANY, "sign test over comparisons": ALONE},
+    ),
+    "variation": Curves(draw_variation, (27, 18, 9), (8,), (0, 0.1, 0.2, 0.4), {"exact interval over cases": PROMISED}),
+    "case_accuracy": Curves(
+        draw_case_accuracy, (27, 18, 9), (8, 4), (0, 0.1, 0.2, 0.3),
+        {"exchange over cases": PROMISED, "chi-square over answers": ALONE},
+    ),
+}  # fmt: skip
+
+
+def power_hash(measure: str) -> str:
+    """As `code_hash`, for one power table: over what draws and counts."""
+    sources = [inspect.getsource(f) for f in (_design, _choices, _below, _outside, CURVES[measure].draw)]
+    return hashlib.sha256("".join(sources).encode()).hexdigest()[:12]
+
+
+def power_draws(measure: str, effect: float, clusters: int, per: int, seeds: range | list[int]) -> pd.DataFrame:
+    """One row a seed and test of one cell of `CURVES`: positives among the repetitions. Columns `POWER_COLUMNS`."""
+    curves, rows = CURVES[measure], []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, round(1000 * effect), clusters, per])
+        for test, hits in curves.draw(rng, effect, clusters, per, curves.repetitions).items():
+            where = (measure, test, curves.promises[test], effect, clusters, per, clusters * per, seed)
+            rows.append((*where, len(hits), int(np.nansum(hits)), int(np.isnan(hits).sum()), power_hash(measure)))
+    return pd.DataFrame(rows, columns=POWER_COLUMNS)
+
+
+def power_table(measure: str) -> pd.DataFrame:
+    """All cells of one measure."""
+    curves = CURVES[measure]
+    cells = itertools.product(curves.effects, curves.clusters, curves.per_cluster)
+    return pd.concat([power_draws(measure, *cell, BATCHES["effect" if cell[0] else "null"]) for cell in cells])
+
+
 def simulate(args: argparse.Namespace) -> int:
-    """Writes the file and prints the share of p < .05 by respondent and topic."""
+    """Writes the files and prints the shares of p < .05, of the interactions by respondent and topic."""
+    folder = paths.data_dir() / "simulated"
+    folder.mkdir(exist_ok=True)
     found = interaction_draws(SEEDS)
-    file = paths.data_dir() / FILE
-    file.parent.mkdir(exist_ok=True)
-    found.to_csv(file, index=False, float_format="%.10g", lineterminator="\n")
+    found.to_csv(paths.data_dir() / FILE, index=False, float_format="%.10g", lineterminator="\n")
     tested = found.dropna(subset=["p"])
     print(tested.assign(positive=tested["p"] < 0.05).groupby(["model", "topic"])["positive"].agg(["mean", "size"]))
+    for measure in CURVES:
+        drawn = power_table(measure)
+        drawn.to_csv(folder / f"power_{measure}.csv", index=False, lineterminator="\n")
+        counts = drawn.groupby(["test", "effect"])[["positives", "repetitions"]].sum()
+        print(counts.assign(share=counts["positives"] / counts["repetitions"]), flush=True)
     return 0

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pytest
+from scipy.stats import binom
 
 from katayori import paths
 from katayori_tools import simulate
@@ -38,6 +40,79 @@ def test_the_table_is_whole_and_the_test_keeps_its_level():
 def test_the_command_writes_the_file(tmp_path, monkeypatch, capsys):
     drawn = simulate.interaction_draws([3])
     monkeypatch.setattr(simulate, "interaction_draws", lambda seeds: drawn)
+    some = simulate.power_draws("rank_tests", 0, 1, 45, [1])
+    monkeypatch.setattr(simulate, "power_table", lambda measure: some)
     monkeypatch.setattr(simulate.paths, "data_dir", lambda: tmp_path)
     assert simulate.simulate(None) == 0 and "sim-inter-interaction" in capsys.readouterr().out
     assert len(pd.read_csv(tmp_path / simulate.FILE)) == 8
+    written = sorted(path.name for path in (tmp_path / "simulated").glob("power_*.csv"))
+    assert written == sorted(f"power_{measure}.csv" for measure in simulate.CURVES)
+
+
+# -- power and false positives -----------------------------------------------------------------------------------------
+
+MEASURES = list(simulate.CURVES)
+KEYS = ["test", "promises", "effect", "clusters", "per_cluster", "n", "seed", "repetitions", "positives", "undefined"]
+
+
+def power(measure):
+    return pd.read_csv(paths.data_dir() / "simulated" / f"power_{measure}.csv")
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_few_seeds_of_every_power_table_give_what_is_stored(measure):
+    """Contract, Long simulations: one batch without an effect and one with, at the smallest size."""
+    curves, stored = simulate.CURVES[measure], power(measure)
+    size = curves.clusters[-1], curves.per_cluster[-1]
+    for effect, seed in ((curves.effects[0], 7), (curves.effects[-1], 1)):
+        found = simulate.power_draws(measure, effect, *size, [seed])
+        chosen = (stored["effect"] == effect) & (stored["clusters"] == size[0]) & (stored["per_cluster"] == size[1])
+        kept = stored[chosen & (stored["seed"] == seed)]
+        assert len(found) == len(curves.promises) and found[KEYS].values.tolist() == kept[KEYS].values.tolist()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_power_tables_are_whole(measure):
+    """Every effect, size, test and seed once; written by one version of the code."""
+    curves, stored = simulate.CURVES[measure], power(measure)
+    assert list(stored.columns) == simulate.POWER_COLUMNS and stored["code"].nunique() == 1
+    seeds = len(simulate.BATCHES["null"]) + len(simulate.BATCHES["effect"]) * (len(curves.effects) - 1)
+    assert len(stored) == seeds * len(curves.clusters) * len(curves.per_cluster) * len(curves.promises)
+    assert not stored.duplicated(["test", "effect", "clusters", "per_cluster", "seed"]).any()
+    assert (stored["repetitions"] == curves.repetitions).all() and (stored["n"] % stored["clusters"] == 0).all()
+    assert (stored["positives"] + stored["undefined"] <= stored["repetitions"]).all()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_what_promises_its_level_holds_it(measure):
+    """False positives of every size within Monte Carlo error of the level: one in a thousand would lie higher."""
+    null = power(measure).query("effect == 0 and promises == @simulate.PROMISED")
+    found = null.groupby(["test", "clusters", "per_cluster"])[["positives", "repetitions"]].sum()
+    too_high = binom.sf(found["positives"] - 1, found["repetitions"], simulate.LEVEL) < 0.001
+    assert not too_high.any(), found[too_high]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_larger_effects_are_found_more_often(measure):
+    """At the paper's size power rises with the effect, for every test that is one."""
+    curves, stored = simulate.CURVES[measure], power(measure)
+    largest = stored[(stored["clusters"] == curves.clusters[0]) & (stored["per_cluster"] == curves.per_cluster[0])]
+    rates = (
+        largest.groupby(["test", "effect"])["positives"].sum()
+        / largest.groupby(["test", "effect"])["repetitions"].sum()
+    )
+    for test, one in rates.drop(index="band: alpha <= 2/3", errors="ignore").groupby(level="test"):
+        assert one.iloc[-1] > one.iloc[0] + 0.2 and one.iloc[-1] >= one.iloc[1], test
+
+
+def test_a_band_is_no_test():
+    """DE-25: answer noise alone puts alpha at or below 2/3, whether or not attributes matter."""
+    band = power("alpha").query("test.str.startswith('band')")
+    assert (band["positives"] == band["repetitions"]).all()
+
+
+def test_treating_variants_as_independent_finds_differences_that_are_not_there():
+    """JU-18: chi-square over all answers of two equal models with cases of their own."""
+    null = power("case_accuracy").query("effect == 0")
+    share = null.groupby("test")["positives"].sum() / null.groupby("test")["repetitions"].sum()
+    assert share["chi-square over answers"] > 0.15 > 0.08 > share["exchange over cases"]

@@ -312,6 +312,35 @@ def grouped_bars(
     return fig
 
 
+def profile(frame: Any, panels: Any, *, title: str | None = None) -> Any:
+    """One model on several measures: a panel a measure on a scale of its own, a row a level; missing ones say so.
+
+    `frame`: measure, level, value, ci_low, ci_high, status, source. `panels`: measure, limits, reference, means (of the
+    reference line), in the order shown.
+    """
+    from textwrap import fill
+
+    parts = [(one, frame[frame["measure"] == one["measure"]]) for one in panels.to_dict("records")]
+    down = -(-len(parts) // 2)
+    fig = _figure((1.1 + 0.2 * max(len(part) for _, part in parts)) * down, title)
+    axes = list(fig.subplots(down, 2, squeeze=False).flat)
+    for ax in axes[len(parts) :]:
+        ax.axis("off")
+    for ax, (one, part) in zip(axes, parts, strict=False):
+        places, ends = range(len(part)), part[["ci_low", "ci_high"]].to_numpy(float).T
+        spread = abs(ends - part["value"].to_numpy(float))
+        ax.errorbar(part["value"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], markersize=4, linewidth=1)
+        for place, status in zip(places, part["status"], strict=True):
+            if status != "ok":
+                box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+                ax.text(sum(one["limits"]) / 2, place, fill(str(status), 40), ha="center", va="center", bbox=box)
+        ax.axvline(one["reference"], color="#CC0000", linewidth=1, linestyle="--")
+        ax.set(xlim=one["limits"], yticks=places, yticklabels=part["level"], ylim=(len(part) - 0.5, -0.5))
+        ax.set_title(fill(one["measure"], 40) + "".join(f"\n({name})" for name in part["source"].dropna().unique()))
+        ax.set_xlabel(f"line: {one['means']}", fontsize=7.5)
+    return fig
+
+
 def _figure(height: float, title: str | None) -> Any:
     """An empty figure in our style; the title gets room of its own."""
     from matplotlib.figure import Figure

@@ -5,9 +5,9 @@ from typing import Any
 
 import ipywidgets
 
-from katayori.report.tables import Shown, escape
+from katayori.report.tables import Shown, escape, show
 
-__all__ = ["Explorer", "escape", "explorer"]
+__all__ = ["Explorer", "calculator", "escape", "explorer"]
 
 
 class Explorer(ipywidgets.VBox):
@@ -15,7 +15,7 @@ class Explorer(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
-        chosen = ", ".join(f"{w.description} = {w.label}" for w in self.children[:-1])
+        chosen = ", ".join(f"{w.description} = {getattr(w, 'label', w.value)}" for w in self.children[:-1])
         note = f"<p><em>Interactive in the notebook; shown here for {escape(chosen)}.</em></p>"
         return bundle | {"text/html": self.children[-1].value + note}
 
@@ -39,3 +39,36 @@ def explorer(controls: dict[str, list], render: Callable[..., str | Shown]) -> E
         drop.observe(draw, names="value")
     draw()
     return Explorer([*drops.values(), view])
+
+
+def calculator(table: Any, rate: Callable[..., float]) -> Explorer:
+    """How much data a test needs: effect and sizes on sliders above the power, and the simulated table below it.
+
+    Args:
+        table: measure, test, effect, clusters, per_cluster, n, rate, mc_low, mc_high, as of `overview.power`.
+        rate: (rows of one test, effect=, clusters=, per_cluster=) -> power, such as `overview.power_at`.
+    """
+    parts = {f"{m}: {t}": one for (m, t), one in table.groupby(["measure", "test"], sort=False)}
+    test, view = ipywidgets.Dropdown(options=list(parts), description="test"), ipywidgets.HTML()
+    sliders = {name: ipywidgets.FloatSlider(description=name) for name in ("effect", "clusters", "per_cluster")}
+
+    def draw(_change: Any = None) -> None:
+        effect, clusters, per = (slider.value for slider in sliders.values())
+        found = rate(parts[test.value], effect=effect, clusters=clusters, per_cluster=per)
+        told = f"<p>n = {clusters * per:.0f}: found in <strong>{100 * found:.0f} %</strong> of such studies</p>"
+        cached = parts[test.value][["effect", "clusters", "per_cluster", "n", "rate", "mc_low", "mc_high"]]
+        view.value = told + show(cached, caption=f"Simulated: {test.value}")._repr_html_()
+
+    def choose(_change: Any = None) -> None:
+        for name, slider in sliders.items():
+            low, high = float(parts[test.value][name].min()), float(parts[test.value][name].max())
+            step, shown = (0.005, ".3f") if name == "effect" else (1, ".0f")
+            with slider.hold_trait_notifications():
+                slider.min, slider.max, slider.step, slider.readout_format = low, high, step, shown
+                slider.value = high / 2 if name == "effect" else high
+        draw()
+
+    choose()
+    for control, call in [(test, choose), *((slider, draw) for slider in sliders.values())]:
+        control.observe(call, names="value")
+    return Explorer([test, *sliders.values(), view])

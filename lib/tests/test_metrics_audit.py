@@ -1,0 +1,249 @@
+"""Audit of printed figures: every kind of check, and the table of all checks of the five papers (X-4)."""
+
+import doctest
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from katayori.data import files, published
+from katayori.errors import KatayoriError
+from katayori.metrics import audit, rank_tests
+
+NOWHERE = {"from": "jubaku_v2/accuracy", "column": "accuracy_pct", "where": {"model": "x"}}
+SPECS = files.ours("published/audit.yaml")["checks"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return audit.audit_table(SPECS, published.load).set_index("id")
+
+
+def test_the_examples_of_the_functions_hold():
+    found = doctest.testmod(audit)
+    assert found.attempted >= 20 and not found.failed
+
+
+# -- the five papers ---------------------------------------------------------------------------------------------------
+
+
+def test_verdicts_are_those_of_the_recount(table):
+    """The findings of the recount, by id; whatever is not listed is consistent."""
+    disputed = "DE-a9 PJ-a8 PJ-a11 PJ-a12 PJ-a13 LJ-a2 LJ-a4 LJ-a10 LJ-a11 LJ-a12 JU-a7 JU-a8 JU-a9 JU-a11 JU-a12"
+    disputed += " JU-a16 JU-a17 IJ-a2 IJ-a10 IJ-a11 IJ-a12 IJ-a13 IJ-a14 IJ-a16 IJ-a17"
+    open_ = "DE-a12 DE-a13 DE-a14 DE-a15 PJ-a7 PJ-a10 PJ-a14 PJ-a15 JU-a13 JU-a14 JU-a18"
+    assert set(table.index[table["verdict"] == audit.NOT]) == set(disputed.split())
+    assert set(table.index[table["verdict"] == audit.CANNOT]) == set(open_.split())
+    assert set(table["verdict"]) == set(audit.VERDICTS) and table.index.is_unique
+    assert set(table["paper"]) == set(published.PAPERS)
+
+
+@pytest.mark.parametrize(
+    ("row", "recomputed"),
+    [
+        ("DE-a8", "0.02449 to 0.0245"),
+        ("DE-a9", "0.09796 to 0.09799"),
+        ("DE-a11", "2 tables: 21/23/6, 24/22/39"),
+        ("DE-a12", "1 of 36 printed"),
+        ("PJ-a11", "11 of 12 consistent"),
+        ("PJ-a12", "7 of 10 consistent"),
+        ("PJ-a13", "5 of 12 consistent"),
+        ("LJ-a1", "48 of 48 consistent"),
+        ("LJ-a4", "11 of 12 consistent"),
+        ("LJ-a11", "23 of 24 consistent"),
+        ("JU-a8", "34"),
+        ("IJ-a1", "20 of 20 consistent"),
+        ("IJ-a2", "39 of 40 consistent"),
+        ("IJ-a14", "off by 4.2"),
+    ],
+)
+def test_recomputed_figures(table, row, recomputed):
+    assert table.loc[row, "recomputed"] == recomputed
+
+
+def test_reasons_name_the_cells_concerned(table):
+    assert table.loc["JU-a15", "recomputed"] == "0.006406"
+    assert table.loc["DE-a4", "reason"].startswith("standard error 0.1768 to 0.1772")
+    assert table.loc["LJ-a4", "reason"] == "70.5 (447 of 621 = 72.0)"
+    assert table.loc["IJ-a2", "reason"] == "66.3 (65.59 to 65.69)"
+    for row in ("JU-a11", "JU-a12"):
+        assert table.loc[row, "reason"].endswith("n that fit: 11")
+
+
+def test_every_dispute_is_explained_in_two_sentences(table):
+    told = table["text"].str.count(r"\.(?= |$)")
+    assert (told[table["verdict"] != audit.CONSISTENT] == 2).all()
+    assert (table.loc[table["verdict"] == audit.CONSISTENT, "text"] == "").all()
+    words = " ".join(table["text"]).lower()
+    assert not any(word in words for word in ("wrongly", "mistake", "fraud", "careless", "false"))
+
+
+def test_figures_come_from_the_tables_of_the_papers():
+    """Most arguments point at data/published, so that a corrected figure changes the verdict."""
+    assert sum("from" in str(spec["with"]) or "each" in spec for spec in SPECS) / len(SPECS) > 0.75
+    frames = {}
+
+    def corrected(paper, name):
+        frame = frames.setdefault((paper, name), published.load(paper, name).copy())
+        if name == "concordance":
+            cell = (frame["method"] == "proposed") & (frame["criteria"] == "no") & (frame["task"] == "all")
+            frame.loc[cell & (frame["output_style"] == "reason_then_result"), "concordance_pct"] = 72.0
+        return frame
+
+    chosen = [spec for spec in SPECS if spec["id"] == "LJ-a4"]
+    assert audit.audit_table(chosen, corrected).loc[0, "verdict"] == audit.CONSISTENT
+
+
+# -- kinds of checks ---------------------------------------------------------------------------------------------------
+
+
+@given(n=st.integers(2, 400), data=st.data(), decimals=st.integers(0, 3))
+def test_grim_admits_every_true_percentage(n, data, decimals):
+    k = data.draw(st.integers(0, n))
+    assert audit.grim(f"{100 * k / n:.{decimals}f}", n)["verdict"] != audit.NOT
+
+
+@given(parts=st.lists(st.floats(0, 100), min_size=2, max_size=8), decimals=st.integers(0, 3))
+def test_true_sums_and_means_are_consistent(parts, decimals):
+    printed = [f"{x:.{decimals}f}" for x in parts]
+    assert audit.total(f"{sum(parts):.{decimals}f}", printed)["verdict"] == audit.CONSISTENT
+    assert audit.weighted_mean(f"{np.mean(parts):.{decimals}f}", printed)["verdict"] == audit.CONSISTENT
+
+
+@given(x=st.floats(0.1, 8), df=st.integers(1, 30))
+def test_true_tail_areas_are_consistent_and_others_are_not(x, df):
+    for law, p in (("chi2", stats.chi2.sf(x, df)), ("t", 2 * stats.t.sf(x, df)), ("f", stats.f.sf(x, df, 20))):
+        given_df = [df, 20] if law == "f" else [df]
+        assert audit.tail_area(f"{p:.3f}", f"{x:.6f}", law, given_df)["verdict"] == audit.CONSISTENT
+        assert audit.tail_area(f"{p + 0.01:.3f}", f"{x:.6f}", law, given_df)["verdict"] == audit.NOT
+    z = audit.tail_area(f"{2 * stats.norm.sf(x):.4f}", f"{x:.6f}", "z")
+    assert z["verdict"] == audit.CONSISTENT
+
+
+def test_correlations_as_scipy_gives_them():
+    x, y = np.random.default_rng(0).normal(size=(2, 14))
+    r, p = stats.pearsonr(x, y)
+    row = audit.correlation_p(f"{p:.4f}", f"{r:.6f}", 14)
+    assert row["verdict"] == audit.CONSISTENT and "14" in row["reason"]
+    assert audit.correlation_p(f"{p:.4f}", f"{r:.6f}", 40)["verdict"] == audit.NOT
+
+
+def test_rounding_twice_needs_more_slack():
+    assert audit.grim("67.2", 621)["verdict"] == audit.NOT
+    assert audit.grim("67.2", 621, slack=0.6)["verdict"] == audit.CONSISTENT
+    assert audit.grim("12.3", 5000)["verdict"] == audit.CANNOT
+
+
+def test_significance_by_a_shared_standard_error():
+    assert audit.significance("yes", "0.259", "-0.385", "0.0167")["verdict"] == audit.NOT
+    assert audit.significance("yes", "0.5", "-0.385", "0.0167")["verdict"] == audit.CONSISTENT
+    assert audit.significance("no", "0.3152", "-0.385", "0.0167")["verdict"] == audit.CANNOT
+
+
+def test_shares_and_chance():
+    table = [[40, 60], [55, 45]]
+    p = stats.chi2_contingency(table, correction=False).pvalue
+    assert audit.two_shares(f"{p:.3f}", "40", "55", 100)["verdict"] == audit.CONSISTENT
+    exact = stats.fisher_exact(table).pvalue
+    assert audit.two_shares(f"{exact:.3f}", "40", "55", 100, "fisher")["verdict"] == audit.CONSISTENT
+    assert audit.two_shares("<0.01", "40", "55", 100)["verdict"] == audit.NOT
+    assert audit.two_shares("<0.01", "40.5", "55", 20)["verdict"] == audit.NOT  # no count of 20 prints so
+    assert audit.against_chance("<0.05", "60.2", 216)["verdict"] == audit.CONSISTENT
+    assert audit.against_chance("<0.05", "60.01", 20)["verdict"] == audit.NOT  # no count prints so
+
+
+def test_bounds_and_orders():
+    assert audit.bounded(["5.0", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == audit.NOT
+    assert audit.bounded(["4.5", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == audit.CONSISTENT
+    assert audit.ordered([2, 3], [1, 2])["verdict"] == audit.NOT
+    assert audit.ordered([2, 3], [1, 2], strict=False)["verdict"] == audit.CONSISTENT
+
+
+def test_weights_are_found_where_there_are_some():
+    rng = np.random.default_rng(1)
+    parts = rng.uniform(0, 100, (3, 8)).round(1)
+    totals = (np.array([0.2, 0.5, 0.3]) @ parts).round(1)
+    assert audit.any_weighted_mean(totals.tolist(), parts.tolist())["verdict"] == audit.CONSISTENT
+    assert audit.any_weighted_mean((totals + 30).tolist(), parts.tolist())["verdict"] == audit.NOT
+
+
+def test_counts_of_parts():
+    assert audit.parts_add_up("50.0", 4, ["50.0", "50.0"], [2, 2])["verdict"] == audit.CONSISTENT
+    assert audit.parts_add_up("75.0", 4, ["50.0", "50.0"], [2, 2])["verdict"] == audit.NOT
+    assert audit.parts_add_up("75.0", 4, ["33.3", "50.0"], [2, 2])["recomputed"] == "no counts"
+    assert math.isnan(float(audit.smallest_size(2, ["33.33333"], step=20_000)["recomputed"]))
+    assert audit.smallest_size(4, ["33.3"])["verdict"] == audit.NOT
+
+
+def test_varying_cases_by_trying_all_tables():
+    """Against a search over all patterns of 3 cases in 2 variants."""
+    patterns = [[(p >> i) & 1 for i in range(6)] for p in range(64)]
+    possible = {(sum(p), sum(p[2 * c] != p[2 * c + 1] for c in range(3))) for p in patterns}
+    for k in range(7):
+        for v in range(4):
+            row = audit.varying_cases(f"{100 * k / 6:.2f}", f"{100 * v / 3:.2f}", 3, 2)
+            assert (row["verdict"] == audit.CONSISTENT) == ((k, v) in possible), (k, v)
+
+
+def test_tables_that_fit_agree_with_the_tests_of_this_library():
+    """Golden fixture 2: Kruskal-Wallis, Conover and Holm of the counts found give the printed p values."""
+    cells = (np.arange(45)[:, None] < np.array([24, 22, 39])).astype(float)
+    assert f"{4 * rank_tests.kruskal_wallis(cells)['p']:.5f}" == "0.00114"
+    pairs = rank_tests.holm(rank_tests.conover(cells)["p"])
+    assert [f"{pairs[1]:.5f}", f"{pairs[2]:.6f}"] == ["0.00148", "0.000431"]
+    assert audit.rank_test_of_counts("17.6", "9|9|9|11|12|13|15|11|6", 15)["verdict"] == audit.NOT
+    assert audit.tables_that_fit("0.00001", [(0, 2, "0.5")], 10, 3)["verdict"] == audit.NOT
+
+
+def test_spread():
+    known = [81.9, 99.1, 98.1, 48.1, 95.8]
+    whole = float(np.var(np.array(known) / 100, ddof=1))
+    assert audit.variance_range(f"{whole:.4f}", known, 5)["verdict"] == audit.CONSISTENT
+    assert audit.variance_range(f"{whole:.4f}", known, 5, ddof=0)["verdict"] == audit.NOT
+    assert audit.variance_range("0.30", known, 9)["verdict"] == audit.NOT
+    x = np.random.default_rng(2).permutation(11)
+    rho = stats.spearmanr(np.arange(11), x).statistic
+    assert audit.rho_without_ties(f"{rho:.3f}", 11)["verdict"] == audit.CONSISTENT
+    assert audit.rho_without_ties("0.160", 11)["verdict"] == audit.NOT
+
+
+def test_what_is_not_printed():
+    assert audit.not_printed([1.0, 2.0], "")["verdict"] == audit.CONSISTENT
+    assert audit.not_printed([1.0, math.nan], "")["recomputed"] == "1 of 2 printed"
+    assert audit.not_printed([], "two readings")["verdict"] == audit.CANNOT
+
+
+# -- checks as data ----------------------------------------------------------------------------------------------------
+
+
+def test_a_paper_of_ones_own():
+    """Users write their own checks on their own tables."""
+    frame = pd.DataFrame(
+        {"group": ["a", "a", "b", "b"], "role": ["all", "part", "all", "part"], "pct": [50.0, 50.0, 50.0, 45.0]}
+    )
+    argument = {"printed": {"column": "pct", "where": {"role": "all"}}}
+    argument |= {"parts": {"column": "pct", "where": {"role": "part"}, "many": True}}
+    spec = {"id": "x", "check": "total", "each": {"from": "mine/table", "by": "group"}, "with": argument}
+    row = audit.audit_table([spec], lambda paper, name: frame).iloc[0]
+    assert row["recomputed"] == "1 of 2 consistent" and row["reason"] == "50.0 (44.95 to 45.05)"
+    flat = {"id": "y", "check": "grim", "with": {"percentage": "33.3", "n": 3}}
+    assert audit.audit_table([flat], None).loc[0, "recomputed"] == "1 of 3"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"check": "vibes", "with": {}}, "unknown check 'vibes'; known: tail_area"),
+        ({"check": "tail_area", "with": {"p": 0.1, "statistic": 1.0, "distribution": "w"}}, "unknown distribution 'w'"),
+        ({"check": "two_shares", "with": {"p": 0.1, "first": 1.0, "second": 1.0, "n": 9, "test": "g"}}, "unknown test"),
+        ({"check": "grim", "with": {"percentage": NOWHERE, "n": 2}}, "no printed figure fits"),
+        ({"check": "grim", "with": {"percentage": {"from": "jubaku_v2/akurasi", "column": "a"}, "n": 2}}, "akurasi"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_refused(spec, message):
+    with pytest.raises(KatayoriError, match=message):
+        audit.audit_table([{"id": "x"} | spec], published.load)
