@@ -87,10 +87,10 @@ async def bare(n: int, concurrency: int, url: str, store: str) -> int:
 
 async def ours(n: int, concurrency: int, url: str, store: str) -> int:
     """The collector with its store: every answer on disk, the key and the whole provenance with it."""
-    from katayori.prompting.collect import collect
     from katayori.prompting.models import Endpoint, Model
     from katayori.prompting.requests import Request
     from katayori.prompting.store import Store
+    from katayori_tools.collect import collect
 
     model, endpoint = Model("m", "m", "stub"), Endpoint("stub", "openai_compatible", url)
     requests = [Request("bench", "b", f"i{i}", "p", "h", "", "m", "stub", "m", _body(i)) for i in range(n)]

@@ -48,7 +48,7 @@ def step(name: str, n: int, path: str) -> int:
                 store.put(request, Response("ok", text, "stop", None, 150, 12, "m-2025", "fp_1", 0.25))
             return n
         if name == "resume":
-            from katayori.prompting.collect import collect
+            from katayori_tools.collect import collect
 
             model, endpoint = Model("m", "m", "stub"), Endpoint("stub", "openai_compatible", "http://127.0.0.1:9/v1")
             summary = asyncio.run(collect(made(n), model, endpoint, store, progress=False))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError, expect
 from katayori.prompting import respondents
-from katayori.prompting.collect import collect_sync
 from katayori.prompting.models import Model
 from katayori.prompting.requests import Request
 from katayori.prompting.store import COLUMNS, Response, Store
 from katayori_tools.asking import PARSERS, served, wanted
+from katayori_tools.collect import collect_sync
 from katayori_tools.notebooks import names
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from katayori.data import files
 from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, expect
 from katayori.prompting import prompts, recordings, respondents
-from katayori.prompting.collect import Summary, collect_sync
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.parsing import parse_number, parse_yes_no
 from katayori.prompting.requests import OURS, Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
 from katayori_tools import recording
+from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import names
 
 #: Papers with items to ask: how a text is read, and the shortest text that reads so.

@@ -30,11 +30,11 @@ from katayori.errors import KatayoriError
 from katayori.prompting import respondents
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import Request
-from katayori.prompting.send import Sender, read_completion
 from katayori.prompting.store import Response, Store
 from katayori.report.tables import visible
 from katayori_tools import recording
 from katayori_tools.asking import wanted
+from katayori_tools.send import Sender, read_completion
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"

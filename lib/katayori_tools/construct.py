@@ -20,7 +20,6 @@ from katayori import paths
 from katayori.data import catalogue, files, jubaku
 from katayori.errors import KatayoriError, expect
 from katayori.prompting import respondents
-from katayori.prompting.collect import collect_sync
 from katayori.prompting.models import get_model
 from katayori.prompting.parsing import strip_thinking
 from katayori.prompting.prompts import Prompt, load_prompts
@@ -30,6 +29,7 @@ from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice
 from katayori.report.results import _harmless
 from katayori_tools.asking import served
+from katayori_tools.collect import collect_sync
 from katayori_tools.notebooks import names
 
 SCREENED_WITH = "ju_1_ja"  # the paper does not tell: the main prompt, both orders, biased in at least one (JU-4)

@@ -33,10 +33,10 @@ from katayori.errors import KatayoriError
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request
-from katayori.prompting.send import read_completion
 from katayori_tools.asking import requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.notebooks import names
+from katayori_tools.send import read_completion
 
 MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
 FINISH = {"max_tokens": "length", "model_length": "length", "length": "length", "content_filter": "content_filter"}

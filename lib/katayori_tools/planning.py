@@ -7,12 +7,12 @@ from pathlib import Path
 from statistics import fmean
 
 from katayori.errors import KatayoriError
-from katayori.prompting.collect import approximate_tokens, ask_one, cost_of, limits_of
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
-from katayori.prompting.send import Sender
 from katayori.prompting.store import Store
+from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
+from katayori_tools.send import Sender
 
 
 def export_requests(requests: Sequence[Request], path: str | Path) -> Path:

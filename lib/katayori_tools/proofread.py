@@ -8,11 +8,11 @@ import pandas as pd
 
 from katayori.data.inter_jbbq import read_topics
 from katayori.errors import KatayoriError
-from katayori.prompting.collect import collect_sync
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori.prompting.store import Store
+from katayori_tools.collect import collect_sync
 
 PROMPT = "ij_proofread_ja"
 

@@ -8,10 +8,10 @@ from test_asking import _args, house  # noqa: F401 (a fixture)
 
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
-from katayori.prompting.collect import collect_sync
 from katayori.prompting.store import Response, Store
 from katayori_tools import answers, cli
 from katayori_tools.answers import PROVENANCE, flip_rates, stored_answers
+from katayori_tools.collect import collect_sync
 
 
 @pytest.fixture

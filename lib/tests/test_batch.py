@@ -10,12 +10,12 @@ from batch_double import BatchDouble
 from test_asking import house  # noqa: F401  (a checkout of two questions)
 
 from katayori.prompting import respondents
-from katayori.prompting.collect import collect_sync
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request
 from katayori.prompting.respondents import answers_frame
 from katayori.prompting.store import Response, Store
 from katayori_tools import asking, batch, cli
+from katayori_tools.collect import collect_sync
 
 MODEL = "m@custom"
 CANARY = "sk-canary-4f9c1e77d0a2"

@@ -16,7 +16,6 @@ from katayori.data import bbq, discrim_eval, inter_jbbq, judge
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.metrics import verdicts
 from katayori.prompting import models, respondents, simulated
-from katayori.prompting.collect import collect_sync
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import Prompt, load_prompts
@@ -24,6 +23,7 @@ from katayori.prompting.requests import build
 from katayori.prompting.respondents import ANSWER_COLUMNS, answers_frame, ask
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import LETTERS, parse_verdict, verdicts_frame
+from katayori_tools.collect import collect_sync
 
 PAPERS = sorted(folder.name for folder in (paths.data_dir() / "prompts").iterdir() if folder.is_dir())
 PLACES = {"question": "filled_template"}

@@ -274,7 +274,7 @@ import aiohttp, anyio._backends._asyncio, openai, openai.resources  # what this 
 sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori.errors import KatayoriError
-from katayori.prompting.collect import collect_sync
+from katayori_tools.collect import collect_sync
 from katayori.prompting.store import Response, Store
 if not os.geteuid():
     os.setuid(65534)  # the superuser may write anything

@@ -20,15 +20,15 @@ import yaml
 from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for
 
 from katayori.errors import KatayoriError
-from katayori.prompting import collect as collecting
 from katayori.prompting import recordings
-from katayori.prompting.collect import collect_sync
 from katayori.prompting.respondents import answers_frame
 from katayori.prompting.store import Response, Store
 from katayori.report.results import FORMULA, Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
 from katayori_tools import cli, compare, construct, recording
+from katayori_tools import collect as collecting
+from katayori_tools.collect import collect_sync
 from katayori_tools.pages import write_report
 from katayori_tools.planning import export_requests, probe_logprobs
 

@@ -29,13 +29,13 @@ from api_double import (
 )
 
 from katayori.errors import KatayoriError
-from katayori.prompting import collect as collecting
-from katayori.prompting.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
 from katayori.prompting.models import Endpoint, Model
-from katayori.prompting.send import Sender, read_completion
 from katayori.prompting.store import Store
+from katayori_tools import collect as collecting
 from katayori_tools.answers import causes
+from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
 from katayori_tools.planning import estimate, probe_logprobs
+from katayori_tools.send import Sender, read_completion
 
 
 @pytest.fixture
@@ -500,7 +500,7 @@ import resource, sys
 sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori.errors import KatayoriError
-from katayori.prompting.collect import collect_sync
+from katayori_tools.collect import collect_sync
 from katayori.prompting.store import Store
 try:
     if len(sys.argv) > 5:  # bytes that a file may grow to, as on a disk that fills up

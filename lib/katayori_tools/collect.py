@@ -13,8 +13,8 @@ from typing import Any
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
-from katayori.prompting.send import Sender
 from katayori.prompting.store import Response, Store, batches
+from katayori_tools.send import Sender
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
