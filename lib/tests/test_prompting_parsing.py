@@ -12,6 +12,7 @@ from katayori.prompting.parsing import (
     Parsed,
     option_probabilities,
     parse_number,
+    parse_option,
     parse_yes_no,
     strip_thinking,
 )
@@ -259,3 +260,41 @@ def test_white_space_is_forgiven_unless_told(text, answer):
     assert parse_number(text) == Parsed("ok", answer, "")
     assert parse_number(text, strip=False).outcome == ("ok" if len(text) == 1 else "out_of_choice")
     assert parse_number(text, "length") == Parsed("truncated", None, "token limit")
+
+
+@pytest.mark.parametrize(
+    "text, answer, note",
+    [
+        ("1", "1", ""),
+        ("１。", "1", ""),
+        ("(2)", "2", ""),
+        ("「0」", "0", ""),
+        ("1: Aさん", "1", "words after the number"),
+    ]
+    + [("2．どちらとも言えない", "2", "words after the number"), ("<think>0か1か</think>1", "1", "")],
+)
+def test_an_option_is_read_with_or_without_its_words(text, answer, note):
+    """IJ-15: the number decides; what stands behind it is noted."""
+    assert parse_option(text) == Parsed("ok", answer, note)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3",
+        "1, 2",
+        "1か2",
+        "2人とも",
+        "Aさん",
+        "1: Aさん\n2: Bさん",
+        "12",
+        "1 か 2",
+        "答えは1",
+        "",
+        None,
+        "1" + " x" * 2000,
+    ],
+)
+def test_what_names_no_single_option_is_out_of_choice(text):
+    """IJ-15: counted as wrong, never guessed."""
+    assert parse_option(text).outcome == "out_of_choice" and parse_option("1: Aさん", "length").outcome == "truncated"
