@@ -262,39 +262,33 @@ def test_white_space_is_forgiven_unless_told(text, answer):
     assert parse_number(text, "length") == Parsed("truncated", None, "token limit")
 
 
-@pytest.mark.parametrize(
-    "text, answer, note",
-    [
-        ("1", "1", ""),
-        ("１。", "1", ""),
-        ("(2)", "2", ""),
-        ("「0」", "0", ""),
-        ("1: Aさん", "1", "words after the number"),
-    ]
-    + [("2．どちらとも言えない", "2", "words after the number"), ("<think>0か1か</think>1", "1", "")],
-)
-def test_an_option_is_read_with_or_without_its_words(text, answer, note):
+WORDS = "words after the number"
+READ = {"1": "1", "１。": "1", "(2)": "2", "「0」": "0", "<think>0か1か</think>1": "1"}
+READ_WITH_WORDS = {"1: Aさん": "1", "2．どちらとも言えない": "2"}
+NO_OPTION = [
+    "3",
+    "1, 2",
+    "1か2",
+    "2人とも",
+    "Aさん",
+    "1: Aさん\n2: Bさん",
+    "12",
+    "1 か 2",
+    "答えは1",
+    "",
+    None,
+    "1" + " x" * 2000,
+]
+
+
+@pytest.mark.parametrize("text", [*READ, *READ_WITH_WORDS])
+def test_an_option_is_read_with_or_without_its_words(text):
     """IJ-15: the number decides; what stands behind it is noted."""
-    assert parse_option(text) == Parsed("ok", answer, note)
+    answer = (READ | READ_WITH_WORDS)[text]
+    assert parse_option(text) == Parsed("ok", answer, WORDS if text in READ_WITH_WORDS else "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "3",
-        "1, 2",
-        "1か2",
-        "2人とも",
-        "Aさん",
-        "1: Aさん\n2: Bさん",
-        "12",
-        "1 か 2",
-        "答えは1",
-        "",
-        None,
-        "1" + " x" * 2000,
-    ],
-)
+@pytest.mark.parametrize("text", NO_OPTION)
 def test_what_names_no_single_option_is_out_of_choice(text):
     """IJ-15: counted as wrong, never guessed."""
     assert parse_option(text).outcome == "out_of_choice" and parse_option("1: Aさん", "length").outcome == "truncated"
