@@ -114,11 +114,11 @@ def arrange(cells: list[Any]) -> list[Any]:
     title, room = "", False
     for cell in cells:
         if cell.cell_type == "markdown":
-            for k, text in enumerate(_split(cell.source)):
+            for text in _split(cell.source):
                 heading = re.match(r"#{1,2} .+", text)
                 title = heading[0].lstrip("# ") if heading else title
                 source = text if heading else f"## {title}\n\n{text}"
-                made.append(_slide("markdown", source=source, first=bool(heading) and k == 0))
+                made.append(_slide("markdown", source=source, first=bool(heading)))
                 room = len(source) <= BESIDE
         elif cell.cell_type == "code" and "exercise_check(" not in cell.source:
             for output in (o for o in cell.outputs if SHOWN & set(o.get("data", ()))):
@@ -137,11 +137,14 @@ def _slide(kind: str, *, first: bool = False, follows: bool = False, **content: 
 
 
 def _split(text: str) -> list[str]:
-    """A text in parts of at most `TEXT` characters, where its paragraphs allow it; one above U+2E80 counts as two."""
+    """A text in parts of at most `TEXT` characters, where its paragraphs allow it; one above U+2E80 counts as two.
+
+    A heading starts a part.
+    """
     parts: list[str] = []
     for paragraph in re.split(r"\n{2,}", text.strip()):
         joined = f"{parts[-1]}\n\n{paragraph}" if parts else ""
-        if joined and len(joined) + sum(c > "\u2e80" for c in joined) <= TEXT:
+        if joined and not re.match("#{1,2} ", paragraph) and len(joined) + sum(c > "\u2e80" for c in joined) <= TEXT:
             parts[-1] = joined
         else:
             parts.append(paragraph)

@@ -136,7 +136,7 @@ def talk(tmp_path_factory):
         new_code_cell("secret_code = 1", outputs=[new_output("stream", text="said"), table, picture]),
         new_markdown_cell("## 1 · Section\n\n" + "\n\n".join(f"Paragraph {k} " + "long " * 100 for k in range(3))),
         new_code_cell("more()", outputs=[picture]),
-        new_markdown_cell("Lead in, $a^2$, <script>alert(1)</script>:"),
+        new_markdown_cell("Of 1.\n\n## 2 · Next\n\nLead in, $a^2$, <script>alert(1)</script>:"),
         new_code_cell(
             "last()", outputs=[_data(text_html="<p>picture of a widget<img src='https://x.example/a.png'></p>")]
         ),
@@ -151,12 +151,12 @@ def test_slides_are_texts_and_results_without_code(talk):
     page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
     sections = page.select("main > section")
     told = [one.get_text(" ", strip=True) for one in sections]
-    assert len(sections) == count == 7
+    assert len(sections) == count == 8
     assert told[0] == "Title 偏り Short. cell" and told[1] == "Title 偏り" and sections[1].img
-    assert [text.count("Paragraph") for text in told] == [0, 0, 1, 1, 1, 0, 0]
-    assert all(text.startswith("1 · Section") for text in told[2:])
-    assert sections[5].img and "picture of a widget" in told[6] and sections[6].select("img.formula")
-    assert ["data-first" in one.attrs for one in sections] == [True, False, True, False, False, False, False]
+    assert [text.count("Paragraph") for text in told] == [0, 0, 1, 1, 1, 0, 0, 0]
+    assert all(text.startswith("1 · Section") for text in told[2:7]) and sections[5].img and told[6].endswith("Of 1.")
+    assert told[7].startswith("2 · Next Lead") and "picture of a widget" in told[7] and sections[7].img["alt"] == "a^2"
+    assert ["data-first" in one.attrs for one in sections] == [k in (0, 2, 7) for k in range(8)]
     text = path.read_text(encoding="utf-8")
     assert not re.search("secret_code|said|hint|x.example", text) and len(page.find_all("script")) == 1
 
