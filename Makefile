@@ -75,6 +75,13 @@ bench: setup  ## run the benchmarks, one after another
 nb: setup  ## execute the committed notebooks in place on their default parameters
 	$(KATAYORI) nb $(call option,PAPERS,papers) $(ARGS)
 
+.PHONY: students slides
+students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)
+	$(KATAYORI) students $(call option,PAPERS,papers) $(ARGS)
+
+slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE=)
+	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
+
 simulate: setup  ## draw the long simulations anew into data/simulated
 	$(KATAYORI) simulate $(ARGS)
 

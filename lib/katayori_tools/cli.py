@@ -170,6 +170,13 @@ def _parser() -> argparse.ArgumentParser:
     one = command("nb", _in("notebooks"), "execute the committed notebooks in place on their default parameters")
     add_papers(one)
 
+    one = command("students", _in("teaching"), "copies of the notebooks to hand out, without solutions")
+    add_papers(one)
+
+    one = command("slides", _in("teaching"), "a talk of each executed notebook, one HTML file without network")
+    add_papers(one)
+    one.add_argument("--profile", help="of the notebooks of this run (default: of the committed ones)")
+
     command("simulate", _in("simulate"), "draw the long simulations anew into data/simulated")
 
     return parser

@@ -127,7 +127,7 @@ def ignored(nb: dict) -> Iterator[str]:
         if IGNORE not in _tags(cell):
             continue
         calls = _calls(cell)
-        if not calls & {"explorer", "calculator", "figures.display", "progress"}:
+        if not calls & {"explorer", "playground", "calculator", "figures.display", "progress"}:
             yield f"cell {cell.get('id')} is ignored but shows no widget, figure or progress"
         if hidden := sorted(c for c in calls if c in {"show", "print", "check_claims"} or c.startswith("run.")):
             yield f"cell {cell.get('id')} hides {', '.join(hidden)} from the check"

@@ -1,0 +1,384 @@
+"""Teaching: playground, copies for students, talks, and the notebooks in JupyterLab as a person uses them (issue 9)."""
+
+import ast
+import base64
+import json
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from matplotlib.figure import Figure
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from test_exercises import BOOKS, exercises, message, solutions
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.report.tables import show
+from katayori.report.widgets import playground
+from katayori_tools import teaching
+from katayori_tools.cli import main
+from katayori_tools.reproduce import kernel_settings
+
+# -- playground --------------------------------------------------------------------------------------------------------
+
+
+def drawn(bias, noise_level):
+    fig = Figure(figsize=(2, 1))
+    fig.subplots().plot([0, bias], [0, noise_level])
+    fig.suptitle(f"bias {bias:g} <b>")
+    return [fig, show(pd.DataFrame({"n": [noise_level]}))]
+
+
+def test_a_playground_redraws_by_setting_the_value_of_one_widget():
+    """X-8: sliders of the right kind, a picture and a table that follow them, and the picture without a kernel."""
+    box = playground({"bias": (0.0, 2.0, 0.5, 1.0), "noise_level": (1, 9, 2, 3)}, drawn)
+    bias, noise, view = box.children
+    assert [type(w).__name__ for w in box.children] == ["FloatSlider", "IntSlider", "HTML"]
+    assert (bias.min, bias.max, bias.step, bias.value, noise.step) == (0, 2, 0.5, 1, 2)
+    assert noise.description == "noise level"
+    before = view.value
+    picture = re.search(r'<img alt="bias 1 &lt;b&gt;" src="data:image/png;base64,([^"]+)">', before)
+    assert base64.b64decode(picture[1]).startswith(b"\x89PNG") and ">3</td>" in before
+    bias.value = 2.0
+    assert "bias 2 &lt;b&gt;" in view.value and ">3</td>" in view.value and picture[1] not in view.value
+    noise.value = 5
+    assert ">5</td>" in view.value and box.children[-1] is view
+    bias.value, noise.value = 1.0, 3
+    assert view.value == before  # nothing but the sliders moves it
+    static = box._repr_mimebundle_()["text/html"]
+    assert static.startswith(before) and "bias = 1.0, noise level = 3" in static
+
+
+def test_a_playground_tells_its_errors():
+    box = playground({"x": (0, 4, 1, 2)}, lambda x: f"{1 / x}" if x < 3 else {}["<b>"])
+    assert box.children[-1].value == "0.5"
+    box.children[0].value = 3
+    assert box.children[-1].value == "<pre>KeyError: &#x27;&lt;b&gt;&#x27;</pre>"
+    for bad in [(1, 0, 1, 1), (0, 1, 0, 0), (0, 1, 0.1, 2)]:
+        with pytest.raises(KatayoriError, match="slider 'x'"):
+            playground({"x": bad}, str)
+
+
+# -- students ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def handed_out(tmp_path_factory):
+    """The folder that `make students` writes."""
+    folder = tmp_path_factory.mktemp("outputs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KATAYORI_OUTPUTS", str(folder))
+        assert main(["students"]) == 0
+    return folder / "students"
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+def test_a_student_copy_hides_the_answers_and_nothing_else(book, handed_out):
+    ours, theirs = (json.loads(p.read_text(encoding="utf-8")) for p in (book, handed_out / book.name))
+    assert not list(handed_out.glob("*.py")) and not (handed_out / "solutions").exists()
+    nbformat.validate(nbformat.from_dict(theirs))
+    hidden = 0
+    for mine, copied in zip(ours["cells"], theirs["cells"], strict=True):
+        source, given = "".join(mine["source"]), "".join(copied["source"])
+        if "exercise_check(" not in source:
+            assert mine == copied
+            continue
+        hidden += 1
+        assert copied["outputs"] == [] and copied["execution_count"] is None
+        call = next(
+            n for n in ast.walk(ast.parse(source)) if getattr(getattr(n, "func", 0), "id", "") == "exercise_check"
+        )
+        assert ast.get_source_segment(source, call.args[0].body) not in given
+        assert ast.get_source_segment(source, call.args[1]) in given  # the hint stays
+    assert hidden == len(exercises(book)[0])
+
+
+CASES = [pytest.param(b, k, id=f"{b.stem}-{k + 1}") for b in BOOKS for k in range(len(exercises(b)[0]))]
+
+
+@pytest.mark.parametrize(("book", "k"), CASES)
+def test_a_student_copy_still_checks(book, k, handed_out):
+    """The solution passes, the open exercise gets its hint, and a wrong answer does too."""
+    copied = handed_out / book.name
+    assert message(copied, k, solutions(book)[k]).strip() == "Correct."
+    _, names, stored = exercises(book)[0][k]
+    assert message(copied, k, dict.fromkeys(names, ...)) == stored
+    assert message(copied, k, dict.fromkeys(names, "no answer")).startswith("Not yet")
+
+
+# -- slides ------------------------------------------------------------------------------------------------------------
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def _data(**bundle):
+    return new_output("display_data", {k.replace("_", "/", 1): v for k, v in bundle.items()})
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory):
+    """(file, number of slides) of a talk from a small notebook."""
+    folder = tmp_path_factory.mktemp("talk")
+    table, picture = _data(text_html="<table><tr><td>cell</td></tr></table>"), _data(image_png=PIXEL)
+    cells = [
+        new_markdown_cell("# Title 偏り\n\nShort."),
+        new_code_cell("secret_code = 1", outputs=[new_output("stream", text="said"), table, picture]),
+        new_markdown_cell("## 1 · Section\n\n" + "\n\n".join(f"Paragraph {k} " + "long " * 100 for k in range(3))),
+        new_code_cell("more()", outputs=[picture]),
+        new_markdown_cell("Of 1.\n\n## 2 · Next\n\nLead in, $a^2$, <script>alert(1)</script>:"),
+        new_code_cell(
+            "last()", outputs=[_data(text_html="<p>picture of a widget<img src='https://x.example/a.png'></p>")]
+        ),
+        new_code_cell("my = ...\nprint(exercise_check(lambda: my, 'h'))", outputs=[_data(text_html="<p>hint</p>")]),
+    ]
+    nbformat.write(new_notebook(cells=cells), folder / "01_x.ipynb")
+    return folder / "01_x.html", teaching.write_talk(folder / "01_x.ipynb", folder / "01_x.html")
+
+
+def test_slides_are_texts_and_results_without_code(talk):
+    path, count = talk
+    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    sections = page.select("main > section")
+    told = [one.get_text(" ", strip=True) for one in sections]
+    assert len(sections) == count == 8
+    assert told[0] == "Title 偏り Short. cell" and told[1] == "Title 偏り" and sections[1].img
+    assert [text.count("Paragraph") for text in told] == [0, 0, 1, 1, 1, 0, 0, 0]
+    assert all(text.startswith("1 · Section") for text in told[2:7]) and sections[5].img and told[6].endswith("Of 1.")
+    assert told[7].startswith("2 · Next Lead") and "picture of a widget" in told[7] and sections[7].img["alt"] == "a^2"
+    assert ["data-first" in one.attrs for one in sections] == [k in (0, 2, 7) for k in range(8)]
+    text = path.read_text(encoding="utf-8")
+    assert not re.search("secret_code|said|hint|x.example", text) and len(page.find_all("script")) == 1
+
+
+def test_only_our_script_may_run_in_a_talk(talk):
+    """The page's policy names the script by its hash; everything else stays forbidden."""
+    import hashlib
+
+    page = BeautifulSoup(talk[0].read_text(encoding="utf-8"), "html.parser")
+    digest = base64.b64encode(hashlib.sha256(page.script.string.encode()).digest()).decode()
+    policy = page.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
+    assert "default-src 'none'" in policy and policy.endswith(f"script-src 'sha256-{digest}'")
+
+
+def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    assert main(["slides", "--papers", "overview"]) == 0
+    pages = BeautifulSoup((tmp_path / "slides" / "00_overview.html").read_text(encoding="utf-8"), "html.parser")
+    assert len(pages.select("main > section")) > 10 and pages.select_one("section img")
+    assert main(["slides", "--papers", "overview", "--profile", "smoke"]) == 2
+    assert "profile smoke holds no run of overview" in capsys.readouterr().err
+    (tmp_path / "smoke" / "overview").mkdir(parents=True)
+    shutil.copy(paths.root() / "notebooks" / "00_overview.ipynb", tmp_path / "smoke" / "overview")
+    assert main(["slides", "--papers", "overview", "--profile", "smoke"]) == 0
+    assert main(["slides", "--profile", "smoke"]) == 0  # those that were run
+    assert [p.name for p in (tmp_path / "slides" / "smoke").iterdir()] == ["00_overview.html"]
+    assert main(["slides", "--profile", "../smoke"]) == 2
+
+
+# -- in a browser ------------------------------------------------------------------------------------------------------
+
+
+class Tab:
+    """A tab of headless Chromium, driven over its debugging protocol; collects what its console calls an error."""
+
+    def __init__(self, address):
+        import websocket
+
+        self.socket = websocket.create_connection(address, timeout=120, suppress_origin=True)
+        self.number, self.errors = 0, []
+        for domain in ("Runtime", "Log", "Page"):
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # JupyterLab's current widget is what has focus
+
+    def call(self, method, **params):
+        self.number += 1
+        self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
+        while True:
+            told = json.loads(self.socket.recv())
+            if told.get("id") == self.number:
+                assert "error" not in told, told
+                return told["result"]
+            self._hear(told.get("method"), told.get("params", {}))
+
+    def _hear(self, event, params):
+        if event == "Runtime.exceptionThrown":
+            thrown = params["exceptionDetails"]
+            self.errors.append(thrown.get("exception", {}).get("description") or thrown["text"])
+        elif event == "Runtime.consoleAPICalled" and params["type"] == "error":
+            self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in params["args"]))
+        elif event == "Log.entryAdded" and params["entry"]["level"] == "error":
+            self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
+
+    def js(self, code):
+        """The value of an expression."""
+        made = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in made, made
+        return made["result"].get("value")
+
+    def wait(self, code, seconds=60):
+        """The value of an expression once it is true."""
+        end = time.monotonic() + seconds
+        while not (value := self.js(code)):
+            assert time.monotonic() < end, f"not within {seconds} s: {code}; console: {self.errors}"
+            time.sleep(0.25)
+        return value
+
+    def open(self, address):
+        self.call("Page.navigate", url=address)
+        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def press(self, key, code):
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+
+@contextmanager
+def running(*command, **options):
+    """A process that is stopped at the end."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, **options)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def until(ready, process, seconds=90):
+    """What `ready()` gives as soon as it does not fail."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return ready()
+        except (OSError, ValueError, IndexError):
+            assert process.poll() is None and time.monotonic() < end, f"{process.args[0]} does not start"
+            time.sleep(0.25)
+
+
+@pytest.fixture
+def tab(tmp_path):
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if browser is None:
+        pytest.skip("no browser found: install chromium to open JupyterLab in it")
+    profile = tmp_path / "profile"
+    off = ("gpu", "quic", "background-networking", "component-update", "sync", "default-apps", "extensions")
+    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--window-size=1280,900", "about:blank"]
+    command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", *(f"--disable-{name}" for name in off)]
+    with running(*command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as process:
+        file = profile / "DevToolsActivePort"
+        port = until(lambda: int(file.read_text().split()[0]), process)
+
+        def address():
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as told:
+                return next(t for t in json.load(told) if t["type"] == "page")["webSocketDebuggerUrl"]
+
+        yield Tab(until(address, process))
+
+
+@contextmanager
+def jupyterlab(folder: Path, private: Path):
+    """The address of a JupyterLab on a folder, without settings or extensions of the user's."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(8)
+    options = {"ip": "127.0.0.1", "port": port, "ServerApp.port_retries": 0, "ServerApp.root_dir": folder}
+    options |= {"IdentityProvider.token": token, "LabApp.news_url": None}
+    options |= {"LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate"}
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    own = kernel_settings(private) | {"KATAYORI_ROOT": str(paths.root()), "PYTHONPATH": str(paths.root() / "lib")}
+    with running(*command, env=own, cwd=folder) as process:
+        at = f"http://127.0.0.1:{port}"
+        until(lambda: urllib.request.urlopen(f"{at}/api/status?token={token}", timeout=10).close(), process)
+        yield lambda file: f"{at}/lab/tree/{file}?token={token}&reset"
+
+
+def without_outputs(book):
+    """A notebook as a reader opens it who has run nothing, on the small profile."""
+    made = json.loads(book.read_text(encoding="utf-8"))
+    for cell in made["cells"]:
+        if cell["cell_type"] == "code":
+            cell |= {"outputs": [], "execution_count": None}
+            if "parameters" in cell["metadata"].get("tags", []):
+                cell["source"] = "".join(cell["source"]).replace('profile: str = "recorded"', 'profile: str = "smoke"')
+    assert "smoke" in json.dumps(made)
+    return json.dumps(made)
+
+
+KERNEL = "window.jupyterapp?.shell?.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'"
+START = """
+window.book = jupyterapp.shell.currentWidget.content;
+window.cells = Array.from(book.model.cells);
+jupyterapp.commands.execute('notebook:run-all-cells').then(done => { window.ran = String(done); }); true
+"""
+FAILED = """
+cells.filter(c => c.type === 'code' && Array.from({length: c.outputs.length}, (_, i) => c.outputs.get(i)).some(
+  o => o.type === 'error')).map(c => c.sharedModel.source)
+"""
+SHOW = """
+window.at = cells.findIndex(c => c.sharedModel.source.startsWith('playground('));
+book.activeCellIndex = at; book.scrollToItem(at, 'start').then(() => true)
+"""
+NODE = "book.widgets[at].node"
+PICTURE = f"{NODE}.querySelector('.widget-html img')"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["01_discrim_eval", "02_persona_jbbq"])
+def test_in_jupyterlab_a_notebook_runs_and_a_slider_moves_the_picture(name, tab, tmp_path):
+    """X-8: opened in JupyterLab, run to the end without an error, a slider moved by a key; the console stays clean."""
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    book = paths.root() / "notebooks" / f"{name}.ipynb"
+    (folder / book.name).write_text(without_outputs(book), encoding="utf-8")
+    with jupyterlab(folder, tmp_path / "private") as address:
+        tab.open(address(book.name))
+        tab.wait(KERNEL, 120)
+        tab.js(START)
+        ran = tab.wait("window.ran", 200)
+        assert (ran, tab.js(FAILED)) == ("true", [])
+        assert tab.js("cells.filter(c => c.type === 'code').every(c => c.executionCount)")
+        tab.js(SHOW)
+        before = tab.wait(f"{PICTURE}?.complete && {PICTURE}.naturalWidth > 300 && {PICTURE}.src")
+        readout = tab.js(f"{NODE}.querySelector('.widget-readout').textContent")
+        tab.js(f"{NODE}.querySelector('.noUi-handle').focus()")
+        tab.press("ArrowRight", 39)
+        tab.wait(f"{PICTURE} && {PICTURE}.src !== {json.dumps(before)} && {PICTURE}.complete")
+        moved = tab.js(f"{NODE}.querySelector('.widget-readout').textContent")
+        assert float(moved) > float(readout) and f" {float(moved):g}," in tab.js(f"{PICTURE}.alt")
+        assert tab.errors == []
+
+
+@pytest.mark.browser
+def test_a_talk_turns_its_slides_by_keys(talk, tab):
+    """One slide at a time from a file, without a failed request; up and down go by sections."""
+    path, count = talk
+    tab.open(path.as_uri() + "#2")
+
+    def shown():
+        hidden = tab.js("Array.from(document.querySelectorAll('main > section'), slide => slide.hidden)")
+        return [k for k, one in enumerate(hidden, 1) if not one]
+
+    assert shown() == [2] and tab.js("document.getElementById('place').textContent") == f"2 / {count}"
+    for key, code, then in [("ArrowDown", 40, 3), ("ArrowRight", 39, 4), ("ArrowUp", 38, 3), ("ArrowLeft", 37, 2)]:
+        tab.press(key, code)
+        assert shown() == [then]
+    tab.press("End", 35)
+    tab.press("ArrowRight", 39)
+    assert shown() == [count] and tab.js("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.errors == []
