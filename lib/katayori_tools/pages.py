@@ -36,41 +36,74 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     styles and remote resources, and the page's own policy forbids them once more. The cell of injected parameters is
     left out and the notebook's folder is written `.`, so that no path of this machine shows.
     """
-    import nbformat
-    from pygments import formatters
-
     ipynb_path, html_path = Path(ipynb_path), Path(html_path)
-    notebook, folder = nbformat.read(ipynb_path, as_version=4), ipynb_path.parent.absolute()
-    notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = _without_stop(cell.outputs)
-    body = visible(_body(notebook, folder))  # colour codes have become HTML by now, all other controls are spelt out
-    for path in (folder, folder.resolve()):
-        body = body.replace(quote(str(path)), ".")
-    colours = formatters.HtmlFormatter(style="friendly")
-    title = next((t for c in notebook.cells if c.cell_type == "markdown" for t in re.findall(r"^# (.+)", c.source)), "")
-    page = f"""<!DOCTYPE html>
-<html lang="{quote(language)}"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<meta name="viewport" content="width=device-width"><title>{quote(title or ipynb_path.stem)}</title>
-<style>
-{STYLE.read_text(encoding="utf-8")}{colours.get_style_defs(".highlight")}{_font(body)}</style></head><body>
-{_banner(folder)}
-<main>{body}</main>
-<footer>{_footer(folder)}</footer></body></html>
-"""
+    notebook, folder = load(ipynb_path), ipynb_path.parent.absolute()
+    content = f"{banner(folder)}\n<main>{render(notebook, folder)}</main>\n<footer>{footer(folder)}</footer>"
+    page = document(title(notebook) or ipynb_path.stem, content, language)
     html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
 
 
-def _body(notebook: Any, folder: Path) -> str:
+def load(ipynb_path: Path) -> Any:
+    """An executed notebook without the cell of injected parameters and the mechanics of a stop."""
+    import nbformat
+
+    notebook = nbformat.read(ipynb_path, as_version=4)
+    notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = _without_stop(cell.outputs)
+    return notebook
+
+
+def title(notebook: Any) -> str:
+    """The first heading, as it is written; empty if there is none."""
+    return next((t for c in notebook.cells if c.cell_type == "markdown" for t in re.findall(r"^# (.+)", c.source)), "")
+
+
+def document(heading: str, content: str, language: str = "en", *, policy: str = POLICY, style: str = "") -> str:
+    """A whole page in one file: the policy, all styles and the font of its Japanese characters are inside."""
+    from pygments import formatters
+
+    colours = formatters.HtmlFormatter(style="friendly")
+    return f"""<!DOCTYPE html>
+<html lang="{quote(language)}"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width"><title>{quote(heading)}</title>
+<style>
+{STYLE.read_text(encoding="utf-8")}{style}{colours.get_style_defs(".highlight")}{_font(content)}</style></head><body>
+{content}</body></html>
+"""
+
+
+def render(notebook: Any, folder: Path, template: str = TEMPLATE, pieces: list[str] | None = None) -> str:
+    """The cells as sanitised HTML in which no path of this machine shows.
+
+    With a list for `pieces`, headings get the ids section-1, section-2, ..., and the HTML of every text is appended.
+    """
+    # Colour codes become HTML on the way; all other controls are spelt out.
+    body = visible(_body(notebook, folder, template, pieces))
+    for path in (folder, folder.resolve()):
+        body = body.replace(quote(str(path)), ".")
+    return body
+
+
+def _body(notebook: Any, folder: Path, template: str, pieces: list[str] | None) -> str:
+    from itertools import count
+
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
     from traitlets.config import Config
 
+    numbers = count(1)
+
     class Renderer(IPythonRenderer):
+        def heading(self, text: str, level: int, **attrs: Any) -> str:
+            if pieces is not None:
+                attrs["id"] = f"section-{next(numbers)}"
+            return super().heading(text, level, **attrs)
+
         def inline_math(self, body: str) -> str:
             return _formula(body)
 
@@ -80,9 +113,12 @@ def _body(notebook: Any, folder: Path) -> str:
     def markdown(source: str) -> str:
         # `path` holds the pictures that text may embed; anything outside it, or remote, is dropped by `_safe`.
         renderer = Renderer(escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True)
-        return MarkdownWithMath(renderer=renderer).render(source)
+        html = MarkdownWithMath(renderer=renderer).render(source)
+        if pieces is not None:
+            pieces.append(html)
+        return html
 
-    loaders = [DictLoader({"katayori.html.j2": TEMPLATE})]
+    loaders = [DictLoader({"katayori.html.j2": template})]
     config = Config({"NbConvertBase": {"display_data_priority": SHOWN}})
     exporter = HTMLExporter(config, extra_loaders=loaders, template_file="katayori.html.j2", sanitize_html=True)
     exporter.register_filter("markdown2html", markdown)
@@ -157,13 +193,15 @@ def _font(body: str) -> str:
     return f'@font-face {{ font-family: "KatayoriJP"; src: url(data:font/ttf;base64,{data}) }}'
 
 
-def _read(path: Path) -> Any:
+def read(path: Path) -> Any:
+    """A JSON file's content, an empty dict where there is none."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def _banner(folder: Path) -> str:
-    about = _read(folder / "provenance.json")
-    if skipped := _read(folder / "skipped.json"):
+def banner(folder: Path) -> str:
+    """Where the answers of a run folder come from, or why it was skipped."""
+    about = read(folder / "provenance.json")
+    if skipped := read(folder / "skipped.json"):
         return f'<div class="banner simulated"><strong>Skipped:</strong> {quote(skipped["reason"])}</div>'
     lines = [
         f"<div class='banner {source}'><strong>{about['answers'][source]:,} {source} answers</strong>: {meaning}.</div>"
@@ -173,8 +211,9 @@ def _banner(folder: Path) -> str:
     return "\n".join(lines) or '<div class="banner">This page uses no answers of any model.</div>'
 
 
-def _footer(folder: Path) -> str:
-    about = _read(folder / "provenance.json")
+def footer(folder: Path) -> str:
+    """When and from which commit a run folder was made."""
+    about = read(folder / "provenance.json")
     if not about:
         return ""
     commit = about["git"]["commit"]
