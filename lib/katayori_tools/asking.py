@@ -13,7 +13,7 @@ from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, expect
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model, registry
-from katayori.prompting.parsing import parse_number, parse_yes_no
+from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
 from katayori.prompting.requests import OURS, Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
@@ -27,7 +27,7 @@ PARSERS = {
     "persona_jbbq": (parse_number, "{}"),
     "logprob_judge": (parse_verdict, "{}"),
     "jubaku_v2": (parse_choice, "{}"),
-    "inter_jbbq": (parse_number, "{}"),
+    "inter_jbbq": (parse_option, "{}"),
 }
 PAPERS = tuple(PARSERS)
 #: Beside the study set and the official one: tasks for a judge's systems, the pairs of what recorded models answered to

@@ -12,6 +12,7 @@ from katayori.prompting.parsing import (
     Parsed,
     option_probabilities,
     parse_number,
+    parse_option,
     parse_yes_no,
     strip_thinking,
 )
@@ -259,3 +260,35 @@ def test_white_space_is_forgiven_unless_told(text, answer):
     assert parse_number(text) == Parsed("ok", answer, "")
     assert parse_number(text, strip=False).outcome == ("ok" if len(text) == 1 else "out_of_choice")
     assert parse_number(text, "length") == Parsed("truncated", None, "token limit")
+
+
+WORDS = "words after the number"
+READ = {"1": "1", "１。": "1", "(2)": "2", "「0」": "0", "<think>0か1か</think>1": "1"}
+READ_WITH_WORDS = {"1: Aさん": "1", "2．どちらとも言えない": "2"}
+NO_OPTION = [
+    "3",
+    "1, 2",
+    "1か2",
+    "2人とも",
+    "Aさん",
+    "1: Aさん\n2: Bさん",
+    "12",
+    "1 か 2",
+    "答えは1",
+    "",
+    None,
+    "1" + " x" * 2000,
+]
+
+
+@pytest.mark.parametrize("text", [*READ, *READ_WITH_WORDS])
+def test_an_option_is_read_with_or_without_its_words(text):
+    """IJ-15: the number decides; what stands behind it is noted."""
+    answer = (READ | READ_WITH_WORDS)[text]
+    assert parse_option(text) == Parsed("ok", answer, WORDS if text in READ_WITH_WORDS else "")
+
+
+@pytest.mark.parametrize("text", NO_OPTION)
+def test_what_names_no_single_option_is_out_of_choice(text):
+    """IJ-15: counted as wrong, never guessed."""
+    assert parse_option(text).outcome == "out_of_choice" and parse_option("1: Aさん", "length").outcome == "truncated"

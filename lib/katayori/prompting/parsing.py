@@ -89,6 +89,26 @@ def parse_number(
     return Parsed("ok", kept) if kept in options else Parsed("out_of_choice", None, "" if kept else "empty")
 
 
+_OPTION = re.compile(r"[(\[「【]?([0-9])[)\]」】]?(?:[\s:.,、。)]{1,5}(\S.{0,200})?)?")
+
+
+def parse_option(
+    text: str | None, finish_reason: str = "stop", *, options: tuple[str, ...] = ("0", "1", "2")
+) -> Parsed:
+    """The number that opens the text, alone or before the words of an option: "1", "１。", "1: Aさん" (IJ-15).
+
+    Tolerant where `parse_number` is strict, and no guess: further lines, a second digit ("1, 2") or a number inside a
+    word ("2人") are `out_of_choice`. Words after the number are noted; they are not compared with the option.
+    """
+    strict = parse_number(text, finish_reason, options=options)
+    if strict.outcome != "out_of_choice" or not text or len(text) > MAX_LINE:
+        return strict
+    match = _OPTION.fullmatch(unicodedata.normalize("NFKC", strip_thinking(text)[0]).strip())
+    if not match or match[1] not in options or re.search(r"\d", match[2] or ""):
+        return strict
+    return Parsed("ok", match[1], "words after the number" if match[2] else "")
+
+
 def option_probabilities(top: list[tuple[str, float]] | None, options: tuple[str, ...]) -> dict[str, float]:
     """Probability of each option at the answer position: sum over token variants that strip and fold to it.
 

@@ -76,7 +76,7 @@ def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     """Every two models of a `bias_profile` on every level both have: difference and p, not adjusted.
 
     The standard errors are those the 95 % intervals imply, and models are taken as independent, which is cautious
-    where they answer the same items. Rows whose interval has no width have no p: nothing varied.
+    only where they err on the same items. Rows whose interval has no width have no p: nothing varied.
 
     Returns paper, measure, level, model_1, model_2, difference, z, p.
     """
