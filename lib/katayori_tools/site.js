@@ -6,7 +6,8 @@ const terms = fold(asked).split(/\s+/).filter(Boolean);
 document.querySelector("input[name=q]").value = asked;
 
 function snippet(text) {
-  const at = Math.max(0, Math.min(...terms.map((term) => fold(text).indexOf(term)).filter((i) => i >= 0), text.length) - 60);
+  const places = terms.map((term) => fold(text).indexOf(term)).filter((i) => i >= 0);
+  const at = places.length ? Math.max(0, Math.min(...places) - 60) : 0;
   const part = text.slice(at, at + 220), box = document.createElement("span"), folded = fold(part);
   let from = 0;
   while (from < part.length) {

@@ -288,6 +288,7 @@ def write_site(profile: str) -> Path:
         parts = re.split(r'<h2 id="(\w+)">(.*?)</h2>', main)
         for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
             text = re.sub(r"(?s)<(details|table)\b.*?</\1>", " ", text)
+            text = f"{text} {about['page']['ja']}" if anchor == "question" else text
             entries.append([f"{name}.html", anchor, about["page"]["title"], heading, words(text)])
     told = index_page(papers, books, absent, profile)
     site["index.html"] = _shell(f"run “{profile}”", told, "index.html", books, papers)

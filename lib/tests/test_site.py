@@ -59,10 +59,11 @@ def base(tmp_path_factory):
     claims(run)
     run.save(answers_by_source={"recorded": 2468, "simulated": 1234})
     box = explorer({"factor": ["age"]}, lambda factor: show(pd.DataFrame({"chosen": [factor]})))
+    told = "クリッペンドルフのアルファ measures Agreement" + " inside a row" * 20
     hostile, words = pd.DataFrame({"要因": [HOSTILE]}), {"alt": "Deviations by age"}
     cells = [
         new_markdown_cell("# 01 · A title 題名\n\nAs notebook 00 says, $x^2$. " + HOSTILE),
-        new_markdown_cell("## 1 · Agreement 一致度\n\nクリッペンドルフのアルファ measures Agreement."),
+        new_markdown_cell(f"## 1 · Agreement 一致度\n\n{told}"),
         new_code_cell("# Parameters\nx = 1", metadata={"tags": ["injected-parameters"]}),
         new_code_cell('run.rows(alpha, "DE-24")', outputs=[shown(show(hostile, caption="Alpha"))]),
         new_code_cell('run.figure("deviations_probability", f)', outputs=[picture(**{"image/png": words})]),
@@ -348,7 +349,7 @@ def test_search_unfolding_and_japanese_in_a_real_browser(site, tmp_path):
     seen = {}
 
     async def visit(tab):
-        for words in ("agreement", "ｱﾙﾌｧ ", "deviations age", "nosuchword", "<img src=x onerror=alert(1)>"):
+        for words in ("agreement", "1 一致度", "ペルソナ", "ｱﾙﾌｧ ", "deviations age", "nosuchword", HOSTILE):
             await tab.open((site[0] / "index.html").as_uri(), 390)
             tab.events = []
             typed = f"document.querySelector('input').value = {json.dumps(words)}"
@@ -356,6 +357,7 @@ def test_search_unfolding_and_japanese_in_a_real_browser(site, tmp_path):
             await tab.loaded()
             listed = "[...document.querySelectorAll('#results li')].map(li => [li.innerText, li.firstChild.href])"
             seen[words] = await tab.run(listed)
+            seen.setdefault("made of words", []).append(await tab.run("document.images.length + document.title"))
             seen["state of " + words] = await tab.run("document.querySelector('#state').innerText")
         await tab.open((site[0] / "01_discrim_eval.html").as_uri(), 1280)
         seen["folded"] = await tab.run("document.querySelectorAll('details[open]').length")
@@ -370,8 +372,12 @@ def test_search_unfolding_and_japanese_in_a_real_browser(site, tmp_path):
         "Agreement 一致度" in text and "01_discrim_eval.html#section-2" in link for text, link in seen["agreement"]
     )
     assert any("アルファ" in text for text, _ in seen["ｱﾙﾌｧ "])
+    # Found by its heading, told from its start.
+    assert any("クリッペンドルフの" in text for text, _ in seen["1 一致度"])
+    assert any(link.endswith("persona_jbbq.html#question") for _, link in seen["ペルソナ"])
     assert any(link.endswith("01_discrim_eval.html#figure-1") for _, link in seen["deviations age"])
     assert seen["nosuchword"] == [] and seen["state of nosuchword"] == "0 found"
+    assert set(seen["made of words"]) == {"0Search · Katayori"}  # what was typed is never markup
     assert seen["folded"] == 0 and len(seen["unfolded"]) == 1 and "deviations_probability" in seen["unfolded"][0]
     japanese = re.compile("CJK|JP|IPA|Hiragino|Yu Gothic")
     assert sum(font["glyphCount"] for font in seen["fonts"] if japanese.search(font["familyName"])) >= len("一致度")
