@@ -28,6 +28,7 @@ BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 #: What is mutated in a notebook's kernel: module:function, and the entry of its result that is scaled by 1.01.
 #: A new notebook adds its line.
 MUTATIONS = {
+    "00_overview": ("katayori.metrics.rank_tests:kruskal_wallis", "H"),  # of the audit
     "01_discrim_eval": ("katayori.metrics.agreement:krippendorff_alpha", "alpha"),
     "02_persona_jbbq": ("katayori.metrics.qa_bias:_values", "acc_amb"),
     "03_logprob_judge": ("katayori.prompting.verdicts:verdict_probabilities", "p_A"),
