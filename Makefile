@@ -66,6 +66,9 @@ convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPER
 compare: setup  ## two runs or two models side by side (A= B=)
 	$(KATAYORI) compare '$(A)' '$(B)' $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
 
+site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE=)
+	$(KATAYORI) site $(call option,PROFILE,profile) $(ARGS)
+
 doctor: setup  ## what works on this machine, and the remedy for what does not
 	$(KATAYORI) doctor $(ARGS)
 
@@ -92,5 +95,5 @@ clean:  ## remove run folders and tool caches (recordings, downloads and .venv s
 	@find outputs -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	@rm -rf .pytest_cache .ruff_cache .hypothesis lib/.pytest_cache lib/.ruff_cache lib/.hypothesis
 
-.PHONY: help setup reproduce test lab data record live estimate batch convert compare doctor bench nb simulate lock clean
+.PHONY: help setup reproduce test lab data record live estimate batch convert compare site doctor bench nb simulate lock clean
 .DEFAULT_GOAL := help

@@ -147,6 +147,9 @@ def _parser() -> argparse.ArgumentParser:
     add_papers(one)
     one.add_argument("--profile", default="recorded", help="the run that holds both models (default: recorded)")
 
+    one = command("site", _in("site"), "the notebooks of a run as pages to read, under outputs/<profile>/site")
+    one.add_argument("--profile", default="recorded", help="the run to show (default: recorded)")
+
     one = command("answers", _in("answers"), "what the store holds: endpoints, models, versions, tokens, dates")
     add_papers(one)
     one.add_argument("--models", help="ids as they were asked (default: all)")

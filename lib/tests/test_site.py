@@ -1,0 +1,383 @@
+"""`make site`: pages from a run folder of two small notebooks, by text and in a real browser, as files."""
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import time
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from katayori.report.results import Run
+from katayori.report.tables import show, show_text
+from katayori.report.widgets import explorer
+from katayori_tools import cli
+from katayori_tools.site import found, write_site
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+HOSTILE = "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">"
+ALPHA = "Krippendorff's alpha, sampled"
+WIDE = pd.DataFrame({f"a_long_column_name_{n}": ["unbreakable" * 8] for n in range(12)})
+
+
+def shown(value):
+    return new_output("execute_result", data={"text/html": value._repr_html_(), "text/plain": repr(value)})
+
+
+def picture(**metadata):
+    return new_output("display_data", data={"image/png": PIXEL, "text/plain": "figure"}, metadata=metadata)
+
+
+def alphas(run, source, models):
+    for model in models:
+        for factor, value, ci in (("age", 0.123456, (0.1, 0.2)), ("race", 0.9, (0.8, 0.95))):
+            told = {"model": model, "n": 1234, "n_invalid": 6, "headline": True, "cell": {"factor": factor}}
+            run.row("DE-24", ALPHA, value, source=source, ci=ci, **told)
+
+
+def claims(run):
+    for source, verdict in (("published", "holds"), ("recorded", "fails")):
+        frame = pd.DataFrame([{"requirement": "DE-37", "statement": "A claim of <b>theirs</b>", "verdict": verdict}])
+        run.claims(frame, source=source)
+    beside = {"model": "real-1", "n": 9, "verdict": "not comparable: other data and model"}
+    run.row("X-4", "alpha beside published", 0.1, source="recorded", published=0.4, **beside)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """outputs/recorded with discrim_eval (tables, pictures, a widget, hostile text), jubaku_v2 skipped, an overview."""
+    base = tmp_path_factory.mktemp("outputs") / "recorded"
+    run = Run("discrim_eval", base / "discrim_eval")
+    alphas(run, "recorded", ["real-1", "real-2"])
+    alphas(run, "simulated", ["sim-fair"])
+    claims(run)
+    run.save(answers_by_source={"recorded": 2468, "simulated": 1234})
+    box = explorer({"factor": ["age"]}, lambda factor: show(pd.DataFrame({"chosen": [factor]})))
+    told = "クリッペンドルフのアルファ measures Agreement" + " inside a row" * 20
+    hostile, words = pd.DataFrame({"要因": [HOSTILE]}), {"alt": "Deviations by age"}
+    cells = [
+        new_markdown_cell("# 01 · A title 題名\n\nAs notebook 00 says, $x^2$. " + HOSTILE),
+        new_markdown_cell(f"## 1 · Agreement 一致度\n\n{told}"),
+        new_code_cell("# Parameters\nx = 1", metadata={"tags": ["injected-parameters"]}),
+        new_code_cell('run.rows(alpha, "DE-24")', outputs=[shown(show(hostile, caption="Alpha"))]),
+        new_code_cell('run.figure("deviations_probability", f)', outputs=[picture(**{"image/png": words})]),
+        new_code_cell("nameless", outputs=[picture()]),
+        new_code_cell("show(wide)", outputs=[shown(show(WIDE, caption="Wide")), shown(show_text("x" * 500 + HOSTILE))]),
+        new_code_cell("explorer()", outputs=[new_output("display_data", data=dict(box._repr_mimebundle_()))]),
+        new_code_cell("print(y)", outputs=[new_output("stream", text=HOSTILE)]),
+    ]  # fmt: skip
+    nbformat.write(new_notebook(cells=cells), base / "discrim_eval" / "01_discrim_eval.ipynb")
+    Run("overview", base / "overview").save()
+    cells = [new_markdown_cell("# 00 · Overview"), new_markdown_cell("## Start\n\nSee Notebook 01 and notebook 99.")]
+    nbformat.write(new_notebook(cells=cells), base / "overview" / "00_overview.ipynb")
+    (base / "jubaku_v2").mkdir()
+    (base / "jubaku_v2" / "skipped.json").write_text(json.dumps({"reason": "no answers <yet>"}))
+    return base
+
+
+@pytest.fixture(scope="module")
+def site(base):
+    """(folder, parsed pages by file name)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KATAYORI_OUTPUTS", str(base.parent))
+        folder = write_site("recorded").parent
+    return folder, {path.name: BeautifulSoup(path.read_text("utf-8"), "html.parser") for path in folder.iterdir()}
+
+
+def test_there_is_a_page_for_each_paper_and_each_executed_notebook(site):
+    papers = {"discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq"}
+    assert set(site[1]) == {f"{name}.html" for name in papers | {"index", "search", "00_overview", "01_discrim_eval"}}
+
+
+def test_every_link_leads_to_an_anchor_that_is_there_and_nothing_to_the_network(site):
+    _, pages = site
+    leads = 0
+    for name, page in pages.items():
+        for tag in page.find_all(True):
+            assert not [a for a in tag.attrs if a.startswith("on") or a in ("srcset", "srcdoc", "poster", "background")]
+            assert tag.get("src", "data:image/").startswith("data:image/") and "url(" not in tag.get("style", "")
+        for link in page.find_all(href=True):
+            file, _, anchor = link["href"].partition("#")
+            assert link.name == "a" and not urlsplit(file).scheme, (name, link)
+            assert not anchor or pages[file or name].find(id=unquote(anchor)), (name, link["href"])
+            assert (file or name) in pages
+            leads += 1
+        for style in page.find_all("style"):
+            assert all(u.startswith("data:font/") for u in re.findall(r"url\(([^)]*)", style.string))
+            assert "@import" not in style.string
+        assert {form["action"] for form in page.find_all("form")} == {"search.html"}
+        assert not page.find_all(["link", "iframe", "object", "embed", "base", "video", "audio"])
+    assert leads > 80
+
+
+def test_only_the_search_page_runs_a_script_and_its_policy_names_it(site):
+    for name, page in site[1].items():
+        policy = page.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
+        assert policy.startswith("default-src 'none'; img-src data:")
+        assert bool(page.find_all("script")) == (name == "search.html") == ("script-src 'sha256-" in policy)
+        assert "unsafe-eval" not in policy and "'unsafe-inline'" not in policy.partition("script-src")[2]
+
+
+def test_figures_and_tables_are_numbered_and_lead_to_their_cell(site):
+    page = site[1]["01_discrim_eval.html"]
+    made = {box["id"]: box for box in page.select("div.made")}
+    assert list(made) == ["table-1", "figure-1", "figure-2", "table-2", "table-3"]
+    told = {"table-1": "DE-24", "figure-1": "deviations_probability", "table-2": "show(wide)", "table-3": "explorer()"}
+    for name, source in told.items():
+        own, cell = (link["href"] for link in made[name].select("p.origin a"))
+        code = page.find(id=cell[1:])
+        assert own == f"#{name}" and source in code.get_text() and code.parent.name == "details"
+    assert [i["alt"] for i in page.select("div.made img")] == ["Deviations by age", "Figure 2"]
+    assert "chosen" in made["table-3"].get_text() and "Parameters" not in page.get_text()  # the widget's fallback
+    contents = page.select_one("aside").get_text(" ", strip=True)
+    assert (
+        "1 · Agreement 一致度" in contents and "Figure 1 Deviations by age" in contents and "Table 1 Alpha" in contents
+    )
+
+
+def test_notebooks_named_in_the_text_are_links(site):
+    linked = {a.get_text(): a["href"] for a in site[1]["00_overview.html"].main.find_all("a")}
+    assert linked == {"Notebook 01": "01_discrim_eval.html"}
+    assert site[1]["01_discrim_eval.html"].main.find("a", string="notebook 00")["href"] == "00_overview.html"
+
+
+def test_a_papers_page_computes_what_it_says(site):
+    page = site[1]["discrim_eval.html"]
+    items = [li.get_text(" ", strip=True) for li in page.find(id="found").find_next("ul").find_all("li")]
+    assert "is 0.12 to 0.90; 2 of 4 intervals lie wholly above 2/3, 2 wholly below" in items[0]
+    assert items[0].startswith("recorded") and "real-1, real-2; n = 1,234" in items[0] and "sim-fair" not in items[0]
+    assert "holds no value of questions with a significant factor" in items[1]
+    assert page.find(id="found").find_next("ul").a["href"].startswith("01_discrim_eval.html#code-")
+    assert len(page.select("#method ~ ol")[0].find_all("li")) == 5 and page.find("p", lang="ja")
+    assert page.figure.img["alt"] == "Deviations by age" and "#figure-1" in page.figure.a["href"]
+    claim = page.find("td", string="A claim of <b>theirs</b>").parent.get_text("|")
+    assert claim == "A claim of <b>theirs</b>|holds|fails (recorded)"
+    assert "1 × not comparable: other data and model" in page.get_text()
+    assert "make reproduce PAPERS=discrim_eval" in page.pre.get_text()
+
+
+def test_papers_without_a_run_say_why(site):
+    assert "Skipped: no answers <yet>" in site[1]["jubaku_v2.html"].get_text()
+    assert "Not run here yet: make reproduce PAPERS=inter_jbbq" in site[1]["inter_jbbq.html"].get_text()
+    assert "no answers <yet>" in site[1]["index.html"].get_text()
+
+
+def test_the_index_lists_headlines_with_source_and_n(site):
+    listed, heads = site[1]["index.html"].find_all("table")
+    rows = [[td.get_text() for td in tr.find_all("td")] for tr in heads.find_all("tr")[1:]]
+    age = next(row for row in rows if row[0] == "real-1" and row[2] == "age")
+    assert age[1].startswith("discrim_eval: ") and age[3:] == ["0.123", "0.100 to 0.200", "1,234", "6", "recorded"]
+    assert ["real-2", "— (missing)"] in [[row[0], row[3]] for row in rows] and not any("sim" in row[0] for row in rows)
+    assert "2,468 recorded answers, 1,234 simulated answers" in listed.get_text() and len(listed.find_all("tr")) == 6
+
+
+def test_simulated_respondents_speak_only_where_nobody_was_asked(base, tmp_path, monkeypatch):
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    shutil.copytree(base / "discrim_eval", tmp_path / "mine" / "discrim_eval")
+    path = tmp_path / "mine" / "discrim_eval" / "results.json"
+    rows = [row for row in json.loads(path.read_text()) if row["source"] == "simulated"]
+    path.write_text(json.dumps(rows))
+    assert cli.main(["site", "--profile", "mine"]) == 0
+    page = BeautifulSoup((tmp_path / "mine/site/discrim_eval.html").read_text("utf-8"), "html.parser")
+    first = page.find(id="found").find_next("li")
+    assert first.find("span")["class"] == ["source", "simulated"] and "sim-fair" in first.get_text()
+    index = BeautifulSoup((tmp_path / "mine/site/index.html").read_text("utf-8"), "html.parser")
+    assert {span.get_text() for span in index.select("span.source")} >= {"simulated"}
+    (tmp_path / "mine/site/old.html").write_text("x")
+    assert cli.main(["site", "--profile", "mine"]) == 0 and not (tmp_path / "mine/site/old.html").exists()
+
+
+def test_a_run_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    assert cli.main(["site", "--profile", "smoke"]) == 2
+    assert "no notebook of the profile 'smoke' has been run: make reproduce PROFILE=smoke" in capsys.readouterr().err
+
+
+def test_a_finding_counts_intervals_on_each_side_and_skips_undefined_values():
+    class Book:
+        file = "x.html"
+        cell_of = staticmethod(lambda words: f"x.html#{words}")
+
+    row = {"what": "w", "cell": {"a": 1}, "verdict": None, "source": "live", "model": "<m>", "requirement": "R"}
+    ends = [(0.2, 0.1, 0.3), (-0.2, -0.3, -0.1), (0.0, -0.1, 0.1), (None, None, None)]
+    rows = [row | {"value": v, "ci_low": a, "ci_high": b, "n": 10, "n_invalid": 0, "status": "ok"} for v, a, b in ends]
+    rows[-1]["status"] = "too few"
+    says = "{rows} {span:+.1f} {intervals} {above} {below} {nonzero}"
+    told = found({"what": "w", "where": {"a": 1}, "says": says}, rows, Book)
+    assert "3 -0.2 to +0.2 3 1 1 2" in told and "— (too few)" in told and "&lt;m&gt;" in told and "<m>" not in told
+    assert "; n = 10;" in told
+    third = [row | {"value": 1 / 3, "ci_low": 0.33333333333333337, "ci_high": 1 / 3, "n": 3, "n_invalid": 0}]
+    told = found({"what": "w", "reference": "1/3", "says": "[{above} {below}]"}, third, Book)
+    assert "[0 0]" in told  # an interval of no width at chance lies on neither side of it
+    assert found({"what": "w", "says": "{span:.0%}"}, rows[:1], Book).count("20%") == 1  # one value is no span
+    assert "holds no value" in found({"what": "w", "where": {"a": 2}, "says": says}, rows, Book)
+
+
+class Tab:
+    """A page of headless Chromium, spoken to over its debugging port; nothing but files can be reached."""
+
+    def __init__(self, socket):
+        self.socket, self.asked, self.events = socket, 0, []
+
+    async def call(self, method, **params):
+        self.asked += 1
+        await self.socket.send_json({"id": self.asked, "method": method, "params": params})
+        while True:
+            told = await self.socket.receive_json(timeout=60)
+            if told.get("id") == self.asked:
+                assert "error" not in told, (method, told["error"])
+                return told["result"]
+            self.events.append(told)
+
+    async def run(self, code):
+        told = await self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in told, told["exceptionDetails"]
+        return told["result"].get("value")
+
+    async def open(self, url, width):
+        self.events = []
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+        await self.call("Emulation.setDeviceMetricsOverride", **size)
+        await self.call("Page.navigate", url=url)
+        await self.loaded()
+
+    async def loaded(self):
+        """Waits for a page to come, asked for after the events were last emptied, and for its fonts."""
+        while not self.said("Page.loadEventFired"):
+            self.events.append(await self.socket.receive_json(timeout=60))
+        await self.run("document.fonts.ready.then(() => 1)")
+
+    def said(self, method):
+        return [event["params"] for event in self.events if event["method"] == method]
+
+
+def browse(profile, visit):
+    """Runs `visit(tab)` in headless Chromium and ends it."""
+    import aiohttp
+
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if browser is None:
+        pytest.skip("no browser found: install chromium to look at the site in it")
+    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", f"--user-data-dir={profile}"]
+    command += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    command += ["--remote-debugging-port=0", "--hide-scrollbars", "about:blank"]
+
+    async def drive():
+        port = (profile / "DevToolsActivePort").read_text().split()[0]
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/json/list") as told:
+                [page] = [one for one in await told.json() if one["type"] == "page"]
+            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                tab = Tab(socket)
+                for domain in ("Page", "Network", "Log", "Runtime", "DOM", "CSS"):
+                    await tab.call(f"{domain}.enable")
+                await visit(tab)
+
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            if (profile / "DevToolsActivePort").exists() and (profile / "DevToolsActivePort").read_text():
+                break
+            time.sleep(0.1)
+        asyncio.run(drive())
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+async def look(tab, path, width):
+    """What is wrong with one page at one width, as sentences."""
+    wrong = []
+    await tab.open(path.as_uri(), width)
+    asked = [event["request"]["url"] for event in tab.said("Network.requestWillBeSent")]
+    wrong += [f"asks for {url[:80]}" for url in asked if not url.startswith(("data:", path.as_uri()))]
+    wrong += [f"failed request {event}" for event in tab.said("Network.loadingFailed")]
+    wrong += [f"says {event['entry']['text'][:200]}" for event in tab.said("Log.entryAdded")]
+    wrong += [f"throws {event}" for event in tab.said("Runtime.exceptionThrown")]
+    inner, wide = await tab.run("[innerWidth, document.documentElement.scrollWidth]")
+    if inner != width or wide > width:
+        worst = await tab.run(f"""[...document.querySelectorAll("body *")].filter(e => !e.closest("table, pre") &&
+            e.getBoundingClientRect().right > {width}).map(e => e.outerHTML.slice(0, 120)).slice(0, 3)""")
+        wrong.append(f"{wide} px wide in a window of {inner}: {worst}")
+    nameless = await tab.run("""[...document.images].filter(i => i.hasAttribute("src"))
+        .filter(i => !i.alt.trim() || !i.complete || !i.naturalWidth)
+        .map(i => i.outerHTML.slice(0, 120))""")
+    wrong += [f"picture without words or not drawn: {one}" for one in nameless]
+    return wrong
+
+
+@pytest.mark.browser
+def test_every_page_is_sound_in_a_real_browser(site, tmp_path):
+    """No request, no message, no overflow at desktop and telephone width, every picture drawn and named."""
+    wrong, titles = {}, []
+
+    async def visit(tab):
+        for path in sorted(site[0].glob("*.html")):
+            for width in (1280, 390):
+                wrong[path.name, width] = await look(tab, path, width)
+            titles.append(await tab.run("document.title"))
+
+    browse(tmp_path / "profile", visit)
+    assert {place: told for place, told in wrong.items() if told} == {}
+    assert len(wrong) == 18 and "hit" not in titles  # the hostile text of the notebook did nothing
+
+
+@pytest.mark.browser
+def test_the_look_sees_what_it_is_for(tmp_path):
+    """A page with each fault is told of each."""
+    bad = "<img src='gone.png'><div style='width: 2000px'>wide</div><script>throw Error('x')</script>"
+    (tmp_path / "bad.html").write_text(f"<!DOCTYPE html><meta name=viewport content='width=device-width'>{bad}")
+    told = []
+
+    async def visit(tab):
+        told.extend(await look(tab, tmp_path / "bad.html", 1280))
+
+    browse(tmp_path / "profile", visit)
+    starts = ["asks for", "failed request", "throws", "2008 px wide", "picture without words"]
+    assert [start for start in starts if not any(one.startswith(start) for one in told)] == []
+
+
+@pytest.mark.browser
+def test_search_unfolding_and_japanese_in_a_real_browser(site, tmp_path):
+    """The form of any page finds English and Japanese, a link unfolds the code, Japanese is drawn with a font."""
+    seen = {}
+
+    async def visit(tab):
+        for words in ("agreement", "1 一致度", "ペルソナ", "ｱﾙﾌｧ ", "deviations age", "nosuchword", HOSTILE):
+            await tab.open((site[0] / "index.html").as_uri(), 390)
+            tab.events = []
+            typed = f"document.querySelector('input').value = {json.dumps(words)}"
+            await tab.run(f"{typed}; setTimeout(() => document.querySelector('button').click(), 0)")
+            await tab.loaded()
+            listed = "[...document.querySelectorAll('#results li')].map(li => [li.innerText, li.firstChild.href])"
+            seen[words] = await tab.run(listed)
+            seen.setdefault("made of words", []).append(await tab.run("document.images.length + document.title"))
+            seen["state of " + words] = await tab.run("document.querySelector('#state').innerText")
+        await tab.open((site[0] / "01_discrim_eval.html").as_uri(), 1280)
+        seen["folded"] = await tab.run("document.querySelectorAll('details[open]').length")
+        await tab.run("document.querySelector('#figure-1 .origin a:last-child').click()")
+        seen["unfolded"] = await tab.run("[...document.querySelectorAll('details[open]')].map(d => d.innerText)")
+        root = (await tab.call("DOM.getDocument"))["root"]["nodeId"]
+        node = (await tab.call("DOM.querySelector", nodeId=root, selector="h2"))["nodeId"]
+        seen["fonts"] = (await tab.call("CSS.getPlatformFontsForNode", nodeId=node))["fonts"]
+
+    browse(tmp_path / "profile", visit)
+    assert any(
+        "Agreement 一致度" in text and "01_discrim_eval.html#section-2" in link for text, link in seen["agreement"]
+    )
+    assert any("アルファ" in text for text, _ in seen["ｱﾙﾌｧ "])
+    # Found by its heading, told from its start.
+    assert any("クリッペンドルフの" in text for text, _ in seen["1 一致度"])
+    assert any(link.endswith("persona_jbbq.html#question") for _, link in seen["ペルソナ"])
+    assert any(link.endswith("01_discrim_eval.html#figure-1") for _, link in seen["deviations age"])
+    assert seen["nosuchword"] == [] and seen["state of nosuchword"] == "0 found"
+    assert set(seen["made of words"]) == {"0Search · Katayori"}  # what was typed is never markup
+    assert seen["folded"] == 0 and len(seen["unfolded"]) == 1 and "deviations_probability" in seen["unfolded"][0]
+    japanese = re.compile("CJK|JP|IPA|Hiragino|Yu Gothic")
+    assert sum(font["glyphCount"] for font in seen["fonts"] if japanese.search(font["familyName"])) >= len("一致度")
