@@ -147,6 +147,8 @@ def _parser() -> argparse.ArgumentParser:
     add_papers(one)
     one.add_argument("--profile", default="recorded", help="the run that holds both models (default: recorded)")
 
+    command("trace", _in("notebooks"), "write data/traceability.csv: which file cites which requirement")
+
     one = command("site", _in("site"), "the notebooks of a run as pages to read, under outputs/<profile>/site")
     one.add_argument("--profile", default="recorded", help="the run to show (default: recorded)")
 

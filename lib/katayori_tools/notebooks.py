@@ -119,3 +119,10 @@ def nb(args: Namespace) -> int:
             if subprocess.run([*command, str(path)], env=env).returncode:
                 raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
     return 0
+
+
+def trace(args: Namespace) -> None:
+    """`katayori trace`: data/traceability.csv, which file cites which requirement."""
+    from katayori.report.overview import traceability
+
+    traceability().to_csv(paths.data_dir() / "traceability.csv", index=False)

@@ -136,16 +136,22 @@ def answers(profile: str) -> dict[str, int]:
 
 
 def traceability() -> "pd.DataFrame":
-    """Requirement id -> number of files citing it in library, tests and notebooks (X-10); ranges count in full."""
+    """Requirement id -> the files that cite it in library, tests and notebooks (X-10); ranges count in full.
+
+    data/traceability.csv holds this table (`python -m katayori trace` writes it); a test keeps it true.
+    """
     import pandas as pd
 
     places = {"library": "lib/katayori/**/*.py", "tests": "lib/tests/*.py", "notebooks": "notebooks/*.ipynb"}
-    counts = {
-        place: Counter(key for file in paths.root().glob(pattern) for key in _cited(file))
-        for place, pattern in places.items()
-    }
-    keys = sorted(set().union(*counts.values()))
-    rows = [[f"{paper}-{n}", *(counts[place][paper, n] for place in places)] for paper, n in keys]
+    cited = {place: {f: _cited(f) for f in sorted(paths.root().glob(glob))} for place, glob in places.items()}
+    keys = sorted({key for files in cited.values() for found in files.values() for key in found})
+    rows = [
+        [
+            f"{paper}-{n}",
+            *(" ".join(f.stem for f, found in cited[place].items() if (paper, n) in found) for place in places),
+        ]
+        for paper, n in keys
+    ]
     return pd.DataFrame(rows, columns=["requirement", *places])
 
 
