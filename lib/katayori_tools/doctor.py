@@ -76,8 +76,13 @@ def _endpoint(endpoint: Any) -> tuple[str, str]:
     return "ok", "key set" if os.environ.get(endpoint.key_env or "-") else "no key needed"
 
 
+def find_browser() -> str | None:
+    """Where Chromium or Chrome is, if it is on the search path."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def _browser() -> Iterator[Line]:
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = find_browser()
     yield ("ok" if browser else "-"), "browser", browser or "no Chromium: the report's browser test is skipped"
 
 

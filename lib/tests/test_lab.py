@@ -28,6 +28,7 @@ from katayori.report.tables import show
 from katayori.report.widgets import playground
 from katayori_tools import teaching
 from katayori_tools.cli import main
+from katayori_tools.doctor import find_browser
 from katayori_tools.reproduce import kernel_settings
 
 # -- playground --------------------------------------------------------------------------------------------------------
@@ -271,7 +272,7 @@ def until(ready, process, seconds=90):
 
 @pytest.fixture
 def tab(tmp_path):
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    browser = find_browser()
     if browser is None:
         pytest.skip("no browser found: install chromium to open JupyterLab in it")
     profile = tmp_path / "profile"

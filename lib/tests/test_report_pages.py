@@ -3,7 +3,6 @@
 import base64
 import os
 import re
-import shutil
 import subprocess
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
+from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
 
 HOSTILE = "<script>alert(1)</script><img src='https://evil.example/x.png' onerror='alert(2)'>\x1b[31m赤\x1b[0m"
@@ -148,7 +148,7 @@ def test_no_path_of_this_machine_is_in_the_page(tmp_path):
 
 def browse(path, profile):
     """(DOM after loading, addresses the browser asked for) of a local file in headless Chromium."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    browser = find_browser()
     if browser is None:
         assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
         pytest.skip("no browser found: install chromium to check the report in it")

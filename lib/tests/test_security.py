@@ -8,7 +8,6 @@ import html
 import json
 import logging
 import re
-import shutil
 import subprocess
 import traceback
 from pathlib import Path
@@ -29,6 +28,7 @@ from katayori.report.widgets import explorer
 from katayori_tools import cli, compare, construct, recording
 from katayori_tools import collect as collecting
 from katayori_tools.collect import collect_sync
+from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
 from katayori_tools.planning import export_requests, probe_logprobs
 
@@ -166,7 +166,7 @@ MARKS = ["img", "svg", "closed", "quoted", "ended", "link", "toggle"]
 
 def _rendered(path, profile):
     """The page after its scripts, handlers and timers have had their turn, in headless Chromium; nothing is reached."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    browser = find_browser()
     if browser is None:
         pytest.skip("no browser found: install chromium to attack the pages in it")
     command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", f"--user-data-dir={profile}"]

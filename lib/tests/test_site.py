@@ -18,6 +18,7 @@ from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
 from katayori_tools import cli
+from katayori_tools.doctor import find_browser
 from katayori_tools.site import found, write_site
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -261,7 +262,7 @@ def browse(profile, visit):
     """Runs `visit(tab)` in headless Chromium and ends it."""
     import aiohttp
 
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    browser = find_browser()
     if browser is None:
         pytest.skip("no browser found: install chromium to look at the site in it")
     command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", f"--user-data-dir={profile}"]

@@ -18,12 +18,17 @@ REQUIREMENT = re.compile(r"\b(DE|PJ|LJ|JU|IJ|X)-(\d+)(?:\s*(?:to|–)\s*(?:DE|PJ
 PAGE = "model source paper measure level value ci_low ci_high n n_invalid invalid_rate status".split()
 
 
-def papers() -> "pd.DataFrame":
-    """The five papers (data/papers.yaml): id, notebook, asks, measure, denominator rule (X-5), status."""
+def _listed(file: str) -> "pd.DataFrame":
+    """A list of ours in data/ as a frame, one row an entry."""
     import pandas as pd
     import yaml
 
-    return pd.DataFrame(yaml.safe_load((paths.data_dir() / "papers.yaml").read_text(encoding="utf-8")))
+    return pd.DataFrame(yaml.safe_load((paths.data_dir() / file).read_text(encoding="utf-8")))
+
+
+def papers() -> "pd.DataFrame":
+    """The five papers (data/papers.yaml): id, notebook, asks, measure, denominator rule (X-5), status."""
+    return _listed("papers.yaml")
 
 
 def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
@@ -41,10 +46,7 @@ def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
 
 def measures() -> "pd.DataFrame":
     """What a bias profile shows of each paper (data/bias_profile.yaml)."""
-    import pandas as pd
-    import yaml
-
-    return pd.DataFrame(yaml.safe_load((paths.data_dir() / "bias_profile.yaml").read_text(encoding="utf-8")))
+    return _listed("bias_profile.yaml")
 
 
 def bias_profile(profile: str, models: Sequence[str] = ()) -> "pd.DataFrame":

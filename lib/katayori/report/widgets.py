@@ -90,26 +90,23 @@ def calculator(table: Any, rate: Callable[..., float]) -> Explorer:
         rate: (rows of one test, effect=, clusters=, per_cluster=) -> power, such as `overview.power_at`.
     """
     parts = {f"{m}: {t}": one for (m, t), one in table.groupby(["measure", "test"], sort=False)}
-    test, view = ipywidgets.Dropdown(options=list(parts), description="test"), ipywidgets.HTML()
+    choice = ipywidgets.Dropdown(options=list(parts), description="test")
     sliders = {name: ipywidgets.FloatSlider(description=name) for name in ("effect", "clusters", "per_cluster")}
 
-    def draw(_change: Any = None) -> None:
-        effect, clusters, per = (slider.value for slider in sliders.values())
-        found = rate(parts[test.value], effect=effect, clusters=clusters, per_cluster=per)
-        told = f"<p>n = {clusters * per:.0f}: found in <strong>{100 * found:.0f} %</strong> of such studies</p>"
-        cached = parts[test.value][["effect", "clusters", "per_cluster", "n", "rate", "mc_low", "mc_high"]]
-        view.value = told + show(cached, caption=f"Simulated: {test.value}")._repr_html_()
+    def draw(test: str, **sizes: float) -> list:
+        found, n = rate(parts[test], **sizes), sizes["clusters"] * sizes["per_cluster"]
+        told = f"<p>n = {n:.0f}: found in <strong>{100 * found:.0f} %</strong> of such studies</p>"
+        cached = parts[test][["effect", "clusters", "per_cluster", "n", "rate", "mc_low", "mc_high"]]
+        return [told, show(cached, caption=f"Simulated: {test}")]
 
-    def choose(_change: Any = None) -> None:
+    def fit(_change: Any = None) -> None:
         for name, slider in sliders.items():
-            low, high = float(parts[test.value][name].min()), float(parts[test.value][name].max())
+            low, high = float(parts[choice.value][name].min()), float(parts[choice.value][name].max())
             step, shown = (0.005, ".3f") if name == "effect" else (1, ".0f")
             with slider.hold_trait_notifications():
                 slider.min, slider.max, slider.step, slider.readout_format = low, high, step, shown
                 slider.value = high / 2 if name == "effect" else high
-        draw()
 
-    choose()
-    for control, call in [(test, choose), *((slider, draw) for slider in sliders.values())]:
-        control.observe(call, names="value")
-    return Explorer([test, *sliders.values(), view])
+    fit()
+    choice.observe(fit, names="value")  # before the view is drawn anew
+    return _bound({"test": choice, **sliders}, draw)
