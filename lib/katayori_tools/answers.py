@@ -108,7 +108,7 @@ def repeat(args: argparse.Namespace) -> None:
     Without either it is sampling, too.
     """
     for paper, name, model, endpoint, requests in wanted(args):
-        again = [replace(q, repetition=n, _key="") for n in range(1, args.repetitions + 1) for q in requests]
+        again = [replace(q, repetition=n) for n in range(1, args.repetitions + 1) for q in requests]
         with Store(respondents.store_path()) as store:
             both = [*requests, *again]  # one repetition after the other, so that time lies between two answers
             with served(model, endpoint, args.base_url or "", store.pending(both)) as url:

@@ -5,7 +5,9 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import orjson
 import pytest
@@ -46,7 +48,7 @@ def test_the_key_is_frozen():
 
 def test_the_order_of_settings_does_not_matter():
     body = dict(reversed(GOLDEN.body.items()))
-    assert dataclasses.replace(GOLDEN, body=body, _key="").key == GOLDEN.key
+    assert dataclasses.replace(GOLDEN, body=body).key == GOLDEN.key
 
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False), st.text())
@@ -59,7 +61,7 @@ PARTS = st.tuples(st.text(min_size=1), st.text(min_size=1), BODIES, st.integers(
 
 def _request(parts) -> Request:
     endpoint, identity, body, repetition = parts
-    return dataclasses.replace(GOLDEN, endpoint=endpoint, identity=identity, body=body, repetition=repetition, _key="")
+    return dataclasses.replace(GOLDEN, endpoint=endpoint, identity=identity, body=body, repetition=repetition)
 
 
 @given(PARTS, PARTS)
@@ -80,14 +82,14 @@ def test_any_difference_makes_another_key_and_no_difference_the_same(one, two):
     ],
 )
 def test_each_part_of_the_key_counts(changes):
-    assert dataclasses.replace(GOLDEN, **changes, _key="").key != GOLDEN.key
+    assert dataclasses.replace(GOLDEN, **changes).key != GOLDEN.key
 
 
 @pytest.mark.parametrize("name", "paper dataset item_id prompt_id prompt_hash variant model fields".split())
 def test_labels_do_not_count(name):
     """The same question to the same model is asked once, whatever it is called."""
     value = {"a": 1} if name == "fields" else "another"
-    assert dataclasses.replace(GOLDEN, **{name: value}, _key="").key == GOLDEN.key
+    assert dataclasses.replace(GOLDEN, **{name: value}).key == GOLDEN.key
 
 
 def test_address_limits_and_time_out_do_not_count():
@@ -231,6 +233,33 @@ def test_a_locked_store_gets_one_clear_line(path, monkeypatch):
         holder.close()
 
 
+def test_many_may_open_a_new_store_at_the_same_moment(tmp_path):
+    """SQLite says "locked" at once where two change a file to WAL or one opens what another closes; a store waits."""
+    together = Barrier(4)
+
+    def opened(number):
+        together.wait(timeout=60)
+        with Store(tmp_path / f"{number}.sqlite") as store:
+            return store.pending(requests_for(1))
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(60):
+            assert list(pool.map(opened, [number] * 4)) == [requests_for(1)] * 4
+
+
+def test_a_store_held_by_another_from_the_start_is_told(path, monkeypatch):
+    monkeypatch.setattr(storing, "BUSY", 0.1)
+    path.parent.mkdir()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(KatayoriError, match=r"locked.*kept"):
+        Store(path)
+    holder.execute("COMMIT")
+    with Store(path) as store:
+        assert store.pending(requests_for(1)) == requests_for(1)
+    holder.close()
+
+
 def test_a_store_of_an_older_schema_is_left_alone(path, monkeypatch):
     [request] = requests_for(1)
     with Store(path) as store:
@@ -322,7 +351,7 @@ def test_each_request_gets_its_own_answer_or_none(answered, asked):
 
     def request(place):
         model, item, repetition = place
-        return dataclasses.replace(requests_for(1, model_for(model), start=item)[0], repetition=repetition, _key="")
+        return dataclasses.replace(requests_for(1, model_for(model), start=item)[0], repetition=repetition)
 
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "answers.sqlite") as store:
         for place in answered:

@@ -32,7 +32,7 @@ class Request:
     repetition: int = 0
     fields: Mapping[str, Any] = field(default_factory=dict)
     answer_at: str = "first"
-    _key: str = ""
+    _key: str = field(default="", init=False, repr=False, compare=False)  # once worked out, since it is asked often
 
     @property
     def one_token(self) -> bool:

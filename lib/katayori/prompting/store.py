@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -68,10 +68,25 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.db = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
             try:
-                self._prepare()
+                self._when_free(self._prepare)
             except BaseException:
                 self.db.close()
                 raise
+
+    @staticmethod
+    def _when_free(prepare: Callable[[], None]) -> None:
+        """SQLite does not wait where two connections change a file to WAL, or one opens it while the last one closes.
+
+        It says "locked" at once there, whatever its own time-out, so these steps, which may all be repeated, are.
+        """
+        until = time.monotonic() + BUSY
+        while True:
+            try:
+                return prepare()
+            except sqlite3.OperationalError as e:
+                if e.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(0.005)
 
     def _prepare(self) -> None:
         # One statement, one snapshot: a store that another process is just creating must not be taken for foreign.
