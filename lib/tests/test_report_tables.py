@@ -2,6 +2,7 @@
 
 import html
 import re
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from katayori.data.published import PAPERS
 from katayori.errors import KatayoriError
 from katayori.report.claims import Claim, check_claims, exercise_check
-from katayori.report.tables import escape, show, show_text
+from katayori.report.tables import escape, glossary, listed, show, show_text
 from katayori.report.widgets import explorer
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
@@ -142,3 +144,20 @@ def test_claims_give_one_verdict_each():
 def test_exercises_answer_with_a_message(condition, message):
     said = exercise_check(condition, "first")
     assert said.startswith(message) and said.endswith("Correct." if message == "Correct." else "Hint: first")
+
+
+def test_the_glossary_gives_every_term_one_meaning_and_a_place():
+    """X-8: one name a concept over the five papers; the places named are really in the library."""
+    terms, all_of_them = listed("glossary.yaml"), glossary()
+    assert len(all_of_them) == len(terms) and not all_of_them["term"].duplicated().any()
+    assert not terms["ja"].duplicated().any() and terms["ja"].str.contains("[ぁ-ヿ一-鿿]").all()
+    assert terms["meaning"].str.len().between(20, 140).all()
+    for place in all_of_them["function"].dropna():
+        module, name = place.rsplit(".", 1)
+        assert hasattr(import_module(f"katayori.{module}"), name), place
+    shared = set(terms.loc[terms["papers"] == "all", "term"])
+    for paper in PAPERS:
+        own = set(glossary(paper)["term"])
+        assert shared < own and len(own - shared) >= 6
+    with pytest.raises(KatayoriError, match="paper of the glossary"):
+        glossary("discrim")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori import paths
 from katayori.report.results import read_results
+from katayori.report.tables import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,17 +19,9 @@ REQUIREMENT = re.compile(r"\b(DE|PJ|LJ|JU|IJ|X)-(\d+)(?:\s*(?:to|–)\s*(?:DE|PJ
 PAGE = "model source paper measure level value ci_low ci_high n n_invalid invalid_rate status".split()
 
 
-def _listed(file: str) -> "pd.DataFrame":
-    """A list of ours in data/ as a frame, one row an entry."""
-    import pandas as pd
-    import yaml
-
-    return pd.DataFrame(yaml.safe_load((paths.data_dir() / file).read_text(encoding="utf-8")))
-
-
 def papers() -> "pd.DataFrame":
     """The five papers (data/papers.yaml): id, notebook, asks, measure, denominator rule (X-5), status."""
-    return _listed("papers.yaml")
+    return listed("papers.yaml")
 
 
 def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
@@ -46,7 +39,7 @@ def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
 
 def measures() -> "pd.DataFrame":
     """What a bias profile shows of each paper (data/bias_profile.yaml)."""
-    return _listed("bias_profile.yaml")
+    return listed("bias_profile.yaml")
 
 
 def bias_profile(profile: str, models: Sequence[str] = ()) -> "pd.DataFrame":

@@ -2,7 +2,13 @@
 
 import html
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from katayori import paths
+from katayori.errors import expect
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
@@ -114,3 +120,24 @@ def _text(heads: list[str], rows: list[list[str]], right: list[bool], caption: s
 
     body = ["  ".join(pad(c, i) for i, c in enumerate(row)).rstrip() for row in lines]
     return "\n".join([*([visible(caption)] if caption else []), *body, *([left_out] if left_out else [])])
+
+
+def listed(file: str) -> "pd.DataFrame":
+    """A list of ours in data/ as a frame, one row an entry."""
+    import pandas as pd
+    import yaml
+
+    return pd.DataFrame(yaml.safe_load((paths.data_dir() / file).read_text(encoding="utf-8")))
+
+
+def glossary(paper: str | None = None) -> "pd.DataFrame":
+    """The terms of a paper's notebook, or all of them (data/glossary.yaml): term, 日本語, meaning, function.
+
+    `function` is where the library defines or computes it. Raises KatayoriError for a paper that no term names.
+    """
+    terms = listed("glossary.yaml").rename(columns={"ja": "日本語", "see": "function"})
+    named = sorted({name for papers in terms["papers"] if papers != "all" for name in papers})
+    if paper is not None:
+        expect(paper, named, "paper of the glossary")
+        terms = terms[[papers == "all" or paper in papers for papers in terms["papers"]]]
+    return terms[["term", "日本語", "meaning", "function"]].reset_index(drop=True)
