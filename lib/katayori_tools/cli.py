@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         ("repeat", "live", "ask the same again and tell how often the answer changes (the flip rate)"),
         ("template", "live", "write requests to a file that is answered elsewhere (.csv or .jsonl)"),
     ):
-        one = command(name, _in("answers" if name == "repeat" else "asking"), about)
+        one = command(name, _in("repeat" if name == "repeat" else "asking"), about)
         which(one, profile)
         if name == "template":
             one.add_argument("file", help="where to write it")
@@ -172,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     one = command("bench", _bench, "run the benchmarks one after another")
     one.add_argument("names", nargs="*", help="scripts of lib/benchmarks (default: all)")
 
-    one = command("nb", _in("notebooks"), "execute the committed notebooks in place on their default parameters")
+    one = command("nb", _in("reproduce"), "execute the committed notebooks in place on their default parameters")
     add_papers(one)
 
     one = command("students", _in("teaching"), "copies of the notebooks to hand out, without solutions")
