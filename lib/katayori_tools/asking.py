@@ -18,6 +18,7 @@ from katayori.prompting.requests import OURS, Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
 from katayori_tools import recording
+from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import names
 
@@ -226,7 +227,6 @@ def wanted(args: argparse.Namespace, stand_in: str = "") -> Iterator[tuple[str, 
 
 def live(args: argparse.Namespace) -> int:
     """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
-    from katayori_tools.answers import causes
     from katayori_tools.reproduce import reproduce
 
     asked, papers = {}, {}  # each name once, in order

@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         ("repeat", "live", "ask the same again and tell how often the answer changes (the flip rate)"),
         ("template", "live", "write requests to a file that is answered elsewhere (.csv or .jsonl)"),
     ):
-        one = command(name, _in("answers" if name == "repeat" else "asking"), about)
+        one = command(name, _in("repeat" if name == "repeat" else "asking"), about)
         which(one, profile)
         if name == "template":
             one.add_argument("file", help="where to write it")
@@ -166,13 +166,20 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--engine", help="local engine for a local model")
     one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
 
+    one = command("proofread", _in("proofread"), "a model smooths inter-JBBQ passages, for people to read")
+    one.add_argument("log", help="the file to write: before, after, accepted or why not (.csv)")
+    one.add_argument("--models", required=True, help="the proof-reader, one model")
+    one.add_argument("--topics", default="", help="a folder of topic files of your own (default: ours)")
+    one.add_argument("--limit", type=int, help="so many passages (default: all)")
+    one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+
     one = command("doctor", _in("doctor"), "what works on this machine, and the remedy for what does not")
     one.add_argument("--probe", metavar="MODEL", help="ask this model once whether it returns log-probabilities")
 
     one = command("bench", _bench, "run the benchmarks one after another")
     one.add_argument("names", nargs="*", help="scripts of lib/benchmarks (default: all)")
 
-    one = command("nb", _in("notebooks"), "execute the committed notebooks in place on their default parameters")
+    one = command("nb", _in("reproduce"), "execute the committed notebooks in place on their default parameters")
     add_papers(one)
 
     one = command("students", _in("teaching"), "copies of the notebooks to hand out, without solutions")

@@ -7,9 +7,6 @@ cell tagged `parameters`; nothing heavy is imported.
 import ast
 import json
 import re
-import subprocess
-import sys
-import tempfile
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +16,6 @@ from katayori.errors import KatayoriError, expect
 
 LAST = "overview"  # reads the results of the others
 KINDS = {"int": int, "float": (int, float), "str": str, "bool": bool}
-# What differs from run to run (times, widget state, the Python version) goes from the committed notebooks.
-CLEAR = (
-    "--ClearMetadataPreprocessor.enabled=True",
-    "--ClearMetadataPreprocessor.preserve_nb_metadata_mask={'kernelspec', ('language_info', 'name')}",
-    "--ClearMetadataPreprocessor.preserve_cell_metadata_mask={'tags'}",
-)
 
 
 @dataclass(frozen=True)
@@ -106,19 +97,6 @@ def check(notebook: Path, values: dict[str, object]) -> None:
         if name not in declared:
             raise KatayoriError(f"{notebook.name} has no parameter '{name}'; valid: {', '.join(declared)}")
         _require(notebook, declared[name], value)
-
-
-def nb(args: Namespace) -> int:
-    """Executes the committed notebooks in place on their defaults and clears what differs from run to run."""
-    from katayori_tools.reproduce import kernel_settings
-
-    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR]
-    with tempfile.TemporaryDirectory(prefix="katayori-") as private:
-        env = kernel_settings(Path(private))
-        for path in choose(args.papers).values():
-            if subprocess.run([*command, str(path)], env=env).returncode:
-                raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
-    return 0
 
 
 def trace(args: Namespace) -> None:

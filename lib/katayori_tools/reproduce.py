@@ -24,6 +24,12 @@ from katayori_tools import notebooks
 
 STAMP = "stamp.json"
 FILES = {"questions", "answers_file", "prompts"}  # parameters that name a file or folder of the user's
+# What differs from run to run (times, widget state, the Python version) goes from the committed notebooks.
+CLEAR = (
+    "--ClearMetadataPreprocessor.enabled=True",
+    "--ClearMetadataPreprocessor.preserve_nb_metadata_mask={'kernelspec', ('language_info', 'name')}",
+    "--ClearMetadataPreprocessor.preserve_cell_metadata_mask={'tags'}",
+)
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
 
 
@@ -209,3 +215,14 @@ def reproduce(args: Namespace) -> int:
         say(paper, f"FAILED: {told}")
     print(f"results: {folder}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def nb(args: Namespace) -> int:
+    """Executes the committed notebooks in place on their defaults and clears what differs from run to run."""
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR]
+    with tempfile.TemporaryDirectory(prefix="katayori-") as private:
+        env = kernel_settings(Path(private))
+        for path in notebooks.choose(args.papers).values():
+            if subprocess.run([*command, str(path)], env=env).returncode:
+                raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
+    return 0

@@ -10,8 +10,9 @@ from katayori.errors import KatayoriError
 from katayori.prompting import respondents
 from katayori.prompting.store import Response, Store
 from katayori_tools import answers, cli
-from katayori_tools.answers import PROVENANCE, flip_rates, stored_answers
+from katayori_tools.answers import PROVENANCE, stored_answers
 from katayori_tools.collect import collect_sync
+from katayori_tools.repeat import flip_rates, repeat
 
 
 @pytest.fixture
@@ -116,12 +117,12 @@ def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys)
 
     with Double(answer=answer) as double:
         args = _args(models="my-model@custom", limit=135, base_url=double.url, repetitions=2)
-        answers.repeat(args)
+        repeat(args)
         assert set(double.bodies.values()) == {3} and len(double.bodies) == 135
-        answers.repeat(args)
+        repeat(args)
         assert double.asked == 3 * 135
         capsys.readouterr()
-        answers.repeat(args)
+        repeat(args)
         said = capsys.readouterr().out
         [line] = [line.split() for line in said.splitlines() if "de_answer_line" in line]
         flipped = sum("30-year-old" in said for said in count)

@@ -40,6 +40,26 @@ def test_rooms_import_only_lower_rooms(room):
         assert not wrong, f"{path.name} of {room} imports {', '.join(sorted(wrong))}"
 
 
+def _depends(path, package):
+    """The modules of its own package that a file imports when it is loaded or later."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package.name:
+            for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                file = package.parent.joinpath(*name.split(".")).with_suffix(".py")
+                if file.exists():
+                    yield file
+
+
+@pytest.mark.parametrize("package", [LIB, TOOLS], ids=lambda package: package.name)
+def test_no_file_depends_on_one_that_depends_on_it(package):
+    """Circles, imports within functions included; what starts everything else (`__main__`, cli) is a root anyway."""
+    known = {file: set(_depends(file, package)) for file in package.rglob("*.py")}
+    while free := [file for file, needs in known.items() if not needs & known.keys()]:
+        for file in free:
+            del known[file]
+    assert not known, "a circle among " + ", ".join(sorted(file.stem for file in known))
+
+
 def code_lines(path):
     """Lines that hold code: no blank lines, comments or docstrings."""
     lines = set()

@@ -316,7 +316,7 @@ def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
     notebook.metadata["language_info"]["version"] = "3.11.7"
     notebook.cells[0].metadata["execution"] = {"iopub.status.busy": "now"}
     nbformat.write(notebook, path)
-    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--inplace", *notebooks.CLEAR, str(path)]
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--inplace", *reproduce.CLEAR, str(path)]
     subprocess.run(command, capture_output=True, check=True)
     notebook = nbformat.read(path, as_version=4)
     assert sorted(notebook.metadata) == ["kernelspec", "language_info"]
