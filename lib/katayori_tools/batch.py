@@ -111,7 +111,7 @@ def _told(sender: Sender) -> Iterator[None]:
         elsewhere = "import results that `vllm run-batch` or another service made of the shards, or use make live"
         raise KatayoriError(f"{sender.endpoint.name} offers no batches, or not this one (404); {elsewhere}") from None
     except openai.APIError as error:
-        said = sender._mask(str(error).encode()).decode()[:300]
+        said = sender.mask(str(error).encode()).decode()[:300]
         raise KatayoriError(f"batches of {sender.endpoint.name}: {said}; start again to go on") from None
 
 
@@ -160,7 +160,7 @@ async def _fetch(folder: Path, state: dict[str, Any], base_url: str, wait: bool)
                     for kind, file_id in (("results", one.output_file_id), ("errors", one.error_file_id)):
                         if one.status in FINAL and file_id:
                             content = (await client.files.content(file_id)).content
-                            recording.replace_file(folder / f"{kind}-{file}", sender._mask(content))
+                            recording.replace_file(folder / f"{kind}-{file}", sender.mask(content))
             problems = [problem.message or "" for problem in (one.errors and one.errors.data) or ()]
             about |= {"status": one.status, "fetched": one.status in FINAL}
             _save(folder, state)

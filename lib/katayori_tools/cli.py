@@ -166,6 +166,13 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--engine", help="local engine for a local model")
     one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
 
+    one = command("proofread", _in("proofread"), "a model smooths inter-JBBQ passages, for people to read")
+    one.add_argument("log", help="the file to write: before, after, accepted or why not (.csv)")
+    one.add_argument("--models", required=True, help="the proof-reader, one model")
+    one.add_argument("--topics", default="", help="a folder of topic files of your own (default: ours)")
+    one.add_argument("--limit", type=int, help="so many passages (default: all)")
+    one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+
     one = command("doctor", _in("doctor"), "what works on this machine, and the remedy for what does not")
     one.add_argument("--probe", metavar="MODEL", help="ask this model once whether it returns log-probabilities")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.results import _harmless, read_results
+from katayori.report.results import harmless, read_results
 from katayori_tools import notebooks
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def compare(args: Namespace) -> int:
     name = "-".join(each.strip("/.").replace("/", "_").replace("@", "_") for each in (args.a, args.b))
     path = paths.outputs_dir() / "compare" / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame.astype(object).map(_harmless).to_csv(path, index=False)
+    frame.astype(object).map(harmless).to_csv(path, index=False)
     headlines = frame[frame["headline"].astype(bool)]
     shown = (frame if len(frame) <= SHOWN or headlines.empty else headlines).head(SHOWN)
     head = ["paper", "what", "model", "cell", "a", "b", "difference", "intervals", "only_in"]

@@ -27,7 +27,7 @@ from katayori.prompting.requests import build
 from katayori.prompting.simulated import simulate
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice
-from katayori.report.results import _harmless
+from katayori.report.results import harmless
 from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
 from katayori_tools.notebooks import names
@@ -135,7 +135,7 @@ def _form(items: pd.DataFrame, n_raters: int) -> tuple[pd.DataFrame, pd.Series]:
     """A row a case without its label, the order fixed by its id, the raters' columns empty; and the neutral letters."""
     digest = items["case_id"].map(lambda case: hashlib.sha256(case.encode()).digest()[0] % 2)
     shown = items[(items["template"] == 1) & (items["order"] == digest.map({0: "nb", 1: "bn"}))].reset_index(drop=True)
-    texts = shown[["context", "option_a", "option_b"]].map(_harmless)  # a model wrote them, a spreadsheet opens them
+    texts = shown[["context", "option_a", "option_b"]].map(harmless)  # a model wrote them, a spreadsheet opens them
     form = pd.concat([shown[["case_id"]], texts], axis=1)
     return form.assign(**{f"rater_{k}": "" for k in range(1, n_raters + 1)}), shown.set_index("case_id")["label"]
 

@@ -1,20 +1,48 @@
 """A proof-reading pass over generated items (IJ-10): a model smooths each passage, edits that touch a profile are
 refused, and everything is logged. Nothing of ours was made with it; a person must still read what it lets through."""
 
+from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from katayori.data.inter_jbbq import read_topics
+from katayori.data.inter_jbbq import generate, read_topics
+from katayori.data.items import sample
 from katayori.errors import KatayoriError
-from katayori.prompting.models import Endpoint, Model
+from katayori.prompting import respondents
+from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
+from katayori.prompting.requests import Request, build
 from katayori.prompting.store import Store
+from katayori.report.results import harmless
+from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
 
 PROMPT = "ij_proofread_ja"
+
+
+def proofread(args: Namespace) -> None:
+    """Have a model smooth the passages of topic files and write the log to a .csv file, for a person to read (IJ-10).
+
+    What holds in many passages belongs into the topic file; the items themselves are not touched.
+    """
+    model, endpoint = get_model(args.models)
+    items = sample(generate(args.topics), 4 * args.limit if args.limit else None, whole="item")
+    with (
+        Store(respondents.store_path()) as store,
+        served(model, endpoint, args.base_url or "", store.pending(_asked(items, model, endpoint))) as url,
+    ):
+        _, log = smoothed(items, lexicon_words(args.topics), model, endpoint, store, url)
+    log.assign(after=log["after"].map(harmless)).to_csv(args.log, index=False, encoding="utf-8-sig")
+    changed = log["accepted"] & (log["before"] != log["after"])
+    told = [
+        f"{len(log)} passages",
+        f"{changed.sum()} edited",
+        f"{(log['accepted'] & ~changed).sum()} left as they were",
+    ]
+    causes = log["reason"].str.partition(",")[0].value_counts().drop("", errors="ignore").items()
+    print(", ".join([*told, *(f"{n} refused ({cause})" for cause, n in causes)]) + f"; each stands in {args.log}")
 
 
 def lexicon_words(topics_path: str | Path = "") -> list[str]:
@@ -32,7 +60,16 @@ def check_edit(before: str, after: str, words: Iterable[str]) -> None:
         raise KatayoriError(f"edit rejected, it changes {', '.join(map(repr, changed))}: {after!r}")
 
 
-def proofread(
+def _passages(items: pd.DataFrame) -> "pd.Series[str]":
+    return items[items["context_condition"] == "ambiguous"].drop_duplicates("item").set_index("item")["context"]
+
+
+def _asked(items: pd.DataFrame, model: Model, endpoint: Endpoint) -> list[Request]:
+    rows = [{"item_id": item, "passage": passage} for item, passage in _passages(items).items()]
+    return build(rows, load_prompts("inter_jbbq")[PROMPT], model, endpoint)
+
+
+def smoothed(
     items: pd.DataFrame, words: Iterable[str], model: Model, endpoint: Endpoint, store: Store, base_url: str = ""
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The items of `inter_jbbq.generate` with the passages a model smoothed, and the log.
@@ -43,10 +80,8 @@ def proofread(
     row an item with before, after, accepted, reason. A reply that is empty, cut, of several lines, or changes a guarded
     word leaves the item as it was.
     """
-    short = items[items["context_condition"] == "ambiguous"].drop_duplicates("item").set_index("item")["context"]
+    short, requests = _passages(items), _asked(items, model, endpoint)
     names = {name for i in range(3) for name in items.loc[items["unknown_position"] != i, f"option_{i}"]}
-    rows = [{"item_id": item, "passage": passage} for item, passage in short.items()]
-    requests = build(rows, load_prompts("inter_jbbq")[PROMPT], model, endpoint)
     collect_sync(requests, model, endpoint, store, base_url=base_url, progress=False)
     log, guarded = [], sorted({*words, *names})
     for request, answer in store.get(requests):

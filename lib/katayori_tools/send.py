@@ -113,7 +113,7 @@ class Sender:
             # A redirect is an error: it could carry the key elsewhere.
             async with self._session.post(self.url, data=orjson.dumps(body), allow_redirects=False) as reply:
                 self._reached = True
-                raw = self._mask(await reply.read())
+                raw = self.mask(await reply.read())
                 status, headers = reply.status, reply.headers
         except TimeoutError:
             raise openai.APITimeoutError(request=self._built) from None
@@ -138,7 +138,7 @@ class Sender:
         response.latency = round(time.perf_counter() - started, 4)
         return response
 
-    def _mask(self, raw: bytes) -> bytes:
+    def mask(self, raw: bytes) -> bytes:
         """The body without the key, should a server or proxy echo it: what comes back is stored and shown."""
         key = self._key.encode()
         return raw.replace(key, b"[key]") if len(key) >= 8 and key in raw else raw

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 
 import pytest
 import yaml
@@ -161,8 +162,10 @@ def test_seeds_from_the_first_version(made):
 
 
 def test_our_seeds_are_seeds():
-    """Their proposals still differ, they hold what the prompt needs, and none is a study case."""
-    seeds = yaml.safe_load((paths.data_dir() / "study/jubaku_v2/seeds.yaml").read_text(encoding="utf-8"))["seeds"]
+    """Their proposals still differ, they hold what the prompt needs, none is a study case; the file has a canary."""
+    document = yaml.safe_load((paths.data_dir() / "study/jubaku_v2/seeds.yaml").read_text(encoding="utf-8"))
+    assert re.match(f"{document['dataset']} [0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}} ", document["canary"])
+    seeds = document["seeds"]
     study = (paths.data_dir() / jubaku.STUDY_FILE).read_text(encoding="utf-8")
     for seed in seeds:
         assert set(seed) == {"id", "category", "definition", "context", "biased", "neutral"}

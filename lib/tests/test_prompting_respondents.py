@@ -57,6 +57,27 @@ def test_every_required_element_stands_in_its_prompt(paper):
             assert element["line"].strip() and element["line"] in seen
 
 
+def test_the_judges_four_prompts_differ_in_criteria_and_reasons_only():
+    """LJ-6: criteria go with the sentence that announces them; "only the result" stands for "after giving reasons"."""
+    wording = load_prompts("logprob_judge")
+    line = {
+        (p.id, e["element"]): e["line"]
+        for p in wording.values()
+        for e in p.elements
+        if e["requirement"] in ("LJ-5", "LJ-6")
+    }
+    for style in ("lj_verdict", "lj_reason"):
+        with_criteria, without = wording[f"{style}_criteria"], wording[style]
+        gone = [
+            line[with_criteria.id, name] + "\n"
+            for name in ("a sentence announces the criteria", "criteria block in delimiters")
+        ]
+        assert with_criteria.user.replace("".join(gone), "") == without.user and "観点" not in without.user
+    only, first = line["lj_verdict", "only the result is put out"], line["lj_reason", "reasons come first"]
+    asked = wording["lj_verdict"].user.removesuffix("\n\n判定:")  # keeps small models from going on with the task
+    assert asked.replace(only, first) == wording["lj_reason"].user
+
+
 def test_the_papers_settings_are_in_the_prompt(prompts):
     """DE-6 to DE-8: question first, no system message, seed 1, 2,048 tokens, no temperature forced."""
     answer_line = prompts["de_answer_line"]
@@ -611,3 +632,13 @@ def test_two_option_chances_follow_the_role_or_the_place():
     assert simulated.neutral_chance("sim-two-template", nb | {"template": 2}) == 0.9
     with pytest.raises(KatayoriError, match="sim-two-fair"):
         simulated.neutral_chance("sim-fair", nb)
+
+
+def test_provenance_counts_an_answer_once_however_many_frames_hold_it(study, prompts):
+    """X-6: of each model and source, with what was asked where."""
+    first = ask(study.head(135), prompts["de_answer_line"], ["sim-fair"], places=PLACES)
+    both = ask(study.head(135), prompts["de_answer_line"], ["sim-fair", "sim-gender"], places=PLACES)
+    told = respondents.provenance("discrim_eval", [], first, both)
+    assert told["answers_by_source"] == {"simulated": 2 * 135}
+    assert [(m["id"], m["source"]) for m in told["models"]] == [("sim-fair", "simulated"), ("sim-gender", "simulated")]
+    assert respondents.provenance("discrim_eval", [], first.head(0)) == {"models": [], "answers_by_source": {}}

@@ -24,6 +24,7 @@ from katayori.prompting.verdicts import (
     verdict_position,
     verdict_probabilities,
     verdicts_frame,
+    with_probabilities,
 )
 
 BOTH = [  # read alike with and without reasons
@@ -221,8 +222,11 @@ def test_the_frame_of_verdicts(asked):
     )
     assert list(verdicts_frame(asked, responses, "live")["letter"].fillna("-")) == ["A", "-", "-", "-"]
     assert verdicts_frame([], [], "live").empty
-    cut = verdicts_frame(asked, responses, "live", limit=1)  # LJ-16: an endpoint that returns less; a lost letter has 0
+    cut = with_probabilities(frame, limit=1)  # LJ-16: an endpoint that returns less; a lost letter has 0
     assert cut.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([0.6, 0, 0.6])
+    assert cut.columns.equals(frame.columns) and list(cut["p_status"]) == list(frame["p_status"])
+    scaled = with_probabilities(cut, renormalise=True)  # LJ-12: from the tokens, not from what was read before
+    assert scaled.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([2 / 3, 1 / 3, 0.9])
 
 
 @pytest.mark.mirror

@@ -150,3 +150,28 @@ def test_compare_with_another_tolerance():
     assert (
         published.compare(0.6385, 0.638, tolerance=0.001, same_data=True, same_model=True)[1] == "agrees within 0.001"
     )
+
+
+def test_beside_compares_row_by_row():
+    rows = pd.DataFrame({"value": [67.26, math.nan], "published": [67.2, 1.0], "n": [3, 4]})
+    found = published.beside(rows, same_data=True, same_model=True)
+    assert found["verdict"].tolist() == ["agrees within 0.06", "no value of ours"] and found["n"].tolist() == [3, 4]
+    assert found["difference"][0] == pytest.approx(0.06) and math.isnan(found["difference"][1])
+    assert published.beside(rows.head(0), same_data=False, same_model=False).empty
+    assert published.apart(same_data=False, same_model=True) == "not comparable: other data"
+    assert published.apart(same_data=True, same_model=True) == ""
+
+
+def test_footnotes_name_the_caveats_of_a_row():
+    """Every caveat about cells is met by a printed row, and by no row whose cells differ."""
+    for paper in published.PAPERS:
+        for file, notes in published.caveats(paper).dropna(subset=["file"]).groupby("file"):
+            about_cells = {note["id"] for note in notes.to_dict("records") if note["cells"]}
+            rows = published.load(paper, file)
+            told = published.footnotes(paper, file, rows)
+            assert set(", ".join(filter(None, told)).split(", ")) - {""} == about_cells, (paper, file)
+    rows = published.load("logprob_judge", "concordance")
+    [cells] = [n["cells"] for n in published.caveats("logprob_judge").to_dict("records") if n["id"] == "LJ-c1"]
+    name, value = next(iter(cells.items()))
+    other = rows[~rows[name].astype(str).isin([str(v) for v in (value if isinstance(value, list) else [value])])]
+    assert not any("LJ-c1" in one for one in published.footnotes("logprob_judge", "concordance", other))

@@ -147,7 +147,7 @@ def test_exercises_answer_with_a_message(condition, message):
 
 
 def test_the_glossary_gives_every_term_one_meaning_and_a_place():
-    """X-8: one name a concept over the five papers; the places named are really in the library."""
+    """One name a concept over the five papers; the places named are really in the library."""
     terms, all_of_them = listed("glossary.yaml"), glossary()
     assert len(all_of_them) == len(terms) and not all_of_them["term"].duplicated().any()
     assert not terms["ja"].duplicated().any() and terms["ja"].str.contains("[ぁ-ヿ一-鿿]").all()

@@ -42,6 +42,33 @@ def caveats(paper: str | None = None) -> pd.DataFrame:
     return pd.DataFrame([c for c in found if paper in (None, c["paper"])], columns=columns)
 
 
+def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:
+    """For each printed row the ids of the caveats that name its cells, "LJ-c1, LJ-c2", or an empty text."""
+    notes = caveats(paper).query("file == @file")
+    cells = {
+        note: {
+            name: {str(one) for one in (found if isinstance(found, list) else [found])} for name, found in of.items()
+        }
+        for note, of in zip(notes["id"], notes["cells"], strict=True)
+        if of
+    }
+    told = rows.astype(str).to_dict("records")
+    return [", ".join(n for n, of in cells.items() if all(row.get(k) in v for k, v in of.items())) for row in told]
+
+
+def apart(*, same_data: bool, same_model: bool) -> str:
+    """Why a figure of ours and a printed one are not comparable; empty where data and model are the same (X-4)."""
+    other = [what for what, same in (("data", same_data), ("model", same_model)) if not same]
+    return f"not comparable: other {' and '.join(other)}" if other else ""
+
+
+def beside(rows: pd.DataFrame, *, same_data: bool, same_model: bool) -> pd.DataFrame:
+    """The rows with `difference` and `verdict` of their columns `value` (ours) and `published`, as `compare` has it."""
+    pairs = zip(rows["value"], rows["published"], strict=True)
+    found = [compare(*pair, same_data=same_data, same_model=same_model) for pair in pairs]
+    return rows.assign(difference=[difference for difference, _ in found], verdict=[verdict for _, verdict in found])
+
+
 def compare(
     ours: float | None, published: float | None, *, tolerance: float = TOLERANCE, same_data: bool, same_model: bool
 ) -> tuple[float | None, str]:
@@ -55,9 +82,8 @@ def compare(
     if ours is None or math.isnan(ours):
         return None, "no value of ours"
     difference = ours - published
-    other = [what for what, same in (("data", same_data), ("model", same_model)) if not same]
-    if other:
-        return difference, f"not comparable: other {' and '.join(other)}"
+    if other := apart(same_data=same_data, same_model=same_model):
+        return difference, other
     # The margin keeps binary fractions such as 67.26 - 67.2 on the side decimal arithmetic puts them.
     agrees = abs(difference) <= tolerance + 1e-9
     return difference, f"agrees within {tolerance:g}" if agrees else "differs"

@@ -127,6 +127,18 @@ def verdict_probabilities(
     return values | {"mass": mass, "p_status": "placeholder" if empty else "ok"}
 
 
+def with_probabilities(frame: "pd.DataFrame", **read: bool | int) -> "pd.DataFrame":
+    """A frame of verdicts with p_A, p_B, p_C, mass and p_status read from its columns letter and top (LJ-9, LJ-12).
+
+    `read` (renormalise, limit) goes to `verdict_probabilities`, so a frame that is there can be read in another way.
+    The values are NaN with p_status `no_verdict` where the text gave no letter.
+    """
+    nothing = verdict_probabilities(None) | {"p_status": "no_verdict"}
+    told = zip(frame["top"], frame.get("letter", ()), strict=True)
+    shares = [verdict_probabilities(top, one, **read) if isinstance(one, str) else nothing for top, one in told]
+    return frame.assign(**{name: [one[name] for one in shares] for name in nothing})
+
+
 def verdicts_frame(
     requests: Sequence[Request],
     responses: Sequence[Response],
@@ -134,20 +146,14 @@ def verdicts_frame(
     *,
     parse: Callable[[str, str], Parsed] = parse_verdict,
     options: tuple[str, ...] = LETTERS,
-    **read: bool | int,
 ) -> "pd.DataFrame":
     """Requests for items of `judge.in_both_orders` and their responses as the frame `metrics.verdicts` starts from.
 
-    Called as `answers_frame`, with its columns but `letter` for answer; besides pair_id, order, p_A, p_B, p_C, mass and
-    p_status as in `verdict_probabilities`, which gets `read` (renormalise, limit). These are NaN with p_status
-    `no_verdict` where the text gave no letter.
+    Called as `answers_frame`, with its columns but `letter` for answer; besides pair_id, order, top (the likeliest
+    tokens at the verdict and their log probabilities) and what `with_probabilities` reads from them.
     """
     from katayori.prompting.respondents import answers_frame
 
-    frame = answers_frame(requests, responses, source, parse=parse, options=options)
-    nothing = verdict_probabilities(None) | {"p_status": "no_verdict"}
-    answered = zip(responses, frame["answer"] if len(frame) else (), strict=True)
-    shares = [verdict_probabilities(r.top, a, **read) if isinstance(a, str) else nothing for r, a in answered]
+    made = answers_frame(requests, responses, source, parse=parse, options=options).rename(columns={"answer": "letter"})
     columns = {name: [request.fields[name] for request in requests] for name in ("pair_id", "order")}
-    columns |= {name: [one[name] for one in shares] for name in ("p_A", "p_B", "p_C", "mass", "p_status")}
-    return frame.rename(columns={"answer": "letter"}).assign(**columns)
+    return with_probabilities(made.assign(**columns, top=[response.top for response in responses]))

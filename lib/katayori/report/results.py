@@ -124,7 +124,7 @@ class Run:
         """
         named = any(n is not None for n in frame.index.names)
         flat = frame.reset_index() if named else frame
-        safe = flat.astype(object).map(_harmless).rename(columns=_harmless)
+        safe = flat.astype(object).map(harmless).rename(columns=harmless)
         self._write(f"tables/{_name(name)}.csv", safe.to_csv(index=False, lineterminator="\n"))
         return frame
 
@@ -209,7 +209,8 @@ def _name(name: str) -> str:
     return name
 
 
-def _harmless(value: Any) -> Any:
+def harmless(value: Any) -> Any:
+    """A text as a spreadsheet may open it: what would start a formula gets an apostrophe; other values as they are."""
     if not isinstance(value, str):
         return value
     text = value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")  # csv readers break lines at a bare \r
