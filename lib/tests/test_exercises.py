@@ -1,4 +1,4 @@
-"""Every exercise: its solution passes the notebook's own check, anything else gets a hint, and nothing raises (X-10).
+"""Every exercise: its solution passes the notebook's own check, anything else gets a hint, and nothing raises.
 
 An exercise is a code cell that calls `exercise_check`; what a reader fills in are its lines `name = ...`. Its solution
 is the code cell at the same place in `notebooks/solutions/<notebook>.py`.

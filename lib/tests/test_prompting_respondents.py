@@ -632,3 +632,13 @@ def test_two_option_chances_follow_the_role_or_the_place():
     assert simulated.neutral_chance("sim-two-template", nb | {"template": 2}) == 0.9
     with pytest.raises(KatayoriError, match="sim-two-fair"):
         simulated.neutral_chance("sim-fair", nb)
+
+
+def test_provenance_counts_an_answer_once_however_many_frames_hold_it(study, prompts):
+    """X-6: of each model and source, with what was asked where."""
+    first = ask(study.head(135), prompts["de_answer_line"], ["sim-fair"], places=PLACES)
+    both = ask(study.head(135), prompts["de_answer_line"], ["sim-fair", "sim-gender"], places=PLACES)
+    told = respondents.provenance("discrim_eval", [], first, both)
+    assert told["answers_by_source"] == {"simulated": 2 * 135}
+    assert [(m["id"], m["source"]) for m in told["models"]] == [("sim-fair", "simulated"), ("sim-gender", "simulated")]
+    assert respondents.provenance("discrim_eval", [], first.head(0)) == {"models": [], "answers_by_source": {}}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from katayori.data.published import PAPERS
 from katayori.errors import KatayoriError
 from katayori.report.claims import Claim, check_claims, exercise_check
-from katayori.report.tables import escape, glossary, listed, show, show_text
+from katayori.report.tables import escape, glossary, listed, show, show_text, with_interval
 from katayori.report.widgets import explorer
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
@@ -146,8 +146,18 @@ def test_exercises_answer_with_a_message(condition, message):
     assert said.startswith(message) and said.endswith("Correct." if message == "Correct." else "Hint: first")
 
 
+def test_a_value_and_its_interval_are_one_text():
+    nan = float("nan")
+    rows = [(0.5564, 0.501, 0.602, "ok"), (-0.00001, nan, nan, "ok"), (nan, nan, nan, "no answers")]
+    frame = pd.DataFrame(rows, columns=["value", "ci_low", "ci_high", "status"])
+    assert with_interval(frame) == ["55.6 [50.1, 60.2]", "0.0", "— (no answers)"]
+    bare = frame.drop(columns="status").rename(columns={"ci_low": "low", "ci_high": "high"})
+    assert with_interval(bare, 3, 1, ("low", "high")) == ["0.556 [0.501, 0.602]", "0.000", "—"]
+    assert with_interval(frame.head(0)) == []
+
+
 def test_the_glossary_gives_every_term_one_meaning_and_a_place():
-    """X-8: one name a concept over the five papers; the places named are really in the library."""
+    """One name a concept over the five papers; the places named are really in the library."""
     terms, all_of_them = listed("glossary.yaml"), glossary()
     assert len(all_of_them) == len(terms) and not all_of_them["term"].duplicated().any()
     assert not terms["ja"].duplicated().any() and terms["ja"].str.contains("[ぁ-ヿ一-鿿]").all()

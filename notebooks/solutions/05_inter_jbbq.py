@@ -6,7 +6,7 @@
 #
 # The focal attribute is always told; each of the other three is told or not: 2^3 = 8 items. Exactly two attributes means
 # the focal one and one of the other three: C(3, 1) = 3. For 1, 2, 3 and 4 attributes the counts are 1, 3, 3, 1, which is
-# why the middle rows of Tables 5 to 8 rest on so many more answers than the first and the last.
+# why the middle of Tables 5 to 8 rests on so many more answers than its ends.
 
 # %%
 my_counts = [8, 3]

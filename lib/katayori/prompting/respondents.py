@@ -160,22 +160,26 @@ def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "
 def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
     """What `Run.save` needs about answers: the models with endpoint, digest and shards, and answer counts by source.
 
-    `names` are the models as asked (`id@endpoint` tells where a live answer came from).
+    `names` are the models as asked (`id@endpoint` tells where a live answer came from). An answer that stands in
+    several frames counts once.
     """
+    import pandas as pd
+
+    key = ["model", "source", "item_id", "prompt_id", "repetition"]
+    answers = pd.concat([frame[key] for frame in frames]).drop_duplicates()
     asked = {model.id: endpoint.name for model, endpoint in map(get_model, names)}
-    models: dict[tuple[str, str], dict] = {}
+    models: list[dict[str, Any]] = []
     counts: dict[str, int] = {}
-    for frame in frames:
-        for (name, source), n in frame.groupby(["model", "source"], sort=False).size().items():
-            all_shards = recordings.manifest(paper).items() if source == "recorded" else ()
-            shards = {k: e for k, e in all_shards if e["model"] == name}
-            model, endpoint = get_model(name)
-            where = sorted({e["endpoint"] for e in shards.values()}) or [asked.get(name, endpoint.name)]
-            told = {"id": name, "source": source, "endpoint": ", ".join(where), "vendor_id": model.vendor_id}
-            told |= {"digest": model.fields.get("digest"), "shards": {k: e["sha256"] for k, e in shards.items()}}
-            models[name, source] = told
-            counts[source] = counts.get(source, 0) + int(n)
-    return {"models": list(models.values()), "answers_by_source": counts}
+    for (name, source), n in answers.groupby(["model", "source"], sort=False).size().items():
+        all_shards = recordings.manifest(paper).items() if source == "recorded" else ()
+        shards = {k: e for k, e in all_shards if e["model"] == name}
+        model, endpoint = get_model(name)
+        where = sorted({e["endpoint"] for e in shards.values()}) or [asked.get(name, endpoint.name)]
+        told = {"id": name, "source": source, "endpoint": ", ".join(where), "vendor_id": model.vendor_id}
+        told |= {"digest": model.fields.get("digest"), "shards": {k: e["sha256"] for k, e in shards.items()}}
+        models.append(told)
+        counts[source] = counts.get(source, 0) + int(n)
+    return {"models": models, "answers_by_source": counts}
 
 
 def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:

@@ -122,6 +122,21 @@ def _text(heads: list[str], rows: list[list[str]], right: list[bool], caption: s
     return "\n".join([*([visible(caption)] if caption else []), *body, *([left_out] if left_out else [])])
 
 
+def with_interval(
+    frame: "pd.DataFrame", digits: int = 1, scale: float = 100, ends: tuple[str, str] = ("ci_low", "ci_high")
+) -> list[str]:
+    """`value` and its interval as one text a row, times `scale`: "55.6 [50.1, 60.2]".
+
+    Only the value where there is no interval, and an em dash with the status, if any, where it is undefined.
+    """
+    out = []
+    for row in frame.to_dict("records"):
+        value, low, high = (f"{round(scale * row[name], digits) + 0.0:.{digits}f}" for name in ("value", *ends))
+        undefined = f"— ({row['status']})" if "status" in row else "—"
+        out.append(undefined if value == "nan" else value if "nan" in (low, high) else f"{value} [{low}, {high}]")
+    return out
+
+
 def listed(file: str) -> "pd.DataFrame":
     """A list of ours in data/ as a frame, one row an entry."""
     import pandas as pd
