@@ -12,9 +12,9 @@
 my_rates = [0.5, 1.0, 0.0]
 
 # %% [markdown]
-# ## Exercise 2: one text that is not read
+# ## Exercise 2: one invalid text
 #
-# Seven answers were read, six of them neutral: 6 / 7 = .857. With the unread one counted as wrong, 6 / 8 = .75. One
+# Seven answers are valid, six of them neutral: 6 / 7 = .857. With the invalid one counted as wrong, 6 / 8 = .75. One
 # biased answer among the seven is enough for the case to vary. A pattern that takes the last lone a or b of a text, in
 # either case, would read the article in "B is a good answer" as option A.
 
