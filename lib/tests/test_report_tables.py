@@ -148,12 +148,14 @@ def test_exercises_answer_with_a_message(condition, message):
 
 def test_a_value_and_its_interval_are_one_text():
     nan = float("nan")
-    rows = [(0.5564, 0.501, 0.602, "ok"), (-0.00001, nan, nan, "ok"), (nan, nan, nan, "no answers")]
-    frame = pd.DataFrame(rows, columns=["value", "ci_low", "ci_high", "status"])
-    assert with_interval(frame) == ["55.6 [50.1, 60.2]", "0.0", "— (no answers)"]
-    bare = frame.drop(columns="status").rename(columns={"ci_low": "low", "ci_high": "high"})
-    assert with_interval(bare, 3, 1, ("low", "high")) == ["0.556 [0.501, 0.602]", "0.000", "—"]
-    assert with_interval(frame.head(0)) == []
+    row = {"value": 0.5564, "ci_low": 0.501, "ci_high": 0.602, "status": "ok"}
+    assert with_interval(row) == with_interval(pd.Series(row)) == "55.6 [50.1, 60.2]"
+    assert with_interval(row | {"few": True}, signed=True) == "+55.6 [+50.1, +60.2] †"
+    assert with_interval(row | {"value": -0.00001, "ci_low": nan, "few": False}) == "0.0"
+    assert with_interval(row | {"value": nan, "status": "no answers"}) == "— (no answers)"
+    other = {"value": 0.5564, "low": 0.501, "high": 0.602}
+    assert with_interval(other, 3, 1, ends=("low", "high")) == "0.556 [0.501, 0.602]"
+    assert with_interval({"value": nan, "ci_low": nan, "ci_high": nan}) == "—"
 
 
 def test_the_glossary_gives_every_term_one_meaning_and_a_place():

@@ -123,18 +123,18 @@ def _text(heads: list[str], rows: list[list[str]], right: list[bool], caption: s
 
 
 def with_interval(
-    frame: "pd.DataFrame", digits: int = 1, scale: float = 100, ends: tuple[str, str] = ("ci_low", "ci_high")
-) -> list[str]:
-    """`value` and its interval as one text a row, times `scale`: "55.6 [50.1, 60.2]".
+    row: Any, digits: int = 1, scale: float = 100, signed: bool = False, ends: tuple[str, str] = ("ci_low", "ci_high")
+) -> str:
+    """A row's `value` and interval as one text, times `scale`: "55.6 [50.1, 60.2]"; † where its `few` is true.
 
-    Only the value where there is no interval, and an em dash with the status, if any, where it is undefined.
+    Only the value where there is no interval; an em dash with the `status`, if any, where it is undefined.
     """
-    out = []
-    for row in frame.to_dict("records"):
-        value, low, high = (f"{round(scale * row[name], digits) + 0.0:.{digits}f}" for name in ("value", *ends))
-        undefined = f"— ({row['status']})" if "status" in row else "—"
-        out.append(undefined if value == "nan" else value if "nan" in (low, high) else f"{value} [{low}, {high}]")
-    return out
+    found = [scale * row[name] for name in ("value", *ends)]
+    if math.isnan(found[0]):
+        return f"— ({row['status']})" if row.get("status") else "—"
+    value, *both = (f"{round(x, digits) + 0.0:{'+' if signed else ''}.{digits}f}" for x in found)
+    interval = "" if any(map(math.isnan, found)) else f" [{', '.join(both)}]"
+    return value + interval + (" †" if row.get("few") else "")
 
 
 def listed(file: str) -> "pd.DataFrame":
