@@ -198,7 +198,28 @@ def framed(nb: dict) -> Iterator[str]:
         yield "the last cell does not save the results"
 
 
-RULES = [executed, quiet, tagged, ignored, plain_cells, stripped, stable, small_pictures, framed, parameterised]
+def taught(nb: dict) -> Iterator[str]:
+    """One skeleton: goals, something to play with, three exercises, recap and glossary, limits."""
+    calls = [name for cell in _code(nb) for name in _calls(cell)]
+    if "**You will learn**" not in _source(nb["cells"][0]):
+        yield "the first cell has no learning goals (**You will learn**)"
+    if not {"playground", "calculator"} & set(calls):
+        yield "nothing to play with: no playground or calculator"
+    if calls.count("exercise_check") < 3:
+        yield f"{calls.count('exercise_check')} exercises; three are the least"
+    if "glossary" not in calls:
+        yield "no glossary"
+    sections = re.findall(r"^## (\d+) · (.+?)(?: [ぁ-ヿ一-鿿].*)?$", _markdown(nb), re.M)
+    if [int(number) for number, _ in sections] != list(range(1, len(sections) + 1)):
+        yield f"sections are not numbered from 1 on: {', '.join(number for number, _ in sections)}"
+    ends = [title.split(",")[0] for _, title in sections[-3:]]
+    if ends != ["Exercises", "Recap and glossary", "Limits"]:
+        yield f"the last sections are {', '.join(ends)}; Exercises, Recap and glossary, Limits are right"
+    if wrong := [n for n in re.findall(r"\bsections? (\d+)", _markdown(nb)) if int(n) > len(sections)]:
+        yield f"the text names section {', '.join(wrong)} of {len(sections)}"
+
+
+RULES = [executed, quiet, tagged, ignored, plain_cells, stripped, stable, small_pictures, framed, taught, parameterised]
 
 
 def broken(rule, nb: dict, tmp_path: Path) -> list[str]:
@@ -233,14 +254,21 @@ def _png(width: int) -> dict:
 
 
 def tiny() -> dict:
-    summary = "# T\n\n日本語の要約 " + "これはためしです。" * 10 + "\n\n> **Content notice.**"
+    summary = (
+        "# T\n\n日本語の要約 " + "これはためしです。" * 10 + "\n\n**You will learn** much.\n\n> **Content notice.**"
+    )
+    words = "## 1 · Items 質問\n\n(section 2)\n\n## 2 · Exercises 練習\n\n## 3 · Recap and glossary まとめと用語"
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": summary},
         _cell('output_dir: str = ""  # given', tags=("parameters",), count=1),
         _cell("print(1)", _said("alpha 0.5 on 2025-11-21, a/home/b, hash 2bccc9e7cbce8ee2"), count=2),
         _cell("figures.display(fig)", _png(535), tags=(IGNORE,), count=3),
-        {"cell_type": "markdown", "metadata": {}, "source": "## 9 · Limits 限界"},
-        _cell("show(run.save())", count=4),
+        _cell("playground(sliders, draw)", tags=(IGNORE,), count=4),
+        {"cell_type": "markdown", "metadata": {}, "source": words},
+        *(_cell("exercise_check(lambda: x == 1, '')", count=count) for count in (5, 6, 7)),
+        _cell("show(glossary())", count=8),
+        {"cell_type": "markdown", "metadata": {}, "source": "## 4 · Limits, ethics 限界・倫理"},
+        _cell("show(run.save())", count=9),
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
@@ -278,8 +306,15 @@ SPOILT = [
     (small_pictures, 3, {"outputs": [_png(721)]}),
     (small_pictures, 2, {"outputs": [_said("x" * MAX_BYTES)]}),
     (framed, 0, {"source": "# Title only"}),
-    (framed, 4, {"source": "no heading, only limits"}),
-    (framed, 5, {"source": "show(1)"}),
+    (framed, -2, {"source": "no heading, only limits"}),
+    (framed, -1, {"source": "show(1)"}),
+    (taught, 0, {"source": "# Title"}),
+    (taught, 4, {"source": "explorer(choices, look)"}),
+    (taught, 5, {"source": "## 1 · Items 質問\n\n## 2 · Recap and glossary まとめ\n\n## 3 · Exercises 練習"}),
+    (taught, 5, {"source": "## 1 · Items 質問\n\n## 3 · Exercises 練習\n\n## 3 · Recap and glossary まとめ"}),
+    (taught, 5, {"source": "## 1 · Items (section 5)\n\n## 2 · Exercises 練習\n\n## 3 · Recap and glossary まとめ"}),
+    (taught, 6, {"source": "x = 1"}),
+    (taught, 9, {"source": "show(frame)"}),
     (parameterised, 1, {"metadata": {}}),
     (parameterised, 1, {"source": 'output_dir: str = ""'}),
     (parameterised, 1, {"source": 'output_dir = ""  # given'}),
