@@ -293,7 +293,10 @@ def grouped_bars(
     is left out; models whose bars are simulated are hatched.
     """
     models, levels = (list(dict.fromkeys(frame[c])) for c in ("model", series))
-    fig = _figure(2.6 + 0.2 * -(-len(levels) // 3), title)
+    named = [_named(who, sources, "\n") for who in models]
+    crowded = 3 * len(models) > WIDTH
+    upright = 0.075 * max(len(line) for name in named for line in name.split("\n")) if crowded else 0  # inches it takes
+    fig = _figure(2.6 + upright + 0.2 * -(-len(levels) // 3), title)
     ax, wide = fig.subplots(), 0.8 / len(levels)
     for k, level in enumerate(levels):
         mine = frame[(frame[series] == level) & frame["value"].notna()]
@@ -305,8 +308,7 @@ def grouped_bars(
     if line is not None:
         ax.axhline(line, color="#CC0000", linewidth=1.2, linestyle="--", label="chance")
     ax.set(ylabel=label, ylim=(0, 104), xticks=range(len(models)), xlim=(-0.6, len(models) - 0.4))
-    crowded = 3 * len(models) > WIDTH
-    ax.set_xticklabels([_named(who, sources, "\n") for who in models], rotation=90 if crowded else 0)
+    ax.set_xticklabels(named, rotation=90 if crowded else 0)
     ax.grid(visible=False, axis="x")
     fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return fig
