@@ -7,9 +7,7 @@ import re
 import secrets
 import shutil
 import socket
-import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import pytest
+from browser import running, until
 from bs4 import BeautifulSoup
 from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -28,8 +27,9 @@ from katayori.report.tables import show
 from katayori.report.widgets import playground
 from katayori_tools import teaching
 from katayori_tools.cli import main
-from katayori_tools.doctor import find_browser
 from katayori_tools.reproduce import kernel_settings
+
+pytest_plugins = ["browser"]
 
 # -- playground --------------------------------------------------------------------------------------------------------
 
@@ -188,106 +188,6 @@ def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, c
 
 
 # -- in a browser ------------------------------------------------------------------------------------------------------
-
-
-class Tab:
-    """A tab of headless Chromium, driven over its debugging protocol; collects what its console calls an error."""
-
-    def __init__(self, address):
-        import websocket
-
-        self.socket = websocket.create_connection(address, timeout=120, suppress_origin=True)
-        self.number, self.errors = 0, []
-        for domain in ("Runtime", "Log", "Page"):
-            self.call(f"{domain}.enable")
-        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # JupyterLab's current widget is what has focus
-
-    def call(self, method, **params):
-        self.number += 1
-        self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
-        while True:
-            told = json.loads(self.socket.recv())
-            if told.get("id") == self.number:
-                assert "error" not in told, told
-                return told["result"]
-            self._hear(told.get("method"), told.get("params", {}))
-
-    def _hear(self, event, params):
-        if event == "Runtime.exceptionThrown":
-            thrown = params["exceptionDetails"]
-            self.errors.append(thrown.get("exception", {}).get("description") or thrown["text"])
-        elif event == "Runtime.consoleAPICalled" and params["type"] == "error":
-            self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in params["args"]))
-        elif event == "Log.entryAdded" and params["entry"]["level"] == "error":
-            self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
-
-    def js(self, code):
-        """The value of an expression."""
-        made = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in made, made
-        return made["result"].get("value")
-
-    def wait(self, code, seconds=60):
-        """The value of an expression once it is true."""
-        end = time.monotonic() + seconds
-        while not (value := self.js(code)):
-            assert time.monotonic() < end, f"not within {seconds} s: {code}; console: {self.errors}"
-            time.sleep(0.25)
-        return value
-
-    def open(self, address):
-        self.call("Page.navigate", url=address)
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
-
-    def press(self, key, code):
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
-
-
-@contextmanager
-def running(*command, **options):
-    """A process that is stopped at the end."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, **options)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def until(ready, process, seconds=90):
-    """What `ready()` gives as soon as it does not fail."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return ready()
-        except (OSError, ValueError, IndexError):
-            assert process.poll() is None and time.monotonic() < end, f"{process.args[0]} does not start"
-            time.sleep(0.25)
-
-
-@pytest.fixture
-def tab(tmp_path):
-    browser = find_browser()
-    if browser is None:
-        pytest.skip("no browser found: install chromium to open JupyterLab in it")
-    profile = tmp_path / "profile"
-    off = ("gpu", "quic", "background-networking", "component-update", "sync", "default-apps", "extensions")
-    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--window-size=1280,900", "about:blank"]
-    command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", *(f"--disable-{name}" for name in off)]
-    with running(*command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as process:
-        file = profile / "DevToolsActivePort"
-        port = until(lambda: int(file.read_text().split()[0]), process)
-
-        def address():
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as told:
-                return next(t for t in json.load(told) if t["type"] == "page")["webSocketDebuggerUrl"]
-
-        yield Tab(until(address, process))
 
 
 @contextmanager
