@@ -1,6 +1,7 @@
 """report.html: an executed notebook as one page that asks the network for nothing and runs no script."""
 
 import base64
+import hashlib
 import json
 import re
 from functools import cache
@@ -74,6 +75,11 @@ def document(heading: str, content: str, language: str = "en", *, policy: str = 
 {STYLE.read_text(encoding="utf-8")}{style}{colours.get_style_defs(".highlight")}{_font(content)}</style></head><body>
 {content}</body></html>
 """
+
+
+def source(script: str) -> str:
+    """What a policy lists to allow one script within the page."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def render(notebook: Any, folder: Path, template: str = TEMPLATE, pieces: list[str] | None = None) -> str:

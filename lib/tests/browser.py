@@ -4,6 +4,7 @@ A plugin of pytest: a test module that names it in `pytest_plugins` has the fixt
 """
 
 import json
+import os
 import subprocess
 import time
 import urllib.request
@@ -125,6 +126,7 @@ def until(ready, process, seconds=90):
 def tab(tmp_path_factory):
     browser, profile = find_browser(), tmp_path_factory.mktemp("browser")
     if browser is None:
+        assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
         pytest.skip("no browser found: install chromium to see the pages in it")
     command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars", "about:blank"]
     command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", *(f"--disable-{name}" for name in OFF)]
