@@ -1,7 +1,7 @@
 """For lecturers: `make students` writes copies of the notebooks to hand out, `make slides` a talk of each.
 
-A talk is one HTML file with a script of ours (slides.js) that shows one slide at a time; without scripts, and printed,
-all slides stand below one another. It asks the network for nothing.
+A talk is one HTML file with a script of ours (slides.js) that shows one slide at a time and lets what is too tall for
+one go on on further slides; without scripts, and printed, all stand below one another. It asks the network for nothing.
 """
 
 import ast
@@ -85,7 +85,7 @@ def slides(args: Namespace) -> None:
 
 
 def write_talk(ipynb_path: Path, html_path: Path) -> int:
-    """Writes an executed notebook as a talk and returns the number of slides."""
+    """Writes an executed notebook as a talk and returns the number of slides, before any is continued on a further."""
     notebook, folder = pages.load(ipynb_path), ipynb_path.parent.absolute()
     heading = pages.title(notebook) or ipynb_path.stem
     notebook.cells = arrange(notebook.cells)

@@ -82,8 +82,8 @@ class Tab:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.forget()
-        self.call("Page.navigate", url=address)
-        self.loaded()
+        if "loaderId" in self.call("Page.navigate", url=address):  # else it is another place of the same page
+            self.loaded()
 
     def loaded(self):
         """Waits for a page to come, asked for since the last `forget`, and for its fonts."""

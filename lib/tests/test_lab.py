@@ -15,7 +15,6 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import pytest
-from browser import running, until
 from bs4 import BeautifulSoup
 from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -193,6 +192,8 @@ def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, c
 @contextmanager
 def jupyterlab(folder: Path, private: Path):
     """The address of a JupyterLab on a folder, without settings or extensions of the user's."""
+    from browser import running, until
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -270,6 +271,7 @@ def test_a_talk_turns_its_slides_by_keys(talk, tab):
     """One slide at a time from a file, without a failed request; up and down go by sections."""
     path, count = talk
     tab.open(path.as_uri() + "#2")
+    tab.wait("document.getElementById('place').textContent")
 
     def shown():
         hidden = tab.js("Array.from(document.querySelectorAll('main > section'), slide => slide.hidden)")
@@ -283,3 +285,41 @@ def test_a_talk_turns_its_slides_by_keys(talk, tab):
     tab.press("ArrowRight", 39)
     assert shown() == [count] and tab.js("document.documentElement.scrollWidth <= innerWidth")
     assert tab.errors == []
+
+
+# What a slide says, its rows, the sizes of its letters, and whether anything must be scrolled.
+SLIDE = """(slide => [slide.textContent, Array.from(slide.querySelectorAll("tbody tr"), row => row.cells[0].innerText),
+    Array.from(slide.querySelectorAll("h1, h2, td, p, pre"), one => parseFloat(getComputedStyle(one).fontSize)),
+    [slide, document.documentElement].some(
+        one => one.scrollHeight > one.clientHeight || one.scrollWidth > one.clientWidth)
+])([...document.querySelectorAll('main > section')].find(slide => !slide.hidden))"""
+
+
+@pytest.mark.browser
+def test_what_is_too_tall_goes_on_on_further_slides(tmp_path, tab):
+    """Every row, line and word once and in order, heads repeated, nothing to scroll, letters of a readable size."""
+    rows = pd.DataFrame({"k": range(60), **{f"a_long_name_of_column_{n}": ["value " * 3] * 60 for n in range(9)}})
+    lines = "".join(f"line {k} 行 " + "word " * (k % 40) + "\n" for k in range(80))
+    table, text = show(rows, caption="Long")._repr_html_(), f"<p>Title</p><pre>{lines}</pre><p>end</p>"
+    cells = [new_markdown_cell("# Talk"), *(new_code_cell(outputs=[_data(text_html=one)]) for one in (table, text))]
+    cells += [new_markdown_cell("## Text\n\n" + "Words. " * 60), new_code_cell(outputs=[_data(image_png=PIXEL)])]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "x.ipynb")
+    count = teaching.write_talk(tmp_path / "x.ipynb", tmp_path / "x.html")
+    for width, height in [(1280, 720), (1920, 1080)]:
+        tab.open((tmp_path / "x.html").as_uri(), width, height)
+        place, seen = tab.wait("document.getElementById('place').textContent"), []
+        for _ in range(int(place.split("/")[1])):
+            seen.append(tab.js(SLIDE))
+            tab.press("ArrowRight", 39)
+        texts, parts, sizes, scrolls = zip(*seen, strict=True)
+        whole = "".join(texts)
+        assert not any(scrolls) and min(map(min, sizes)) >= 11 and len(seen) > count + 3
+        assert [row for part in parts for row in part] == [str(k) for k in range(60)]
+        assert all(
+            "Long" in text and "name_of_column_8" in text for text, part in zip(texts, parts, strict=True) if part
+        )
+        assert re.findall(r"line (\d+)", whole) == [str(k) for k in range(80)]
+        assert [whole.count(one) for one in ("word ", "Words.")] == [lines.count("word "), 60] and tab.errors == []
+    tab.open((tmp_path / "x.html").as_uri(), 390)  # a telephone scrolls
+    tab.wait("document.getElementById('place').textContent")
+    assert tab.js("document.documentElement.scrollWidth") == 390
