@@ -75,7 +75,7 @@ class Tab:
         end = time.monotonic() + seconds
         while not (value := self.js(code)):
             assert time.monotonic() < end, f"not within {seconds} s: {code}; console: {self.errors}"
-            time.sleep(0.25)
+            time.sleep(0.1)
         return value
 
     def open(self, address, width=1280, height=800):
@@ -122,20 +122,23 @@ def until(ready, process, seconds=90):
             time.sleep(0.1)
 
 
-@pytest.fixture
-def tab(tmp_path_factory):
-    browser, profile = find_browser(), tmp_path_factory.mktemp("browser")
-    if browser is None:
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """The address at which a browser without extensions or a way to the network takes orders."""
+    found, profile = find_browser(), tmp_path_factory.mktemp("browser")
+    if found is None:
         assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
         pytest.skip("no browser found: install chromium to see the pages in it")
-    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars", "about:blank"]
+    command = [found, "--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars", "about:blank"]
     command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", *(f"--disable-{name}" for name in OFF)]
     with running(*command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as process:
         file = profile / "DevToolsActivePort"
-        port = until(lambda: int(file.read_text().split()[0]), process)
+        yield f"http://127.0.0.1:{until(lambda: int(file.read_text().split()[0]), process)}/json"
 
-        def address():
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as told:
-                return next(t for t in json.load(told) if t["type"] == "page")["webSocketDebuggerUrl"]
 
-        yield Tab(until(address, process))
+@pytest.fixture
+def tab(browser):
+    with urllib.request.urlopen(urllib.request.Request(f"{browser}/new", method="PUT"), timeout=30) as told:
+        made = json.load(told)
+    yield Tab(made["webSocketDebuggerUrl"])
+    urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=30).close()

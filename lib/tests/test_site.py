@@ -243,7 +243,7 @@ def test_without_what_npm_brings_one_line_says_so(npm, told, tmp_path, monkeypat
 def test_with_npm_html_manager_shows_the_controls(base, site, tab, monkeypatch, capsys):
     """From a file: no request but for the scripts beside the page, no error, a slider drawn above the picture."""
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(base.parent))
-    shutil.copytree(base, base.with_name("live"))
+    shutil.copytree(base / "discrim_eval", base.with_name("live") / "discrim_eval")
     file = write_site("live").with_name("01_discrim_eval.html")
     if told := capsys.readouterr().out:  # without npm, or without its registry
         pytest.skip(told)
