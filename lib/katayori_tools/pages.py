@@ -1,6 +1,7 @@
 """report.html: an executed notebook as one page that asks the network for nothing and runs no script."""
 
 import base64
+import hashlib
 import json
 import re
 from functools import cache
@@ -26,6 +27,7 @@ STYLE = Path(__file__).with_name("page.css")
 TAGS = "a abbr b blockquote br caption cite code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img kbd li".split()
 TAGS += "ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u ul".split()
 SHOWN = ["text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]  # needs no script
+LONG = re.compile(r"<td>(?=(?:<(?!/td)[^>]*>|[^<]){40,}</td>)")  # a cell of text, which needs room
 CSS = ("text-align", "white-space", "color", "background-color", "font-weight", "font-style", "padding", "width")
 
 
@@ -72,8 +74,13 @@ def document(heading: str, content: str, language: str = "en", *, policy: str = 
 <meta name="viewport" content="width=device-width"><title>{quote(heading)}</title>
 <style>
 {STYLE.read_text(encoding="utf-8")}{style}{colours.get_style_defs(".highlight")}{_font(content)}</style></head><body>
-{content}</body></html>
+{LONG.sub('<td class="long">', content)}</body></html>
 """
+
+
+def source(script: str) -> str:
+    """What a policy lists to allow one script within the page."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def render(notebook: Any, folder: Path, template: str = TEMPLATE, pieces: list[str] | None = None) -> str:

@@ -1,5 +1,5 @@
 "use strict";
-// The one script of the site: finds every entry that holds all words of ?q=, headings first. Text is set as text only.
+// Finds every entry that holds all words of ?q=, headings first. Text is set as text only.
 const fold = (text) => text.normalize("NFKC").toLowerCase();
 const asked = new URLSearchParams(location.search).get("q") || "";
 const terms = fold(asked).split(/\s+/).filter(Boolean);

@@ -7,9 +7,7 @@ import re
 import secrets
 import shutil
 import socket
-import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,8 +26,9 @@ from katayori.report.tables import show
 from katayori.report.widgets import playground
 from katayori_tools import teaching
 from katayori_tools.cli import main
-from katayori_tools.doctor import find_browser
 from katayori_tools.reproduce import kernel_settings
+
+pytest_plugins = ["browser"]
 
 # -- playground --------------------------------------------------------------------------------------------------------
 
@@ -190,109 +189,11 @@ def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, c
 # -- in a browser ------------------------------------------------------------------------------------------------------
 
 
-class Tab:
-    """A tab of headless Chromium, driven over its debugging protocol; collects what its console calls an error."""
-
-    def __init__(self, address):
-        import websocket
-
-        self.socket = websocket.create_connection(address, timeout=120, suppress_origin=True)
-        self.number, self.errors = 0, []
-        for domain in ("Runtime", "Log", "Page"):
-            self.call(f"{domain}.enable")
-        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # JupyterLab's current widget is what has focus
-
-    def call(self, method, **params):
-        self.number += 1
-        self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
-        while True:
-            told = json.loads(self.socket.recv())
-            if told.get("id") == self.number:
-                assert "error" not in told, told
-                return told["result"]
-            self._hear(told.get("method"), told.get("params", {}))
-
-    def _hear(self, event, params):
-        if event == "Runtime.exceptionThrown":
-            thrown = params["exceptionDetails"]
-            self.errors.append(thrown.get("exception", {}).get("description") or thrown["text"])
-        elif event == "Runtime.consoleAPICalled" and params["type"] == "error":
-            self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in params["args"]))
-        elif event == "Log.entryAdded" and params["entry"]["level"] == "error":
-            self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
-
-    def js(self, code):
-        """The value of an expression."""
-        made = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in made, made
-        return made["result"].get("value")
-
-    def wait(self, code, seconds=60):
-        """The value of an expression once it is true."""
-        end = time.monotonic() + seconds
-        while not (value := self.js(code)):
-            assert time.monotonic() < end, f"not within {seconds} s: {code}; console: {self.errors}"
-            time.sleep(0.25)
-        return value
-
-    def open(self, address):
-        self.call("Page.navigate", url=address)
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
-
-    def press(self, key, code):
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
-
-
-@contextmanager
-def running(*command, **options):
-    """A process that is stopped at the end."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, **options)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def until(ready, process, seconds=90):
-    """What `ready()` gives as soon as it does not fail."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return ready()
-        except (OSError, ValueError, IndexError):
-            assert process.poll() is None and time.monotonic() < end, f"{process.args[0]} does not start"
-            time.sleep(0.25)
-
-
-@pytest.fixture
-def tab(tmp_path):
-    browser = find_browser()
-    if browser is None:
-        pytest.skip("no browser found: install chromium to open JupyterLab in it")
-    profile = tmp_path / "profile"
-    off = ("gpu", "quic", "background-networking", "component-update", "sync", "default-apps", "extensions")
-    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--window-size=1280,900", "about:blank"]
-    command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", *(f"--disable-{name}" for name in off)]
-    with running(*command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as process:
-        file = profile / "DevToolsActivePort"
-        port = until(lambda: int(file.read_text().split()[0]), process)
-
-        def address():
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as told:
-                return next(t for t in json.load(told) if t["type"] == "page")["webSocketDebuggerUrl"]
-
-        yield Tab(until(address, process))
-
-
 @contextmanager
 def jupyterlab(folder: Path, private: Path):
     """The address of a JupyterLab on a folder, without settings or extensions of the user's."""
+    from browser import running, until
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -347,6 +248,7 @@ def test_in_jupyterlab_a_notebook_runs_and_a_slider_moves_the_picture(name, tab,
     folder.mkdir()
     book = paths.root() / "notebooks" / f"{name}.ipynb"
     (folder / book.name).write_text(without_outputs(book), encoding="utf-8")
+    tab.call("Network.disable")  # it would pass on all that the kernel says
     with jupyterlab(folder, tmp_path / "private") as address:
         tab.open(address(book.name))
         tab.wait(KERNEL, 120)
@@ -370,6 +272,7 @@ def test_a_talk_turns_its_slides_by_keys(talk, tab):
     """One slide at a time from a file, without a failed request; up and down go by sections."""
     path, count = talk
     tab.open(path.as_uri() + "#2")
+    tab.wait("document.getElementById('place').textContent")
 
     def shown():
         hidden = tab.js("Array.from(document.querySelectorAll('main > section'), slide => slide.hidden)")
@@ -383,3 +286,41 @@ def test_a_talk_turns_its_slides_by_keys(talk, tab):
     tab.press("ArrowRight", 39)
     assert shown() == [count] and tab.js("document.documentElement.scrollWidth <= innerWidth")
     assert tab.errors == []
+
+
+# What a slide says, its rows, the sizes of its letters, and whether anything must be scrolled.
+SLIDE = """(slide => [slide.textContent, Array.from(slide.querySelectorAll("tbody tr"), row => row.cells[0].innerText),
+    Array.from(slide.querySelectorAll("h1, h2, td, p, pre"), one => parseFloat(getComputedStyle(one).fontSize)),
+    [slide, document.documentElement].some(
+        one => one.scrollHeight > one.clientHeight || one.scrollWidth > one.clientWidth)
+])([...document.querySelectorAll('main > section')].find(slide => !slide.hidden))"""
+
+
+@pytest.mark.browser
+def test_what_is_too_tall_goes_on_on_further_slides(tmp_path, tab):
+    """Every row, line and word once and in order, heads repeated, nothing to scroll, letters of a readable size."""
+    rows = pd.DataFrame({"k": range(60), **{f"a_long_name_of_column_{n}": ["value " * 3] * 60 for n in range(9)}})
+    lines = "".join(f"line {k} 行 " + "word " * (k % 40) + "\n" for k in range(80))
+    table, text = show(rows, caption="Long")._repr_html_(), f"<p>Title</p><pre>{lines}</pre><p>end</p>"
+    cells = [new_markdown_cell("# Talk"), *(new_code_cell(outputs=[_data(text_html=one)]) for one in (table, text))]
+    cells += [new_markdown_cell("## Text\n\n" + "Words. " * 60), new_code_cell(outputs=[_data(image_png=PIXEL)])]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "x.ipynb")
+    count = teaching.write_talk(tmp_path / "x.ipynb", tmp_path / "x.html")
+    for width, height in [(1280, 720), (1920, 1080)]:
+        tab.open((tmp_path / "x.html").as_uri(), width, height)
+        place, seen = tab.wait("document.getElementById('place').textContent"), []
+        for _ in range(int(place.split("/")[1])):
+            seen.append(tab.js(SLIDE))
+            tab.press("ArrowRight", 39)
+        texts, parts, sizes, scrolls = zip(*seen, strict=True)
+        whole = "".join(texts)
+        assert not any(scrolls) and min(map(min, sizes)) >= 11 and len(seen) > count + 3
+        assert [row for part in parts for row in part] == [str(k) for k in range(60)]
+        assert all(
+            "Long" in text and "name_of_column_8" in text for text, part in zip(texts, parts, strict=True) if part
+        )
+        assert re.findall(r"line (\d+)", whole) == [str(k) for k in range(80)]
+        assert [whole.count(one) for one in ("word ", "Words.")] == [lines.count("word "), 60] and tab.errors == []
+    tab.open((tmp_path / "x.html").as_uri(), 390)  # a telephone scrolls
+    tab.wait("document.getElementById('place').textContent")
+    assert tab.js("document.documentElement.scrollWidth") == 390

@@ -1,10 +1,7 @@
 """report.html: nothing from the network, no scripts, Japanese right, hostile output as text, in a real browser too."""
 
 import base64
-import os
 import re
-import subprocess
-from urllib.parse import urlsplit
 
 import nbformat
 import pandas as pd
@@ -15,8 +12,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
-from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
+
+pytest_plugins = ["browser"]
 
 HOSTILE = "<script>alert(1)</script><img src='https://evil.example/x.png' onerror='alert(2)'>\x1b[31m赤\x1b[0m"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -146,29 +144,15 @@ def test_no_path_of_this_machine_is_in_the_page(tmp_path):
     assert path.read_bytes() == before
 
 
-def browse(path, profile):
-    """(DOM after loading, addresses the browser asked for) of a local file in headless Chromium."""
-    browser = find_browser()
-    if browser is None:
-        assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
-        pytest.skip("no browser found: install chromium to check the report in it")
-    off = ("background-networking", "component-update", "sync", "default-apps", "gpu", "quic", "extensions")
-    command = [browser, "--headless", "--no-sandbox", "--no-first-run", f"--user-data-dir={profile}"]
-    command += [f"--disable-{name}" for name in off] + ["--host-resolver-rules=MAP * ~NOTFOUND"]
-    command += [f"--log-net-log={profile}/net.json", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=120, check=True)
-    log = (profile / "net.json").read_text(encoding="utf-8", errors="replace")
-    asked = set(re.findall(r'"url":\s*"(https?://[^"]*)"', log))
-    return done.stdout.decode("utf-8"), asked
-
-
-def test_in_a_browser_offline(page, tmp_path_factory):
-    folder, _, text = page
-    dom, asked = browse(folder / "report.html", tmp_path_factory.mktemp("profile"))
-    seen = BeautifulSoup(dom, "html.parser").get_text()
+@pytest.mark.browser
+def test_in_a_browser_offline(page, tab):
+    file = page[0] / "report.html"
+    tab.open(file.as_uri())
+    seen = tab.js("document.body.textContent")
     assert "偏りを測る" in seen and "要因" in seen and "9,450 recorded answers" in seen
-    # A page without scripts can only ask for what it names; the browser's own errands (clock, updates) are not ours.
-    assert not [address for address in asked if urlsplit(address).hostname in text]
-    control = folder / "control.html"  # the same check must notice a page that does ask
+    assert [asked for asked in tab.asked if not asked.startswith("data:")] == [file.as_uri()]
+    assert (tab.failed, tab.said) == ([], [])
+    control = page[0] / "control.html"  # the same check must notice a page that does ask
     control.write_text("<img src='https://evil.example/x.png'>")
-    assert "https://evil.example/x.png" in browse(control, tmp_path_factory.mktemp("control"))[1]
+    tab.open(control.as_uri())
+    assert "https://evil.example/x.png" in tab.asked and tab.failed and tab.errors

@@ -1,25 +1,24 @@
 """`make site`: pages from a run folder of two small notebooks, by text and in a real browser, as files."""
 
-import asyncio
 import json
 import re
 import shutil
-import subprocess
-import time
 from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from ipywidgets.embed import embed_data
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
 from katayori_tools import cli
-from katayori_tools.doctor import find_browser
-from katayori_tools.site import found, write_site
+from katayori_tools.site import STATE, found, widget_scripts, write_site
+
+pytest_plugins = ["browser"]
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 HOSTILE = "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">"
@@ -73,7 +72,8 @@ def base(tmp_path_factory):
         new_code_cell("explorer()", outputs=[new_output("display_data", data=dict(box._repr_mimebundle_()))]),
         new_code_cell("print(y)", outputs=[new_output("stream", text=HOSTILE)]),
     ]  # fmt: skip
-    nbformat.write(new_notebook(cells=cells), base / "discrim_eval" / "01_discrim_eval.ipynb")
+    state = {"widgets": {STATE: embed_data([box])["manager_state"]}}
+    nbformat.write(new_notebook(cells=cells, metadata=state), base / "discrim_eval" / "01_discrim_eval.ipynb")
     Run("overview", base / "overview").save()
     cells = [new_markdown_cell("# 00 · Overview"), new_markdown_cell("## Start\n\nSee Notebook 01 and notebook 99.")]
     nbformat.write(new_notebook(cells=cells), base / "overview" / "00_overview.ipynb")
@@ -84,9 +84,10 @@ def base(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(base):
-    """(folder, parsed pages by file name)."""
+    """(folder, parsed pages by file name), as without npm."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATAYORI_OUTPUTS", str(base.parent))
+        patch.setenv("PATH", "")
         folder = write_site("recorded").parent
     return folder, {path.name: BeautifulSoup(path.read_text("utf-8"), "html.parser") for path in folder.iterdir()}
 
@@ -220,165 +221,142 @@ def test_a_finding_counts_intervals_on_each_side_and_skips_undefined_values():
     assert "holds no value" in found({"what": "w", "where": {"a": 2}, "says": says}, rows, Book)
 
 
-class Tab:
-    """A page of headless Chromium, spoken to over its debugging port; nothing but files can be reached."""
-
-    def __init__(self, socket):
-        self.socket, self.asked, self.events = socket, 0, []
-
-    async def call(self, method, **params):
-        self.asked += 1
-        await self.socket.send_json({"id": self.asked, "method": method, "params": params})
-        while True:
-            told = await self.socket.receive_json(timeout=60)
-            if told.get("id") == self.asked:
-                assert "error" not in told, (method, told["error"])
-                return told["result"]
-            self.events.append(told)
-
-    async def run(self, code):
-        told = await self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
-        assert "exceptionDetails" not in told, told["exceptionDetails"]
-        return told["result"].get("value")
-
-    async def open(self, url, width):
-        self.events = []
-        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-        await self.call("Emulation.setDeviceMetricsOverride", **size)
-        await self.call("Page.navigate", url=url)
-        await self.loaded()
-
-    async def loaded(self):
-        """Waits for a page to come, asked for after the events were last emptied, and for its fonts."""
-        while not self.said("Page.loadEventFired"):
-            self.events.append(await self.socket.receive_json(timeout=60))
-        await self.run("document.fonts.ready.then(() => 1)")
-
-    def said(self, method):
-        return [event["params"] for event in self.events if event["method"] == method]
+@pytest.mark.parametrize(
+    "npm, told",
+    [
+        (None, "npm is not installed"),
+        ("echo no route >&2; exit 1", "npm could not get requirejs@2.3.8 (no route)"),
+        ("echo evil > x.tgz", "requirejs@2.3.8 came with another sha512 than the pinned one and was removed"),
+    ],
+)
+def test_without_what_npm_brings_one_line_says_so(npm, told, tmp_path, monkeypatch, capsys):
+    """The pages without it are those of all other tests here."""
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if npm:
+        (tmp_path / "npm").write_text(f"#!/bin/sh\n{npm}\n")
+        (tmp_path / "npm").chmod(0o755)
+    assert widget_scripts() == "" and not list(tmp_path.rglob("*.tgz"))
+    assert capsys.readouterr().out == f"widgets stand as pictures, without their controls: {told}\n"
 
 
-def browse(profile, visit):
-    """Runs `visit(tab)` in headless Chromium and ends it."""
-    import aiohttp
-
-    browser = find_browser()
-    if browser is None:
-        pytest.skip("no browser found: install chromium to look at the site in it")
-    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", f"--user-data-dir={profile}"]
-    command += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-    command += ["--remote-debugging-port=0", "--hide-scrollbars", "about:blank"]
-
-    async def drive():
-        port = (profile / "DevToolsActivePort").read_text().split()[0]
-        async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://127.0.0.1:{port}/json/list") as told:
-                [page] = [one for one in await told.json() if one["type"] == "page"]
-            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-                tab = Tab(socket)
-                for domain in ("Page", "Network", "Log", "Runtime", "DOM", "CSS"):
-                    await tab.call(f"{domain}.enable")
-                await visit(tab)
-
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            if (profile / "DevToolsActivePort").exists() and (profile / "DevToolsActivePort").read_text():
-                break
-            time.sleep(0.1)
-        asyncio.run(drive())
-    finally:
-        process.terminate()
-        process.wait(30)
+def test_with_npm_html_manager_shows_the_controls(base, site, tab, monkeypatch, capsys):
+    """From a file: no request but for the scripts beside the page, no error, a slider drawn above the picture."""
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(base.parent))
+    shutil.copytree(base / "discrim_eval", base.with_name("live") / "discrim_eval")
+    file = write_site("live").with_name("01_discrim_eval.html")
+    if told := capsys.readouterr().out:  # without npm, or without its registry
+        pytest.skip(told)
+    page = BeautifulSoup(file.read_text("utf-8"), "html.parser")
+    policy = page.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
+    assert re.fullmatch(r"default-src 'none'; img-src data:.*; script-src 'sha256-[^']*' 'strict-dynamic'", policy)
+    assert "HTMLModel" not in page.find(id="widgets").string and "hidden" in page.find(class_="controls").attrs
+    page.find(class_="controls").decompose()  # without scripts a reader has what stands without npm
+    assert page.main.get_text().split() == site[1]["01_discrim_eval.html"].main.get_text().split()
+    for width in (1280, 390):
+        tab.open(file.as_uri(), width)
+        tab.wait("document.querySelector('.controls:not([hidden]) select')?.offsetHeight > 10")
+        assert tab.js("document.querySelector('.controls select').selectedOptions[0].innerText") == "age"
+        assert "draws nothing anew" in tab.js("document.querySelector('.controls').innerText")
+        asked = [one for one in tab.asked if not one.startswith("data:")]
+        assert asked == [file.as_uri(), file.with_name("widgets.js").as_uri()]
+        assert (tab.failed, tab.errors) == ([], []) and tab.js("document.documentElement.scrollWidth") == width
 
 
-async def look(tab, path, width):
+def look(tab, path, width):
     """What is wrong with one page at one width, as sentences."""
     wrong = []
-    await tab.open(path.as_uri(), width)
-    asked = [event["request"]["url"] for event in tab.said("Network.requestWillBeSent")]
-    wrong += [f"asks for {url[:80]}" for url in asked if not url.startswith(("data:", path.as_uri()))]
-    wrong += [f"failed request {event}" for event in tab.said("Network.loadingFailed")]
-    wrong += [f"says {event['entry']['text'][:200]}" for event in tab.said("Log.entryAdded")]
-    wrong += [f"throws {event}" for event in tab.said("Runtime.exceptionThrown")]
-    inner, wide = await tab.run("[innerWidth, document.documentElement.scrollWidth]")
+    tab.open(path.as_uri(), width)
+    wrong += [f"asks for {url[:80]}" for url in tab.asked if not url.startswith(("data:", path.as_uri()))]
+    wrong += [f"failed request: {failed}" for failed in tab.failed]
+    wrong += [f"says ({level}) {text[:200]}" for level, text in tab.said]
+    inner, wide = tab.js("[innerWidth, document.documentElement.scrollWidth]")
     if inner != width or wide > width:
-        worst = await tab.run(f"""[...document.querySelectorAll("body *")].filter(e => !e.closest("table, pre") &&
+        worst = tab.js(f"""[...document.querySelectorAll("body *")].filter(e => !e.closest("table, pre") &&
             e.getBoundingClientRect().right > {width}).map(e => e.outerHTML.slice(0, 120)).slice(0, 3)""")
         wrong.append(f"{wide} px wide in a window of {inner}: {worst}")
-    nameless = await tab.run("""[...document.images].filter(i => i.hasAttribute("src"))
+    nameless = tab.js("""[...document.images].filter(i => i.hasAttribute("src"))
         .filter(i => !i.alt.trim() || !i.complete || !i.naturalWidth)
         .map(i => i.outerHTML.slice(0, 120))""")
     wrong += [f"picture without words or not drawn: {one}" for one in nameless]
+    narrow = """[...document.querySelectorAll("td")].filter(c => c.offsetWidth && c.offsetWidth < 150
+        && c.innerText.length > 60).map(c => c.offsetWidth + " px for " + c.innerText.slice(0, 60))"""
+    wrong += [f"squeezed text: {one}" for one in tab.js(narrow)]
     return wrong
 
 
 @pytest.mark.browser
-def test_every_page_is_sound_in_a_real_browser(site, tmp_path):
-    """No request, no message, no overflow at desktop and telephone width, every picture drawn and named."""
+def test_every_page_is_sound_in_a_real_browser(site, tab):
+    """At any width no request, message or overflow, no squeezed text, every picture drawn and named."""
     wrong, titles = {}, []
-
-    async def visit(tab):
-        for path in sorted(site[0].glob("*.html")):
-            for width in (1280, 390):
-                wrong[path.name, width] = await look(tab, path, width)
-            titles.append(await tab.run("document.title"))
-
-    browse(tmp_path / "profile", visit)
+    for path in sorted(site[0].glob("*.html")):
+        for width in (1280, 390, 1920):
+            wrong[path.name, width] = look(tab, path, width)
+        titles.append(tab.js("document.title"))
     assert {place: told for place, told in wrong.items() if told} == {}
-    assert len(wrong) == 18 and "hit" not in titles  # the hostile text of the notebook did nothing
+    assert len(wrong) == 27 and "hit" not in titles  # the hostile text of the notebook did nothing
+    tab.open((site[0] / "01_discrim_eval.html").as_uri(), 1920)
+    wide, main = tab.js(
+        "[document.querySelector('#table-2 table'), document.querySelector('main')].map(e => e.offsetWidth)"
+    )
+    assert wide > main + 100  # a wide table uses the window beyond the text
 
 
 @pytest.mark.browser
-def test_the_look_sees_what_it_is_for(tmp_path):
+def test_the_look_sees_what_it_is_for(tmp_path, tab):
     """A page with each fault is told of each."""
     bad = "<img src='gone.png'><div style='width: 2000px'>wide</div><script>throw Error('x')</script>"
+    bad += f"<table><td width=50>{'so ' * 30}</table>"
     (tmp_path / "bad.html").write_text(f"<!DOCTYPE html><meta name=viewport content='width=device-width'>{bad}")
-    told = []
-
-    async def visit(tab):
-        told.extend(await look(tab, tmp_path / "bad.html", 1280))
-
-    browse(tmp_path / "profile", visit)
-    starts = ["asks for", "failed request", "throws", "2008 px wide", "picture without words"]
+    told = look(tab, tmp_path / "bad.html", 1280)
+    starts = [
+        "asks for",
+        "failed request",
+        "says (error) Error: x",
+        "2008 px wide",
+        "picture without words",
+        "squeezed",
+    ]
     assert [start for start in starts if not any(one.startswith(start) for one in told)] == []
 
 
 @pytest.mark.browser
-def test_search_unfolding_and_japanese_in_a_real_browser(site, tmp_path):
-    """The form of any page finds English and Japanese, a link unfolds the code, Japanese is drawn with a font."""
-    seen = {}
-
-    async def visit(tab):
-        for words in ("agreement", "1 一致度", "ペルソナ", "ｱﾙﾌｧ ", "deviations age", "nosuchword", HOSTILE):
-            await tab.open((site[0] / "index.html").as_uri(), 390)
-            tab.events = []
-            typed = f"document.querySelector('input').value = {json.dumps(words)}"
-            await tab.run(f"{typed}; setTimeout(() => document.querySelector('button').click(), 0)")
-            await tab.loaded()
-            listed = "[...document.querySelectorAll('#results li')].map(li => [li.innerText, li.firstChild.href])"
-            seen[words] = await tab.run(listed)
-            seen.setdefault("made of words", []).append(await tab.run("document.images.length + document.title"))
-            seen["state of " + words] = await tab.run("document.querySelector('#state').innerText")
-        await tab.open((site[0] / "01_discrim_eval.html").as_uri(), 1280)
-        seen["folded"] = await tab.run("document.querySelectorAll('details[open]').length")
-        await tab.run("document.querySelector('#figure-1 .origin a:last-child').click()")
-        seen["unfolded"] = await tab.run("[...document.querySelectorAll('details[open]')].map(d => d.innerText)")
-        root = (await tab.call("DOM.getDocument"))["root"]["nodeId"]
-        node = (await tab.call("DOM.querySelector", nodeId=root, selector="h2"))["nodeId"]
-        seen["fonts"] = (await tab.call("CSS.getPlatformFontsForNode", nodeId=node))["fonts"]
-
-    browse(tmp_path / "profile", visit)
-    assert any(
-        "Agreement 一致度" in text and "01_discrim_eval.html#section-2" in link for text, link in seen["agreement"]
-    )
-    assert any("アルファ" in text for text, _ in seen["ｱﾙﾌｧ "])
+def test_search_in_a_real_browser(site, tab):
+    """The form of any page finds English and Japanese; what was typed is never markup."""
+    seen, state, made = {}, {}, set()
+    for words in ("agreement", "1 一致度", "ペルソナ", "ｱﾙﾌｧ ", "deviations age", "nosuchword", HOSTILE):
+        tab.open((site[0] / "index.html").as_uri(), 390)
+        tab.forget()
+        typed = f"document.querySelector('input').value = {json.dumps(words)}"
+        tab.js(f"{typed}; setTimeout(() => document.querySelector('button').click(), 0)")
+        tab.loaded()
+        seen[words] = tab.js(
+            "[...document.querySelectorAll('#results li')].map(li => [li.innerText, li.firstChild.href])"
+        )
+        state[words] = tab.js("document.querySelector('#state').innerText")
+        made.add(tab.js("document.images.length + document.title"))
+    ends = [("agreement", "01_discrim_eval.html#section-2", "Agreement 一致度"), ("ｱﾙﾌｧ ", "", "アルファ")]
     # Found by its heading, told from its start.
-    assert any("クリッペンドルフの" in text for text, _ in seen["1 一致度"])
-    assert any(link.endswith("persona_jbbq.html#question") for _, link in seen["ペルソナ"])
-    assert any(link.endswith("01_discrim_eval.html#figure-1") for _, link in seen["deviations age"])
-    assert seen["nosuchword"] == [] and seen["state of nosuchword"] == "0 found"
-    assert set(seen["made of words"]) == {"0Search · Katayori"}  # what was typed is never markup
-    assert seen["folded"] == 0 and len(seen["unfolded"]) == 1 and "deviations_probability" in seen["unfolded"][0]
+    ends += [("1 一致度", "", "クリッペンドルフの"), ("ペルソナ", "persona_jbbq.html#question", "")]
+    ends += [("deviations age", "01_discrim_eval.html#figure-1", "")]
+    assert [
+        one for one in ends if not any(one[2] in text and link.endswith(one[1]) for text, link in seen[one[0]])
+    ] == []
+    assert seen["nosuchword"] == [] and state["nosuchword"] == "0 found"
+    assert made == {"0Search · Katayori"}
+
+
+@pytest.mark.browser
+def test_unfolding_and_japanese_in_a_real_browser(site, tab):
+    """A link unfolds the code, Japanese is drawn with a font."""
+    tab.open((site[0] / "01_discrim_eval.html").as_uri())
+    unfolded = "[...document.querySelectorAll('details[open]')].map(d => d.innerText)"
+    assert tab.js(unfolded) == []
+    tab.js("document.querySelector('#figure-1 .origin a:last-child').click()")
+    [code] = tab.js(unfolded)
+    assert "deviations_probability" in code
+    root = tab.call("DOM.getDocument")["root"]["nodeId"]
+    node = tab.call("DOM.querySelector", nodeId=root, selector="h2")["nodeId"]
+    fonts = tab.call("CSS.getPlatformFontsForNode", nodeId=node)["fonts"]
     japanese = re.compile("CJK|JP|IPA|Hiragino|Yu Gothic")
-    assert sum(font["glyphCount"] for font in seen["fonts"] if japanese.search(font["familyName"])) >= len("一致度")
+    assert sum(font["glyphCount"] for font in fonts if japanese.search(font["familyName"])) >= len("一致度")

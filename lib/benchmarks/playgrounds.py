@@ -1,0 +1,78 @@
+"""Every playground of the notebooks: how long one redraw takes when a slider moves.
+
+    python lib/benchmarks/playgrounds.py [--values 5] [--papers 01,02]
+
+Each notebook with a `playground(` cell is run up to it on the smallest profile, in a kernel as `make reproduce` starts
+it; then each slider is set to values from its lowest to its highest, the others as they start. The goal is 0.3 s.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
+
+from katayori_tools import notebooks
+from katayori_tools.reproduce import kernel_settings
+
+GOAL = 0.3
+TIMING = """
+import gc, json, re, time
+from katayori.report.widgets import Explorer
+
+def timed(slider, view):
+    start, steps = slider.value, round((slider.max - slider.min) / slider.step)
+    for k in sorted({round(n * steps / ($values - 1)) for n in range($values)}):
+        value = type(start)(min(slider.max, slider.min + k * slider.step))
+        if value != slider.value:
+            begin = time.perf_counter()
+            slider.value = value
+            seconds = time.perf_counter() - begin
+            failed = re.match(r"<pre>(\\w*(?:Error|Exception)): ", view.value)
+            yield [slider.description, value, seconds, failed[1] if failed else ""]
+    slider.value = start
+
+boxes = [one for one in gc.get_objects() if isinstance(one, Explorer) and hasattr(one.children[0], "step")]
+print(json.dumps([[row for slider in box.children[:-1] for row in timed(slider, box.children[-1])] for box in boxes]))
+"""
+
+
+def measure(path: Path, values: int) -> list[list]:
+    """For each playground of a notebook: (slider, value, seconds, kind of error) of each redraw."""
+    book = nbformat.read(path, as_version=4)
+    last = max((n for n, c in enumerate(book.cells) if c.cell_type == "code" and "playground(" in c.source), default=-1)
+    if last < 0:
+        return []
+    with tempfile.TemporaryDirectory() as work:
+        set_up = new_code_cell(f'profile, output_dir = "smoke", {work + "/run"!r}')
+        first = next(n for n, c in enumerate(book.cells) if "parameters" in c.metadata.get("tags", []))
+        timing = new_code_cell(TIMING.replace("$values", str(values)))
+        book.cells = [*book.cells[: first + 1], set_up, *book.cells[first + 1 : last + 1], timing]
+        options = {"timeout": 600, "kernel_name": "python3", "extra_arguments": ["--log-level=CRITICAL"]}
+        client = NotebookClient(book, resources={"metadata": {"path": path.parent}}, **options)
+        client.execute(env=kernel_settings(Path(work)))
+    return json.loads(next(o.text for o in book.cells[-1].outputs if o.get("name") == "stdout"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--values", type=int, default=5, help="values of each slider, ends among them (5)")
+    parser.add_argument("--papers", default="", help="only these notebooks")
+    args = parser.parse_args()
+    print(f"{'notebook':<20}{'redraws':>8}{'median s':>10}{'max s':>8}  slowest at; goal: below {GOAL} s")
+    for path in notebooks.choose(args.papers).values():
+        for redraws in measure(path, max(args.values, 2)):
+            seconds = sorted(row[2] for row in redraws)
+            slider, value, longest, _ = max(redraws, key=lambda row: row[2])
+            missed = sum(one > GOAL for one in seconds)
+            told = f"{slider} = {value:g}" + (f"; {missed} above the goal" if missed else "")
+            told += "".join(f"; {row[3]} at {row[0]} = {row[1]:g}" for row in redraws if row[3])
+            median = seconds[len(seconds) // 2]
+            print(f"{path.stem:<20}{len(seconds):>8}{median:>10.3f}{longest:>8.3f}  {told}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

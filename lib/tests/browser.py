@@ -1,0 +1,144 @@
+"""Headless Chromium for tests, driven over its debugging protocol; nothing but this machine can be reached.
+
+A plugin of pytest: a test module that names it in `pytest_plugins` has the fixture `tab`.
+"""
+
+import json
+import os
+import subprocess
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+from katayori_tools.doctor import find_browser
+
+OFF = ("gpu", "quic", "background-networking", "component-update", "sync", "default-apps", "extensions")
+
+
+class Tab:
+    """One page. Since it was last opened: `asked` addresses, `failed` requests, and what it `said` as (level, text)."""
+
+    def __init__(self, address):
+        import websocket
+
+        self.socket, self.number = websocket.create_connection(address, timeout=120, suppress_origin=True), 0
+        self.forget()
+        for domain in ("Page", "Network", "Log", "Runtime", "DOM", "CSS"):
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # JupyterLab's current widget is what has focus
+
+    def forget(self):
+        self.asked, self.failed, self.said, self.arrived = [], [], [], False
+
+    @property
+    def errors(self):
+        return [text for level, text in self.said if level == "error"]
+
+    def call(self, method, **params):
+        self.number += 1
+        self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
+        while (told := self._hear()).get("id") != self.number:
+            pass
+        assert "error" not in told, (method, told["error"])
+        return told["result"]
+
+    def _hear(self):
+        told = json.loads(self.socket.recv())
+        params = told.get("params", {})
+        match told.get("method"):
+            case "Network.requestWillBeSent":
+                self.asked.append(params["request"]["url"])
+            case "Network.loadingFailed":
+                self.failed.append(params["errorText"])
+            case "Page.loadEventFired":
+                self.arrived = True
+            case "Log.entryAdded":
+                self.said.append((params["entry"]["level"], f"{params['entry']['text']} {params['entry'].get('url')}"))
+            case "Runtime.consoleAPICalled":
+                words = (str(a.get("value", a.get("description"))) for a in params["args"])
+                self.said.append((params["type"], " ".join(words)))
+            case "Runtime.exceptionThrown":
+                thrown = params["exceptionDetails"]
+                self.said.append(("error", thrown.get("exception", {}).get("description") or thrown["text"]))
+        return told
+
+    def js(self, code):
+        """The value of an expression."""
+        made = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in made, made
+        return made["result"].get("value")
+
+    def wait(self, code, seconds=60):
+        """The value of an expression once it is true."""
+        end = time.monotonic() + seconds
+        while not (value := self.js(code)):
+            assert time.monotonic() < end, f"not within {seconds} s: {code}; console: {self.errors}"
+            time.sleep(0.1)
+        return value
+
+    def open(self, address, width=1280, height=800):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.forget()
+        if "loaderId" in self.call("Page.navigate", url=address):  # else it is another place of the same page
+            self.loaded()
+
+    def loaded(self):
+        """Waits for a page to come, asked for since the last `forget`, and for its fonts."""
+        while not self.arrived:
+            self._hear()
+        self.js("document.fonts.ready.then(() => true)")
+
+    def press(self, key, code):
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+
+@contextmanager
+def running(*command, **options):
+    """A process that is stopped at the end."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, **options)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def until(ready, process, seconds=90):
+    """What `ready()` gives as soon as it does not fail."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return ready()
+        except (OSError, ValueError, IndexError):
+            assert process.poll() is None and time.monotonic() < end, f"{process.args[0]} does not start"
+            time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """The address at which a browser without extensions or a way to the network takes orders."""
+    found, profile = find_browser(), tmp_path_factory.mktemp("browser")
+    if found is None:
+        assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
+        pytest.skip("no browser found: install chromium to see the pages in it")
+    command = [found, "--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars", "about:blank"]
+    command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", *(f"--disable-{name}" for name in OFF)]
+    with running(*command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as process:
+        file = profile / "DevToolsActivePort"
+        yield f"http://127.0.0.1:{until(lambda: int(file.read_text().split()[0]), process)}/json"
+
+
+@pytest.fixture
+def tab(browser):
+    with urllib.request.urlopen(urllib.request.Request(f"{browser}/new", method="PUT"), timeout=30) as told:
+        made = json.load(told)
+    yield Tab(made["webSocketDebuggerUrl"])
+    urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=30).close()
