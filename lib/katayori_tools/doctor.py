@@ -83,7 +83,9 @@ def find_browser() -> str | None:
 
 def _browser() -> Iterator[Line]:
     browser = find_browser()
-    yield ("ok" if browser else "-"), "browser", browser or "no Chromium: the report's browser test is skipped"
+    yield ("ok" if browser else "-"), "browser", browser or "no Chromium: the browser tests are skipped"
+    npm = shutil.which("npm")
+    yield ("ok" if npm else "-"), "npm", npm or "absent: `make site` shows pictures of widgets, without their controls"
 
 
 def _probe(model_id: str) -> Iterator[Line]:

@@ -41,7 +41,7 @@ def drawn(bias, noise_level):
 
 
 def test_a_playground_redraws_by_setting_the_value_of_one_widget():
-    """X-8: sliders of the right kind, a picture and a table that follow them, and the picture without a kernel."""
+    """Sliders of the right kind, a picture and a table that follow them, and the picture without a kernel."""
     box = playground({"bias": (0.0, 2.0, 0.5, 1.0), "noise_level": (1, 9, 2, 3)}, drawn)
     bias, noise, view = box.children
     assert [type(w).__name__ for w in box.children] == ["FloatSlider", "IntSlider", "HTML"]
@@ -243,7 +243,7 @@ PICTURE = f"{NODE}.querySelector('.widget-html img')"
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["01_discrim_eval", "02_persona_jbbq"])
 def test_in_jupyterlab_a_notebook_runs_and_a_slider_moves_the_picture(name, tab, tmp_path):
-    """X-8: opened in JupyterLab, run to the end without an error, a slider moved by a key; the console stays clean."""
+    """Opened in JupyterLab, run to the end without an error, a slider moved by a key; the console stays clean."""
     folder = tmp_path / "notebooks"
     folder.mkdir()
     book = paths.root() / "notebooks" / f"{name}.ipynb"

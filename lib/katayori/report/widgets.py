@@ -78,7 +78,7 @@ def playground(sliders: dict[str, tuple[float, float, float, float]], draw: Call
         whole = all(isinstance(number, int) for number in (low, high, step, start))
         kind, shown = (ipywidgets.IntSlider, "d") if whole else (ipywidgets.FloatSlider, ".2f")
         options = {"min": low, "max": high, "step": step, "value": start, "readout_format": shown}
-        made[name] = kind(description=name.replace("_", " "), style={"description_width": "8em"}, **options)
+        made[name] = kind(description=name.replace("_", " "), style={"description_width": "10em"}, **options)
     return _bound(made, draw)
 
 
