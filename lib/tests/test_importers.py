@@ -7,6 +7,7 @@ lm-evaluation-harness: samples_*.jsonl of --log_samples).
 import csv
 import json
 import zipfile
+from dataclasses import replace
 
 import pytest
 from test_asking import house  # noqa: F401
@@ -150,9 +151,7 @@ def test_a_harness_log_gives_answers_and_filters_count_once(asked, tmp_path, cap
     assert convert(samples_file(tmp_path / "samples_bias_1.jsonl", rows), tmp_path / "a.jsonl") == 0
     responses = import_answers(tmp_path / "a.jsonl", asked[:5])
     assert [r.text for r in responses] == ["Answer: yes", "Answer: yes", "Answer: yes", "Answer: no", ""]
-    again = [
-        Request(**{**{k: getattr(q, k) for k in Request.__slots__}, "repetition": 1, "_key": ""}) for q in asked[:2]
-    ]
+    again = [replace(q, repetition=1) for q in asked[:2]]
     assert [r.text for r in import_answers(tmp_path / "a.jsonl", again)] == ["Answer: no", ""]
     assert "5 answers" in capsys.readouterr().out
 
