@@ -1,4 +1,4 @@
-"""Shared by all tests: figures without a window, and no silent skips in CI."""
+"""Shared by all tests: figures without a window, no settings of the user's, and no silent skips in CI."""
 
 import os
 
@@ -8,10 +8,22 @@ from hypothesis import settings
 settings.register_profile("katayori", deadline=None)  # no test is judged by the clock
 settings.load_profile("katayori")
 os.environ.setdefault("MPLBACKEND", "agg")
+# An endpoint, key, limit or weights of the user's are no business of a test's.
+for name in [name for name in os.environ if name.startswith("KATAYORI_")]:
+    if name.removeprefix("KATAYORI_") not in ("CACHE", "CI", "MIRROR", "OUTPUTS", "ROOT"):
+        del os.environ[name]
 MARKERS = {
     "mirror": "needs third-party data in KATAYORI_MIRROR",
     "browser": "needs Chromium",
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_outputs():
+    """A folder that the user's runs go to is read by the notebooks (nbval), never written by a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("KATAYORI_OUTPUTS", raising=False)
+        yield
 
 
 def pytest_configure(config):
