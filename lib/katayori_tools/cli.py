@@ -202,6 +202,9 @@ def main(argv: list[str] | None = None) -> int:
     except KatayoriError as error:
         print(f"katayori: {visible(error)}", file=sys.stderr)  # it may quote what a server said
         return 2
+    except BrokenPipeError:  # whoever read the output has left, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         print("katayori: interrupted; what was answered or finished is kept, start again to go on", file=sys.stderr)
         return 130

@@ -148,11 +148,13 @@ def listed(file: str) -> "pd.DataFrame":
 def glossary(paper: str | None = None) -> "pd.DataFrame":
     """The terms of a paper's notebook, or all of them (data/glossary.yaml): term, 日本語, meaning, function.
 
-    `function` is where the library defines or computes it. Raises KatayoriError for a paper that no term names.
+    `function` is where the library defines or computes it, such as "metrics.agreement: krippendorff_alpha". Raises
+    KatayoriError for a paper that no term names.
     """
     terms = listed("glossary.yaml").rename(columns={"ja": "日本語", "see": "function"})
     named = sorted({name for papers in terms["papers"] if papers != "all" for name in papers})
     if paper is not None:
         expect(paper, named, "paper of the glossary")
         terms = terms[[papers == "all" or paper in papers for papers in terms["papers"]]]
+    terms["function"] = terms["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
     return terms[["term", "日本語", "meaning", "function"]].reset_index(drop=True)
