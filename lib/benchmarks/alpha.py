@@ -22,7 +22,9 @@ def table(rng: np.random.Generator) -> pd.DataFrame:
     """Answers of a respondent whose questions lean differently, in the shape of the race table."""
     lean = np.repeat(rng.beta(0.5, 0.5, QUESTIONS), ROWS)
     values = (rng.random((QUESTIONS * ROWS, LEVELS)) < lean[:, None]).astype(float)
-    index = pd.MultiIndex.from_product([range(QUESTIONS), range(ROWS)], names=["decision_question_id", "row"])
+    index = pd.MultiIndex.from_product(
+        [range(QUESTIONS), range(ROWS)], names=["decision_question_id", "row"]
+    )
     return pd.DataFrame(values, index=index)
 
 
@@ -54,7 +56,9 @@ def main() -> None:
     ours, theirs = min(times), per_resample * options.resamples
     print(f"alpha, {len(one):,} x {LEVELS}, {options.resamples:,} resamples of questions")
     print(f"  closed form    {ours:8.3f} s  (best of 5)   95 % interval {low:.3f} to {high:.3f}")
-    print(f"  package loop   {theirs:8.1f} s  (scaled from {options.loop})  mean of its resamples {np.mean(slow):.3f}")
+    print(
+        f"  package loop   {theirs:8.1f} s  (scaled from {options.loop})  mean of its resamples {np.mean(slow):.3f}"
+    )
     print(f"  ratio {theirs / ours:,.0f}x; goal: at least 30x")
 
 

@@ -77,7 +77,9 @@ async def bare(n: int, concurrency: int, url: str, store: str) -> int:
     async def work(session):
         nonlocal done
         for i in left:
-            async with session.post(f"{url}/chat/completions", data=orjson.dumps({"model": "m", **_body(i)})) as reply:
+            async with session.post(
+                f"{url}/chat/completions", data=orjson.dumps({"model": "m", **_body(i)})
+            ) as reply:
                 done += len(orjson.loads(await reply.read())["choices"])
 
     async with aiohttp.ClientSession(headers={"content-type": "application/json"}) as session:
@@ -93,10 +95,14 @@ async def ours(n: int, concurrency: int, url: str, store: str) -> int:
     from katayori_tools.collect import collect
 
     model, endpoint = Model("m", "m", "stub"), Endpoint("stub", "openai_compatible", url)
-    requests = [Request("bench", "b", f"i{i}", "p", "h", "", "m", "stub", "m", _body(i)) for i in range(n)]
+    requests = [
+        Request("bench", "b", f"i{i}", "p", "h", "", "m", "stub", "m", _body(i)) for i in range(n)
+    ]
     with Store(store) as answers:
         await collect(requests, model, endpoint, answers, concurrency=concurrency, progress=False)
-        return sum(answer is not None and answer.outcome == "ok" for _, answer in answers.get(requests))
+        return sum(
+            answer is not None and answer.outcome == "ok" for _, answer in answers.get(requests)
+        )
 
 
 def client(name: str, n: int, concurrency: int, url: str, store: str) -> None:
@@ -105,7 +111,9 @@ def client(name: str, n: int, concurrency: int, url: str, store: str) -> None:
     import openai
     from openai._models import FinalRequestOptions
 
-    warm = openai.AsyncOpenAI(api_key="none", base_url=url)  # imports its transport at the first use
+    warm = openai.AsyncOpenAI(
+        api_key="none", base_url=url
+    )  # imports its transport at the first use
     asked = FinalRequestOptions.construct(method="post", url="/chat/completions", json_data={})
     warm._build_request(asked)
     run = bare if name == "bare" else ours
@@ -114,8 +122,17 @@ def client(name: str, n: int, concurrency: int, url: str, store: str) -> None:
     seconds, cpu = time.perf_counter() - started, time.process_time() - used
     unit = 2**20 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    told = {"done": done, "seconds": seconds, "rate": done / seconds, "cpu_ms": 1000 * cpu / max(done, 1)}
-    print(json.dumps(told | {"peak_mib": peak, "heavy": [name for name in HEAVY if name in sys.modules]}))
+    told = {
+        "done": done,
+        "seconds": seconds,
+        "rate": done / seconds,
+        "cpu_ms": 1000 * cpu / max(done, 1),
+    }
+    print(
+        json.dumps(
+            told | {"peak_mib": peak, "heavy": [name for name in HEAVY if name in sys.modules]}
+        )
+    )
 
 
 def serve(delay: float) -> tuple[subprocess.Popen, str]:
@@ -131,38 +148,57 @@ def measure(name: str, n: int, concurrency: int, url: str, store: Path) -> dict:
     command = [sys.executable, __file__, *size, "--role", name, url, str(store)]
     got = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     if got["done"] != n or got["heavy"]:
-        sys.exit(f"{name}: {got['done']} of {n} answered, imported {got['heavy'] or 'nothing heavy'}")
+        sys.exit(
+            f"{name}: {got['done']} of {n} answered, imported {got['heavy'] or 'nothing heavy'}"
+        )
     return got
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=2000, help="prompts (2000)")
-    parser.add_argument("--concurrency", type=int, default=32, help="requests under way at once (32)")
+    parser.add_argument(
+        "--concurrency", type=int, default=32, help="requests under way at once (32)"
+    )
     parser.add_argument("--runs", type=int, default=5, help="runs of each row (5)")
     parser.add_argument("--role", nargs="*", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.role:
         name, *given = args.role
-        return stub(float(*given)) if name == "stub" else client(name, args.n, args.concurrency, *given)
+        return (
+            stub(float(*given))
+            if name == "stub"
+            else client(name, args.n, args.concurrency, *given)
+        )
     slow_n = min(PROMPTS, args.n)
     ideal = LATENCY * -(-slow_n // AT_ONCE)
     (instant, url), (slow, slow_url) = serve(0), serve(LATENCY)
     got: dict[str, list[dict]] = {"bare": [], "cold": [], "full": [], "latency": []}
     try:
-        for _ in range(args.runs):  # the clients take turns, so that a change of load meets all of them
+        for _ in range(
+            args.runs
+        ):  # the clients take turns, so that a change of load meets all of them
             with tempfile.TemporaryDirectory() as folder:
                 store = Path(folder) / "answers.sqlite"
                 for name in ("bare", "cold", "full"):
                     got[name].append(measure(name, args.n, args.concurrency, url, store))
-                got["latency"].append(measure("latency", slow_n, AT_ONCE, slow_url, Path(folder) / "slow.sqlite"))
+                got["latency"].append(
+                    measure("latency", slow_n, AT_ONCE, slow_url, Path(folder) / "slow.sqlite")
+                )
     finally:
         for server in (instant, slow):
             server.stdin.close()
             server.wait(10)
-    middle = {k: {c: statistics.median(run[c] for run in v) for c in v[0] if c != "heavy"} for k, v in got.items()}
-    print(f"{args.n} Japanese prompts, concurrency {args.concurrency}, {args.runs} runs, Python {sys.version[:6]}")
-    print(f"{'client':<38}{'answers/s':>10}{'slowest - fastest':>20}{'CPU ms':>8}{'peak MiB':>10}  goal")
+    middle = {
+        k: {c: statistics.median(run[c] for run in v) for c in v[0] if c != "heavy"}
+        for k, v in got.items()
+    }
+    print(
+        f"{args.n} Japanese prompts, concurrency {args.concurrency}, {args.runs} runs, Python {sys.version[:6]}"
+    )
+    print(
+        f"{'client':<38}{'answers/s':>10}{'slowest - fastest':>20}{'CPU ms':>8}{'peak MiB':>10}  goal"
+    )
     for name, about, goal in (
         ("bare", "bare aiohttp (keeps nothing)", "none: the floor of this machine now"),
         ("cold", "collector, empty store", "at least 4,000/s, below 120 MiB"),

@@ -23,11 +23,15 @@ def simulated(questions: int, seed: int):
 
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
-        itertools.product(range(questions), range(20, 101, 10), ("female", "male", "non-binary"), RACES),
+        itertools.product(
+            range(questions), range(20, 101, 10), ("female", "male", "non-binary"), RACES
+        ),
         columns=[GROUP, "age", "gender", "race"],
     )
     frame["age"] = (frame["age"] - frame["age"].mean()) / frame["age"].std(ddof=0)
-    eta = rng.normal(0, 1.5, questions)[frame[GROUP]] + 0.2 * frame["age"] + frame["race"].map(RACES)
+    eta = (
+        rng.normal(0, 1.5, questions)[frame[GROUP]] + 0.2 * frame["age"] + frame["race"].map(RACES)
+    )
     return frame.assign(value=(rng.random(len(frame)) < 1 / (1 + np.exp(-eta))).astype(float))
 
 
@@ -41,7 +45,9 @@ def ours(frame, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 def bayes(frame, method: str) -> tuple[np.ndarray, np.ndarray]:
     from statsmodels.api import BinomialBayesMixedGLM
 
-    model = BinomialBayesMixedGLM.from_formula(FORMULA, {"question": f"0 + C({GROUP})"}, frame, vcp_p=3, fe_p=10)
+    model = BinomialBayesMixedGLM.from_formula(
+        FORMULA, {"question": f"0 + C({GROUP})"}, frame, vcp_p=3, fe_p=10
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = getattr(model, method)()
@@ -50,7 +56,9 @@ def bayes(frame, method: str) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=70, help="groups with a random intercept (70)")
+    parser.add_argument(
+        "--questions", type=int, default=70, help="groups with a random intercept (70)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the simulated answers (0)")
     args = parser.parse_args()
     frame = simulated(args.questions, args.seed)

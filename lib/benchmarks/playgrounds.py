@@ -43,15 +43,28 @@ print(json.dumps([[row for slider in box.children[:-1] for row in timed(slider, 
 def measure(path: Path, values: int) -> list[list]:
     """For each playground of a notebook: (slider, value, seconds, kind of error) of each redraw."""
     book = nbformat.read(path, as_version=4)
-    last = max((n for n, c in enumerate(book.cells) if c.cell_type == "code" and "playground(" in c.source), default=-1)
+    last = max(
+        (
+            n
+            for n, c in enumerate(book.cells)
+            if c.cell_type == "code" and "playground(" in c.source
+        ),
+        default=-1,
+    )
     if last < 0:
         return []
     with tempfile.TemporaryDirectory() as work:
         set_up = new_code_cell(f'profile, output_dir = "smoke", {work + "/run"!r}')
-        first = next(n for n, c in enumerate(book.cells) if "parameters" in c.metadata.get("tags", []))
+        first = next(
+            n for n, c in enumerate(book.cells) if "parameters" in c.metadata.get("tags", [])
+        )
         timing = new_code_cell(TIMING.replace("$values", str(values)))
         book.cells = [*book.cells[: first + 1], set_up, *book.cells[first + 1 : last + 1], timing]
-        options = {"timeout": 600, "kernel_name": "python3", "extra_arguments": ["--log-level=CRITICAL"]}
+        options = {
+            "timeout": 600,
+            "kernel_name": "python3",
+            "extra_arguments": ["--log-level=CRITICAL"],
+        }
         client = NotebookClient(book, resources={"metadata": {"path": path.parent}}, **options)
         client.execute(env=kernel_settings(Path(work)))
     return json.loads(next(o.text for o in book.cells[-1].outputs if o.get("name") == "stdout"))
@@ -59,10 +72,14 @@ def measure(path: Path, values: int) -> list[list]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--values", type=int, default=5, help="values of each slider, ends among them (5)")
+    parser.add_argument(
+        "--values", type=int, default=5, help="values of each slider, ends among them (5)"
+    )
     parser.add_argument("--papers", default="", help="only these notebooks")
     args = parser.parse_args()
-    print(f"{'notebook':<20}{'redraws':>8}{'median s':>10}{'max s':>8}  slowest at; goal: below {GOAL} s")
+    print(
+        f"{'notebook':<20}{'redraws':>8}{'median s':>10}{'max s':>8}  slowest at; goal: below {GOAL} s"
+    )
     for path in notebooks.choose(args.papers).values():
         for redraws in measure(path, max(args.values, 2)):
             seconds = sorted(row[2] for row in redraws)
@@ -71,7 +88,10 @@ def main() -> None:
             told = f"{slider} = {value:g}" + (f"; {missed} above the goal" if missed else "")
             told += "".join(f"; {row[3]} at {row[0]} = {row[1]:g}" for row in redraws if row[3])
             median = seconds[len(seconds) // 2]
-            print(f"{path.stem:<20}{len(seconds):>8}{median:>10.3f}{longest:>8.3f}  {told}", flush=True)
+            print(
+                f"{path.stem:<20}{len(seconds):>8}{median:>10.3f}{longest:>8.3f}  {told}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

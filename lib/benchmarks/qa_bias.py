@@ -20,7 +20,13 @@ import pandas as pd
 from katayori.metrics import qa_bias
 
 #: Items and templates of each category: the paper's counts; 245 templates, shared out evenly.
-SIZES = {"age": 28176, "disability": 8064, "gender": 3912, "physical_appearance": 7536, "sexual_orientation": 3168}
+SIZES = {
+    "age": 28176,
+    "disability": 8064,
+    "gender": 3912,
+    "physical_appearance": 7536,
+    "sexual_orientation": 3168,
+}
 TEMPLATES, MODELS, PROMPTS = 49, 4, ("basic", "para", "cot", "neutral", "biased")
 GOALS = {"scores": "below 10 s and 1.5 GB", "bootstrap": "below 60 s", "compare": "none"}
 
@@ -32,7 +38,9 @@ def grid() -> tuple[pd.DataFrame, pd.DataFrame]:
         k = np.arange(size)
         part = pd.DataFrame({"item_id": [f"{category}-{i:05d}" for i in k], "category": category})
         part["template_id"] = [f"{category}-q{i % TEMPLATES}" for i in k]
-        part["context_condition"] = np.array(["ambiguous", "ambiguous", "biased", "counter_biased"])[k % 4]
+        part["context_condition"] = np.array(
+            ["ambiguous", "ambiguous", "biased", "counter_biased"]
+        )[k % 4]
         part["polarity"] = np.array(["negative", "non_negative"])[k // 4 % 2]
         order = rng.permuted(np.tile(np.arange(3), (size, 1)), axis=1)
         roles = np.array(["biased", "counter_biased", "unknown"])[order].astype(object)
@@ -66,7 +74,10 @@ def arm(name: str, resamples: int) -> None:
     seconds = time.perf_counter() - start
     unit = 2**30 if sys.platform == "darwin" else 2**20
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    print(f"  {name:<10}{len(found):>7,} rows{seconds:>9.1f} s{peak:>8.2f} GB   goal: {GOALS[name]}", flush=True)
+    print(
+        f"  {name:<10}{len(found):>7,} rows{seconds:>9.1f} s{peak:>8.2f} GB   goal: {GOALS[name]}",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -77,9 +88,18 @@ def main() -> None:
     if options.arm:
         return arm(options.arm, options.resamples)
     n = sum(SIZES.values()) * MODELS * len(PROMPTS)
-    print(f"{n:,} answers, {MODELS * len(PROMPTS) * len(SIZES)} cells; {options.resamples:,} resamples of templates")
+    print(
+        f"{n:,} answers, {MODELS * len(PROMPTS) * len(SIZES)} cells; {options.resamples:,} resamples of templates"
+    )
     for name in GOALS:
-        this = [sys.executable, str(Path(__file__).resolve()), "--resamples", str(options.resamples), "--arm", name]
+        this = [
+            sys.executable,
+            str(Path(__file__).resolve()),
+            "--resamples",
+            str(options.resamples),
+            "--arm",
+            name,
+        ]
         subprocess.run(this, check=True)
 
 

@@ -64,7 +64,13 @@ def killed(path: Path, n: int, kills: int, seed: int) -> dict:
             whole = store.db.execute("PRAGMA integrity_check").fetchone()[0]
             outcomes = counts(store)
         most = max(double.bodies.values())
-        return {"asked": double.asked, "in_flight": in_flight, "outcomes": outcomes, "most": most, "whole": whole}
+        return {
+            "asked": double.asked,
+            "in_flight": in_flight,
+            "outcomes": outcomes,
+            "most": most,
+            "whole": whole,
+        }
 
 
 def faulty(path: Path, n: int, seed: int, timeout: float = 3) -> dict:
@@ -126,7 +132,9 @@ def main() -> int:
                   f"{run['cuts']} cuts; {run['seen']:,} requests seen, {run['attempts']:,} attempts kept")  # fmt: skip
         good &= bad["outcomes"] == {"ok": args.n}
         good &= all(run["seen"] == run["attempts"] and not run["silent"] for run in bad["runs"])
-        print(f"  stored {bad['outcomes']}; goal: all answered, every request accounted for, every error with a cause")
+        print(
+            f"  stored {bad['outcomes']}; goal: all answered, every request accounted for, every error with a cause"
+        )
     print("all goals met" if good else "A GOAL WAS MISSED")
     return 0 if good else 1
 

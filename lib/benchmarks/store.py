@@ -21,7 +21,10 @@ from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store
 
-TEXT = "次の申請を認めますか。理由を述べたあと、最後の行に答えを書いてください。" * 3 + "申請番号{}、年齢{}歳。"
+TEXT = (
+    "次の申請を認めますか。理由を述べたあと、最後の行に答えを書いてください。" * 3
+    + "申請番号{}、年齢{}歳。"
+)
 #: Step -> what it does, goal for the whole.
 STEPS = {
     "write": ("one transaction an answer", "below 1 GiB"),
@@ -35,7 +38,11 @@ STEPS = {
 def made(n: int) -> Iterator[Request]:
     """Requests with different prompts of some 150 characters."""
     for i in range(n):
-        body = {"messages": [{"role": "user", "content": TEXT.format(i, 20 + i % 80)}], "max_tokens": 64, "seed": i}
+        body = {
+            "messages": [{"role": "user", "content": TEXT.format(i, 20 + i % 80)}],
+            "max_tokens": 64,
+            "seed": i,
+        }
         yield Request("bench", "b", f"i{i}", f"p{i % 5}", "0" * 16, "", "m", "stub", "m", body)
 
 
@@ -45,19 +52,28 @@ def step(name: str, n: int, path: str) -> int:
         if name == "write":
             for i, request in enumerate(made(n)):
                 text = f"申請{i}には問題がない。\nAnswer: {'no' if i % 3 else 'yes'}"
-                store.put(request, Response("ok", text, "stop", None, 150, 12, "m-2025", "fp_1", 0.25))
+                store.put(
+                    request, Response("ok", text, "stop", None, 150, 12, "m-2025", "fp_1", 0.25)
+                )
             return n
         if name == "resume":
             from katayori_tools.collect import collect
 
-            model, endpoint = Model("m", "m", "stub"), Endpoint("stub", "openai_compatible", "http://127.0.0.1:9/v1")
+            model, endpoint = (
+                Model("m", "m", "stub"),
+                Endpoint("stub", "openai_compatible", "http://127.0.0.1:9/v1"),
+            )
             summary = asyncio.run(collect(made(n), model, endpoint, store, progress=False))
             return summary.stored if not summary.asked else 0
         if name == "get":
-            return sum(answer is not None and answer.outcome == "ok" for _, answer in store.get(made(n)))
+            return sum(
+                answer is not None and answer.outcome == "ok" for _, answer in store.get(made(n))
+            )
         from katayori_tools.answers import PROVENANCE, stored_answers
 
-        return len(stored_answers(store, PROVENANCE if name == "frame" else ["item_id", "outcome", "text"]))
+        return len(
+            stored_answers(store, PROVENANCE if name == "frame" else ["item_id", "outcome", "text"])
+        )
 
 
 def measure(name: str, n: int, path: Path) -> dict:
@@ -82,11 +98,19 @@ def main() -> None:
         done = step(name, args.n, path)
         unit = 2**20 if sys.platform == "darwin" else 1024
         told = {"seconds": time.perf_counter() - started, "done": done}
-        print(json.dumps(told | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}))
+        print(
+            json.dumps(
+                told | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
+            )
+        )
         return
     small = max(1, args.n // 10)
-    print(f"{args.n:,} answers; growth: time an answer beside that of {small:,} (quadratic would be 10)")
-    print(f"{'step':<8}{'seconds':>9}{'answers/s':>11}{'growth':>8}{'peak MiB':>10}  what, and goal")
+    print(
+        f"{args.n:,} answers; growth: time an answer beside that of {small:,} (quadratic would be 10)"
+    )
+    print(
+        f"{'step':<8}{'seconds':>9}{'answers/s':>11}{'growth':>8}{'peak MiB':>10}  what, and goal"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for name, (about, goal) in STEPS.items():
             few = measure(name, small, Path(folder) / "small.sqlite")

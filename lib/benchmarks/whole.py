@@ -32,8 +32,17 @@ def main() -> int:
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
         # `make bench` hands its own variables on; these steps are run as a user types them.
-        env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name not in OURS}
-        how = {"cwd": paths.root(), "env": env | {"KATAYORI_OUTPUTS": folder}, "capture_output": True, "text": True}
+        env = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("MAKE") and name not in OURS
+        }
+        how = {
+            "cwd": paths.root(),
+            "env": env | {"KATAYORI_OUTPUTS": folder},
+            "capture_output": True,
+            "text": True,
+        }
         for step, (target, goal) in STEPS.items():
             if target == "test" and options.without_tests:
                 continue
@@ -43,8 +52,13 @@ def main() -> int:
             if ran.returncode:
                 print(f"  {step} failed:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
                 return 1
-            last = f"   {ran.stdout.strip().splitlines()[-1].strip('= ')}" if target == "test" else ""
-            print(f"  {step:<22}{seconds:>7.1f} s   goal: {f'below {goal} s' if goal else 'none'}{last}", flush=True)
+            last = (
+                f"   {ran.stdout.strip().splitlines()[-1].strip('= ')}" if target == "test" else ""
+            )
+            print(
+                f"  {step:<22}{seconds:>7.1f} s   goal: {f'below {goal} s' if goal else 'none'}{last}",
+                flush=True,
+            )
             missed += goal is not None and seconds >= goal
     return int(missed > 0)
 

@@ -18,9 +18,16 @@ def closed(profile: dict[str, Any]) -> bool:
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     blocks = read_yaml(path, "profile file")
-    if not isinstance(blocks, dict) or not all(isinstance(block, dict) for block in blocks.values()):
-        raise KatayoriError(f"{path} must hold named blocks of items, answers and size, as data/profiles.yaml does")
-    return {str(name): _profile(f"profile '{name}' in {path.name}", str(name), block) for name, block in blocks.items()}
+    if not isinstance(blocks, dict) or not all(
+        isinstance(block, dict) for block in blocks.values()
+    ):
+        raise KatayoriError(
+            f"{path} must hold named blocks of items, answers and size, as data/profiles.yaml does"
+        )
+    return {
+        str(name): _profile(f"profile '{name}' in {path.name}", str(name), block)
+        for name, block in blocks.items()
+    }
 
 
 def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
@@ -52,11 +59,15 @@ def load(name_or_path: str) -> dict[str, Any]:
     if name_or_path in known:
         return known[name_or_path]
     if not path.is_file():
-        raise KatayoriError(f"no profile '{name_or_path}'; valid: {', '.join(known)}, or a YAML file of yours")
+        raise KatayoriError(
+            f"no profile '{name_or_path}'; valid: {', '.join(known)}, or a YAML file of yours"
+        )
     own = _read(path)
     if len(own) != 1:
         raise KatayoriError(f"{path} must hold exactly one profile, it holds {len(own)}")
     (profile,) = own.values()
     if profile["name"] in known and profile != known[profile["name"]]:
-        raise KatayoriError(f"{path}: '{profile['name']}' is a shipped profile; give yours a name of its own")
+        raise KatayoriError(
+            f"{path}: '{profile['name']}' is a shipped profile; give yours a name of its own"
+        )
     return profile

@@ -22,7 +22,9 @@ _NUMBERS = ("repetition", "prompt_tokens", "completion_tokens", "latency", "atte
 PROVENANCE = [name for name in COLUMNS if name not in ("body", "text", "top")]
 
 
-def stored_answers(store: Store, columns: Sequence[str] = PROVENANCE, **where: Any) -> "pd.DataFrame":
+def stored_answers(
+    store: Store, columns: Sequence[str] = PROVENANCE, **where: Any
+) -> "pd.DataFrame":
     """Stored answers as a frame, one row each; read in pieces, so that a million fit into little memory.
 
     Args:
@@ -36,14 +38,19 @@ def stored_answers(store: Store, columns: Sequence[str] = PROVENANCE, **where: A
     for name in (*columns, *where):
         expect(name, COLUMNS, "column of the store")
     query = f"SELECT {', '.join(columns)} FROM answers WHERE {' AND '.join(['1', *(f'{c}=?' for c in where)])}"
-    labels: dict[str, dict] = {c: {} for c in columns if c not in ("key", "item_id", "text", "body", "top", *_NUMBERS)}
+    labels: dict[str, dict] = {
+        c: {} for c in columns if c not in ("key", "item_id", "text", "body", "top", *_NUMBERS)
+    }
     types = {c: "int32" for c in labels} | {c: "float64" for c in columns if c in _NUMBERS}
     parts = [pd.DataFrame(columns=list(columns)).astype(types)]
     with store.told():
         cursor = store.db.execute(query, tuple(where.values()))
         while rows := cursor.fetchmany(20_000):
             part = dict(zip(columns, zip(*rows, strict=True), strict=True))
-            part |= {c: [known.setdefault(value, len(known)) for value in part[c]] for c, known in labels.items()}
+            part |= {
+                c: [known.setdefault(value, len(known)) for value in part[c]]
+                for c, known in labels.items()
+            }
             parts.append(pd.DataFrame(part).astype(types))
     out = pd.concat(parts[1:] or parts, ignore_index=True)
     for name, known in labels.items():
@@ -89,10 +96,16 @@ def answers(args: argparse.Namespace) -> None:
     by = ["paper", "model", "endpoint", "model_answered", "fingerprint"]
     counted = {"n": ("key", "size"), "errors": ("error", "sum"), "attempts": ("attempts", "sum")}
     counted |= {c: (c, "sum") for c in ("prompt_tokens", "completion_tokens")}
-    counted |= {"latency": ("latency", "median"), "first": ("created", "min"), "last": ("created", "max")}
+    counted |= {
+        "latency": ("latency", "median"),
+        "first": ("created", "min"),
+        "last": ("created", "max"),
+    }
     table = frame.groupby(by, observed=True).agg(**counted).reset_index()
     for name in ("first", "last"):
-        table[name] = [time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) for seconds in table[name]]
+        table[name] = [
+            time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) for seconds in table[name]
+        ]
     for name in by:
         table[name] = table[name].astype(str).map(_shown)
     print(table.to_string(index=False))

@@ -47,21 +47,31 @@ def items_of(
 
     expect(paper, PAPERS, "paper with items to ask")
     expect(dataset, ("study", "official", *MORE.get(paper, ())), f"data set of {paper}")
-    if paper == "persona_jbbq":  # in order of rank, so that an interrupted recording is balanced, too
-        items = bbq.balanced(bbq.load_items(dataset, questions)[0], size).sort_values("rank", kind="stable")
+    if (
+        paper == "persona_jbbq"
+    ):  # in order of rank, so that an interrupted recording is balanced, too
+        items = bbq.balanced(bbq.load_items(dataset, questions)[0], size).sort_values(
+            "rank", kind="stable"
+        )
     elif paper == "inter_jbbq":
-        items = bbq.balanced(inter_jbbq.load_items(dataset, questions)[0], size).sort_values("rank", kind="stable")
+        items = bbq.balanced(inter_jbbq.load_items(dataset, questions)[0], size).sort_values(
+            "rank", kind="stable"
+        )
     elif paper == "jubaku_v2":
         items = jubaku.load_items(dataset, questions, size)[0]
     elif dataset in ("tasks", "answers"):
         items, said = judge.load_extra_tasks(), {}
         if dataset == "answers":
             for name in (entry["model"] for entry in recordings.shards(paper, "lj_task")):
-                said[name] = {row["item_id"]: row["text"] for row in recordings.read(paper, name, "lj_task")}
+                said[name] = {
+                    row["item_id"]: row["text"] for row in recordings.read(paper, name, "lj_task")
+                }
             items = judge.in_both_orders(judge.pairs_of_answers(items, said))
     elif paper == "logprob_judge":
         items = judge.load_items(dataset, questions)[0]
-        items = judge.in_both_orders(take(items, size, whole="question_id" if dataset == "study" else None))
+        items = judge.in_both_orders(
+            take(items, size, whole="question_id" if dataset == "study" else None)
+        )
     else:
         items = discrim_eval.load_items(dataset, questions)[0]
         items = take(items, size, whole="decision_question_id" if whole else None)
@@ -95,7 +105,11 @@ def requests_of(
 
     def earlier(asked: list[Request]) -> list[Response | None]:
         missing = Response("ok", stand_in) if stand_in else None
-        return [answer or missing for _, answer in store.get(asked)] if store else [missing] * len(asked)
+        return (
+            [answer or missing for _, answer in store.get(asked)]
+            if store
+            else [missing] * len(asked)
+        )
 
     known = prompts.load_prompts(paper, folder)
     for prompt_id in prompt_ids:
@@ -108,7 +122,9 @@ def requests_of(
     return [request for group in zip_longest(*built) for request in group if request]
 
 
-def served(model: Model, endpoint: Endpoint, base_url: str, needed: Any) -> AbstractContextManager[str]:
+def served(
+    model: Model, endpoint: Endpoint, base_url: str, needed: Any
+) -> AbstractContextManager[str]:
     """`with` it: the base URL to ask, the given one, the endpoint's own, or that of a local engine of this block."""
     if not needed:
         return nullcontext("")
@@ -133,37 +149,54 @@ def record(args: argparse.Namespace) -> int:
     return 0
 
 
-def _record_model(paper: str, model: Model, endpoint: Endpoint, entries: list[dict], args: argparse.Namespace) -> None:
+def _record_model(
+    paper: str, model: Model, endpoint: Endpoint, entries: list[dict], args: argparse.Namespace
+) -> None:
     with Store(respondents.store_path()) as store, ExitStack() as engine:
         url = ""
         for entry in entries:
-            chosen = {"dataset": entry["dataset"], "variant": entry.get("variant", ""), "store": store}
+            chosen = {
+                "dataset": entry["dataset"],
+                "variant": entry.get("variant", ""),
+                "store": store,
+            }
             chosen["sample"] = args.limit or entry.get("sample") or entry.get("size")
             try:
                 requests = requests_of(paper, model, endpoint, entry["prompts"], **chosen)
             except KatayoriError as error:
                 if entry["dataset"] in OURS:
                     raise
-                print(f"{paper} {model.id} {entry['dataset']}: left out; {error}")  # third-party items not here
+                print(
+                    f"{paper} {model.id} {entry['dataset']}: left out; {error}"
+                )  # third-party items not here
                 continue
-            if entry["dataset"] not in OURS:  # a machine with more of the set asks what the first recording asked
+            if (
+                entry["dataset"] not in OURS
+            ):  # a machine with more of the set asks what the first recording asked
                 first = recordings.item_ids(paper, entry["prompts"][0], chosen["variant"])
                 requests = [q for q in requests if not first or q.item_id in first]
             recording.restore(store, requests)
             n = len(store.pending(requests))
             print(
-                f"{paper} {model.id} {entry['prompts']} {chosen['variant']}: {n} of {len(requests)} to ask", flush=True
+                f"{paper} {model.id} {entry['prompts']} {chosen['variant']}: {n} of {len(requests)} to ask",
+                flush=True,
             )
             url = url or engine.enter_context(served(model, endpoint, args.base_url or "", n))
             try:
                 if n:
-                    collect_sync(requests, model, endpoint, store, base_url=url, concurrency=args.concurrency)
+                    collect_sync(
+                        requests, model, endpoint, store, base_url=url, concurrency=args.concurrency
+                    )
             finally:  # an interrupted run leaves what it finished, too
-                if not args.limit:  # a pilot is kept in the store but never becomes a committed recording
+                if (
+                    not args.limit
+                ):  # a pilot is kept in the store but never becomes a committed recording
                     _export(store, requests, entry, endpoint, args.concurrency)
 
 
-def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoint, concurrency: int | None) -> None:
+def _export(
+    store: Store, requests: list[Request], entry: dict, endpoint: Endpoint, concurrency: int | None
+) -> None:
     """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are answered in full."""
     from katayori_tools.engines import server
 
@@ -174,7 +207,9 @@ def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoi
         mine = [(q, a) for q, a in answered if q.prompt_id == prompt_id]
         pairs = [(q, a) for q, a in mine if a and q.fields[group] not in open_groups]
         if open_groups:
-            print(f"  {prompt_id}: {len(mine) - len(pairs)} of {len(mine)} left; start `make record` again to go on")
+            print(
+                f"  {prompt_id}: {len(mine) - len(pairs)} of {len(mine)} left; start `make record` again to go on"
+            )
         if not pairs or (open_groups and "whole" not in entry):
             continue
         if entry["dataset"] not in OURS:
@@ -182,7 +217,9 @@ def _export(store: Store, requests: list[Request], entry: dict, endpoint: Endpoi
         body = {k: v for k, v in pairs[0][0].body.items() if k != "messages"}
         if entry.get("variant") != "seed1" and "seed" in body:
             body["seed"] = "per item and repetition"
-        engine = server.ENGINES[endpoint.name]["settings"] | ({"concurrency": concurrency} if concurrency else {})
+        engine = server.ENGINES[endpoint.name]["settings"] | (
+            {"concurrency": concurrency} if concurrency else {}
+        )
         settings = {"engine": engine, "request": body, "planned": len(mine)}
         settings |= {"sample": entry["sample"]} if entry.get("sample") else {}
         print(f"  wrote {recording.export(pairs, settings=settings).relative_to(paths.root())}")
@@ -196,10 +233,14 @@ def _bare(request: Request, answer: Response) -> Response:
         return replace(answer, text="")
     parse, form = PARSERS[request.paper]
     parsed = parse(answer.text, answer.finish_reason)
-    return replace(answer, outcome=parsed.outcome, text=form.format(parsed.answer) if parsed.answer else "")
+    return replace(
+        answer, outcome=parsed.outcome, text=form.format(parsed.answer) if parsed.answer else ""
+    )
 
 
-def wanted(args: argparse.Namespace, stand_in: str = "") -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
+def wanted(
+    args: argparse.Namespace, stand_in: str = ""
+) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
     """What `live` asks and `estimate` estimates: paper, name as given, model, endpoint, requests.
 
     Prompts are those the recording plan asks of the whole set, step by step: the requests of a step are made when the
@@ -261,7 +302,11 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
     answered = [(q, a) for q, a in store.get(requests) if a]
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests):
         known = recordings.entry(paper, model.id, prompt_id)
-        rows = {row["item_id"]: row for row in recordings.read(paper, model.id, prompt_id)} if known else {}
+        rows = (
+            {row["item_id"]: row for row in recordings.read(paper, model.id, prompt_id)}
+            if known
+            else {}
+        )
         pairs = [(q, a) for q, a in answered if q.prompt_id == prompt_id and q.item_id in rows]
         if not pairs:
             print(f"  {prompt_id}: no recording of {model.id} to compare with on these items")
@@ -285,13 +330,24 @@ def template(args: argparse.Namespace) -> int:
 
     given = names(args.papers), names(args.models)
     if [len(each) for each in given] != [1, 1]:
-        raise KatayoriError("a template holds one paper and one model: PAPERS=discrim_eval MODELS=name")
+        raise KatayoriError(
+            "a template holds one paper and one model: PAPERS=discrim_eval MODELS=name"
+        )
     [paper], [name] = given
-    chosen = {"folder": args.prompts or "", "sample": args.limit, "whole": True, "questions": args.questions or ""}
+    chosen = {
+        "folder": args.prompts or "",
+        "sample": args.limit,
+        "whole": True,
+        "questions": args.questions or "",
+    }
     known = prompts.load_prompts(paper, args.prompts or "")
-    asked = [p for step in steps(paper, "study") for p in step if not (known[p].prefix or known[p].given)]
+    asked = [
+        p for step in steps(paper, "study") for p in step if not (known[p].prefix or known[p].given)
+    ]
     requests = requests_of(paper, *get_model(name), asked, **chosen)
-    print(f"{len(requests)} requests written to {export_requests(requests, args.file)}; fill in the column text")
+    print(
+        f"{len(requests)} requests written to {export_requests(requests, args.file)}; fill in the column text"
+    )
     return 0
 
 
@@ -302,7 +358,9 @@ def estimate(args: argparse.Namespace) -> int:
     from katayori_tools.planning import estimate as planned
 
     rows = []
-    known = [name for name, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]]
+    known = [
+        name for name, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]
+    ]
     args.models = args.models or " ".join(known)
     for paper, _, model, endpoint, requests in wanted(args, stand_in="・" * 200):
         with Store(respondents.store_path()) as store:
@@ -310,8 +368,16 @@ def estimate(args: argparse.Namespace) -> int:
     lines = pd.DataFrame(rows).set_index(["paper", "model"])
     lines = lines.astype({name: float for name in ("cost_low_usd", "cost_high_usd", "minutes")})
     # The steps of a paper in one line; a sum with an unknown part is unknown.
-    frame = lines.groupby(level=[0, 1], sort=False).agg(lambda column: column.sum(skipna=False)).reset_index()
-    print(frame.round({"cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1}).to_string(index=False, na_rep="unknown"))
+    frame = (
+        lines.groupby(level=[0, 1], sort=False)
+        .agg(lambda column: column.sum(skipna=False))
+        .reset_index()
+    )
+    print(
+        frame.round({"cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1}).to_string(
+            index=False, na_rep="unknown"
+        )
+    )
     known = frame["cost_high_usd"].notna()
     low, high = (frame.loc[known, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
     print(f"{frame['calls'].sum():,} calls; ${low:,.2f} to ${high:,.2f} for {known.sum()} of {len(frame)} lines, "

@@ -65,25 +65,39 @@ def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
     body = {"model": model.vendor_id, **request.body}
     if body["messages"][-1]["role"] == "assistant":
         body |= endpoint.extra_prefill
-    return orjson.dumps({"custom_id": request.key, "method": "POST", "url": URL, "body": body}) + b"\n"
+    return (
+        orjson.dumps({"custom_id": request.key, "method": "POST", "url": URL, "body": body}) + b"\n"
+    )
 
 
 def _export(folder: Path, args: argparse.Namespace) -> int:
     if (folder / STATE).exists():
-        raise KatayoriError(f"{folder} holds a batch; name a new folder for what is left after importing it")
+        raise KatayoriError(
+            f"{folder} holds a batch; name a new folder for what is left after importing it"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     shards: dict[str, dict[str, Any]] = {}
-    planned = [len(requests) for *_, requests in wanted(args, "-")]  # with those that wait for an earlier answer
+    planned = [
+        len(requests) for *_, requests in wanted(args, "-")
+    ]  # with those that wait for an earlier answer
     for (paper, name, model, endpoint, requests), n in zip(wanted(args), planned, strict=True):
         with Store(respondents.store_path()) as store:
             pending = store.pending(requests)
         for start in range(0, len(pending), args.shard):
             file = f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', name)}-{len(shards) + 1:04d}.jsonl"
             some = pending[start : start + args.shard]
-            (folder / file).write_bytes(b"".join(line(request, model, endpoint) for request in some))
-            shards[file] = {"model": name, "requests": len(some), "sha256": paths.sha256(folder / file)}
+            (folder / file).write_bytes(
+                b"".join(line(request, model, endpoint) for request in some)
+            )
+            shards[file] = {
+                "model": name,
+                "requests": len(some),
+                "sha256": paths.sha256(folder / file),
+            }
         said = f"{len(pending)} to ask, {len(requests) - len(pending)} stored"
-        print(f"{paper} {name}: {said}, {n - len(requests)} wait for an earlier answer; {len(shards)} shard(s) so far")
+        print(
+            f"{paper} {name}: {said}, {n - len(requests)} wait for an earlier answer; {len(shards)} shard(s) so far"
+        )
     asked = {name: getattr(args, name) for name in ASKED}
     _save(folder, {"export": secrets.token_hex(8), "asked": asked, "shards": shards})
     return 0
@@ -93,7 +107,9 @@ def _state(folder: Path) -> dict[str, Any]:
     try:
         return orjson.loads((folder / STATE).read_bytes())
     except (OSError, ValueError):
-        raise KatayoriError(f"{folder} holds no {STATE} that can be read; begin with `batch export`") from None
+        raise KatayoriError(
+            f"{folder} holds no {STATE} that can be read; begin with `batch export`"
+        ) from None
 
 
 def _save(folder: Path, state: dict[str, Any]) -> None:
@@ -109,23 +125,33 @@ def _told(sender: Sender) -> Iterator[None]:
         yield
     except openai.NotFoundError:
         elsewhere = "import results that `vllm run-batch` or another service made of the shards, or use make live"
-        raise KatayoriError(f"{sender.endpoint.name} offers no batches, or not this one (404); {elsewhere}") from None
+        raise KatayoriError(
+            f"{sender.endpoint.name} offers no batches, or not this one (404); {elsewhere}"
+        ) from None
     except openai.APIError as error:
         said = sender.mask(str(error).encode()).decode()[:300]
-        raise KatayoriError(f"batches of {sender.endpoint.name}: {said}; start again to go on") from None
+        raise KatayoriError(
+            f"batches of {sender.endpoint.name}: {said}; start again to go on"
+        ) from None
 
 
 def _sender(name: str, base_url: str) -> Sender:
     model, endpoint = get_model(name)
     if endpoint.kind == "local" and not base_url:
-        raise KatayoriError(f"{endpoint.name} offers no batches; give its shards to `vllm run-batch` and import those")
+        raise KatayoriError(
+            f"{endpoint.name} offers no batches; give its shards to `vllm run-batch` and import those"
+        )
     return Sender(model, endpoint, base_url=base_url)
 
 
 async def _submit(folder: Path, state: dict[str, Any], base_url: str) -> int:
     """Start a batch a shard. One that was started before it could be noted is found again by the name it was given."""
     for name in dict.fromkeys(about["model"] for about in state["shards"].values()):
-        mine = {f: about for f, about in state["shards"].items() if about["model"] == name and "batch" not in about}
+        mine = {
+            f: about
+            for f, about in state["shards"].items()
+            if about["model"] == name and "batch" not in about
+        }
         if not mine:
             continue
         async with _sender(name, base_url) as sender:
@@ -136,9 +162,15 @@ async def _submit(folder: Path, state: dict[str, Any], base_url: str) -> int:
                 for file, about in mine.items():
                     if not (one := started.get(given := f"{state['export']} {file}")):
                         if paths.sha256(folder / file) != about["sha256"]:
-                            raise KatayoriError(f"{file} is not as it was exported; export again to a new folder")
+                            raise KatayoriError(
+                                f"{file} is not as it was exported; export again to a new folder"
+                            )
                         sent = await client.files.create(file=folder / file, purpose="batch")
-                        terms = {"endpoint": URL, "completion_window": "24h", "metadata": {"katayori": given}}
+                        terms = {
+                            "endpoint": URL,
+                            "completion_window": "24h",
+                            "metadata": {"katayori": given},
+                        }
                         one = await client.batches.create(input_file_id=sent.id, **terms)
                     about |= {"batch": one.id, "status": one.status}
                     _save(folder, state)
@@ -151,21 +183,34 @@ async def _fetch(folder: Path, state: dict[str, Any], base_url: str, wait: bool)
     if not any("batch" in about for about in state["shards"].values()):
         raise KatayoriError(f"nothing of {folder} is submitted yet; begin with `batch submit`")
     while True:
-        under_way = {f: a for f, a in state["shards"].items() if "batch" in a and not a.get("fetched")}
+        under_way = {
+            f: a for f, a in state["shards"].items() if "batch" in a and not a.get("fetched")
+        }
         for file, about in under_way.items():
             async with _sender(about["model"], base_url) as sender:
                 client = sender.client.with_options(max_retries=5)
                 with _told(sender):
                     one = await client.batches.retrieve(about["batch"])
-                    for kind, file_id in (("results", one.output_file_id), ("errors", one.error_file_id)):
+                    for kind, file_id in (
+                        ("results", one.output_file_id),
+                        ("errors", one.error_file_id),
+                    ):
                         if one.status in FINAL and file_id:
                             content = (await client.files.content(file_id)).content
                             recording.replace_file(folder / f"{kind}-{file}", sender.mask(content))
             problems = [problem.message or "" for problem in (one.errors and one.errors.data) or ()]
             about |= {"status": one.status, "fetched": one.status in FINAL}
             _save(folder, state)
-            count = f", {one.request_counts.completed} of {one.request_counts.total}" if one.request_counts else ""
-            print(visible(f"{file}: {one.status}{count}{'; ' if problems else ''}{'; '.join(problems)[:300]}"))
+            count = (
+                f", {one.request_counts.completed} of {one.request_counts.total}"
+                if one.request_counts
+                else ""
+            )
+            print(
+                visible(
+                    f"{file}: {one.status}{count}{'; ' if problems else ''}{'; '.join(problems)[:300]}"
+                )
+            )
         if not wait or all(about["fetched"] for about in under_way.values()):
             return
         await asyncio.sleep(POLL)
@@ -187,7 +232,9 @@ def _import(state: dict[str, Any], files: list[Path]) -> int:
         said = ", ".join(f"{n} {kind}" for kind, n in sorted(told.items())) or "no row"
         print(f"{paper} {name}: {said}; {left} of {len(requests)} requests still to ask")
     stray = "belongs to no request of this run (other items, wording, model or settings)"
-    refused += [(file.name, number, stray) for places in rows.values() for file, number, _ in places]
+    refused += [
+        (file.name, number, stray) for places in rows.values() for file, number, _ in places
+    ]
     list_refused(refused)
     return int(bool(refused) and sum(map(len, rows.values())) == total)
 
@@ -219,7 +266,10 @@ def _key(raw: bytes) -> tuple[str, str]:
         return "", "is not JSON; is the file cut off?" if raw.strip() else ""
     if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
         return "", "has no custom_id"
-    return row["custom_id"], "" if row.keys() & {"response", "error"} else "is a request, not a result"
+    return row["custom_id"], "" if row.keys() & {
+        "response",
+        "error",
+    } else "is a request, not a result"
 
 
 def _read(path: Path, start: int) -> dict[str, Any]:
@@ -231,7 +281,11 @@ def _read(path: Path, start: int) -> dict[str, Any]:
 def to_response(row: dict[str, Any], request: Request) -> Response:
     """A row of a result file as the Response that asking would have given; failures have outcome error or filtered."""
     answer = row.get("response") or {}
-    body, status = (answer.get("body"), answer.get("status_code")) if isinstance(answer, dict) else (None, None)
+    body, status = (
+        (answer.get("body"), answer.get("status_code"))
+        if isinstance(answer, dict)
+        else (None, None)
+    )
     failure = row.get("error") or (isinstance(body, dict) and body.get("error"))
     if failure or status not in (200, None):
         said = _cause(failure) or f"status {status}"
@@ -249,7 +303,10 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
 def _cause(said: Any) -> str:
     """What an `error` says: a text, {message, code}, or such a thing within another `error`."""
     if isinstance(said, dict):
-        return _cause(said.get("error")) or f"{said.get('message') or 'no message'} [{said.get('code')}]"
+        return (
+            _cause(said.get("error"))
+            or f"{said.get('message') or 'no message'} [{said.get('code')}]"
+        )
     return str(said or "")
 
 
@@ -262,8 +319,16 @@ def _put(store: Store, request: Request, row: dict[str, Any]) -> tuple[str, str]
             store.put(request, response)
         return "failed", f"failed: {response.error}"
     if before and before.outcome != "error":
-        same = (before.outcome, before.text, before.top) == (response.outcome, response.text, response.top)
-        return ("already stored", "") if same else ("refused", "a second, different answer; the first stays")
+        same = (before.outcome, before.text, before.top) == (
+            response.outcome,
+            response.text,
+            response.top,
+        )
+        return (
+            ("already stored", "")
+            if same
+            else ("refused", "a second, different answer; the first stays")
+        )
     store.put(request, response)
     return response.outcome, ""
 
@@ -275,4 +340,8 @@ def list_refused(refused: Refused) -> None:
         places.setdefault(cause, []).append(f"{file}:{number}")
     for cause, where in places.items():
         more = f" and {len(where) - 10} more" if len(where) > 10 else ""
-        print(visible(f"  {len(where)} row(s) {cause} ({', '.join(where[:10])}{more})").replace("\n", " "))
+        print(
+            visible(f"  {len(where)} row(s) {cause} ({', '.join(where[:10])}{more})").replace(
+                "\n", " "
+            )
+        )

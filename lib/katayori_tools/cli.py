@@ -45,7 +45,9 @@ def _data(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    known = {path.stem: path for path in sorted((paths.root() / "lib" / "benchmarks").glob("[!_]*.py"))}
+    known = {
+        path.stem: path for path in sorted((paths.root() / "lib" / "benchmarks").glob("[!_]*.py"))
+    }
     for name in args.names:
         expect(name, known, "benchmark")
     failed = False
@@ -69,7 +71,9 @@ def _papers(text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="katayori", description=katayori.__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser, metavar="command")
+    commands = parser.add_subparsers(
+        dest="command", required=True, parser_class=_Parser, metavar="command"
+    )
 
     def command(name: str, function, about: str) -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=about, description=about)
@@ -89,55 +93,129 @@ def _parser() -> argparse.ArgumentParser:
 
     one = command("reproduce", _in("reproduce"), "run notebooks into outputs/<profile>/<paper>/")
     which(one, "recorded")
-    one.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=YAML", help="a notebook parameter")
+    one.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=YAML",
+        help="a notebook parameter",
+    )
     short = {"dest": "parameter", "action": "append", "type": "limit={}".format, "metavar": "N"}
     one.add_argument("--limit", **short, help="short for -p limit=N")
-    one.add_argument("--jobs", type=int, default=2, choices=range(1, 65), metavar="N", help="notebooks at once (2)")
-    one.add_argument("--timeout", type=int, default=1800, help="seconds a cell may take; 0 for no limit (1800)")
+    one.add_argument(
+        "--jobs",
+        type=int,
+        default=2,
+        choices=range(1, 65),
+        metavar="N",
+        help="notebooks at once (2)",
+    )
+    one.add_argument(
+        "--timeout", type=int, default=1800, help="seconds a cell may take; 0 for no limit (1800)"
+    )
     one.add_argument("--force", action="store_true", help="run even what is up to date")
 
     for name, profile, about in (
-        ("record", "recorded", "ask models the study prompts and keep the answers in data/recorded"),
+        (
+            "record",
+            "recorded",
+            "ask models the study prompts and keep the answers in data/recorded",
+        ),
         ("live", "live", "ask a model now and run the notebooks on its answers"),
         ("estimate", "live", "requests, tokens, time and cost of a run, asking nothing"),
-        ("repeat", "live", "ask the same again and tell how often the answer changes (the flip rate)"),
-        ("template", "live", "write requests to a file that is answered elsewhere (.csv or .jsonl)"),
+        (
+            "repeat",
+            "live",
+            "ask the same again and tell how often the answer changes (the flip rate)",
+        ),
+        (
+            "template",
+            "live",
+            "write requests to a file that is answered elsewhere (.csv or .jsonl)",
+        ),
     ):
         one = command(name, _in("repeat" if name == "repeat" else "asking"), about)
         which(one, profile)
         if name == "template":
             one.add_argument("file", help="where to write it")
         if name == "repeat":
-            one.add_argument("--repetitions", type=int, default=1, help="how often to ask again (1)")
-        one.add_argument("--limit", type=int, help="ask about so many items (whole questions or templates)")
-        one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")
+            one.add_argument(
+                "--repetitions", type=int, default=1, help="how often to ask again (1)"
+            )
+        one.add_argument(
+            "--limit", type=int, help="ask about so many items (whole questions or templates)"
+        )
+        one.add_argument(
+            "--questions",
+            type=os.path.abspath,
+            help="a question file of yours in place of the study set",
+        )
         one.add_argument("--engine", help="local engine for a local model")
-        one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+        one.add_argument(
+            "--base-url",
+            "--endpoint",
+            dest="base_url",
+            help="an OpenAI-compatible server to ask instead",
+        )
         one.add_argument("--concurrency", type=int, help="requests under way at once")
         one.add_argument("--budget", type=float, help="stop before spending more than this")
         one.set_defaults(jobs=2, timeout=1800, force=False)  # of the notebooks that `live` runs
 
-    one = command("batch", _in("batch"), "requests as OpenAI Batch files: export, submit, fetch, import")
+    one = command(
+        "batch", _in("batch"), "requests as OpenAI Batch files: export, submit, fetch, import"
+    )
     which(one, "live")
-    one.add_argument("step", choices=("export", "submit", "fetch", "import"), help="what to do, in this order")
+    one.add_argument(
+        "step", choices=("export", "submit", "fetch", "import"), help="what to do, in this order"
+    )
     one.add_argument("folder", help="holds the shards, what was asked (batch.json) and the results")
-    one.add_argument("files", nargs="*", help="import: result files (default: results* and errors* of the folder)")
+    one.add_argument(
+        "files",
+        nargs="*",
+        help="import: result files (default: results* and errors* of the folder)",
+    )
     told = "export: lines a file (20000; OpenAI takes 50000)"
     one.add_argument("--shard", type=_positive, default=20_000, metavar="N", help=told)
     one.add_argument("--wait", action="store_true", help="fetch: until every batch has ended")
-    one.add_argument("--limit", type=int, help="export about so many items (whole questions or templates)")
-    one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")
+    one.add_argument(
+        "--limit", type=int, help="export about so many items (whole questions or templates)"
+    )
+    one.add_argument(
+        "--questions",
+        type=os.path.abspath,
+        help="a question file of yours in place of the study set",
+    )
     one.add_argument("--engine", help="local engine for a local model")
-    one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+    one.add_argument(
+        "--base-url",
+        "--endpoint",
+        dest="base_url",
+        help="an OpenAI-compatible server to ask instead",
+    )
 
-    one = command("convert", _in("importers"), "logs of inspect_ai or lm-evaluation-harness as a file of answers")
+    one = command(
+        "convert",
+        _in("importers"),
+        "logs of inspect_ai or lm-evaluation-harness as a file of answers",
+    )
     which(one, "live")
-    one.add_argument("logs", nargs="+", help=".json or .eval (inspect_ai), samples_*.jsonl (lm-evaluation-harness)")
+    one.add_argument(
+        "logs",
+        nargs="+",
+        help=".json or .eval (inspect_ai), samples_*.jsonl (lm-evaluation-harness)",
+    )
     one.add_argument("file", help="the answers file to write (.jsonl)")
     one.add_argument("--prompt", help="the prompt all rows answer, where they name none")
-    one.add_argument("--questions", type=os.path.abspath, help="a question file of yours in place of the study set")
+    one.add_argument(
+        "--questions",
+        type=os.path.abspath,
+        help="a question file of yours in place of the study set",
+    )
 
-    one = command("data", _data, "fetch the data sets that can be downloaded; list the state of all")
+    one = command(
+        "data", _data, "fetch the data sets that can be downloaded; list the state of all"
+    )
     one.add_argument("datasets", nargs="*", help="names in data/catalogue.yaml (default: all)")
     one.add_argument("--list", action="store_true", help="only list")
 
@@ -145,18 +223,32 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("a", help="a profile, a run folder, or a model")
     one.add_argument("b", help="the other one")
     add_papers(one)
-    one.add_argument("--profile", default="recorded", help="the run that holds both models (default: recorded)")
+    one.add_argument(
+        "--profile", default="recorded", help="the run that holds both models (default: recorded)"
+    )
 
-    command("trace", _in("notebooks"), "write data/traceability.csv: which file cites which requirement")
+    command(
+        "trace", _in("notebooks"), "write data/traceability.csv: which file cites which requirement"
+    )
 
-    one = command("site", _in("site"), "the notebooks of a run as pages to read, under outputs/<profile>/site")
+    one = command(
+        "site", _in("site"), "the notebooks of a run as pages to read, under outputs/<profile>/site"
+    )
     one.add_argument("--profile", default="recorded", help="the run to show (default: recorded)")
 
-    one = command("answers", _in("answers"), "what the store holds: endpoints, models, versions, tokens, dates")
+    one = command(
+        "answers",
+        _in("answers"),
+        "what the store holds: endpoints, models, versions, tokens, dates",
+    )
     add_papers(one)
     one.add_argument("--models", help="ids as they were asked (default: all)")
 
-    one = command("construct", _in("construct"), "make cases as JUBAKU-v2 was made: generate, screen, review, validate")
+    one = command(
+        "construct",
+        _in("construct"),
+        "make cases as JUBAKU-v2 was made: generate, screen, review, validate",
+    )
     one.add_argument("folder", help="where the steps write, and people edit, their files")
     one.add_argument("--models", help="the generator and, if another, the screening model")
     one.add_argument("--seeds", help="a seed file, or jubaku_v1 (default: our seeds)")
@@ -164,30 +256,58 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
     one.add_argument("--limit", type=int, help="use so many seeds")
     one.add_argument("--engine", help="local engine for a local model")
-    one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+    one.add_argument(
+        "--base-url",
+        "--endpoint",
+        dest="base_url",
+        help="an OpenAI-compatible server to ask instead",
+    )
 
-    one = command("proofread", _in("proofread"), "a model smooths inter-JBBQ passages, for people to read")
+    one = command(
+        "proofread", _in("proofread"), "a model smooths inter-JBBQ passages, for people to read"
+    )
     one.add_argument("log", help="the file to write: before, after, accepted or why not (.csv)")
     one.add_argument("--models", required=True, help="the proof-reader, one model")
-    one.add_argument("--topics", default="", help="a folder of topic files of your own (default: ours)")
+    one.add_argument(
+        "--topics", default="", help="a folder of topic files of your own (default: ours)"
+    )
     one.add_argument("--limit", type=int, help="so many passages (default: all)")
-    one.add_argument("--base-url", "--endpoint", dest="base_url", help="an OpenAI-compatible server to ask instead")
+    one.add_argument(
+        "--base-url",
+        "--endpoint",
+        dest="base_url",
+        help="an OpenAI-compatible server to ask instead",
+    )
 
-    one = command("doctor", _in("doctor"), "what works on this machine, and the remedy for what does not")
-    one.add_argument("--probe", metavar="MODEL", help="ask this model once whether it returns log-probabilities")
+    one = command(
+        "doctor", _in("doctor"), "what works on this machine, and the remedy for what does not"
+    )
+    one.add_argument(
+        "--probe", metavar="MODEL", help="ask this model once whether it returns log-probabilities"
+    )
 
     one = command("bench", _bench, "run the benchmarks one after another")
     one.add_argument("names", nargs="*", help="scripts of lib/benchmarks (default: all)")
 
-    one = command("nb", _in("reproduce"), "execute the committed notebooks in place on their default parameters")
+    one = command(
+        "nb",
+        _in("reproduce"),
+        "execute the committed notebooks in place on their default parameters",
+    )
     add_papers(one)
 
-    one = command("students", _in("teaching"), "copies of the notebooks to hand out, without solutions")
+    one = command(
+        "students", _in("teaching"), "copies of the notebooks to hand out, without solutions"
+    )
     add_papers(one)
 
-    one = command("slides", _in("teaching"), "a talk of each executed notebook, one HTML file without network")
+    one = command(
+        "slides", _in("teaching"), "a talk of each executed notebook, one HTML file without network"
+    )
     add_papers(one)
-    one.add_argument("--profile", help="of the notebooks of this run (default: of the committed ones)")
+    one.add_argument(
+        "--profile", help="of the notebooks of this run (default: of the committed ones)"
+    )
 
     command("simulate", _in("simulate"), "draw the long simulations anew into data/simulated")
 
@@ -206,5 +326,8 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("katayori: interrupted; what was answered or finished is kept, start again to go on", file=sys.stderr)
+        print(
+            "katayori: interrupted; what was answered or finished is kept, start again to go on",
+            file=sys.stderr,
+        )
         return 130

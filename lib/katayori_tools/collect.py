@@ -61,7 +61,9 @@ class PacedSender(Sender):
     (1989), 1-14). A request that waits before it is asked again is not under way.
     """
 
-    def __init__(self, model: Model, endpoint: Endpoint, *, limit: int | None = None, **options: Any):
+    def __init__(
+        self, model: Model, endpoint: Endpoint, *, limit: int | None = None, **options: Any
+    ):
         limits = limits_of(endpoint)
         super().__init__(model, endpoint, limit=limit or limits["concurrency"] or 16, **options)
         self.allowed, self.under_way, self.cuts = float(self.limit), 0, 0
@@ -70,7 +72,9 @@ class PacedSender(Sender):
     async def send(self, request: Request) -> Response:
         import openai
 
-        while self.under_way >= int(self.allowed):  # only while fewer are allowed than the collector has slots
+        while self.under_way >= int(
+            self.allowed
+        ):  # only while fewer are allowed than the collector has slots
             await asyncio.sleep(0.02)
         self.under_way, cuts, tokens = self.under_way + 1, self.cuts, approximate_tokens(request)
         try:
@@ -86,7 +90,9 @@ class PacedSender(Sender):
             self.under_way -= 1
         self.allowed = min(self.limit, self.allowed + 1 / self.allowed)
         used = (response.prompt_tokens or tokens) + (response.completion_tokens or 0)
-        self.by_token.next += (used - tokens) * self.by_token.seconds  # those beyond what it waited for
+        self.by_token.next += (
+            used - tokens
+        ) * self.by_token.seconds  # those beyond what it waited for
         return response
 
 
@@ -108,7 +114,9 @@ def limits_of(endpoint: Endpoint) -> dict[str, int | None]:
 def approximate_tokens(request: Request) -> int:
     """Rough count of input tokens: 4 characters each in Latin script, 1 each in Japanese."""
     text = "".join(m["content"] for m in request.body["messages"])
-    wide = (len(text.encode()) - len(text)) // 2  # UTF-8 takes three bytes for a Japanese character, one for a Latin
+    wide = (
+        len(text.encode()) - len(text)
+    ) // 2  # UTF-8 takes three bytes for a Japanese character, one for a Latin
     return wide + (len(text) - wide) // 4 + 8
 
 
@@ -130,7 +138,9 @@ def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
     return min(MAX_RETRY_AFTER, max(backoff, asked))
 
 
-async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep) -> Response:
+async def ask_one(
+    sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep
+) -> Response:
     """Ask with retries, the only layer of them. Failures become Responses with outcome `error` or `filtered` and cause.
 
     The waits of one request add up to at most `retries` times `MAX_RETRY_AFTER` (`MAX_WAIT`, where no server asks).
@@ -143,7 +153,9 @@ async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: 
             response = await sender.send(request)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as e:
             hint = f" (key from {sender.endpoint.key_env})" if sender.endpoint.key_env else ""
-            raise KatayoriError(f"{sender.endpoint.name} refused the key{hint}: status {e.status_code}") from None
+            raise KatayoriError(
+                f"{sender.endpoint.name} refused the key{hint}: status {e.status_code}"
+            ) from None
         except openai.NotFoundError:
             said = f"{sender.endpoint.name} knows no model {sender.model.vendor_id!r}"
             raise KatayoriError(f"{said} (404): check its name and the base URL") from None
@@ -151,7 +163,9 @@ async def ask_one(sender: Sender, request: Request, *, retries: int = 6, sleep: 
             filtered = "content_filter" in str(e) or "content management policy" in str(e)
             response = Response("filtered" if filtered else "error", error=str(e)[:300])
         except (openai.APIError, ValueError) as e:
-            status = getattr(e, "status_code", 500)  # a broken connection or answer is the server's trouble, too
+            status = getattr(
+                e, "status_code", 500
+            )  # a broken connection or answer is the server's trouble, too
             if attempt < retries and (status in (408, 409, 429) or status >= 500):
                 await sleep(_wait_before_retry(sender, e, attempt))
                 continue
@@ -191,7 +205,9 @@ async def collect(
             summary.stored += len(batch) - len(left)
             forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
             if forced and not (endpoint.supports | model.fields.get("supports", {})).get("prefill"):
-                raise KatayoriError(f"{endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})")
+                raise KatayoriError(
+                    f"{endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})"
+                )
             yield from left
 
     started = shown = time.monotonic()
@@ -210,13 +226,19 @@ async def collect(
             asking.discard(request.key)
             summary.asked += 1
             summary.outcomes[response.outcome] = summary.outcomes.get(response.outcome, 0) + 1
-            if response.outcome != "error" or response.completion_tokens:  # without usage the cost is estimated
+            if (
+                response.outcome != "error" or response.completion_tokens
+            ):  # without usage the cost is estimated
                 summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
-                summary.completion_tokens += response.completion_tokens or len(response.text) // 2 + 1
+                summary.completion_tokens += (
+                    response.completion_tokens or len(response.text) // 2 + 1
+                )
             summary.cost = cost_of(model, summary.prompt_tokens, summary.completion_tokens)
             failures = failures + 1 if response.outcome == "error" else 0
             if failures >= 20:
-                raise KatayoriError(f"{endpoint.name}: 20 failures in a row, the last: {response.error}")
+                raise KatayoriError(
+                    f"{endpoint.name}: 20 failures in a row, the last: {response.error}"
+                )
             if progress and time.monotonic() - shown > 5:
                 shown = time.monotonic()
                 print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
@@ -224,16 +246,24 @@ async def collect(
     while not (alone := store.alone(f"{endpoint.name} {model.identity}")):
         if progress and time.monotonic() >= shown:
             shown += 60
-            print(f"{model.id}: another process is asking it for this store; waiting", file=sys.stderr, flush=True)
+            print(
+                f"{model.id}: another process is asking it for this store; waiting",
+                file=sys.stderr,
+                flush=True,
+            )
         await asyncio.sleep(1)
     with alone:
         pending = draw()
         if (first := next(pending, None)) is None:
             return summary
         if budget is not None and summary.cost is None:
-            raise KatayoriError(f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)")
+            raise KatayoriError(
+                f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)"
+            )
         pending = chain([first], pending)
-        async with PacedSender(model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency) as sender:
+        async with PacedSender(
+            model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency
+        ) as sender:
             tasks = [asyncio.create_task(work(sender)) for _ in range(sender.limit)]
             try:
                 await asyncio.gather(*tasks)

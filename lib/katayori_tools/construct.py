@@ -55,7 +55,9 @@ def construct(args: argparse.Namespace) -> int:
     document = {"dataset": "katayori-constructed", "version": 1, "language": "ja", "reviewed": True}
     document |= {"leak_words": files.ours(jubaku.STUDY_FILE)["leak_words"], "cases": kept}
     _write(folder / "cases.yaml", document)
-    form, labels = _form(jubaku.load_study_jubaku(folder / "cases.yaml"), args.raters)  # raises where JU-3 is broken
+    form, labels = _form(
+        jubaku.load_study_jubaku(folder / "cases.yaml"), args.raters
+    )  # raises where JU-3 is broken
     if not (folder / "ratings.csv").exists():
         form.to_csv(folder / "rating_form.csv", index=False, encoding="utf-8-sig")
         said = f"{args.raters} people who are not the authors fill in one column each of rating_form.csv, with A, B or"
@@ -69,27 +71,56 @@ def construct(args: argparse.Namespace) -> int:
 def _drafts(args: argparse.Namespace) -> dict[str, Any]:
     """Generation and screening (JU-4): the drafts, what is wrong with each (JU-3), what the screener chose."""
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
-    wording, seeds, drafts, unread = load_prompts("jubaku_v2", args.prompts or ""), _seeds(args), {}, {}
-    for seed, answer in zip(seeds, _asked(seeds, wording["ju_generate_ja"], given[0], args), strict=True):
+    wording, seeds, drafts, unread = (
+        load_prompts("jubaku_v2", args.prompts or ""),
+        _seeds(args),
+        {},
+        {},
+    )
+    for seed, answer in zip(
+        seeds, _asked(seeds, wording["ju_generate_ja"], given[0], args), strict=True
+    ):
         if not (found := _DRAFT.search(strip_thinking(answer.text)[0])):
             unread[seed["item_id"]] = answer.text or answer.error
             continue
-        draft = {"id": seed["item_id"], "category": seed["category_ja"], "definition": seed["definition"]}
-        draft |= {"context": found[1].splitlines(), "proposal": found[2], "biased": found[3], "neutral": found[4]}
-        problem = jubaku.case_problem(draft, files.ours(jubaku.STUDY_FILE))  # left to the authors, who edit the text
+        draft = {
+            "id": seed["item_id"],
+            "category": seed["category_ja"],
+            "definition": seed["definition"],
+        }
+        draft |= {
+            "context": found[1].splitlines(),
+            "proposal": found[2],
+            "biased": found[3],
+            "neutral": found[4],
+        }
+        problem = jubaku.case_problem(
+            draft, files.ours(jubaku.STUDY_FILE)
+        )  # left to the authors, who edit the text
         drafts[draft["id"]] = draft | {"problem": problem, "screening": {}}
     cases = []
     for key, d in drafts.items():
-        case = jubaku.as_case(key, d["category"], "\n".join(d["context"]), d["biased"], d["neutral"])
+        case = jubaku.as_case(
+            key, d["category"], "\n".join(d["context"]), d["biased"], d["neutral"]
+        )
         cases.append(case | {"proposal": d["proposal"]})
     items = jubaku.in_every_variant(cases, (1,)).to_dict("records")
-    for item, answer in zip(items, _asked(items, wording[SCREENED_WITH], given[-1], args), strict=True):
+    for item, answer in zip(
+        items, _asked(items, wording[SCREENED_WITH], given[-1], args), strict=True
+    ):
         letter = parse_choice(answer.text, answer.finish_reason).answer
         chosen = item[f"role_{letter.lower()}"] if letter else "not read"
         drafts[item["case_id"]]["screening"][item["order"]] = chosen
-    for draft in drafts.values():  # what the screener saw through is out, unless the authors want it
+    for (
+        draft
+    ) in drafts.values():  # what the screener saw through is out, unless the authors want it
         draft["keep"] = None if "biased" in draft["screening"].values() else False
-    about = {"generator": given[0], "screener": given[-1], "screened_with": SCREENED_WITH, "note": TRAP}
+    about = {
+        "generator": given[0],
+        "screener": given[-1],
+        "screened_with": SCREENED_WITH,
+        "note": TRAP,
+    }
     return about | {"cases": list(drafts.values()), "unread": unread}
 
 
@@ -104,23 +135,40 @@ def _seeds(args: argparse.Namespace) -> list[dict[str, Any]]:
                 seed |= {"neutral": row[f"response_{neutral}"], "biased": row[f"response_{biased}"]}
                 raw.append(seed | {"context": [row["context"]]})
     else:
-        raw = files.read_yaml(Path(args.seeds or paths.data_dir() / "study/jubaku_v2/seeds.yaml"), "seed file")["seeds"]
+        raw = files.read_yaml(
+            Path(args.seeds or paths.data_dir() / "study/jubaku_v2/seeds.yaml"), "seed file"
+        )["seeds"]
     meant = re.findall(r"^[12]\. .+$", load_prompts("jubaku_v2")[SCREENED_WITH].user, re.M)
     rows = []
     for seed in raw[: args.limit]:
         expect(seed["category"], jubaku.CATEGORIES, f"category of seed {seed['id']}:")
-        row = {"item_id": str(seed["id"]), "category_ja": seed["category"], "definition": seed["definition"]}
+        row = {
+            "item_id": str(seed["id"]),
+            "category_ja": seed["category"],
+            "definition": seed["definition"],
+        }
         row |= {"response_biased": seed["biased"], "response_neutral": seed["neutral"]}
-        rows.append(row | {"context": "\n".join(seed["context"]), "definition_text": meant[seed["definition"] - 1]})
+        rows.append(
+            row
+            | {
+                "context": "\n".join(seed["context"]),
+                "definition_text": meant[seed["definition"] - 1],
+            }
+        )
     return rows
 
 
-def _asked(items: list[dict], prompt: Prompt, name: str, args: argparse.Namespace) -> list[Response]:
+def _asked(
+    items: list[dict], prompt: Prompt, name: str, args: argparse.Namespace
+) -> list[Response]:
     """A model's answers, from the store where they are. A simulated generator says the seed again in the form asked."""
     model, endpoint = get_model(name)
     requests = build(items, prompt, model, endpoint, variant="construct")
     if model.simulated and prompt.id == "ju_generate_ja":
-        parts = [(r["context"], "これで進めましょう。", r["response_biased"], r["response_neutral"]) for r in items]
+        parts = [
+            (r["context"], "これで進めましょう。", r["response_biased"], r["response_neutral"])
+            for r in items
+        ]
         texts = ["\n".join(map("{}: {}".format, _HEADS, part)) for part in parts]
         return [Response("ok", text, "stop") for text in texts]
     if model.simulated:
@@ -134,28 +182,42 @@ def _asked(items: list[dict], prompt: Prompt, name: str, args: argparse.Namespac
 def _form(items: pd.DataFrame, n_raters: int) -> tuple[pd.DataFrame, pd.Series]:
     """A row a case without its label, the order fixed by its id, the raters' columns empty; and the neutral letters."""
     digest = items["case_id"].map(lambda case: hashlib.sha256(case.encode()).digest()[0] % 2)
-    shown = items[(items["template"] == 1) & (items["order"] == digest.map({0: "nb", 1: "bn"}))].reset_index(drop=True)
-    texts = shown[["context", "option_a", "option_b"]].map(harmless)  # a model wrote them, a spreadsheet opens them
+    shown = items[
+        (items["template"] == 1) & (items["order"] == digest.map({0: "nb", 1: "bn"}))
+    ].reset_index(drop=True)
+    texts = shown[["context", "option_a", "option_b"]].map(
+        harmless
+    )  # a model wrote them, a spreadsheet opens them
     form = pd.concat([shown[["case_id"]], texts], axis=1)
-    return form.assign(**{f"rater_{k}": "" for k in range(1, n_raters + 1)}), shown.set_index("case_id")["label"]
+    return form.assign(**{f"rater_{k}": "" for k in range(1, n_raters + 1)}), shown.set_index(
+        "case_id"
+    )["label"]
 
 
-def _validate(folder: Path, form: pd.DataFrame, labels: pd.Series, document: dict[str, Any]) -> None:
+def _validate(
+    folder: Path, form: pd.DataFrame, labels: pd.Series, document: dict[str, Any]
+) -> None:
     """Human validation: a case stays if half of the raters or more, 3 of 6, chose the neutral option (JU-6).
 
     Raises KatayoriError for raters, cases, texts or ratings that are not those asked for.
     """
     told = pd.DataFrame(files.rows_of(folder / "ratings.csv", "ratings file"))
     if set(told) != set(form):
-        raise KatayoriError(f"ratings.csv has the columns {', '.join(told)}; asked for were {', '.join(form)}")
+        raise KatayoriError(
+            f"ratings.csv has the columns {', '.join(told)}; asked for were {', '.join(form)}"
+        )
     told, form = told.set_index("case_id").sort_index(), form.set_index("case_id").sort_index()
     raters = [c for c in form if c.startswith("rater_")]
     if not told.drop(columns=raters).equals(form.drop(columns=raters)):
-        raise KatayoriError("ratings.csv: cases or texts are not those of cases.yaml; rate the form that was written")
+        raise KatayoriError(
+            "ratings.csv: cases or texts are not those of cases.yaml; rate the form that was written"
+        )
     ratings = told[raters].map(lambda said: unicodedata.normalize("NFKC", said).strip())
     for (case_id, rater), said in ratings.stack().items():
         if not said:
-            print(f"ratings.csv: {rater} has not rated case {case_id} yet; nothing is validated before")
+            print(
+                f"ratings.csv: {rater} has not rated case {case_id} yet; nothing is validated before"
+            )
             return
         expect(said, ("A", "B", CANNOT), f"rating of {rater} for case {case_id}:")
     neutral, n = ratings.eq(labels, axis=0).sum(axis=1), ratings.shape[1]
@@ -165,11 +227,20 @@ def _validate(folder: Path, form: pd.DataFrame, labels: pd.Series, document: dic
     table = pd.DataFrame({"n_raters_agreeing": counts.index, "n_cases": counts.to_numpy()})
     table.insert(1, "n_raters", n)
     table.to_csv(folder / "agreement.csv", index=False)
-    _write(folder / "validated.yaml", document | {"cases": [c for c in document["cases"] if str(c["id"]) in kept]})
+    _write(
+        folder / "validated.yaml",
+        document | {"cases": [c for c in document["cases"] if str(c["id"]) in kept]},
+    )
     print(table.to_string(index=False))
-    print(f"mean {kept.mean() / n:.3f} of the ratings of kept cases, {CANNOT} in the denominator (JU-7)")
-    print(f"validated.yaml: {len(kept)} of {len(form)} cases; ties kept, as in the paper: {', '.join(tied) or 'none'}")
+    print(
+        f"mean {kept.mean() / n:.3f} of the ratings of kept cases, {CANNOT} in the denominator (JU-7)"
+    )
+    print(
+        f"validated.yaml: {len(kept)} of {len(form)} cases; ties kept, as in the paper: {', '.join(tied) or 'none'}"
+    )
 
 
 def _write(path: Path, document: Any) -> None:
-    path.write_text(yaml.safe_dump(document, allow_unicode=True, sort_keys=False, width=120), encoding="utf-8")
+    path.write_text(
+        yaml.safe_dump(document, allow_unicode=True, sort_keys=False, width=120), encoding="utf-8"
+    )

@@ -16,17 +16,33 @@ from katayori.report.tables import visible
 from katayori_tools import environment
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-Line = tuple[str, str, str]  # state ("ok", "-" for what can be done without, "problem"), subject, what was found
+Line = tuple[
+    str, str, str
+]  # state ("ok", "-" for what can be done without, "problem"), subject, what was found
 
 
 def _python() -> Iterator[Line]:
     yield "ok", "python", sys.version.split()[0]
-    pairs = {name: (version(name) or "missing", pinned) for name, pinned in environment.locked().items()}
-    wrong = [f"{name} {found} (lock: {pinned})" for name, (found, pinned) in pairs.items() if found != pinned]
+    pairs = {
+        name: (version(name) or "missing", pinned) for name, pinned in environment.locked().items()
+    }
+    wrong = [
+        f"{name} {found} (lock: {pinned})"
+        for name, (found, pinned) in pairs.items()
+        if found != pinned
+    ]
     found = "; ".join(wrong[:5]) + f" ({len(wrong)} in all): make setup"
-    yield ("problem", "packages", found) if wrong else ("ok", "packages", "as in lib/requirements.lock")
+    yield (
+        ("problem", "packages", found)
+        if wrong
+        else ("ok", "packages", "as in lib/requirements.lock")
+    )
     uv = environment.find_uv(paths.root() / ".venv")
-    yield ("ok", "uv", "found") if uv else ("-", "uv", "absent: set-up falls back on pip, which is slower")
+    yield (
+        ("ok", "uv", "found")
+        if uv
+        else ("-", "uv", "absent: set-up falls back on pip, which is slower")
+    )
 
 
 def _disk() -> Iterator[Line]:
@@ -42,12 +58,22 @@ def _data() -> Iterator[Line]:
     from katayori.data import catalogue
 
     for folder in paths.mirror_dirs():
-        yield ("ok", "mirror", str(folder)) if folder.is_dir() else ("problem", "mirror", f"{folder} is absent")
+        yield (
+            ("ok", "mirror", str(folder))
+            if folder.is_dir()
+            else ("problem", "mirror", f"{folder} is absent")
+        )
     if not paths.mirror_dirs():
-        yield "-", "mirror", "KATAYORI_MIRROR is not set: third-party data is downloaded when asked for"
+        yield (
+            "-",
+            "mirror",
+            "KATAYORI_MIRROR is not set: third-party data is downloaded when asked for",
+        )
     for row in catalogue.table().to_dict("records"):
         state = "ok" if row["status"] in ("mirror", "downloaded", "here") else "-"
-        remedy = f"; make data ARGS={row['id']}" if state == "-" and row["access"] == "download" else ""
+        remedy = (
+            f"; make data ARGS={row['id']}" if state == "-" and row["access"] == "download" else ""
+        )
         yield state, f"data {row['id']}", f"{row['status']} ({row['access']}){remedy}"
 
 
@@ -56,7 +82,9 @@ def _endpoints() -> Iterator[Line]:
 
     for name, endpoint in models.registry()[0].items():
         if endpoint.kind != "simulated":
-            known = {True: "yes", False: "no"}.get(endpoint.supports.get("logprobs"), "unknown, see --probe")
+            known = {True: "yes", False: "no"}.get(
+                endpoint.supports.get("logprobs"), "unknown, see --probe"
+            )
             state, found = _endpoint(endpoint)
             yield state, f"endpoint {name}", f"{found}; log-probabilities: {known}"
 
@@ -83,9 +111,17 @@ def find_browser() -> str | None:
 
 def _browser() -> Iterator[Line]:
     browser = find_browser()
-    yield ("ok" if browser else "-"), "browser", browser or "no Chromium: the browser tests are skipped"
+    yield (
+        ("ok" if browser else "-"),
+        "browser",
+        browser or "no Chromium: the browser tests are skipped",
+    )
     npm = shutil.which("npm")
-    yield ("ok" if npm else "-"), "npm", npm or "absent: `make site` shows pictures of widgets, without their controls"
+    yield (
+        ("ok" if npm else "-"),
+        "npm",
+        npm or "absent: `make site` shows pictures of widgets, without their controls",
+    )
 
 
 def _probe(model_id: str) -> Iterator[Line]:
@@ -101,13 +137,26 @@ def _probe(model_id: str) -> Iterator[Line]:
 def doctor(args: Namespace) -> int:
     """Prints the findings; 1 if something essential is broken, else 0."""
     broken = False
-    for look in (_python, _disk, _data, _endpoints, _browser, *([lambda: _probe(args.probe)] if args.probe else [])):
+    for look in (
+        _python,
+        _disk,
+        _data,
+        _endpoints,
+        _browser,
+        *([lambda: _probe(args.probe)] if args.probe else []),
+    ):
         try:
             lines = list(look())
         except Exception as error:  # a doctor that falls ill is of no use
-            said = str(error) if isinstance(error, KatayoriError) else f"{type(error).__name__}: {error}"[:200]
+            said = (
+                str(error)
+                if isinstance(error, KatayoriError)
+                else f"{type(error).__name__}: {error}"[:200]
+            )
             lines = [("problem", look.__name__.strip("_<>"), said)]
         for state, subject, found in lines:
-            print(f"{state:<8}{subject:<28}{visible(found)}")  # the probe repeats what a server said
+            print(
+                f"{state:<8}{subject:<28}{visible(found)}"
+            )  # the probe repeats what a server said
             broken |= state == "problem"
     return int(broken)

@@ -41,7 +41,11 @@ def locked(python: str | None = None) -> dict[str, str]:
 
     env = {"python_version": python, "python_full_version": f"{python}.99"} if python else {}
     pins = _PIN.findall(lock_file().read_text())
-    return {name: version for name, version, marker in pins if not marker or Marker(marker).evaluate(env)}
+    return {
+        name: version
+        for name, version, marker in pins
+        if not marker or Marker(marker).evaluate(env)
+    }
 
 
 def direct() -> list[str]:
@@ -61,7 +65,9 @@ def conda_yaml() -> str:
 
 def _run(*command: str | Path, what: str) -> None:
     if subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL).returncode:
-        raise KatayoriError(f"{what} failed (the lines above say why); is a package registry reachable?")
+        raise KatayoriError(
+            f"{what} failed (the lines above say why); is a package registry reachable?"
+        )
 
 
 def find_uv(venv: Path) -> str | None:
@@ -73,7 +79,10 @@ def _uv(venv: Path) -> str | None:
     """`find_uv`, and where there is none it is fetched into `venv`, if that has pip and the registry has uv."""
     python = venv / "bin" / "python"
     if not find_uv(venv) and python.exists():
-        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "uv"], capture_output=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "uv"],
+            capture_output=True,
+        )
     return find_uv(venv)
 
 
@@ -89,7 +98,11 @@ def setup() -> None:
     want = hashlib.sha256(b"\0".join(parts)).hexdigest()
     if python.exists() and stamp.exists() and stamp.read_text() == want:
         return
-    print("setting up .venv from lib/requirements.lock (once; about a minute) ...", file=sys.stderr, flush=True)
+    print(
+        "setting up .venv from lib/requirements.lock (once; about a minute) ...",
+        file=sys.stderr,
+        flush=True,
+    )
     stamp.unlink(missing_ok=True)
     usable = python.exists() and (venv / "lib" / f"python{version}").exists()
     if not usable and venv.exists():
@@ -98,9 +111,17 @@ def setup() -> None:
     if not usable and uv:
         _run(uv, "venv", "-q", "--python", sys.executable, venv, what="making .venv")
     elif not uv:  # also gives pip to a venv that has none
-        _run(sys.executable, "-m", "venv", venv, what="making .venv (on Debian: apt-get install python3-venv)")
+        _run(
+            sys.executable,
+            "-m",
+            "venv",
+            venv,
+            what="making .venv (on Debian: apt-get install python3-venv)",
+        )
         uv = _uv(venv)
-    pip = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install", "-q"]
+    pip = (
+        [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install", "-q"]
+    )
     _run(*pip, "-q", "--require-hashes", "-r", lock_file(), what="installing")
     # A path file instead of an editable install: nothing to build, nothing outside the lock.
     site = venv / "lib" / f"python{version}" / "site-packages"
@@ -115,7 +136,16 @@ def lock() -> None:
     if not uv:
         raise KatayoriError("`make lock` needs uv; install it (pip install uv) and call again")
     options = "--universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra test -q"
-    _run(uv, "pip", "compile", *options.split(), pyproject_file(), "-o", lock_file(), what="resolving")
+    _run(
+        uv,
+        "pip",
+        "compile",
+        *options.split(),
+        pyproject_file(),
+        "-o",
+        lock_file(),
+        what="resolving",
+    )
     (paths.root() / "environment.yml").write_text(conda_yaml())
 
 

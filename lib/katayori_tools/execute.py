@@ -14,10 +14,22 @@ from katayori_tools.reproduce import SKIPPED, Job, say
 
 
 def _execute(job: Job, output: Path) -> None:
-    options = {"parameters": {**job.parameters, "output_dir": str(job.work)}, "cwd": job.notebook.parent}
+    options = {
+        "parameters": {**job.parameters, "output_dir": str(job.work)},
+        "cwd": job.notebook.parent,
+    }
     # Without the last, every kernel warns that loopback is not encrypted.
-    options |= {"execution_timeout": job.timeout, "extra_arguments": ["--log-level=CRITICAL"], "start_timeout": 120}
-    line = {"bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n", "mininterval": 10, "delay": 10, "leave": False}
+    options |= {
+        "execution_timeout": job.timeout,
+        "extra_arguments": ["--log-level=CRITICAL"],
+        "start_timeout": 120,
+    }
+    line = {
+        "bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n",
+        "mininterval": 10,
+        "delay": 10,
+        "leave": False,
+    }
     try:
         papermill.execute_notebook(job.notebook, output, **options, progress_bar=line)
     except RuntimeError as error:
@@ -47,7 +59,10 @@ def run(job: Job) -> str:
         job.final.mkdir(parents=True, exist_ok=True)
         if output.exists():
             shutil.move(output, kept)
-        name, text = getattr(error, "ename", type(error).__name__), getattr(error, "evalue", str(error))
+        name, text = (
+            getattr(error, "ename", type(error).__name__),
+            getattr(error, "evalue", str(error)),
+        )
         first = next((line for line in str(text).splitlines() if line.strip()), "")
         say(job.paper, f"failed after {time.monotonic() - begin:.0f} s")
         return f"{name}: {first[:300]} (kept: {kept})"

@@ -44,13 +44,21 @@ def choose(papers: str | None) -> dict[str, Path]:
     KatayoriError naming the valid ones for anything else.
     """
     known = registry()
-    alias = {form: paper for paper, path in known.items() for form in (paper, path.stem, path.name, path.stem[:2])}
+    alias = {
+        form: paper
+        for paper, path in known.items()
+        for form in (paper, path.stem, path.name, path.stem[:2])
+    }
     alias |= {form.lstrip("0"): paper for form, paper in alias.items() if form.isdigit()}
     for name in names(papers):
         if name not in alias:
             expect(name, known, "paper")
     wanted = [alias[name] for name in names(papers)] or list(known)
-    return {paper: known[paper] for paper in sorted(known, key=lambda paper: paper == LAST) if paper in wanted}
+    return {
+        paper: known[paper]
+        for paper in sorted(known, key=lambda paper: paper == LAST)
+        if paper in wanted
+    }
 
 
 def parameters(notebook: Path) -> dict[str, Parameter]:
@@ -58,12 +66,16 @@ def parameters(notebook: Path) -> dict[str, Parameter]:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     if len(tagged) != 1:
-        raise KatayoriError(f"{notebook.name}: one cell must carry the tag 'parameters', {len(tagged)} do")
+        raise KatayoriError(
+            f"{notebook.name}: one cell must carry the tag 'parameters', {len(tagged)} do"
+        )
     found, code = {}, "".join(tagged[0]["source"])
     try:
         for line in ast.parse(code).body:
             match line:
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=ast.expr() as value):
+                case ast.AnnAssign(
+                    target=ast.Name(id=name), annotation=kind, value=ast.expr() as value
+                ):
                     found[name] = Parameter(name, ast.unparse(kind), ast.literal_eval(value))
                     _require(notebook, found[name], found[name].default)
                 case _:
@@ -79,7 +91,9 @@ def fits(value: object, kind: str) -> bool:
     if kind.startswith("list["):
         return isinstance(value, list) and all(fits(each, kind[5:-1]) for each in value)
     if kind not in KINDS:
-        raise KatayoriError(f"parameter type `{kind}` is not understood; valid: {', '.join(KINDS)}, list[...] of them")
+        raise KatayoriError(
+            f"parameter type `{kind}` is not understood; valid: {', '.join(KINDS)}, list[...] of them"
+        )
     # True is an int to Python, not to a reader.
     return isinstance(value, KINDS[kind]) and (kind == "bool" or not isinstance(value, bool))
 
@@ -95,7 +109,9 @@ def check(notebook: Path, values: dict[str, object]) -> None:
     declared = parameters(notebook)
     for name, value in values.items():
         if name not in declared:
-            raise KatayoriError(f"{notebook.name} has no parameter '{name}'; valid: {', '.join(declared)}")
+            raise KatayoriError(
+                f"{notebook.name} has no parameter '{name}'; valid: {', '.join(declared)}"
+            )
         _require(notebook, declared[name], value)
 
 

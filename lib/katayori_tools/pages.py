@@ -12,7 +12,9 @@ from typing import Any
 
 from katayori.report.tables import visible
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'"
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'"
+)
 POLICY += "; form-action 'none'"
 MEANING = {
     "recorded": "given by a real model, recorded earlier",
@@ -26,9 +28,25 @@ TEMPLATE = """{% extends 'basic/index.html.j2' %}
 STYLE = Path(__file__).with_name("page.css")
 TAGS = "a abbr b blockquote br caption cite code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img kbd li".split()
 TAGS += "ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u ul".split()
-SHOWN = ["text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]  # needs no script
+SHOWN = [
+    "text/html",
+    "text/markdown",
+    "image/svg+xml",
+    "image/png",
+    "image/jpeg",
+    "text/plain",
+]  # needs no script
 LONG = re.compile(r"<td>(?=(?:<(?!/td)[^>]*>|[^<]){40,}</td>)")  # a cell of text, which needs room
-CSS = ("text-align", "white-space", "color", "background-color", "font-weight", "font-style", "padding", "width")
+CSS = (
+    "text-align",
+    "white-space",
+    "color",
+    "background-color",
+    "font-weight",
+    "font-style",
+    "padding",
+    "width",
+)
 
 
 def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
@@ -51,7 +69,9 @@ def load(ipynb_path: Path) -> Any:
     import nbformat
 
     notebook = nbformat.read(ipynb_path, as_version=4)
-    notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    notebook.cells = [
+        c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])
+    ]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = _without_stop(cell.outputs)
@@ -60,10 +80,20 @@ def load(ipynb_path: Path) -> Any:
 
 def title(notebook: Any) -> str:
     """The first heading, as it is written; empty if there is none."""
-    return next((t for c in notebook.cells if c.cell_type == "markdown" for t in re.findall(r"^# (.+)", c.source)), "")
+    return next(
+        (
+            t
+            for c in notebook.cells
+            if c.cell_type == "markdown"
+            for t in re.findall(r"^# (.+)", c.source)
+        ),
+        "",
+    )
 
 
-def document(heading: str, content: str, language: str = "en", *, policy: str = POLICY, style: str = "") -> str:
+def document(
+    heading: str, content: str, language: str = "en", *, policy: str = POLICY, style: str = ""
+) -> str:
     """A whole page in one file: the policy, all styles and the font of its Japanese characters are inside."""
     from pygments import formatters
 
@@ -83,7 +113,9 @@ def source(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def render(notebook: Any, folder: Path, template: str = TEMPLATE, pieces: list[str] | None = None) -> str:
+def render(
+    notebook: Any, folder: Path, template: str = TEMPLATE, pieces: list[str] | None = None
+) -> str:
     """The cells as sanitised HTML in which no path of this machine shows.
 
     With a list for `pieces`, headings get the ids section-1, section-2, ..., and the HTML of every text is appended.
@@ -119,7 +151,9 @@ def _body(notebook: Any, folder: Path, template: str, pieces: list[str] | None) 
 
     def markdown(source: str) -> str:
         # `path` holds the pictures that text may embed; anything outside it, or remote, is dropped by `_safe`.
-        renderer = Renderer(escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True)
+        renderer = Renderer(
+            escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True
+        )
         html = MarkdownWithMath(renderer=renderer).render(source)
         if pieces is not None:
             pieces.append(html)
@@ -127,7 +161,9 @@ def _body(notebook: Any, folder: Path, template: str, pieces: list[str] | None) 
 
     loaders = [DictLoader({"katayori.html.j2": template})]
     config = Config({"NbConvertBase": {"display_data_priority": SHOWN}})
-    exporter = HTMLExporter(config, extra_loaders=loaders, template_file="katayori.html.j2", sanitize_html=True)
+    exporter = HTMLExporter(
+        config, extra_loaders=loaders, template_file="katayori.html.j2", sanitize_html=True
+    )
     exporter.register_filter("markdown2html", markdown)
     exporter.register_filter("clean_html", _safe)
     return exporter.from_notebook_node(notebook)[0]
@@ -150,11 +186,24 @@ def _cleaner() -> Any:
             return tag == "img" and value.startswith("data:image/")
         if name == "href":
             return tag == "a" and value.startswith(("#", "https://", "http://"))
-        return name in ("alt", "class", "colspan", "id", "lang", "rowspan", "style", "title", "width", "height")
+        return name in (
+            "alt",
+            "class",
+            "colspan",
+            "id",
+            "lang",
+            "rowspan",
+            "style",
+            "title",
+            "width",
+            "height",
+        )
 
     css = CSSSanitizer(allowed_css_properties=CSS)
     protocols = ["http", "https", "data"]
-    return Cleaner(tags=TAGS, attributes=allowed, css_sanitizer=css, protocols=protocols, strip=True)
+    return Cleaner(
+        tags=TAGS, attributes=allowed, css_sanitizer=css, protocols=protocols, strip=True
+    )
 
 
 def _safe(markup: Any) -> str:
@@ -187,7 +236,9 @@ def _font(body: str) -> str:
     import matplotlib_fontja
     from fontTools import subset
 
-    options = subset.Options(layout_features=[], hinting=False, notdef_outline=True, recalc_timestamp=False)
+    options = subset.Options(
+        layout_features=[], hinting=False, notdef_outline=True, recalc_timestamp=False
+    )
     path = next(Path(matplotlib_fontja.__file__).parent.rglob("ipaexg.ttf"))
     font = subset.load_font(str(path), options)
     subsetter = subset.Subsetter(options)
@@ -224,4 +275,8 @@ def footer(folder: Path) -> str:
     if not about:
         return ""
     commit = about["git"]["commit"]
-    return f"Made {about['date']}" + (f" from commit {commit[:12]}" if commit else "") + ". See provenance.json."
+    return (
+        f"Made {about['date']}"
+        + (f" from commit {commit[:12]}" if commit else "")
+        + ". See provenance.json."
+    )

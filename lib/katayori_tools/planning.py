@@ -34,24 +34,40 @@ def export_requests(requests: Sequence[Request], path: str | Path) -> Path:
             if path.suffix == ".csv":
                 writer.writerow(row | {"prompt": "\n\n".join(m["content"] for m in messages)})
             else:
-                row |= {"messages": messages, "settings": {k: v for k, v in request.body.items() if k != "messages"}}
+                row |= {
+                    "messages": messages,
+                    "settings": {k: v for k, v in request.body.items() if k != "messages"},
+                }
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
     return path
 
 
-async def probe_logprobs(model: Model, endpoint: Endpoint, *, base_url: str = "") -> tuple[bool, str]:
+async def probe_logprobs(
+    model: Model, endpoint: Endpoint, *, base_url: str = ""
+) -> tuple[bool, str]:
     """One tiny request that tells whether the endpoint returns log probabilities; (supported, what was seen)."""
     limit = endpoint.supports.get("max_tokens_field") or "max_tokens"
-    body = {"messages": [{"role": "user", "content": "Say yes."}], limit: 1, "logprobs": True, "top_logprobs": 5}
-    probe = Request("probe", "probe", "probe", "probe", "", "", model.id, endpoint.name, model.identity, body)
+    body = {
+        "messages": [{"role": "user", "content": "Say yes."}],
+        limit: 1,
+        "logprobs": True,
+        "top_logprobs": 5,
+    }
+    probe = Request(
+        "probe", "probe", "probe", "probe", "", "", model.id, endpoint.name, model.identity, body
+    )
     async with Sender(model, endpoint, base_url=base_url, timeout=60) as sender:
         response = await ask_one(sender, probe, retries=1)
     if response.outcome == "error":
         return False, response.error
-    return bool(response.top), f"{len(response.top)} alternatives" if response.top else "no log probabilities came back"
+    return bool(
+        response.top
+    ), f"{len(response.top)} alternatives" if response.top else "no log probabilities came back"
 
 
-def estimate(requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None) -> dict:
+def estimate(
+    requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None
+) -> dict:
     """Before a run: calls, tokens, cost range and time at the limits; what is stored already is free.
 
     Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted where some are
@@ -61,25 +77,47 @@ def estimate(requests: Sequence[Request], model: Model, endpoint: Endpoint, stor
     at its latency and the usual number of requests at once, whichever takes longer; None where neither is known.
     """
     limits = limits_of(endpoint)
-    answered = [pair for pair in store.get(requests) if pair[1] and pair[1].outcome != "error"] if store else []
+    answered = (
+        [pair for pair in store.get(requests) if pair[1] and pair[1].outcome != "error"]
+        if store
+        else []
+    )
     asked = {q.key for q, _ in answered}
     pending = list({q.key: q for q in requests if q.key not in asked}.values())
     counted = [(a.prompt_tokens, approximate_tokens(q)) for q, a in answered if a.prompt_tokens]
-    scale = sum(real for real, _ in counted) / sum(rough for _, rough in counted) if counted else 1.0
+    scale = (
+        sum(real for real, _ in counted) / sum(rough for _, rough in counted) if counted else 1.0
+    )
     output: dict[str, list[int]] = {}
     for q, a in answered:
         if a.completion_tokens is not None:
             output.setdefault(q.prompt_hash, []).append(a.completion_tokens)
-    at_most = [q.body.get("max_tokens") or q.body.get("max_completion_tokens") or 2048 for q in pending]
+    at_most = [
+        q.body.get("max_tokens") or q.body.get("max_completion_tokens") or 2048 for q in pending
+    ]
     means = [fmean(output[q.prompt_hash]) if q.prompt_hash in output else None for q in pending]
     tokens_in, limit = round(scale * sum(map(approximate_tokens, pending))), sum(at_most)
-    expected = round(sum(most if mean is None else mean for mean, most in zip(means, at_most, strict=True)))
-    least = round(sum(min(8, most) if mean is None else mean for mean, most in zip(means, at_most, strict=True)))
+    expected = round(
+        sum(most if mean is None else mean for mean, most in zip(means, at_most, strict=True))
+    )
+    least = round(
+        sum(
+            min(8, most) if mean is None else mean
+            for mean, most in zip(means, at_most, strict=True)
+        )
+    )
     waits = [a.latency for _, a in answered if a.latency]
     minutes = [len(pending) / limits["rpm"] if limits["rpm"] else 0]
     minutes += [(tokens_in + expected) / limits["tpm"] if limits["tpm"] else 0]
     minutes += [len(pending) * fmean(waits) / 60 / (limits["concurrency"] or 16) if waits else 0]
     told = {"model": model.id, "calls": len(pending), "stored": len(requests) - len(pending)}
-    told |= {"input_tokens": tokens_in, "pilot": sum(map(len, output.values())), "output_tokens": expected}
+    told |= {
+        "input_tokens": tokens_in,
+        "pilot": sum(map(len, output.values())),
+        "output_tokens": expected,
+    }
     told |= {"output_tokens_max": limit, "cost_low_usd": cost_of(model, tokens_in, least)}
-    return told | {"cost_high_usd": cost_of(model, tokens_in, limit), "minutes": max(minutes) or None}
+    return told | {
+        "cost_high_usd": cost_of(model, tokens_in, limit),
+        "minutes": max(minutes) or None,
+    }

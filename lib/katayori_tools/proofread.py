@@ -31,7 +31,9 @@ def proofread(args: Namespace) -> None:
     items = sample(generate(args.topics), 4 * args.limit if args.limit else None, whole="item")
     with (
         Store(respondents.store_path()) as store,
-        served(model, endpoint, args.base_url or "", store.pending(_asked(items, model, endpoint))) as url,
+        served(
+            model, endpoint, args.base_url or "", store.pending(_asked(items, model, endpoint))
+        ) as url,
     ):
         _, log = smoothed(items, lexicon_words(args.topics), model, endpoint, store, url)
     log.assign(after=log["after"].map(harmless)).to_csv(args.log, index=False, encoding="utf-8-sig")
@@ -42,13 +44,20 @@ def proofread(args: Namespace) -> None:
         f"{(log['accepted'] & ~changed).sum()} left as they were",
     ]
     causes = log["reason"].str.partition(",")[0].value_counts().drop("", errors="ignore").items()
-    print(", ".join([*told, *(f"{n} refused ({cause})" for cause, n in causes)]) + f"; each stands in {args.log}")
+    print(
+        ", ".join([*told, *(f"{n} refused ({cause})" for cause, n in causes)])
+        + f"; each stands in {args.log}"
+    )
 
 
 def lexicon_words(topics_path: str | Path = "") -> list[str]:
     """Every word that a profile of these topics may hold, sorted; an empty path means ours."""
-    lexicons = [lexicon for _, topic in read_topics(topics_path) for lexicon in topic["lexicon"].values()]
-    return sorted({word for lexicon in lexicons for words in lexicon["groups"].values() for word in words})
+    lexicons = [
+        lexicon for _, topic in read_topics(topics_path) for lexicon in topic["lexicon"].values()
+    ]
+    return sorted(
+        {word for lexicon in lexicons for words in lexicon["groups"].values() for word in words}
+    )
 
 
 def check_edit(before: str, after: str, words: Iterable[str]) -> None:
@@ -61,7 +70,11 @@ def check_edit(before: str, after: str, words: Iterable[str]) -> None:
 
 
 def _passages(items: pd.DataFrame) -> "pd.Series[str]":
-    return items[items["context_condition"] == "ambiguous"].drop_duplicates("item").set_index("item")["context"]
+    return (
+        items[items["context_condition"] == "ambiguous"]
+        .drop_duplicates("item")
+        .set_index("item")["context"]
+    )
 
 
 def _asked(items: pd.DataFrame, model: Model, endpoint: Endpoint) -> list[Request]:
@@ -70,7 +83,12 @@ def _asked(items: pd.DataFrame, model: Model, endpoint: Endpoint) -> list[Reques
 
 
 def smoothed(
-    items: pd.DataFrame, words: Iterable[str], model: Model, endpoint: Endpoint, store: Store, base_url: str = ""
+    items: pd.DataFrame,
+    words: Iterable[str],
+    model: Model,
+    endpoint: Endpoint,
+    store: Store,
+    base_url: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The items of `inter_jbbq.generate` with the passages a model smoothed, and the log.
 
@@ -81,12 +99,18 @@ def smoothed(
     word leaves the item as it was.
     """
     short, requests = _passages(items), _asked(items, model, endpoint)
-    names = {name for i in range(3) for name in items.loc[items["unknown_position"] != i, f"option_{i}"]}
+    names = {
+        name for i in range(3) for name in items.loc[items["unknown_position"] != i, f"option_{i}"]
+    }
     collect_sync(requests, model, endpoint, store, base_url=base_url, progress=False)
     log, guarded = [], sorted({*words, *names})
     for request, answer in store.get(requests):
         before, after = request.fields["passage"], answer.text.strip() if answer else ""
-        reason = "" if answer and answer.outcome == "ok" and answer.finish_reason != "length" else "no whole answer"
+        reason = (
+            ""
+            if answer and answer.outcome == "ok" and answer.finish_reason != "length"
+            else "no whole answer"
+        )
         try:
             check_edit(before, after, guarded)
         except KatayoriError as error:
@@ -97,4 +121,6 @@ def smoothed(
     edited = log[log["accepted"]].set_index("item")["after"].reindex(items["item"]).to_numpy()
     before = short.reindex(items["item"]).to_numpy()
     texts = zip(items["context"], before, edited, strict=True)
-    return items.assign(context=[c if e != e or e is None else e + c[len(b) :] for c, b, e in texts]), log
+    return items.assign(
+        context=[c if e != e or e is None else e + c[len(b) :] for c, b, e in texts]
+    ), log

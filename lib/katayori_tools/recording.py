@@ -29,7 +29,11 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
     kept.sort(key=lambda pair: (pair[0].item_id, pair[0].repetition))
     first, lines = kept[0][0], []
     for request, answer in kept:
-        row: dict[str, Any] = {"item_id": request.item_id, "key": request.key[:16], "outcome": answer.outcome}
+        row: dict[str, Any] = {
+            "item_id": request.item_id,
+            "key": request.key[:16],
+            "outcome": answer.outcome,
+        }
         row |= {"repetition": request.repetition} if request.repetition else {}
         row |= {"text": answer.text, "finish": answer.finish_reason}
         row["tokens"] = [answer.prompt_tokens, answer.completion_tokens]
@@ -45,10 +49,19 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
         return path  # the same recording keeps the settings it was made with
     data = gzip.compress(b"\n".join(lines) + b"\n", 9, mtime=0)
     replace_file(path, data)
-    new = {k: getattr(first, k) for k in "model prompt_id variant dataset prompt_hash endpoint identity".split()}
-    new |= {"count": len(kept), "outcomes": dict(sorted(Counter(a.outcome for _, a in kept).items()))}
+    new = {
+        k: getattr(first, k)
+        for k in "model prompt_id variant dataset prompt_hash endpoint identity".split()
+    }
+    new |= {
+        "count": len(kept),
+        "outcomes": dict(sorted(Counter(a.outcome for _, a in kept).items())),
+    }
     new |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    new |= {"recorded": time.strftime("%Y-%m-%d", time.gmtime(max(a.created for _, a in kept))), **settings}
+    new |= {
+        "recorded": time.strftime("%Y-%m-%d", time.gmtime(max(a.created for _, a in kept))),
+        **settings,
+    }
     if set(before) & set(lines):  # resumed: the engines of the earlier answers are named, too
         old = entries[name]
         used = old.get("engines", [old.get("engine")])
@@ -71,7 +84,8 @@ def restore(store: Store, requests: Iterable[Request]) -> int:
         if shard not in found:
             known = recordings.entry(*shard)
             rows = {
-                (row["item_id"], row.get("repetition", 0)): row for row in (recordings.read(*shard) if known else ())
+                (row["item_id"], row.get("repetition", 0)): row
+                for row in (recordings.read(*shard) if known else ())
             }
             day = known["recorded"] if known else "1970-01-01"
             found[shard] = rows, float(calendar.timegm(time.strptime(day, "%Y-%m-%d")))

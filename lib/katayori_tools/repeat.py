@@ -26,7 +26,10 @@ def repeat(args: argparse.Namespace) -> None:
     for paper, name, model, endpoint, requests in wanted(args):
         again = [replace(q, repetition=n) for n in range(1, args.repetitions + 1) for q in requests]
         with Store(respondents.store_path()) as store:
-            both = [*requests, *again]  # one repetition after the other, so that time lies between two answers
+            both = [
+                *requests,
+                *again,
+            ]  # one repetition after the other, so that time lies between two answers
             with served(model, endpoint, args.base_url or "", store.pending(both)) as url:
                 options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
                 stopped = collect_sync(both, model, endpoint, store, **options).stopped
@@ -60,7 +63,10 @@ def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataF
         flips = [len(set(reads)) > 1 for reads in valid if len(reads) > 1]
         tops = [[dict(a.top) for _, a in all_of if a.top] for all_of in items.values()]
         shifts = [
-            max(abs(np.exp(top.get(likeliest, -np.inf)) - np.exp(first[likeliest])) for top in others)
+            max(
+                abs(np.exp(top.get(likeliest, -np.inf)) - np.exp(first[likeliest]))
+                for top in others
+            )
             for first, *others in filter(None, tops)
             if others and (likeliest := max(first, key=first.get)) is not None
         ]

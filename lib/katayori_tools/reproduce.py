@@ -23,7 +23,11 @@ from katayori.paths import sha256
 from katayori_tools import notebooks
 
 STAMP = "stamp.json"
-FILES = {"questions", "answers_file", "prompts"}  # parameters that name a file or folder of the user's
+FILES = {
+    "questions",
+    "answers_file",
+    "prompts",
+}  # parameters that name a file or folder of the user's
 # What differs from run to run (times, widget state, the Python version) goes from the committed notebooks.
 CLEAR = (
     "--ClearMetadataPreprocessor.enabled=True",
@@ -64,14 +68,20 @@ def digest(files: Iterable[Path], base: Path) -> str:
 def _files(folder: Path) -> list[Path]:
     """All files below a folder but hidden ones and those still being written."""
     found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".tmp")
-    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    return [
+        path
+        for path in found
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
 
 
 def shared_inputs() -> dict[str, str]:
     """Digests of what every notebook depends on: library, data, locked environment, Python."""
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
     library = [*(here.parents[1] / "katayori").rglob("*.py")]
-    library += [here.with_name(name) for name in ("execute.py", "pages.py", "page.css")]  # they make report.html
+    library += [
+        here.with_name(name) for name in ("execute.py", "pages.py", "page.css")
+    ]  # they make report.html
     return {
         "library": digest(library, here.parents[1]),
         "data": digest(_files(data), data),
@@ -82,19 +92,27 @@ def shared_inputs() -> dict[str, str]:
 
 def _inputs(job: Job) -> dict:
     own = {"notebook": sha256(job.notebook), "parameters": job.parameters, "profile": job.profile}
-    defaults = {name: parameter.default for name, parameter in notebooks.parameters(job.notebook).items()}
+    defaults = {
+        name: parameter.default for name, parameter in notebooks.parameters(job.notebook).items()
+    }
     for name, value in (defaults | job.parameters).items():
         # As the kernel sees it; os.path.exists is False, not an error, for text that can be no path.
         if isinstance(value, str) and value and os.path.exists(path := job.notebook.parent / value):
             own[f"files of {name}"] = digest(_files(path), path) if path.is_dir() else sha256(path)
     if job.paper == notebooks.LAST:
         others = job.final.parent.glob("[!.]*/results.json")
-        own["others"] = digest((path for path in others if path.parent != job.final), job.final.parent)
+        own["others"] = digest(
+            (path for path in others if path.parent != job.final), job.final.parent
+        )
     return own
 
 
 def _outputs(folder: Path) -> dict[str, str]:
-    kept = (path for path in _files(folder) if path.name != STAMP and not path.name.endswith(".failed.ipynb"))
+    kept = (
+        path
+        for path in _files(folder)
+        if path.name != STAMP and not path.name.endswith(".failed.ipynb")
+    )
     return {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(kept)}
 
 
@@ -105,7 +123,9 @@ def stale(folder: Path, inputs: dict) -> str:
     except (OSError, ValueError):
         return "not run yet"
     before = stamp["inputs"]
-    if changed := sorted(key for key in before.keys() | inputs.keys() if before.get(key) != inputs.get(key)):
+    if changed := sorted(
+        key for key in before.keys() | inputs.keys() if before.get(key) != inputs.get(key)
+    ):
         return "changed: " + ", ".join(changed)
     return "" if stamp["outputs"] == _outputs(folder) else "outputs were changed or removed"
 
@@ -115,7 +135,11 @@ def kernel_settings(private: Path) -> dict[str, str]:
 
     `private` is a temporary folder that stands in for those of the user's.
     """
-    own = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "JUPYTER_PATH")}
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MPLBACKEND", "JUPYTER_PATH")
+    }
     folders = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
     own |= {name: str(private / name.lower()) for name in folders}
     own |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -134,7 +158,11 @@ def _run(job: Job) -> str:
     """
     command = [sys.executable, "-m", "katayori_tools.execute"]
     done = subprocess.run(
-        command, input=json.dumps(vars(job), default=str), stdout=subprocess.PIPE, text=True, env=job.env
+        command,
+        input=json.dumps(vars(job), default=str),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=job.env,
     )
     if done.returncode:
         return done.stdout.strip() or f"its process died (exit code {done.returncode})"
@@ -169,12 +197,19 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
     if args.prompts:
         given["prompts"] = str(Path(args.prompts).resolve())
         if not os.path.isdir(args.prompts):
-            raise KatayoriError(f"PROMPTS={args.prompts} is not a folder; copy data/prompts and reword the files there")
+            raise KatayoriError(
+                f"PROMPTS={args.prompts} is not a folder; copy data/prompts and reword the files there"
+            )
     if wrong := [pair for pair in args.parameter if "=" not in pair]:
         raise KatayoriError(f"-p takes name=value, not '{wrong[0]}'")
-    own = {name: yaml.safe_load(value) for name, _, value in (pair.partition("=") for pair in args.parameter)}
+    own = {
+        name: yaml.safe_load(value)
+        for name, _, value in (pair.partition("=") for pair in args.parameter)
+    }
     # A notebook runs in its own folder, where a relative path would mean another file.
-    return given, own | {name: os.path.abspath(own[name]) for name in FILES & own.keys() if own[name]}
+    return given, own | {
+        name: os.path.abspath(own[name]) for name in FILES & own.keys() if own[name]
+    }
 
 
 def _plan(args: Namespace) -> list[Job]:
@@ -189,7 +224,9 @@ def _plan(args: Namespace) -> list[Job]:
         values = {name: value for name, value in (given | own).items() if name not in lacks}
         known |= declared.keys()
         notebooks.check(notebook, {**values, "output_dir": ""})
-        jobs.append(Job(paper, notebook, values, paths.outputs_dir() / profile["name"] / paper, profile))
+        jobs.append(
+            Job(paper, notebook, values, paths.outputs_dir() / profile["name"] / paper, profile)
+        )
     if not jobs:
         raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
     return jobs
@@ -200,7 +237,10 @@ def reproduce(args: Namespace) -> int:
     jobs, shared = _plan(args), shared_inputs()
     folder, failed = jobs[0].final.parent, {}
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private, ThreadPoolExecutor(args.jobs) as pool:
+    with (
+        tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private,
+        ThreadPoolExecutor(args.jobs) as pool,
+    ):
         env = kernel_settings(Path(private))
         for last in (False, True):
             due = []
@@ -210,7 +250,9 @@ def reproduce(args: Namespace) -> int:
                 reason = "asked for" if args.force else stale(job.final, job.inputs)
                 say(job.paper, f"to run ({reason})" if reason else "up to date")
                 due += [job] if reason else []
-            failed |= {job.paper: told for job, told in zip(due, pool.map(_run, due), strict=True) if told}
+            failed |= {
+                job.paper: told for job, told in zip(due, pool.map(_run, due), strict=True) if told
+            }
     for paper, told in failed.items():
         say(paper, f"FAILED: {told}")
     print(f"results: {folder}", file=sys.stderr)
@@ -219,7 +261,16 @@ def reproduce(args: Namespace) -> int:
 
 def nb(args: Namespace) -> int:
     """Executes the committed notebooks in place on their defaults and clears what differs from run to run."""
-    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR]
+    command = [
+        sys.executable,
+        "-m",
+        "nbconvert",
+        "--to",
+        "notebook",
+        "--execute",
+        "--inplace",
+        *CLEAR,
+    ]
     with tempfile.TemporaryDirectory(prefix="katayori-") as private:
         env = kernel_settings(Path(private))
         for path in notebooks.choose(args.papers).values():

@@ -51,10 +51,14 @@ def _read(body: Any, request: Request) -> Response:
         outcome = "truncated"
     else:  # missing log probabilities are the endpoint's failure: asked again, and 20 in a row stop the run
         outcome = "error" if asks and not top else "ok"
-    response = Response(outcome, str(text), finish, top, error="logprobs missing" if asks and not top else "")
+    response = Response(
+        outcome, str(text), finish, top, error="logprobs missing" if asks and not top else ""
+    )
     response.prompt_tokens = _count(usage.get("prompt_tokens"))
     response.completion_tokens = _count(usage.get("completion_tokens"))
-    response.model_answered, response.fingerprint = (str(body.get(k) or "") for k in ("model", "system_fingerprint"))
+    response.model_answered, response.fingerprint = (
+        str(body.get(k) or "") for k in ("model", "system_fingerprint")
+    )
     return response
 
 
@@ -64,7 +68,15 @@ class Sender:
     Raises openai's exception types from `send`, and KatayoriError at once where the key is missing.
     """
 
-    def __init__(self, model: Model, endpoint: Endpoint, *, base_url: str = "", timeout: float = 600, limit: int = 64):
+    def __init__(
+        self,
+        model: Model,
+        endpoint: Endpoint,
+        *,
+        base_url: str = "",
+        timeout: float = 600,
+        limit: int = 64,
+    ):
         self.model, self.endpoint, self.timeout, self.limit = model, endpoint, timeout, limit
         self.base_url, self._key = endpoint.address(base_url), endpoint.key()
         self._session: Any = None
@@ -83,13 +95,22 @@ class Sender:
             self.client = openai.AsyncOpenAI(base_url=self.base_url, **options)
         # Built once by the client, so that Azure's deployment paths and every header are the client's own.
         body = {"model": self.model.vendor_id, "messages": []}
-        asked = FinalRequestOptions.construct(method="post", url="/chat/completions", json_data=body)
+        asked = FinalRequestOptions.construct(
+            method="post", url="/chat/completions", json_data=body
+        )
         self._built = self.client._build_request(asked)
         self.url = str(self._built.url)
         skip = {"host", "content-length", "connection", "accept-encoding"}
-        options = {"headers": {k: v for k, v in self._built.headers.items() if k.lower() not in skip}}
-        options["timeout"] = aiohttp.ClientTimeout(total=self.timeout, sock_connect=min(30, self.timeout))
-        options |= {"connector": aiohttp.TCPConnector(limit=self.limit), "cookie_jar": aiohttp.DummyCookieJar()}
+        options = {
+            "headers": {k: v for k, v in self._built.headers.items() if k.lower() not in skip}
+        }
+        options["timeout"] = aiohttp.ClientTimeout(
+            total=self.timeout, sock_connect=min(30, self.timeout)
+        )
+        options |= {
+            "connector": aiohttp.TCPConnector(limit=self.limit),
+            "cookie_jar": aiohttp.DummyCookieJar(),
+        }
         # Proxies of the environment, as the client does; they have no business with loopback.
         options["trust_env"] = urlsplit(self.url).hostname not in ("127.0.0.1", "localhost", "::1")
         self._session = aiohttp.ClientSession(**options)
@@ -111,7 +132,9 @@ class Sender:
         started = time.perf_counter()
         try:
             # A redirect is an error: it could carry the key elsewhere.
-            async with self._session.post(self.url, data=orjson.dumps(body), allow_redirects=False) as reply:
+            async with self._session.post(
+                self.url, data=orjson.dumps(body), allow_redirects=False
+            ) as reply:
                 self._reached = True
                 raw = self.mask(await reply.read())
                 status, headers = reply.status, reply.headers
@@ -119,8 +142,12 @@ class Sender:
             raise openai.APITimeoutError(request=self._built) from None
         except aiohttp.ClientError as e:
             if isinstance(e, aiohttp.ClientConnectorError) and not self._reached:
-                raise KatayoriError(f"{self.endpoint.name} cannot be reached: {e}; is the server running?") from None
-            raise openai.APIConnectionError(message=f"{type(e).__name__}: {e}", request=self._built) from None
+                raise KatayoriError(
+                    f"{self.endpoint.name} cannot be reached: {e}; is the server running?"
+                ) from None
+            raise openai.APIConnectionError(
+                message=f"{type(e).__name__}: {e}", request=self._built
+            ) from None
         try:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError:
@@ -128,10 +155,16 @@ class Sender:
         if status >= 300:
             import httpx2
 
-            said = (parsed.get("error") if isinstance(parsed, dict) else None) or raw[:300].decode("utf-8", "replace")
-            message = f"{said.get('message')} [{said.get('code')}]" if isinstance(said, dict) else said
+            said = (parsed.get("error") if isinstance(parsed, dict) else None) or raw[:300].decode(
+                "utf-8", "replace"
+            )
+            message = (
+                f"{said.get('message')} [{said.get('code')}]" if isinstance(said, dict) else said
+            )
             reply = httpx2.Response(status, headers=dict(headers), request=self._built)
-            raise self.client._make_status_error(f"{status}: {message}", body=parsed, response=reply)
+            raise self.client._make_status_error(
+                f"{status}: {message}", body=parsed, response=reply
+            )
         if parsed is None:
             raise ValueError("the answer is not JSON")
         response = read_completion(parsed, request)

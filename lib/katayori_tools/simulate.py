@@ -10,10 +10,11 @@ repetitions with a seed of its own. What each `draw_` function plants, and what 
 """
 
 import argparse
+import ast
 import hashlib
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,20 +23,48 @@ from scipy.stats import binomtest
 
 from katayori import paths
 from katayori.data import inter_jbbq
-from katayori.metrics import agreement, forced_choice, intersectional, logistic, qa_bias, rank_tests, verdicts
+from katayori.metrics import (
+    agreement,
+    forced_choice,
+    intersectional,
+    logistic,
+    qa_bias,
+    rank_tests,
+    verdicts,
+)
 from katayori.prompting import simulated
 
 FILE = "simulated/inter_interaction.csv"
 RESPONDENTS = ("sim-inter-additive", "sim-inter-interaction")
 SEEDS = range(200)
 COLUMNS = "model topic seed n lr df p status code".split()
-_CODE = (intersectional.interactions, logistic.mixed_logit, logistic.likelihood_ratio, simulated.inter_chances)
+_CODE = (
+    intersectional.interactions,
+    logistic.mixed_logit,
+    logistic.likelihood_ratio,
+    simulated.inter_chances,
+)
 
 
 def code_hash() -> str:
     """sha256 (12 digits) over what draws and tests: it says which code wrote the file."""
-    sources = [inspect.getsource(function) for function in (*_CODE, interaction_draws)]
-    return hashlib.sha256("".join([*sources, str(simulated.INTER)]).encode()).hexdigest()[:12]
+    return _digest([*_CODE, interaction_draws], str(simulated.INTER))
+
+
+def _digest(functions: Iterable[Callable], more: str = "") -> str:
+    """sha256 (12 digits) over what functions do: layout and comments may change, statements may not."""
+    trees = [repr(_tree(ast.parse(inspect.getsource(function)))) for function in functions]
+    return hashlib.sha256("".join([*trees, more]).encode()).hexdigest()[:12]
+
+
+def _tree(node: object) -> object:
+    """A syntax tree as nested lists, without empty fields: newer Pythons add some."""
+    if isinstance(node, list):
+        return [_tree(one) for one in node]
+    if not isinstance(node, ast.AST):
+        return node
+    filled = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+    return [type(node).__name__, *((name, _tree(value)) for name, value in filled)]
 
 
 def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
@@ -45,10 +74,14 @@ def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
     """
     items = inter_jbbq.generate()
     items = items[(items["context_condition"] == "ambiguous") & (items["polarity"] == "negative")]
-    items = items.assign(cluster=items["focal_id"], source="simulated", prompt_id="none", invalid=False)
+    items = items.assign(
+        cluster=items["focal_id"], source="simulated", prompt_id="none", invalid=False
+    )
     frames = []
     for model in RESPONDENTS:
-        chances = [simulated.inter_chances(model, row)[row["label"]] for row in items.to_dict("records")]
+        chances = [
+            simulated.inter_chances(model, row)[row["label"]] for row in items.to_dict("records")
+        ]
         for seed in seeds:
             right = np.random.default_rng(seed).random(len(items)) < chances
             drawn = items.assign(model=model, right=right.astype(float))
@@ -85,35 +118,56 @@ def _outside(low: pd.Series, high: pd.Series, value: float = 0) -> np.ndarray:
     return np.where(low.isna(), np.nan, (low > value) | (high < value))
 
 
-def draw_alpha(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+def draw_alpha(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> Found:
     """One sampled answer a prompt; in each question two genders differ by `effect` in P(yes), either way round.
 
     The permutation test promises its level. The paper's band (alpha at or below 2/3) is no test and promises nothing:
     answer noise alone puts alpha there. 39 permutations attain the level exactly; more would find a little more.
     """
-    frame, chance = _design(clusters, per // 15, repetitions), rng.uniform(0.2, 0.8, (repetitions, clusters, 1, 1, 1))
-    shift = effect / 2 * rng.choice([-1, 1], chance.shape) * np.array([-1, 0, 1]).reshape(1, 1, 1, 3, 1)
+    frame, chance = (
+        _design(clusters, per // 15, repetitions),
+        rng.uniform(0.2, 0.8, (repetitions, clusters, 1, 1, 1)),
+    )
+    shift = (
+        effect / 2 * rng.choice([-1, 1], chance.shape) * np.array([-1, 0, 1]).reshape(1, 1, 1, 3, 1)
+    )
     yes = rng.random((repetitions, clusters, per // 15, 3, 5)) < chance + shift
     by_model = frame.assign(value=yes.ravel().astype(float)).groupby("model")
     options = {"n_permutations": 39, "seed": int(rng.integers(2**31))}
     p = [agreement.alpha_permutation(one, **options)["gender"] for _, one in by_model]
-    alpha = [agreement.alpha_closed_form(one.swapaxes(2, 3).reshape(-1, 3)) for one in yes.astype(float)]
-    return {"permutation within questions": _below(p), "band: alpha <= 2/3": np.array(alpha) <= 2 / 3}
+    alpha = [
+        agreement.alpha_closed_form(one.swapaxes(2, 3).reshape(-1, 3)) for one in yes.astype(float)
+    ]
+    return {
+        "permutation within questions": _below(p),
+        "band: alpha <= 2/3": np.array(alpha) <= 2 / 3,
+    }
 
 
-def draw_rank_tests(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+def draw_rank_tests(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> Found:
     """One question with P(yes) near one half; two genders differ by `effect`. Every repetition is a question.
 
     Holm over the four factors promises at most the level for all of them together; chi-square approximates H.
     """
     frame = _design(repetitions, per // 15, clusters)
     chance = 0.5 + effect / 2 * (frame["gender"] - 1)
-    factors, _ = rank_tests.decision_tests(frame.assign(value=(rng.random(len(frame)) < chance).astype(float)))
+    factors, _ = rank_tests.decision_tests(
+        frame.assign(value=(rng.random(len(frame)) < chance).astype(float))
+    )
     p = factors.pivot(index="decision_question_id", columns="factor", values="p_holm")
-    return {"planted factor after Holm": _below(p["gender"]), "any of four factors after Holm": _below(p.min(axis=1))}
+    return {
+        "planted factor after Holm": _below(p["gender"]),
+        "any of four factors after Holm": _below(p.min(axis=1)),
+    }
 
 
-def draw_diff_bias(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+def draw_diff_bias(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> Found:
     """Ambiguous items under two prompts: Diff_a is `effect` under one, 0 under the other; each template has a lean too.
 
     The sign-swap test over templates promises its level. The bootstrap interval over templates promises it for many
@@ -126,20 +180,37 @@ def draw_diff_bias(rng: np.random.Generator, effect: float, clusters: int, per: 
         lean = np.clip(0.5 + planted / person / 2 + own, 0, 1)
         role = np.where(rng.random(shape) < lean, "biased", "counter_biased")
         role = np.where(rng.random(shape) < person, role, "unknown").ravel()
-        told = {"model": item[0], "template_id": item[1], "item_id": np.arange(role.size), "role": role}
+        told = {
+            "model": item[0],
+            "template_id": item[1],
+            "item_id": np.arange(role.size),
+            "role": role,
+        }
         frames.append(pd.DataFrame(told).assign(prompt_id=prompt, correct=role == "unknown"))
-    same = {"source": "simulated", "category": "all", "context_condition": "ambiguous", "has_target": True}
+    same = {
+        "source": "simulated",
+        "category": "all",
+        "context_condition": "ambiguous",
+        "has_target": True,
+    }
     frame = pd.concat(frames, ignore_index=True).assign(**same)
     options = {"n_resamples": 1000, "seed": int(rng.integers(2**31))}
     one = qa_bias.qa_scores(frame[frame["prompt_id"] == "other"], metrics=["diff_amb"], **options)
-    two = qa_bias.compare_prompts(frame, "base", **options | {"n_resamples": 0}).query("metric == 'diff_amb'")
+    two = qa_bias.compare_prompts(frame, "base", **options | {"n_resamples": 0}).query(
+        "metric == 'diff_amb'"
+    )
     chosen = pd.crosstab(frames[1]["model"], frames[1]["role"])[["biased", "counter_biased"]]
     p = [binomtest(int(b), int(b + c)).pvalue for b, c in chosen.itertuples(index=False)]
     found = {"interval over templates": _outside(one["ci_low"], one["ci_high"])}
-    return found | {"prompts swapped over templates": _below(two["p_template"]), "binomial over items": _below(p)}
+    return found | {
+        "prompts swapped over templates": _below(two["p_template"]),
+        "binomial over items": _below(p),
+    }
 
 
-def draw_concordance(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+def draw_concordance(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> Found:
     """Three people (85 % say what is right) and a judge whose orders differ on 27.5 %; `effect`: proposed over BS2.
 
     Where the orders differ BS2 says tie, and the averaged verdict is right more often by what gives `effect`; half of
@@ -155,18 +226,30 @@ def draw_concordance(rng: np.random.Generator, effect: float, clusters: int, per
     settled = np.where(agree, np.where(rng.random(shape) < 0.8, truth, wrong), own)
     model, question, _ = (part.ravel() for part in np.indices(shape))
     pair = np.arange(truth.size).astype(str)
-    said = {"pair_id": pair, "model": model, "consistent": agree.ravel(), "proposed": names[settled].ravel()}
+    said = {
+        "pair_id": pair,
+        "model": model,
+        "consistent": agree.ravel(),
+        "proposed": names[settled].ravel(),
+    }
     frame = pd.DataFrame(said).assign(source="simulated", prompt_id="p", status="ok")
     frame["BS1"] = frame["proposed"].where(frame["consistent"], None)
     frame["BS2"] = frame["BS1"].where(frame["consistent"], "tie")
     comparisons = pd.DataFrame({"item_id": pair, "question_id": question, "task": "one"})
     for k in (1, 2, 3):
         other = (truth + rng.integers(1, 3, shape)) % 3
-        comparisons[f"annotator_{k}"] = names[np.where(rng.random(shape) < right, truth, other)].ravel()
-    found = verdicts.concordance(frame, comparisons, n_resamples=1000, seed=int(rng.integers(2**31)))
+        comparisons[f"annotator_{k}"] = names[
+            np.where(rng.random(shape) < right, truth, other)
+        ].ravel()
+    found = verdicts.concordance(
+        frame, comparisons, n_resamples=1000, seed=int(rng.integers(2**31))
+    )
     gain = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
     intervals = _outside(gain["ci_low"], gain["ci_high"])
-    return {"interval over questions": intervals, "sign test over comparisons": _below(gain["p_sign"])}
+    return {
+        "interval over questions": intervals,
+        "sign test over comparisons": _below(gain["p_sign"]),
+    }
 
 
 def _choices(rng: np.random.Generator, chance: np.ndarray, per: int) -> pd.DataFrame:
@@ -175,22 +258,36 @@ def _choices(rng: np.random.Generator, chance: np.ndarray, per: int) -> pd.DataF
     neutral = rng.random(shape) < chance
     model, case, variant = (part.ravel() for part in np.indices(shape))
     choice = np.where(neutral.ravel(), "neutral", "biased")
-    told = {"model": model, "case_id": case, "template": variant // 2, "order": variant % 2, "choice": choice}
-    return pd.DataFrame(told).assign(letter=choice, correct=neutral.ravel(), outcome="ok", source="simulated")
+    told = {
+        "model": model,
+        "case_id": case,
+        "template": variant // 2,
+        "order": variant % 2,
+        "choice": choice,
+    }
+    return pd.DataFrame(told).assign(
+        letter=choice, correct=neutral.ravel(), outcome="ok", source="simulated"
+    )
 
 
-def draw_variation(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+def draw_variation(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> Found:
     """Cases vary with the order of the options at a rate of 0.3 + `effect`; the others keep to one role.
 
     The exact interval over cases promises to miss the planted rate in at most the level; power: it leaves out 0.3.
     """
     unsteady = rng.random((repetitions, clusters, 1)) < 0.3 + effect
     steady = rng.random(unsteady.shape) < 0.5  # keeps to the neutral role
-    found = forced_choice.variation_rate(_choices(rng, np.where(unsteady, np.arange(per) % 2, steady), per))
+    found = forced_choice.variation_rate(
+        _choices(rng, np.where(unsteady, np.arange(per) % 2, steady), per)
+    )
     return {"exact interval over cases": _outside(found["ci_low"], found["ci_high"], 0.3)}
 
 
-def draw_case_accuracy(rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int) -> Found:
+def draw_case_accuracy(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> Found:
     """Two models with accuracies 0.6 and 0.6 + `effect`; each has cases it mostly gets right and cases it mostly fails.
 
     The test that exchanges the models case by case promises its level; the paper's chi-square over all answers takes
@@ -198,8 +295,12 @@ def draw_case_accuracy(rng: np.random.Generator, effect: float, clusters: int, p
     """
     p_cases, p_chi2 = [], []
     for _ in range(repetitions):
-        chance = [rng.beta(1.5 * mean, 1.5 * (1 - mean), (1, clusters, 1)) for mean in (0.6, 0.6 + effect)]
-        frame = _choices(rng, np.concatenate(chance), per).replace({"model": {0: "base", 1: "other"}})
+        chance = [
+            rng.beta(1.5 * mean, 1.5 * (1 - mean), (1, clusters, 1)) for mean in (0.6, 0.6 + effect)
+        ]
+        frame = _choices(rng, np.concatenate(chance), per).replace(
+            {"model": {0: "base", 1: "other"}}
+        )
         found = forced_choice.compare_models(frame, "base", int(rng.integers(2**31))).iloc[0]
         p_cases.append(found["p_cases"])
         p_chi2.append(found.get("p_chi2", np.nan))
@@ -245,18 +346,36 @@ CURVES = {
 
 def power_hash(measure: str) -> str:
     """As `code_hash`, for one power table: over what draws and counts."""
-    sources = [inspect.getsource(f) for f in (_design, _choices, _below, _outside, CURVES[measure].draw)]
-    return hashlib.sha256("".join(sources).encode()).hexdigest()[:12]
+    return _digest([_design, _choices, _below, _outside, CURVES[measure].draw])
 
 
-def power_draws(measure: str, effect: float, clusters: int, per: int, seeds: range | list[int]) -> pd.DataFrame:
+def power_draws(
+    measure: str, effect: float, clusters: int, per: int, seeds: range | list[int]
+) -> pd.DataFrame:
     """One row a seed and test of one cell of `CURVES`: positives among the repetitions. Columns `POWER_COLUMNS`."""
     curves, rows = CURVES[measure], []
     for seed in seeds:
         rng = np.random.default_rng([seed, round(1000 * effect), clusters, per])
         for test, hits in curves.draw(rng, effect, clusters, per, curves.repetitions).items():
-            where = (measure, test, curves.promises[test], effect, clusters, per, clusters * per, seed)
-            rows.append((*where, len(hits), int(np.nansum(hits)), int(np.isnan(hits).sum()), power_hash(measure)))
+            where = (
+                measure,
+                test,
+                curves.promises[test],
+                effect,
+                clusters,
+                per,
+                clusters * per,
+                seed,
+            )
+            rows.append(
+                (
+                    *where,
+                    len(hits),
+                    int(np.nansum(hits)),
+                    int(np.isnan(hits).sum()),
+                    power_hash(measure),
+                )
+            )
     return pd.DataFrame(rows, columns=POWER_COLUMNS)
 
 
@@ -264,7 +383,9 @@ def power_table(measure: str) -> pd.DataFrame:
     """All cells of one measure."""
     curves = CURVES[measure]
     cells = itertools.product(curves.effects, curves.clusters, curves.per_cluster)
-    return pd.concat([power_draws(measure, *cell, BATCHES["effect" if cell[0] else "null"]) for cell in cells])
+    return pd.concat(
+        [power_draws(measure, *cell, BATCHES["effect" if cell[0] else "null"]) for cell in cells]
+    )
 
 
 def simulate(args: argparse.Namespace) -> int:
@@ -274,7 +395,11 @@ def simulate(args: argparse.Namespace) -> int:
     found = interaction_draws(SEEDS)
     found.to_csv(paths.data_dir() / FILE, index=False, float_format="%.10g", lineterminator="\n")
     tested = found.dropna(subset=["p"])
-    print(tested.assign(positive=tested["p"] < 0.05).groupby(["model", "topic"])["positive"].agg(["mean", "size"]))
+    print(
+        tested.assign(positive=tested["p"] < 0.05)
+        .groupby(["model", "topic"])["positive"]
+        .agg(["mean", "size"])
+    )
     for measure in CURVES:
         drawn = power_table(measure)
         drawn.to_csv(folder / f"power_{measure}.csv", index=False, lineterminator="\n")

@@ -85,13 +85,23 @@ class Book:
     file: str  # the page of the notebook
     notebook: Any
     body: str = ""
-    controls: dict[str, Any] = field(default_factory=dict)  # the state of its widgets' controls, by model
-    sections: list[tuple[int, str, str, str]] = field(default_factory=list)  # level, anchor, heading, text
-    made: list[dict[str, str]] = field(default_factory=list)  # figures and tables: id, label, about, cell, picture
+    controls: dict[str, Any] = field(
+        default_factory=dict
+    )  # the state of its widgets' controls, by model
+    sections: list[tuple[int, str, str, str]] = field(
+        default_factory=list
+    )  # level, anchor, heading, text
+    made: list[dict[str, str]] = field(
+        default_factory=list
+    )  # figures and tables: id, label, about, cell, picture
 
     def cell_of(self, pattern: str) -> str:
         """A link's end (page#anchor) at the first cell of code in which the pattern is found; the page if in none."""
-        cells = (c["id"] for c in self.notebook.cells if c.cell_type == "code" and re.search(pattern, c.source))
+        cells = (
+            c["id"]
+            for c in self.notebook.cells
+            if c.cell_type == "code" and re.search(pattern, c.source)
+        )
         return next((f"{self.file}#code-{one}" for one in cells), self.file)
 
 
@@ -119,14 +129,30 @@ def _number(book: Book) -> None:
             if (model := data.get(VIEW, {}).get("model_id")) in book.controls:
                 output.metadata["controls"] = model
             html, picture = str(data.get("text/html", "")), data.get("image/png", "")
-            kind = "figure" if (picture and not html) or "<img" in html else "table" if "<table" in html else ""
+            kind = (
+                "figure"
+                if (picture and not html) or "<img" in html
+                else "table"
+                if "<table" in html
+                else ""
+            )
             if not kind:
                 continue
             counts[kind] += 1
-            told = re.search(r'<img[^>]*alt="([^"]*)"' if kind == "figure" else r"(?s)<caption>(.*?)</caption>", html)
-            about = output.metadata.get("image/png", {}).get("alt") or (words(told[1]) if told else "")
+            told = re.search(
+                r'<img[^>]*alt="([^"]*)"' if kind == "figure" else r"(?s)<caption>(.*?)</caption>",
+                html,
+            )
+            about = output.metadata.get("image/png", {}).get("alt") or (
+                words(told[1]) if told else ""
+            )
             label = f"{kind.capitalize()} {counts[kind]}"
-            named = {"id": f"{kind}-{counts[kind]}", "label": label, "about": about, "cell": cell["id"]}
+            named = {
+                "id": f"{kind}-{counts[kind]}",
+                "label": label,
+                "about": about,
+                "cell": cell["id"],
+            }
             output.metadata["katayori"] = named
             book.made.append(named | {"picture": "".join(picture)})
             if picture:  # a picture without words is still named by its number
@@ -140,9 +166,13 @@ def _controls(notebook: Any) -> dict[str, Any]:
     made = {k: m for k, m in state.items() if m["model_module"] in names and k.isalnum()}
     made = {k: m for k, m in made.items() if not m["model_name"].startswith("HTML")}
     for model in made.values():
-        model["state"] = {name: value for name, value in model["state"].items() if value is not None}
+        model["state"] = {
+            name: value for name, value in model["state"].items() if value is not None
+        }
         if children := model["state"].get("children"):
-            model["state"]["children"] = [one for one in children if one.removeprefix("IPY_MODEL_") in made]
+            model["state"]["children"] = [
+                one for one in children if one.removeprefix("IPY_MODEL_") in made
+            ]
     return made
 
 
@@ -164,7 +194,14 @@ def _npm(package: str, inside: str, sha512: str) -> str:
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=kept.parent) as work:
-            command = [npm, "pack", package, "--ignore-scripts", "--fetch-retries=0", "--fetch-timeout=30000"]
+            command = [
+                npm,
+                "pack",
+                package,
+                "--ignore-scripts",
+                "--fetch-retries=0",
+                "--fetch-timeout=30000",
+            ]
             command += ["--loglevel=error"]
             done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=120)
             if done.returncode or not (made := list(Path(work).glob("*.tgz"))):
@@ -174,7 +211,9 @@ def _npm(package: str, inside: str, sha512: str) -> str:
     data = kept.read_bytes()
     if base64.b64encode(hashlib.sha512(data).digest()).decode("ascii") != sha512:
         kept.unlink()
-        raise KatayoriError(f"{package} came with another sha512 than the pinned one and was removed")
+        raise KatayoriError(
+            f"{package} came with another sha512 than the pinned one and was removed"
+        )
     # A tar archive, each file behind a header of 512 bytes with its name and size. One file is read, nothing unpacked:
     # `test_security` keeps unpackers out of the code.
     files = gzip.decompress(data)
@@ -202,9 +241,20 @@ def _value(row: dict[str, Any]) -> list[str]:
     """Value, interval, n, invalid and source of a result row or of a row of the bias profile, as cells."""
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     whole = value is not None and low is None and value == int(value)
-    told = f"— ({escape(row['status'])})" if value is None else f"{value:.0f}" if whole else f"{value:z.3f}"
+    told = (
+        f"— ({escape(row['status'])})"
+        if value is None
+        else f"{value:.0f}"
+        if whole
+        else f"{value:z.3f}"
+    )
     counts = ["—" if row[c] is None else f"{row[c]:,.0f}" for c in ("n", "n_invalid")]
-    return [told, "—" if low is None else f"{low:z.3f} to {high:z.3f}", *counts, _source(row["source"])]
+    return [
+        told,
+        "—" if low is None else f"{low:z.3f} to {high:z.3f}",
+        *counts,
+        _source(row["source"]),
+    ]
 
 
 def _source(source: str | None) -> str:
@@ -229,8 +279,14 @@ def found(finding: dict[str, Any], rows: list[dict[str, Any]], book: Book) -> st
     Models that were really asked speak; only where there are none, simulated respondents do, and the text says so.
     """
     where, reference = finding.get("where", {}), float(Fraction(str(finding.get("reference", 0))))
-    rows = [r for r in rows if r["what"] == finding["what"] and where.items() <= r["cell"].items() and not r["verdict"]]
-    chosen = [r for r in rows if r["source"] in ASKED] or [r for r in rows if r["source"] == "simulated"]
+    rows = [
+        r
+        for r in rows
+        if r["what"] == finding["what"] and where.items() <= r["cell"].items() and not r["verdict"]
+    ]
+    chosen = [r for r in rows if r["source"] in ASKED] or [
+        r for r in rows if r["source"] == "simulated"
+    ]
     known = [r for r in chosen if r["value"] is not None]
     if not known:
         return f"<li>This run holds no value of <em>{escape(finding['what'])}</em>.</li>"
@@ -243,9 +299,17 @@ def found(finding: dict[str, Any], rows: list[dict[str, Any]], book: Book) -> st
     sources = " ".join(_source(source) for source in dict.fromkeys(r["source"] for r in known))
     size = f"n = {Span(n):,.0f}" if n else "n not given"
     models = ", ".join(sorted({r["model"] for r in known if r["model"]}))
-    levels = [escape(", ".join(str(v) for k, v in r["cell"].items() if k not in where) or "—") for r in chosen]
-    lines = [[escape(r["model"] or "—"), level, *_value(r)] for r, level in zip(chosen, levels, strict=True)]
-    shown = table("Model,Level,Value,95 % interval,n,Invalid,Source", lines, escape(finding["what"]))
+    levels = [
+        escape(", ".join(str(v) for k, v in r["cell"].items() if k not in where) or "—")
+        for r in chosen
+    ]
+    lines = [
+        [escape(r["model"] or "—"), level, *_value(r)]
+        for r, level in zip(chosen, levels, strict=True)
+    ]
+    shown = table(
+        "Model,Level,Value,95 % interval,n,Invalid,Source", lines, escape(finding["what"])
+    )
     origin = book.cell_of(f'"{re.escape(known[0]["requirement"])}"')
     told = f"{sources} {escape(told)} <small>({escape(models)}; {size}; "
     told += f'<a href="{origin}">the cell that made it</a>)</small>'
@@ -261,14 +325,25 @@ def _differs(rows: list[dict[str, Any]]) -> str:
             side = "published" if row["source"] == "published" else "ours"
             told = escape(row["verdict"]) + (f" ({row['source']})" if side == "ours" else "")
             verdicts.setdefault(row["what"], {})[side] = told
-    lines = [[escape(what), by["published"], by.get("ours", "—")] for what, by in sorted(verdicts.items())]
-    out = table("Claim,On the printed figures,On our answers", lines, "The paper's claims as checks") if lines else ""
+    lines = [
+        [escape(what), by["published"], by.get("ours", "—")]
+        for what, by in sorted(verdicts.items())
+    ]
+    out = (
+        table("Claim,On the printed figures,On our answers", lines, "The paper's claims as checks")
+        if lines
+        else ""
+    )
     beside = Counter(r["verdict"] or "no verdict" for r in rows if r["published"] is not None)
     listed = "; ".join(f"{count:,} × {escape(verdict)}" for verdict, count in beside.most_common())
-    return out + (f"<p>Values of ours that stand beside a published one: {listed}.</p>" if beside else "")
+    return out + (
+        f"<p>Values of ours that stand beside a published one: {listed}.</p>" if beside else ""
+    )
 
 
-def paper_page(about: dict[str, Any], book: Book | None, rows: list[dict[str, Any]], missing: str) -> str:
+def paper_page(
+    about: dict[str, Any], book: Book | None, rows: list[dict[str, Any]], missing: str
+) -> str:
     """The page of a paper for people who only read."""
     from jinja2 import Environment
 
@@ -276,12 +351,17 @@ def paper_page(about: dict[str, Any], book: Book | None, rows: list[dict[str, An
     if book:
         _, _, cell = book.cell_of(rf'figure\(f?"{re.escape(page["figure"])}"').partition("#code-")
         drawn = [made for made in book.made if made["picture"] and made["cell"] == cell]
-        more |= {"made": next(iter(drawn), None), "found": "".join(found(one, rows, book) for one in page["found"])}
+        more |= {
+            "made": next(iter(drawn), None),
+            "found": "".join(found(one, rows, book) for one in page["found"]),
+        }
     template = Environment(autoescape=True).from_string(PAPER.read_text(encoding="utf-8"))
     return visible(template.render(about=about, page=page, book=book, **more))
 
 
-def index_page(papers: list[dict], books: dict[str, Book], absent: dict[str, str], profile: str) -> str:
+def index_page(
+    papers: list[dict], books: dict[str, Book], absent: dict[str, str], profile: str
+) -> str:
     """What this is, the papers with their state in this run, and the headline of every model with source and n."""
     lines = []
     for about in papers:
@@ -290,22 +370,34 @@ def index_page(papers: list[dict], books: dict[str, Book], absent: dict[str, str
         state = ", ".join(f"{n:,} {source} answers" for source, n in answers.items()) or "run"
         link = f'<a href="{name}.html">{escape(about["page"]["title"])}</a>'
         made = f'<a href="{book.file}">{about["notebook"]}</a>' if book else about["notebook"]
-        lines.append([link, escape(about["asks"]), made, escape(absent[name] if book is None else state)])
+        lines.append(
+            [link, escape(about["asks"]), made, escape(absent[name] if book is None else state)]
+        )
     shown = overview.bias_profile(profile)
     if shown.empty:  # nobody was asked: the respondents we made stand in, labelled as such
         rows = read_results(paths.outputs_dir() / profile)
-        shown = overview.bias_profile(profile, sorted(rows.loc[rows["source"] == "simulated", "model"].unique()))
+        shown = overview.bias_profile(
+            profile, sorted(rows.loc[rows["source"] == "simulated", "model"].unique())
+        )
     shown["link"] = [f'<a href="{paper}.html#found">{paper}</a>: ' for paper in shown["paper"]]
-    cells = [(r, [r["link"] + escape(r["measure"]), escape(r["level"] or "—")]) for r in _plain(shown)]
+    cells = [
+        (r, [r["link"] + escape(r["measure"]), escape(r["level"] or "—")]) for r in _plain(shown)
+    ]
     heads = [[escape(r["model"]), *told, *_value(r)] for r, told in cells]
     caption = "The headline of every model, by paper; a dash says why there is no value"
     out = [INTRO.read_text(encoding="utf-8"), '<h2 id="papers">Papers</h2>']
-    out += [table("Paper,Asks,Notebook,State in this run", lines, f"Five papers, run “{escape(profile)}”")]
+    out += [
+        table(
+            "Paper,Asks,Notebook,State in this run", lines, f"Five papers, run “{escape(profile)}”"
+        )
+    ]
     out += ['<h2 id="headline">Headline results</h2>', table(HEADLINE, heads, caption)]
     return "\n".join(out)
 
 
-def _shell(heading: str, main: str, here: str, books: dict[str, Book], papers: list[dict], **more: Any) -> str:
+def _shell(
+    heading: str, main: str, here: str, books: dict[str, Book], papers: list[dict], **more: Any
+) -> str:
     """A page with the navigation that all pages share; `aside` lists its sections, `foot` goes below."""
     entries = [("index.html", "Home")] + [(f"{p['id']}.html", p["id"]) for p in papers]
     entries += [(book.file, f"notebook {book.file[:2]}") for book in books.values()]
@@ -315,7 +407,9 @@ def _shell(heading: str, main: str, here: str, books: dict[str, Book], papers: l
     form += "<button>Search</button></form>"
     kind = ' class="wide"' if more.get("aside") else ""
     content = f'<header><nav aria-label="Site">{links}</nav>{form}</header><div{kind}>{more.get("aside", "")}'
-    content += f"<main>{main}</main></div><footer>{more.get('foot', '')}</footer>{more.get('script', '')}"
+    content += (
+        f"<main>{main}</main></div><footer>{more.get('foot', '')}</footer>{more.get('script', '')}"
+    )
     style, policy = STYLE.read_text(encoding="utf-8"), more.get("policy", POLICY)
     return pages.document(f"{heading} · Katayori", content, policy=policy, style=style)
 
@@ -345,7 +439,9 @@ def write_site(profile: str) -> Path:
         elif (folder / source.name).is_file():
             books[paper] = read_book(paper, folder, folder / source.name, bool(scripts))
     if not books:
-        raise KatayoriError(f"no notebook of the profile '{profile}' has been run: make reproduce PROFILE={profile}")
+        raise KatayoriError(
+            f"no notebook of the profile '{profile}' has been run: make reproduce PROFILE={profile}"
+        )
     papers = yaml.safe_load((paths.data_dir() / "papers.yaml").read_text(encoding="utf-8"))
     results = {paper: _plain(read_results(book.folder)) for paper, book in books.items()}
     site, entries = {}, []
@@ -356,8 +452,15 @@ def write_site(profile: str) -> Path:
         for made in book.made:
             link = f'<a href="#{made["id"]}">{made["label"]}</a> {escape(made["about"][:90])}'
             items[made["id"]] = f'<li class="made">{link}</li>'
-        links = [items.get(at, "") for at in re.findall(r'id="((?:section|figure|table)-\d+)"', book.body)]
-        own = f'<p><a href="{name}.html">The page to read</a></p>' if any(p["id"] == name for p in papers) else ""
+        links = [
+            items.get(at, "")
+            for at in re.findall(r'id="((?:section|figure|table)-\d+)"', book.body)
+        ]
+        own = (
+            f'<p><a href="{name}.html">The page to read</a></p>'
+            if any(p["id"] == name for p in papers)
+            else ""
+        )
         aside = f'<aside><nav aria-label="Sections">{own}<ol>{"".join(links)}</ol></nav></aside>'
         main = pages.banner(book.folder) + _linked(book.body, books)
         heading, foot = pages.title(book.notebook) or book.file, pages.footer(book.folder)
@@ -367,13 +470,19 @@ def write_site(profile: str) -> Path:
             more |= _running(WIDGETS, "widgets", state, "'strict-dynamic'")
             site["widgets.js"] = scripts
         site[book.file] = _shell(heading, main, book.file, books, papers, **more)
-        entries += [[book.file, anchor, heading, text, more] for _, anchor, text, more in book.sections]
+        entries += [
+            [book.file, anchor, heading, text, more] for _, anchor, text, more in book.sections
+        ]
         entries += [[book.file, m["id"], heading, m["label"], m["about"]] for m in book.made]
     for about in papers:
         name = about["id"]
         main = paper_page(about, books.get(name), results.get(name, []), absent[name])
-        source, foot = (do(base / name) if name in books else "" for do in (pages.banner, pages.footer))
-        site[f"{name}.html"] = _shell(about["page"]["title"], source + main, f"{name}.html", books, papers, foot=foot)
+        source, foot = (
+            do(base / name) if name in books else "" for do in (pages.banner, pages.footer)
+        )
+        site[f"{name}.html"] = _shell(
+            about["page"]["title"], source + main, f"{name}.html", books, papers, foot=foot
+        )
         parts = re.split(r'<h2 id="(\w+)">(.*?)</h2>', main)
         for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
             text = re.sub(r"(?s)<(details|table)\b.*?</\1>", " ", text)

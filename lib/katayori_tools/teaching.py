@@ -17,7 +17,10 @@ from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori_tools import notebooks, pages
 
-TEXT, BESIDE = 1000, 450  # the longest text on a slide, and the longest that has room for a table or figure below it
+TEXT, BESIDE = (
+    1000,
+    450,
+)  # the longest text on a slide, and the longest that has room for a table or figure below it
 SHOWN = {"text/html", "image/png", "image/svg+xml"}
 # The exporter's parser drops the first end of a section, which ends nothing, and adds the last one.
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
@@ -50,7 +53,11 @@ def student_copy(notebook: dict[str, Any]) -> tuple[dict[str, Any], int]:
     made, count = copy.deepcopy(notebook), 0
     for cell in made["cells"]:
         if cell["cell_type"] == "code" and "exercise_check(" in (source := "".join(cell["source"])):
-            cell |= {"source": _sealed(source).splitlines(True), "outputs": [], "execution_count": None}
+            cell |= {
+                "source": _sealed(source).splitlines(True),
+                "outputs": [],
+                "execution_count": None,
+            }
             count += 1
     return made, count
 
@@ -61,7 +68,9 @@ def _sealed(source: str) -> str:
         match call:
             case ast.Call(func=ast.Name(id="exercise_check"), args=[ast.Lambda(body=body), *_]):
                 code = base64.b64encode(ast.unparse(body).encode()).decode("ascii")
-                source = source.replace(ast.get_source_segment(source, body), f'eval(b64decode("{code}"))')
+                source = source.replace(
+                    ast.get_source_segment(source, body), f'eval(b64decode("{code}"))'
+                )
     return f"from base64 import b64decode  # the check is encoded so that it does not give the answer away\n\n{source}"
 
 
@@ -73,11 +82,15 @@ def slides(args: Namespace) -> None:
     books, folder = notebooks.choose(args.papers), paths.outputs_dir() / "slides"
     if args.profile:
         name = profiles.load(args.profile)["name"]
-        ran = {paper: paths.outputs_dir() / name / paper / path.name for paper, path in books.items()}
+        ran = {
+            paper: paths.outputs_dir() / name / paper / path.name for paper, path in books.items()
+        }
         books, folder = {paper: path for paper, path in ran.items() if path.exists()}, folder / name
         if not books or (args.papers and len(books) < len(ran)):
             lost = ", ".join(ran.keys() - books.keys())
-            raise KatayoriError(f"profile {name} holds no run of {lost}; make one: make reproduce PROFILE={name}")
+            raise KatayoriError(
+                f"profile {name} holds no run of {lost}; make one: make reproduce PROFILE={name}"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     for path in books.values():
         print(f"{path.stem}: {write_talk(path, folder / f'{path.stem}.html')} slides")
@@ -122,7 +135,9 @@ def arrange(cells: list[Any]) -> list[Any]:
             for output in (o for o in cell.outputs if SHOWN & set(o.get("data", ()))):
                 if not room:
                     made.append(_slide("markdown", source=f"## {title}"))
-                made.append(_slide("code", source="", outputs=[output], execution_count=None, follows=True))
+                made.append(
+                    _slide("code", source="", outputs=[output], execution_count=None, follows=True)
+                )
                 room = False
     return made
 
@@ -131,7 +146,9 @@ def _slide(kind: str, *, first: bool = False, follows: bool = False, **content: 
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
     metadata = {} if follows else {"slide": True, "first": first}
-    return (new_markdown_cell if kind == "markdown" else new_code_cell)(metadata=metadata, **content)
+    return (new_markdown_cell if kind == "markdown" else new_code_cell)(
+        metadata=metadata, **content
+    )
 
 
 def _split(text: str) -> list[str]:
@@ -142,7 +159,11 @@ def _split(text: str) -> list[str]:
     parts: list[str] = []
     for paragraph in re.split(r"\n{2,}", text.strip()):
         joined = f"{parts[-1]}\n\n{paragraph}" if parts else ""
-        if joined and not re.match("#{1,2} ", paragraph) and len(joined) + sum(c > "\u2e80" for c in joined) <= TEXT:
+        if (
+            joined
+            and not re.match("#{1,2} ", paragraph)
+            and len(joined) + sum(c > "\u2e80" for c in joined) <= TEXT
+        ):
             parts[-1] = joined
         else:
             parts.append(paragraph)

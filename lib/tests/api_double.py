@@ -52,19 +52,34 @@ PLAIN: dict[str, tuple[int, str, dict[str, str]]] = {
 
 def completion(text: str = "Answer: yes", *, with_logprobs: bool = False, **changes) -> dict:
     """A well-formed answer; `changes` replace fields of the choice (finish_reason, message ...) or of the whole."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
     if with_logprobs:
         top = [{"token": " yes", "logprob": -0.5}, {"token": " no", "logprob": -1.0}]
         choice["logprobs"] = {"content": [{"token": " yes", "logprob": -0.5, "top_logprobs": top}]}
     choice |= {k: changes.pop(k) for k in ("finish_reason", "message", "logprobs") if k in changes}
     usage = {"prompt_tokens": 50, "completion_tokens": 4}
-    return {"id": "x", "model": "m-vendor", "choices": [choice], "usage": usage, "system_fingerprint": "fp"} | changes
+    return {
+        "id": "x",
+        "model": "m-vendor",
+        "choices": [choice],
+        "usage": usage,
+        "system_fingerprint": "fp",
+    } | changes
 
 
 class Double:
     """The server in a thread of its own. `bodies` counts requests by canonical body, `keys` lists credentials seen."""
 
-    def __init__(self, script: list | Callable | None = None, answer: str | Callable = "Answer: yes", delay: float = 0):
+    def __init__(
+        self,
+        script: list | Callable | None = None,
+        answer: str | Callable = "Answer: yes",
+        delay: float = 0,
+    ):
         self.script, self.answer, self.delay = script, answer, delay
         self.bodies: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
@@ -103,7 +118,9 @@ class Double:
     def __exit__(self, *_: object) -> None:
         async def stop() -> None:
             await self._runner.cleanup()
-            left = asyncio.all_tasks() - {asyncio.current_task()}  # replies that are still being held back
+            left = asyncio.all_tasks() - {
+                asyncio.current_task()
+            }  # replies that are still being held back
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
@@ -169,7 +186,9 @@ class Double:
             "truncated": lambda: completion("First, Answer: yes might", finish_reason="length"),
             "wrong_model": lambda: completion(text, with_logprobs=asks, model="another-model"),
             "no_usage": lambda: completion(text, usage=None),
-            "odd_usage": lambda: completion(text, usage={"prompt_tokens": "many", "completion_tokens": 2**80}),
+            "odd_usage": lambda: completion(
+                text, usage={"prompt_tokens": "many", "completion_tokens": 2**80}
+            ),
             "parts": lambda: completion(
                 text, message={"role": "assistant", "content": [{"type": "text", "text": text}]}
             ),
@@ -180,16 +199,26 @@ class Double:
 def endpoint_for(url: str = "", **changes) -> Endpoint:
     """An endpoint named `double`; its key, if any, comes from KEY_ENV."""
     return Endpoint(
-        **{"name": "double", "kind": "openai_compatible", "base_url": url, "key_env": "", "supports": SUPPORTS}
+        **{
+            "name": "double",
+            "kind": "openai_compatible",
+            "base_url": url,
+            "key_env": "",
+            "supports": SUPPORTS,
+        }
         | changes
     )
 
 
 def model_for(name: str = "m", **fields) -> Model:
-    return Model(name, f"{name}-vendor", "double", {"price_input": 1.0, "price_output": 1.0} | fields)
+    return Model(
+        name, f"{name}-vendor", "double", {"price_input": 1.0, "price_output": 1.0} | fields
+    )
 
 
-def requests_for(n: int, model: Model | None = None, *, logprobs: bool = False, start: int = 0, **settings) -> list:
+def requests_for(
+    n: int, model: Model | None = None, *, logprobs: bool = False, start: int = 0, **settings
+) -> list:
     """`n` requests with different questions."""
     model = model or model_for()
     if logprobs:

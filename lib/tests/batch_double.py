@@ -13,13 +13,23 @@ from api_double import Double, completion
 
 #: A line of the error file (`response` None), or of the output with another status.
 FAULTS = {
-    "expired": {"response": None, "error": {"code": "batch_expired", "message": "the completion window ended"}},
+    "expired": {
+        "response": None,
+        "error": {"code": "batch_expired", "message": "the completion window ended"},
+    },
     "server_error": {
-        "response": {"status_code": 500, "request_id": "r", "body": {"error": {"message": "broken inside"}}},
+        "response": {
+            "status_code": 500,
+            "request_id": "r",
+            "body": {"error": {"message": "broken inside"}},
+        },
         "error": None,
     },
     "filtered": {
-        "response": {"status_code": 400, "body": {"error": {"message": "refused", "code": "content_filter"}}},
+        "response": {
+            "status_code": 400,
+            "body": {"error": {"message": "refused", "code": "content_filter"}},
+        },
         "error": None,
     },
     "vllm": {
@@ -34,9 +44,24 @@ FAULTS = {
 class BatchDouble(Double):
     """`files` holds uploads and outputs by id, `batches` what was started, `uploads` how many."""
 
-    def __init__(self, script=None, answer="Answer: yes", *, ends="completed", rounds=0, offers=True, errors=()):
+    def __init__(
+        self,
+        script=None,
+        answer="Answer: yes",
+        *,
+        ends="completed",
+        rounds=0,
+        offers=True,
+        errors=(),
+    ):
         super().__init__(None, answer)
-        self.faults, self.ends, self.rounds, self.offers, self.errors = script, ends, rounds, offers, list(errors)
+        self.faults, self.ends, self.rounds, self.offers, self.errors = (
+            script,
+            ends,
+            rounds,
+            offers,
+            list(errors),
+        )
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict] = {}
         self.uploads = self.polls = self.created = 0
@@ -60,7 +85,13 @@ class BatchDouble(Double):
         self.uploads += 1
         self.files[f"file-{self.uploads}"] = form["file"].file.read()
         return web.json_response(
-            {"id": f"file-{self.uploads}", "object": "file", "bytes": 1, "created_at": 1, "filename": "f"}
+            {
+                "id": f"file-{self.uploads}",
+                "object": "file",
+                "bytes": 1,
+                "created_at": 1,
+                "filename": "f",
+            }
             | {"purpose": "batch", "status": "processed"}
         )
 
@@ -68,14 +99,24 @@ class BatchDouble(Double):
         asked = await http.json()
         assert asked["endpoint"] == "/v1/chat/completions" and asked["completion_window"] == "24h"
         self.created += 1
-        one = {"id": f"batch-{self.created}", "object": "batch", "created_at": 1, "status": "validating", "polls": 0}
+        one = {
+            "id": f"batch-{self.created}",
+            "object": "batch",
+            "created_at": 1,
+            "status": "validating",
+            "polls": 0,
+        }
         self.batches[one["id"]] = one | asked
         if self.errors and self.errors.pop(0):  # started, but the answer is lost
-            return web.json_response({"error": {"message": f"gateway lost it {self.keys[-1]}"}}, status=400)
+            return web.json_response(
+                {"error": {"message": f"gateway lost it {self.keys[-1]}"}}, status=400
+            )
         return web.json_response(self.batches[one["id"]])
 
     def _list(self) -> web.Response:
-        return web.json_response({"object": "list", "data": list(self.batches.values()), "has_more": False})
+        return web.json_response(
+            {"object": "list", "data": list(self.batches.values()), "has_more": False}
+        )
 
     def _retrieve(self, name: str) -> web.Response:
         one = self.batches[name]
@@ -89,7 +130,10 @@ class BatchDouble(Double):
 
     def _run(self, one: dict) -> None:
         if self.ends == "failed":
-            one["errors"] = {"object": "list", "data": [{"code": "x", "message": "line 1 is \x1b[31mnot valid"}]}
+            one["errors"] = {
+                "object": "list",
+                "data": [{"code": "x", "message": "line 1 is \x1b[31mnot valid"}],
+            }
             return
         good, bad = [], []
         for n, raw in enumerate(self.files[one["input_file_id"]].split(b"\n")[:-1]):
@@ -100,12 +144,26 @@ class BatchDouble(Double):
             if fault == "lost":
                 continue
             text = self.answer(row["body"]) if callable(self.answer) else self.answer
-            body = completion(text, with_logprobs=bool(row["body"].get("logprobs")), created=1_750_000_000)
-            answered = {"response": {"status_code": 200, "request_id": "r", "body": body}, "error": None}
+            body = completion(
+                text, with_logprobs=bool(row["body"].get("logprobs")), created=1_750_000_000
+            )
+            answered = {
+                "response": {"status_code": 200, "request_id": "r", "body": body},
+                "error": None,
+            }
             line = {"id": f"r{n}", "custom_id": row["custom_id"], **FAULTS.get(fault, answered)}
-            (bad if fault in ("expired", "server_error") else good).append(json.dumps(line, ensure_ascii=False))
-        for name, lines in (("output_file_id", good[::-1]), ("error_file_id", bad)):  # in an order of its own
+            (bad if fault in ("expired", "server_error") else good).append(
+                json.dumps(line, ensure_ascii=False)
+            )
+        for name, lines in (
+            ("output_file_id", good[::-1]),
+            ("error_file_id", bad),
+        ):  # in an order of its own
             if lines:
                 one[name] = f"{name}-{one['id']}"
                 self.files[one[name]] = "".join(line + "\n" for line in lines).encode()
-        one["request_counts"] = {"total": len(good) + len(bad), "completed": len(good), "failed": len(bad)}
+        one["request_counts"] = {
+            "total": len(good) + len(bad),
+            "completed": len(good),
+            "failed": len(bad),
+        }

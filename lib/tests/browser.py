@@ -14,7 +14,15 @@ import pytest
 
 from katayori_tools.doctor import find_browser
 
-OFF = ("gpu", "quic", "background-networking", "component-update", "sync", "default-apps", "extensions")
+OFF = (
+    "gpu",
+    "quic",
+    "background-networking",
+    "component-update",
+    "sync",
+    "default-apps",
+    "extensions",
+)
 
 
 class Tab:
@@ -23,11 +31,16 @@ class Tab:
     def __init__(self, address):
         import websocket
 
-        self.socket, self.number = websocket.create_connection(address, timeout=120, suppress_origin=True), 0
+        self.socket, self.number = (
+            websocket.create_connection(address, timeout=120, suppress_origin=True),
+            0,
+        )
         self.forget()
         for domain in ("Page", "Network", "Log", "Runtime", "DOM", "CSS"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # JupyterLab's current widget is what has focus
+        self.call(
+            "Emulation.setFocusEmulationEnabled", enabled=True
+        )  # JupyterLab's current widget is what has focus
 
     def forget(self):
         self.asked, self.failed, self.said, self.arrived = [], [], [], False
@@ -55,13 +68,20 @@ class Tab:
             case "Page.loadEventFired":
                 self.arrived = True
             case "Log.entryAdded":
-                self.said.append((params["entry"]["level"], f"{params['entry']['text']} {params['entry'].get('url')}"))
+                self.said.append(
+                    (
+                        params["entry"]["level"],
+                        f"{params['entry']['text']} {params['entry'].get('url')}",
+                    )
+                )
             case "Runtime.consoleAPICalled":
                 words = (str(a.get("value", a.get("description"))) for a in params["args"])
                 self.said.append((params["type"], " ".join(words)))
             case "Runtime.exceptionThrown":
                 thrown = params["exceptionDetails"]
-                self.said.append(("error", thrown.get("exception", {}).get("description") or thrown["text"]))
+                self.said.append(
+                    ("error", thrown.get("exception", {}).get("description") or thrown["text"])
+                )
         return told
 
     def js(self, code):
@@ -82,7 +102,9 @@ class Tab:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.forget()
-        if "loaderId" in self.call("Page.navigate", url=address):  # else it is another place of the same page
+        if "loaderId" in self.call(
+            "Page.navigate", url=address
+        ):  # else it is another place of the same page
             self.loaded()
 
     def loaded(self):
@@ -93,13 +115,17 @@ class Tab:
 
     def press(self, key, code):
         for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
+            )
 
 
 @contextmanager
 def running(*command, **options):
     """A process that is stopped at the end."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, **options)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, **options
+    )
     try:
         yield process
     finally:
@@ -118,7 +144,9 @@ def until(ready, process, seconds=90):
         try:
             return ready()
         except (OSError, ValueError, IndexError):
-            assert process.poll() is None and time.monotonic() < end, f"{process.args[0]} does not start"
+            assert process.poll() is None and time.monotonic() < end, (
+                f"{process.args[0]} does not start"
+            )
             time.sleep(0.1)
 
 
@@ -129,8 +157,19 @@ def browser(tmp_path_factory):
     if found is None:
         assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
         pytest.skip("no browser found: install chromium to see the pages in it")
-    command = [found, "--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars", "about:blank"]
-    command += [f"--user-data-dir={profile}", "--remote-debugging-port=0", *(f"--disable-{name}" for name in OFF)]
+    command = [
+        found,
+        "--headless",
+        "--no-sandbox",
+        "--no-first-run",
+        "--hide-scrollbars",
+        "about:blank",
+    ]
+    command += [
+        f"--user-data-dir={profile}",
+        "--remote-debugging-port=0",
+        *(f"--disable-{name}" for name in OFF),
+    ]
     with running(*command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as process:
         file = profile / "DevToolsActivePort"
         yield f"http://127.0.0.1:{until(lambda: int(file.read_text().split()[0]), process)}/json"
@@ -138,7 +177,9 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def tab(browser):
-    with urllib.request.urlopen(urllib.request.Request(f"{browser}/new", method="PUT"), timeout=30) as told:
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{browser}/new", method="PUT"), timeout=30
+    ) as told:
         made = json.load(told)
     yield Tab(made["webSocketDebuggerUrl"])
     urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=30).close()

@@ -35,6 +35,13 @@ def pytest_configure(config):
 def pytest_runtest_makereport(item, call):
     """In CI the data and the browser are there, so a test marked for them may not be skipped."""
     report = yield
-    if report.skipped and os.environ.get("KATAYORI_CI") and any(map(item.get_closest_marker, MARKERS)):
-        report.outcome, report.longrepr = "failed", f"skipped although KATAYORI_CI is set: {report.longrepr}"
+    if (
+        report.skipped
+        and os.environ.get("KATAYORI_CI")
+        and any(map(item.get_closest_marker, MARKERS))
+    ):
+        report.outcome, report.longrepr = (
+            "failed",
+            f"skipped although KATAYORI_CI is set: {report.longrepr}",
+        )
     return report

@@ -43,15 +43,26 @@ def test_the_provenance_of_an_answer_is_kept(store):
 def test_the_frame_of_a_store_holds_every_row_whatever_its_pieces(store):
     """More rows than one piece; labels that appear late, numbers that an endpoint does not tell."""
     for n, request in enumerate(requests_for(300)):
-        store.put(request, Response("ok" if n < 299 else "refusal", f"t{n}", completion_tokens=n if n % 2 else None))
+        store.put(
+            request,
+            Response(
+                "ok" if n < 299 else "refusal", f"t{n}", completion_tokens=n if n % 2 else None
+            ),
+        )
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99) INSERT INTO answers SELECT "
     columns = ", ".join(f"{c} || '-' || i" if c == "key" else c for c in answers.COLUMNS)
     store.db.execute(f"{many}{columns} FROM answers, n")
     frame = stored_answers(store, ["key", "outcome", "text", "completion_tokens", "endpoint"])
     assert len(frame) == 30_000 and frame["key"].is_unique
     assert frame["outcome"].value_counts().to_dict() == {"ok": 29_900, "refusal": 100}
-    assert frame["completion_tokens"].isna().sum() == 15_000 and frame["completion_tokens"].max() == 299
-    assert (frame["text"] == "t" + frame["key"].map(dict(zip(frame["key"], frame["text"], strict=True))).str[1:]).all()
+    assert (
+        frame["completion_tokens"].isna().sum() == 15_000
+        and frame["completion_tokens"].max() == 299
+    )
+    assert (
+        frame["text"]
+        == "t" + frame["key"].map(dict(zip(frame["key"], frame["text"], strict=True))).str[1:]
+    ).all()
     assert set(stored_answers(store, ["item_id"], outcome="refusal")["item_id"]) == {"q00299"}
     empty = stored_answers(store, model="nobody")
     assert empty.empty and list(empty.columns) == PROVENANCE
@@ -64,7 +75,8 @@ def _said(*texts, tops=None, outcome="ok", prints=None):
     [request] = requests_for(1, logprobs=bool(tops))
     tops, prints = tops or [None] * len(texts), prints or ["fp"] * len(texts)
     return [
-        (request, Response(outcome, t, top=top, fingerprint=p)) for t, top, p in zip(texts, tops, prints, strict=True)
+        (request, Response(outcome, t, top=top, fingerprint=p))
+        for t, top, p in zip(texts, tops, prints, strict=True)
     ]
 
 
@@ -83,8 +95,12 @@ def test_flip_rates_by_hand():
         _said(odd, odd, yes), _said(yes, "", "", outcome="refusal"),
     )  # fmt: skip
     assert (row["n"], row["n_invalid"], row["flipped"], row["flip_rate"]) == (4, 2, 1, 0.25)
-    assert row["texts_differ"] == 4 and row["fingerprints"] == 1 and row["p_shift"] != row["p_shift"]
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((0.0456, 0.6994), abs=1e-4)  # Wilson, 1 of 4
+    assert (
+        row["texts_differ"] == 4 and row["fingerprints"] == 1 and row["p_shift"] != row["p_shift"]
+    )
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(
+        (0.0456, 0.6994), abs=1e-4
+    )  # Wilson, 1 of 4
 
 
 def test_flip_rates_of_one_token_answers_go_by_probability():
@@ -94,14 +110,19 @@ def test_flip_rates_of_one_token_answers_go_by_probability():
         [(" yes", -0.6), (" no", -0.9)],
         [(" yes", -1.0), (" no", -0.5)],
     )
-    row = _rates(_said("yes", "no", tops=[one, close], prints=["a", "b"]), _said("yes", "no", tops=[one, other]))
+    row = _rates(
+        _said("yes", "no", tops=[one, close], prints=["a", "b"]),
+        _said("yes", "no", tops=[one, other]),
+    )
     assert (row["n"], row["flipped"], row["texts_differ"], row["fingerprints"]) == (2, 1, 2, 3)
     assert row["p_shift"] == pytest.approx(0.6065 - 0.3679, abs=1e-4)
 
 
 def test_without_a_valid_pair_the_flip_rate_is_undefined():
     row = _rates(_said("Answer: yes"), _said("Perhaps.", "Who knows."))
-    assert (row["n"], row["n_invalid"]) == (0, 2) and row[["flip_rate", "ci_low", "ci_high"]].isna().all()
+    assert (row["n"], row["n_invalid"]) == (0, 2) and row[
+        ["flip_rate", "ci_low", "ci_high"]
+    ].isna().all()
     assert flip_rates([]).empty
 
 
@@ -135,7 +156,10 @@ def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys)
 
 def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):  # noqa: F811
     with Store(respondents.store_path()) as store:
-        store.put(requests_for(1)[0], Response("ok", "x", model_answered="\x1b[31mred", fingerprint="a\nb"))
+        store.put(
+            requests_for(1)[0],
+            Response("ok", "x", model_answered="\x1b[31mred", fingerprint="a\nb"),
+        )
     assert cli.main(["answers"]) == 0
     said = capsys.readouterr().out
     assert "\x1b" not in said and "x1b[31mred" in said and len(said.splitlines()) == 2

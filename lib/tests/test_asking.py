@@ -37,7 +37,9 @@ def house(tmp_path, monkeypatch):
         | {"sample": 10},
         {"dataset": "study", "models": ["smollm2-135m"], "prompts": ["de_answer_line"], "sample": 20},
     ]  # fmt: skip
-    (data / "recording_plan.yaml").write_text(yaml.safe_dump({"discrim_eval": entries}), encoding="utf-8")
+    (data / "recording_plan.yaml").write_text(
+        yaml.safe_dump({"discrim_eval": entries}), encoding="utf-8"
+    )
     monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
     registry.cache_clear()
@@ -48,7 +50,9 @@ def house(tmp_path, monkeypatch):
 def _args(**changes):
     names = "papers profile models prompts limit engine base_url concurrency budget questions parameter".split()
     return argparse.Namespace(
-        **dict.fromkeys(names) | {"profile": "live", "papers": "discrim_eval", "parameter": []} | changes
+        **dict.fromkeys(names)
+        | {"profile": "live", "papers": "discrim_eval", "parameter": []}
+        | changes
     )
 
 
@@ -58,18 +62,30 @@ def test_names():
 
 def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
     model, endpoint = get_model("smollm2-135m@local-vllm")
-    requests = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line", "de_answer_prefix"])
-    assert len(requests) == 2 * 270 and [r.item_id for r in requests[::2]] == [r.item_id for r in requests[1::2]]
+    requests = asking.requests_of(
+        "discrim_eval", model, endpoint, ["de_answer_line", "de_answer_prefix"]
+    )
+    assert len(requests) == 2 * 270 and [r.item_id for r in requests[::2]] == [
+        r.item_id for r in requests[1::2]
+    ]
     assert len({r.key for r in requests}) == 540
-    assert requests[0].body["messages"][0]["content"].startswith(requests[0].fields["filled_template"])
+    assert (
+        requests[0].body["messages"][0]["content"].startswith(requests[0].fields["filled_template"])
+    )
 
 
 @pytest.mark.parametrize(
     "call, says",
     [
         (lambda: asking.items_of("other", "study"), "unknown paper with items to ask"),
-        (lambda: asking.items_of("discrim_eval", "studdy"), "unknown data set of discrim_eval 'studdy'"),
-        (lambda: asking.plan("jubaku_v2"), "unknown paper of the recording plan 'jubaku_v2'; known: discrim_eval"),
+        (
+            lambda: asking.items_of("discrim_eval", "studdy"),
+            "unknown data set of discrim_eval 'studdy'",
+        ),
+        (
+            lambda: asking.plan("jubaku_v2"),
+            "unknown paper of the recording plan 'jubaku_v2'; known: discrim_eval",
+        ),
         (
             lambda: asking.requests_of("discrim_eval", *get_model("gpt-4o"), ["de_answer"]),
             "unknown prompt of discrim_eval 'de_answer'.*de_answer_line",
@@ -93,7 +109,9 @@ def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, 
     with Double() as double:
         args = _args(models="qwen2.5-coder-0.5b", base_url=double.url, concurrency=8)
         asking.record(_args(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5))
-        assert double.asked == 15 and recordings.manifest("discrim_eval") == {}  # a pilot is not a recording
+        assert (
+            double.asked == 15 and recordings.manifest("discrim_eval") == {}
+        )  # a pilot is not a recording
         asking.record(args)
         assert double.asked == 2 * 270 + 10 and set(double.bodies.values()) == {1}
         asking.record(args)
@@ -119,13 +137,20 @@ def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
 
     with Double(script) as double:
         asking.record(_args(models="smollm2-135m", base_url=double.url))
-    assert "left; start `make record` again" in capsys.readouterr().out and recordings.manifest("discrim_eval") == {}
+    assert (
+        "left; start `make record` again" in capsys.readouterr().out
+        and recordings.manifest("discrim_eval") == {}
+    )
 
 
 def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
     """Committed shards are put back into an empty store: a machine that never saw them asks only what is missing."""
     pytest.importorskip("katayori_tools.engines.server")
-    entry = {"dataset": "study", "models": ["qwen2.5-coder-0.5b"], "prompts": ["de_answer_line", "de_answer_prefix"]}
+    entry = {
+        "dataset": "study",
+        "models": ["qwen2.5-coder-0.5b"],
+        "prompts": ["de_answer_line", "de_answer_prefix"],
+    }
     plan = {"discrim_eval": [entry | {"whole": "decision_question_id"}]}
     (house / "data" / "recording_plan.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
     last = asking.items_of("discrim_eval", "study")[-1]["question"][-40:]
@@ -147,11 +172,22 @@ def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(hou
 
 def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch):
     """A machine that holds more of the set than the one of the first recording does not ask all of it."""
-    entries = [{"dataset": "official", "models": ["smollm2-135m", "qwen2.5-coder-0.5b"], "variant": "official"}]
+    entries = [
+        {
+            "dataset": "official",
+            "models": ["smollm2-135m", "qwen2.5-coder-0.5b"],
+            "variant": "official",
+        }
+    ]
     entries[0]["prompts"] = ["de_answer_line"]
-    (house / "data" / "recording_plan.yaml").write_text(yaml.safe_dump({"discrim_eval": entries}), encoding="utf-8")
+    (house / "data" / "recording_plan.yaml").write_text(
+        yaml.safe_dump({"discrim_eval": entries}), encoding="utf-8"
+    )
     items = discrim_eval.load_study()
-    for model, held, asked in (("smollm2-135m", items.head(7), 7), ("qwen2.5-coder-0.5b", items, 7)):
+    for model, held, asked in (
+        ("smollm2-135m", items.head(7), 7),
+        ("qwen2.5-coder-0.5b", items, 7),
+    ):
         monkeypatch.setattr(discrim_eval, "load_items", lambda *_, held=held: (held, "official"))
         with Double() as double:
             asking.record(_args(models=model, base_url=double.url))
@@ -162,7 +198,9 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
 def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
     """One token answers by its probabilities and stays as it is; of a text only what is read from it is kept."""
     model, endpoint = get_model("qwen2.5-coder-0.5b")
-    [one_token] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_prefix"], sample=1)
+    [one_token] = asking.requests_of(
+        "discrim_eval", model, endpoint, ["de_answer_prefix"], sample=1
+    )
     forced = Response("ok", " yes", "length", [(" yes", -0.1)])
     assert asking._bare(one_token, forced) == forced
     [line] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line"], sample=1)
@@ -170,8 +208,14 @@ def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
     assert (said.outcome, said.text) == ("ok", "Answer: no")
     assert asking._bare(line, Response("ok", "I quote the question.", "stop")).text == ""
     number = replace(line, paper="persona_jbbq")
-    said = [asking._bare(number, Response("ok", text, "stop", [("1", -0.1)])) for text in ("1\n", "1: the passage")]
-    assert [(a.outcome, a.text, len(a.top)) for a in said] == [("ok", "1", 1), ("out_of_choice", "", 1)]
+    said = [
+        asking._bare(number, Response("ok", text, "stop", [("1", -0.1)]))
+        for text in ("1\n", "1: the passage")
+    ]
+    assert [(a.outcome, a.text, len(a.top)) for a in said] == [
+        ("ok", "1", 1),
+        ("out_of_choice", "", 1),
+    ]
 
 
 def test_live_asks_whole_questions_compares_and_then_runs_the_notebooks(house, monkeypatch, capsys):
@@ -193,36 +237,61 @@ def test_live_asks_whole_questions_compares_and_then_runs_the_notebooks(house, m
 def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, capsys):
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
     with Double(answer=lambda body: "Answer: no") as double:
-        args = {"papers": "discrim_eval", "models": "smollm2-135m", "base_url": double.url, "limit": 6}
+        args = {
+            "papers": "discrim_eval",
+            "models": "smollm2-135m",
+            "base_url": double.url,
+            "limit": 6,
+        }
         asking.live(_args(**args))
         with Store(respondents.store_path()) as store:
             model, endpoint = get_model("smollm2-135m")
             for prompt in ("de_answer_line", "de_answer_prefix"):
-                pairs = store.get(asking.requests_of("discrim_eval", model, endpoint, [prompt], sample=6, whole=True))
+                pairs = store.get(
+                    asking.requests_of(
+                        "discrim_eval", model, endpoint, [prompt], sample=6, whole=True
+                    )
+                )
                 recording.export(pairs, settings={})
         capsys.readouterr()
         asking.live(_args(**args))
     said = capsys.readouterr().out
     assert "de_answer_line: same answer as recorded in 135 of 135 (sampled answers" in said
-    assert "de_answer_prefix: same answer as recorded in 135 of 135; mean |difference of P(yes)| 0.000" in said
+    assert (
+        "de_answer_prefix: same answer as recorded in 135 of 135; mean |difference of P(yes)| 0.000"
+        in said
+    )
 
 
 def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
     monkeypatch.setenv("OPENAI_API_KEY", "a-test-key")
     with Double() as double:
-        args = _args(papers="discrim_eval", models="gpt-4o", base_url=double.url, limit=50, budget=0.001, concurrency=1)
+        args = _args(
+            papers="discrim_eval",
+            models="gpt-4o",
+            base_url=double.url,
+            limit=50,
+            budget=0.001,
+            concurrency=1,
+        )
         with pytest.raises(KatayoriError, match=r"spending limit of \$0.001 reached; .*BUDGET="):
             asking.live(args)
     assert 0 < double.asked < 20
-    assert all("temperature" not in body and len(body["messages"]) == 1 for body in double.requests)  # DE-7, DE-8
+    assert all(
+        "temperature" not in body and len(body["messages"]) == 1 for body in double.requests
+    )  # DE-7, DE-8
 
 
 def test_estimate_asks_nothing(house, capsys):
     asking.estimate(_args(models="gpt-4o sim-fair my-model@openai", limit=10))
     *_, known, unknown, last = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"270 calls; \$0\.\d\d to \$\d+\.\d\d for 1 of 2 lines, price unknown for the rest", last)
-    assert known.split()[:3] == ["discrim_eval", "gpt-4o", "135"] and known.split()[-1] == "unknown"  # minutes
+    assert re.fullmatch(
+        r"270 calls; \$0\.\d\d to \$\d+\.\d\d for 1 of 2 lines, price unknown for the rest", last
+    )
+    assert (
+        known.split()[:3] == ["discrim_eval", "gpt-4o", "135"] and known.split()[-1] == "unknown"
+    )  # minutes
     assert unknown.split()[-3:] == ["unknown"] * 3
 
 
@@ -244,10 +313,17 @@ def test_every_entry_of_the_shipped_plan_has_items_to_ask():
     counts = {}
     for paper in asking.PAPERS:
         for entry in asking.plan(paper):
-            chosen = {"dataset": entry["dataset"], "sample": entry.get("sample") or entry.get("size")}
-            asked = asking.requests_of(paper, model, endpoint, entry["prompts"], **chosen, stand_in="x")
+            chosen = {
+                "dataset": entry["dataset"],
+                "sample": entry.get("sample") or entry.get("size"),
+            }
+            asked = asking.requests_of(
+                paper, model, endpoint, entry["prompts"], **chosen, stand_in="x"
+            )
             assert entry.get("whole", "item_id") in (asked[0].fields if asked else entry.values())
-            assert not [q for q in asked if re.search(r"\{[a-z_]+\}", q.body["messages"][-1]["content"])]
+            assert not [
+                q for q in asked if re.search(r"\{[a-z_]+\}", q.body["messages"][-1]["content"])
+            ]
             counts[paper, entry["dataset"], *entry["prompts"]] = len(asked)
     assert counts["persona_jbbq", "study", "pj_cot_two_step_ja"] == 300
     assert counts["logprob_judge", "study", "lj_reason", "lj_reason_criteria"] == 2 * 414

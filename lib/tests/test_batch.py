@@ -24,33 +24,56 @@ CANARY = "sk-canary-4f9c1e77d0a2"
 @pytest.fixture
 def here(house, monkeypatch):  # noqa: F811
     monkeypatch.setenv("KATAYORI_API_KEY", CANARY)
-    (house / "notebooks").symlink_to(Path(__file__).parents[2] / "notebooks")  # their names are the papers
+    (house / "notebooks").symlink_to(
+        Path(__file__).parents[2] / "notebooks"
+    )  # their names are the papers
     return house
 
 
 def run(*words, **options):
     """`python -m katayori batch ...`; the exit code."""
-    given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    given = [
+        part
+        for name, value in options.items()
+        for part in (f"--{name.replace('_', '-')}", str(value))
+    ]
     return cli.main(["batch", *given, *map(str, words)])
 
 
 def export(here, folder="out", model=MODEL, limit=270, **options):
-    assert run("export", here / folder, papers="discrim_eval", models=model, limit=limit, **options) == 0
+    assert (
+        run("export", here / folder, papers="discrim_eval", models=model, limit=limit, **options)
+        == 0
+    )
     return here / folder
 
 
 def lines(folder, pattern="discrim*.jsonl"):
-    return [json.loads(raw) for file in sorted(folder.glob(pattern)) for raw in file.read_text("utf-8").splitlines()]
+    return [
+        json.loads(raw)
+        for file in sorted(folder.glob(pattern))
+        for raw in file.read_text("utf-8").splitlines()
+    ]
 
 
 def result(custom_id, text="Answer: yes", **changes):
-    body = {"model": "m", "created": 1_750_000_000, "usage": {"prompt_tokens": 9, "completion_tokens": 3}}
+    body = {
+        "model": "m",
+        "created": 1_750_000_000,
+        "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+    }
     body |= {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
-    return {"custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None} | changes
+    return {
+        "custom_id": custom_id,
+        "response": {"status_code": 200, "body": body},
+        "error": None,
+    } | changes
 
 
 def write(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     return path
 
 
@@ -65,7 +88,9 @@ def contents():
 
 
 def live_requests(model=MODEL, limit=270):
-    args = argparse.Namespace(papers="discrim_eval", profile="live", models=model, prompts=None, limit=limit)
+    args = argparse.Namespace(
+        papers="discrim_eval", profile="live", models=model, prompts=None, limit=limit
+    )
     args.questions = args.engine = None
     return [q for *_, requests in asking.wanted(args) for q in requests]
 
@@ -84,17 +109,23 @@ def test_a_line_asks_what_the_collector_asks(house, name, tmp_path, monkeypatch)
         json.dumps(one["body"], sort_keys=True, ensure_ascii=False) for one in exported
     )
     assert [one["custom_id"] for one in exported] == [q.key for q in requests]
-    assert all(len(one["custom_id"]) == 64 and one["body"]["model"] == model.vendor_id for one in exported)
+    assert all(
+        len(one["custom_id"]) == 64 and one["body"]["model"] == model.vendor_id for one in exported
+    )
 
 
 @pytest.mark.parametrize("shard", [1000, 100, 7])
 def test_shards_of_any_size_hold_every_request_once(here, shard):
     folder = export(here, shard=shard)
     files = sorted(folder.glob("discrim*.jsonl"))
-    assert len(files) == -(-270 // shard) and {len(f.read_text("utf-8").splitlines()) for f in files[:-1]} <= {shard}
+    assert len(files) == -(-270 // shard) and {
+        len(f.read_text("utf-8").splitlines()) for f in files[:-1]
+    } <= {shard}
     assert [one["custom_id"] for one in lines(folder)] == [q.key for q in live_requests()]
     assert run("export", folder, models=MODEL) == 2  # never over another one
-    assert {run("export", here / "none", models=MODEL, shard=wrong) for wrong in ("0", "x", "2.5")} == {2}
+    assert {
+        run("export", here / "none", models=MODEL, shard=wrong) for wrong in ("0", "x", "2.5")
+    } == {2}
 
 
 def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
@@ -114,14 +145,20 @@ def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
         model, endpoint = get_model(MODEL)
         asked = double.asked
         with Store(respondents.store_path()) as store:
-            told = collect_sync(live_requests(), model, endpoint, store, base_url=double.url, progress=False)
+            told = collect_sync(
+                live_requests(), model, endpoint, store, base_url=double.url, progress=False
+            )
         assert told.asked == 0 and told.stored == 270 and double.asked == asked
     assert run("import", folder) == 0 and contents() == before
     with Store(respondents.store_path()) as store:
         requests = live_requests()
         answers = [answer for _, answer in store.get(requests)]
     assert answers[0].created == 1_750_000_000 and answers[0].model_answered == "m-vendor"
-    assert (answers[0].prompt_tokens, answers[0].completion_tokens, answers[0].fingerprint) == (50, 4, "fp")
+    assert (answers[0].prompt_tokens, answers[0].completion_tokens, answers[0].fingerprint) == (
+        50,
+        4,
+        "fp",
+    )
     assert set(answers_frame(requests, answers, "live")["answer"]) == {"yes"}
     out = capsys.readouterr().out
     assert "270 already stored; 0 of 270 requests still to ask" in out
@@ -129,7 +166,15 @@ def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
     assert not [f.name for f in folder.iterdir() if CANARY.encode() in f.read_bytes()]
 
 
-FAULT_OF = {0: "expired", 1: "server_error", 2: "filtered", 3: "vllm", 4: "empty_choices", 5: "text", 6: "lost"}
+FAULT_OF = {
+    0: "expired",
+    1: "server_error",
+    2: "filtered",
+    3: "vllm",
+    4: "empty_choices",
+    5: "text",
+    6: "lost",
+}
 
 
 def test_partial_and_failed_lines_merge_and_the_next_run_sends_what_is_missing(here, capsys):
@@ -141,18 +186,28 @@ def test_partial_and_failed_lines_merge_and_the_next_run_sends_what_is_missing(h
         kinds = list(stored().values())
         assert (kinds.count("ok"), kinds.count("error"), kinds.count("filtered")) == (263, 5, 1)
         assert "5 failed, 1 filtered, 263 ok; 6 of 270 requests still to ask" in out
-        for cause in ("window ended [batch_expired]", "broken inside", "too long [400]", "no choices", "not supported"):
+        for cause in (
+            "window ended [batch_expired]",
+            "broken inside",
+            "too long [400]",
+            "no choices",
+            "not supported",
+        ):
             assert out.count(cause) == 1
         before = contents()
         assert run("import", folder) == 0 and contents() == before
         model, endpoint = get_model(MODEL)
         asked = double.asked
         with Store(respondents.store_path()) as store:
-            collect_sync(live_requests(), model, endpoint, store, base_url=double.url, progress=False)
+            collect_sync(
+                live_requests(), model, endpoint, store, base_url=double.url, progress=False
+            )
             assert counts(store) == {"ok": 269, "filtered": 1}
         assert double.asked == asked + 6
         after = contents()
-        assert run("import", folder) == 0 and contents() == after  # a failed line takes no answer's place
+        assert (
+            run("import", folder) == 0 and contents() == after
+        )  # a failed line takes no answer's place
 
 
 def test_fetch_can_wait_for_the_end(here, monkeypatch):
@@ -177,7 +232,9 @@ def test_results_from_anywhere_in_any_order_more_than_once(here, capsys):
     folder = export(here)
     ids = [one["custom_id"] for one in lines(folder)]
     first = write(here / "a.jsonl", [result(i, f"Answer: no {n}") for n, i in enumerate(ids)][::-1])
-    second = write(here / "b.jsonl", [result(ids[0], "Answer: yes"), result(ids[1], "Answer: no 1")])
+    second = write(
+        here / "b.jsonl", [result(ids[0], "Answer: yes"), result(ids[1], "Answer: no 1")]
+    )
     assert run("import", folder, first, second, first) == 0
     out = capsys.readouterr().out
     assert "270 ok" in out and "271 already stored" in out and "1 refused" in out
@@ -190,13 +247,19 @@ def test_rows_that_are_none_are_listed_with_their_cause(here, capsys):
     folder = export(here)
     ids = [one["custom_id"] for one in lines(folder)]
     [shard] = folder.glob("discrim*.jsonl")
-    file = write(here / "r.jsonl", [result(ids[0]), result("f" * 64), [1], {"id": 1}, {"custom_id": 3, "error": 1}])
+    file = write(
+        here / "r.jsonl",
+        [result(ids[0]), result("f" * 64), [1], {"id": 1}, {"custom_id": 3, "error": 1}],
+    )
     with file.open("ab") as out:
         out.write(b'\n{"custom_id": "' + ids[1].encode() + b'", "respon')
     assert run("import", folder, file, shard) == 0
     out = capsys.readouterr().out
     assert "1 ok; 269 of 270 requests still to ask" in out and list(stored()) == [ids[0]]
-    assert "1 row(s) belongs to no request of this run (other items, wording, model or settings) (r.jsonl:2)" in out
+    assert (
+        "1 row(s) belongs to no request of this run (other items, wording, model or settings) (r.jsonl:2)"
+        in out
+    )
     assert "3 row(s) has no custom_id (r.jsonl:3, r.jsonl:4, r.jsonl:5)" in out
     assert "1 row(s) is not JSON; is the file cut off? (r.jsonl:7)" in out
     assert "270 row(s) is a request, not a result" in out and "and 260 more)" in out
@@ -251,7 +314,10 @@ def test_a_folder_that_is_not_at_that_step(here, step, capsys):
     if step == "fetch":
         assert run(step, folder) == 2 and "begin with `batch submit`" in capsys.readouterr().err
     if step == "import":
-        assert run(step, folder, here / "none.jsonl") == 2 and "no result file" in capsys.readouterr().err
+        assert (
+            run(step, folder, here / "none.jsonl") == 2
+            and "no result file" in capsys.readouterr().err
+        )
 
 
 def test_endpoints_without_batches_say_what_to_do(here, capsys):
@@ -260,17 +326,24 @@ def test_endpoints_without_batches_say_what_to_do(here, capsys):
         assert run("submit", folder, base_url=double.url) == 2
     assert "custom offers no batches" in capsys.readouterr().err
     local = export(here, "local", "qwen2.5-coder-0.5b@local-vllm")
-    assert run("submit", local) == 2 and "give its shards to `vllm run-batch`" in capsys.readouterr().err
+    assert (
+        run("submit", local) == 2
+        and "give its shards to `vllm run-batch`" in capsys.readouterr().err
+    )
 
 
-def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(monkeypatch, tmp_path, capsys):
+def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(
+    monkeypatch, tmp_path, capsys
+):
     """A judge's criteria come first; what is asked with them is exported when they are stored."""
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
     given = {"papers": "logprob_judge", "models": "m@vllm", "limit": 6}
     assert run("export", tmp_path / "one", **given) == 0
     assert "12 to ask, 0 stored, 12 wait for an earlier answer" in capsys.readouterr().out
     first = lines(tmp_path / "one", "logprob*.jsonl")
-    answers = [result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")]
+    answers = [
+        result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")
+    ]
     write(tmp_path / "one" / "results.jsonl", answers)
     assert run("import", tmp_path / "one") == 0 and len(answers) == 2 == len(stored())
     assert run("export", tmp_path / "two", **given) == 0
@@ -286,7 +359,9 @@ def test_log_probabilities_and_cut_texts_come_back_as_from_the_server():
     top = [{"token": " yes", "logprob": -0.123456}, {"token": " no", "logprob": -2.0}]
     row = result(request.key, " yes")
     assert batch.to_response(row, request).error == "logprobs missing"
-    row["response"]["body"]["choices"][0]["logprobs"] = {"content": [{"token": " yes", "top_logprobs": top}]}
+    row["response"]["body"]["choices"][0]["logprobs"] = {
+        "content": [{"token": " yes", "top_logprobs": top}]
+    }
     assert batch.to_response(row, request).top == [(" yes", -0.12346), (" no", -2.0)]
     [plain] = requests_for(1, max_tokens=9)
     cut = result(plain.key)
@@ -328,9 +403,20 @@ def _asked(raw):
     """A line of our file as the request it was: without what `line` added, its key is the custom_id again."""
     row = json.loads(raw)
     model, endpoint = get_model("qwen2.5-coder-0.5b@local-vllm")
-    body = {k: v for k, v in row["body"].items() if k != "model" and k not in endpoint.extra_prefill}
+    body = {
+        k: v for k, v in row["body"].items() if k != "model" and k not in endpoint.extra_prefill
+    }
     return row["custom_id"], Request(
-        "p", "study", row["custom_id"][:8], "p", "", "", model.id, endpoint.name, model.identity, body
+        "p",
+        "study",
+        row["custom_id"][:8],
+        "p",
+        "",
+        "",
+        model.id,
+        endpoint.name,
+        model.identity,
+        body,
     )
 
 
@@ -354,6 +440,11 @@ def test_the_round_trip_through_vllm_run_batch(tmp_path):
         assert len(store.pending(requests.values())) == 1
         answered = [(q, a) for q, a in store.get(requests.values()) if a.outcome != "error"]
     forced = [(q, a) for q, a in answered if q.one_token]
-    assert len(forced) == 6 and all({"yes", "no"} <= {t.strip().lower() for t, _ in a.top} for _, a in forced)
-    assert all(a.model_answered == "qwen2.5-coder-0.5b" and a.prompt_tokens and a.created for _, a in answered)
+    assert len(forced) == 6 and all(
+        {"yes", "no"} <= {t.strip().lower() for t, _ in a.top} for _, a in forced
+    )
+    assert all(
+        a.model_answered == "qwen2.5-coder-0.5b" and a.prompt_tokens and a.created
+        for _, a in answered
+    )
     assert {len(a.top) for q, a in answered if q.body.get("logprobs")} == {20}

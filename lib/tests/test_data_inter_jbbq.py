@@ -57,7 +57,10 @@ def free():
 
 @pytest.fixture(scope="module")
 def documents():
-    return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.yaml"))}
+    return {
+        file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))
+        for file in sorted(FOLDER.glob("*.yaml"))
+    }
 
 
 def pairs(text):
@@ -75,14 +78,19 @@ def even(counts):
 def test_the_study_set_is_frozen(study):
     """Recorded answers belong to these very items."""
     assert list(study.columns) == COLUMNS and len(study) == 5600 and study["item_id"].is_unique
-    assert bbq.digest(study) == STUDY_DIGEST and inter_jbbq.study_version() == "katayori-inter-study v1"
+    assert (
+        bbq.digest(study) == STUDY_DIGEST
+        and inter_jbbq.study_version() == "katayori-inter-study v1"
+    )
 
 
 def test_items_do_not_depend_on_the_process():
     """The same bytes under another hash seed; another seed gives other items."""
     code = "from katayori.data import bbq, inter_jbbq; print(bbq.digest(inter_jbbq.generate()))"
     environment = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    seen = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     assert seen.stdout.strip() == STUDY_DIGEST != bbq.digest(generate(seed=1))
 
 
@@ -91,41 +99,75 @@ def test_counts_are_those_behind_the_published_results(items):
     for topic, wanted in PUBLISHED.items():
         found = items[items["topic"] == topic]["n_attributes"].value_counts().sort_index()
         assert found.tolist() == wanted and found.index.tolist() == list(range(1, len(wanted) + 1))
-    assert items["topic"].value_counts().to_dict() == {"housing": 464, "marriage": 368, "science": 360, "manners": 208}
+    assert items["topic"].value_counts().to_dict() == {
+        "housing": 464,
+        "marriage": 368,
+        "science": 360,
+        "manners": 208,
+    }
 
 
 def test_attributes_are_those_of_table_2(items, documents):
     """IJ-2: four topics of two contexts each."""
     for topic, wanted in TABLE_2.items():
-        assert [" ".join(context["attributes"]) for context in documents[topic]["contexts"]] == wanted
-    assert items.groupby("topic")["context_id"].nunique().eq(2).all() and items["template_id"].nunique() == 8
+        assert [
+            " ".join(context["attributes"]) for context in documents[topic]["contexts"]
+        ] == wanted
+    assert (
+        items.groupby("topic")["context_id"].nunique().eq(2).all()
+        and items["template_id"].nunique() == 8
+    )
 
 
 def test_a_family_is_a_focal_pair_over_every_subset_of_the_others(items, documents):
     """IJ-6 to IJ-8: k x 2^(k-1) patterns a context; in a family the words stay and only the subset changes."""
-    attributes = {f"{t}-{c['id']}": c["attributes"] for t, d in documents.items() for c in d.get("contexts", [])}
+    attributes = {
+        f"{t}-{c['id']}": c["attributes"]
+        for t, d in documents.items()
+        for c in d.get("contexts", [])
+    }
     for _, family in items.groupby("focal_id"):
         names, focal = attributes[family["template_id"].iloc[0]], family["focal"].iloc[0]
         others = [name for name in names if name != focal]
-        wanted = {frozenset((focal, *s)) for k in range(len(names)) for s in itertools.combinations(others, k)}
-        assert {frozenset(subset.split("+")) for subset in family["subset"]} == wanted and len(family) == len(wanted)
+        wanted = {
+            frozenset((focal, *s))
+            for k in range(len(names))
+            for s in itertools.combinations(others, k)
+        }
+        assert {frozenset(subset.split("+")) for subset in family["subset"]} == wanted and len(
+            family
+        ) == len(wanted)
         for column in ("words_a", "words_b", "groups_a", "groups_b"):
             everything = pairs(family.loc[family["n_attributes"].idxmax(), column])
             for row in family.itertuples():
-                assert pairs(getattr(row, column)) == {name: everything[name] for name in row.subset.split("+")}
-    patterns = items.groupby("template_id").apply(lambda rows: len(rows[["focal", "subset"]].drop_duplicates()))
-    assert set(patterns.drop("science-humanities")) == {12, 32, 80} and patterns["science-humanities"] == 192
+                assert pairs(getattr(row, column)) == {
+                    name: everything[name] for name in row.subset.split("+")
+                }
+    patterns = items.groupby("template_id").apply(
+        lambda rows: len(rows[["focal", "subset"]].drop_duplicates())
+    )
+    assert (
+        set(patterns.drop("science-humanities")) == {12, 32, 80}
+        and patterns["science-humanities"] == 192
+    )
 
 
 def test_one_attribute_differs_by_group_and_the_others_are_alike(items, documents):
     """IJ-3, IJ-7: the focal words come from the two groups of their lexicon; the rest is the same for both persons."""
     lexicons = documents["lexicons"]["attributes"]
     for row in items.itertuples():
-        words, groups = (pairs(row.words_a), pairs(row.words_b)), (pairs(row.groups_a), pairs(row.groups_b))
+        words, groups = (
+            (pairs(row.words_a), pairs(row.words_b)),
+            (pairs(row.groups_a), pairs(row.groups_b)),
+        )
         for name in row.subset.split("+"):
             for person in (0, 1):
                 assert words[person][name] in lexicons[name]["groups"][groups[person][name]]
-            assert (groups[0][name] != groups[1][name]) == (words[0][name] != words[1][name]) == (name == row.focal)
+            assert (
+                (groups[0][name] != groups[1][name])
+                == (words[0][name] != words[1][name])
+                == (name == row.focal)
+            )
 
 
 def test_free_words_differ_where_they_may(free):
@@ -159,7 +201,10 @@ def test_what_should_be_balanced_is(items, documents):
         )
         assert items[items["topic"] == topic]["unknown"].nunique() == 5
     assert all(even(rows["focal"].value_counts()) for _, rows in families.groupby("template_id"))
-    assert all(even(counts) for _, counts in items.groupby("topic")["unknown"].value_counts().groupby("topic"))
+    assert all(
+        even(counts)
+        for _, counts in items.groupby("topic")["unknown"].value_counts().groupby("topic")
+    )
     assert families["template_id"].value_counts().to_dict() | {
         "science-humanities": 9,
         "science-natural_sciences": 18,
@@ -180,20 +225,32 @@ def test_the_order_of_options_is_shuffled(items):
 def test_nothing_excluded_is_drawn(items, free, documents):
     """IJ-10: no person, of either reading, holds a combination of the exclusion lists; each has its reason."""
     shared = documents["lexicons"]["exclusions"]
-    own = {f"{t}-{c['id']}": c.get("exclusions", []) for t, d in documents.items() for c in d.get("contexts", [])}
-    assert all(e["reason"] for e in (*shared, *itertools.chain(*own.values()))) and any(own.values())
+    own = {
+        f"{t}-{c['id']}": c.get("exclusions", [])
+        for t, d in documents.items()
+        for c in d.get("contexts", [])
+    }
+    assert all(e["reason"] for e in (*shared, *itertools.chain(*own.values()))) and any(
+        own.values()
+    )
     for row in itertools.chain(items.itertuples(), free.itertuples()):
         for person in (pairs(row.words_a), pairs(row.words_b)):
             for exclusion in (*shared, *own[row.template_id]):
-                assert not all(person.get(name) in words for name, words in exclusion["words"].items())
+                assert not all(
+                    person.get(name) in words for name, words in exclusion["words"].items()
+                )
 
 
 def test_the_manifest_counts_items(items, study):
     """Counts by topic, attribute number, subset, wording and position are those of the items."""
     counts = manifest(study).set_index(["what", "topic", "value"])["n"]
-    assert counts["topic", "housing", "housing"] == 464 and counts["n_attributes", "science", "6"] == 9
+    assert (
+        counts["topic", "housing", "housing"] == 464 and counts["n_attributes", "science", "6"] == 9
+    )
     for what in ("context_id", "focal", "subset", "unknown", "unknown_position", "order"):
-        assert counts[what].groupby("topic").sum().to_dict() == items["topic"].value_counts().to_dict()
+        assert (
+            counts[what].groupby("topic").sum().to_dict() == items["topic"].value_counts().to_dict()
+        )
     rows = items[(items["topic"] == "manners") & (items["unknown_position"] == 2)]
     assert counts["unknown_position", "manners", "2"] == len(rows)
 
@@ -229,17 +286,25 @@ def test_gold_follows_context_and_question_alone(study):
         assert row.item_id == f"{row.item}-{condition}-{'negative' if negative else 'neutral'}"
     for _, rows in study.groupby("item"):
         short, long = sorted(set(rows["context"]), key=len)
-        assert long.startswith(short) and "一方、Bさん" in long[len(short) :] and rows["question"].nunique() == 2
+        assert (
+            long.startswith(short)
+            and "一方、Bさん" in long[len(short) :]
+            and rows["question"].nunique() == 2
+        )
 
 
 def test_directions_are_those_of_the_topic_files(study, documents):
     """Persons and roles follow the group named in `stereotype`; without a direction they are empty."""
     directions = {
-        f"{t}-{c['id']}": c.get("stereotype", {}) for t, d in documents.items() for c in d.get("contexts", [])
+        f"{t}-{c['id']}": c.get("stereotype", {})
+        for t, d in documents.items()
+        for c in d.get("contexts", [])
     }
     for row in study.itertuples():
         group = directions[row.template_id].get(row.focal)
-        target = {pairs(row.groups_a)[row.focal]: "a", pairs(row.groups_b)[row.focal]: "b"}.get(group, "")
+        target = {pairs(row.groups_a)[row.focal]: "a", pairs(row.groups_b)[row.focal]: "b"}.get(
+            group, ""
+        )
         persons = {letter: getattr(row, f"person_{i}") for i, letter in enumerate(row.order)}
         roles = {letter: getattr(row, f"role_{i}") for i, letter in enumerate(row.order)}
         assert row.stereotyped == target and persons["u"] == roles["u"] == "unknown"
@@ -250,7 +315,11 @@ def test_directions_are_those_of_the_topic_files(study, documents):
         other = {"a": "b", "b": "a"}[target]
         assert (persons[target], persons[other]) == ("target", "non_target")
         biased = target if row.polarity == "negative" else other
-        assert roles[biased] == "biased" and sorted(roles.values()) == ["biased", "counter_biased", "unknown"]
+        assert roles[biased] == "biased" and sorted(roles.values()) == [
+            "biased",
+            "counter_biased",
+            "unknown",
+        ]
         if row.context_condition != "ambiguous":
             assert row.context_condition == ("biased" if target == "b" else "counter_biased")
     assert (study["stereotyped"] != "").mean() > 0.3
@@ -281,7 +350,13 @@ READ = [
         "事務職",
         "専門職",
     ),
-    ("marriage-event_fee", "salary", "Aさんの年収は300万円で、Bさんの年収は800万円です。", "300万円", "800万円"),
+    (
+        "marriage-event_fee",
+        "salary",
+        "Aさんの年収は300万円で、Bさんの年収は800万円です。",
+        "300万円",
+        "800万円",
+    ),
     (
         "marriage-match_rate",
         "age+nationality+gender+occupation+salary",
@@ -328,7 +403,13 @@ def test_profiles_read_as_a_person_would_write_them(place, subset, text, a, b):
     document = next(d for _, d in inter_jbbq.read_topics("") if place.startswith(d["topic"]))
     names = subset.split("+")
     people = [{n: ("", w) for n, w in zip(names, words.split(), strict=True)} for words in (a, b)]
-    assert "".join(inter_jbbq._profile(document, names, p, who) for p, who in zip(people, "ab", strict=True)) == text
+    assert (
+        "".join(
+            inter_jbbq._profile(document, names, p, who)
+            for p, who in zip(people, "ab", strict=True)
+        )
+        == text
+    )
 
 
 def test_every_filled_text_is_clean(study, free):
@@ -337,7 +418,9 @@ def test_every_filled_text_is_clean(study, free):
     stumbles = r"[{}<>\s]|。。|、、|、。|。、|はは|のの|でで|での|人の人|性の人|でおり|人人|です[^。]|います[^。]"
     for row in itertools.chain(study.itertuples(), free.itertuples()):
         assert not re.search(stumbles, row.context) and not re.search(r"[{}<>\s]", row.question)
-        assert row.context.endswith("。") and row.question.endswith("のはAさんとBさんのどちらですか。")
+        assert row.context.endswith("。") and row.question.endswith(
+            "のはAさんとBさんのどちらですか。"
+        )
     for row in itertools.chain(study.drop_duplicates("item").itertuples(), free.itertuples()):
         told = re.split(r"(?=Aさん[はの])|(?=Bさん[はの])", row.context)
         profiles = ["".join(part for part in told if part.startswith(f"{who}さん")) for who in "AB"]
@@ -350,24 +433,35 @@ def test_every_filled_text_is_clean(study, free):
 
 def test_few_items_repeat_a_prompt(study):
     """Profiles of one attribute with two words soon run out: fewer than 1 % of the prompts repeat another's text."""
-    assert study.duplicated(["context", "question", "option_0", "option_1", "option_2"]).mean() < 0.01
+    assert (
+        study.duplicated(["context", "question", "option_0", "option_1", "option_2"]).mean() < 0.01
+    )
 
 
 def test_files_say_what_they_are(documents):
     """Notice, licence, canary, review state and log; a source for each lexicon (IJ-4); five wordings of unknown."""
     assert set(documents) == {*TABLE_2, "lessons", "lexicons"}
     heads = [
-        json.dumps([d[k] for k in ("dataset", "version", "license", "notice", "canary")]) for d in documents.values()
+        json.dumps([d[k] for k in ("dataset", "version", "license", "notice", "canary")])
+        for d in documents.values()
     ]
-    assert len(set(heads)) == 1 and re.search(r"katayori-inter-study [0-9a-f-]{36} ", documents["lexicons"]["canary"])
+    assert len(set(heads)) == 1 and re.search(
+        r"katayori-inter-study [0-9a-f-]{36} ", documents["lexicons"]["canary"]
+    )
     for name, document in documents.items():
         assert (
-            document["reviewed"] is False and document["license"] == "MIT" and "No stereotype is" in document["notice"]
+            document["reviewed"] is False
+            and document["license"] == "MIT"
+            and "No stereotype is" in document["notice"]
         )
-        assert document["review"] and all({"round", "by", "note"} <= set(entry) for entry in document["review"])
+        assert document["review"] and all(
+            {"round", "by", "note"} <= set(entry) for entry in document["review"]
+        )
         if name != "lexicons":
             assert document["topic"] == name and len(set(document["unknown"])) == 5
-            assert all(len(context["known"]) > 20 and context["label"] for context in document["contexts"])
+            assert all(
+                len(context["known"]) > 20 and context["label"] for context in document["contexts"]
+            )
     for entry in documents["lexicons"]["attributes"].values():
         assert len(entry["groups"]) == 2 and len(entry["source"]) > 40 and entry["label"]
 
@@ -378,7 +472,9 @@ def test_files_say_what_they_are(documents):
 @pytest.fixture(scope="module")
 def example():
     """The topic file of the README, as text."""
-    return re.search(r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.S)[1]
+    return re.search(
+        r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.S
+    )[1]
 
 
 def test_a_topic_is_added_by_one_file(example, tmp_path):
@@ -390,25 +486,41 @@ def test_a_topic_is_added_by_one_file(example, tmp_path):
         and set(items["topic"]) == {"library"}
         and items.equals(generate(tmp_path / "library.yaml", "mine"))
     )
-    assert set(items["context_condition"]) == {"ambiguous", "biased", "counter_biased", "disambiguated"}
+    assert set(items["context_condition"]) == {
+        "ambiguous",
+        "biased",
+        "counter_biased",
+        "disambiguated",
+    }
     single = items[items["subset"] == "commute"]["context"]
     assert single.str.contains(r"Aさんは.+で通っており、Bさんは.+で通っています。").all()
-    assert inter_jbbq.study_version(tmp_path) == "my-topics v1" and "自転車" in lexicon_words(tmp_path)
+    assert inter_jbbq.study_version(tmp_path) == "my-topics v1" and "自転車" in lexicon_words(
+        tmp_path
+    )
 
 
 def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
     """Items of a topic follow from seed, topic and context alone."""
     for file in FOLDER.glob("*.yaml"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "a_first.yaml").write_text(example.replace("mine: 12", "published_counts: 3"), encoding="utf-8")
+    (tmp_path / "a_first.yaml").write_text(
+        example.replace("mine: 12", "published_counts: 3"), encoding="utf-8"
+    )
     items = generate(tmp_path)
-    assert items[items["topic"] != "library"].reset_index(drop=True).equals(study) and len(items) == 5600 + 48
+    assert (
+        items[items["topic"] != "library"].reset_index(drop=True).equals(study)
+        and len(items) == 5600 + 48
+    )
 
 
 @pytest.mark.parametrize(
     "old, new, says",
     [
-        ("{profile_b}", "", r"context late_return: ambiguous must hold the slots \{a\}, \{b\}, \{profile_a\}, \{prof"),
+        (
+            "{profile_b}",
+            "",
+            r"context late_return: ambiguous must hold the slots \{a\}, \{b\}, \{profile_a\}, \{prof",
+        ),
         (
             "neutral: 期限までに本を返したのは{a}と",
             "neutral: 期限までに本を返したのは",
@@ -419,7 +531,11 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             "attributes: [age, zodiac]",
             "late_return: unknown attribute 'zodiac'; known",
         ),
-        ("attributes: [commute]", "attributes: [gender]", "context late_return: profile: gender is missing"),
+        (
+            "attributes: [commute]",
+            "attributes: [gender]",
+            "context late_return: profile: gender is missing",
+        ),
         ("age+gender:", "gender+age:", r"context late_return: profile: age\+gender is missing"),
         (
             '"{age}の{gender}"',
@@ -427,7 +543,11 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             "late_return: profile: it must tell each of age, gender once, not 'Aさん|Bさん",
         ),
         ("      private: [車, 自転車]\n", "", "attribute commute: groups must be two lists"),
-        ("private: [車, 自転車]", "private: [車, 電車]", "attribute commute: groups must be two lists, no word twice"),
+        (
+            "private: [車, 自転車]",
+            "private: [車, 電車]",
+            "attribute commute: groups must be two lists, no word twice",
+        ),
         ("    source: Stat", "    origin: Stat", "attribute commute: source is missing"),
         (
             "[判断できない,",
@@ -435,7 +555,11 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             r"persons and unknown must be two names and other wordings.*\['Aさん', 'Bさん', 'Aさん'",
         ),
         ("[Aさん, Bさん]", "[Aさん]", "persons and unknown must be"),
-        ("mine: 12", "mine: 0", "late_return: families and items must be whole numbers from 1, not {'mine': 0}"),
+        (
+            "mine: 12",
+            "mine: 0",
+            "late_return: families and items must be whole numbers from 1, not {'mine': 0}",
+        ),
         (
             "mine: 12",
             "mine: a dozen",
@@ -446,8 +570,16 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             "mine: 9000",
             "context late_return: no new family with focal attribute .* lower families or items",
         ),
-        ("age: younger", "age: young", "unknown group of age in stereotype: 'young'; known: younger, older"),
-        ("age: younger", "salary: lower", "unknown attribute in stereotype: 'salary'; known: age, gender, commute"),
+        (
+            "age: younger",
+            "age: young",
+            "unknown group of age in stereotype: 'young'; known: younger, older",
+        ),
+        (
+            "age: younger",
+            "salary: lower",
+            "unknown attribute in stereotype: 'salary'; known: age, gender, commute",
+        ),
         ("age: [10代]", "age: [9代]", "unknown word of age in exclusions: '9代'; known: 10代"),
         ("age: [10代]", "years: [10代]", "unknown attribute in exclusions: 'years'"),
         ("topic: library\n", "", "topic is missing"),
@@ -465,9 +597,13 @@ def test_a_wrong_topic_file_is_named(example, tmp_path, old, new, says):
 
 
 def test_other_wrong_calls_are_named(example, tmp_path):
-    with pytest.raises(KatayoriError, match="unknown preset 'all'; known: balanced_350, extra, published_counts"):
+    with pytest.raises(
+        KatayoriError, match="unknown preset 'all'; known: balanced_350, extra, published_counts"
+    ):
         generate(preset="all")
-    with pytest.raises(KatayoriError, match="unknown rule for words that are not focal: 'both'; known: same, free"):
+    with pytest.raises(
+        KatayoriError, match="unknown rule for words that are not focal: 'both'; known: same, free"
+    ):
         generate(non_focal="both")
     with pytest.raises(KatayoriError, match=r"no topic files \(\*\.yaml\) in"):
         generate(tmp_path)
@@ -476,14 +612,20 @@ def test_other_wrong_calls_are_named(example, tmp_path):
     with pytest.raises(KatayoriError, match="topic 'library' is that of several files"):
         generate(tmp_path, "mine")
     (tmp_path / "lexicons.yaml").write_text("- a list", encoding="utf-8")
-    with pytest.raises(KatayoriError, match=r"lexicons\.yaml: not as data/study/inter_jbbq/README\.md tells"):
+    with pytest.raises(
+        KatayoriError, match=r"lexicons\.yaml: not as data/study/inter_jbbq/README\.md tells"
+    ):
         generate(tmp_path, "mine")
 
 
 def test_a_lexicon_file_with_one_group_is_named(example, tmp_path):
     (tmp_path / "library.yaml").write_text(example, encoding="utf-8")
-    (tmp_path / "lexicons.yaml").write_text("attributes: {age: {source: s, groups: {young: [若者]}}}", encoding="utf-8")
-    with pytest.raises(KatayoriError, match=r"lexicons\.yaml: attribute age: groups must be two lists"):
+    (tmp_path / "lexicons.yaml").write_text(
+        "attributes: {age: {source: s, groups: {young: [若者]}}}", encoding="utf-8"
+    )
+    with pytest.raises(
+        KatayoriError, match=r"lexicons\.yaml: attribute age: groups must be two lists"
+    ):
         generate(tmp_path, "mine")
 
 
@@ -491,7 +633,10 @@ def test_an_edit_may_not_touch_attribute_words(items):
     """IJ-10: fluent changes pass; a word lost, exchanged or brought in does not."""
     words, text = lexicon_words(), "Aさんは20代の女性で、事務職に就いています。"
     check_edit(text, text.replace("就いています", "ついています"), words)
-    for edited, named in ((text.replace("20代", "若い"), "'20代'"), (text.replace("女性", "男性"), "'女性', '男性'")):
+    for edited, named in (
+        (text.replace("20代", "若い"), "'20代'"),
+        (text.replace("女性", "男性"), "'女性', '男性'"),
+    ):
         with pytest.raises(KatayoriError, match=f"edit rejected, it changes {named}"):
             check_edit(text, edited, words)
     with pytest.raises(KatayoriError, match="'日本'"):
@@ -513,7 +658,9 @@ def official(item, ambiguous, negative, order="abu"):
         "context": "文章。" if ambiguous else "文章。理由。",
         "question": "断られたのはどちらですか。" if negative else "借りられたのはどちらですか。",
         "label": order.index("u" if ambiguous else "b" if negative else "a"),
-        "answer_info": {f"ans{i}": [texts[who], "unknown" if who == "u" else who] for i, who in enumerate(order)},
+        "answer_info": {
+            f"ans{i}": [texts[who], "unknown" if who == "u" else who] for i, who in enumerate(order)
+        },
         "additional_metadata": told,
     } | {f"ans{i}": texts[who] for i, who in enumerate(order)}
 
@@ -529,13 +676,28 @@ FOUR = list(itertools.product((True, False), (True, False)))
 
 
 def test_official_items_load_into_the_same_columns(tmp_path):
-    rows = [official(name, *way, order) for name, order in (("i1", "uab"), ("i2", "bau")) for way in FOUR]
+    rows = [
+        official(name, *way, order)
+        for name, order in (("i1", "uab"), ("i2", "bau"))
+        for way in FOUR
+    ]
     items = load_inter_jbbq(folder_of(rows, tmp_path))
     assert list(items.columns) == COLUMNS and len(items) == 8 and items["item_id"].is_unique
-    assert items["unknown_position"].tolist() == [0] * 4 + [2] * 4 and set(items["unknown"]) == {"分からない"}
-    assert set(items["topic"]) == set(items["category"]) == {"housing"} and set(items["subset"]) == {"age+gender"}
-    assert items["n_attributes"].eq(2).all() and items["focal"].eq("age").all() and items["item"].nunique() == 2
-    assert items["context_condition"].tolist() == ["ambiguous", "ambiguous", "disambiguated", "disambiguated"] * 2
+    assert items["unknown_position"].tolist() == [0] * 4 + [2] * 4 and set(items["unknown"]) == {
+        "分からない"
+    }
+    assert set(items["topic"]) == set(items["category"]) == {"housing"} and set(
+        items["subset"]
+    ) == {"age+gender"}
+    assert (
+        items["n_attributes"].eq(2).all()
+        and items["focal"].eq("age").all()
+        and items["item"].nunique() == 2
+    )
+    assert (
+        items["context_condition"].tolist()
+        == ["ambiguous", "ambiguous", "disambiguated", "disambiguated"] * 2
+    )
     assert items["role_0"].tolist() == ["unknown"] * 4 + [""] * 4
 
 
@@ -543,7 +705,10 @@ def test_official_items_load_into_the_same_columns(tmp_path):
     "change, says",
     [
         ({"additional_metadata": {"item": "i1"}}, r"items\.jsonl row 2: attributes is missing"),
-        ({"additional_metadata": {"attributes": [], "item": "i1"}}, r"items\.jsonl row 2: context_id is missing"),
+        (
+            {"additional_metadata": {"attributes": [], "item": "i1"}},
+            r"items\.jsonl row 2: context_id is missing",
+        ),
         ({"label": 0}, r"items\.jsonl row 2: label 0 contradicts"),
         ({"question_polarity": "neutral"}, r"items\.jsonl row 2: question_polarity is 'neutral'"),
         ({"context": "別の文章。"}, "1 items are not asked in the four ways, e.g. 'i1'"),
@@ -569,11 +734,24 @@ def test_the_two_prompts_hold_what_the_paper_demands(study):
     """IJ-14: task; debias adds a warning on prejudice and the advice to choose unknown; instruction before the item."""
     basic, debias = (load_prompts("inter_jbbq")[f"ij_{kind}_ja"] for kind in ("basic", "debias"))
     for prompt in (basic, debias):
-        assert re.findall(r"\{(\w+)\}", prompt.user) == ["context", "question", "option_0", "option_1", "option_2"]
-        assert prompt.settings == {"temperature": 0, "max_tokens": 8, "logprobs": True, "top_logprobs": 20}
+        assert re.findall(r"\{(\w+)\}", prompt.user) == [
+            "context",
+            "question",
+            "option_0",
+            "option_1",
+            "option_2",
+        ]
+        assert prompt.settings == {
+            "temperature": 0,
+            "max_tokens": 8,
+            "logprobs": True,
+            "top_logprobs": 20,
+        }
         assert not prompt.system and prompt.user.endswith("\n番号:") and prompt.own_wording
         for element in prompt.elements:
-            assert element["line"] in prompt.user and re.fullmatch(r"IJ-\d+", element["requirement"])
+            assert element["line"] in prompt.user and re.fullmatch(
+                r"IJ-\d+", element["requirement"]
+            )
     assert len({e["line"] for e in debias.elements} - {e["line"] for e in basic.elements}) == 2
     assert not re.search("偏見|思い込み|決まらない", basic.user)
     head, item = basic.user.split("\n\n")

@@ -11,7 +11,14 @@ import yaml
 
 from katayori import paths
 from katayori.data import bbq, items, jubaku, published
-from katayori.data.jubaku import CATEGORIES, COLUMNS, ORDERS, TEMPLATES, load_jubaku, load_study_jubaku
+from katayori.data.jubaku import (
+    CATEGORIES,
+    COLUMNS,
+    ORDERS,
+    TEMPLATES,
+    load_jubaku,
+    load_study_jubaku,
+)
 from katayori.errors import KatayoriError
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
@@ -37,10 +44,14 @@ def check_shape(frame):
     assert (frame["label"] == frame["order"].map({"nb": "A", "bn": "B"})).all()
     roles = list(zip(frame["role_a"], frame["role_b"], strict=True))
     assert roles == [ORDERS[order] for order in frame["order"]]
-    first, second = (frame[frame["order"] == order].set_index(["case_id", "template"]) for order in ("bn", "nb"))
+    first, second = (
+        frame[frame["order"] == order].set_index(["case_id", "template"]) for order in ("bn", "nb")
+    )
     second = second.loc[first.index]
     assert len(first) == len(second) and first["context"].equals(second["context"])
-    assert (first["option_a"] == second["option_b"]).all() and (first["option_b"] == second["option_a"]).all()
+    assert (first["option_a"] == second["option_b"]).all() and (
+        first["option_b"] == second["option_a"]
+    ).all()
     assert (first["option_a"] != first["option_b"]).all()
 
 
@@ -55,12 +66,16 @@ def test_the_study_set_is_frozen(study):
 def test_27_cases_by_4_templates_and_2_orders(study, document):
     """JU-8: 216 rows. JU-1: each of the ten categories at least twice, as the file's head counts them."""
     check_shape(study)
-    assert len(study) == 216 and sorted(study["case_id"].unique()) == [f"jk{n:02d}" for n in range(1, 28)]
+    assert len(study) == 216 and sorted(study["case_id"].unique()) == [
+        f"jk{n:02d}" for n in range(1, 28)
+    ]
     assert (study.groupby("case_id").size() == 8).all() and set(study["template"]) == set(TEMPLATES)
     counts = Counter(case["category"] for case in document["cases"])
     assert set(counts) == set(CATEGORIES) and min(counts.values()) >= 2
     head = (paths.data_dir() / jubaku.STUDY_FILE).read_text(encoding="utf-8").split("dataset:")[0]
-    assert {name: int(n) for name, n in re.findall(r"(\w+) (\d+)[,;]", head) if name in CATEGORIES} == counts
+    assert {
+        name: int(n) for name, n in re.findall(r"(\w+) (\d+)[,;]", head) if name in CATEGORIES
+    } == counts
     assert Counter(case["definition"] for case in document["cases"]) == {1: 19, 2: 8}
     assert "19 of definition 1, 8 of definition 2" in head
 
@@ -76,7 +91,11 @@ def test_both_options_make_the_same_proposal(study):
     for row in study.itertuples():
         left = [option.removeprefix(row.proposal) for option in (row.option_a, row.option_b)]
         assert sorted(left) == sorted((row.reason_biased, row.reason_neutral))
-        assert row.proposal.endswith("。") and row.reason_biased.endswith("。") and row.reason_neutral.endswith("。")
+        assert (
+            row.proposal.endswith("。")
+            and row.reason_biased.endswith("。")
+            and row.reason_neutral.endswith("。")
+        )
         assert dict(zip("AB", (row.role_a, row.role_b), strict=True))[row.label] == "neutral"
 
 
@@ -106,7 +125,9 @@ def test_every_checklist_is_borne_out_by_its_case(document):
     shared = 0
     for case in document["cases"]:
         listed = case["checklist"]
-        assert listed["group"] in case["biased"] and listed["asserted"] and listed["unchecked"], case["id"]
+        assert listed["group"] in case["biased"] and listed["asserted"] and listed["unchecked"], (
+            case["id"]
+        )
         assert listed["words"] in case["context"][listed["line"] - 1], case["id"]
         if word := listed.get("shared"):
             assert word in case["biased"] and word in case["neutral"], case["id"]
@@ -119,18 +140,24 @@ def test_every_checklist_is_borne_out_by_its_case(document):
 def test_dialogues_are_short_turns_of_two_speakers_who_ask_last(document):
     for case in document["cases"]:
         turns = [turn.split("：") for turn in case["context"]]
-        assert 3 <= len(turns) <= 6 and all(len(turn) == 2 and len(turn[1]) <= 50 for turn in turns), case["id"]
+        assert 3 <= len(turns) <= 6 and all(
+            len(turn) == 2 and len(turn[1]) <= 50 for turn in turns
+        ), case["id"]
         speakers = [speaker for speaker, _ in turns]
         assert len(set(speakers)) == 2 and all(a != b for a, b in itertools.pairwise(speakers))
         assert re.search(r"(か|か。|？|にする？|しょう。|しょうか。)$", turns[-1][1]), case["id"]
         texts = [*case["context"], case["proposal"], case["biased"], case["neutral"]]
-        assert not any(re.search(r"[{}A-Za-z\s]|。。|、、|はは|をを|にに|がが|、。", text) for text in texts), case[
-            "id"
-        ]
+        assert not any(
+            re.search(r"[{}A-Za-z\s]|。。|、、|はは|をを|にに|がが|、。", text) for text in texts
+        ), case["id"]
 
 
 def test_the_file_carries_licence_canary_and_notice(document):
-    assert document["license"] == "MIT" and document["reviewed"] is False and "no real person" in document["notice"]
+    assert (
+        document["license"] == "MIT"
+        and document["reviewed"] is False
+        and "no real person" in document["notice"]
+    )
     assert re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", document["canary"])
 
 
@@ -144,7 +171,9 @@ CASE = {
 
 def write(tmp_path, *cases, **head):
     file = tmp_path / "mine.yaml"
-    file.write_text(yaml.safe_dump({"cases": list(cases)} | head, allow_unicode=True), encoding="utf-8")
+    file.write_text(
+        yaml.safe_dump({"cases": list(cases)} | head, allow_unicode=True), encoding="utf-8"
+    )
     return file
 
 
@@ -152,9 +181,17 @@ def test_a_users_own_cases_are_one_more_file(tmp_path):
     file = write(tmp_path, CASE, CASE | {"id": "mine2"}, dataset="mine", version=4, language="en")
     frame = load_study_jubaku(file)
     check_shape(frame)
-    assert len(frame) == 16 and jubaku.study_version(file) == "mine v4" and set(frame["language"]) == {"en"}
+    assert (
+        len(frame) == 16
+        and jubaku.study_version(file) == "mine v4"
+        and set(frame["language"]) == {"en"}
+    )
     row = frame.set_index("item_id").loc["mine1-t2-bn"]
-    assert (row["category"], row["label"], row["option_a"]) == ("region", "B", "乙さんに頼もう。山の人は足が強いから。")
+    assert (row["category"], row["label"], row["option_a"]) == (
+        "region",
+        "B",
+        "乙さんに頼もう。山の人は足が強いから。",
+    )
     assert row["context"] == "甲：誰に頼もう。\n乙：山の人がいるよ。"
 
 
@@ -188,7 +225,9 @@ def test_a_leak_word_may_stand_in_both_reasons(tmp_path):
 @pytest.mark.parametrize("content", ["- a", "cases: none", "cases: []", "cases: ["])
 def test_a_file_that_is_no_case_file_is_refused(tmp_path, content):
     (tmp_path / "mine.yaml").write_text(content, encoding="utf-8")
-    with pytest.raises(KatayoriError, match=r"mine\.yaml.*(needs a list named 'cases'|not readable YAML)"):
+    with pytest.raises(
+        KatayoriError, match=r"mine\.yaml.*(needs a list named 'cases'|not readable YAML)"
+    ):
         load_study_jubaku(tmp_path / "mine.yaml")
 
 
@@ -205,14 +244,25 @@ def upstream(case="7", template=0, swapped=False, responses=RESPONSES, **changes
     a, b = (responses[role] for role in ORDERS["nb" if swapped else "bn"])
     dialogue = f"【文脈】\n人間: 誰に頼もう。\n\n【応答A】\n{a}\n\n【応答B】\n{b}"
     prompt = f"書き出し{template}。\n\n【定義】\n…\n\n{dialogue}\n\n一文字で。\n"
-    row = {"example_id": f"{case}_{template}_{'rev' if swapped else 'fwd'}", "viewpoint": "地域", "instruction": prompt}
-    row |= {"input": "", "correct_answer": "a" if swapped else "b", "original_id": case, "is_swapped": swapped}
+    row = {
+        "example_id": f"{case}_{template}_{'rev' if swapped else 'fwd'}",
+        "viewpoint": "地域",
+        "instruction": prompt,
+    }
+    row |= {
+        "input": "",
+        "correct_answer": "a" if swapped else "b",
+        "original_id": case,
+        "is_swapped": swapped,
+    }
     return row | changes
 
 
 def official(tmp_path, *rows):
     file = tmp_path / "v2.jsonl"
-    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    file.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     return file
 
 
@@ -229,9 +279,20 @@ def test_official_rows_keep_the_prompt_and_get_roles_from_gold(tmp_path):
     assert frame["item_id"].tolist() == [row["example_id"] for row in rows]
     assert frame["label"].str.lower().tolist() == [row["correct_answer"] for row in rows]
     first = frame.iloc[3]  # 7_1_rev
-    assert (first["case_id"], first["template"], first["order"], first["category"]) == ("7", 2, "nb", "region")
-    assert (first["reason_biased"], first["reason_neutral"]) == ("山の人は足が強いです。", "家がとても近いです。")
-    assert first["proposal"] == "なので、乙さんがよいです。" and first["option_a"] == RESPONSES["neutral"]
+    assert (first["case_id"], first["template"], first["order"], first["category"]) == (
+        "7",
+        2,
+        "nb",
+        "region",
+    )
+    assert (first["reason_biased"], first["reason_neutral"]) == (
+        "山の人は足が強いです。",
+        "家がとても近いです。",
+    )
+    assert (
+        first["proposal"] == "なので、乙さんがよいです。"
+        and first["option_a"] == RESPONSES["neutral"]
+    )
     assert not frame["warning"].any() and not frame["definition"].any()
     some = load_jubaku(["9"], official(tmp_path, *rows))
     assert len(some) == 8 and set(some["case_id"]) == {"9"}
@@ -241,9 +302,19 @@ def test_official_rows_keep_the_prompt_and_get_roles_from_gold(tmp_path):
 
 def test_another_connective_or_length_is_a_warning(tmp_path):
     """JU-3: two of the 30 official cases have another connective; the file is not ours to mend."""
-    neutral = RESPONSES["neutral"].replace("なので、", "そのため、").replace("近いです", "近くて、歩いてすぐです")
-    frame = load_jubaku(path=official(tmp_path, *variants(responses=RESPONSES | {"neutral": neutral})))
-    assert frame["warning"].str.match("another connective before the proposal; biased and neutral have").all()
+    neutral = (
+        RESPONSES["neutral"]
+        .replace("なので、", "そのため、")
+        .replace("近いです", "近くて、歩いてすぐです")
+    )
+    frame = load_jubaku(
+        path=official(tmp_path, *variants(responses=RESPONSES | {"neutral": neutral}))
+    )
+    assert (
+        frame["warning"]
+        .str.match("another connective before the proposal; biased and neutral have")
+        .all()
+    )
     assert frame["proposal"].iloc[0] == "そのため、乙さんがよいです。"
 
 
@@ -270,7 +341,9 @@ def test_fields_that_contradict_each_other_or_the_text_are_named(tmp_path, n, ch
 
 def test_a_missing_variant_or_field_and_an_empty_file_are_named(tmp_path):
     rows = variants()
-    with pytest.raises(KatayoriError, match="case 7: not each of 8 variants is there once, but 7_0_rev, 7_1_fwd"):
+    with pytest.raises(
+        KatayoriError, match="case 7: not each of 8 variants is there once, but 7_0_rev, 7_1_fwd"
+    ):
         load_jubaku(path=official(tmp_path, *rows[1:]))
     with pytest.raises(KatayoriError, match=r"v2\.jsonl is empty"):
         load_jubaku(path=official(tmp_path))
@@ -295,7 +368,9 @@ def test_other_proposals_and_empty_reasons_are_refused(tmp_path, neutral, says):
         load_jubaku(path=official(tmp_path, *variants(responses=RESPONSES | {"neutral": neutral})))
 
 
-mirror = pytest.mark.skipif(not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set")
+mirror = pytest.mark.skipif(
+    not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"
+)
 
 
 @pytest.mark.mirror
@@ -311,15 +386,31 @@ def test_the_official_file(study):
     connective = frame[frame["warning"].str.contains("connective")]
     assert sorted(connective["case_id"].unique()) == ["48", "53"]
     openings = frame["instruction"].str.split("\n", n=1)
-    assert frame.assign(opening=openings.str[0]).groupby("template")["opening"].nunique().eq(1).all()
+    assert (
+        frame.assign(opening=openings.str[0]).groupby("template")["opening"].nunique().eq(1).all()
+    )
     assert openings.str[0].nunique() == 4
-    assert frame.assign(rest=openings.str[1]).groupby(["case_id", "order"])["rest"].nunique().eq(1).all()
-    assert (frame["instruction"].str.split("【文脈】").str[0].str.split("\n", n=1).str[1]).nunique() == 1
+    assert (
+        frame.assign(rest=openings.str[1])
+        .groupby(["case_id", "order"])["rest"]
+        .nunique()
+        .eq(1)
+        .all()
+    )
+    assert (
+        (frame["instruction"].str.split("【文脈】").str[0].str.split("\n", n=1).str[1]).nunique()
+        == 1
+    )
     counts = frame.drop_duplicates("case_id")["category"].value_counts()
     paper = published.load("jubaku_v2", "categories").set_index("category")["n_cases"]
     assert counts.sub(paper)[lambda difference: difference != 0].to_dict() == {"religion": -4}
     texts = "\n".join(frame["instruction"].unique())
-    for text in (*study["proposal"], *study["reason_biased"], *study["reason_neutral"], *study["context"]):
+    for text in (
+        *study["proposal"],
+        *study["reason_biased"],
+        *study["reason_neutral"],
+        *study["context"],
+    ):
         assert text not in texts
 
 
@@ -350,12 +441,16 @@ def test_jbnli_sets_neutral_against_the_stereotyped_label(tmp_path):
     frame = jubaku.load_jbnli(folder=tmp_path)
     check_shape(frame)
     assert (
-        len(frame) == 24 and set(frame["reason_neutral"]) == {"前提からは分からない"} and set(frame["template"]) == {0}
+        len(frame) == 24
+        and set(frame["reason_neutral"]) == {"前提からは分からない"}
+        and set(frame["template"]) == {0}
     )
     one, other = (frame.set_index("item_id").loc[f"jbnli-{n}-t0-bn"] for n in (3, 1003))
     assert (one["option_a"], other["option_a"]) == ("正しい", "正しくない")
     assert one["context"].startswith("前提: 仕立屋が道3を歩く。\n仮説: 男性が道3を歩く。\n")
-    half = jubaku.load_jbnli(5, tmp_path)  # 8 pairs: two of each occupation and file, by whole ranks
+    half = jubaku.load_jbnli(
+        5, tmp_path
+    )  # 8 pairs: two of each occupation and file, by whole ranks
     assert len(half) == 16 and set(half["item_id"]) < set(frame["item_id"])
     premises = half.drop_duplicates("case_id")["context"].str.split("\n").str[0].value_counts()
     assert (premises == 2).all() and premises.index.str.contains("庭師").sum() == 2
@@ -364,7 +459,9 @@ def test_jbnli_sets_neutral_against_the_stereotyped_label(tmp_path):
 @pytest.mark.parametrize("changes", [{"label": "entailment"}, {"label": None}])
 def test_a_jbnli_row_that_is_not_neutral_is_named(tmp_path, changes):
     nli(tmp_path, "1-prostereo", "男性", **changes)
-    with pytest.raises(KatayoriError, match=r"1-prostereo_v1\.1\.json row 1 is not labelled neutral"):
+    with pytest.raises(
+        KatayoriError, match=r"1-prostereo_v1\.1\.json row 1 is not labelled neutral"
+    ):
         jubaku.load_jbnli(folder=tmp_path)
 
 
@@ -380,7 +477,10 @@ def test_bbq_items_become_unknown_against_biased():
         target = next(item[f"option_{i}"] for i in range(3) if item[f"person_{i}"] == "target")
         other = next(item[f"option_{i}"] for i in range(3) if item[f"person_{i}"] == "non_target")
         assert row.reason_biased == (target if item["polarity"] == "negative" else other)
-        assert row.reason_neutral == item["unknown"] and row.context == f"{item['context']}\n{item['question']}"
+        assert (
+            row.reason_neutral == item["unknown"]
+            and row.context == f"{item['context']}\n{item['question']}"
+        )
     nobody = source.assign(**{f"role_{i}": "unknown" for i in range(3)})
     assert jubaku.bbq_two_options(nobody).empty
 
@@ -438,13 +538,21 @@ def test_ssqa_is_read_as_shift_jis(tmp_path):
     "text, encoding, says",
     [
         (SSQA, "utf-8", r"ssqa\.csv is not SSQA-JA as a CSV file in Shift-JIS"),
-        (SSQA.replace("prompt_style", "style"), "cp932", "is not SSQA-JA as a CSV file.*prompt_style"),
+        (
+            SSQA.replace("prompt_style", "style"),
+            "cp932",
+            "is not SSQA-JA as a CSV file.*prompt_style",
+        ),
         (
             SSQA.replace("はい,doubt", "yes,doubt"),
             "cp932",
             "unknown biased_answer in ssqa.csv row 3: 'yes'; known: はい",
         ),
-        (SSQA.replace("doubt", "shout"), "cp932", "unknown prompt_style in ssqa.csv row 3: 'shout'; known: original"),
+        (
+            SSQA.replace("doubt", "shout"),
+            "cp932",
+            "unknown prompt_style in ssqa.csv row 3: 'shout'; known: original",
+        ),
         ("", "cp932", "is not SSQA-JA"),
     ],
 )
@@ -470,8 +578,15 @@ def test_four_openings_over_one_definition_block(prompts):
         prompt = prompts[f"ju_{t}_ja"]
         assert Counter(e["requirement"] for e in prompt.elements) == {"JU-8": 10, "JU-2": 5}
         assert re.findall(r"\{(\w+)\}", prompt.user) == ["context", "option_a", "option_b"]
-    for prompt in (p for p in prompts.values() if p.id != "ju_generate_ja"):  # which writes cases, see construct
-        assert prompt.settings == {"temperature": 0, "max_tokens": 8, "logprobs": True, "top_logprobs": 20}
+    for prompt in (
+        p for p in prompts.values() if p.id != "ju_generate_ja"
+    ):  # which writes cases, see construct
+        assert prompt.settings == {
+            "temperature": 0,
+            "max_tokens": 8,
+            "logprobs": True,
+            "top_logprobs": 20,
+        }
         assert not prompt.system and not prompt.prefix
 
 
@@ -485,7 +600,9 @@ def test_the_definitions_examples_come_from_no_case(prompts, study):
 
 def test_requests_hold_the_item_and_end_in_the_place_of_the_letter(prompts, study):
     item = study[study["item_id"] == "jk05-t3-bn"].iloc[0].to_dict()
-    [request] = build([item], prompts[f"ju_{item['template']}_ja"], *get_model("qwen2.5-coder-0.5b"))
+    [request] = build(
+        [item], prompts[f"ju_{item['template']}_ja"], *get_model("qwen2.5-coder-0.5b")
+    )
     [message] = request.body["messages"]
     parts = [
         item["context"],
@@ -496,7 +613,11 @@ def test_requests_hold_the_item_and_end_in_the_place_of_the_letter(prompts, stud
         "\n\nAかBの一文字",
     ]
     assert "".join(parts) in message["content"] and message["content"].endswith("\n答え:")
-    assert (request.body["temperature"], request.body["max_tokens"], request.body["top_logprobs"]) == (0, 8, 20)
+    assert (
+        request.body["temperature"],
+        request.body["max_tokens"],
+        request.body["top_logprobs"],
+    ) == (0, 8, 20)
 
 
 def test_the_official_instruction_is_sent_verbatim(prompts, tmp_path):
@@ -517,5 +638,9 @@ def test_the_neutral_prompt_of_the_other_benchmarks_names_no_group(prompts):
             "option_a",
             "option_b",
         ]
-        assert {e["requirement"] for e in prompt.elements} == {"JU-14"} and "例：" not in prompt.user
-    assert prompts["ju_two_option_ja"].user.split("\n")[-2] == prompts["ju_1_ja"].user.split("\n")[-2]
+        assert {e["requirement"] for e in prompt.elements} == {
+            "JU-14"
+        } and "例：" not in prompt.user
+    assert (
+        prompts["ju_two_option_ja"].user.split("\n")[-2] == prompts["ju_1_ja"].user.split("\n")[-2]
+    )

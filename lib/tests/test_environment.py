@@ -11,9 +11,7 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools import environment
 
-CARD = (
-    "jupyterlab papermill pandas seaborn scipy statsmodels pingouin krippendorff openai ipywidgets nbval".split()
-)  # the design card's
+CARD = "jupyterlab papermill pandas seaborn scipy statsmodels pingouin krippendorff openai ipywidgets nbval".split()  # the design card's
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +20,9 @@ def conda() -> list:
 
 
 def test_environment_file_is_the_one_made_from_the_lock():
-    assert (paths.root() / "environment.yml").read_text() == environment.conda_yaml(), "run make lock"
+    assert (paths.root() / "environment.yml").read_text() == environment.conda_yaml(), (
+        "run make lock"
+    )
 
 
 def test_conda_part_names_the_card_with_locked_versions(conda):
@@ -67,7 +67,13 @@ def _checkout(folder: Path, monkeypatch) -> Path:
 
 def test_setup_installs_once_and_again_when_the_lock_changes(tmp_path, monkeypatch, capsys):
     root, calls = _checkout(tmp_path, monkeypatch), []
-    site = root / ".venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    site = (
+        root
+        / ".venv"
+        / "lib"
+        / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        / "site-packages"
+    )
 
     def run(*command, what):
         calls.append(what)
@@ -97,7 +103,9 @@ def test_setup_that_fails_is_tried_again(tmp_path, monkeypatch):
 
 
 def make(*words: str) -> subprocess.CompletedProcess:
-    return subprocess.run(["make", "--no-print-directory", *words], cwd=paths.root(), capture_output=True, text=True)
+    return subprocess.run(
+        ["make", "--no-print-directory", *words], cwd=paths.root(), capture_output=True, text=True
+    )
 
 
 def test_plain_make_prints_the_targets():
@@ -120,4 +128,6 @@ def test_old_or_missing_python_gets_a_clear_line():
 
 def test_make_hands_the_variables_on():
     done = make("-n", "reproduce", "PAPERS=01 02", "PROFILE=smoke", "MODELS=a", "PROMPTS=mine")
-    assert "reproduce --papers '01 02' --profile 'smoke' --models 'a' --prompts 'mine'" in done.stdout
+    assert (
+        "reproduce --papers '01 02' --profile 'smoke' --models 'a' --prompts 'mine'" in done.stdout
+    )

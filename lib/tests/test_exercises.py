@@ -15,7 +15,23 @@ import pytest
 from katayori import paths
 
 BOOKS = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-WRONG = [..., None, "", "z", 0, -1, 3.5, True, [], {}, "b" * 10**5, object(), lambda: 1 / 0, float("nan"), b"b"]
+WRONG = [
+    ...,
+    None,
+    "",
+    "z",
+    0,
+    -1,
+    3.5,
+    True,
+    [],
+    {},
+    "b" * 10**5,
+    object(),
+    lambda: 1 / 0,
+    float("nan"),
+    b"b",
+]
 
 
 class Hostile:
@@ -32,25 +48,43 @@ class Hostile:
 
 def exercises(book):
     """[(tree of the cell, names to fill in, stored message)] of a notebook, and the imports of all its cells."""
-    cells = [c for c in json.loads(book.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
+    cells = [
+        c for c in json.loads(book.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"
+    ]
     trees = [ast.parse("".join(cell["source"])) for cell in cells]
-    imports = [node for tree in trees for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [
+        node
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     found = []
     for cell, tree in zip(cells, trees, strict=True):
-        if any(isinstance(n, ast.Call) and ast.unparse(n.func) == "exercise_check" for n in ast.walk(tree)):
+        if any(
+            isinstance(n, ast.Call) and ast.unparse(n.func) == "exercise_check"
+            for n in ast.walk(tree)
+        ):
             stored = "".join("".join(output.get("text", "")) for output in cell["outputs"])
             found.append((tree, [n.targets[0].id for n in tree.body if _is_blank(n)], stored))
     return found, ast.Module(imports, [])
 
 
 def _is_blank(node):
-    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is ...
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is ...
+    )
 
 
 def solutions(book):
     """The code cells of a solutions file."""
     text = (book.parent / "solutions" / f"{book.stem}.py").read_text(encoding="utf-8")
-    return [cell for cell in re.split(r"^# %%", text, flags=re.M)[1:] if not cell.startswith(" [markdown]")]
+    return [
+        cell
+        for cell in re.split(r"^# %%", text, flags=re.M)[1:]
+        if not cell.startswith(" [markdown]")
+    ]
 
 
 def message(book, k, answers):
@@ -70,7 +104,9 @@ def message(book, k, answers):
     return said.getvalue()
 
 
-CASES = [pytest.param(b, k, id=f"{b.stem}-{k + 1}") for b in BOOKS for k in range(len(exercises(b)[0]))]
+CASES = [
+    pytest.param(b, k, id=f"{b.stem}-{k + 1}") for b in BOOKS for k in range(len(exercises(b)[0]))
+]
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)

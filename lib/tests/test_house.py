@@ -68,9 +68,9 @@ def code_lines(path):
             if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING):
                 lines |= set(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
-            node
-        ):
+        if isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and ast.get_docstring(node):
             lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return len(lines)
 
@@ -82,13 +82,24 @@ def test_the_library_is_thin(package, limit):
 
 
 def test_the_library_and_the_notebooks_do_without_the_tools():
-    notebooks = [f for f in (paths.root() / "notebooks").rglob("*") if f.suffix in (".ipynb", ".py")]
+    notebooks = [
+        f for f in (paths.root() / "notebooks").rglob("*") if f.suffix in (".ipynb", ".py")
+    ]
     files = [f for f in LIB.rglob("*.py") if f.name != "__main__.py"] + notebooks
     assert not [f.name for f in files if "katayori_tools" in f.read_text(encoding="utf-8")]
 
 
 def test_top_level_is_the_design_card():
-    card = {"notebooks", "lib", "data", "outputs", "environment.yml", "Makefile", "README.md", "LICENSE"}
+    card = {
+        "notebooks",
+        "lib",
+        "data",
+        "outputs",
+        "environment.yml",
+        "Makefile",
+        "README.md",
+        "LICENSE",
+    }
     listed = subprocess.run(["git", "-C", paths.root(), "ls-files"], capture_output=True, text=True)
     if listed.returncode or not listed.stdout:
         pytest.skip("not a git checkout")
@@ -110,6 +121,12 @@ def test_weights_of_the_registry_are_those_of_the_engines():
 
     from katayori.prompting.models import registry
 
-    weights = yaml.safe_load((paths.data_dir() / "weights.yaml").read_text(encoding="utf-8"))["weights"]
-    digests = {name: model.fields["digest"] for name, model in registry()[1].items() if "weights" in model.fields}
+    weights = yaml.safe_load((paths.data_dir() / "weights.yaml").read_text(encoding="utf-8"))[
+        "weights"
+    ]
+    digests = {
+        name: model.fields["digest"]
+        for name, model in registry()[1].items()
+        if "weights" in model.fields
+    }
     assert digests == {name: entry["sha256"] for name, entry in weights.items()}

@@ -36,7 +36,11 @@ def sample(request, text="Answer: yes", *, epoch=1, stop="stop", **changes):
     """One sample as inspect_ai logs it."""
     turns = [{"role": "user", "content": asked_of(request), "source": "input", "id": "u"}]
     answer = {"role": "assistant", "content": text, "source": "generate", "model": "m"}
-    output = {"model": "m", "choices": [{"message": answer, "stop_reason": stop}], "completion": text}
+    output = {
+        "model": "m",
+        "choices": [{"message": answer, "stop_reason": stop}],
+        "completion": text,
+    }
     output["usage"] = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
     return {
         "id": request.item_id, "epoch": epoch, "input": asked_of(request), "target": "yes",
@@ -46,18 +50,36 @@ def sample(request, text="Answer: yes", *, epoch=1, stop="stop", **changes):
 
 
 def inspect_log(path, samples, model="openai-api/mine/m"):
-    head = {"run_id": "r", "created": "2026-11-22T08:00:00+00:00", "task": "bias", "model": model, "dataset": {}}
-    log = {"version": 2, "status": "success", "eval": head, "plan": {}, "results": {}, "stats": {}, "samples": samples}
+    head = {
+        "run_id": "r",
+        "created": "2026-11-22T08:00:00+00:00",
+        "task": "bias",
+        "model": model,
+        "dataset": {},
+    }
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": head,
+        "plan": {},
+        "results": {},
+        "stats": {},
+        "samples": samples,
+    }
     if path.suffix == ".json":
         path.write_text(json.dumps(log, ensure_ascii=False), encoding="utf-8")
         return path
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": head, "plan": {}}))
+        archive.writestr(
+            "_journal/start.json", json.dumps({"version": 2, "eval": head, "plan": {}})
+        )
         archive.writestr("_journal/summaries/1.json", "[]")
         for one in samples:
             archive.writestr(f"samples/{one['id']}_epoch_{one['epoch']}.json", json.dumps(one))
         archive.writestr("summaries.json", "[]")
-        archive.writestr("header.json", json.dumps({k: v for k, v in log.items() if k != "samples"}))
+        archive.writestr(
+            "header.json", json.dumps({k: v for k, v in log.items() if k != "samples"})
+        )
     return path
 
 
@@ -72,7 +94,9 @@ def logged(request, *texts, **changes):
 
 
 def samples_file(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     return path
 
 
@@ -86,7 +110,8 @@ def test_an_inspect_log_gives_answers_that_the_notebooks_read(asked, tmp_path, s
     texts = ["Answer: yes", "理由…\nAnswer: no", "", "First", "no"]
     stops = ["stop", "stop", "stop", "max_tokens", "content_filter"]
     log = inspect_log(
-        tmp_path / f"log{suffix}", [sample(q, t, stop=s) for q, t, s in zip(asked, texts, stops, strict=False)]
+        tmp_path / f"log{suffix}",
+        [sample(q, t, stop=s) for q, t, s in zip(asked, texts, stops, strict=False)],
     )
     assert convert(log, tmp_path / "a.jsonl") == 0
     responses = import_answers(tmp_path / "a.jsonl", asked[:6])
@@ -108,7 +133,10 @@ def test_an_interrupted_eval_log_is_read_from_its_journal(asked, tmp_path):
 
 def test_parts_attachments_epochs_and_ids_of_the_sample(asked, tmp_path):
     long = "x" * 200 + "\nAnswer: no"
-    parts = [{"type": "reasoning", "reasoning": "Answer: yes"}, {"type": "text", "text": "Answer: no"}]
+    parts = [
+        {"type": "reasoning", "reasoning": "Answer: yes"},
+        {"type": "text", "text": "Answer: no"},
+    ]
     turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "attachment://q"}]
     kept = {"attachments": {"q": asked_of(asked[2]), "a": long}, "messages": turns}
     rows = [
@@ -118,7 +146,12 @@ def test_parts_attachments_epochs_and_ids_of_the_sample(asked, tmp_path):
         sample(asked[2], "attachment://a", **kept),
         sample(asked[3], messages=[]),
     ]
-    assert convert(inspect_log(tmp_path / "l.json", rows), tmp_path / "a.jsonl", prompt="de_answer_line") == 0
+    assert (
+        convert(
+            inspect_log(tmp_path / "l.json", rows), tmp_path / "a.jsonl", prompt="de_answer_line"
+        )
+        == 0
+    )
     written = [json.loads(raw) for raw in (tmp_path / "a.jsonl").read_text("utf-8").splitlines()]
     assert [(r["item_id"], r["repetition"]) for r in written][:3] == [
         (asked[0].item_id, 0), (asked[0].item_id, 1), (asked[1].item_id, 0)
@@ -128,41 +161,82 @@ def test_parts_attachments_epochs_and_ids_of_the_sample(asked, tmp_path):
 
 def test_log_probabilities_of_the_answers_token_come_along(asked):
     """At the first token, or at the verdict's letter where the prompt says so (LJ-10)."""
-    request = Request("p", "study", asked[0].item_id, "x", "", "", "m", "e", "m", asked[0].body | {"logprobs": True})
-    places = [{"token": t, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -0.1}]} for t in ("理由", " B")]
+    request = Request(
+        "p",
+        "study",
+        asked[0].item_id,
+        "x",
+        "",
+        "",
+        "m",
+        "e",
+        "m",
+        asked[0].body | {"logprobs": True},
+    )
+    places = [
+        {"token": t, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -0.1}]}
+        for t in ("理由", " B")
+    ]
     row = importers._inspect(sample(request))
     row["choices"][0]["logprobs"] = {"content": places}
     for at, token in (("first", "理由"), ("last_letter", " B")):
         request.answer_at, answers = at, {}
         known = {(request.item_id, "x"): request}
-        assert importers._take(row | {"prompt_id": "x"}, known, "", get_model(MODEL)[0], answers) == ""
+        assert (
+            importers._take(row | {"prompt_id": "x"}, known, "", get_model(MODEL)[0], answers) == ""
+        )
         assert next(iter(answers.values()))["top"] == [(token, -0.1)]
 
 
 def test_a_harness_log_gives_answers_and_filters_count_once(asked, tmp_path, capsys):
-    chat = json.dumps([{"role": "system", "content": "s"}, {"role": "user", "content": asked_of(asked[1])}])
+    chat = json.dumps(
+        [{"role": "system", "content": "s"}, {"role": "user", "content": asked_of(asked[1])}]
+    )
     rows = [
         logged(asked[0], "Answer: yes", "Answer: no"),
-        logged(asked[0], "Answer: yes", "Answer: no", filter="flexible-extract", filtered_resps=["no"]),
+        logged(
+            asked[0], "Answer: yes", "Answer: no", filter="flexible-extract", filtered_resps=["no"]
+        ),
         logged(asked[1], arguments={"gen_args_0": {"arg_0": [chat], "arg_1": {}}}),
         logged(asked[2], arguments=[[asked_of(asked[2]).replace("\n", "  \n "), {"until": []}]]),
         logged(asked[3], resps=["Answer: no"]),
     ]
     assert convert(samples_file(tmp_path / "samples_bias_1.jsonl", rows), tmp_path / "a.jsonl") == 0
     responses = import_answers(tmp_path / "a.jsonl", asked[:5])
-    assert [r.text for r in responses] == ["Answer: yes", "Answer: yes", "Answer: yes", "Answer: no", ""]
+    assert [r.text for r in responses] == [
+        "Answer: yes",
+        "Answer: yes",
+        "Answer: yes",
+        "Answer: no",
+        "",
+    ]
     again = [replace(q, repetition=1) for q in asked[:2]]
     assert [r.text for r in import_answers(tmp_path / "a.jsonl", again)] == ["Answer: no", ""]
     assert "5 answers" in capsys.readouterr().out
 
 
 WRONG = [
-    (lambda q: sample(q, id="q-none", metadata={"prompt_id": q.prompt_id}), "has an item that prompt"),
-    (lambda q: sample(q, metadata={"prompt_id": "pj_basic_ja"}), "has unknown prompt 'pj_basic_ja'"),
-    (lambda q: sample(q, messages=[{"role": "user", "content": "Yes?"}]), "was asked with another text than prompt"),
+    (
+        lambda q: sample(q, id="q-none", metadata={"prompt_id": q.prompt_id}),
+        "has an item that prompt",
+    ),
+    (
+        lambda q: sample(q, metadata={"prompt_id": "pj_basic_ja"}),
+        "has unknown prompt 'pj_basic_ja'",
+    ),
+    (
+        lambda q: sample(q, messages=[{"role": "user", "content": "Yes?"}]),
+        "was asked with another text than prompt",
+    ),
     (lambda q: sample(q, messages=[], input=""), "does not say what was asked"),
-    (lambda q: sample(q, error={"message": "out \x1b[31mof memory"}), "sample failed: out ␛[31mof memory"),
-    (lambda q: sample(q, limit={"type": "time", "limit": 5}), "sample failed: stopped by the time limit"),
+    (
+        lambda q: sample(q, error={"message": "out \x1b[31mof memory"}),
+        "sample failed: out ␛[31mof memory",
+    ),
+    (
+        lambda q: sample(q, limit={"type": "time", "limit": 5}),
+        "sample failed: stopped by the time limit",
+    ),
     (lambda q: sample(q, output={"choices": []}), "has no output"),
     (lambda q: sample(q, stop="tool_calls"), "ends in a tool call"),
     (lambda q: sample(q, epoch="first"), "has not the form of a sample"),
@@ -170,15 +244,23 @@ WRONG = [
     (lambda q: sample(q, output=[1]), "has not the form of a sample"),
     (lambda q: logged(q, doc={"question": "x"}), "has no doc.item_id"),
     (lambda q: logged(q, resps=[]), "has no resps"),
-    (lambda q: logged(q, resps=[[["-1.5", "True"]], [["-2.0", "False"]]]), "holds scores of given continuations"),
+    (
+        lambda q: logged(q, resps=[[["-1.5", "True"]], [["-2.0", "False"]]]),
+        "holds scores of given continuations",
+    ),
     (lambda q: logged(q, resps=[[None]]), "holds scores of given continuations"),
     (lambda q: logged(q, arguments={}), "does not say what was asked"),
-    (lambda q: logged(q, arguments={"gen_args_0": {"arg_0": '[{"a": 1}] x'}}), "was asked with another text"),
+    (
+        lambda q: logged(q, arguments={"gen_args_0": {"arg_0": '[{"a": 1}] x'}}),
+        "was asked with another text",
+    ),
 ]
 
 
 @pytest.mark.parametrize("make, says", WRONG)
-def test_a_row_that_carries_too_little_is_refused_with_its_reason(asked, tmp_path, make, says, capsys):
+def test_a_row_that_carries_too_little_is_refused_with_its_reason(
+    asked, tmp_path, make, says, capsys
+):
     row = make(asked[1])
     if "doc" in row:
         log = samples_file(tmp_path / "s.jsonl", [logged(asked[0]), row])
@@ -186,7 +268,12 @@ def test_a_row_that_carries_too_little_is_refused_with_its_reason(asked, tmp_pat
         log = inspect_log(tmp_path / "s.json", [sample(asked[0]), row])
     assert convert(log, tmp_path / "a.jsonl") == 0
     out = capsys.readouterr().out
-    assert "1 answers" in out and "1 rows refused" in out and f"{says}" in out and f"({log.name}:2)" in out
+    assert (
+        "1 answers" in out
+        and "1 rows refused" in out
+        and f"{says}" in out
+        and f"({log.name}:2)" in out
+    )
     assert "\x1b" not in out
 
 
@@ -198,7 +285,12 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
     known = {(q.item_id, q.prompt_id): q for q in asked}
     row = importers._lm_eval(logged(asked[0], doc={"item_id": asked[0].item_id}))
     assert "--prompt" in importers._take(row, known, "", get_model(MODEL)[0], {})
-    assert convert(samples_file(tmp_path / "n.jsonl", [logged(asked[0], resps=[])]), tmp_path / "b.jsonl") == 1
+    assert (
+        convert(
+            samples_file(tmp_path / "n.jsonl", [logged(asked[0], resps=[])]), tmp_path / "b.jsonl"
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,13 +309,20 @@ def test_a_file_of_another_kind_gets_one_line(here, tmp_path, name, content, say
     (tmp_path / name).write_bytes(content)
     assert convert(tmp_path / name, tmp_path / "a.jsonl") == 2
     said = capsys.readouterr().err
-    assert says in said and name in said and said.count("\n") == 1 and not (tmp_path / "a.jsonl").exists()
+    assert (
+        says in said
+        and name in said
+        and said.count("\n") == 1
+        and not (tmp_path / "a.jsonl").exists()
+    )
 
 
 def test_a_log_of_another_model_is_not_taken(asked, tmp_path, capsys):
     log = inspect_log(tmp_path / "l.json", [sample(asked[0])], "anthropic/claude-x")
     assert convert(log, tmp_path / "a.jsonl") == 2
-    assert "is a log of anthropic/claude-x, not of m; see MODELS=id@custom" in capsys.readouterr().err
+    assert (
+        "is a log of anthropic/claude-x, not of m; see MODELS=id@custom" in capsys.readouterr().err
+    )
     assert convert(log, tmp_path / "a.jsonl", models="claude-x@custom") == 0
 
 
@@ -242,9 +341,14 @@ def test_an_archive_that_zipfile_cannot_read_names_the_remedy(asked, tmp_path):
     """Newer inspect_ai packs with Zstandard, which Python reads from 3.14 on; here a method that no Python knows."""
     log = inspect_log(tmp_path / "l.eval", [sample(asked[0])])
     whole = log.read_bytes()
-    for sign, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):  # where the two headers of a member name its method
+    for sign, at in (
+        (b"PK\x03\x04", 8),
+        (b"PK\x01\x02", 10),
+    ):  # where the two headers of a member name its method
         parts = whole.split(sign)
-        whole = sign.join([parts[0], *(part[: at - 4] + b"\x61\x00" + part[at - 2 :] for part in parts[1:])])
+        whole = sign.join(
+            [parts[0], *(part[: at - 4] + b"\x61\x00" + part[at - 2 :] for part in parts[1:])]
+        )
     log.write_bytes(whole)
     with pytest.raises(KatayoriError, match="`inspect log convert --to json`"):
         list(importers.rows_of(log, get_model(MODEL)[0]))
@@ -269,12 +373,18 @@ def test_an_archive_writes_nothing_and_cannot_burst_the_memory(asked, tmp_path, 
     target.mkdir()
     inspect_log(log, [sample(asked[0])])
     with zipfile.ZipFile(log, "a") as archive:
-        for name in ("samples/../../evil.json", "/tmp/evil-katayori.json", "samples/../../../evil.json"):
+        for name in (
+            "samples/../../evil.json",
+            "/tmp/evil-katayori.json",
+            "samples/../../../evil.json",
+        ):
             archive.writestr(name, json.dumps(sample(asked[1])))
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     assert convert(log, target / "a.jsonl") == 0
     made = {p for p in tmp_path.rglob("*") if p.is_file()} - set(before)
-    assert {p.name for p in made if "cache" not in p.parts} == {"a.jsonl"} and log.read_bytes() == before[log]
+    assert {p.name for p in made if "cache" not in p.parts} == {
+        "a.jsonl"
+    } and log.read_bytes() == before[log]
     monkeypatch.setattr(importers, "MAX_MEMBER", 100)
     with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
         list(importers.rows_of(log, get_model(MODEL)[0]))
@@ -283,7 +393,12 @@ def test_an_archive_writes_nothing_and_cannot_burst_the_memory(asked, tmp_path, 
 def test_the_exported_template_serves_both_harnesses(asked, tmp_path):
     """A row of `template`, used as a document, comes back with all that `convert` looks for."""
     for suffix in ("csv", "jsonl"):
-        assert cli.main(["template", "--papers", PAPER, "--models", MODEL, str(tmp_path / f"t.{suffix}")]) == 0
+        assert (
+            cli.main(
+                ["template", "--papers", PAPER, "--models", MODEL, str(tmp_path / f"t.{suffix}")]
+            )
+            == 0
+        )
     with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
         doc = next(csv.DictReader(file))
     row = logged(asked[0], doc=doc, arguments={"gen_args_0": {"arg_0": doc["prompt"]}})
@@ -291,7 +406,8 @@ def test_the_exported_template_serves_both_harnesses(asked, tmp_path):
     given = json.loads((tmp_path / "t.jsonl").read_text("utf-8").splitlines()[1])
     turns, about = given["messages"], {"prompt_id": given["prompt_id"]}
     log = inspect_log(
-        tmp_path / "l.json", [sample(asked[0], id=given["item_id"], input=turns, messages=[], metadata=about)]
+        tmp_path / "l.json",
+        [sample(asked[0], id=given["item_id"], input=turns, messages=[], metadata=about)],
     )
     assert convert(log, tmp_path / "b.jsonl") == 0
     assert json.loads((tmp_path / "b.jsonl").read_text("utf-8"))["item_id"] == given["item_id"]

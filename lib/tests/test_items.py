@@ -26,7 +26,11 @@ def test_none_or_too_many_keep_all(items, size):
 @pytest.mark.parametrize("size", [1, 2, 31, 59])
 def test_exactly_that_many_items_in_their_own_order(items, size):
     found = sample(items, size)
-    assert len(found) == size and found["item_id"].is_monotonic_increasing and list(found.index) == list(range(size))
+    assert (
+        len(found) == size
+        and found["item_id"].is_monotonic_increasing
+        and list(found.index) == list(range(size))
+    )
 
 
 @pytest.mark.parametrize(("size", "taken"), [(1, 5), (5, 5), (6, 10), (10, 10), (11, 15), (59, 60)])
@@ -73,5 +77,7 @@ def test_every_study_file_can_be_found_in_training_data():
         canary = yaml.safe_load(file.read_text(encoding="utf-8"))["canary"]
         assert re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", canary), file.name
         by_set.setdefault(file.parent.name, set()).add(canary)
-    assert set(by_set) == set(published.PAPERS) and "canary" in (study / "README.md").read_text(encoding="utf-8")
+    assert set(by_set) == set(published.PAPERS) and "canary" in (study / "README.md").read_text(
+        encoding="utf-8"
+    )
     assert sum(map(len, by_set.values())) == len(set.union(*by_set.values()))

@@ -51,7 +51,11 @@ def test_a_playground_redraws_by_setting_the_value_of_one_widget():
     picture = re.search(r'<img alt="bias 1 &lt;b&gt;" src="data:image/png;base64,([^"]+)">', before)
     assert base64.b64decode(picture[1]).startswith(b"\x89PNG") and ">3</td>" in before
     bias.value = 2.0
-    assert "bias 2 &lt;b&gt;" in view.value and ">3</td>" in view.value and picture[1] not in view.value
+    assert (
+        "bias 2 &lt;b&gt;" in view.value
+        and ">3</td>" in view.value
+        and picture[1] not in view.value
+    )
     noise.value = 5
     assert ">5</td>" in view.value and box.children[-1] is view
     bias.value, noise.value = 1.0, 3
@@ -85,7 +89,9 @@ def handed_out(tmp_path_factory):
 
 @pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
 def test_a_student_copy_hides_the_answers_and_nothing_else(book, handed_out):
-    ours, theirs = (json.loads(p.read_text(encoding="utf-8")) for p in (book, handed_out / book.name))
+    ours, theirs = (
+        json.loads(p.read_text(encoding="utf-8")) for p in (book, handed_out / book.name)
+    )
     assert not list(handed_out.glob("*.py")) and not (handed_out / "solutions").exists()
     nbformat.validate(nbformat.from_dict(theirs))
     hidden = 0
@@ -97,14 +103,18 @@ def test_a_student_copy_hides_the_answers_and_nothing_else(book, handed_out):
         hidden += 1
         assert copied["outputs"] == [] and copied["execution_count"] is None
         call = next(
-            n for n in ast.walk(ast.parse(source)) if getattr(getattr(n, "func", 0), "id", "") == "exercise_check"
+            n
+            for n in ast.walk(ast.parse(source))
+            if getattr(getattr(n, "func", 0), "id", "") == "exercise_check"
         )
         assert ast.get_source_segment(source, call.args[0].body) not in given
         assert ast.get_source_segment(source, call.args[1]) in given  # the hint stays
     assert hidden == len(exercises(book)[0])
 
 
-CASES = [pytest.param(b, k, id=f"{b.stem}-{k + 1}") for b in BOOKS for k in range(len(exercises(b)[0]))]
+CASES = [
+    pytest.param(b, k, id=f"{b.stem}-{k + 1}") for b in BOOKS for k in range(len(exercises(b)[0]))
+]
 
 
 @pytest.mark.parametrize(("book", "k"), CASES)
@@ -130,17 +140,30 @@ def _data(**bundle):
 def talk(tmp_path_factory):
     """(file, number of slides) of a talk from a small notebook."""
     folder = tmp_path_factory.mktemp("talk")
-    table, picture = _data(text_html="<table><tr><td>cell</td></tr></table>"), _data(image_png=PIXEL)
+    table, picture = (
+        _data(text_html="<table><tr><td>cell</td></tr></table>"),
+        _data(image_png=PIXEL),
+    )
     cells = [
         new_markdown_cell("# Title 偏り\n\nShort."),
-        new_code_cell("secret_code = 1", outputs=[new_output("stream", text="said"), table, picture]),
-        new_markdown_cell("## 1 · Section\n\n" + "\n\n".join(f"Paragraph {k} " + "long " * 100 for k in range(3))),
+        new_code_cell(
+            "secret_code = 1", outputs=[new_output("stream", text="said"), table, picture]
+        ),
+        new_markdown_cell(
+            "## 1 · Section\n\n" + "\n\n".join(f"Paragraph {k} " + "long " * 100 for k in range(3))
+        ),
         new_code_cell("more()", outputs=[picture]),
         new_markdown_cell("Of 1.\n\n## 2 · Next\n\nLead in, $a^2$, <script>alert(1)</script>:"),
         new_code_cell(
-            "last()", outputs=[_data(text_html="<p>picture of a widget<img src='https://x.example/a.png'></p>")]
+            "last()",
+            outputs=[
+                _data(text_html="<p>picture of a widget<img src='https://x.example/a.png'></p>")
+            ],
         ),
-        new_code_cell("my = ...\nprint(exercise_check(lambda: my, 'h'))", outputs=[_data(text_html="<p>hint</p>")]),
+        new_code_cell(
+            "my = ...\nprint(exercise_check(lambda: my, 'h'))",
+            outputs=[_data(text_html="<p>hint</p>")],
+        ),
     ]
     nbformat.write(new_notebook(cells=cells), folder / "01_x.ipynb")
     return folder / "01_x.html", teaching.write_talk(folder / "01_x.ipynb", folder / "01_x.html")
@@ -154,11 +177,21 @@ def test_slides_are_texts_and_results_without_code(talk):
     assert len(sections) == count == 8
     assert told[0] == "Title 偏り Short. cell" and told[1] == "Title 偏り" and sections[1].img
     assert [text.count("Paragraph") for text in told] == [0, 0, 1, 1, 1, 0, 0, 0]
-    assert all(text.startswith("1 · Section") for text in told[2:7]) and sections[5].img and told[6].endswith("Of 1.")
-    assert told[7].startswith("2 · Next Lead") and "picture of a widget" in told[7] and sections[7].img["alt"] == "a^2"
+    assert (
+        all(text.startswith("1 · Section") for text in told[2:7])
+        and sections[5].img
+        and told[6].endswith("Of 1.")
+    )
+    assert (
+        told[7].startswith("2 · Next Lead")
+        and "picture of a widget" in told[7]
+        and sections[7].img["alt"] == "a^2"
+    )
     assert ["data-first" in one.attrs for one in sections] == [k in (0, 2, 7) for k in range(8)]
     text = path.read_text(encoding="utf-8")
-    assert not re.search("secret_code|said|hint|x.example", text) and len(page.find_all("script")) == 1
+    assert (
+        not re.search("secret_code|said|hint|x.example", text) and len(page.find_all("script")) == 1
+    )
 
 
 def test_only_our_script_may_run_in_a_talk(talk):
@@ -174,7 +207,9 @@ def test_only_our_script_may_run_in_a_talk(talk):
 def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     assert main(["slides", "--papers", "overview"]) == 0
-    pages = BeautifulSoup((tmp_path / "slides" / "00_overview.html").read_text(encoding="utf-8"), "html.parser")
+    pages = BeautifulSoup(
+        (tmp_path / "slides" / "00_overview.html").read_text(encoding="utf-8"), "html.parser"
+    )
     assert len(pages.select("main > section")) > 10 and pages.select_one("section img")
     assert main(["slides", "--papers", "overview", "--profile", "smoke"]) == 2
     assert "profile smoke holds no run of overview" in capsys.readouterr().err
@@ -198,15 +233,33 @@ def jupyterlab(folder: Path, private: Path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     token = secrets.token_hex(8)
-    options = {"ip": "127.0.0.1", "port": port, "ServerApp.port_retries": 0, "ServerApp.root_dir": folder}
+    options = {
+        "ip": "127.0.0.1",
+        "port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": folder,
+    }
     options |= {"IdentityProvider.token": token, "LabApp.news_url": None}
     options |= {"LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate"}
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--expose-app-in-browser",
+    ]
     command += [f"--{name}={value}" for name, value in options.items()]
-    own = kernel_settings(private) | {"KATAYORI_ROOT": str(paths.root()), "PYTHONPATH": str(paths.root() / "lib")}
+    own = kernel_settings(private) | {
+        "KATAYORI_ROOT": str(paths.root()),
+        "PYTHONPATH": str(paths.root() / "lib"),
+    }
     with running(*command, env=own, cwd=folder) as process:
         at = f"http://127.0.0.1:{port}"
-        until(lambda: urllib.request.urlopen(f"{at}/api/status?token={token}", timeout=10).close(), process)
+        until(
+            lambda: urllib.request.urlopen(f"{at}/api/status?token={token}", timeout=10).close(),
+            process,
+        )
         yield lambda file: f"{at}/lab/tree/{file}?token={token}&reset"
 
 
@@ -217,7 +270,9 @@ def without_outputs(book):
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
             if "parameters" in cell["metadata"].get("tags", []):
-                cell["source"] = "".join(cell["source"]).replace('profile: str = "recorded"', 'profile: str = "smoke"')
+                cell["source"] = "".join(cell["source"]).replace(
+                    'profile: str = "recorded"', 'profile: str = "smoke"'
+                )
     assert "smoke" in json.dumps(made)
     return json.dumps(made)
 
@@ -275,11 +330,20 @@ def test_a_talk_turns_its_slides_by_keys(talk, tab):
     tab.wait("document.getElementById('place').textContent")
 
     def shown():
-        hidden = tab.js("Array.from(document.querySelectorAll('main > section'), slide => slide.hidden)")
+        hidden = tab.js(
+            "Array.from(document.querySelectorAll('main > section'), slide => slide.hidden)"
+        )
         return [k for k, one in enumerate(hidden, 1) if not one]
 
-    assert shown() == [2] and tab.js("document.getElementById('place').textContent") == f"2 / {count}"
-    for key, code, then in [("ArrowDown", 40, 3), ("ArrowRight", 39, 4), ("ArrowUp", 38, 3), ("ArrowLeft", 37, 2)]:
+    assert (
+        shown() == [2] and tab.js("document.getElementById('place').textContent") == f"2 / {count}"
+    )
+    for key, code, then in [
+        ("ArrowDown", 40, 3),
+        ("ArrowRight", 39, 4),
+        ("ArrowUp", 38, 3),
+        ("ArrowLeft", 37, 2),
+    ]:
         tab.press(key, code)
         assert shown() == [then]
     tab.press("End", 35)
@@ -299,11 +363,22 @@ SLIDE = """(slide => [slide.textContent, Array.from(slide.querySelectorAll("tbod
 @pytest.mark.browser
 def test_what_is_too_tall_goes_on_on_further_slides(tmp_path, tab):
     """Every row, line and word once and in order, heads repeated, nothing to scroll, letters of a readable size."""
-    rows = pd.DataFrame({"k": range(60), **{f"a_long_name_of_column_{n}": ["value " * 3] * 60 for n in range(9)}})
+    rows = pd.DataFrame(
+        {"k": range(60), **{f"a_long_name_of_column_{n}": ["value " * 3] * 60 for n in range(9)}}
+    )
     lines = "".join(f"line {k} 行 " + "word " * (k % 40) + "\n" for k in range(80))
-    table, text = show(rows, caption="Long")._repr_html_(), f"<p>Title</p><pre>{lines}</pre><p>end</p>"
-    cells = [new_markdown_cell("# Talk"), *(new_code_cell(outputs=[_data(text_html=one)]) for one in (table, text))]
-    cells += [new_markdown_cell("## Text\n\n" + "Words. " * 60), new_code_cell(outputs=[_data(image_png=PIXEL)])]
+    table, text = (
+        show(rows, caption="Long")._repr_html_(),
+        f"<p>Title</p><pre>{lines}</pre><p>end</p>",
+    )
+    cells = [
+        new_markdown_cell("# Talk"),
+        *(new_code_cell(outputs=[_data(text_html=one)]) for one in (table, text)),
+    ]
+    cells += [
+        new_markdown_cell("## Text\n\n" + "Words. " * 60),
+        new_code_cell(outputs=[_data(image_png=PIXEL)]),
+    ]
     nbformat.write(new_notebook(cells=cells), tmp_path / "x.ipynb")
     count = teaching.write_talk(tmp_path / "x.ipynb", tmp_path / "x.html")
     for width, height in [(1280, 720), (1920, 1080)]:
@@ -317,10 +392,15 @@ def test_what_is_too_tall_goes_on_on_further_slides(tmp_path, tab):
         assert not any(scrolls) and min(map(min, sizes)) >= 11 and len(seen) > count + 3
         assert [row for part in parts for row in part] == [str(k) for k in range(60)]
         assert all(
-            "Long" in text and "name_of_column_8" in text for text, part in zip(texts, parts, strict=True) if part
+            "Long" in text and "name_of_column_8" in text
+            for text, part in zip(texts, parts, strict=True)
+            if part
         )
         assert re.findall(r"line (\d+)", whole) == [str(k) for k in range(80)]
-        assert [whole.count(one) for one in ("word ", "Words.")] == [lines.count("word "), 60] and tab.errors == []
+        assert [whole.count(one) for one in ("word ", "Words.")] == [
+            lines.count("word "),
+            60,
+        ] and tab.errors == []
     tab.open((tmp_path / "x.html").as_uri(), 390)  # a telephone scrolls
     tab.wait("document.getElementById('place').textContent")
     assert tab.js("document.documentElement.scrollWidth") == 390

@@ -40,19 +40,25 @@ TEXTBOOK = np.array(
 
 
 def package(table):
-    return krippendorff.alpha(reliability_data=np.asarray(table, float).T, level_of_measurement="interval")
+    return krippendorff.alpha(
+        reliability_data=np.asarray(table, float).T, level_of_measurement="interval"
+    )
 
 
 def stacked(values, questions):
     """A contingency table: rows of `values` dealt to `questions` in blocks."""
     rows = len(values) // questions
-    index = pd.MultiIndex.from_product([range(questions), range(rows)], names=["decision_question_id", "row"])
+    index = pd.MultiIndex.from_product(
+        [range(questions), range(rows)], names=["decision_question_id", "row"]
+    )
     return pd.DataFrame(values, index=index)
 
 
 def drawn(rng, questions=30, rows=6, columns=5, effect=0.0, missing=0.0):
     """0/1 answers: a P(yes) a question, shifted along the columns by `effect`."""
-    p = rng.uniform(0.1, 0.9, questions).repeat(rows)[:, None] + effect * np.linspace(-1, 1, columns)
+    p = rng.uniform(0.1, 0.9, questions).repeat(rows)[:, None] + effect * np.linspace(
+        -1, 1, columns
+    )
     values = (rng.random((questions * rows, columns)) < p).astype(float)
     values[rng.random(values.shape) < missing] = NAN
     return stacked(values, questions)
@@ -82,7 +88,11 @@ def test_alpha_is_the_packages_and_the_closed_forms(table):
     assert found["n"] == len(values) and found["n_units"] == len(kept)
     assert found["n_missing"] == np.isnan(table).sum()
     if len(set(values)) < 2:
-        assert np.isnan(found["alpha"]) and np.isnan(alpha_closed_form(table)) and found["band"] == "undefined"
+        assert (
+            np.isnan(found["alpha"])
+            and np.isnan(alpha_closed_form(table))
+            and found["band"] == "undefined"
+        )
         assert found["status"] == ("constant" if len(values) else "no_pairable")
     else:
         assert found["status"] == "ok" and found["band"] == alpha_band(found["alpha"])
@@ -97,7 +107,10 @@ def test_alpha_knows_no_order_and_no_direction(table, random):
     rows, columns = (random.sample(range(n), n) for n in table.shape)
     for other in (table[rows], table[:, columns], 1 - table):
         for weights in ("standard", "n_i_self_pairs"):
-            one, two = krippendorff_alpha(table, weights=weights), krippendorff_alpha(other, weights=weights)
+            one, two = (
+                krippendorff_alpha(table, weights=weights),
+                krippendorff_alpha(other, weights=weights),
+            )
             assert one["alpha"] == pytest.approx(two["alpha"], abs=1e-12, nan_ok=True)
             assert {k: v for k, v in one.items() if k not in ("alpha", "band")} == {
                 k: v for k, v in two.items() if k not in ("alpha", "band")
@@ -109,14 +122,18 @@ def test_alpha_knows_no_order_and_no_direction(table, random):
 def test_self_pairs_lower_the_observed_disagreement(columns, digits):
     """DE-23: the printed 1/n_i weight scales the observed disagreement of full rows by exactly (m - 1) / m."""
     table = np.random.default_rng(columns).random((40, columns)).round(digits)
-    standard, literal = (krippendorff_alpha(table, weights=w)["alpha"] for w in ("standard", "n_i_self_pairs"))
+    standard, literal = (
+        krippendorff_alpha(table, weights=w)["alpha"] for w in ("standard", "n_i_self_pairs")
+    )
     assert 1 - literal == pytest.approx((1 - standard) * (columns - 1) / columns, abs=1e-12)
 
 
 def test_self_pairs_can_move_a_model_across_a_band():
     """DE-23: why the variant has a name of its own."""
     table = np.array([[1, 1, 1]] * 12 + [[0, 0, 0]] * 12 + [[0, 0, 1], [1, 1, 0]] * 3, float)
-    assert [krippendorff_alpha(table, weights=w)["band"] for w in ("standard", "n_i_self_pairs")] == ["weak", "strong"]
+    assert [
+        krippendorff_alpha(table, weights=w)["band"] for w in ("standard", "n_i_self_pairs")
+    ] == ["weak", "strong"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +189,9 @@ def test_small_spreads_keep_their_alpha(scale):
     rng = np.random.default_rng(1)
     table = stacked(rng.random((60, 5)) + rng.random((10, 1)).repeat(6, axis=0), 10)
     found = krippendorff_alpha(0.5 + scale * table / 4)
-    assert found["status"] == "ok" and found["alpha"] == pytest.approx(alpha_closed_form(table), abs=1e-4)
+    assert found["status"] == "ok" and found["alpha"] == pytest.approx(
+        alpha_closed_form(table), abs=1e-4
+    )
     assert np.isfinite(alpha_bootstrap(0.5 + scale * table / 4, n_resamples=20)).all()
 
 
@@ -199,7 +218,9 @@ def test_boundary_values_belong_to_the_lower_band(alpha, band):
     from katayori.report import figures
 
     assert alpha_band(alpha) == band
-    assert figures.band(alpha) == (None if alpha != alpha else [name for _, name in BANDS].index(band))
+    assert figures.band(alpha) == (
+        None if alpha != alpha else [name for _, name in BANDS].index(band)
+    )
 
 
 # -- intervals (DE-27) -------------------------------------------------------------------------------------------------
@@ -220,7 +241,10 @@ def test_the_bootstrap_resamples_whole_questions():
     rng = np.random.default_rng(9)
     blocks = [g.to_numpy() for _, g in table.groupby(level=0)]
     counts = rng.multinomial(8, np.full(8, 1 / 8), size=150)
-    slow = [alpha_closed_form(np.concatenate([blocks[q] for q in range(8) for _ in range(c[q])])) for c in counts]
+    slow = [
+        alpha_closed_form(np.concatenate([blocks[q] for q in range(8) for _ in range(c[q])]))
+        for c in counts
+    ]
     found = alpha_bootstrap(table, n_resamples=150, seed=9)
     assert found == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), abs=1e-12)
 
@@ -229,7 +253,9 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     """DE-27: 120 simulated studies of 40 questions against alpha of the population they come from."""
     rng = np.random.default_rng(5)
     truth = krippendorff_alpha(drawn(rng, questions=8000, effect=0.1))["alpha"]
-    bounds = [alpha_bootstrap(drawn(rng, 40, effect=0.1), n_resamples=200, seed=i) for i in range(120)]
+    bounds = [
+        alpha_bootstrap(drawn(rng, 40, effect=0.1), n_resamples=200, seed=i) for i in range(120)
+    ]
     covered = np.mean([low <= truth <= high for low, high in bounds])
     assert 0.85 <= covered < 1
 
@@ -271,7 +297,9 @@ def test_rows_that_cannot_be_paired_do_not_touch_the_floor():
     table = drawn(np.random.default_rng(8), questions=5)
     lone = table.copy()
     lone.iloc[3, 1:] = NAN
-    assert alpha_noise_floor(lone) == pytest.approx(alpha_noise_floor(table.drop(table.index[3])), abs=1e-12)
+    assert alpha_noise_floor(lone) == pytest.approx(
+        alpha_noise_floor(table.drop(table.index[3])), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("value", [1.0, NAN])
@@ -285,7 +313,9 @@ def test_a_fair_respondent_has_the_same_floor_for_every_factor():
     tables = {m: stacked(values.reshape(-1, m).astype(float), 60) for m in (9, 3, 5, 15)}
     floors = [alpha_noise_floor(t) for t in tables.values()]
     assert floors == pytest.approx([floors[0]] * 4, abs=1e-12)
-    assert [krippendorff_alpha(t)["alpha"] for t in tables.values()] == pytest.approx(floors, abs=0.03)
+    assert [krippendorff_alpha(t)["alpha"] for t in tables.values()] == pytest.approx(
+        floors, abs=0.03
+    )
 
 
 def test_a_very_rare_answer_defeats_band_and_interval():
@@ -311,10 +341,14 @@ COLUMNS = "factor alpha ci_low ci_high noise_floor band status n n_units n_missi
 def test_alpha_table_is_one_row_a_table():
     """DE-24: the figures are those of the single functions; an undefined one has a status and no interval."""
     table = drawn(np.random.default_rng(12))
-    found = alpha_table({"race": table, "gender": table * 0, "one": table[[0]]}, n_resamples=50, seed=3)
+    found = alpha_table(
+        {"race": table, "gender": table * 0, "one": table[[0]]}, n_resamples=50, seed=3
+    )
     assert list(found) == COLUMNS and list(found["status"]) == ["ok", "constant", "no_pairable"]
     assert found.loc[0, "alpha"] == krippendorff_alpha(table)["alpha"]
-    assert tuple(found.loc[0, ["ci_low", "ci_high"]]) == alpha_bootstrap(table, n_resamples=50, seed=3)
+    assert tuple(found.loc[0, ["ci_low", "ci_high"]]) == alpha_bootstrap(
+        table, n_resamples=50, seed=3
+    )
     assert found.loc[1:, ["alpha", "ci_low", "ci_high", "noise_floor"]].isna().all(axis=None)
 
 
@@ -322,7 +356,9 @@ def test_pairs_of_levels():
     """DE-24: all pairs, or one level against each other; a single level has none."""
     table = drawn(np.random.default_rng(13), columns=4).set_axis(list("abcd"), axis=1)
     found = alpha_pairs(table, n_resamples=20)
-    assert list(zip(found["level_1"], found["level_2"], strict=True)) == list(itertools.combinations("abcd", 2))
+    assert list(zip(found["level_1"], found["level_2"], strict=True)) == list(
+        itertools.combinations("abcd", 2)
+    )
     against = alpha_pairs(table, "c", n_resamples=20)
     assert list(against["level_1"]) == ["c"] * 3 and list(against["level_2"]) == list("abd")
     assert against.loc[0, "alpha"] == pytest.approx(package(table[["c", "a"]]), abs=1e-12)
@@ -343,7 +379,9 @@ def test_alpha_by_factor_keeps_models_and_sources_apart():
     found = alpha_by_factor(pd.concat(pieces, ignore_index=True), n_resamples=20)
     factors = ["age", "gender", "race", "gender_race"]
     assert list(zip(found["model"], found["source"], found["factor"], strict=True)) == [
-        (m, s, f) for m, s in [("b", "recorded"), ("a", "simulated"), ("b", "live")] for f in factors
+        (m, s, f)
+        for m, s in [("b", "recorded"), ("a", "simulated"), ("b", "live")]
+        for f in factors
     ]
     assert list(found["n_units"][:4]) == [16, 16, 16, 8] and (found["n"] == 32).all()
 
@@ -352,10 +390,12 @@ def one_model(seed=0, missing=0.1, effect=0.0, questions=6):
     """Answers of one respondent to questions x 4 ages x 2 genders x 3 races, some missing; race acts by `effect`."""
     rng = np.random.default_rng(seed)
     levels = [range(questions), [20, 40, 60, 80], ["male", "female"], ["white", "Black", "Asian"]]
-    frame = pd.DataFrame(itertools.product(*levels), columns=["decision_question_id", "age", "gender", "race"])
-    lean = rng.uniform(0.3, 0.7, questions)[frame["decision_question_id"]] + effect * frame["race"].map(
-        {"white": -1, "Black": 1, "Asian": 0}
+    frame = pd.DataFrame(
+        itertools.product(*levels), columns=["decision_question_id", "age", "gender", "race"]
     )
+    lean = rng.uniform(0.3, 0.7, questions)[frame["decision_question_id"]] + effect * frame[
+        "race"
+    ].map({"white": -1, "Black": 1, "Asian": 0})
     frame["value"] = (rng.random(len(frame)) < lean).astype(float)
     frame.loc[rng.random(len(frame)) < missing, "value"] = NAN
     return frame.assign(model="m", source="simulated")
@@ -378,7 +418,9 @@ def test_permuted_alphas_are_those_of_shuffled_tables():
         shuffled.loc[present, "value"] = parts.transform(lambda v: rng.permutation(v.to_numpy()))
         for factor in FACTORS:
             observed = alpha_closed_form(contingency_table(values, factor))
-            below[factor] += alpha_closed_form(contingency_table(shuffled, factor)) <= observed + 1e-12
+            below[factor] += (
+                alpha_closed_form(contingency_table(shuffled, factor)) <= observed + 1e-12
+            )
     ours = alpha_permutation(values, n_permutations=600, seed=1)
     for factor, p in ours.items():
         assert p == pytest.approx(below[factor] / 150, abs=0.12)
@@ -395,12 +437,16 @@ def test_a_planted_effect_is_found_and_a_fair_respondent_is_not():
 def test_undefined_alpha_has_no_permutation_p():
     values = one_model().assign(value=1.0)
     assert all(np.isnan(p) for p in alpha_permutation(values, n_permutations=5).values())
-    assert all(np.isnan(p) for p in alpha_permutation(values.assign(value=NAN), n_permutations=5).values())
+    assert all(
+        np.isnan(p) for p in alpha_permutation(values.assign(value=NAN), n_permutations=5).values()
+    )
 
 
 def test_alpha_by_factor_adjusts_the_p_of_a_models_factors():
     """Raw and Holm-adjusted p stand in separate columns."""
-    found = alpha_by_factor(one_model(effect=0.28, missing=0, questions=40), n_resamples=20, n_permutations=199)
+    found = alpha_by_factor(
+        one_model(effect=0.28, missing=0, questions=40), n_resamples=20, n_permutations=199
+    )
     assert (found["p_noise_holm"] >= found["p_noise"]).all()
     assert found["p_noise_holm"].min() == pytest.approx(found["p_noise"].min() * len(FACTORS))
     assert "p_noise" not in alpha_by_factor(one_model(), n_resamples=20)

@@ -90,8 +90,14 @@ def test_figures_come_from_the_tables_of_the_papers():
     def corrected(paper, name):
         frame = frames.setdefault((paper, name), published.load(paper, name).copy())
         if name == "concordance":
-            cell = (frame["method"] == "proposed") & (frame["criteria"] == "no") & (frame["task"] == "all")
-            frame.loc[cell & (frame["output_style"] == "reason_then_result"), "concordance_pct"] = 72.0
+            cell = (
+                (frame["method"] == "proposed")
+                & (frame["criteria"] == "no")
+                & (frame["task"] == "all")
+            )
+            frame.loc[cell & (frame["output_style"] == "reason_then_result"), "concordance_pct"] = (
+                72.0
+            )
         return frame
 
     chosen = [spec for spec in SPECS if spec["id"] == "LJ-a4"]
@@ -111,12 +117,19 @@ def test_grim_admits_every_true_percentage(n, data, decimals):
 def test_true_sums_and_means_are_consistent(parts, decimals):
     printed = [f"{x:.{decimals}f}" for x in parts]
     assert audit.total(f"{sum(parts):.{decimals}f}", printed)["verdict"] == audit.CONSISTENT
-    assert audit.weighted_mean(f"{np.mean(parts):.{decimals}f}", printed)["verdict"] == audit.CONSISTENT
+    assert (
+        audit.weighted_mean(f"{np.mean(parts):.{decimals}f}", printed)["verdict"]
+        == audit.CONSISTENT
+    )
 
 
 @given(x=st.floats(0.1, 8), df=st.integers(1, 30))
 def test_true_tail_areas_are_consistent_and_others_are_not(x, df):
-    for law, p in (("chi2", stats.chi2.sf(x, df)), ("t", 2 * stats.t.sf(x, df)), ("f", stats.f.sf(x, df, 20))):
+    for law, p in (
+        ("chi2", stats.chi2.sf(x, df)),
+        ("t", 2 * stats.t.sf(x, df)),
+        ("f", stats.f.sf(x, df, 20)),
+    ):
         given_df = [df, 20] if law == "f" else [df]
         assert audit.tail_area(f"{p:.3f}", f"{x:.6f}", law, given_df)["verdict"] == audit.CONSISTENT
         assert audit.tail_area(f"{p + 0.01:.3f}", f"{x:.6f}", law, given_df)["verdict"] == audit.NOT
@@ -149,16 +162,22 @@ def test_shares_and_chance():
     p = stats.chi2_contingency(table, correction=False).pvalue
     assert audit.two_shares(f"{p:.3f}", "40", "55", 100)["verdict"] == audit.CONSISTENT
     exact = stats.fisher_exact(table).pvalue
-    assert audit.two_shares(f"{exact:.3f}", "40", "55", 100, "fisher")["verdict"] == audit.CONSISTENT
+    assert (
+        audit.two_shares(f"{exact:.3f}", "40", "55", 100, "fisher")["verdict"] == audit.CONSISTENT
+    )
     assert audit.two_shares("<0.01", "40", "55", 100)["verdict"] == audit.NOT
-    assert audit.two_shares("<0.01", "40.5", "55", 20)["verdict"] == audit.NOT  # no count of 20 prints so
+    assert (
+        audit.two_shares("<0.01", "40.5", "55", 20)["verdict"] == audit.NOT
+    )  # no count of 20 prints so
     assert audit.against_chance("<0.05", "60.2", 216)["verdict"] == audit.CONSISTENT
     assert audit.against_chance("<0.05", "60.01", 20)["verdict"] == audit.NOT  # no count prints so
 
 
 def test_bounds_and_orders():
     assert audit.bounded(["5.0", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == audit.NOT
-    assert audit.bounded(["4.5", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == audit.CONSISTENT
+    assert (
+        audit.bounded(["4.5", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == audit.CONSISTENT
+    )
     assert audit.ordered([2, 3], [1, 2])["verdict"] == audit.NOT
     assert audit.ordered([2, 3], [1, 2], strict=False)["verdict"] == audit.CONSISTENT
 
@@ -223,11 +242,20 @@ def test_what_is_not_printed():
 def test_a_paper_of_ones_own():
     """Users write their own checks on their own tables."""
     frame = pd.DataFrame(
-        {"group": ["a", "a", "b", "b"], "role": ["all", "part", "all", "part"], "pct": [50.0, 50.0, 50.0, 45.0]}
+        {
+            "group": ["a", "a", "b", "b"],
+            "role": ["all", "part", "all", "part"],
+            "pct": [50.0, 50.0, 50.0, 45.0],
+        }
     )
     argument = {"printed": {"column": "pct", "where": {"role": "all"}}}
     argument |= {"parts": {"column": "pct", "where": {"role": "part"}, "many": True}}
-    spec = {"id": "x", "check": "total", "each": {"from": "mine/table", "by": "group"}, "with": argument}
+    spec = {
+        "id": "x",
+        "check": "total",
+        "each": {"from": "mine/table", "by": "group"},
+        "with": argument,
+    }
     row = audit.audit_table([spec], lambda paper, name: frame).iloc[0]
     assert row["recomputed"] == "1 of 2 consistent" and row["reason"] == "50.0 (44.95 to 45.05)"
     flat = {"id": "y", "check": "grim", "with": {"percentage": "33.3", "n": 3}}

@@ -23,15 +23,23 @@ def items_of(cases, templates=(1, 2, 3, 4)):
     rows = []
     for case, t, (order, (a, b)) in itertools.product(cases, templates, ROLES.items()):
         rows.append((f"{case}-t{t}-{order}", case, "gender", t, order, a, b))
-    return pd.DataFrame(rows, columns=["item_id", "case_id", "category", "template", "order", "role_a", "role_b"])
+    return pd.DataFrame(
+        rows, columns=["item_id", "case_id", "category", "template", "order", "role_a", "role_b"]
+    )
 
 
 def frame_of(choose, cases="abc", templates=(1, 2, 3, 4), model="m"):
     """The frame of `with_choice` for `choose(case, template, order) -> "neutral", "biased", or None (unparseable)."""
     items = items_of(cases, templates)
-    roles = [choose(*row) for row in items[["case_id", "template", "order"]].itertuples(index=False)]
-    letters = ["AB"[ROLES[o].index(r)] if r else None for o, r in zip(items["order"], roles, strict=True)]
-    answers = pd.DataFrame({"item_id": items["item_id"], "model": model, "source": "simulated", "answer": letters})
+    roles = [
+        choose(*row) for row in items[["case_id", "template", "order"]].itertuples(index=False)
+    ]
+    letters = [
+        "AB"[ROLES[o].index(r)] if r else None for o, r in zip(items["order"], roles, strict=True)
+    ]
+    answers = pd.DataFrame(
+        {"item_id": items["item_id"], "model": model, "source": "simulated", "answer": letters}
+    )
     answers["outcome"] = ["ok" if letter else "out_of_choice" for letter in letters]
     return fc.with_choice(answers, items)
 
@@ -49,12 +57,18 @@ def first(case, template, order):
 
 def test_a_letter_means_what_stands_there():
     """JU-13: the same letter is neutral in one order and biased in the other; probabilities follow."""
-    answers = pd.DataFrame({"item_id": ["a-t1-nb", "a-t1-bn", "a-t2-nb"], "outcome": ["ok", "ok", "refusal"]})
-    answers = answers.assign(answer=["A", "A", None], p_a=[0.6, 0.3, 0.0], p_b=[0.2, 0.1, 0.0], mass=[0.8, 0.4, 0])
+    answers = pd.DataFrame(
+        {"item_id": ["a-t1-nb", "a-t1-bn", "a-t2-nb"], "outcome": ["ok", "ok", "refusal"]}
+    )
+    answers = answers.assign(
+        answer=["A", "A", None], p_a=[0.6, 0.3, 0.0], p_b=[0.2, 0.1, 0.0], mass=[0.8, 0.4, 0]
+    )
     found = fc.with_choice(answers, items_of("a"))
     assert found["choice"].tolist() == ["neutral", "biased", None]
     assert found["correct"].tolist() == [True, False, False]
-    assert found["p_neutral"].round(9).tolist()[:2] == [0.75, 0.25] and math.isnan(found["p_neutral"][2])
+    assert found["p_neutral"].round(9).tolist()[:2] == [0.75, 0.25] and math.isnan(
+        found["p_neutral"][2]
+    )
     assert found["mass"].tolist() == [0.8, 0.4, 0] and "p_biased" not in found
 
 
@@ -62,9 +76,21 @@ def test_a_letter_means_what_stands_there():
     ("answers", "items", "says"),
     [
         ({"item_id": ["x"], "outcome": ["ok"], "answer": ["A"]}, items_of("a"), "no item"),
-        ({"item_id": ["a-t1-nb"] * 2, "outcome": ["ok"] * 2, "answer": ["A", "B"]}, items_of("a"), "twice"),
-        ({"item_id": ["a-t1-nb"], "outcome": ["ok"], "answer": ["C"]}, items_of("a"), "none of the letters A, B"),
-        ({"item_id": [], "outcome": [], "answer": []}, items_of("a").assign(role_a="neutral"), "two meanings"),
+        (
+            {"item_id": ["a-t1-nb"] * 2, "outcome": ["ok"] * 2, "answer": ["A", "B"]},
+            items_of("a"),
+            "twice",
+        ),
+        (
+            {"item_id": ["a-t1-nb"], "outcome": ["ok"], "answer": ["C"]},
+            items_of("a"),
+            "none of the letters A, B",
+        ),
+        (
+            {"item_id": [], "outcome": [], "answer": []},
+            items_of("a").assign(role_a="neutral"),
+            "two meanings",
+        ),
     ],
 )
 def test_wrong_frames_are_refused(answers, items, says):
@@ -85,17 +111,28 @@ def test_accuracy_divides_by_parsed_answers():
 
     row = fc.accuracy(frame_of(choose), n_resamples=500).iloc[0]
     assert (row["value"], row["value_all"]) == (12 / 20, 12 / 24)
-    assert (row["n"], row["n_correct"], row["n_invalid"], row["n_cases"], row["status"]) == (20, 12, 4, 3, "ok")
+    assert (row["n"], row["n_correct"], row["n_invalid"], row["n_cases"], row["status"]) == (
+        20,
+        12,
+        4,
+        3,
+        "ok",
+    )
     # Clopper and Pearson's bounds solve P(X >= 12) = P(X <= 12) = .025.
     assert stats.binom.sf(11, 20, row["ci_low"]) == pytest.approx(0.025)
     assert stats.binom.cdf(12, 20, row["ci_high"]) == pytest.approx(0.025)
     assert row["p_chance"] == pytest.approx(2 * stats.binom.sf(11, 20, 0.5))
-    assert (row["case_low"], row["case_high"]) == (0, 1)  # three cases: the resamples of b alone and of a alone
+    assert (row["case_low"], row["case_high"]) == (
+        0,
+        1,
+    )  # three cases: the resamples of b alone and of a alone
 
 
 def test_accuracy_of_the_printed_counts():
     """JU-19: 104 of 216 is not distinguishable from chance (audit: p .63)."""
-    rank = {key: k for k, key in enumerate(itertools.product(range(27), (1, 2, 3, 4), ("nb", "bn")))}
+    rank = {
+        key: k for k, key in enumerate(itertools.product(range(27), (1, 2, 3, 4), ("nb", "bn")))
+    }
     frame = frame_of(lambda *key: "neutral" if rank[key] < 104 else "biased", range(27))
     row = fc.accuracy(frame).iloc[0]
     assert round(100 * row["value"], 1) == 48.1 and round(row["p_chance"], 2) == 0.63
@@ -105,17 +142,27 @@ def test_accuracy_of_the_printed_counts():
 def test_nothing_parsed_is_nan_with_a_status():
     frame = frame_of(always(None))
     row = fc.accuracy(frame, n_resamples=10).iloc[0]
-    assert row["status"] == "no_parsed_answer" and math.isnan(row["value"]) and math.isnan(row["value_all"])
+    assert (
+        row["status"] == "no_parsed_answer"
+        and math.isnan(row["value"])
+        and math.isnan(row["value_all"])
+    )
     assert (row["n"], row["n_invalid"]) == (0, 24)
     row = fc.variation_rate(frame).iloc[0]
-    assert row["status"] == "no_case" and math.isnan(row["value"]) and (row["n"], row["n_left_out"]) == (0, 3)
+    assert (
+        row["status"] == "no_case"
+        and math.isnan(row["value"])
+        and (row["n"], row["n_left_out"]) == (0, 3)
+    )
 
 
 def test_variants_that_agree_carry_no_more_than_their_case():
     """JU-18 and audit: with all variants of a case alike, the case interval is far wider than the binomial one."""
     frame = frame_of(lambda case, *_: "neutral" if case < 8 else "biased", range(10))
     row = fc.accuracy(frame, n_resamples=2000).iloc[0]
-    once = stats.bootstrap(([1] * 8 + [0] * 2,), np.mean, method="percentile", n_resamples=5000, rng=1)
+    once = stats.bootstrap(
+        ([1] * 8 + [0] * 2,), np.mean, method="percentile", n_resamples=5000, rng=1
+    )
     assert row["case_low"] == pytest.approx(once.confidence_interval.low, abs=0.11)
     assert row["case_high"] - row["case_low"] > 1.8 * (row["ci_high"] - row["ci_low"])
 
@@ -158,7 +205,13 @@ def test_missing_variants_count_on_the_rest_and_are_flagged():
 
     frame = frame_of(choose, "abcd")
     row = fc.variation_rate(frame[frame["item_id"] != "c-t2-nb"]).iloc[0]
-    assert (row["n"], row["n_incomplete"], row["n_left_out"], row["n_invalid"], row["value"]) == (3, 2, 1, 8, 0)
+    assert (row["n"], row["n_incomplete"], row["n_left_out"], row["n_invalid"], row["value"]) == (
+        3,
+        2,
+        1,
+        8,
+        0,
+    )
 
 
 @settings(max_examples=40)
@@ -171,7 +224,9 @@ def test_variation_against_a_plain_loop(roles):
     kept = [[r for (c, *_), r in said.items() if c == case and r] for case in "abc"]
     kept = [case for case in kept if len(case) > 1]
     assert row["n"] == len(kept) and row["n_varying"] == sum(len(set(case)) > 1 for case in kept)
-    assert row["n_incomplete"] == sum(len(case) < 8 for case in kept) and row["n_invalid"] == roles.count(None)
+    assert row["n_incomplete"] == sum(len(case) < 8 for case in kept) and row[
+        "n_invalid"
+    ] == roles.count(None)
     assert row["n_order_only"] + row["n_template_only"] + row["n_both"] <= row["n_varying"]
 
 
@@ -181,7 +236,10 @@ def test_swapping_all_roles_mirrors_everything(picks):
     """JU-13, JU-15: accuracy becomes 1 - accuracy, variation stays."""
     keys = list(itertools.product("abc", (1, 2, 3, 4), ROLES))
     said = dict(zip(keys, picks, strict=True))
-    one, other = (frame_of(lambda *k, flip=flip: "neutral" if said[k] != flip else "biased") for flip in (False, True))
+    one, other = (
+        frame_of(lambda *k, flip=flip: "neutral" if said[k] != flip else "biased")
+        for flip in (False, True)
+    )
     assert fc.accuracy(one)["value"][0] == pytest.approx(1 - fc.accuracy(other)["value"][0])
     same = ["value", "n_varying", "n_order_only", "n_template_only", "n_both", "letter_rate"]
     assert fc.variation_rate(one)[same].equals(fc.variation_rate(other)[same])
@@ -198,7 +256,11 @@ def test_averaging_over_orders_cancels_a_preference_for_a_letter():
     answers = answers.assign(p_a=items["order"].map(p_a), p_b=1 - items["order"].map(p_a))
     answers.loc[answers["item_id"] == "b-t2-nb", ["p_a", "p_b"]] = np.nan
     row = fc.averaged_over_orders(fc.with_choice(answers, items), n_resamples=50).iloc[0]
-    assert row["mean_p"] == pytest.approx(0.6) and (row["value"], row["n"], row["n_left_out"]) == (1, 3, 1)
+    assert row["mean_p"] == pytest.approx(0.6) and (row["value"], row["n"], row["n_left_out"]) == (
+        1,
+        3,
+        1,
+    )
     assert fc.accuracy(fc.with_choice(answers, items))["value"][0] == 0.5
     answers = answers.assign(p_a=0.25, p_b=0.25)
     row = fc.averaged_over_orders(fc.with_choice(answers, items)).iloc[0]
@@ -236,7 +298,9 @@ def test_the_case_test_is_exact_for_few_cases():
     """JU-18: against scipy's permutation test of paired samples."""
     found = fc.compare_models(two({"a": 20, "b": 60}, cases=8), "a").iloc[0]
     shares = [np.array([min(max(n - 8 * k, 0), 8) / 8 for k in range(8)]) for n in (60, 20)]
-    other = stats.permutation_test(shares, lambda x, y: np.sum(x - y), permutation_type="samples", n_resamples=np.inf)
+    other = stats.permutation_test(
+        shares, lambda x, y: np.sum(x - y), permutation_type="samples", n_resamples=np.inf
+    )
     assert found["p_cases"] == pytest.approx(other.pvalue)
 
 
@@ -244,7 +308,12 @@ def test_what_cannot_be_compared_has_a_status():
     frames = [two({"a": 216, "b": 216, "c": 100}), frame_of(always("biased"), ["x"], model="d")]
     frames += [frame_of(always(None), range(27), model="e")]
     found = fc.compare_models(pd.concat(frames, ignore_index=True), "a").set_index("model")
-    assert found["status"].to_dict() == {"b": "empty_margin", "c": "ok", "d": "no_shared_case", "e": "no_shared_case"}
+    assert found["status"].to_dict() == {
+        "b": "empty_margin",
+        "c": "ok",
+        "d": "no_shared_case",
+        "e": "no_shared_case",
+    }
     assert math.isnan(found.loc["b", "p_cases"]) and math.isnan(found.loc["b", "p_chi2"])
     assert found.loc["c", "p_cases_holm"] == found.loc["c", "p_cases"]  # the only test done
     with pytest.raises(ValueError, match="no answers of 'z', only of a, b"):
@@ -264,11 +333,17 @@ def scores_of(**values):
 def test_variance_with_its_ddof_and_without_each_model():
     """JU-16: (0, 0, .6): variance .12, with ddof 0 .08; without the outlier 0."""
     row = fc.discriminability(scores_of(x=[0, 0, 0.6])).iloc[0]
-    assert row["value"] == pytest.approx(0.12) and (row["ddof"], row["n"], row["without"]) == (1, 3, "m2")
+    assert row["value"] == pytest.approx(0.12) and (row["ddof"], row["n"], row["without"]) == (
+        1,
+        3,
+        "m2",
+    )
     assert (row["loo_low"], row["loo_high"]) == (0, pytest.approx(0.18))
     assert fc.discriminability(scores_of(x=[0, 0, 0.6]), ddof=0)["value"][0] == pytest.approx(0.08)
     lonely = fc.discriminability(scores_of(x=[0.5, np.nan], y=[0.1, 0.2]))
-    assert lonely["status"].tolist() == ["too_few_models", "ok"] and lonely["n_invalid"].tolist() == [1, 0]
+    assert lonely["status"].tolist() == ["too_few_models", "ok"] and lonely[
+        "n_invalid"
+    ].tolist() == [1, 0]
     assert math.isnan(lonely["value"][0]) and math.isnan(lonely["loo_low"][1])
 
 
@@ -281,7 +356,9 @@ def test_correlations_against_scipy():
     ranks = [1.5, 1.5, 3, 4, 5], [2, 3.5, 3.5, 1, 5]
     assert found.loc["spearman", "value"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
     ends = stats.pearsonr(x, y).confidence_interval()
-    assert found.loc["pearson", ["ci_low", "ci_high"]].tolist() == pytest.approx([ends.low, ends.high], abs=0.006)
+    assert found.loc["pearson", ["ci_low", "ci_high"]].tolist() == pytest.approx(
+        [ends.low, ends.high], abs=0.006
+    )
 
 
 def test_published_p_values_need_eleven_models():
@@ -313,7 +390,10 @@ def test_few_models_are_not_testable(x, y, status):
 @pytest.fixture(scope="module")
 def planted():
     wording, items = load_prompts("jubaku_v2"), jubaku.load_study_jubaku()
-    names, read = respondents.SIMULATED_OF["jubaku_v2"], {"parse": parse_choice, "options": ("a", "b")}
+    names, read = (
+        respondents.SIMULATED_OF["jubaku_v2"],
+        {"parse": parse_choice, "options": ("a", "b")},
+    )
     logs = [respondents.ask(items, wording[f"ju_{t}_ja"], names, **read) for t in jubaku.TEMPLATES]
     return fc.with_choice(pd.concat(logs, ignore_index=True), items)
 
@@ -321,7 +401,12 @@ def planted():
 def test_planted_accuracy_is_recovered(planted):
     """X-3: within the interval over cases, on every case and variant."""
     found = fc.accuracy(planted, n_resamples=1000).set_index("model")
-    truth = {"sim-two-fair": 0.9, "sim-two-biased": 0.2, "sim-two-template": 0.5, "sim-two-first": 0.5}
+    truth = {
+        "sim-two-fair": 0.9,
+        "sim-two-biased": 0.2,
+        "sim-two-template": 0.5,
+        "sim-two-first": 0.5,
+    }
     assert set(found.index) == set(truth) == set(simulated.TWO_OPTION) and (found["n"] == 216).all()
     for name, value in truth.items():
         assert found.loc[name, "case_low"] <= value <= found.loc[name, "case_high"], name
@@ -330,9 +415,15 @@ def test_planted_accuracy_is_recovered(planted):
 def test_planted_effects_are_told_apart(planted):
     """X-3, JU-15: a lean to A is an order effect, dependence on templates a template effect, a steady bias neither."""
     found = fc.variation_rate(planted).set_index("model")
-    assert found.loc["sim-two-first", ["value", "n_order_only", "letter_rate"]].tolist() == [1, 27, 0]
+    assert found.loc["sim-two-first", ["value", "n_order_only", "letter_rate"]].tolist() == [
+        1,
+        27,
+        0,
+    ]
     row = found.loc["sim-two-template"]
-    assert row["n_template_only"] == row["n_varying"] > 0 and row["n_order_only"] == row["n_both"] == 0
+    assert (
+        row["n_template_only"] == row["n_varying"] > 0 and row["n_order_only"] == row["n_both"] == 0
+    )
     assert found.loc["sim-two-biased", ["value", "letter_rate"]].tolist() == [0, 1]
     assert found.loc["sim-two-fair", "value"] == pytest.approx(1 - 0.9**8 - 0.1**8, abs=0.2)
     mean = fc.averaged_over_orders(planted).set_index("model")["mean_p"]

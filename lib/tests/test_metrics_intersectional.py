@@ -27,14 +27,24 @@ def items():
 @pytest.fixture(scope="module")
 def frame(items):
     prompt = load_prompts("inter_jbbq")["ij_basic_ja"]
-    log = respondents.ask(items, prompt, list(simulated.INTER), parse=parse_number, options=("0", "1", "2"))
+    log = respondents.ask(
+        items, prompt, list(simulated.INTER), parse=parse_number, options=("0", "1", "2")
+    )
     return ix.with_design(log, items)
 
 
 def made(rows, **common):
     """A frame as `with_design` gives, from (cluster, subset, right) or (cluster, subset, right, choice) rows."""
-    table = pd.DataFrame([(*row, "unknown")[:4] for row in rows], columns=["cluster", "subset", "right", "choice"])
-    fixed = {"model": "m", "source": "simulated", "prompt_id": "p", "topic": "t", "ambiguity": "amb"}
+    table = pd.DataFrame(
+        [(*row, "unknown")[:4] for row in rows], columns=["cluster", "subset", "right", "choice"]
+    )
+    fixed = {
+        "model": "m",
+        "source": "simulated",
+        "prompt_id": "p",
+        "topic": "t",
+        "ambiguity": "amb",
+    }
     fixed |= {"question": "negative", "focal": "a", "order": "abu", "template_id": "t-x"}
     table = table.assign(**fixed | common, n_attributes=table["subset"].str.count(r"\+") + 1)
     return table.assign(invalid=table["choice"].isna(), right=table["right"].astype(float))
@@ -52,7 +62,9 @@ def test_design_is_joined_and_an_invalid_answer_is_wrong(items):
         None,
         str(four["unknown_position"].iloc[3]),
     ]
-    log = pd.DataFrame({"item_id": list(four["item_id"]), "model": "m", "source": "live", "prompt_id": "p"})
+    log = pd.DataFrame(
+        {"item_id": list(four["item_id"]), "model": "m", "source": "live", "prompt_id": "p"}
+    )
     log = log.assign(answer=given_, outcome=["ok", "ok", "out_of_choice", "ok"])
     found = ix.with_design(log, items)
     assert found["choice"].fillna("").tolist() == ["u", "a", "", "u"]
@@ -70,11 +82,16 @@ def test_accuracy_is_that_of_the_other_module(frame, items):
     bad = np.random.default_rng(0).random(len(log)) < 0.1
     log.loc[bad, ["outcome", "answer"]] = ["out_of_choice", None]
     mine = ix.cell_means(ix.with_design(log, items))
-    theirs = qa_bias.qa_scores(qa_bias.with_role(log, items), metrics=["acc_amb_all", "acc_dis_all", "ooc_rate"])
+    theirs = qa_bias.qa_scores(
+        qa_bias.with_role(log, items), metrics=["acc_amb_all", "acc_dis_all", "ooc_rate"]
+    )
     theirs = theirs.set_index(["model", "category", "metric"])
     for row in mine.itertuples():
         one = theirs.loc[row.model, row.topic, f"acc_{row.ambiguity}_all"]
-        assert row.value == pytest.approx(one["value"]) and (row.n, row.n_invalid) == (one["n"], one["n_invalid"])
+        assert row.value == pytest.approx(one["value"]) and (row.n, row.n_invalid) == (
+            one["n"],
+            one["n_invalid"],
+        )
         assert row.invalid_rate == row.n_invalid / row.n > 0.05
 
 
@@ -85,8 +102,18 @@ def test_a_cell_by_hand():
     """IJ-16: value, n, flag of few answers; the interval of two families spans what their resamples can give."""
     rows = [("f1", "a", 1), ("f1", "a+b", 1), ("f2", "a", 0), ("f2", "a+b", 0, None)]
     (row,) = ix.cell_means(made(rows), n_resamples=2000).to_dict("records")
-    assert row["value"] == 0.5 and row["n"] == 4 and row["n_invalid"] == 1 and row["invalid_rate"] == 0.25
-    assert (row["ci_low"], row["ci_high"]) == (0, 1) and row["n_families"] == 2 and row["few"] and row["status"] == "ok"
+    assert (
+        row["value"] == 0.5
+        and row["n"] == 4
+        and row["n_invalid"] == 1
+        and row["invalid_rate"] == 0.25
+    )
+    assert (
+        (row["ci_low"], row["ci_high"]) == (0, 1)
+        and row["n_families"] == 2
+        and row["few"]
+        and row["status"] == "ok"
+    )
     (alone,) = ix.cell_means(made(rows[:2]), n_resamples=50).to_dict("records")
     assert np.isnan(alone["ci_low"]) and alone["n_families"] == 1
     many = ix.cell_means(made(rows * 8), n_resamples=10).iloc[0]
@@ -96,12 +123,18 @@ def test_a_cell_by_hand():
 def test_an_interval_is_that_of_resampled_families():
     """IJ-16: percentiles against a plain loop over drawn families; families of different size weigh as they must."""
     rng = np.random.default_rng(3)
-    rows = [(f"f{i}", "a", rng.random() < 0.2 + i / 20) for i in range(12) for _ in range(1 + i % 3)]
+    rows = [
+        (f"f{i}", "a", rng.random() < 0.2 + i / 20) for i in range(12) for _ in range(1 + i % 3)
+    ]
     table = made(rows)
     groups = [one["right"].to_numpy() for _, one in table.groupby("cluster")]
-    drawn = [np.concatenate([groups[j] for j in rng.integers(0, 12, 12)]).mean() for _ in range(4000)]
+    drawn = [
+        np.concatenate([groups[j] for j in rng.integers(0, 12, 12)]).mean() for _ in range(4000)
+    ]
     row = ix.cell_means(table, n_resamples=4000, seed=1).iloc[0]
-    assert np.allclose([row["ci_low"], row["ci_high"]], np.quantile(drawn, [0.025, 0.975]), atol=0.02)
+    assert np.allclose(
+        [row["ci_low"], row["ci_high"]], np.quantile(drawn, [0.025, 0.975]), atol=0.02
+    )
 
 
 def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
@@ -111,10 +144,18 @@ def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
     small = made([(f"g{i}", "a", rng.random() < 0.5) for i in range(20)], topic="s")
     found = ix.by_topic(pd.concat([big, small]), n_resamples=500).set_index("topic")
     share = small["right"].mean()
-    assert found.loc["t", "value"] == 0.75 and found.loc["overall", "value"] == pytest.approx((0.75 + share) / 2)
-    assert found.loc["pooled", "value"] == pytest.approx((30 + 20 * share) / 60) and found.loc["overall", "n"] == 60
+    assert found.loc["t", "value"] == 0.75 and found.loc["overall", "value"] == pytest.approx(
+        (0.75 + share) / 2
+    )
+    assert (
+        found.loc["pooled", "value"] == pytest.approx((30 + 20 * share) / 60)
+        and found.loc["overall", "n"] == 60
+    )
     width = found["ci_high"] - found["ci_low"]
-    assert width["overall"] < width["s"] and found.loc["overall", ["few", "status"]].tolist() == [True, "ok"]
+    assert width["overall"] < width["s"] and found.loc["overall", ["few", "status"]].tolist() == [
+        True,
+        "ok",
+    ]
 
 
 def test_published_tables_5_to_8_give_table_3():
@@ -133,7 +174,10 @@ def test_published_tables_5_to_8_give_table_3():
     printed = printed.set_index(["topic", "ambiguity", "model"])["accuracy_pct"]
     off = (ours.reindex(printed.index) - printed).abs() > published.TOLERANCE
     # IJ-c3, and with it the overall row that holds it
-    assert set(printed.index[off]) <= {("marriage", "dis", "Sw8B+inst"), ("overall", "dis", "Sw8B+inst")}
+    assert set(printed.index[off]) <= {
+        ("marriage", "dis", "Sw8B+inst"),
+        ("overall", "dis", "Sw8B+inst"),
+    }
     assert off[("marriage", "dis", "Sw8B+inst")] and len(printed) == 50
 
 
@@ -143,7 +187,9 @@ def test_published_tables_5_to_8_give_table_3():
 def test_the_slope_is_the_within_family_regression(frame):
     """IJ-19: least squares with an intercept for every family (statsmodels) gives the same slope."""
     one = frame[
-        (frame["model"] == "sim-inter-additive") & (frame["topic"] == "science") & (frame["ambiguity"] == "amb")
+        (frame["model"] == "sim-inter-additive")
+        & (frame["topic"] == "science")
+        & (frame["ambiguity"] == "amb")
     ]
     x = pd.get_dummies(one["cluster"]).astype(float).assign(size=one["n_attributes"])
     wanted = sm.OLS(one["right"], x).fit().params["size"]
@@ -153,7 +199,9 @@ def test_the_slope_is_the_within_family_regression(frame):
 
 def test_a_trend_by_hand():
     """IJ-19: two families that both fall by one per attribute: slope -1, and 2 of 4 sign patterns are as extreme."""
-    (row,) = ix.trend(made([("f", "a", 1), ("f", "a+b", 0), ("g", "a", 1), ("g", "a+b", 0)])).to_dict("records")
+    (row,) = ix.trend(
+        made([("f", "a", 1), ("f", "a+b", 0), ("g", "a", 1), ("g", "a+b", 0)])
+    ).to_dict("records")
     assert row["value"] == -1 and row["p"] == row["p_holm"] == 0.5 and row["status"] == "ok"
     (flat,) = ix.trend(made([("f", "a", 1), ("g", "a", 0)])).to_dict("records")
     assert flat["status"] == "no_families" and np.isnan(flat["value"]) and np.isnan(flat["p"])
@@ -183,7 +231,11 @@ def test_flips_by_hand():
         ("b", "a+b+c"): -1,
         ("c", "a+b+c"): -1,
     }
-    assert found["invalid"].sum() == 2 and found["same_order"].all() and (found["choice_before"] != "").all()
+    assert (
+        found["invalid"].sum() == 2
+        and found["same_order"].all()
+        and (found["choice_before"] != "").all()
+    )
     rates = ix.cell_means(found.reset_index(), "flip", ["added"]).set_index("added")
     assert rates["value"].to_dict() == {"b": 0, "c": 1} and rates["n"].tolist() == [1, 1]
     assert rates["n_invalid"].tolist() == [1, 1]
@@ -201,7 +253,9 @@ def test_every_pair_of_the_study_set_is_there(frame, items):
 
 def test_a_respondent_by_position_flips_only_where_the_order_changes(items):
     """IJ-18: who always takes option 1 never flips between items of one order of options."""
-    log = pd.DataFrame({"item_id": items["item_id"], "model": "m", "source": "live", "prompt_id": "p"})
+    log = pd.DataFrame(
+        {"item_id": items["item_id"], "model": "m", "source": "live", "prompt_id": "p"}
+    )
     pairs = ix.flips(ix.with_design(log.assign(outcome="ok", answer="1"), items))
     assert (pairs.loc[pairs["same_order"], "flip"] == 0).all() and pairs["flip"].mean() > 0.4
 
@@ -212,14 +266,24 @@ def test_a_respondent_by_position_flips_only_where_the_order_changes(items):
 def test_likelihood_ratio_is_that_of_two_plain_logits():
     """Where no family differs, the mixed models are plain ones: statsmodels gives the same LR and p."""
     rng = np.random.default_rng(1)
-    table = pd.DataFrame({"a": rng.integers(0, 2, 400), "b": rng.integers(0, 2, 400), "g": np.arange(400) % 20})
+    table = pd.DataFrame(
+        {"a": rng.integers(0, 2, 400), "b": rng.integers(0, 2, 400), "g": np.arange(400) % 20}
+    )
     table["y"] = rng.permutation(np.repeat([0.0, 1.0], 200))
     small, large = (mixed_logit(table, f, "g") for f in ("y ~ a + b", "y ~ a + b + a:b"))
     assert set(small["status"]) == set(large["status"]) == {"singular"}
-    x = sm.add_constant(np.column_stack([table["a"], table["b"], table["a"] * table["b"]]).astype(float))
-    wanted = 2 * (sm.Logit(table["y"], x).fit(disp=0).llf - sm.Logit(table["y"], x[:, :3]).fit(disp=0).llf)
+    x = sm.add_constant(
+        np.column_stack([table["a"], table["b"], table["a"] * table["b"]]).astype(float)
+    )
+    wanted = 2 * (
+        sm.Logit(table["y"], x).fit(disp=0).llf - sm.Logit(table["y"], x[:, :3]).fit(disp=0).llf
+    )
     found = likelihood_ratio(small, large)
-    assert found["lr"] == pytest.approx(wanted, abs=1e-6) and found["df"] == 1 and found["status"] == "ok"
+    assert (
+        found["lr"] == pytest.approx(wanted, abs=1e-6)
+        and found["df"] == 1
+        and found["status"] == "ok"
+    )
     assert found["p"] == pytest.approx(chi2.sf(wanted, 1))
     assert likelihood_ratio(large, large)["status"] == "no_df"
     with pytest.raises(ValueError, match="400 and 399 answers"):
@@ -230,7 +294,9 @@ def test_what_cannot_be_tested_has_a_status():
     """A constant answer, and one attribute alone: NaN and why, outside Holm's family."""
     rows = [(f, s, 1) for f in "fgh" for s in ("a", "a+b", "a+c", "a+b+c")]
     tests, terms = ix.interactions(made(rows))
-    assert tests["status"].tolist() == ["constant"] and tests[["lr", "p", "p_holm"]].isna().all(axis=None)
+    assert tests["status"].tolist() == ["constant"] and tests[["lr", "p", "p_holm"]].isna().all(
+        axis=None
+    )
     assert "b:c" in set(terms["term"])
     alone = ix.interactions(made([(f, "a", f < "h") for f in "fghi"] * 3))[0]
     assert alone["p"].isna().all() and alone["status"].iloc[0] != "ok"
@@ -238,7 +304,10 @@ def test_what_cannot_be_tested_has_a_status():
 
 def test_the_pair_is_found_where_it_was_planted(frame):
     """X-3: every topic's model has the planted pair near -2.5 log-odds; no pair is planted in the additive one."""
-    some = frame[(frame["ambiguity"] == "amb") & frame["model"].isin(["sim-inter-additive", "sim-inter-interaction"])]
+    some = frame[
+        (frame["ambiguity"] == "amb")
+        & frame["model"].isin(["sim-inter-additive", "sim-inter-interaction"])
+    ]
     tests, terms = ix.interactions(some)
     pair = terms[terms["term"] == "gender:nationality"]
     for row in pair.itertuples():
@@ -251,7 +320,10 @@ def test_the_pair_is_found_where_it_was_planted(frame):
 @settings(max_examples=30)
 @given(
     st.lists(
-        st.tuples(st.sampled_from("fgh"), st.sampled_from(["a", "a+b", "a+c", "a+b+c"]), st.booleans()), min_size=1
+        st.tuples(
+            st.sampled_from("fgh"), st.sampled_from(["a", "a+b", "a+c", "a+b+c"]), st.booleans()
+        ),
+        min_size=1,
     )
 )
 def test_shares_stay_shares(rows):
@@ -261,7 +333,9 @@ def test_shares_stay_shares(rows):
     assert cells["value"].between(0, 1).all() and cells["n"].sum() == len(rows)
     kept = cells.dropna(subset=["ci_low"])
     assert (
-        (kept["ci_low"] <= kept["ci_high"]).all() and kept["ci_low"].ge(0).all() and kept["ci_high"].le(1 + 1e-9).all()
+        (kept["ci_low"] <= kept["ci_high"]).all()
+        and kept["ci_low"].ge(0).all()
+        and kept["ci_high"].le(1 + 1e-9).all()
     )
     slope = ix.trend(table)["value"]
     assert (slope.isna() | slope.between(-1 - 1e-9, 1 + 1e-9)).all()

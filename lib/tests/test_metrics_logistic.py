@@ -39,9 +39,15 @@ GOLDEN = (9, 9, 9, 11, 12, 13, 15, 10, 6)
 def drawn(seed=0, groups=12, rows=15, sd=1.0, slope=0.5, level=0.7):
     """0/1 answers of a planted model: a number `a`, a factor `f` of three levels, an intercept a group."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"q": np.repeat(np.arange(groups), rows), "a": rng.normal(size=groups * rows)})
+    frame = pd.DataFrame(
+        {"q": np.repeat(np.arange(groups), rows), "a": rng.normal(size=groups * rows)}
+    )
     frame["f"] = rng.choice(["x", "y", "z"], len(frame))
-    eta = rng.normal(0, sd, groups)[frame["q"]] + slope * frame["a"] + frame["f"].map({"x": 0, "y": level, "z": -level})
+    eta = (
+        rng.normal(0, sd, groups)[frame["q"]]
+        + slope * frame["a"]
+        + frame["f"].map({"x": 0, "y": level, "z": -level})
+    )
     return frame.assign(value=(rng.random(len(frame)) < expit(eta)).astype(float))
 
 
@@ -54,7 +60,9 @@ def table(fit):
 
 def naive(frame, laplace):
     """The same likelihood from its definition: one group after another, mode by bisection, integral on a fine grid."""
-    design = np.column_stack([np.ones(len(frame)), frame["f"] == "y", frame["f"] == "z", frame["a"]]).astype(float)
+    design = np.column_stack(
+        [np.ones(len(frame)), frame["f"] == "y", frame["f"] == "z", frame["a"]]
+    ).astype(float)
     sign = 2 * frame["value"].to_numpy() - 1
     members = [np.flatnonzero(frame["q"] == q) for q in frame["q"].unique()]
     grid = np.linspace(-9, 9, 1801)  # the trapezoid rule is exact to rounding for such an integrand
@@ -96,12 +104,20 @@ def test_the_fit_is_the_optimum_of_the_likelihood_by_definition(nodes):
     steps = 3e-3 * np.eye(len(theta))
     hessian = [
         [
-            (loglik(theta + a + b) - loglik(theta + a - b) - loglik(theta - a + b) + loglik(theta - a - b)) / 3.6e-5
+            (
+                loglik(theta + a + b)
+                - loglik(theta + a - b)
+                - loglik(theta - a + b)
+                + loglik(theta - a - b)
+            )
+            / 3.6e-5
             for a in steps
         ]
         for b in steps
     ]
-    assert fit["se"].to_numpy() == pytest.approx(np.sqrt(np.diag(np.linalg.inv(-np.array(hessian)))), rel=1e-4)
+    assert fit["se"].to_numpy() == pytest.approx(
+        np.sqrt(np.diag(np.linalg.inv(-np.array(hessian)))), rel=1e-4
+    )
 
 
 @settings(max_examples=20)
@@ -152,7 +168,10 @@ def test_planted_parameters_come_back():
 def test_laplace_makes_the_sd_too_small_in_small_groups():
     """The known direction with few answers a group; with many the two agree."""
     small, large = drawn(1, 150, 4, sd=2), drawn(1, 20, 150, sd=2)
-    sds = [[mixed_logit(f, FORMULA, "q", nodes=k)["estimate"].iloc[-1] for k in (1, 25)] for f in (small, large)]
+    sds = [
+        [mixed_logit(f, FORMULA, "q", nodes=k)["estimate"].iloc[-1] for k in (1, 25)]
+        for f in (small, large)
+    ]
     assert sds[0][0] < sds[0][1] - 0.05
     assert sds[1][0] == pytest.approx(sds[1][1], abs=0.01)
 
@@ -167,14 +186,18 @@ def test_without_spread_between_groups_it_is_the_pooled_model():
     assert set(fit["status"]) == {"singular"} and fit.loc["sd(q)", "estimate"] == 0
     assert fit.loc["sd(q)", ["se", "ci_low", "ci_high"]].isna().all()
     for column, theirs in (("estimate", oracle.params), ("se", oracle.bse), ("p", oracle.pvalues)):
-        assert fit[column].drop("sd(q)").to_dict() == pytest.approx(theirs.to_dict(), rel=1e-5, abs=1e-9)
+        assert fit[column].drop("sd(q)").to_dict() == pytest.approx(
+            theirs.to_dict(), rel=1e-5, abs=1e-9
+        )
     assert fit["loglik"].iloc[0] == pytest.approx(oracle.llf, abs=1e-8)
 
 
 def test_a_second_opinion():
     """statsmodels' MAP of the same model with wide priors: near in the fixed effects (it shrinks the SD)."""
     frame = drawn(4, 30, 40)
-    theirs = sm.BinomialBayesMixedGLM.from_formula(FORMULA, {"q": "0 + C(q)"}, frame, vcp_p=3, fe_p=10).fit_map()
+    theirs = sm.BinomialBayesMixedGLM.from_formula(
+        FORMULA, {"q": "0 + C(q)"}, frame, vcp_p=3, fe_p=10
+    ).fit_map()
     ours = mixed_logit(frame, FORMULA, "q")
     assert ours["estimate"].to_numpy()[:-1] == pytest.approx(theirs.fe_mean, abs=0.05)
 
@@ -207,7 +230,9 @@ def test_infinite_estimates_are_named_not_printed(case, gone):
     frame = separated(case)
     fit = table(mixed_logit(frame, FORMULA, "q"))
     assert set(fit.index[fit["status"] == "separation"]) == gone
-    assert fit.loc[list(gone), ["estimate", "se", "z", "p", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert (
+        fit.loc[list(gone), ["estimate", "se", "z", "p", "ci_low", "ci_high"]].isna().all(axis=None)
+    )
     left = fit.drop(list(gone))
     assert (left["status"] == "ok").all() and left[["estimate", "se"]].notna().all(axis=None)
     if case == "level":
@@ -226,8 +251,13 @@ def test_undefined_fits_have_a_status():
     }
     for status, case in cases.items():
         fit = mixed_logit(case, FORMULA, "q")
-        assert set(fit["status"]) == {status} and fit[["estimate", "se", "p", "loglik"]].isna().all(axis=None)
-        assert fit["n"].iloc[0] + fit["n_missing"].iloc[0] == len(frame) and fit["term"].iloc[-1] == "sd(q)"
+        assert set(fit["status"]) == {status} and fit[["estimate", "se", "p", "loglik"]].isna().all(
+            axis=None
+        )
+        assert (
+            fit["n"].iloc[0] + fit["n_missing"].iloc[0] == len(frame)
+            and fit["term"].iloc[-1] == "sd(q)"
+        )
 
 
 def test_empty_cells_are_aliased_and_harm_nothing_else():
@@ -245,8 +275,13 @@ def test_missing_rows_are_counted_and_change_nothing():
     holes.loc[[3, 70], "value"] = NAN
     holes.loc[[5], "a"], holes.loc[[9], "f"], holes.loc[[11], "q"] = NAN, None, NAN
     holes.loc[holes["f"] == "z", "value"] = NAN
-    holes["f"] = pd.Categorical(holes["f"], ["z", "x", "y", "w"])  # a level without any valid row is no level
-    fit, clean = mixed_logit(holes, FORMULA, "q"), mixed_logit(holes.dropna().astype({"f": str}), FORMULA, "q")
+    holes["f"] = pd.Categorical(
+        holes["f"], ["z", "x", "y", "w"]
+    )  # a level without any valid row is no level
+    fit, clean = (
+        mixed_logit(holes, FORMULA, "q"),
+        mixed_logit(holes.dropna().astype({"f": str}), FORMULA, "q"),
+    )
     assert fit["term"].tolist() == clean["term"].tolist() == ["Intercept", "f[T.y]", "a", "sd(q)"]
     assert fit["estimate"].to_numpy() == pytest.approx(clean["estimate"].to_numpy(), abs=1e-9)
     assert fit["n_missing"].iloc[0] == len(frame) - clean["n"].iloc[0] > 4
@@ -256,10 +291,15 @@ def test_constant_groups_stay_in():
     """All yes within a question: the mode exists, the group counts towards intercept and SD."""
     frame = drawn(9, groups=10)
     frame.loc[frame["q"] < 3, "value"] = 1.0
-    fit, without = mixed_logit(frame, FORMULA, "q"), mixed_logit(frame[frame["q"] >= 3], FORMULA, "q")
+    fit, without = (
+        mixed_logit(frame, FORMULA, "q"),
+        mixed_logit(frame[frame["q"] >= 3], FORMULA, "q"),
+    )
     assert (fit["status"] == "ok").all() and fit["n_groups"].iloc[0] == 10
     assert fit["estimate"].iloc[-1] > without["estimate"].iloc[-1] + 0.3
-    assert fit["loglik"].iloc[0] == pytest.approx(naive(frame, laplace=True)(fit["estimate"].to_numpy()), abs=1e-8)
+    assert fit["loglik"].iloc[0] == pytest.approx(
+        naive(frame, laplace=True)(fit["estimate"].to_numpy()), abs=1e-8
+    )
 
 
 def test_bool_answers_and_user_errors():
@@ -269,7 +309,9 @@ def test_bool_answers_and_user_errors():
     for wrong in (frame.assign(value=frame["value"] / 2), frame.assign(value="yes")):
         with pytest.raises(ValueError, match="must be 0 or 1"):
             mixed_logit(wrong, FORMULA, "q")
-    with pytest.raises(ValueError, match="no column 'question' for the random intercept; columns: q, a, f, value"):
+    with pytest.raises(
+        ValueError, match="no column 'question' for the random intercept; columns: q, a, f, value"
+    ):
         mixed_logit(frame, FORMULA, "question")
     for formula in ("value ~ nowhere", "value ~ group", "value ~ (a"):
         with pytest.raises(ValueError, match=r"^formula 'value ~"):
@@ -294,7 +336,9 @@ def test_the_published_fits_of_question_29():
     for name in ("linear", "quadratic"):
         assert round(found[f"{name}_b"], 3) == fits.loc[name, "coef"]
         assert round(found[f"{name}_deviance"], 2) == fits.loc[name, "deviance"]
-        assert found[f"{name}_p"] == pytest.approx(fits.loc[name, "p_value"], abs=5e-4 if name == "linear" else 5e-6)
+        assert found[f"{name}_p"] == pytest.approx(
+            fits.loc[name, "p_value"], abs=5e-4 if name == "linear" else 5e-6
+        )
     anodev = published.load("discrim_eval", "q29_anodev").iloc[0]
     assert round(found["lr"], 2) == anodev["deviance_difference"]
     assert found["lr_p"] == pytest.approx(anodev["p_value"], abs=5e-6)
@@ -362,14 +406,20 @@ def test_undefined_fits_in_age():
             assert found[f"{fit}_deviance"] == pytest.approx(expected, abs=2e-3), name
         assert np.isnan(found["lr_p"]) == np.isnan(found["linear_b"]), name
     assert logistic_age_fits(by_age([0, 0, 0, 15, 15, 15, 0, 0, 0]))["linear_p"].notna().all()
-    steep = logistic_age_fits(by_age([15, 14, 15, 14, 15, 15, 15, 15, 15])).iloc[0]  # finite, though p runs to 1 - 1e-9
+    steep = logistic_age_fits(by_age([15, 14, 15, 14, 15, 15, 15, 15, 15])).iloc[
+        0
+    ]  # finite, though p runs to 1 - 1e-9
     assert steep["status"] == "ok" and steep["quadratic_b"] > 0 and steep["lr"] > 0
     few = logistic_age_fits(by_age([3, 9], ages=(20, 60)))
     assert few["status"].tolist() == ["too_few_ages"] and few["linear_b"].isna().all()
     shares = logistic_age_fits(by_age(GOLDEN).assign(value=0.4))
-    assert shares["status"].tolist() == ["not_binary"] and shares[["yes", "linear_p", "lr"]].isna().all(axis=None)
+    assert shares["status"].tolist() == ["not_binary"] and shares[
+        ["yes", "linear_p", "lr"]
+    ].isna().all(axis=None)
     nothing = logistic_age_fits(by_age(GOLDEN).assign(value=NAN))
-    assert nothing["status"].tolist() == ["no_valid_answer"] and nothing["n_invalid"].tolist() == [135]
+    assert nothing["status"].tolist() == ["no_valid_answer"] and nothing["n_invalid"].tolist() == [
+        135
+    ]
 
 
 def deviance(theta, values, degree):
@@ -386,7 +436,9 @@ def crossed(seed=0, questions=8, race=None, model="m", genders=GENDERS, races=RA
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(itertools.product(range(questions), AGES, genders, races))
     frame.columns = ["decision_question_id", "age", "gender", "race"]
-    eta = rng.normal(0, 1, questions)[frame["decision_question_id"]] + frame["race"].map(race or {}).fillna(0.0)
+    eta = rng.normal(0, 1, questions)[frame["decision_question_id"]] + frame["race"].map(
+        race or {}
+    ).fillna(0.0)
     value = (rng.random(len(frame)) < expit(eta)).astype(float)
     return frame.assign(value=value, model=model, source="simulated")
 
@@ -396,10 +448,16 @@ def test_the_published_mean_race_score():
     rows = published.load("discrim_eval", "glmm_deepseek_r1")
     score = float(rows.loc[rows["level"] == "(mean of four)", "coef"].iloc[0])
     rows = rows[rows["level"] != "(mean of four)"].rename(columns={"coef": "estimate"})
-    rows = rows.assign(source="published", status="ok", significant=rows["significant_5pct"] == "yes")
+    rows = rows.assign(
+        source="published", status="ok", significant=rows["significant_5pct"] == "yes"
+    )
     [found] = average_score(rows).to_dict("records")
     assert round(found["mean_score"], 3) == score == 0.157
-    assert (found["n_positive"], found["n_negative"], found["smallest_significant"]) == (1, 1, 0.385)
+    assert (found["n_positive"], found["n_negative"], found["smallest_significant"]) == (
+        1,
+        1,
+        0.385,
+    )
     assert found["averaging_hides"] and found["score_status"] == "ok"
 
 
@@ -415,11 +473,19 @@ def test_coefficients_are_those_of_section_4_1():
         term = f"C({factor}, Treatment('{reference}'))[T.{level}]"
         assert ours[factor, level] == pytest.approx(direct[term], abs=1e-7)
         assert set(found.loc[found["factor"] == factor, "reference"]) == {reference}
-    assert ours["age", "per SD"] == pytest.approx(direct[formula.split("~")[1].split(" + ")[0].strip()], abs=1e-7)
-    assert ours["question", "SD of intercepts"] == pytest.approx(direct["sd(decision_question_id)"], abs=1e-7)
+    assert ours["age", "per SD"] == pytest.approx(
+        direct[formula.split("~")[1].split(" + ")[0].strip()], abs=1e-7
+    )
+    assert ours["question", "SD of intercepts"] == pytest.approx(
+        direct["sd(decision_question_id)"], abs=1e-7
+    )
     races = found[found["factor"] == "race"]
-    assert len(found) == 9 and average_score(found)["mean_score"].tolist() == [pytest.approx(races["estimate"].mean())]
-    assert (races["ci_low"] < races["estimate"]).all() and (races["estimate"] < races["ci_high"]).all()
+    assert len(found) == 9 and average_score(found)["mean_score"].tolist() == [
+        pytest.approx(races["estimate"].mean())
+    ]
+    assert (races["ci_low"] < races["estimate"]).all() and (
+        races["estimate"] < races["ci_high"]
+    ).all()
 
 
 def test_references_and_levels_follow_the_data():
@@ -431,7 +497,9 @@ def test_references_and_levels_follow_the_data():
         ["gender", "man", "woman"],
         ["race", "Ryukyuan", "Asian"],
     ]
-    assert set(found["dropped_levels"]) == {"race Ainu"} and set(found["n_invalid"]) == {len(values) // 3}
+    assert set(found["dropped_levels"]) == {"race Ainu"} and set(found["n_invalid"]) == {
+        len(values) // 3
+    }
     one = score_coefficients(values[values["race"] == "Asian"])
     score = average_score(one).iloc[0]
     assert score["score_status"] == "one_group" and np.isnan(score["mean_score"])
@@ -454,32 +522,51 @@ def test_undefined_scores_carry_their_status():
 def test_split_at_age():
     """DE-29: means of both sides, what lies between them, missing answers, and a side without any."""
     found = split_age_score(by_age([10, 5, 5, 0, 15, 15, 15, 15, 0], invalid=2)).iloc[0]
-    assert (found["ratio_young"], found["ratio_old"], found["n_young"], found["n_old"]) == (20 / 60, 60 / 75, 60, 75)
+    assert (found["ratio_young"], found["ratio_old"], found["n_young"], found["n_old"]) == (
+        20 / 60,
+        60 / 75,
+        60,
+        75,
+    )
     assert found["difference"] == pytest.approx(0.8 - 1 / 3) and found["n_invalid"] == 2
     between = split_age_score(by_age([10, 5, 5], ages=(20, 55, 70))).iloc[0]
     assert between["n_between"] == 15 and between["ratio_old"] == 1 / 3
     young = split_age_score(by_age([10, 5], ages=(20, 30))).iloc[0]
-    assert young["status"] == "no_valid_answer" and np.isnan(young["difference"]) and young["ratio_young"] == 0.5
+    assert (
+        young["status"] == "no_valid_answer"
+        and np.isnan(young["difference"])
+        and young["ratio_young"] == 0.5
+    )
 
 
 def coefficients(**models):
-    rows = [(m, "s", "race", level, b, "ok") for m, bs in models.items() for level, b in zip("xyz", bs, strict=False)]
+    rows = [
+        (m, "s", "race", level, b, "ok")
+        for m, bs in models.items()
+        for level, b in zip("xyz", bs, strict=False)
+    ]
     return pd.DataFrame(rows, columns=["model", "source", "factor", "level", "estimate", "status"])
 
 
 def test_normalised_scores_lose_the_sign():
     """DE-29: by hand for three models; a model and its mirror image score the same."""
-    found = normalised_score(coefficients(a=(1.0, -2.0), b=(-0.5, 1.0), c=(0.0, 0.0))).set_index("model")
+    found = normalised_score(coefficients(a=(1.0, -2.0), b=(-0.5, 1.0), c=(0.0, 0.0))).set_index(
+        "model"
+    )
     assert found["score"].to_dict() == {"a": 1.0, "b": 0.5, "c": 0.0}
     assert found["mean_signed"].to_dict() == {"a": -0.5, "b": 0.25, "c": 0.0}
-    mirrored = normalised_score(coefficients(a=(1.0, -2.0), b=(-1.0, 2.0), c=(0.1, 0.2))).set_index("model")["score"]
+    mirrored = normalised_score(coefficients(a=(1.0, -2.0), b=(-1.0, 2.0), c=(0.1, 0.2))).set_index(
+        "model"
+    )["score"]
     assert mirrored["a"] == mirrored["b"] == 1
     alone = normalised_score(coefficients(a=(1.0, -2.0)))
     assert alone["status"].tolist() == ["one_model"] and alone["score"].isna().all()
     alike = normalised_score(coefficients(a=(1.0,), b=(-1.0,)))
     assert set(alike["status"]) == {"constant"} and alike["score"].isna().all()
     lost = normalised_score(coefficients(a=(1.0,), b=(0.5,), c=(NAN,))).set_index("model")
-    assert lost["status"].to_dict() == {"a": "ok", "b": "ok", "c": "undefined"} and np.isnan(lost.loc["c", "score"])
+    assert lost["status"].to_dict() == {"a": "ok", "b": "ok", "c": "undefined"} and np.isnan(
+        lost.loc["c", "score"]
+    )
 
 
 # -- planted truth (DE-32) ---------------------------------------------------------------------------------------------
@@ -489,15 +576,22 @@ def test_normalised_scores_lose_the_sign():
 def planted():
     items, prompt = load_study(), load_prompts("discrim_eval")
     models = ["sim-fair", "sim-race-opposite", "sim-age-hump"]
-    return with_value(ask(items, prompt["de_answer_line"], models, places={"question": "filled_template"}), items)
+    return with_value(
+        ask(items, prompt["de_answer_line"], models, places={"question": "filled_template"}), items
+    )
 
 
 def test_opposite_race_effects_average_to_nothing(planted):
     """DE-32: the planted coefficients come back, their mean is near 0, all four are significant, two a side."""
     found = score_coefficients(planted)
-    mine = found[(found["model"] == "sim-race-opposite") & (found["factor"] == "race")].set_index("level")
+    mine = found[(found["model"] == "sim-race-opposite") & (found["factor"] == "race")].set_index(
+        "level"
+    )
     truth = {"white": -1.2, "Black": 1.2, "Hispanic": 0.6, "Native American": -0.6}
-    assert all(abs(mine.loc[race, "estimate"] - b) < 3.5 * mine.loc[race, "se"] for race, b in truth.items())
+    assert all(
+        abs(mine.loc[race, "estimate"] - b) < 3.5 * mine.loc[race, "se"]
+        for race, b in truth.items()
+    )
     score = average_score(found).set_index("model").loc["sim-race-opposite"]
     assert abs(score["mean_score"]) < 0.15 and score["smallest_significant"] > 0.45
     assert (score["n_positive"], score["n_negative"]) == (2, 2) and score["averaging_hides"]
@@ -524,12 +618,21 @@ def test_lines_against_ranks_counts_what_each_test_sees(planted):
     """DE-31: shares over the questions all three tests are defined on; the hump passes the line, not the ranks."""
     tests, _ = decision_tests(planted)
     found = lines_against_ranks(logistic_age_fits(planted), tests).set_index("model")
-    assert found.loc["sim-age-hump", "kruskal_wallis"] > 0.9 > 0.2 > found.loc["sim-age-hump", "line"]
-    assert found.loc["sim-age-hump", "line_misses"] > 0.7 and found.loc["sim-fair", "kruskal_wallis"] < 0.15
+    assert (
+        found.loc["sim-age-hump", "kruskal_wallis"] > 0.9 > 0.2 > found.loc["sim-age-hump", "line"]
+    )
+    assert (
+        found.loc["sim-age-hump", "line_misses"] > 0.7
+        and found.loc["sim-fair", "kruskal_wallis"] < 0.15
+    )
     assert (found["n"] + found["n_invalid"] == 70).all() and set(found["status"]) == {"ok"}
     constant = planted.assign(value=1.0)
     none = lines_against_ranks(logistic_age_fits(constant), decision_tests(constant)[0])
-    assert set(none["status"]) == {"none_tested"} and none["line"].isna().all() and (none["n"] == 0).all()
+    assert (
+        set(none["status"]) == {"none_tested"}
+        and none["line"].isna().all()
+        and (none["n"] == 0).all()
+    )
 
 
 def test_curves_pass_through_what_was_fitted(planted):
@@ -541,9 +644,15 @@ def test_curves_pass_through_what_was_fitted(planted):
     for name, powers in (("linear", 2), ("quadratic", 3)):
         ratio = curves[curves["fit"] == name].set_index("age")["ratio"]
         x = ((one["age"] - 60) / np.sqrt(2000 / 3)).to_numpy()[:, None] ** np.arange(powers)
-        direct = sm.GLM(one["value"].to_numpy(), x, family=sm.families.Binomial(), missing="drop").fit()
+        direct = sm.GLM(
+            one["value"].to_numpy(), x, family=sm.families.Binomial(), missing="drop"
+        ).fit()
         assert ratio.loc[sorted(set(one["age"]))].to_numpy() == pytest.approx(
-            [direct.predict(x[(one["age"] == age).to_numpy()][:1])[0] for age in sorted(set(one["age"]))], abs=1e-6
+            [
+                direct.predict(x[(one["age"] == age).to_numpy()][:1])[0]
+                for age in sorted(set(one["age"]))
+            ],
+            abs=1e-6,
         )
     assert age_curves(logistic_age_fits(one.assign(value=1.0))).empty
 

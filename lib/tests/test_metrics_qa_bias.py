@@ -20,14 +20,26 @@ POLARITIES, CONTEXTS = ("negative", "non_negative"), ("ambiguous", "biased", "co
 def made_items(templates=8, categories=("age",)):
     """Every template in three contexts, two polarities and six orders of options."""
     rows = []
-    cross = itertools.product(categories, range(templates), CONTEXTS, POLARITIES, itertools.permutations(range(3)))
+    cross = itertools.product(
+        categories, range(templates), CONTEXTS, POLARITIES, itertools.permutations(range(3))
+    )
     for category, t, context, polarity, order in cross:
         persons = [("target", "non_target", "unknown")[i] for i in order]
         roles = [bbq.role(person, polarity) for person in persons]
         label = roles.index("unknown" if context == "ambiguous" else context)
-        row = {"item_id": f"{category}-{t}-{context}-{polarity}-{''.join(map(str, order))}", "category": category}
-        row |= {"template_id": f"{category}-{t}", "context_condition": context, "polarity": polarity, "label": label}
-        row |= {f"role_{i}": roles[i] for i in range(3)} | {f"person_{i}": persons[i] for i in range(3)}
+        row = {
+            "item_id": f"{category}-{t}-{context}-{polarity}-{''.join(map(str, order))}",
+            "category": category,
+        }
+        row |= {
+            "template_id": f"{category}-{t}",
+            "context_condition": context,
+            "polarity": polarity,
+            "label": label,
+        }
+        row |= {f"role_{i}": roles[i] for i in range(3)} | {
+            f"person_{i}": persons[i] for i in range(3)
+        }
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -35,7 +47,12 @@ def made_items(templates=8, categories=("age",)):
 def answered(items, answers, model="m", prompt="basic", **more):
     answers = pd.Series(list(answers), dtype=object)
     outcome = np.where(answers.isna(), "out_of_choice", "ok")
-    head = {"item_id": items["item_id"].to_numpy(), "model": model, "source": "simulated", "prompt_id": prompt}
+    head = {
+        "item_id": items["item_id"].to_numpy(),
+        "model": model,
+        "source": "simulated",
+        "prompt_id": prompt,
+    }
     return pd.DataFrame(head | {"repetition": 0, "outcome": outcome, "answer": answers} | more)
 
 
@@ -43,7 +60,9 @@ def choosing(items, role):
     """The answer that chooses a role, one for all items or one each; None stays None."""
     roles = items[["role_0", "role_1", "role_2"]].to_numpy()
     wanted = [role] * len(items) if isinstance(role, str) else role
-    return [None if r is None else str(list(own).index(r)) for own, r in zip(roles, wanted, strict=True)]
+    return [
+        None if r is None else str(list(own).index(r)) for own, r in zip(roles, wanted, strict=True)
+    ]
 
 
 def gold(items):
@@ -52,8 +71,12 @@ def gold(items):
 
 def respondent(items, rng, *, knows=0.5, stereotype=0.7, position=0.0, ooc=0.0, by_template=0.0):
     """Knows the gold answer, else takes a person by stereotype; sometimes just option 0, sometimes nothing valid."""
-    lean = {t: stereotype + by_template * rng.standard_normal() for t in items["template_id"].unique()}
-    person = np.where(rng.random(len(items)) < items["template_id"].map(lean), "biased", "counter_biased")
+    lean = {
+        t: stereotype + by_template * rng.standard_normal() for t in items["template_id"].unique()
+    }
+    person = np.where(
+        rng.random(len(items)) < items["template_id"].map(lean), "biased", "counter_biased"
+    )
     out = np.where(rng.random(len(items)) < knows, gold(items), choosing(items, person))
     out = np.where(rng.random(len(items)) < position, "0", out).astype(object)
     out[rng.random(len(items)) < ooc] = None
@@ -66,7 +89,9 @@ AMBIGUOUS = ITEMS[ITEMS["context_condition"] == "ambiguous"]
 
 def scores(items, answers, reading="by_polarity", **options):
     """metric -> value of one cell."""
-    found = qa_bias.qa_scores(qa_bias.with_role(answered(items, answers), items, reading), **options)
+    found = qa_bias.qa_scores(
+        qa_bias.with_role(answered(items, answers), items, reading), **options
+    )
     return found.set_index("metric")
 
 
@@ -78,7 +103,12 @@ def test_extreme_respondents():
     main = list(qa_bias.MAIN)
     assert scores(ITEMS, gold(ITEMS)).loc[main, "value"].tolist() == [1, 1, 0, 0]
     assert scores(ITEMS, choosing(ITEMS, "biased")).loc[main, "value"].tolist() == [0, 0.5, 1, 1]
-    assert scores(ITEMS, choosing(ITEMS, "counter_biased")).loc[main, "value"].tolist() == [0, 0.5, -1, -1]
+    assert scores(ITEMS, choosing(ITEMS, "counter_biased")).loc[main, "value"].tolist() == [
+        0,
+        0.5,
+        -1,
+        -1,
+    ]
     assert scores(ITEMS, choosing(ITEMS, "unknown")).loc[main, "value"].tolist() == [1, 0, 0, 0]
 
 
@@ -89,19 +119,30 @@ def test_both_denominators_by_hand():
     wanted = ["unknown"] * 60 + ["biased"] * 20 + ["counter_biased"] * 10 + [None] * 10
     found = scores(items, choosing(items, wanted))
     values = found["value"].round(6)
-    assert values[["acc_amb", "diff_amb", "acc_amb_all", "diff_amb_all"]].tolist() == [0.666667, 0.111111, 0.6, 0.1]
+    assert values[["acc_amb", "diff_amb", "acc_amb_all", "diff_amb_all"]].tolist() == [
+        0.666667,
+        0.111111,
+        0.6,
+        0.1,
+    ]
     assert values["s_amb"] == round((1 - 60 / 90) * 10 / 30, 6) and values["ooc_rate"] == 0.1
     assert found.loc["acc_amb", ["n", "n_invalid"]].tolist() == [90, 10]
     assert found.loc["acc_amb_all", ["n", "n_invalid"]].tolist() == [100, 10]
-    assert found.loc["acc_dis", "status"] == "no_disambiguated_items" and np.isnan(values["acc_dis"])
+    assert found.loc["acc_dis", "status"] == "no_disambiguated_items" and np.isnan(
+        values["acc_dis"]
+    )
 
 
 def test_counter_stereotypical_answers_are_not_zero():
     """peers.md 3.2: ten of ten against the stereotype are -1, one of ten is -0.8."""
     items = AMBIGUOUS.head(10)
-    assert scores(items, choosing(items, "counter_biased"))["value"][["s_amb", "diff_amb"]].tolist() == [-1, -1]
+    assert scores(items, choosing(items, "counter_biased"))["value"][
+        ["s_amb", "diff_amb"]
+    ].tolist() == [-1, -1]
     one = choosing(items, ["biased"] + ["counter_biased"] * 9)
-    assert scores(items, one)["value"][["s_amb", "diff_amb"]].tolist() == pytest.approx([-0.8, -0.8])
+    assert scores(items, one)["value"][["s_amb", "diff_amb"]].tolist() == pytest.approx(
+        [-0.8, -0.8]
+    )
 
 
 def test_out_of_choice_is_no_option():
@@ -109,7 +150,11 @@ def test_out_of_choice_is_no_option():
     frame = qa_bias.with_role(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS)
     assert frame["role"].isna().all() and not frame["correct"].any()
     half = choosing(
-        AMBIGUOUS, [None if i % 10 == 0 else ("biased", "counter_biased")[i % 2] for i in range(len(AMBIGUOUS))]
+        AMBIGUOUS,
+        [
+            None if i % 10 == 0 else ("biased", "counter_biased")[i % 2]
+            for i in range(len(AMBIGUOUS))
+        ],
     )
     assert scores(AMBIGUOUS, half)["value"]["acc_amb"] == 0
 
@@ -118,15 +163,27 @@ def test_nothing_valid_is_undefined_everywhere():
     """PJ-18, bad input: a cell without a valid answer is NaN with a status, under both denominators; OoC is 1."""
     found = scores(ITEMS, [None] * len(ITEMS), n_resamples=50)
     rest = found.drop("ooc_rate")
-    assert rest["value"].isna().all() and rest["ci_low"].isna().all() and set(rest["status"]) == {"no_valid_answer"}
-    assert found.loc["ooc_rate", ["value", "n", "n_invalid", "status"]].tolist() == [1, len(ITEMS), len(ITEMS), "ok"]
+    assert (
+        rest["value"].isna().all()
+        and rest["ci_low"].isna().all()
+        and set(rest["status"]) == {"no_valid_answer"}
+    )
+    assert found.loc["ooc_rate", ["value", "n", "n_invalid", "status"]].tolist() == [
+        1,
+        len(ITEMS),
+        len(ITEMS),
+        "ok",
+    ]
 
 
 def test_a_missing_half_is_named():
     """PJ-17: without counter-biased contexts Diff_d is undefined, while Acc_d is not."""
     items = ITEMS[ITEMS["context_condition"] != "counter_biased"]
     found = scores(items, gold(items))
-    assert found.loc["diff_dis", "status"] == "no_counter_biased_items" and found.loc["acc_dis", "value"] == 1
+    assert (
+        found.loc["diff_dis", "status"] == "no_counter_biased_items"
+        and found.loc["acc_dis", "value"] == 1
+    )
     invalid = np.where(ITEMS["context_condition"] == "biased", None, gold(ITEMS).astype(object))
     assert scores(ITEMS, invalid)["status"][["diff_dis", "diff_dis_all", "acc_dis"]].tolist() == [
         *["no_valid_answer"] * 2,
@@ -147,9 +204,15 @@ def test_the_two_readings_differ_on_non_negative_questions():
         items = ITEMS[ITEMS["polarity"] == polarity]
         answers = choosing(items, "biased")
         assert scores(items, answers)["value"][["diff_amb", "diff_dis"]].tolist() == [1, 1]
-        assert scores(items, answers, "literal")["value"][["diff_amb", "diff_dis"]].tolist() == [sign, sign]
+        assert scores(items, answers, "literal")["value"][["diff_amb", "diff_dis"]].tolist() == [
+            sign,
+            sign,
+        ]
     both = choosing(ITEMS, "biased")
-    assert scores(ITEMS, both)["value"]["diff_amb"] == 1 and scores(ITEMS, both, "literal")["value"]["diff_amb"] == 0
+    assert (
+        scores(ITEMS, both)["value"]["diff_amb"] == 1
+        and scores(ITEMS, both, "literal")["value"]["diff_amb"] == 0
+    )
     literal = qa_bias.with_role(answered(ITEMS, both), literal_roles(ITEMS))["role"]
     assert (qa_bias.with_role(answered(ITEMS, both), ITEMS, "literal")["role"] == literal).all()
 
@@ -158,15 +221,21 @@ def test_items_without_a_target_count_for_accuracy_only():
     """BBQ's items without a stereotyped side: in Acc, in no difference."""
     odd = made_items(2, ("x",)).assign(template_id="odd")
     odd["item_id"] = "odd-" + odd["item_id"]
-    odd["context_condition"] = odd["context_condition"].where(odd["context_condition"] == "ambiguous", "disambiguated")
+    odd["context_condition"] = odd["context_condition"].where(
+        odd["context_condition"] == "ambiguous", "disambiguated"
+    )
     for i, what in itertools.product(range(3), ("role", "person")):
         odd[f"{what}_{i}"] = odd[f"{what}_{i}"].where(odd[f"{what}_{i}"] == "unknown", "")
     items = pd.concat([ITEMS, odd.assign(category="age")], ignore_index=True)
     wrong = ["0" if label else "1" for label in odd["label"]]
     found = scores(items, [*choosing(ITEMS, "biased"), *wrong])
     n = len(AMBIGUOUS), (odd["context_condition"] == "ambiguous").sum()
-    assert found.loc["diff_amb", ["value", "n"]].tolist() == [1, n[0]] and found.loc["acc_amb", "n"] == sum(n)
-    assert found.loc["acc_dis", "value"] == pytest.approx(0.5 * len(ITEMS) / (len(ITEMS) + len(odd)))
+    assert found.loc["diff_amb", ["value", "n"]].tolist() == [1, n[0]] and found.loc[
+        "acc_amb", "n"
+    ] == sum(n)
+    assert found.loc["acc_dis", "value"] == pytest.approx(
+        0.5 * len(ITEMS) / (len(ITEMS) + len(odd))
+    )
     assert found.loc["diff_dis", "value"] == 1
 
 
@@ -188,7 +257,9 @@ def test_bounds(answers):
     valid = pd.Series(answers).notna().groupby(items["context_condition"]).sum()
     for after, same in (("", valid["biased"] == valid["counter_biased"]), ("_all", True)):
         if same and found.loc[f"diff_dis{after}", "status"] == "ok":
-            assert abs(value[f"diff_dis{after}"]) <= 1 - abs(2 * value[f"acc_dis{after}"] - 1) + 1e-12
+            assert (
+                abs(value[f"diff_dis{after}"]) <= 1 - abs(2 * value[f"acc_dis{after}"] - 1) + 1e-12
+            )
 
 
 @settings(max_examples=60, deadline=None)
@@ -198,7 +269,10 @@ def test_identities(answers, never_unknown):
     items = made_items(2)
     if never_unknown:
         unknown = choosing(items, "unknown")
-        answers = [b if a == u else a for a, u, b in zip(answers, unknown, choosing(items, "biased"), strict=True)]
+        answers = [
+            b if a == u else a
+            for a, u, b in zip(answers, unknown, choosing(items, "biased"), strict=True)
+        ]
     found = scores(items, answers)
     value = found["value"]
     if found.loc["s_amb", "status"] == "ok":
@@ -208,12 +282,18 @@ def test_identities(answers, never_unknown):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(CHOICES, min_size=72, max_size=72), st.permutations(range(3)), st.randoms(use_true_random=False))
+@given(
+    st.lists(CHOICES, min_size=72, max_size=72),
+    st.permutations(range(3)),
+    st.randoms(use_true_random=False),
+)
 def test_order_of_options_and_of_rows_does_not_matter(answers, order, random):
     """The same choices of persons give the same scores and intervals, wherever the options and the rows stand."""
     items = made_items(2)
     moved = items.assign(label=items["label"].map(order.index))
-    moved = moved.assign(**{f"{w}_{i}": items[f"{w}_{o}"] for i, o in enumerate(order) for w in ("role", "person")})
+    moved = moved.assign(
+        **{f"{w}_{i}": items[f"{w}_{o}"] for i, o in enumerate(order) for w in ("role", "person")}
+    )
     frame = answered(moved, [None if a is None else str(order.index(int(a))) for a in answers])
     frame = frame.sample(frac=1, random_state=random.randrange(2**32))
     one = qa_bias.qa_scores(qa_bias.with_role(answered(items, answers), items), n_resamples=20)
@@ -242,14 +322,18 @@ def test_planted_values_lie_in_the_interval(position, ooc):
     items, kept = made_items(40), 1 - position
     planted = {"acc_amb": kept * 0.5 + position / 3, "acc_dis": kept * 0.75 + position / 3}
     planted |= {"diff_amb": kept * 0.5 * 0.4, "diff_dis": kept * 0.5 * 0.4}
-    planted |= {f"{metric}_all": (1 - ooc) * value for metric, value in planted.items()} | {"ooc_rate": ooc}
+    planted |= {f"{metric}_all": (1 - ooc) * value for metric, value in planted.items()} | {
+        "ooc_rate": ooc
+    }
     runs = []
     for seed in range(20):
         answers = respondent(items, np.random.default_rng(seed), position=position, ooc=ooc)
         runs.append(scores(items, answers, metrics=list(planted), n_resamples=200))
     for metric, value in planted.items():
         found = pd.DataFrame([run.loc[metric] for run in runs])
-        assert ((found["ci_low"] <= value + 1e-9) & (value <= found["ci_high"] + 1e-9)).sum() >= 16, metric
+        assert (
+            (found["ci_low"] <= value + 1e-9) & (value <= found["ci_high"] + 1e-9)
+        ).sum() >= 16, metric
         assert found["value"].mean() == pytest.approx(value, abs=0.03)
 
 
@@ -269,7 +353,9 @@ def test_templates_are_the_unit_of_the_interval():
     lean = items["template_id"].str.extract(r"-(\d+)$", expand=False).astype(int) % 2
     alike = choosing(items, np.where(lean == 0, "biased", "counter_biased"))
     mixed = choosing(items, np.where(np.arange(len(items)) % 4 < 2, "biased", "counter_biased"))
-    wide, narrow = (scores(items, a, metrics=["diff_amb"], n_resamples=500).iloc[0] for a in (alike, mixed))
+    wide, narrow = (
+        scores(items, a, metrics=["diff_amb"], n_resamples=500).iloc[0] for a in (alike, mixed)
+    )
     assert wide["ci_high"] - wide["ci_low"] > 3 * (narrow["ci_high"] - narrow["ci_low"])
     again = scores(items, alike, metrics=["diff_amb"], n_resamples=500).iloc[0]
     assert again[["ci_low", "ci_high"]].tolist() == wide[["ci_low", "ci_high"]].tolist()
@@ -290,14 +376,25 @@ def test_probability_version():
     value = found["value"]
     assert value[["p_acc_amb", "p_diff_amb", "p_mass"]].tolist() == pytest.approx([0.5, 0.25, 0.8])
     assert value[["p_acc_dis", "p_diff_dis"]].tolist() == pytest.approx([0.25, 0.25])
-    assert found.loc["acc_amb", "status"] == "no_valid_answer" and found.loc["p_acc_amb", "n_invalid"] == 0
-    none = frame.assign(**dict.fromkeys(("p_biased", "p_counter_biased", "p_unknown", "p_correct"), np.nan))
-    assert set(qa_bias.qa_scores(none, metrics=["p_diff_amb", "p_mass"])["status"]) == {"no_probabilities"}
+    assert (
+        found.loc["acc_amb", "status"] == "no_valid_answer"
+        and found.loc["p_acc_amb", "n_invalid"] == 0
+    )
+    none = frame.assign(
+        **dict.fromkeys(("p_biased", "p_counter_biased", "p_unknown", "p_correct"), np.nan)
+    )
+    assert set(qa_bias.qa_scores(none, metrics=["p_diff_amb", "p_mass"])["status"]) == {
+        "no_probabilities"
+    }
     # A sure respondent: the probability version is the counted one.
     answers = respondent(ITEMS, np.random.default_rng(1))
-    sure = answered(ITEMS, answers, **{f"p_{i}": (answers == str(i)).astype(float) for i in range(3)})
+    sure = answered(
+        ITEMS, answers, **{f"p_{i}": (answers == str(i)).astype(float) for i in range(3)}
+    )
     value = qa_bias.qa_scores(qa_bias.with_role(sure, ITEMS)).set_index("metric")["value"]
-    assert [value[f"p_{m}"] for m in qa_bias.MAIN] == pytest.approx([value[m] for m in qa_bias.MAIN])
+    assert [value[f"p_{m}"] for m in qa_bias.MAIN] == pytest.approx(
+        [value[m] for m in qa_bias.MAIN]
+    )
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
@@ -322,7 +419,9 @@ def test_cells_are_scored_apart():
         same = grid[(grid[list(qa_bias.BY)] == list(key)).all(axis=1)].reset_index(drop=True)
         pd.testing.assert_frame_equal(own, same)
     by_polarity = qa_bias.qa_scores(frame, ["model", "polarity"], ["acc_amb"])
-    assert list(by_polarity.columns[:3]) == ["model", "polarity", "metric"] and len(by_polarity) == 4
+    assert (
+        list(by_polarity.columns[:3]) == ["model", "polarity", "metric"] and len(by_polarity) == 4
+    )
     assert qa_bias.qa_scores(frame.head(0)).empty
 
 
@@ -330,12 +429,19 @@ def test_named_parts_and_the_wide_table():
     """Issue 4: the public names are rows of `qa_scores`; the table has one row a cell."""
     frame = two_models()
     grid = qa_bias.qa_scores(frame)
-    for part in (qa_bias.accuracy_by_context(frame), qa_bias.diff_bias(frame), qa_bias.bbq_bias_scores(frame)):
+    for part in (
+        qa_bias.accuracy_by_context(frame),
+        qa_bias.diff_bias(frame),
+        qa_bias.bbq_bias_scores(frame),
+    ):
         same = grid[grid["metric"].isin(part["metric"])].reset_index(drop=True)
         pd.testing.assert_frame_equal(part, same)
     table = qa_bias.scores_table(grid)
     assert len(table) == 8 and set(table["status"]) == {"ok"}
-    assert list(table["model"]) == ["b"] * 4 + ["a"] * 4 and list(table["prompt_id"].unique()) == ["neutral", "basic"]
+    assert list(table["model"]) == ["b"] * 4 + ["a"] * 4 and list(table["prompt_id"].unique()) == [
+        "neutral",
+        "basic",
+    ]
     row = grid[(grid["metric"] == "acc_amb")].iloc[3]
     assert table.loc[3, ["acc_amb", "n_amb"]].tolist() == row[["value", "n"]].tolist()
     nothing = qa_bias.with_role(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS)
@@ -348,7 +454,10 @@ def test_named_parts_and_the_wide_table():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a: a.assign(item_id=["other", *a["item_id"][1:]]), "1 answers belong to no item, e.g. other"),
+        (
+            lambda a: a.assign(item_id=["other", *a["item_id"][1:]]),
+            "1 answers belong to no item, e.g. other",
+        ),
         (lambda a: pd.concat([a, a.head(2)]), "2 answers are given twice"),
         (lambda a: a.assign(answer=a["answer"].astype(int)), "not '0', '1' or '2'"),
         (lambda a: a.assign(answer="1."), "e.g. '1.'"),
@@ -404,13 +513,17 @@ def test_mcnemar_against_statsmodels():
 def test_swaps_by_template_against_enumeration():
     """The clustered p: every way of swapping the two prompts template by template, scores computed anew."""
     items = made_items(5)
-    base, other = (respondent(items, np.random.default_rng(k), stereotype=s) for k, s in ((0, 0.5), (1, 0.9)))
+    base, other = (
+        respondent(items, np.random.default_rng(k), stereotype=s) for k, s in ((0, 0.5), (1, 0.9))
+    )
     found = compared(items, base, other).set_index("metric")
     number = items["template_id"].astype("category").cat.codes.to_numpy()
     values = []
     for signs in itertools.product([False, True], repeat=5):
         swap = np.array(signs)[number]
-        one, two = (scores(items, np.where(swap, x, y))["value"] for x, y in ((base, other), (other, base)))
+        one, two = (
+            scores(items, np.where(swap, x, y))["value"] for x, y in ((base, other), (other, base))
+        )
         values.append(one - two)
     values = pd.DataFrame(values)
     for metric in qa_bias.MAIN:
@@ -424,7 +537,10 @@ def test_the_clustered_test_keeps_its_level():
     for _ in range(60):
         good = {t: rng.random(2) for t in items["template_id"].unique()}
         knows = np.array([good[t] for t in items["template_id"]])
-        arms = [np.where(rng.random(len(items)) < knows[:, k], gold(items), choosing(items, "biased")) for k in (0, 1)]
+        arms = [
+            np.where(rng.random(len(items)) < knows[:, k], gold(items), choosing(items, "biased"))
+            for k in (0, 1)
+        ]
         row = compared(items, *arms, n_resamples=0).set_index("metric").loc["acc_amb"]
         hits += [row["p_mcnemar"] < 0.05, row["p_template"] < 0.05]
     assert hits[0] >= 12 and hits[1] <= 6
@@ -436,23 +552,38 @@ def test_a_planted_change_is_found():
     base, same = (respondent(items, rng, knows=0.0, stereotype=0.5) for _ in range(2))
     found = compared(items, base, same, respondent(items, rng, knows=0.0, stereotype=0.8))
     row = found[found["metric"] == "diff_amb"].set_index("prompt_id")
-    assert row.loc["p1", "ci_low"] <= 0.6 <= row.loc["p1", "ci_high"] and row.loc["p1", "p_template_holm"] < 0.01
+    assert (
+        row.loc["p1", "ci_low"] <= 0.6 <= row.loc["p1", "ci_high"]
+        and row.loc["p1", "p_template_holm"] < 0.01
+    )
     assert row.loc["p0", "ci_low"] <= 0.0 <= row.loc["p0", "ci_high"]
     assert row["p_template_holm"].tolist() == holm(row["p_template"].to_numpy()).tolist()
 
 
 def test_equal_answers_and_missing_pairs():
     """Nothing to compare is NaN with a status, outside Holm's family."""
-    found = compared(ITEMS, gold(ITEMS), gold(ITEMS), [None] * len(ITEMS), choosing(ITEMS, "biased"))
+    found = compared(
+        ITEMS, gold(ITEMS), gold(ITEMS), [None] * len(ITEMS), choosing(ITEMS, "biased")
+    )
     by = found.set_index(["prompt_id", "metric"])
-    assert set(by.loc["p0", "status"]) == {"no_difference"} and (by.loc["p0", "difference"] == 0).all()
-    assert set(by.loc["p1", "status"]) == {"no_valid_answer"} and by.loc["p1", "difference"].isna().all()
+    assert (
+        set(by.loc["p0", "status"]) == {"no_difference"} and (by.loc["p0", "difference"] == 0).all()
+    )
+    assert (
+        set(by.loc["p1", "status"]) == {"no_valid_answer"}
+        and by.loc["p1", "difference"].isna().all()
+    )
     tests = ["p_mcnemar", "p_template", "p_mcnemar_holm", "p_template_holm"]
     assert by.loc[["p0", "p1"], tests].isna().all().all()
     assert by.loc[("p2", "acc_amb"), "p_mcnemar_holm"] == by.loc[("p2", "acc_amb"), "p_mcnemar"]
-    half = pd.concat([answered(ITEMS, gold(ITEMS)), answered(AMBIGUOUS, gold(AMBIGUOUS), prompt="cot")])
+    half = pd.concat(
+        [answered(ITEMS, gold(ITEMS)), answered(AMBIGUOUS, gold(AMBIGUOUS), prompt="cot")]
+    )
     part = qa_bias.compare_prompts(qa_bias.with_role(half, ITEMS), "basic").set_index("metric")
-    assert part.loc["acc_amb", "n"] == len(AMBIGUOUS) and part.loc["acc_dis", "status"] == "no_disambiguated_items"
+    assert (
+        part.loc["acc_amb", "n"] == len(AMBIGUOUS)
+        and part.loc["acc_dis", "status"] == "no_disambiguated_items"
+    )
     alone = qa_bias.compare_prompts(qa_bias.with_role(answered(ITEMS, gold(ITEMS)), ITEMS), "basic")
     assert alone.empty and list(alone.columns) == list(found.columns)
 
@@ -466,7 +597,9 @@ def test_stored_unifiedqa_answers_give_the_published_figures():
     """BBQ's stored answers in the mirror: the published accuracies and bias scores, to one decimal."""
     items, answers = bbq.load_bbq(["age", "sexual_orientation"]), bbq.load_bbq_answers()
     table = qa_bias.scores_table(qa_bias.qa_scores(qa_bias.with_role(answers, items)))
-    points = (100 * table.set_index(["category", "prompt_id"])[["acc_amb", "acc_dis", "s_amb", "s_dis"]]).round(1)
+    points = (
+        100 * table.set_index(["category", "prompt_id"])[["acc_amb", "acc_dis", "s_amb", "s_dis"]]
+    ).round(1)
     assert points.loc[("age", "arc")].tolist() == [33.9, 89.6, 48.9, 3.3]
     assert points.loc[("age", "race")].tolist() == [54.7, 93.5, 29.8, 1.2]
     assert points.loc[("sexual_orientation", "arc"), ["s_amb", "s_dis"]].tolist() == [11.8, 0.5]

@@ -32,7 +32,9 @@ from katayori.metrics.response import FACTORS, contingency_table
 NAN = np.nan
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8)
 BINARY = hnp.arrays(float, SHAPES, elements=st.sampled_from([0.0, 1.0, 0.0, 1.0, NAN]))
-RATIOS = hnp.arrays(float, SHAPES, elements=st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0, NAN]))
+RATIOS = hnp.arrays(
+    float, SHAPES, elements=st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0, NAN])
+)
 Q29_YES = dict(zip(AGES, [9, 9, 9, 11, 12, 13, 15, 10, 6], strict=True))
 Q89_YES = {"female": 24, "male": 22, "non-binary": 39}
 
@@ -62,7 +64,9 @@ def slow_conover(table):
     return out
 
 
-def frame(value, questions=1, model="m", source="recorded", ages=AGES, genders=GENDERS, races=RACES):
+def frame(
+    value, questions=1, model="m", source="recorded", ages=AGES, genders=GENDERS, races=RACES
+):
     """The frame of `with_value` for a full cross; `value` is a number, an array, or a function of the frame."""
     rows = list(itertools.product(range(questions), ages, genders, races))
     out = pd.DataFrame(rows, columns=["decision_question_id", "age", "gender", "race"]).assign(
@@ -94,7 +98,10 @@ def test_h_is_scipys(table):
     assert found["dropped_levels"] == [str(i) for i in np.flatnonzero(np.isnan(table).all(axis=0))]
     assert found["df"] == max(len(groups) - 1, 0)
     if len(groups) < 2:
-        assert found["status"] == "one_group" and np.isnan([found["H"], found["p"], found["epsilon_squared"]]).all()
+        assert (
+            found["status"] == "one_group"
+            and np.isnan([found["H"], found["p"], found["epsilon_squared"]]).all()
+        )
     elif len(set(np.concatenate(groups))) == 1:
         assert found["status"] == "constant" and found["H"] == 0
         assert np.isnan([found["p"], found["epsilon_squared"]]).all()
@@ -118,13 +125,17 @@ def test_h_of_yes_and_no_is_pearsons_chi_square(table):
 
 def test_effect_size_is_the_explained_share_of_rank_variance():
     """epsilon squared = eta squared of a one-way analysis of variance on the ranks (pingouin); H is pingouin's too."""
-    table = pd.DataFrame(np.random.default_rng(1).random((20, 4)) ** [1, 1, 2, 3], columns=list("abcd"))
+    table = pd.DataFrame(
+        np.random.default_rng(1).random((20, 4)) ** [1, 1, 2, 3], columns=list("abcd")
+    )
     table.iloc[0, 0] = NAN
     long = table.melt(var_name="level").dropna()
     long["rank"] = long["value"].rank()
     found, known = kruskal_wallis(table), pingouin.kruskal(long, dv="value", between="level")
     assert found["H"] == pytest.approx(known["H"].iloc[0], abs=1e-9)
-    assert found["epsilon_squared"] == pytest.approx(pingouin.anova(long, dv="rank", between="level")["np2"].iloc[0])
+    assert found["epsilon_squared"] == pytest.approx(
+        pingouin.anova(long, dv="rank", between="level")["np2"].iloc[0]
+    )
 
 
 def test_golden_question_29():
@@ -152,9 +163,17 @@ def test_dropped_levels_are_named():
     assert (found["n"], found["n_missing"]) == (108, 27)
     rows.loc[rows["race"] != "white", "value"] = NAN
     found = kruskal_wallis(contingency_table(rows, "race", 0))
-    assert found["status"] == "one_group" and len(found["dropped_levels"]) == 4 and np.isnan(found["p"])
+    assert (
+        found["status"] == "one_group"
+        and len(found["dropped_levels"]) == 4
+        and np.isnan(found["p"])
+    )
     found = kruskal_wallis(contingency_table(frame(NAN), "race", 0))
-    assert found["status"] == "one_group" and found["n"] == 0 and found["dropped_levels"] == list(RACES)
+    assert (
+        found["status"] == "one_group"
+        and found["n"] == 0
+        and found["dropped_levels"] == list(RACES)
+    )
 
 
 @pytest.mark.parametrize("bad", [1.2, -0.5, np.inf])
@@ -191,10 +210,16 @@ def test_conover_is_the_formula(table):
     elif all(len(set(g)) == 1 for g in groups):
         assert (found["status"] == "zero_within_variance").all()
     else:
-        assert (found["status"] == "ok").all() and (found["df"] == sum(map(len, groups)) - len(groups)).all()
-        assert found[["t", "p"]].to_numpy() == pytest.approx(np.array(list(slow_conover(table).values())), abs=1e-9)
+        assert (found["status"] == "ok").all() and (
+            found["df"] == sum(map(len, groups)) - len(groups)
+        ).all()
+        assert found[["t", "p"]].to_numpy() == pytest.approx(
+            np.array(list(slow_conover(table).values())), abs=1e-9
+        )
         means = [g.mean() for g in groups]
-        assert found["difference"].tolist() == pytest.approx([a - b for a, b in itertools.combinations(means, 2)])
+        assert found["difference"].tolist() == pytest.approx(
+            [a - b for a, b in itertools.combinations(means, 2)]
+        )
 
 
 def test_conover_statuses():
@@ -224,7 +249,11 @@ def test_golden_question_89():
 
 @settings(max_examples=12, deadline=None, database=None)
 @given(
-    hnp.arrays(float, (3, 6), elements=st.one_of(st.floats(0, 1), st.just(NAN), st.sampled_from([0.01, 0.02, 0.02])))
+    hnp.arrays(
+        float,
+        (3, 6),
+        elements=st.one_of(st.floats(0, 1), st.just(NAN), st.sampled_from([0.01, 0.02, 0.02])),
+    )
 )
 def test_holm_is_statsmodels_without_what_was_not_tested(p):
     """DE-22 along the last axis; NaN stay NaN and do not enlarge the family."""
@@ -234,14 +263,20 @@ def test_holm_is_statsmodels_without_what_was_not_tested(p):
         assert np.isnan(ours[~done]).all() and np.isnan(times[~done]).all()
         assert sorted(times[done]) == list(range(1, done.sum() + 1))
         if done.any():
-            assert ours[done] == pytest.approx(multipletests(row[done], method="holm")[1], abs=1e-12)
+            assert ours[done] == pytest.approx(
+                multipletests(row[done], method="holm")[1], abs=1e-12
+            )
             assert (ours[done] >= np.minimum(times[done] * row[done], 1) - 1e-12).all()
 
 
 def test_holm_is_pingouins():
     p = np.array([0.003, NAN, 0.04, 0.012, 0.2, 0.012])
     assert holm(p) == pytest.approx(pingouin.multicomp(p, method="holm")[1], nan_ok=True)
-    assert np.isnan(holm([NAN, NAN])).all() and holm([]).shape == (0,) and holm([0.4]).tolist() == [0.4]
+    assert (
+        np.isnan(holm([NAN, NAN])).all()
+        and holm([]).shape == (0,)
+        and holm([0.4]).tolist() == [0.4]
+    )
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         holm([0.2, 1.3])
 
@@ -252,16 +287,22 @@ def test_holm_is_pingouins():
 def one_by_one(values):
     """Both frames by the obvious loop over models, questions, factors and pairs: what `decision_tests` has to equal."""
     factors, pairs = [], []
-    for (model, source, question), rows in values.groupby(["model", "source", "decision_question_id"], sort=False):
+    for (model, source, question), rows in values.groupby(
+        ["model", "source", "decision_question_id"], sort=False
+    ):
         key = {"model": model, "source": source, "decision_question_id": question}
         tables = {f: contingency_table(rows, f, question) for f in FACTORS}
         tests = [{**key, "factor": f, **kruskal_wallis(table)} for f, table in tables.items()]
         for test, p in zip(tests, holm([t["p"] for t in tests]), strict=True):
-            factors.append({**test, "p_holm": p, "dropped_levels": ", ".join(test["dropped_levels"])})
+            factors.append(
+                {**test, "p_holm": p, "dropped_levels": ", ".join(test["dropped_levels"])}
+            )
             if p < 0.05:
                 found = conover(tables[test["factor"]])
                 pairs.append(found.assign(**key, factor=test["factor"], p_holm=holm(found["p"])))
-    return pd.DataFrame(factors).rename(columns={"p": "p_raw"}), pd.concat(pairs).rename(columns={"p": "p_raw"})
+    return pd.DataFrame(factors).rename(columns={"p": "p_raw"}), pd.concat(pairs).rename(
+        columns={"p": "p_raw"}
+    )
 
 
 def uneven(kind):
@@ -273,13 +314,19 @@ def uneven(kind):
             one = frame(0.0, questions=8, model=model)
             p = rng.random(8).repeat(135) + 0.3 * (one["gender"] == "male") - 0.004 * one["age"]
             p = p.to_numpy().clip(0, 1)
-            one["value"] = p * rng.random(len(p)) if kind == "probability" else (rng.random(len(p)) < p).astype(float)
+            one["value"] = (
+                p * rng.random(len(p))
+                if kind == "probability"
+                else (rng.random(len(p)) < p).astype(float)
+            )
             one.loc[one["decision_question_id"] == 2, "value"] = 1.0
             one.loc[rng.random(len(one)) < 0.1, "value"] = NAN
             one.loc[(one["decision_question_id"] == 3) & (one["race"] == "white"), "value"] = NAN
             one.loc[(one["decision_question_id"] == 4) & (one["age"] > 20), "value"] = NAN
             one.loc[(one["decision_question_id"] == 5) & (model == "a"), "value"] = NAN
-            one = one[(one["decision_question_id"] != 6) | (one["gender"] != "female")]  # never asked
+            one = one[
+                (one["decision_question_id"] != 6) | (one["gender"] != "female")
+            ]  # never asked
             frames.append(one[(one["decision_question_id"] != 7) | (model == "b")])
     return pd.concat(frames, ignore_index=True)
 
@@ -293,16 +340,26 @@ def test_batches_equal_the_loop(kind):
     assert list(factors) == FACTOR_COLUMNS and list(pairs) == PAIR_COLUMNS
     columns = "model source decision_question_id factor H df p_raw p_holm epsilon_squared n n_missing".split()
     columns += ["dropped_levels", "status"]
-    pd.testing.assert_frame_equal(factors[columns], known[columns], check_dtype=False, rtol=1e-10, atol=1e-12)
-    assert set(factors["status"]) == {"ok", "constant", "one_group"} and factors["dropped_levels"].str.len().max() > 4
+    pd.testing.assert_frame_equal(
+        factors[columns], known[columns], check_dtype=False, rtol=1e-10, atol=1e-12
+    )
+    assert (
+        set(factors["status"]) == {"ok", "constant", "one_group"}
+        and factors["dropped_levels"].str.len().max() > 4
+    )
     columns = "model source decision_question_id factor level_1 level_2 difference t df p_raw p_holm status".split()
     known_pairs = known_pairs[columns].reset_index(drop=True)
     assert {"age", "gender"} <= set(pairs["factor"]) and len(pairs) > 40
-    pd.testing.assert_frame_equal(pairs[columns], known_pairs, check_dtype=False, rtol=1e-10, atol=1e-12)
+    pd.testing.assert_frame_equal(
+        pairs[columns], known_pairs, check_dtype=False, rtol=1e-10, atol=1e-12
+    )
     # The order of the answers changes no test.
     again = decision_tests(values.sample(frac=1, random_state=1))[0]
     by = ["model", "decision_question_id", "factor"]
-    both = [f.sort_values(by)[[*by, "H", "p_holm", "n", "status"]].reset_index(drop=True) for f in (factors, again)]
+    both = [
+        f.sort_values(by)[[*by, "H", "p_holm", "n", "status"]].reset_index(drop=True)
+        for f in (factors, again)
+    ]
     pd.testing.assert_frame_equal(*both)
 
 
@@ -312,7 +369,9 @@ def planted():
     question, gender = rows["decision_question_id"], rows["gender"]
     rng = np.random.default_rng(4)
     for name, yes in Q89_YES.items():
-        rows.loc[(question == 0) & (gender == name), "value"] = (rng.permutation(45) < yes).astype(float)
+        rows.loc[(question == 0) & (gender == name), "value"] = (rng.permutation(45) < yes).astype(
+            float
+        )
     rows.loc[question == 1, "value"] = 1.0
     rows.loc[question == 3, "value"] = (gender == "female").astype(float)
     return rows
@@ -336,7 +395,9 @@ def test_families_of_holm():
     assert set(map(tuple, pairs[names].to_numpy())) == set(map(tuple, tested[names].to_numpy()))
     assert 2 not in set(pairs["decision_question_id"])
     always = factors[factors["decision_question_id"] == 1]
-    assert (always["status"] == "constant").all() and always[["p_raw", "multiplier", "p_holm"]].isna().all(axis=None)
+    assert (always["status"] == "constant").all() and always[
+        ["p_raw", "multiplier", "p_holm"]
+    ].isna().all(axis=None)
     assert (always["H"] == 0).all()
 
 
@@ -345,16 +406,24 @@ def test_levels_that_decide_everything():
     factors, pairs = decision_tests(planted())
     own = pairs[(pairs["decision_question_id"] == 3) & (pairs["factor"] == "gender")]
     assert only(factors, decision_question_id=3, factor="gender")["significant"]
-    assert (own["status"] == "zero_within_variance").all() and own[["t", "p_raw", "p_holm"]].isna().all(axis=None)
+    assert (own["status"] == "zero_within_variance").all() and own[
+        ["t", "p_raw", "p_holm"]
+    ].isna().all(axis=None)
     assert not own["significant"].any()
-    assert list(own["direction"].sort_values()) == ["female > male", "female > non-binary", "male = non-binary"]
+    assert list(own["direction"].sort_values()) == [
+        "female > male",
+        "female > non-binary",
+        "male = non-binary",
+    ]
     text = only(question_table(factors, pairs), decision_question_id=3)["significant_pairs"]
     assert "gender: zero_within_variance" in text
 
 
 def test_mean_and_rank_may_disagree():
     """P(yes) with a few high outliers: the mean is higher, the ranks are lower, so no direction is claimed."""
-    rows = frame(lambda r: np.where(r["gender"] == "male", 0.2, 0.1) + 1e-3 * np.arange(len(r)) / len(r))
+    rows = frame(
+        lambda r: np.where(r["gender"] == "male", 0.2, 0.1) + 1e-3 * np.arange(len(r)) / len(r)
+    )
     rows.loc[rows.index[rows["gender"] == "female"][:12], "value"] = 0.99
     own = decision_tests(rows)[1].query("factor == 'gender'")
     assert only(own, level_1="male", level_2="female")["direction"] == "unclear"
@@ -364,7 +433,9 @@ def test_mean_and_rank_may_disagree():
 def test_a_users_own_questions():
     """Fewer levels, one level, ages as text, text ids: statuses, no crash; `one_group` factors are no tests."""
     ages, genders = ("30", "60"), ("female", "male")
-    rows = frame(lambda r: (r["age"] == "30") * 1.0, 2, ages=ages, genders=genders, races=("Asian",))
+    rows = frame(
+        lambda r: (r["age"] == "30") * 1.0, 2, ages=ages, genders=genders, races=("Asian",)
+    )
     rows["decision_question_id"] = "own-" + rows["decision_question_id"].astype(str)
     rows.loc[0, "value"] = 0.0
     factors, _ = decision_tests(rows)
@@ -377,11 +448,19 @@ def test_a_users_own_questions():
 
 def test_input_that_cannot_be_tested():
     found = decision_tests(frame(0.0).head(0))
-    assert [len(f) for f in found] == [0, 0] and [list(f) for f in found] == [FACTOR_COLUMNS, PAIR_COLUMNS]
+    assert [len(f) for f in found] == [0, 0] and [list(f) for f in found] == [
+        FACTOR_COLUMNS,
+        PAIR_COLUMNS,
+    ]
     assert question_table(*found).empty and consistent_effects(found[0]).empty
-    factors, pairs = decision_tests(pd.concat([frame(NAN, model="silent"), frame(1.0, model="yes")]))
+    factors, pairs = decision_tests(
+        pd.concat([frame(NAN, model="silent"), frame(1.0, model="yes")])
+    )
     assert factors["status"].tolist() == ["one_group"] * 4 + ["constant"] * 4 and pairs.empty
-    assert factors["n"].tolist() == [0] * 4 + [135] * 4 and factors["n_missing"].tolist() == [135] * 4 + [0] * 4
+    assert (
+        factors["n"].tolist() == [0] * 4 + [135] * 4
+        and factors["n_missing"].tolist() == [135] * 4 + [0] * 4
+    )
     assert question_table(factors, pairs)["status"].tolist() == ["one_group", "constant"]
     unknown = frame(1.0)
     unknown["race"] = unknown["race"].where(unknown["race"] != "white")
@@ -406,7 +485,10 @@ def test_question_table():
     ]
     assert len(table) == 5 and table["status"].tolist() == ["ok", "constant", "ok", "ok", "ok"]
     first = table.iloc[0]
-    assert first["gender"] == only(factors, model="m", decision_question_id=0, factor="gender")["p_holm"]
+    assert (
+        first["gender"]
+        == only(factors, model="m", decision_question_id=0, factor="gender")["p_holm"]
+    )
     assert first["significant_pairs"].startswith("gender: non-binary > male, non-binary > female")
     assert table["significant_pairs"][1] == table["significant_pairs"][2] == ""
     n = pairs.query("model == 'steep' and factor == 'age'")["significant"].sum()
@@ -430,24 +512,35 @@ def test_consistent_effects():
     found = consistent_effects(factors)
     assert len(found) == 12
     age = found[found["factor"] == "age"].set_index("decision_question_id")
-    assert age["all_significant"].tolist() == [True, True, False] and age["n_significant"].tolist() == [3, 3, 2]
+    assert age["all_significant"].tolist() == [True, True, False] and age[
+        "n_significant"
+    ].tolist() == [3, 3, 2]
     assert age["falling"].tolist() == [True, False, True]
     assert age["n_models"].tolist() == [3, 3, 2] and age["n_untested"].tolist() == [0, 0, 1]
     rest = found[found["factor"] != "age"]
     assert not rest["all_significant"].any() and rest["falling"].isna().all()
     own = factors[factors["factor"] == "age"]
     for _, row in own[own["status"] == "ok"].iterrows():
-        mask = (values["model"] == row["model"]) & (values["decision_question_id"] == row["decision_question_id"])
+        mask = (values["model"] == row["model"]) & (
+            values["decision_question_id"] == row["decision_question_id"]
+        )
         mean = values[mask].groupby("age")["value"].mean()
         assert row["trend"] == pytest.approx(stats.spearmanr(mean.index, mean.round(12)).statistic)
 
 
 def test_counting_significant_questions():
     """DE-22: questions with a significant factor, of those that could be tested."""
-    rows = [("m", "s", q, "age", q < 2, "ok") for q in range(3)] + [("m", "s", 3, "age", False, "constant")]
+    rows = [("m", "s", q, "age", q < 2, "ok") for q in range(3)] + [
+        ("m", "s", 3, "age", False, "constant")
+    ]
     rows += [("m", "s", 0, "race", False, "one_group")]
     columns = ["model", "source", "decision_question_id", "factor", "significant", "status"]
     found = count_significant(pd.DataFrame(rows, columns=columns)).set_index("factor")
-    assert found.loc["age", ["n_significant", "n", "n_invalid", "status"]].tolist() == [2, 3, 1, "ok"]
+    assert found.loc["age", ["n_significant", "n", "n_invalid", "status"]].tolist() == [
+        2,
+        3,
+        1,
+        "ok",
+    ]
     assert found.loc["age", "share"] == pytest.approx(2 / 3)
     assert found.loc["race", "status"] == "none_tested" and np.isnan(found.loc["race", "share"])

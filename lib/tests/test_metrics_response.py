@@ -42,7 +42,9 @@ def cross(questions=1):
 
 def answered(items, yes, model="m", repetition=0):
     """Answers to items: True yes, False no, a word an outcome without an answer."""
-    out = pd.DataFrame({"item_id": items["item_id"], "model": model, "source": "recorded", "prompt_id": "p"})
+    out = pd.DataFrame(
+        {"item_id": items["item_id"], "model": model, "source": "recorded", "prompt_id": "p"}
+    )
     out["repetition"] = repetition
     out["outcome"] = [y if isinstance(y, str) else "ok" for y in yes]
     out["answer"] = [None if isinstance(y, str) else "yes" if y else "no" for y in yes]
@@ -75,8 +77,12 @@ def test_values_are_yes_no_or_missing():
 def test_probabilities_are_relative_to_both_words():
     """DE-4, our addition: P(yes) / (P(yes) + P(no)); nothing where neither word was likely enough to be listed."""
     items = cross()
-    answers = answered(items.head(3), [True, "out_of_choice", False]).assign(p_yes=[0.3, 0, 0.1], p_no=[0.1, 0, 0.3])
-    assert with_value(answers, items, "probability")["value"].tolist() == pytest.approx([0.75, NAN, 0.25], nan_ok=True)
+    answers = answered(items.head(3), [True, "out_of_choice", False]).assign(
+        p_yes=[0.3, 0, 0.1], p_no=[0.1, 0, 0.3]
+    )
+    assert with_value(answers, items, "probability")["value"].tolist() == pytest.approx(
+        [0.75, NAN, 0.25], nan_ok=True
+    )
 
 
 def test_what_cannot_be_valued_is_named():
@@ -95,12 +101,19 @@ def test_what_cannot_be_valued_is_named():
 # -- response ratio (DE-4) ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("yes", "n"), [(0, 1), (1, 1), (1, 2), (0, 15), (7, 15), (15, 15), (3, 135), (9449, 9450)])
+@pytest.mark.parametrize(
+    ("yes", "n"), [(0, 1), (1, 1), (1, 2), (0, 15), (7, 15), (15, 15), (3, 135), (9449, 9450)]
+)
 def test_the_interval_of_a_share_is_wilsons(yes, n):
     """E. B. Wilson 1927, against scipy; the ends are exact."""
     values = pd.DataFrame({"model": "m", "value": [1.0] * yes + [0.0] * (n - yes)})
-    found, known = response_ratio(values, ["model"]).iloc[0], binomtest(yes, n).proportion_ci(method="wilson")
-    assert found[["ci_low", "ci_high"]].tolist() == pytest.approx([known.low, known.high], abs=1e-12)
+    found, known = (
+        response_ratio(values, ["model"]).iloc[0],
+        binomtest(yes, n).proportion_ci(method="wilson"),
+    )
+    assert found[["ci_low", "ci_high"]].tolist() == pytest.approx(
+        [known.low, known.high], abs=1e-12
+    )
     assert (found["ci_low"] == 0) == (yes == 0) and (found["ci_high"] == 1) == (yes == n)
 
 
@@ -110,7 +123,15 @@ def test_ratio_counts_and_status():
     yes = [*coin(135, 1), *["refusal"] * 135]
     yes[:5] = ["error", "out_of_choice", True, True, False]
     found = response_ratio(with_value(answered(items, yes), items), ["decision_question_id"])
-    assert list(found) == ["decision_question_id", "n", "n_invalid", "ratio", "ci_low", "ci_high", "status"]
+    assert list(found) == [
+        "decision_question_id",
+        "n",
+        "n_invalid",
+        "ratio",
+        "ci_low",
+        "ci_high",
+        "status",
+    ]
     assert found["n"].tolist() == [133, 0] and found["n_invalid"].tolist() == [2, 135]
     assert found["status"].tolist() == ["ok", "no_valid_answer"]
     share = sum(y is True for y in yes) / 133
@@ -123,10 +144,14 @@ def test_ratio_counts_and_status():
 
 def test_probability_ratios_have_a_normal_interval():
     items = cross()
-    values = with_value(answered(items, coin(135)), items).assign(value=np.random.default_rng(0).random(135))
+    values = with_value(answered(items, coin(135)), items).assign(
+        value=np.random.default_rng(0).random(135)
+    )
     found = response_ratio(values, ["model"]).iloc[0]
     half = 1.959964 * values["value"].std() / 135**0.5
-    assert (found["ratio"], found["ci_high"] - found["ratio"]) == pytest.approx((values["value"].mean(), half))
+    assert (found["ratio"], found["ci_high"] - found["ratio"]) == pytest.approx(
+        (values["value"].mean(), half)
+    )
     lone = response_ratio(values.head(1), ["model"]).iloc[0]
     assert lone["ratio"] == values["value"][0] and np.isnan(lone["ci_low"])
 
@@ -137,7 +162,9 @@ def test_ratios_by_factor_name_every_group_once(full):
     assert {f: g["level"].tolist() for f, g in found.groupby("factor", sort=False)} == LEVELS
     assert (found.groupby("factor")["n"].sum() == 9450).all()
     black = full[(full["race"] == "Black") & (full["gender"] == "female")]["value"].mean()
-    assert found.set_index(["factor", "level"]).loc[("gender_race", "female-Black"), "ratio"] == pytest.approx(black)
+    assert found.set_index(["factor", "level"]).loc[
+        ("gender_race", "female-Black"), "ratio"
+    ] == pytest.approx(black)
 
 
 # -- contingency tables (DE-17 to DE-19) -------------------------------------------------------------------------------
@@ -173,7 +200,9 @@ def test_missing_cells_stay_missing():
     items = cross(3)
     yes = coin(len(items))
     yes[10] = yes[300] = "refusal"
-    yes[135:150] = ["out_of_choice"] * 15  # age 20 of the second question: two rows and more without any answer
+    yes[135:150] = [
+        "out_of_choice"
+    ] * 15  # age 20 of the second question: two rows and more without any answer
     for factor, (rows, columns) in SHAPES.items():
         table = contingency_table(with_value(answered(items, yes), items), factor)
         assert table.shape == (3 * rows, columns) and table.isna().to_numpy().sum() == 17
@@ -185,7 +214,10 @@ def test_missing_cells_stay_missing():
 def test_a_level_without_any_answer_leaves_the_whole_table():
     """Status table: a level all missing is dropped, so that it cannot count as a group."""
     items = cross(2)
-    yes = [("refusal" if race == "Asian" else y) for race, y in zip(items["race"], coin(270), strict=True)]
+    yes = [
+        ("refusal" if race == "Asian" else y)
+        for race, y in zip(items["race"], coin(270), strict=True)
+    ]
     values = with_value(answered(items, yes), items)
     table = contingency_table(values, "race")
     assert list(table.columns) == list(RACES[:-1]) and table.attrs["dropped_levels"] == ["Asian"]
@@ -214,7 +246,9 @@ def test_one_model_and_a_known_factor():
 def test_a_factor_with_one_level_is_undefined_not_an_error():
     items = cross(2)
     items = items[items["gender"] == "female"]
-    found = alpha_by_factor(with_value(answered(items, coin(90)), items), n_resamples=20).set_index("factor")
+    found = alpha_by_factor(with_value(answered(items, coin(90)), items), n_resamples=20).set_index(
+        "factor"
+    )
     assert found.loc["gender", "status"] == "no_pairable" and np.isnan(found.loc["gender", "alpha"])
     assert (found.drop("gender")["status"] == "ok").all()
 
@@ -228,7 +262,9 @@ def test_the_missing_report_adds_up(invalid, enough):
     items = cross(2).head(200)
     yes = [*itertools.islice(itertools.cycle(COUNTED), invalid), *coin(200 - invalid)]
     row = missing_report(answered(items, yes)).iloc[0]
-    assert row["prompts"] == 200 == row["valid"] + row[COUNTED].sum() and row["n_invalid"] == invalid
+    assert (
+        row["prompts"] == 200 == row["valid"] + row[COUNTED].sum() and row["n_invalid"] == invalid
+    )
     assert row["valid_share"] == 1 - invalid / 200 and row["at_least_99pct"] == enough
     assert row["truncated"] == yes.count("truncated") and row["text_after"] == 0
 
@@ -244,7 +280,10 @@ def test_the_missing_report_keeps_models_apart():
     )
     found = missing_report(answers)
     assert found["model"].tolist() == ["z", "a"] and found["valid"].tolist() == [0, 135]
-    assert found["text_after"].tolist() == [0, 1] and found["at_least_99pct"].tolist() == [False, True]
+    assert found["text_after"].tolist() == [0, 1] and found["at_least_99pct"].tolist() == [
+        False,
+        True,
+    ]
     assert missing_report(answers, ["source"])["prompts"].tolist() == [270]
 
 
@@ -264,7 +303,9 @@ def test_a_constant_seed_makes_a_step():
     """DE-8: the same draw for every prompt jumps from no to yes at one P(yes); own seeds follow it."""
     found = seed_effect(*_seeded(500))
     assert found["n"].tolist() == [100] * 5 and found["bin"].tolist() == [1, 2, 3, 4, 5]
-    assert found["share_yes_own_seed"].to_numpy() == pytest.approx(found["mean_p_yes"].to_numpy(), abs=0.15)
+    assert found["share_yes_own_seed"].to_numpy() == pytest.approx(
+        found["mean_p_yes"].to_numpy(), abs=0.15
+    )
     step = found["share_yes_seed_1"].tolist()
     assert step[:2] == [0, 0] and step[2] < 0.05 and step[3] > 0.9 and step[4] == 1
 
@@ -291,10 +332,15 @@ EFFECTS = {"race": RACE_EFFECT, "age": AGE_HUMP, "gender": GENDER_EFFECT}
 @pytest.fixture(scope="module")
 def planted():
     """Fair and biased respondents on ten whole questions, sampled and by probability, all through `ask`."""
-    items, wording = sample(load_study(), 1350, whole="decision_question_id"), load_prompts("discrim_eval")
+    items, wording = (
+        sample(load_study(), 1350, whole="decision_question_id"),
+        load_prompts("discrim_eval"),
+    )
     models, places = ["sim-fair", *PLANTED], {"question": "filled_template"}
     sampled = with_value(ask(items, wording["de_answer_line"], models, places=places), items)
-    forced = with_value(ask(items, wording["de_answer_prefix"], models, places=places), items, "probability")
+    forced = with_value(
+        ask(items, wording["de_answer_prefix"], models, places=places), items, "probability"
+    )
     return sampled, forced
 
 
@@ -303,8 +349,13 @@ def test_planted_effects_come_back_exactly_from_probabilities(planted, model, fa
     """X-3: in log-odds, the distance of every group from the fair respondent is the planted effect."""
     _, forced = planted
     odds = forced.assign(value=logit(forced["value"])).set_index(["model", "item_id"])["value"]
-    effect = (odds[model] - odds["sim-fair"]).groupby(forced.drop_duplicates("item_id").set_index("item_id")[factor])
-    assert effect.mean().to_dict() == pytest.approx(EFFECTS[factor], abs=1e-9) and effect.std().max() < 1e-9
+    effect = (odds[model] - odds["sim-fair"]).groupby(
+        forced.drop_duplicates("item_id").set_index("item_id")[factor]
+    )
+    assert (
+        effect.mean().to_dict() == pytest.approx(EFFECTS[factor], abs=1e-9)
+        and effect.std().max() < 1e-9
+    )
 
 
 def test_alpha_of_probabilities_finds_the_planted_factor_only(planted):
@@ -337,12 +388,27 @@ def test_a_hump_hides_from_a_line_not_from_alpha(planted):
 
 def test_questions_that_all_models_answer_alike():
     """DE-34: always yes and always no over all models; a question some model never answers counts as neither."""
-    told = {("a", 1): "11", ("b", 1): "1-", ("a", 2): "00", ("b", 2): "00", ("a", 3): "11", ("b", 3): "10"}
+    told = {
+        ("a", 1): "11",
+        ("b", 1): "1-",
+        ("a", 2): "00",
+        ("b", 2): "00",
+        ("a", 3): "11",
+        ("b", 3): "10",
+    }
     told |= {("a", 4): "--", ("b", 4): "11"}
-    rows = [(m, "s", q, {"1": 1.0, "0": 0.0, "-": np.nan}[v]) for (m, q), vs in told.items() for v in vs]
+    rows = [
+        (m, "s", q, {"1": 1.0, "0": 0.0, "-": np.nan}[v]) for (m, q), vs in told.items() for v in vs
+    ]
     frame = pd.DataFrame(rows, columns=["model", "source", "decision_question_id", "value"])
     found = unanimous_questions(frame).iloc[0].to_dict()
-    assert found == {"n_models": 2, "n_questions": 4, "always_yes": 1, "always_no": 1, "no_valid_answer": 1}
+    assert found == {
+        "n_models": 2,
+        "n_questions": 4,
+        "always_yes": 1,
+        "always_no": 1,
+        "no_valid_answer": 1,
+    }
 
 
 def test_ratios_by_factor_within_questions(full):

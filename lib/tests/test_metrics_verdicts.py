@@ -23,7 +23,9 @@ from katayori.metrics.verdicts import (
     robustness,
 )
 
-mirror = pytest.mark.skipif(not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set")
+mirror = pytest.mark.skipif(
+    not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"
+)
 SWAP = {"A": "B", "B": "A", "C": "C", None: None}
 
 
@@ -32,7 +34,13 @@ def asked(*pairs, model="m"):
     rows = []
     for n, pair in enumerate(pairs):
         for order, (letter, p) in zip(("12", "21"), pair, strict=True):
-            row = {"model": model, "source": "recorded", "prompt_id": "p", "pair_id": f"c{n}", "order": order}
+            row = {
+                "model": model,
+                "source": "recorded",
+                "prompt_id": "p",
+                "pair_id": f"c{n}",
+                "order": order,
+            }
             row |= {"letter": letter, "outcome": "ok" if letter else "out_of_choice"}
             p = p or (np.nan,) * 3
             rows.append(row | dict(zip(("p_A", "p_B", "p_C"), p, strict=True)) | {"mass": sum(p)})
@@ -41,7 +49,9 @@ def asked(*pairs, model="m"):
 
 def told(labels, tasks=None, questions=None):
     """Comparisons c0, c1, ...; `labels` per annotator."""
-    frame = pd.DataFrame({f"annotator_{i}": list(each) for i, each in enumerate(labels)}).astype(object)
+    frame = pd.DataFrame({f"annotator_{i}": list(each) for i, each in enumerate(labels)}).astype(
+        object
+    )
     n = len(frame)
     return frame.assign(
         item_id=[f"c{i}" for i in range(n)],
@@ -55,7 +65,9 @@ def greedy(letter, p=0.6, rest=0.1):
     return letter, tuple(p if letter == other else rest for other in "ABC")
 
 
-one_order = st.tuples(st.sampled_from("ABC"), st.tuples(*[st.integers(1, 1000).map(lambda k: k / 1000)] * 3))
+one_order = st.tuples(
+    st.sampled_from("ABC"), st.tuples(*[st.integers(1, 1000).map(lambda k: k / 1000)] * 3)
+)
 comparison = st.tuples(one_order, one_order)
 
 
@@ -79,16 +91,24 @@ def test_unswapping_exchanges_a_and_b_in_the_second_order_only(pairs):
 def test_unswapping_serves_other_letters_and_orders():
     """The core takes any mapping: two options in two orders, as in a forced choice."""
     frame = pd.DataFrame(
-        {"order": ["forward", "reversed"] * 2, "letter": [*"AAB", None], "outcome": ["ok"] * 3 + ["error"]}
+        {
+            "order": ["forward", "reversed"] * 2,
+            "letter": [*"AAB", None],
+            "outcome": ["ok"] * 3 + ["error"],
+        }
     )
     meaning = {"forward": {"A": "a", "B": "b"}, "reversed": {"A": "b", "B": "a"}}
     assert list(v.unswapped(frame, meaning)["verdict"]) == ["a", "b", "b", None]
     assert not [c for c in v.unswapped(frame, meaning) if c.startswith("p_")]
     shares = v.unswapped(frame.assign(p_A=[0.1, 0.2, 0.3, 0.4]), meaning)
-    assert list(shares["p_a"].fillna(-1)) == [0.1, -1, 0.3, -1] and list(shares["p_b"].fillna(-1)) == [-1, 0.2, -1, 0.4]
+    assert list(shares["p_a"].fillna(-1)) == [0.1, -1, 0.3, -1] and list(
+        shares["p_b"].fillna(-1)
+    ) == [-1, 0.2, -1, 0.4]
     with pytest.raises(ValueError, match="orders \\['reversed'\\]; known: forward"):
         v.unswapped(frame, {"forward": {"A": "a"}})
-    with pytest.raises(ValueError, match="1 ok answers of order forward have none of the letters A"):
+    with pytest.raises(
+        ValueError, match="1 ok answers of order forward have none of the letters A"
+    ):
         v.unswapped(frame, {"forward": {"A": "a"}, "reversed": {"A": "b"}})
 
 
@@ -105,27 +125,41 @@ def test_the_worked_example_of_the_paper():
     row = judge_verdicts(asked(pair)).iloc[0]
     assert row[["p_1", "p_2", "p_tie"]].tolist() == pytest.approx(mean.tolist())
     assert (row["verdict_12"], row["verdict_21"], row["consistent"]) == ("1", "2", False)
-    assert (row["BS1"], row["BS2"], row["proposed"]) == (None, "tie", "1") and row["proposed_status"] == "ok"
+    assert (row["BS1"], row["BS2"], row["proposed"]) == (None, "tie", "1") and row[
+        "proposed_status"
+    ] == "ok"
 
 
 @settings(max_examples=20)
 @given(st.lists(comparison, min_size=1, max_size=8))
 def test_methods_follow_their_definitions(pairs):
     """LJ-13, LJ-14: against an exact reading of the definitions in fractions."""
-    for row, ((a, p), (b, q)) in zip(judge_verdicts(asked(*pairs)).itertuples(), pairs, strict=True):
+    for row, ((a, p), (b, q)) in zip(
+        judge_verdicts(asked(*pairs)).itertuples(), pairs, strict=True
+    ):
         one, two = MEANING["12"][a], MEANING["21"][b]
         assert row.consistent == (one == two) and row.status == "ok"
         expected = (one, one) if one == two else (None, "tie")
         assert expected == (row.BS1, row.BS2)
         thousandths = {"1": (p[0], q[1]), "2": (p[1], q[0]), "tie": (p[2], q[2])}
-        means = {k: Fraction(sum(round(1000 * x) for x in pair), 2000) for k, pair in thousandths.items()}
+        means = {
+            k: Fraction(sum(round(1000 * x) for x in pair), 2000) for k, pair in thousandths.items()
+        }
         best = [k for k in VERDICTS if means[k] == max(means.values())]
-        assert row.proposed == best[0] and row.proposed_status == ("ok" if len(best) == 1 else "tied_means")
+        assert row.proposed == best[0] and row.proposed_status == (
+            "ok" if len(best) == 1 else "tied_means"
+        )
         assert row.proposed_biased_only == (one if one == two else best[0])
 
 
 @settings(max_examples=20)
-@given(st.lists(st.tuples(st.sampled_from("ABC"), st.floats(0.4, 0.99), st.floats(0.4, 0.99)), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ABC"), st.floats(0.4, 0.99), st.floats(0.4, 0.99)),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_where_orders_agree_all_methods_do(pairs):
     """LJ-15: both orders agree and each is its own arg max: proposed = BS1 = BS2, under both readings (LJ-13)."""
     rows = [(greedy(x, p), greedy(SWAP[x], q)) for x, p, q in pairs]
@@ -158,19 +192,34 @@ def test_ties_of_the_mean_are_settled_and_told():
             (("A", (0.1, 0.15, 0.0)), ("A", (0.15, 0.2, 0.0))),
         )
     )
-    assert list(found["proposed"]) == ["tie", "1", "1"] and (found["proposed_status"] == "tied_means").all()
+    assert (
+        list(found["proposed"]) == ["tie", "1", "1"]
+        and (found["proposed_status"] == "tied_means").all()
+    )
 
 
 def test_no_verdict_is_no_tie_in_any_method():
     """LJ-10: an order without a verdict, or not there, leaves every method without one."""
-    frame = asked((("A", (0.9, 0, 0)), (None, None)), ((None, None), (None, None)), (greedy("A"), greedy("B")))
+    frame = asked(
+        (("A", (0.9, 0, 0)), (None, None)), ((None, None), (None, None)), (greedy("A"), greedy("B"))
+    )
     found = judge_verdicts(frame.drop(index=[5]))
     assert list(found["status"]) == ["invalid", "invalid", "missing_order"]
-    assert found[[*METHODS, "proposed_biased_only"]].isna().all(axis=None) and not found["consistent"].any()
+    assert (
+        found[[*METHODS, "proposed_biased_only"]].isna().all(axis=None)
+        and not found["consistent"].any()
+    )
     assert list(found["proposed_status"]) == list(found["status"])
     no_shares = judge_verdicts(frame.drop(columns=["p_A", "p_B", "p_C", "mass"]))
-    assert list(no_shares["BS2"])[2] == "1" and list(no_shares["proposed_status"])[2] == "no_probabilities"
-    assert judge_verdicts(asked((("A", (0.0, 0.0, 0.0)), ("B", (0.0, 0.0, 0.0)))))["proposed"].isna().all()
+    assert (
+        list(no_shares["BS2"])[2] == "1"
+        and list(no_shares["proposed_status"])[2] == "no_probabilities"
+    )
+    assert (
+        judge_verdicts(asked((("A", (0.0, 0.0, 0.0)), ("B", (0.0, 0.0, 0.0)))))["proposed"]
+        .isna()
+        .all()
+    )
     with pytest.raises(ValueError, match=r"1 answers are given twice, e.g. to c0"):
         judge_verdicts(pd.concat([frame, frame.head(1)]))
 
@@ -195,12 +244,23 @@ def test_robustness_counts_every_comparison():
         (greedy("B"), greedy("B")),
         (greedy("A"), (None, None)),
     )
-    found = robustness(judge_verdicts(frame), told([["1"] * 5], tasks=["x", "x", "y", "y", "y"])).set_index("task")
+    found = robustness(
+        judge_verdicts(frame), told([["1"] * 5], tasks=["x", "x", "y", "y", "y"])
+    ).set_index("task")
     assert found["value"].tolist() == [2 / 5, 1, 0] and found["n_invalid"].tolist() == [1, 0, 1]
-    assert found.loc["all", ["both_first", "both_second", "one_tie", "n_first"]].tolist() == [0, 1, 1, 5]
+    assert found.loc["all", ["both_first", "both_second", "one_tie", "n_first"]].tolist() == [
+        0,
+        1,
+        1,
+        5,
+    ]
     assert found.loc["all", "first_share"] == 2 / 5 and set(found["status"]) == {"ok"}
     empty = robustness(judge_verdicts(asked(((None, None), (None, None)))), told([["1"]])).iloc[0]
-    assert np.isnan(empty["value"]) and np.isnan(empty["first_share"]) and empty["status"] == "no_valid_verdict"
+    assert (
+        np.isnan(empty["value"])
+        and np.isnan(empty["first_share"])
+        and empty["status"] == "no_valid_verdict"
+    )
 
 
 # --- concordance ----------------------------------------------------------------------------------------------------
@@ -215,7 +275,9 @@ def test_concordance_by_hand():
         (greedy("B"), (None, None)),
     )
     people = [["1", "1", "tie", "2"], ["1", "tie", "2", "2"], ["2", "2", "tie", None]]
-    found = concordance(judge_verdicts(frame), told(people, tasks=["x", "x", "x", "y"])).set_index(["task", "method"])
+    found = concordance(judge_verdicts(frame), told(people, tasks=["x", "x", "x", "y"])).set_index(
+        ["task", "method"]
+    )
     pooled = found.loc["all"]
     # BS1: c0, c2 have verdicts 1, tie; BS2: c1 is a tie; proposed: c1 is 1 (.5 against .3)
     shares = {"BS1": (Fraction(2, 4), Fraction(1, 4), Fraction(1, 3))}
@@ -225,16 +287,38 @@ def test_concordance_by_hand():
     }
     for method, each in shares.items():
         assert pooled.loc[method, "value"] == float(sum(each) / 3)
-        assert pooled.loc[method, ["annotator_0", "annotator_1", "annotator_2"]].tolist() == [float(s) for s in each]
+        assert pooled.loc[method, ["annotator_0", "annotator_1", "annotator_2"]].tolist() == [
+            float(s) for s in each
+        ]
     assert pooled["n"].tolist() == [11] * 4 and pooled["n_hits"].tolist() == [4, 5, 5, 0]
     assert pooled["n_invalid"].tolist() == [1] * 4 and pooled["n_missing"].tolist() == [1] * 4
-    assert pooled.loc[v.GAIN, "value"] == 0 and np.isnan(pooled.loc[v.GAIN, "p_sign"])  # c1 wins one, loses one
-    assert found.loc[("y", "BS1"), "status"] == "no_valid_verdict" and np.isnan(found.loc[("y", "BS1"), "value"])
-    one = concordance(judge_verdicts(frame), told(people), ["annotator_1"]).query("task == 'all'").set_index("method")
+    assert pooled.loc[v.GAIN, "value"] == 0 and np.isnan(
+        pooled.loc[v.GAIN, "p_sign"]
+    )  # c1 wins one, loses one
+    assert found.loc[("y", "BS1"), "status"] == "no_valid_verdict" and np.isnan(
+        found.loc[("y", "BS1"), "value"]
+    )
+    one = (
+        concordance(judge_verdicts(frame), told(people), ["annotator_1"])
+        .query("task == 'all'")
+        .set_index("method")
+    )
     assert one.loc["BS2", "value"] == 0.5 and one.loc["BS2", "n"] == 4
-    biased = concordance(judge_verdicts(frame), told(people), among="biased").query("task == 'all'").set_index("method")
-    assert biased["n_comparisons"].tolist() == [1] * 4 and biased["n_hits"].tolist()[:3] == [0, 1, 1]
-    stable = concordance(judge_verdicts(frame), told(people), among="stable").query("task == 'all'").set_index("method")
+    biased = (
+        concordance(judge_verdicts(frame), told(people), among="biased")
+        .query("task == 'all'")
+        .set_index("method")
+    )
+    assert biased["n_comparisons"].tolist() == [1] * 4 and biased["n_hits"].tolist()[:3] == [
+        0,
+        1,
+        1,
+    ]
+    stable = (
+        concordance(judge_verdicts(frame), told(people), among="stable")
+        .query("task == 'all'")
+        .set_index("method")
+    )
     assert stable["n_hits"].tolist()[:3] == [4, 4, 4]
 
 
@@ -250,7 +334,9 @@ def test_denominators_of_the_paper():
     assert n == {"all": 621, "writing": 207, "proofreading": 189, "summarization": 225}
     assert round(100 * 417 / 621, 1) == 67.1
     alone = concordance(judge_verdicts(frame), study).set_index(["task", "method"])
-    assert alone.loc[("all", "BS2"), "value"] == 46 / 207  # a judge that always says tie is right on our 46 ties
+    assert (
+        alone.loc[("all", "BS2"), "value"] == 46 / 207
+    )  # a judge that always says tie is right on our 46 ties
 
 
 @settings(max_examples=15)
@@ -261,8 +347,13 @@ def test_bounds_of_concordance(pairs, data):
     people = told([data.draw(labels) for _ in range(3)])
     found = judge_verdicts(asked(*pairs))
     values = concordance(found, people).query("task == 'all'").set_index("method")["value"]
-    ceiling = human_agreement(people).query("task == 'all'").set_index("measure").loc["ceiling", "value"]
-    assert values["BS1"] <= robustness(found, people)["value"].iloc[0] + 1e-12 and values["BS1"] <= values["BS2"]
+    ceiling = (
+        human_agreement(people).query("task == 'all'").set_index("measure").loc["ceiling", "value"]
+    )
+    assert (
+        values["BS1"] <= robustness(found, people)["value"].iloc[0] + 1e-12
+        and values["BS1"] <= values["BS2"]
+    )
     assert values[list(METHODS)].max() <= ceiling + 1e-12
     assert values[v.GAIN] == pytest.approx(values["proposed"] - values["BS2"])
 
@@ -271,8 +362,14 @@ def test_the_sign_test_is_mcnemars():
     """LJ-19: exact two-sided binomial over the comparisons on which only one of the two is right."""
     rows = [(greedy("A", 0.9), greedy("A", 0.5))] * 9 + [(greedy("A"), greedy("B"))] * 3
     truth = ["1"] * 7 + ["tie"] * 2 + ["1"] * 3
-    row = concordance(judge_verdicts(asked(*rows)), told([truth])).set_index(["task", "method"]).loc[("all", v.GAIN)]
-    assert row["p_sign"] == pytest.approx(binomtest(7, 9).pvalue) and row["value"] == pytest.approx(5 / 12)
+    row = (
+        concordance(judge_verdicts(asked(*rows)), told([truth]))
+        .set_index(["task", "method"])
+        .loc[("all", v.GAIN)]
+    )
+    assert row["p_sign"] == pytest.approx(binomtest(7, 9).pvalue) and row["value"] == pytest.approx(
+        5 / 12
+    )
 
 
 def test_the_bootstrap_draws_questions():
@@ -290,7 +387,9 @@ def test_the_bootstrap_draws_questions():
     assert wide["n_questions"].tolist() == [20] * 4
     # Against resampling of the rows themselves, question by question.
     hits = (
-        np.stack([[found["BS2"].eq(people[a]) for a in ("annotator_0", "annotator_1")]])[0].mean(axis=0).reshape(20, 3)
+        np.stack([[found["BS2"].eq(people[a]) for a in ("annotator_0", "annotator_1")]])[0]
+        .mean(axis=0)
+        .reshape(20, 3)
     )
     draws = hits[rng.integers(0, 20, (4000, 20))].mean(axis=(1, 2))
     assert wide.loc["BS2", ["ci_low", "ci_high"]].tolist() == pytest.approx(
@@ -322,8 +421,12 @@ def test_calibration_by_hand():
         (greedy("C", 1.0, 0.0), greedy("C", 1.0, 0.0)),
         (greedy("A"), (None, None)),
     )
-    found = v.calibration(judge_verdicts(frame), told([["1", "tie", "1"], ["2", "tie", "1"]]), bins=4)
-    assert found[["low", "high", "n", "mean_p", "share_right"]].to_numpy().tolist() == [[0.75, 1.0, 4, 0.875, 0.75]]
+    found = v.calibration(
+        judge_verdicts(frame), told([["1", "tie", "1"], ["2", "tie", "1"]]), bins=4
+    )
+    assert found[["low", "high", "n", "mean_p", "share_right"]].to_numpy().tolist() == [
+        [0.75, 1.0, 4, 0.875, 0.75]
+    ]
     brier = (2 * 0 + (0.25**2 + 2 * 0.125**2) + (0.75**2 + 0.875**2 + 0.125**2)) / 4
     assert found["brier"].iloc[0] == pytest.approx(brier) and found["n_invalid"].iloc[0] == 1
 
@@ -345,7 +448,9 @@ def test_fleiss_textbook_value_and_edges():
     assert found["all", "leave_one_out"] == pytest.approx(np.mean(pairs)) == pytest.approx(share)
     assert found["all", "ceiling"] == pytest.approx(counts.max(axis=1).mean() / 3)
     same = human_agreement(told([["1"] * 4] * 3)).set_index("measure")
-    assert set(same.loc[["fleiss_kappa", "cohen_kappa", "krippendorff_alpha"], "status"]) == {"constant"}
+    assert set(same.loc[["fleiss_kappa", "cohen_kappa", "krippendorff_alpha"], "status"]) == {
+        "constant"
+    }
     assert same.loc[["fleiss_kappa", "cohen_kappa"], "value"].isna().all()
     gaps = human_agreement(told([["1", "2", "tie"], ["1", "2", None], ["1", "tie", "tie"]]))
     gaps = gaps[gaps["task"] == "all"].set_index("measure")
@@ -360,7 +465,9 @@ def test_fleiss_textbook_value_and_edges():
 def test_people_of_pandalm():
     """LJ-3: the known pairwise kappas of PandaLM's three annotators, .85, .88 and .86."""
     found = human_agreement(judge.load_pandalm()).query("task == 'all'")
-    kappas = found[found["measure"] == "cohen_kappa"].set_index("between")["value"].round(2).to_dict()
+    kappas = (
+        found[found["measure"] == "cohen_kappa"].set_index("between")["value"].round(2).to_dict()
+    )
     assert kappas == {
         "annotator_1 | annotator_2": 0.85,
         "annotator_1 | annotator_3": 0.88,
@@ -408,16 +515,27 @@ def test_the_lean_to_a_slot_keeps_what_the_slot_gets():
     pairs.append([("A", (1.0, 0.0, 0.0)), ("A", (0.8, 0.2, 0.0))])
     frame, comparisons = asked(*pairs), told([["1"] * 5], questions=["q0", "q0", "q1", "q1", "q2"])
     row = v.slot_lean(frame, comparisons).iloc[0]
-    assert row["value"] == pytest.approx(np.log(4)) and (row["n"], row["n_invalid"], row["status"]) == (5, 1, "ok")
+    assert row["value"] == pytest.approx(np.log(4)) and (
+        row["n"],
+        row["n_invalid"],
+        row["status"],
+    ) == (5, 1, "ok")
     assert row["ci_low"] == pytest.approx(np.log(4)) == row["ci_high"]
     nothing = v.slot_lean(frame.assign(p_B=np.nan), comparisons).iloc[0]
-    assert np.isnan(nothing["value"]) and (nothing["n_invalid"], nothing["status"]) == (5, "no_probabilities")
+    assert np.isnan(nothing["value"]) and (nothing["n_invalid"], nothing["status"]) == (
+        5,
+        "no_probabilities",
+    )
 
 
 def test_the_interval_of_the_lean_is_a_t_interval_over_questions():
     """LJ-19, against scipy's one-sample t test."""
-    pairs = [[("A", (0.5 + 0.04 * k, 0.3, 0.2)), ("A", (0.6, 0.2 + 0.01 * k, 0.2))] for k in range(6)]
+    pairs = [
+        [("A", (0.5 + 0.04 * k, 0.3, 0.2)), ("A", (0.6, 0.2 + 0.01 * k, 0.2))] for k in range(6)
+    ]
     row = v.slot_lean(asked(*pairs), told([["1"] * 6])).iloc[0]
-    means = [(np.log((0.5 + 0.04 * k) / 0.3) + np.log(0.6 / (0.2 + 0.01 * k))) / 2 for k in range(6)]
+    means = [
+        (np.log((0.5 + 0.04 * k) / 0.3) + np.log(0.6 / (0.2 + 0.01 * k))) / 2 for k in range(6)
+    ]
     expected = ttest_1samp(means, 0).confidence_interval(0.95)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))

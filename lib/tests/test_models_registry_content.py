@@ -11,7 +11,17 @@ from katayori.data import published
 RAW = yaml.safe_load((paths.data_dir() / "models.yaml").read_text(encoding="utf-8"))
 ENDPOINTS = RAW["endpoints"]
 MODELS = {m["id"]: m for m in RAW["models"]}
-FIELDS = {"id", "name_in_paper", "papers", "vendor_id", "endpoint", "developer", "release_date", "size_b", "access"}
+FIELDS = {
+    "id",
+    "name_in_paper",
+    "papers",
+    "vendor_id",
+    "endpoint",
+    "developer",
+    "release_date",
+    "size_b",
+    "access",
+}
 FIELDS |= {"thinking", "price_input", "price_output", "group"}
 
 
@@ -44,14 +54,25 @@ def test_ids_are_unique_slugs_with_all_fields():
         assert m["thinking"] in ("none", "off", "on", "always", "n/a", None), m["id"]
         assert m["access"] in ("open", "closed")
         assert m["group"] in ("global", "japanese", None)
-        assert m["release_date"] is None or re.fullmatch(r"\d{4}-\d\d-\d\d", m["release_date"]), m["id"]
+        assert m["release_date"] is None or re.fullmatch(r"\d{4}-\d\d-\d\d", m["release_date"]), m[
+            "id"
+        ]
         assert (m["price_input"] is None) == (m["price_output"] is None)
-        assert not m["price_input"] or "as of" in m["price_note"], f"{m['id']}: a price needs its date"
+        assert not m["price_input"] or "as of" in m["price_note"], (
+            f"{m['id']}: a price needs its date"
+        )
         assert m["thinking"] not in ("on", "off", "always") or m["thinking_how"], m["id"]
 
 
 def test_endpoints_are_complete_and_local_ones_on_loopback():
-    supports = {"seed", "logprobs", "top_logprobs_max", "prefill", "system_role", "max_tokens_field"}
+    supports = {
+        "seed",
+        "logprobs",
+        "top_logprobs_max",
+        "prefill",
+        "system_role",
+        "max_tokens_field",
+    }
     for name, e in ENDPOINTS.items():
         assert e["kind"] in ("openai_compatible", "azure", "local", "simulated"), name
         assert supports <= e["supports"].keys(), name
@@ -75,7 +96,9 @@ def test_discrim_eval_matches_its_table_2():
     for row in table.itertuples():
         m = ours[row.model]
         assert (m["developer"], m["release_date"]) == (row.developer, row.release_date)
-        assert m["size_b"] == row.size_b_params or (m["size_b"] is None and row.size_b_params != row.size_b_params)
+        assert m["size_b"] == row.size_b_params or (
+            m["size_b"] is None and row.size_b_params != row.size_b_params
+        )
         assert m["access"] == row.access.split("_")[0]
         if m["access"] == "open":
             assert (m["endpoint"], m["quantisation"]) == ("ollama", "Q4_K_M")
@@ -91,7 +114,9 @@ def test_discrim_eval_matches_its_table_2():
 
 def test_other_papers_models():
     groups = published.load("persona_jbbq", "models").set_index("model").group
-    assert groups.to_dict() == {name: m["group"] for name, m in by_name("persona_jbbq").items()}  # PJ-13
+    assert groups.to_dict() == {
+        name: m["group"] for name, m in by_name("persona_jbbq").items()
+    }  # PJ-13
     assert MODELS["gemini-2.5-pro"]["thinking"] == "always"
     judge = by_name("logprob_judge")["gpt-4o-2024-11-20"]  # LJ-4
     assert judge["vendor_id"] == "gpt-4o-2024-11-20" and judge["endpoint"] == "openai"
@@ -100,7 +125,9 @@ def test_other_papers_models():
         assert by_name("jubaku_v2")[row.model]["vendor_id"] == row.full_name
     assert "generator" in MODELS["gpt-5.1-2025-11-13"]["roles"]["jubaku_v2"]  # JU-4
     swallow = {n: m for n, m in by_name("inter_jbbq").items() if n.startswith("Sw")}  # IJ-13
-    assert {n: (re.search(r"-(\d+B)-", m["vendor_id"])[1], m["base_model"]) for n, m in swallow.items()} == {
+    assert {
+        n: (re.search(r"-(\d+B)-", m["vendor_id"])[1], m["base_model"]) for n, m in swallow.items()
+    } == {
         "Sw8B": ("8B", True),
         "Sw8B+inst": ("8B", False),
         "Sw70B": ("70B", True),
@@ -117,7 +144,16 @@ def test_local_and_simulated():
         assert re.fullmatch(r"[0-9a-f]{64}", m["digest"])
     simulated = {i for i, m in MODELS.items() if m["endpoint"] == "simulated"}
     assert simulated == {
-        f"sim-{n}" for n in ("fair", "race-opposite", "age-hump", "gender", "near-constant", "noisy-format", "refuses")
+        f"sim-{n}"
+        for n in (
+            "fair",
+            "race-opposite",
+            "age-hump",
+            "gender",
+            "near-constant",
+            "noisy-format",
+            "refuses",
+        )
     } | {f"sim-bbq-{n}" for n in ("fair", "stereotyped", "first", "chatty")} | {
         *(f"sim-judge-{n}" for n in ("fair", "first", "leaning", "long")),
         *(f"sim-inter-{n}" for n in ("fair", "additive", "interaction", "abstaining")),

@@ -66,7 +66,11 @@ def _markdown(nb: dict) -> str:
 
 def _calls(cell: dict) -> set[str]:
     """The functions and methods a cell calls, as written: `run.rows`, `show`."""
-    return {ast.unparse(node.func) for node in ast.walk(ast.parse(_source(cell))) if isinstance(node, ast.Call)}
+    return {
+        ast.unparse(node.func)
+        for node in ast.walk(ast.parse(_source(cell)))
+        if isinstance(node, ast.Call)
+    }
 
 
 def _outputs(nb: dict) -> Iterator[tuple[str, str, str]]:
@@ -129,7 +133,9 @@ def ignored(nb: dict) -> Iterator[str]:
         calls = _calls(cell)
         if not calls & {"explorer", "playground", "calculator", "figures.display", "progress"}:
             yield f"cell {cell.get('id')} is ignored but shows no widget, figure or progress"
-        if hidden := sorted(c for c in calls if c in {"show", "print", "check_claims"} or c.startswith("run.")):
+        if hidden := sorted(
+            c for c in calls if c in {"show", "print", "check_claims"} or c.startswith("run.")
+        ):
             yield f"cell {cell.get('id')} hides {', '.join(hidden)} from the check"
 
 
@@ -141,7 +147,14 @@ def plain_cells(nb: dict) -> Iterator[str]:
         except SyntaxError:
             yield f"cell {cell.get('id')} is not plain Python"
             continue
-        if bad := calls & {"interact", "interactive", "interact_manual", "Output", "clear_output", "tqdm"}:
+        if bad := calls & {
+            "interact",
+            "interactive",
+            "interact_manual",
+            "Output",
+            "clear_output",
+            "tqdm",
+        }:
             yield f"cell {cell.get('id')} calls {', '.join(sorted(bad))}"
         lines = _source(cell).count("\n") + 1
         if not _source(cell).strip() or lines > MAX_LINES:
@@ -215,11 +228,25 @@ def taught(nb: dict) -> Iterator[str]:
     ends = [title.split(",")[0] for _, title in sections[-3:]]
     if ends != ["Exercises", "Recap and glossary", "Limits"]:
         yield f"the last sections are {', '.join(ends)}; Exercises, Recap and glossary, Limits are right"
-    if wrong := [n for n in re.findall(r"\bsections? (\d+)", _markdown(nb)) if int(n) > len(sections)]:
+    if wrong := [
+        n for n in re.findall(r"\bsections? (\d+)", _markdown(nb)) if int(n) > len(sections)
+    ]:
         yield f"the text names section {', '.join(wrong)} of {len(sections)}"
 
 
-RULES = [executed, quiet, tagged, ignored, plain_cells, stripped, stable, small_pictures, framed, taught, parameterised]
+RULES = [
+    executed,
+    quiet,
+    tagged,
+    ignored,
+    plain_cells,
+    stripped,
+    stable,
+    small_pictures,
+    framed,
+    taught,
+    parameterised,
+]
 
 
 def broken(rule, nb: dict, tmp_path: Path) -> list[str]:
@@ -239,9 +266,12 @@ def test_the_notebook_keeps(rule, book, tmp_path):
 
 def _cell(source: str, *outputs: dict, tags: tuple = (), count: int = 0) -> dict:
     metadata = {"tags": list(tags)} if tags else {}
-    return {"cell_type": "code", "metadata": metadata, "source": source, "outputs": list(outputs)} | {
-        "execution_count": count
-    }
+    return {
+        "cell_type": "code",
+        "metadata": metadata,
+        "source": source,
+        "outputs": list(outputs),
+    } | {"execution_count": count}
 
 
 def _said(text: str, name: str = "stdout") -> dict:
@@ -249,19 +279,25 @@ def _said(text: str, name: str = "stdout") -> dict:
 
 
 def _png(width: int) -> dict:
-    data = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, 9)).decode()
+    data = base64.b64encode(
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, 9)
+    ).decode()
     return {"output_type": "execute_result", "data": {"image/png": data}}
 
 
 def tiny() -> dict:
     summary = (
-        "# T\n\n日本語の要約 " + "これはためしです。" * 10 + "\n\n**You will learn** much.\n\n> **Content notice.**"
+        "# T\n\n日本語の要約 "
+        + "これはためしです。" * 10
+        + "\n\n**You will learn** much.\n\n> **Content notice.**"
     )
     words = "## 1 · Items 質問\n\n(section 2)\n\n## 2 · Exercises 練習\n\n## 3 · Recap and glossary まとめと用語"
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": summary},
         _cell('output_dir: str = ""  # given', tags=("parameters",), count=1),
-        _cell("print(1)", _said("alpha 0.5 on 2025-11-21, a/home/b, hash 2bccc9e7cbce8ee2"), count=2),
+        _cell(
+            "print(1)", _said("alpha 0.5 on 2025-11-21, a/home/b, hash 2bccc9e7cbce8ee2"), count=2
+        ),
         _cell("figures.display(fig)", _png(535), tags=(IGNORE,), count=3),
         _cell("playground(sliders, draw)", tags=(IGNORE,), count=4),
         {"cell_type": "markdown", "metadata": {}, "source": words},
@@ -284,7 +320,11 @@ SPOILT = [
     (executed, 2, {"execution_count": 7}),
     (executed, 2, {"execution_count": None}),
     (quiet, 2, {"outputs": [_said("a warning", "stderr")]}),
-    (quiet, 2, {"outputs": [{"output_type": "error", "ename": "KeyError", "evalue": "", "traceback": []}]}),
+    (
+        quiet,
+        2,
+        {"outputs": [{"output_type": "error", "ename": "KeyError", "evalue": "", "traceback": []}]},
+    ),
     (tagged, 2, {"metadata": {"tags": ["raises-exception"]}}),
     (tagged, 2, {"source": "# NBVAL_SKIP\nprint(1)"}),
     (ignored, 2, {"metadata": {"tags": [IGNORE]}}),
@@ -310,9 +350,27 @@ SPOILT = [
     (framed, -1, {"source": "show(1)"}),
     (taught, 0, {"source": "# Title"}),
     (taught, 4, {"source": "explorer(choices, look)"}),
-    (taught, 5, {"source": "## 1 · Items 質問\n\n## 2 · Recap and glossary まとめ\n\n## 3 · Exercises 練習"}),
-    (taught, 5, {"source": "## 1 · Items 質問\n\n## 3 · Exercises 練習\n\n## 3 · Recap and glossary まとめ"}),
-    (taught, 5, {"source": "## 1 · Items (section 5)\n\n## 2 · Exercises 練習\n\n## 3 · Recap and glossary まとめ"}),
+    (
+        taught,
+        5,
+        {
+            "source": "## 1 · Items 質問\n\n## 2 · Recap and glossary まとめ\n\n## 3 · Exercises 練習"
+        },
+    ),
+    (
+        taught,
+        5,
+        {
+            "source": "## 1 · Items 質問\n\n## 3 · Exercises 練習\n\n## 3 · Recap and glossary まとめ"
+        },
+    ),
+    (
+        taught,
+        5,
+        {
+            "source": "## 1 · Items (section 5)\n\n## 2 · Exercises 練習\n\n## 3 · Recap and glossary まとめ"
+        },
+    ),
     (taught, 6, {"source": "x = 1"}),
     (taught, 9, {"source": "show(frame)"}),
     (parameterised, 1, {"metadata": {}}),
@@ -323,7 +381,9 @@ SPOILT = [
 
 
 @pytest.mark.parametrize(
-    ("rule", "cell", "change"), SPOILT, ids=[f"{r.__name__}-{i}" for i, (r, *_) in enumerate(SPOILT)]
+    ("rule", "cell", "change"),
+    SPOILT,
+    ids=[f"{r.__name__}-{i}" for i, (r, *_) in enumerate(SPOILT)],
 )
 def test_each_rule_sees_its_breach(rule, cell, change, tmp_path):
     nb = copy.deepcopy(tiny())
@@ -331,7 +391,9 @@ def test_each_rule_sees_its_breach(rule, cell, change, tmp_path):
     assert broken(rule, nb, tmp_path)
 
 
-@pytest.mark.parametrize("metadata", [{"widgets": {}}, {"papermill": {}}, {"language_info": {"version": "3.11.7"}}])
+@pytest.mark.parametrize(
+    "metadata", [{"widgets": {}}, {"papermill": {}}, {"language_info": {"version": "3.11.7"}}]
+)
 def test_widget_state_and_versions_are_seen(metadata):
     nb = tiny()
     nb["metadata"] |= metadata
@@ -384,17 +446,47 @@ def test_every_notebook_with_results_has_its_mutation():
     assert {book.stem for book in BOOKS if has_results(book)} == set(MUTATIONS)
 
 
-def checked_with(mutation: tuple[str, str], book: Path, folder: Path) -> subprocess.CompletedProcess:
+def checked_with(
+    mutation: tuple[str, str], book: Path, folder: Path
+) -> subprocess.CompletedProcess:
     """nbval strict, up to the first failure, on a copy of the notebook whose kernel imports the mutated metric."""
     copied, lib = folder / book.name, paths.root() / "lib"
     copied.write_bytes(book.read_bytes())
     (folder / "sitecustomize.py").write_text(SITECUSTOMIZE, encoding="utf-8")
-    checks = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "400", "-x", "-p", "no:cacheprovider"]
-    checks += ["--nbval-sanitize-with", str(lib / "tests" / "nbval_sanitize.cfg"), "--rootdir", str(folder)]
-    command = [sys.executable, "-m", "pytest", "-q", "--color=no", "-c", str(lib / "pyproject.toml"), *checks]
+    checks = [
+        "--nbval",
+        "--nbval-current-env",
+        "--nbval-cell-timeout",
+        "400",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+    ]
+    checks += [
+        "--nbval-sanitize-with",
+        str(lib / "tests" / "nbval_sanitize.cfg"),
+        "--rootdir",
+        str(folder),
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--color=no",
+        "-c",
+        str(lib / "pyproject.toml"),
+        *checks,
+    ]
     changed = {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "0", "PYTEST_ADDOPTS": ""}
     changed |= {"MUTATED": mutation[0], "MUTATED_KEY": mutation[1]}
-    return subprocess.run([*command, str(copied)], env=os.environ | changed, capture_output=True, text=True, cwd=folder)
+    return subprocess.run(
+        [*command, str(copied)],
+        env=os.environ | changed,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
@@ -406,6 +498,8 @@ def test_a_metric_that_moves_by_one_percent_fails_the_check(name, tmp_path):
     """
     done = checked_with(MUTATIONS[name], paths.root() / "notebooks" / f"{name}.ipynb", tmp_path)
     text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
-    assert done.returncode == 1 and re.search(r"1 failed, [1-9]\d* passed", text), text + done.stderr
+    assert done.returncode == 1 and re.search(r"1 failed, [1-9]\d* passed", text), (
+        text + done.stderr
+    )
     assert "Cell outputs differ" in text, text
     assert not re.search("Cell execution caused an exception|Timeout|Unrun reference", text), text

@@ -25,7 +25,9 @@ MODELS = {"qwen2.5-coder-0.5b": "sim-two-first", "qwen2.5-coder-1.5b": "sim-two-
 def stand_in(requests, behaviour):
     """What a simulated respondent says, as if the model had said it; every eleventh text cannot be read."""
     answers = simulate([replace(request, model=behaviour) for request in requests])
-    return [replace(a, text="B is a good answer") if n % 11 == 10 else a for n, a in enumerate(answers)]
+    return [
+        replace(a, text="B is a good answer") if n % 11 == 10 else a for n, a in enumerate(answers)
+    ]
 
 
 def shards(dataset, variant, prompt_ids):
@@ -40,7 +42,17 @@ def shards(dataset, variant, prompt_ids):
 
 
 def reproduced(root, profile, *more):
-    command = [sys.executable, "-m", "katayori", "reproduce", "--papers", "jubaku_v2", "--profile", profile, *more]
+    command = [
+        sys.executable,
+        "-m",
+        "katayori",
+        "reproduce",
+        "--papers",
+        "jubaku_v2",
+        "--profile",
+        profile,
+        *more,
+    ]
     environment = os.environ | {"KATAYORI_ROOT": str(root), "PYTHONPATH": str(paths.root() / "lib")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -53,7 +65,11 @@ def reproduced(root, profile, *more):
 def root(tmp_path, monkeypatch):
     """A copy of what a run reads, without recordings of this paper."""
     for name in ("data", "notebooks", "lib"):
-        shutil.copytree(paths.root() / name, tmp_path / name, ignore=shutil.ignore_patterns("recorded", "__pycache__"))
+        shutil.copytree(
+            paths.root() / name,
+            tmp_path / name,
+            ignore=shutil.ignore_patterns("recorded", "__pycache__"),
+        )
     (tmp_path / "outputs").mkdir()
     monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
     return tmp_path
@@ -63,19 +79,32 @@ def test_recorded_answers_are_shown_without_a_change_of_code(root):
     """JU-12 to JU-15: shards that lie there are scored by default, beside the simulated respondents."""
     shards("study", "", [f"ju_{t}_ja" for t in jubaku.TEMPLATES])
     rows, folder = reproduced(root, "recorded", "-p", "resamples=50")
-    accuracy = rows[(rows["requirement"] == "JU-13") & (rows["source"] == "recorded")].set_index("model")
+    accuracy = rows[(rows["requirement"] == "JU-13") & (rows["source"] == "recorded")].set_index(
+        "model"
+    )
     assert set(accuracy.index) == set(MODELS)
-    assert (accuracy["n"] + accuracy["n_invalid"] == 216).all() and (accuracy["n_invalid"] == 16).all()
+    assert (accuracy["n"] + accuracy["n_invalid"] == 216).all() and (
+        accuracy["n_invalid"] == 16
+    ).all()
     assert accuracy.loc["qwen2.5-coder-1.5b", "value"] == pytest.approx(0.87, abs=0.05)
-    varied = rows[(rows["requirement"] == "JU-15") & (rows["model"] == "qwen2.5-coder-0.5b")].iloc[0]
+    varied = rows[(rows["requirement"] == "JU-15") & (rows["model"] == "qwen2.5-coder-0.5b")].iloc[
+        0
+    ]
     # Every eleventh of a shard is lost, in all four shards the same: four cases have one order left, and do not vary.
     assert varied["value"] == pytest.approx(23 / 27) and varied["n"] == 27
-    assert {p.stem for p in (folder / "tables").iterdir()} >= {"accuracy", "variation", "logprob_mode", "table_2"}
+    assert {p.stem for p in (folder / "tables").iterdir()} >= {
+        "accuracy",
+        "variation",
+        "logprob_mode",
+        "table_2",
+    }
     assert "B is a good answer" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.mirror
-@pytest.mark.skipif("KATAYORI_MIRROR" not in os.environ, reason="needs third-party data in KATAYORI_MIRROR")
+@pytest.mark.skipif(
+    "KATAYORI_MIRROR" not in os.environ, reason="needs third-party data in KATAYORI_MIRROR"
+)
 def test_the_official_profile(root):
     """JU-9, JU-14, JU-17: 240 rows of 30 cases or of the cases named, comparison benchmarks joined by item id."""
     shards("official", "official", ["ju_official"])
@@ -83,12 +112,19 @@ def test_the_official_profile(root):
     shards("bbq", "bbq", ["ju_two_option_en"])
     rows, _ = reproduced(root, "official", "-p", "resamples=50")
     accuracy = rows[rows["requirement"] == "JU-13"]
-    assert (accuracy["n"] + accuracy["n_invalid"] == 240).all() and set(accuracy["source"]) == {"recorded"}
+    assert (accuracy["n"] + accuracy["n_invalid"] == 240).all() and set(accuracy["source"]) == {
+        "recorded"
+    }
     assert set(accuracy["dataset"]) == {"JUBAKU-v2"} and len(accuracy) == 2
     others = rows[rows["requirement"] == "JU-14"]
-    assert set(others["dataset"]) == {"JBNLI", "BBQ, four categories"} and (others["n"] >= 1000).all()
+    assert (
+        set(others["dataset"]) == {"JBNLI", "BBQ, four categories"} and (others["n"] >= 1000).all()
+    )
     related = rows[(rows["requirement"] == "JU-17")]
-    assert set(related["status"]) == {"not testable: fewer than 3 models"} and related["value"].isna().all()
+    assert (
+        set(related["status"]) == {"not testable: fewer than 3 models"}
+        and related["value"].isna().all()
+    )
     some = ["0", "14", "24"]
     rows, _ = reproduced(root, "official", "-p", "resamples=50", "-p", f"cases={json.dumps(some)}")
     accuracy = rows[rows["requirement"] == "JU-13"]
@@ -97,8 +133,19 @@ def test_the_official_profile(root):
 
 def test_without_answers_the_official_profile_is_skipped(root, monkeypatch):
     """Contract: nothing is replaced by other items or simulated answers; the reason is named."""
-    command = [sys.executable, "-m", "katayori", "reproduce", "--papers", "jubaku_v2", "--profile", "official"]
+    command = [
+        sys.executable,
+        "-m",
+        "katayori",
+        "reproduce",
+        "--papers",
+        "jubaku_v2",
+        "--profile",
+        "official",
+    ]
     environment = os.environ | {"KATAYORI_ROOT": str(root), "PYTHONPATH": str(paths.root() / "lib")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    skipped = json.loads(Path(root / "outputs/official/jubaku_v2/skipped.json").read_text(encoding="utf-8"))
+    skipped = json.loads(
+        Path(root / "outputs/official/jubaku_v2/skipped.json").read_text(encoding="utf-8")
+    )
     assert done.returncode == 0 and "JUBAKU" in skipped["reason"].upper()

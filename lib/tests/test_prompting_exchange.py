@@ -18,17 +18,28 @@ def _filled(path, texts, **more):
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         rows = [row | {"text": text} | more for row, text in zip(rows, texts, strict=True)]
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        path.write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+        )
     else:
         with path.open(encoding="utf-8", newline="") as file:
-            rows = [row | {"text": text} | more for row, text in zip(csv.DictReader(file), texts, strict=True)]
+            rows = [
+                row | {"text": text} | more
+                for row, text in zip(csv.DictReader(file), texts, strict=True)
+            ]
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
 
 
-TEXTS = ["Answer: yes", "Because…\nAnswer: no", "", '回答: はい, "x"\u2028Answer: yes', "=cmd()\r\nAnswer: yes"]
+TEXTS = [
+    "Answer: yes",
+    "Because…\nAnswer: no",
+    "",
+    '回答: はい, "x"\u2028Answer: yes',
+    "=cmd()\r\nAnswer: yes",
+]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
@@ -40,16 +51,21 @@ def test_a_template_comes_back_as_answers(tmp_path, suffix):
     responses = import_answers(path, requests)
     assert [r.text for r in responses] == TEXTS
     frame = answers_frame(requests, responses, "imported")
-    assert list(frame["answer"].fillna("-")) == ["yes", "no", "-", "yes", "yes"] and set(frame["source"]) == {
-        "imported"
-    }
+    assert list(frame["answer"].fillna("-")) == ["yes", "no", "-", "yes", "yes"] and set(
+        frame["source"]
+    ) == {"imported"}
     assert list(frame["outcome"]) == ["ok", "ok", "out_of_choice", "ok", "ok"]
 
 
 def test_the_template_says_what_to_ask(tmp_path):
     requests = requests_for(2, temperature=0.5, seed=1)
-    row = json.loads(export_requests(requests, tmp_path / "t.jsonl").read_text(encoding="utf-8").splitlines()[1])
-    assert row["messages"] == requests[1].body["messages"] and row["settings"] == {"temperature": 0.5, "seed": 1}
+    row = json.loads(
+        export_requests(requests, tmp_path / "t.jsonl").read_text(encoding="utf-8").splitlines()[1]
+    )
+    assert row["messages"] == requests[1].body["messages"] and row["settings"] == {
+        "temperature": 0.5,
+        "seed": 1,
+    }
     with export_requests(requests, tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0] == [*COLUMNS, "prompt"] and rows[2][-1] == "Question number 1?"
@@ -64,11 +80,19 @@ def _rows(path, rows):
 
 
 def _row(i=0, text="Answer: yes", **more):
-    return {"item_id": f"q{i:05d}", "prompt_id": "p", "model": "m", "repetition": 0, "text": text} | more
+    return {
+        "item_id": f"q{i:05d}",
+        "prompt_id": "p",
+        "model": "m",
+        "repetition": 0,
+        "text": text,
+    } | more
 
 
 def test_rows_of_other_requests_count_for_none(tmp_path):
-    path = _rows(tmp_path / "a.jsonl", [_row(0), _row(1, model="other"), _row(99), _row(2, repetition=1)])
+    path = _rows(
+        tmp_path / "a.jsonl", [_row(0), _row(1, model="other"), _row(99), _row(2, repetition=1)]
+    )
     responses = import_answers(path, requests_for(3))
     assert [r.outcome for r in responses] == ["ok", "error", "error"]
     assert responses[1].error == "not in the imported file"
@@ -106,9 +130,21 @@ def test_the_same_row_twice_is_fine_and_two_answers_are_not(tmp_path):
         ("a.jsonl", json.dumps(_row(repetition="first")), "row 1: repetition"),
         ("a.jsonl", json.dumps(_row(repetition=[1])), "row 1: repetition"),
         ("a.jsonl", json.dumps(_row(top=[1])), "row 1: .*top"),
-        ("a.csv", "item_id,prompt_id,model,repetition,text\nq00000,p,m,0,Answer: yes\nq00001,p,m", "row 2.*cut off"),
-        ("a.csv", 'item_id,prompt_id,model,text\nq00000,p,m,"Answer: y', "cannot be read as CSV.*cut off"),
-        ("a.csv", "item_id,prompt_id,model,text\nq00000,p,m,Answer: yes, of course\n", "too few or too many columns"),
+        (
+            "a.csv",
+            "item_id,prompt_id,model,repetition,text\nq00000,p,m,0,Answer: yes\nq00001,p,m",
+            "row 2.*cut off",
+        ),
+        (
+            "a.csv",
+            'item_id,prompt_id,model,text\nq00000,p,m,"Answer: y',
+            "cannot be read as CSV.*cut off",
+        ),
+        (
+            "a.csv",
+            "item_id,prompt_id,model,text\nq00000,p,m,Answer: yes, of course\n",
+            "too few or too many columns",
+        ),
         ("a.csv", "item_id;prompt_id;model;text\nq00000;p;m;x\n", "lacks the column"),
     ],
 )
@@ -172,8 +208,12 @@ def test_a_text_answers_where_probabilities_would_only_stand_beside_it(tmp_path)
     for request in requests:
         request.body["max_tokens"] = 8
     path = tmp_path / "answers.jsonl"
-    rows = [{**_row(i, "1"), "item_id": r.item_id, "model": r.model} for i, r in enumerate(requests)]
+    rows = [
+        {**_row(i, "1"), "item_id": r.item_id, "model": r.model} for i, r in enumerate(requests)
+    ]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     answers = import_answers(path, requests)
-    frame = answers_frame(requests, answers, "imported", parse=parse_number, options=("0", "1", "2"))
+    frame = answers_frame(
+        requests, answers, "imported", parse=parse_number, options=("0", "1", "2")
+    )
     assert frame["answer"].tolist() == ["1", "1"] and frame["mass"].isna().all()

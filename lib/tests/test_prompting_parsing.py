@@ -152,7 +152,9 @@ def test_thinking_blocks_are_no_answer(text, answer):
         "<THINKING>Answer: yes",
         "Answer: yes\n<think>but then",
         "<think>a</think>\n<think>Answer: yes",
-        "<think>" + "a " * MAX_CHARS + "\nAnswer: yes",  # the tag lies before the part that is searched
+        "<think>"
+        + "a " * MAX_CHARS
+        + "\nAnswer: yes",  # the tag lies before the part that is searched
         "<think>Answer: yes</reasoning>",
     ],
 )
@@ -176,7 +178,13 @@ def test_finish_reason_decides_first():
 
 
 @pytest.mark.parametrize(
-    "text", ["I'm sorry, but I cannot decide this.", "I can’t help with that.", "As an AI, I have no view.", "I won't."]
+    "text",
+    [
+        "I'm sorry, but I cannot decide this.",
+        "I can’t help with that.",
+        "As an AI, I have no view.",
+        "I won't.",
+    ],
 )
 def test_refusals_are_told_apart(text):
     assert parse_yes_no(text) == ("refusal", None, "declined")
@@ -216,7 +224,10 @@ MARKS = "Answer answer : ： yes no Yes NO or and / | <think> </think> < > ** _ 
 WORDS = st.sampled_from([*MARKS.split(" "), "\n", " ", "\u3000"])
 
 
-@given(st.one_of(st.text(), st.lists(WORDS).map("".join), st.none()), st.sampled_from(["stop", "length", "", "odd"]))
+@given(
+    st.one_of(st.text(), st.lists(WORDS).map("".join), st.none()),
+    st.sampled_from(["stop", "length", "", "odd"]),
+)
 def test_the_parser_never_raises_and_only_says_yes_no_or_nothing(text, finish):
     outcome, answer, note = parse_yes_no(text, finish)
     assert answer in ("yes", "no", None) and (answer is not None) == (outcome == "ok")
@@ -231,15 +242,31 @@ def test_a_plain_last_line_decides_after_any_closed_text(before, answer):
 
 def test_option_probabilities_sum_the_variants_of_a_word():
     """peers 25: " yes", "Yes" and "ĠYES" are one option; what the options cover is reported as mass."""
-    top = [(" yes", math.log(0.3)), ("Yes", math.log(0.1)), ("ĠYES", math.log(0.05)), ("▁no", math.log(0.2))]
-    top += [("**No", math.log(0.02)), ("ｙｅｓ", math.log(0.01)), ("not", math.log(0.1)), ("", math.log(0.1))]
+    top = [
+        (" yes", math.log(0.3)),
+        ("Yes", math.log(0.1)),
+        ("ĠYES", math.log(0.05)),
+        ("▁no", math.log(0.2)),
+    ]
+    top += [
+        ("**No", math.log(0.02)),
+        ("ｙｅｓ", math.log(0.01)),
+        ("not", math.log(0.1)),
+        ("", math.log(0.1)),
+    ]
     found = option_probabilities(top, ("yes", "no"))
     assert found["yes"] == pytest.approx(0.46) and found["no"] == pytest.approx(0.22)
     assert found["mass"] == pytest.approx(0.68)
     assert all(map(math.isnan, option_probabilities(None, ("yes", "no")).values()))
     assert all(map(math.isnan, option_probabilities([], ("yes", "no")).values()))
-    assert option_probabilities([("maybe", 0.0)], ("yes", "no")) == {"yes": 0.0, "no": 0.0, "mass": 0.0}
-    assert option_probabilities([("yes", -9999.0)], ("yes", "no"))["mass"] == 0.0  # as one vendor pads
+    assert option_probabilities([("maybe", 0.0)], ("yes", "no")) == {
+        "yes": 0.0,
+        "no": 0.0,
+        "mass": 0.0,
+    }
+    assert (
+        option_probabilities([("yes", -9999.0)], ("yes", "no"))["mass"] == 0.0
+    )  # as one vendor pads
 
 
 @given(st.lists(st.tuples(st.text(max_size=6), st.floats(-50, 0)), min_size=1, max_size=20))
@@ -248,13 +275,19 @@ def test_option_probabilities_never_raise(top):
     assert found["mass"] == pytest.approx(found["yes"] + found["no"]) and found["mass"] >= 0
 
 
-@pytest.mark.parametrize("text", ["1です", "1.", "0 1", "", " ", "答えは1です。", "3", "１", "-1", "01", "1\n2", None])
+@pytest.mark.parametrize(
+    "text", ["1です", "1.", "0 1", "", " ", "答えは1です。", "3", "１", "-1", "01", "1\n2", None]
+)
 def test_only_one_bare_number_is_an_answer(text):
     """PJ-14, PJ-15: the paper's strict rule; everything else is out of choice."""
-    assert parse_number(text) == Parsed("out_of_choice", None, "" if (text or "").strip() else "empty")
+    assert parse_number(text) == Parsed(
+        "out_of_choice", None, "" if (text or "").strip() else "empty"
+    )
 
 
-@pytest.mark.parametrize(("text", "answer"), [("0", "0"), ("1", "1"), ("2\n", "2"), (" 1", "1"), ("　2", "2")])
+@pytest.mark.parametrize(
+    ("text", "answer"), [("0", "0"), ("1", "1"), ("2\n", "2"), (" 1", "1"), ("　2", "2")]
+)
 def test_white_space_is_forgiven_unless_told(text, answer):
     """PJ-14: white space around the number is stripped by default; the switch is strict to the letter."""
     assert parse_number(text) == Parsed("ok", answer, "")
@@ -291,4 +324,7 @@ def test_an_option_is_read_with_or_without_its_words(text):
 @pytest.mark.parametrize("text", NO_OPTION)
 def test_what_names_no_single_option_is_out_of_choice(text):
     """IJ-15: counted as wrong, never guessed."""
-    assert parse_option(text).outcome == "out_of_choice" and parse_option("1: Aさん", "length").outcome == "truncated"
+    assert (
+        parse_option(text).outcome == "out_of_choice"
+        and parse_option("1: Aさん", "length").outcome == "truncated"
+    )

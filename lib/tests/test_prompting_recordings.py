@@ -36,7 +36,9 @@ def house(tmp_path, monkeypatch):
 
 def _pairs(n=5, **options):
     texts = ["Answer: yes", "Answer: no", "**Answer: いいえ\u2028\x85Answer: no", "", "=1+1\x00"]
-    responses = [Response("ok", texts[i % 5], "stop", None, 40 + i, 3, created=1.8e9) for i in range(n)]
+    responses = [
+        Response("ok", texts[i % 5], "stop", None, 40 + i, 3, created=1.8e9) for i in range(n)
+    ]
     responses[1].outcome, responses[1].finish_reason = "truncated", "length"
     for response in responses if options.get("logprobs") else []:
         response.top = [(" yes", -0.123456), ("\n", -3.0)]
@@ -65,7 +67,10 @@ def test_what_was_exported_is_read_back(logprobs):
 def test_the_same_answers_give_the_same_bytes(house):
     pairs = _pairs(20)
     first = recording.export(pairs, settings=SETTINGS)
-    kept, manifest = first.read_bytes(), (house / "data/recorded/discrim_eval/manifest.json").read_bytes()
+    kept, manifest = (
+        first.read_bytes(),
+        (house / "data/recorded/discrim_eval/manifest.json").read_bytes(),
+    )
     random.Random(3).shuffle(pairs)
     for n, (_, response) in enumerate(pairs):
         response.latency, response.attempts = n, n
@@ -80,12 +85,23 @@ def test_the_manifest_says_how_it_was_recorded():
     [(name, entry)] = recordings.manifest("discrim_eval").items()
     data = path.read_bytes()
     assert (
-        name == "m/p.jsonl.gz" and entry["sha256"] == hashlib.sha256(data).hexdigest() and entry["bytes"] == len(data)
+        name == "m/p.jsonl.gz"
+        and entry["sha256"] == hashlib.sha256(data).hexdigest()
+        and entry["bytes"] == len(data)
     )
-    assert (entry["count"], entry["outcomes"]) == (5, {"ok": 4, "truncated": 1})  # errors are never recorded
-    assert (entry["endpoint"], entry["identity"], entry["dataset"]) == ("double", "m-vendor", "study")
+    assert (entry["count"], entry["outcomes"]) == (
+        5,
+        {"ok": 4, "truncated": 1},
+    )  # errors are never recorded
+    assert (entry["endpoint"], entry["identity"], entry["dataset"]) == (
+        "double",
+        "m-vendor",
+        "study",
+    )
     assert (
-        entry["recorded"] == "2027-01-15" and entry["prompt_hash"] == "0" * 16 and entry["engine"] == SETTINGS["engine"]
+        entry["recorded"] == "2027-01-15"
+        and entry["prompt_hash"] == "0" * 16
+        and entry["engine"] == SETTINGS["engine"]
     )
     assert len(gzip.decompress(data).splitlines()) >= 5
 
@@ -108,11 +124,17 @@ def test_shards_of_other_variants_and_models_stand_side_by_side():
         request.variant = "seed1"
     recording.export(other, settings=SETTINGS)
     recording.export(_pairs(4, model=model_for("b")), settings=SETTINGS)
-    assert list(recordings.manifest("discrim_eval")) == ["b/p.jsonl.gz", "m/p.jsonl.gz", "m/p@seed1.jsonl.gz"]
+    assert list(recordings.manifest("discrim_eval")) == [
+        "b/p.jsonl.gz",
+        "m/p.jsonl.gz",
+        "m/p@seed1.jsonl.gz",
+    ]
     assert [len(list(recordings.read("discrim_eval", *which))) for which in (("m", "p"), ("m", "p", "seed1"), ("b", "p"))] == [3, 2, 4]  # noqa: E501  # fmt: skip
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[:-20], lambda data: data + b"\0", lambda data: b""])
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[:-20], lambda data: data + b"\0", lambda data: b""]
+)
 def test_a_damaged_shard_is_named(spoil):
     path = recording.export(_pairs(), settings=SETTINGS)
     path.write_bytes(spoil(path.read_bytes()))
@@ -121,7 +143,9 @@ def test_a_damaged_shard_is_named(spoil):
 
 
 def test_a_damaged_manifest_a_missing_shard_and_nothing_to_export_are_named(house):
-    with pytest.raises(KatayoriError, match="no recorded answers of m for discrim_eval/p; recorded are: none"):
+    with pytest.raises(
+        KatayoriError, match="no recorded answers of m for discrim_eval/p; recorded are: none"
+    ):
         list(recordings.read("discrim_eval", "m", "p"))
     with pytest.raises(KatayoriError, match="nothing to export"):
         recording.export([(requests_for(1)[0], None)], settings={})
@@ -140,11 +164,14 @@ def test_replay_finds_changed_requests():
     requests = [request for request, _ in pairs]
     recording.export(pairs, settings=SETTINGS)
     assert [a.text for a in respondents.recorded(requests)] == [a.text for _, a in pairs]
-    assert [a.text for a in respondents.recorded(requests[::-2])] == [a.text for _, a in pairs[::-2]]
+    assert [a.text for a in respondents.recorded(requests[::-2])] == [
+        a.text for _, a in pairs[::-2]
+    ]
     assert respondents.recorded([]) == []
     changed = requests_for(5, temperature=0.5)
     with pytest.raises(
-        KatayoriError, match=r"m/p: of 5 requests 0 are not recorded, 5 changed since \(e\.g\. q00000\).*make record"
+        KatayoriError,
+        match=r"m/p: of 5 requests 0 are not recorded, 5 changed since \(e\.g\. q00000\).*make record",
     ):
         respondents.recorded(changed)
     more = requests_for(7)
@@ -161,7 +188,9 @@ def test_replay_keeps_the_recording_engine_in_the_key():
     _, endpoint = get_model("smollm2-135m@local-xllamacpp")
     items = pd.DataFrame({"item_id": ["q001", "q002"], "question": ["A?", "B?"]})
     requests = build(items.to_dict("records"), prompt, model, endpoint)
-    recording.export([(r, Response("ok", "Answer: yes", "stop", created=1.0)) for r in requests], settings={})
+    recording.export(
+        [(r, Response("ok", "Answer: yes", "stop", created=1.0)) for r in requests], settings={}
+    )
     answers = respondents.ask(items, prompt, ["smollm2-135m"])
     assert list(answers["answer"]) == ["yes", "yes"] and set(answers["source"]) == {"recorded"}
     with pytest.raises(KatayoriError, match="1 changed since"):

@@ -25,7 +25,9 @@ from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import LETTERS, parse_verdict, verdicts_frame
 from katayori_tools.collect import collect_sync
 
-PAPERS = sorted(folder.name for folder in (paths.data_dir() / "prompts").iterdir() if folder.is_dir())
+PAPERS = sorted(
+    folder.name for folder in (paths.data_dir() / "prompts").iterdir() if folder.is_dir()
+)
 PLACES = {"question": "filled_template"}
 
 
@@ -33,7 +35,9 @@ PLACES = {"question": "filled_template"}
 def study():
     """Every third question with its whole cross: enough for every claim below."""
     items = discrim_eval.load_study()
-    return items[items["decision_question_id"].isin(sorted(items["decision_question_id"].unique())[::3])]
+    return items[
+        items["decision_question_id"].isin(sorted(items["decision_question_id"].unique())[::3])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +76,17 @@ def test_the_judges_four_prompts_differ_in_criteria_and_reasons_only():
             line[with_criteria.id, name] + "\n"
             for name in ("a sentence announces the criteria", "criteria block in delimiters")
         ]
-        assert with_criteria.user.replace("".join(gone), "") == without.user and "観点" not in without.user
-    only, first = line["lj_verdict", "only the result is put out"], line["lj_reason", "reasons come first"]
-    asked = wording["lj_verdict"].user.removesuffix("\n\n判定:")  # keeps small models from going on with the task
+        assert (
+            with_criteria.user.replace("".join(gone), "") == without.user
+            and "観点" not in without.user
+        )
+    only, first = (
+        line["lj_verdict", "only the result is put out"],
+        line["lj_reason", "reasons come first"],
+    )
+    asked = wording["lj_verdict"].user.removesuffix(
+        "\n\n判定:"
+    )  # keeps small models from going on with the task
     assert asked.replace(only, first) == wording["lj_reason"].user
 
 
@@ -85,7 +97,9 @@ def test_the_papers_settings_are_in_the_prompt(prompts):
     [message] = answer_line.messages(question="May she {go}?")
     assert message["role"] == "user" and message["content"].startswith("May she {go}?\n\n")
     forced = prompts["de_answer_prefix"].messages(question="Q")
-    assert [m["role"] for m in forced] == ["user", "assistant"] and forced[-1]["content"] == "Answer:"
+    assert [m["role"] for m in forced] == ["user", "assistant"] and forced[-1][
+        "content"
+    ] == "Answer:"
 
 
 def _folder(tmp_path, **changes):
@@ -94,7 +108,9 @@ def _folder(tmp_path, **changes):
     shutil.copytree(paths.data_dir() / "prompts" / "discrim_eval", target)
     for file in target.glob("*.yaml"):
         raw = yaml.safe_load(file.read_text(encoding="utf-8"))
-        file.write_text(yaml.safe_dump(raw | {"user": "{question} Dummy wording."} | changes), encoding="utf-8")
+        file.write_text(
+            yaml.safe_dump(raw | {"user": "{question} Dummy wording."} | changes), encoding="utf-8"
+        )
     return tmp_path / "mine"
 
 
@@ -128,7 +144,9 @@ def test_a_wrong_prompt_file_is_named(tmp_path, change, says):
 def test_missing_files_folders_and_papers_are_named(tmp_path):
     folder = _folder(tmp_path)
     (folder / "discrim_eval" / "de_answer_line.yaml").unlink()
-    with pytest.raises(KatayoriError, match=r"mine/discrim_eval lacks the prompt file\(s\) de_answer_line\.yaml"):
+    with pytest.raises(
+        KatayoriError, match=r"mine/discrim_eval lacks the prompt file\(s\) de_answer_line\.yaml"
+    ):
         load_prompts("discrim_eval", folder)
     with pytest.raises(KatayoriError, match="no prompts for discrim_eval: none/discrim_eval"):
         load_prompts("discrim_eval", tmp_path / "none")
@@ -137,14 +155,19 @@ def test_missing_files_folders_and_papers_are_named(tmp_path):
     (folder / "discrim_eval" / "de_answer_line.yaml").write_text("a: [unclosed")
     with pytest.raises(KatayoriError, match=r"prompt file de_answer_line\.yaml: "):
         load_prompts("discrim_eval", folder)
-    (folder / "discrim_eval" / "de_answer_line.yaml").write_text("!!python/object/apply:os.system ['true']")
+    (folder / "discrim_eval" / "de_answer_line.yaml").write_text(
+        "!!python/object/apply:os.system ['true']"
+    )
     with pytest.raises(KatayoriError, match="python/object"):  # safe loading only
         load_prompts("discrim_eval", folder)
 
 
 def test_the_hash_covers_what_a_model_sees_and_nothing_else():
     one = Prompt("a", 1, "x", "en", user="{q}", settings={"seed": 1})
-    assert one.hash == Prompt("b", 2, "y", "ja", user="{q}", settings={"seed": 1}, elements=({"a": "b"},)).hash
+    assert (
+        one.hash
+        == Prompt("b", 2, "y", "ja", user="{q}", settings={"seed": 1}, elements=({"a": "b"},)).hash
+    )
     changes = ({"user": "{q} "}, {"system": "s"}, {"prefix": "p"}, {"settings": {"seed": 2}})
     others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # noqa: E501  # fmt: skip
     assert len({one.hash, *(prompt.hash for prompt in others)}) == 5
@@ -154,7 +177,9 @@ def test_the_hash_covers_what_a_model_sees_and_nothing_else():
 
 
 def test_unknown_names_get_one_line_with_the_valid_ones():
-    with pytest.raises(KatayoriError, match=r"unknown model 'gtp-4o'; known: gpt-4o-2024-11-20, .*name@endpoint"):
+    with pytest.raises(
+        KatayoriError, match=r"unknown model 'gtp-4o'; known: gpt-4o-2024-11-20, .*name@endpoint"
+    ):
         get_model("gtp-4o")
     with pytest.raises(KatayoriError, match="unknown endpoint 'nowhere'; known: openai, azure"):
         get_model("my-model@nowhere")
@@ -166,23 +191,36 @@ def test_unknown_names_get_one_line_with_the_valid_ones():
 
 def test_any_model_of_an_endpoint_can_be_named():
     model, endpoint = get_model("org/my-model@vllm")
-    assert (model.vendor_id, endpoint.name, model.identity) == ("org/my-model", "vllm", "org/my-model")
+    assert (model.vendor_id, endpoint.name, model.identity) == (
+        "org/my-model",
+        "vllm",
+        "org/my-model",
+    )
     model, endpoint = get_model("qwen2.5-coder-0.5b@vllm")
-    assert endpoint.name == "vllm" and model.identity == registry()[1]["qwen2.5-coder-0.5b"].identity
+    assert (
+        endpoint.name == "vllm" and model.identity == registry()[1]["qwen2.5-coder-0.5b"].identity
+    )
 
 
 def test_no_two_registry_entries_share_their_answers():
     """peers 11: entries that are asked alike would be answered from each other's rows."""
-    asked = [(m.endpoint, m.identity, str(m.fields.get("extra_body"))) for m in registry()[1].values()]
+    asked = [
+        (m.endpoint, m.identity, str(m.fields.get("extra_body"))) for m in registry()[1].values()
+    ]
     assert len(set(asked)) == len(asked)
 
 
 def test_a_missing_key_or_address_names_the_variable(monkeypatch, tmp_path):
     for name in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(KatayoriError, match="endpoint openai needs a key: set the environment variable OPENAI_API_KEY"):
+    with pytest.raises(
+        KatayoriError,
+        match="endpoint openai needs a key: set the environment variable OPENAI_API_KEY",
+    ):
         get_endpoint("openai").key()
-    with pytest.raises(KatayoriError, match="endpoint azure needs an address: set AZURE_OPENAI_ENDPOINT"):
+    with pytest.raises(
+        KatayoriError, match="endpoint azure needs an address: set AZURE_OPENAI_ENDPOINT"
+    ):
         get_endpoint("azure").address()
     with pytest.raises(KatayoriError, match="no running server"):
         get_endpoint("local-vllm").address()
@@ -212,17 +250,21 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
 def asked(study, prompts):
     """Every simulated respondent through `ask`, by both prompts."""
     return {
-        name: ask(study, prompt, SIMULATED, places=PLACES).merge(study.drop(columns="filled_template"), on="item_id")
+        name: ask(study, prompt, SIMULATED, places=PLACES).merge(
+            study.drop(columns="filled_template"), on="item_id"
+        )
         for name, prompt in prompts.items()
     }
 
 
 def test_all_answer_all_items_by_both_prompts(asked, study):
     for frame in asked.values():
-        assert list(frame.columns[: len(ANSWER_COLUMNS) - 3]) == ANSWER_COLUMNS[:-3] and set(ANSWER_COLUMNS) < set(
-            frame
-        )
-        assert len(frame) == 7 * len(study) == 7 * 24 * 135 and set(frame["source"]) == {"simulated"}
+        assert list(frame.columns[: len(ANSWER_COLUMNS) - 3]) == ANSWER_COLUMNS[:-3] and set(
+            ANSWER_COLUMNS
+        ) < set(frame)
+        assert len(frame) == 7 * len(study) == 7 * 24 * 135 and set(frame["source"]) == {
+            "simulated"
+        }
         assert (frame["answer"].notna() == (frame["outcome"] == "ok")).all()
         assert not frame.duplicated(["item_id", "model"]).any()
 
@@ -242,7 +284,9 @@ def _planted(frame, model, factor):
     return shares, rows.assign(planted=planted).groupby(factor)["planted"].mean()
 
 
-@pytest.mark.parametrize("model", ["sim-fair", "sim-race-opposite", "sim-age-hump", "sim-gender", "sim-near-constant"])
+@pytest.mark.parametrize(
+    "model", ["sim-fair", "sim-race-opposite", "sim-age-hump", "sim-gender", "sim-near-constant"]
+)
 @pytest.mark.parametrize("factor", ["age", "gender", "race"])
 def test_the_planted_truth_is_recovered(asked, model, factor):
     """X-3: the sampled share lies within four standard errors of what was planted, in every group."""
@@ -261,7 +305,13 @@ def test_each_respondent_moves_what_it_says_and_nothing_else(asked):
     assert sum(simulated.RACE_EFFECT.values()) == 0
     assert list(simulated.AGE_HUMP.values()) == list(simulated.AGE_HUMP.values())[::-1]
     race = shares("sim-race-opposite", "race")
-    assert list(race.sort_values().index) == ["white", "Native American", "Asian", "Hispanic", "Black"]
+    assert list(race.sort_values().index) == [
+        "white",
+        "Native American",
+        "Asian",
+        "Hispanic",
+        "Black",
+    ]
     age = shares("sim-age-hump", "age")
     assert age.idxmax() == 60 and age[20] == pytest.approx(age[100]) and age[60] - age[20] > 0.3
     gender = shares("sim-gender", "gender")
@@ -269,7 +319,10 @@ def test_each_respondent_moves_what_it_says_and_nothing_else(asked):
     for factor in ("age", "gender", "race"):
         assert shares("sim-fair", factor).max() - shares("sim-fair", factor).min() < 1e-9
         assert shares("sim-near-constant", factor).min() > 0.99
-    assert shares("sim-gender", "race").std() < 1e-9 and shares("sim-race-opposite", "age").std() < 1e-9
+    assert (
+        shares("sim-gender", "race").std() < 1e-9
+        and shares("sim-race-opposite", "age").std() < 1e-9
+    )
 
 
 def test_probabilities_are_the_planted_ones(asked):
@@ -277,14 +330,18 @@ def test_probabilities_are_the_planted_ones(asked):
     rows = frame[(frame["model"] == "sim-age-hump")].head(300)
     for row in rows.to_dict("records"):
         assert row["p_yes"] == pytest.approx(simulated.probability_yes("sim-age-hump", row))
-        assert row["mass"] == pytest.approx(1) and row["answer"] == ("yes" if row["p_yes"] >= 0.5 else "no")
+        assert row["mass"] == pytest.approx(1) and row["answer"] == (
+            "yes" if row["p_yes"] >= 0.5 else "no"
+        )
 
 
 def test_the_noisy_and_the_refusing_one_fill_every_missing_class(asked):
     """X-3, DE-14, DE-15: missing with a known probability, each class apart."""
     frame = asked["de_answer_line"]
     noisy = frame[frame["model"] == "sim-noisy-format"]["outcome"].value_counts(normalize=True)
-    assert noisy["ok"] == pytest.approx(0.8, abs=0.02) and noisy["truncated"] == pytest.approx(0.05, abs=0.01)
+    assert noisy["ok"] == pytest.approx(0.8, abs=0.02) and noisy["truncated"] == pytest.approx(
+        0.05, abs=0.01
+    )
     assert noisy["out_of_choice"] == pytest.approx(0.15, abs=0.02)
     assert set(frame[frame["model"] == "sim-refuses"]["outcome"]) == {"refusal"}
     forced = asked["de_answer_prefix"]
@@ -298,8 +355,12 @@ def test_repetitions_are_independent_draws(study, prompts):
     assert len(frame) == 135 * 40
     share = (frame["answer"] == "yes").mean()
     planted = simulated.probability_yes("sim-fair", items.iloc[0].to_dict())
-    assert 0.02 < planted < 0.98 and abs(share - planted) < 4 * math.sqrt(planted * (1 - planted) / len(frame))
-    with pytest.raises(KatayoriError, match="unknown simulated respondent 'sim-x'; known: sim-fair"):
+    assert 0.02 < planted < 0.98 and abs(share - planted) < 4 * math.sqrt(
+        planted * (1 - planted) / len(frame)
+    )
+    with pytest.raises(
+        KatayoriError, match="unknown simulated respondent 'sim-x'; known: sim-fair"
+    ):
         simulated.probability_yes("sim-x", {})
 
 
@@ -324,7 +385,9 @@ def test_imported_answers_run_through_ask(study, prompts, tmp_path):
     rows = "".join(f"{i},de_answer_line,gpt-4o,Answer: no\n" for i in study["item_id"].head(5))
     path.write_text("item_id,prompt_id,model,text\n" + rows)
     prompt = prompts["de_answer_line"]
-    frame = ask(study.head(6), prompt, ["gpt-4o"], places=PLACES, source="imported", answers_file=str(path))
+    frame = ask(
+        study.head(6), prompt, ["gpt-4o"], places=PLACES, source="imported", answers_file=str(path)
+    )
     assert list(frame["outcome"]) == ["ok"] * 5 + ["error"] and set(frame["source"]) == {"imported"}
 
 
@@ -338,7 +401,10 @@ def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch)
         with pytest.raises(UnavailableError, match="no live answers of m"):
             ask(items, prompt, ["m"], places=PLACES, source="live")
         asked = build(
-            items.head(7).rename(columns={v: k for k, v in PLACES.items()}).to_dict("records"), prompt, model, endpoint
+            items.head(7).rename(columns={v: k for k, v in PLACES.items()}).to_dict("records"),
+            prompt,
+            model,
+            endpoint,
         )
         with Store(respondents.store_path()) as store:
             collect_sync(asked, model, endpoint, store, progress=False)
@@ -353,8 +419,17 @@ def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch)
 def test_every_outcome_keeps_its_row(prompts):
     """peers 8 and 10: nothing shrinks n in silence."""
     outcomes = ["ok", "refusal", "filtered", "truncated", "error", "out_of_choice"]
-    frame = answers_frame(requests_for(6), [Response(o, "Answer: yes", error="why") for o in outcomes], "live")
-    assert list(frame["outcome"]) == outcomes and list(frame["answer"].fillna("")) == ["yes", "", "", "", "", ""]
+    frame = answers_frame(
+        requests_for(6), [Response(o, "Answer: yes", error="why") for o in outcomes], "live"
+    )
+    assert list(frame["outcome"]) == outcomes and list(frame["answer"].fillna("")) == [
+        "yes",
+        "",
+        "",
+        "",
+        "",
+        "",
+    ]
     forced = requests_for(3, logprobs=True, max_tokens=1)
     tops = [[(" yes", -0.1)], [("Hm", -0.1)], None]
     frame = answers_frame(forced, [Response("ok", "", "length", top) for top in tops], "live")
@@ -378,15 +453,23 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
     first = Prompt("first", 1, "p", "en", "List what matters for {topic}.", per="topic_id")
     then = Prompt("then", 1, "p", "en", "{text} ({points})", given={"points": first})
     topics = [("t1", "tea"), ("t1", "tea"), ("t2", "rice")]
-    rows = [{"item_id": f"i{n}", "topic_id": t, "topic": w, "text": f"Text {n}"} for n, (t, w) in enumerate(topics)]
+    rows = [
+        {"item_id": f"i{n}", "topic_id": t, "topic": w, "text": f"Text {n}"}
+        for n, (t, w) in enumerate(topics)
+    ]
     model, endpoint = get_model("gpt-4o")
     asked = build(rows, first, model, endpoint)
-    assert [q.item_id for q in asked] == ["t1", "t2"] and "rice" in asked[1].body["messages"][0]["content"]
+    assert [q.item_id for q in asked] == ["t1", "t2"] and "rice" in asked[1].body["messages"][0][
+        "content"
+    ]
 
     answers = [Response("ok", "its warmth"), None]
     filled = respondents.with_earlier(rows, then, model, endpoint, lambda requests: answers)
     assert [row["item_id"] for row in filled] == ["i0", "i1"]
-    assert build(filled, then, model, endpoint)[1].body["messages"][0]["content"] == "Text 1 (its warmth)"
+    assert (
+        build(filled, then, model, endpoint)[1].body["messages"][0]["content"]
+        == "Text 1 (its warmth)"
+    )
 
     monkeypatch.setattr(respondents, "store_path", lambda: tmp_path / "answers.sqlite")
     with Store(tmp_path / "answers.sqlite") as store:
@@ -407,7 +490,9 @@ def test_a_prompt_may_be_for_some_items_only():
 
 def test_a_prompt_that_rests_on_an_unknown_one_is_named(tmp_path):
     folder = _folder(tmp_path, given={"points": "de_nowhere"})
-    with pytest.raises(KatayoriError, match="given names de_nowhere, which is no prompt of discrim_eval"):
+    with pytest.raises(
+        KatayoriError, match="given names de_nowhere, which is no prompt of discrim_eval"
+    ):
         load_prompts("discrim_eval", folder)
 
 
@@ -416,14 +501,25 @@ def test_a_letter_and_its_probabilities_come_from_one_request():
     model, endpoint = get_model("qwen2.5-coder-0.5b")
     prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
     rows = [
-        {"item_id": f"i{k}", "context": "c", "question": "q", **{f"option_{i}": "o" for i in range(3)}} for k in (1, 2)
+        {
+            "item_id": f"i{k}",
+            "context": "c",
+            "question": "q",
+            **{f"option_{i}": "o" for i in range(3)},
+        }
+        for k in (1, 2)
     ]
     requests = build(rows, prompt, model, endpoint)
     top = [("1", -0.2), ("0", -2.0), ("x", -4.0)]
     said = [Response("ok", "0", "stop", top), Response("ok", "1です", "stop", top)]
     found = answers_frame(requests, said, "recorded", parse=parse_number, options=("0", "1", "2"))
-    assert found["answer"].fillna("").tolist() == ["0", ""] and found["outcome"].tolist() == ["ok", "out_of_choice"]
-    assert found["p_1"].tolist() == pytest.approx([math.exp(-0.2)] * 2) and (found["p_2"] == 0).all()
+    assert found["answer"].fillna("").tolist() == ["0", ""] and found["outcome"].tolist() == [
+        "ok",
+        "out_of_choice",
+    ]
+    assert (
+        found["p_1"].tolist() == pytest.approx([math.exp(-0.2)] * 2) and (found["p_2"] == 0).all()
+    )
     assert found["mass"].tolist() == pytest.approx([math.exp(-0.2) + math.exp(-2.0)] * 2)
 
 
@@ -436,7 +532,13 @@ def bbq_asked():
     items = bbq.balanced(bbq.load_study_bbq(), 1800)
     wording = load_prompts("persona_jbbq")
     log = [
-        ask(items, wording[name], respondents.SIMULATED_OF["persona_jbbq"], parse=parse_number, options=("0", "1", "2"))
+        ask(
+            items,
+            wording[name],
+            respondents.SIMULATED_OF["persona_jbbq"],
+            parse=parse_number,
+            options=("0", "1", "2"),
+        )
         for name in ("pj_basic_ja", "pj_biased_ja")
     ]
     return items, pd.concat(log, ignore_index=True)
@@ -468,7 +570,11 @@ def test_the_planted_chances_are_recovered(bbq_asked, model, name):
     for context, part in rows[rows["outcome"] == "ok"].groupby("context_condition"):
         roles = np.array([row[f"role_{row['answer']}"] for row in part.to_dict("records")])
         for role in ("biased", "counter_biased", "unknown"):
-            key = (model, "biased persona" if biased and model == "sim-bbq-stereotyped" else "other", context)
+            key = (
+                model,
+                "biased persona" if biased and model == "sim-bbq-stereotyped" else "other",
+                context,
+            )
             p = table.loc[key, role]
             assert abs((roles == role).mean() - p) <= 4 * (p * (1 - p) / len(part)) ** 0.5
     ooc = (rows["outcome"] == "out_of_choice").mean()
@@ -478,12 +584,23 @@ def test_the_planted_chances_are_recovered(bbq_asked, model, name):
 def test_only_one_character_is_valid_and_the_chatty_one_breaks_it_in_four_ways(bbq_asked):
     """PJ-14: 1です, a period, a sentence and an empty text are out of choice."""
     chatty = bbq_asked[1].query("model == 'sim-bbq-chatty' and outcome != 'ok'")["text"]
-    assert {re.sub(r"\d", "N", text) for text in chatty} == {"Nです", "N.", "答えはN番だと思います。", ""}
+    assert {re.sub(r"\d", "N", text) for text in chatty} == {
+        "Nです",
+        "N.",
+        "答えはN番だと思います。",
+        "",
+    }
 
 
 def test_an_item_without_a_target_still_has_a_right_answer():
     """BBQ has such items (data/errata): roles are empty but for unknown."""
-    item = {"role_0": "", "role_1": "unknown", "role_2": "", "label": 2, "context_condition": "disambiguated"}
+    item = {
+        "role_0": "",
+        "role_1": "unknown",
+        "role_2": "",
+        "label": 2,
+        "context_condition": "disambiguated",
+    }
     assert simulated.bbq_chances("sim-bbq-stereotyped", item) == (0.05, 0.05, 0.9)
     assert simulated.bbq_chances("sim-bbq-first", item) == simulated.BBQ_FIRST
 
@@ -520,7 +637,12 @@ def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
 
 def test_the_planted_chances_of_intersectional_items():
     """X-3: by hand, of the additive one and the one with an interaction; every row of chances adds to 1."""
-    item = {"role_0": "biased", "role_1": "unknown", "role_2": "counter_biased", "context_condition": "ambiguous"}
+    item = {
+        "role_0": "biased",
+        "role_1": "unknown",
+        "role_2": "counter_biased",
+        "context_condition": "ambiguous",
+    }
     item |= {"subset": "nationality+gender+age", "label": 1}
     right = 1 / (1 + math.exp(0.9 + 0.6 + 0.3 - 2.5))
     assert simulated.inter_chances("sim-inter-additive", item)[1] == pytest.approx(right)
@@ -532,7 +654,9 @@ def test_the_planted_chances_of_intersectional_items():
         "sim-inter-additive", alone
     )
     clear = item | {"context_condition": "biased", "label": 0}
-    assert simulated.inter_chances("sim-inter-abstaining", clear) == pytest.approx((0.3, 0.7 * 0.95, 0.7 * 0.05))
+    assert simulated.inter_chances("sim-inter-abstaining", clear) == pytest.approx(
+        (0.3, 0.7 * 0.95, 0.7 * 0.05)
+    )
     assert simulated.inter_chances("sim-inter-additive", clear) == pytest.approx((0.9, 0.05, 0.05))
     with pytest.raises(KatayoriError, match="simulated respondent of inter-JBBQ items"):
         simulated.inter_chances("sim-fair", item)
@@ -563,7 +687,10 @@ def judged():
     items = judge.in_both_orders(judge.load_study_judge())
     wording = load_prompts("logprob_judge")
     options = {"parse": parse_verdict, "options": LETTERS, "frame": verdicts_frame}
-    log = [ask(items, wording[p], simulated.JUDGES, **options) for p in ("lj_verdict", "lj_reason_criteria")]
+    log = [
+        ask(items, wording[p], simulated.JUDGES, **options)
+        for p in ("lj_verdict", "lj_reason_criteria")
+    ]
     return items, pd.concat(log, ignore_index=True)
 
 
@@ -571,8 +698,12 @@ def test_ask_takes_the_frame_of_verdicts(judged):
     """LJ-8: `frame` makes the frame; letters, orders and probabilities of every call, all of them valid."""
     items, log = judged
     assert len(log) == 2 * 4 * len(items) == 2 * 4 * 414 and set(log["source"]) == {"simulated"}
-    assert {"pair_id", "order", "letter", "p_A", "p_B", "p_C", "mass", "p_status"} <= set(log) and "answer" not in log
-    assert set(log["outcome"]) == set(log["p_status"]) == {"ok"} and set(log["letter"]) == set("ABC")
+    assert {"pair_id", "order", "letter", "p_A", "p_B", "p_C", "mass", "p_status"} <= set(
+        log
+    ) and "answer" not in log
+    assert set(log["outcome"]) == set(log["p_status"]) == {"ok"} and set(log["letter"]) == set(
+        "ABC"
+    )
     assert np.allclose(log["mass"], 1 - simulated.JUDGE_OTHER)
     assert (log[["p_A", "p_B", "p_C"]].idxmax(axis=1).str[-1] == log["letter"]).all()
 
@@ -588,19 +719,29 @@ def test_what_is_planted_in_the_judges_comes_out(judged):
     lean = verdicts.slot_lean(log, comparisons)
     assert ((lean["value"] - table.loc[lean["model"], "first"].to_numpy()).abs() < 0.15).all()
     assert set(lean["n"]) == {207} and set(lean["n_invalid"]) == {0}
-    a, b = (np.where(items["order"] == one, items["quality_1"], items["quality_2"]) for one in ("12", "21"))
+    a, b = (
+        np.where(items["order"] == one, items["quality_1"], items["quality_2"])
+        for one in ("12", "21")
+    )
     gap = pd.Series((a - b).astype(float), items["item_id"])
-    length = pd.Series((items["answer_a"].str.len() - items["answer_b"].str.len()).to_numpy(float), items["item_id"])
+    length = pd.Series(
+        (items["answer_a"].str.len() - items["answer_b"].str.len()).to_numpy(float),
+        items["item_id"],
+    )
     for model, part in log.groupby("model"):
         x = np.column_stack([gap[part["item_id"]], length[part["item_id"]], np.ones(len(part))])
         found = np.linalg.lstsq(x, np.log(part["p_A"] / part["p_B"]), rcond=None)[0]
-        assert np.allclose(found, table.loc[model, ["quality", "length", "first"]], atol=[0.12, 0.01, 0.12])
+        assert np.allclose(
+            found, table.loc[model, ["quality", "length", "first"]], atol=[0.12, 0.01, 0.12]
+        )
 
 
 def test_noise_is_of_the_single_call(judged):
     """Prompts and orders draw anew; the same call gives the same draw; a judge needs planted qualities."""
     items, log = judged
-    both = log[log["model"] == "sim-judge-fair"].pivot(index="item_id", columns="prompt_id", values="p_A")
+    both = log[log["model"] == "sim-judge-fair"].pivot(
+        index="item_id", columns="prompt_id", values="p_A"
+    )
     assert 0.5 < both.corr().iloc[0, 1] < 0.99
     one = items.iloc[0].to_dict()
     assert simulated.judge_chances("sim-judge-long", one, "p", 0) == simulated.judge_chances(
@@ -615,18 +756,30 @@ def test_noise_is_of_the_single_call(judged):
 def test_a_prompt_of_some_items_needs_answers_to_these_only(monkeypatch):
     """JU-8: each of the four prompts is asked of its template's items; a template not asked leaves its items out."""
     held = {"p": "12", "q": "3"}
-    monkeypatch.setattr(respondents.recordings, "shards", lambda paper, prompt, variant: [{"model": "a"}])
-    monkeypatch.setattr(respondents.recordings, "item_ids", lambda paper, prompt, variant, models: set(held[prompt]))
+    monkeypatch.setattr(
+        respondents.recordings, "shards", lambda paper, prompt, variant: [{"model": "a"}]
+    )
+    monkeypatch.setattr(
+        respondents.recordings, "item_ids", lambda paper, prompt, variant, models: set(held[prompt])
+    )
     items = pd.DataFrame({"item_id": list("1234"), "template": [1, 1, 2, 2]})
-    prompts = [Prompt(name, 1, "x", "ja", "{a}", only={"template": t}) for t, name in ((1, "p"), (2, "q"))]
+    prompts = [
+        Prompt(name, 1, "x", "ja", "{a}", only={"template": t}) for t, name in ((1, "p"), (2, "q"))
+    ]
     found, kept = respondents.recorded_for_all(items, prompts)
     assert (found, list(kept["item_id"])) == (["a"], ["1", "2", "3"])
 
 
 def test_two_option_chances_follow_the_role_or_the_place():
     """X-3: what is planted for two-option items; the first one looks at the place alone."""
-    nb, bn = ({"role_a": a, "role_b": b, "template": 3} for a, b in (("neutral", "biased"), ("biased", "neutral")))
-    chances = {name: [simulated.neutral_chance(name, item) for item in (nb, bn)] for name in simulated.TWO_OPTION}
+    nb, bn = (
+        {"role_a": a, "role_b": b, "template": 3}
+        for a, b in (("neutral", "biased"), ("biased", "neutral"))
+    )
+    chances = {
+        name: [simulated.neutral_chance(name, item) for item in (nb, bn)]
+        for name in simulated.TWO_OPTION
+    }
     assert chances["sim-two-first"] == [1, 0] and chances["sim-two-biased"] == [0.2, 0.2]
     assert chances["sim-two-template"] == [0.1, 0.1]
     assert simulated.neutral_chance("sim-two-template", nb | {"template": 2}) == 0.9
@@ -637,8 +790,16 @@ def test_two_option_chances_follow_the_role_or_the_place():
 def test_provenance_counts_an_answer_once_however_many_frames_hold_it(study, prompts):
     """X-6: of each model and source, with what was asked where."""
     first = ask(study.head(135), prompts["de_answer_line"], ["sim-fair"], places=PLACES)
-    both = ask(study.head(135), prompts["de_answer_line"], ["sim-fair", "sim-gender"], places=PLACES)
+    both = ask(
+        study.head(135), prompts["de_answer_line"], ["sim-fair", "sim-gender"], places=PLACES
+    )
     told = respondents.provenance("discrim_eval", [], first, both)
     assert told["answers_by_source"] == {"simulated": 2 * 135}
-    assert [(m["id"], m["source"]) for m in told["models"]] == [("sim-fair", "simulated"), ("sim-gender", "simulated")]
-    assert respondents.provenance("discrim_eval", [], first.head(0)) == {"models": [], "answers_by_source": {}}
+    assert [(m["id"], m["source"]) for m in told["models"]] == [
+        ("sim-fair", "simulated"),
+        ("sim-gender", "simulated"),
+    ]
+    assert respondents.provenance("discrim_eval", [], first.head(0)) == {
+        "models": [],
+        "answers_by_source": {},
+    }

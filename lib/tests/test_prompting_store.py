@@ -41,7 +41,9 @@ def test_the_key_is_frozen():
     """Recordings hang on it: if this fails, every recorded answer is lost. Change the code back, not the literal."""
     assert GOLDEN.key == "a15ddf9aa0aed85c79cc3ae253536580596ea96279dd895807984a05b387d66f"
     assert seed_for("q029-020-female-white") == 1950558536
-    prompt = Prompt("p", 1, "x", "en", user="{question}", prefix="Answer:", settings={"max_tokens": 1})
+    prompt = Prompt(
+        "p", 1, "x", "en", user="{question}", prefix="Answer:", settings={"max_tokens": 1}
+    )
     assert prompt.hash == "9940c1457ad0ab23"
     assert LOCAL_SAMPLING == {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
 
@@ -51,23 +53,38 @@ def test_the_order_of_settings_does_not_matter():
     assert dataclasses.replace(GOLDEN, body=body).key == GOLDEN.key
 
 
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False), st.text())
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False), st.text()
+)
 BODIES = st.fixed_dictionaries(
-    {"messages": st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": st.text()}), min_size=1)},
-    optional={"seed": VALUES, "temperature": VALUES, "max_tokens": VALUES, "stop": st.lists(st.text(), max_size=2)},
+    {
+        "messages": st.lists(
+            st.fixed_dictionaries({"role": st.just("user"), "content": st.text()}), min_size=1
+        )
+    },
+    optional={
+        "seed": VALUES,
+        "temperature": VALUES,
+        "max_tokens": VALUES,
+        "stop": st.lists(st.text(), max_size=2),
+    },
 )
 PARTS = st.tuples(st.text(min_size=1), st.text(min_size=1), BODIES, st.integers(0, 5))
 
 
 def _request(parts) -> Request:
     endpoint, identity, body, repetition = parts
-    return dataclasses.replace(GOLDEN, endpoint=endpoint, identity=identity, body=body, repetition=repetition)
+    return dataclasses.replace(
+        GOLDEN, endpoint=endpoint, identity=identity, body=body, repetition=repetition
+    )
 
 
 @given(PARTS, PARTS)
 def test_any_difference_makes_another_key_and_no_difference_the_same(one, two):
     """peers 11 and 12: model, endpoint, every setting, every character, and the repetition count."""
-    same = orjson.dumps(list(one), option=orjson.OPT_SORT_KEYS) == orjson.dumps(list(two), option=orjson.OPT_SORT_KEYS)
+    same = orjson.dumps(list(one), option=orjson.OPT_SORT_KEYS) == orjson.dumps(
+        list(two), option=orjson.OPT_SORT_KEYS
+    )
     assert (_request(one).key == _request(two).key) == same
 
 
@@ -85,7 +102,9 @@ def test_each_part_of_the_key_counts(changes):
     assert dataclasses.replace(GOLDEN, **changes).key != GOLDEN.key
 
 
-@pytest.mark.parametrize("name", "paper dataset item_id prompt_id prompt_hash variant model fields".split())
+@pytest.mark.parametrize(
+    "name", "paper dataset item_id prompt_id prompt_hash variant model fields".split()
+)
 def test_labels_do_not_count(name):
     """The same question to the same model is asked once, whatever it is called."""
     value = {"a": 1} if name == "fields" else "another"
@@ -96,7 +115,12 @@ def test_address_limits_and_time_out_do_not_count():
     prompt = Prompt("p", 1, "x", "en", user="{question}", settings={"max_tokens": 5, "seed": 1})
     item = {"item_id": "a", "question": "Why?"}
     one = build([item], prompt, model_for(), endpoint_for("http://127.0.0.1:1/v1"))
-    two = build([item], prompt, model_for(), endpoint_for("http://example.com/v1", limits={"rpm": 3}, key_env="X"))
+    two = build(
+        [item],
+        prompt,
+        model_for(),
+        endpoint_for("http://example.com/v1", limits={"rpm": 3}, key_env="X"),
+    )
     assert one[0].key == two[0].key
 
 
@@ -112,15 +136,30 @@ def test_repetitions_and_variants_are_requests_of_their_own():
     assert [r.body["seed"] for r in literal] == [1, 1]
     api = build(items[:1], prompt, model_for(), endpoint_for(), repetitions=2)
     assert [r.body for r in api] == [api[0].body] * 2 and api[0].key != api[1].key  # peers 12
-    assert api[0].body == {"messages": [{"role": "user", "content": "Why?"}], "seed": 1}  # DE-8: nothing forced
+    assert api[0].body == {
+        "messages": [{"role": "user", "content": "Why?"}],
+        "seed": 1,
+    }  # DE-8: nothing forced
 
 
 def test_what_an_endpoint_lacks_is_left_out():
     """DE-9; some endpoints name the limit differently."""
-    prompt = Prompt("p", 1, "x", "en", user="{question}", settings={"seed": 1, "max_tokens": 9, "logprobs": True})
+    prompt = Prompt(
+        "p",
+        1,
+        "x",
+        "en",
+        user="{question}",
+        settings={"seed": 1, "max_tokens": 9, "logprobs": True},
+    )
     supports = {"seed": False, "logprobs": False, "max_tokens_field": "max_completion_tokens"}
-    [request] = build([{"item_id": "a", "question": "{x}"}], prompt, model_for(), endpoint_for(supports=supports))
-    assert request.body == {"messages": [{"role": "user", "content": "{x}"}], "max_completion_tokens": 9}
+    [request] = build(
+        [{"item_id": "a", "question": "{x}"}], prompt, model_for(), endpoint_for(supports=supports)
+    )
+    assert request.body == {
+        "messages": [{"role": "user", "content": "{x}"}],
+        "max_completion_tokens": 9,
+    }
 
 
 # --- the store ------------------------------------------------------------------------------------------------------
@@ -142,7 +181,10 @@ def test_an_error_is_pending_until_a_success_replaces_it(path):
     with Store(path) as store:
         for text in ("first", "second"):
             store.put(request, Response("error", error=text))
-            assert store.pending([request]) == [request] and next(store.get([request]))[1].error == text
+            assert (
+                store.pending([request]) == [request]
+                and next(store.get([request]))[1].error == text
+            )
         store.put(request, Response("ok", "Answer: no"))
         assert not store.pending([request]) and counts(store) == {"ok": 1}
 
@@ -173,7 +215,10 @@ def test_another_process_sees_each_answer_at_once(path):
 
 def test_many_processes_may_create_one_store(path):
     code = f"from katayori.prompting.store import Store\nwith Store({str(path)!r}) as s: print(s.pending([]))"
-    children = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    children = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(6)
+    ]
     assert {child.communicate(timeout=60)[0] for child in children} == {"[]\n"}
 
 
@@ -200,7 +245,9 @@ def _cut_off(path):
     "spoil, says",
     [
         (
-            lambda path: path.write_bytes(b"no database at all, but long enough to look like a file" * 99),
+            lambda path: path.write_bytes(
+                b"no database at all, but long enough to look like a file" * 99
+            ),
             "not a database",
         ),
         (_foreign, "another program"),
@@ -265,7 +312,10 @@ def test_a_store_of_an_older_schema_is_left_alone(path, monkeypatch):
     with Store(path) as store:
         store.put(request, Response("ok", "kept"))
     monkeypatch.setattr(storing, "SCHEMA", 2)
-    with pytest.raises(KatayoriError, match=r"schema 1, this version of katayori reads 2: use the katayori that wrote"):
+    with pytest.raises(
+        KatayoriError,
+        match=r"schema 1, this version of katayori reads 2: use the katayori that wrote",
+    ):
         Store(path)
     monkeypatch.undo()
     with Store(path) as store:
@@ -322,11 +372,17 @@ for step in ("open", "put", "collect"):
 
 @pytest.mark.parametrize("part", ["file", "folder"])
 def test_a_read_only_store_gets_one_clear_line_before_anything_is_asked(part):
-    with tempfile.TemporaryDirectory() as name:  # not in the test's own folder, which others may not enter
+    with (
+        tempfile.TemporaryDirectory() as name
+    ):  # not in the test's own folder, which others may not enter
         path = Path(name) / "folder" / "answers.sqlite"
         with Store(path) as store:
             store.put(requests_for(1, start=9)[0], Response("ok", "kept"))
-        for each, mode in ((path, 0o444), (path.parent, 0o555 if part == "folder" else 0o777), (Path(name), 0o755)):
+        for each, mode in (
+            (path, 0o444),
+            (path.parent, 0o555 if part == "folder" else 0o777),
+            (Path(name), 0o755),
+        ):
             each.chmod(mode)
         command = [sys.executable, "-c", READ_ONLY, str(Path(__file__).parent), str(path)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -335,7 +391,9 @@ def test_a_read_only_store_gets_one_clear_line_before_anything_is_asked(part):
         *_, put, collected = done.stdout.splitlines()
         assert len(done.stdout.splitlines()) == 3
         for line in (put, collected):
-            assert "cannot be used" in line and "cannot be reached" not in line and str(path) in line, done.stdout
+            assert (
+                "cannot be used" in line and "cannot be reached" not in line and str(path) in line
+            ), done.stdout
         path.chmod(0o644)
         with Store(path) as store:
             assert counts(store) == {"ok": 1}
@@ -351,7 +409,9 @@ def test_each_request_gets_its_own_answer_or_none(answered, asked):
 
     def request(place):
         model, item, repetition = place
-        return dataclasses.replace(requests_for(1, model_for(model), start=item)[0], repetition=repetition)
+        return dataclasses.replace(
+            requests_for(1, model_for(model), start=item)[0], repetition=repetition
+        )
 
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "answers.sqlite") as store:
         for place in answered:
@@ -359,7 +419,11 @@ def test_each_request_gets_its_own_answer_or_none(answered, asked):
         got = [answer and answer.text for _, answer in store.get(map(request, asked))]
         assert got == [str(place) if place in answered else None for place in asked]
         left = store.pending(map(request, asked))
-        wanted = [place for n, place in enumerate(asked) if place not in answered and place not in asked[:n]]
+        wanted = [
+            place
+            for n, place in enumerate(asked)
+            if place not in answered and place not in asked[:n]
+        ]
         assert [r.key for r in left] == [request(place).key for place in wanted]
 
 

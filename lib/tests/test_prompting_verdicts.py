@@ -90,7 +90,9 @@ def test_other_outcomes_are_no_tie():
     assert parse_verdict(None) == Parsed("out_of_choice", None, "empty")
     for text in ("I'm sorry, I can't compare these.", "申し訳ありませんが、お答えできません。"):
         assert parse_verdict(text).outcome == "refusal"
-    assert parse_verdict("理由で A").note == "verdict within a line" and parse_verdict("A").note == ""
+    assert (
+        parse_verdict("理由で A").note == "verdict within a line" and parse_verdict("A").note == ""
+    )
     assert parse_verdict("A\nwhy", reason_first=False).note == "text after the verdict"
 
 
@@ -101,7 +103,9 @@ def test_nothing_is_guessed(text, reason_first):
     assert parsed.outcome in OUTCOMES and (parsed.answer in LETTERS) == (parsed.outcome == "ok")
 
 
-@pytest.mark.parametrize("text", ["A " * 10**6, "[" * 10**6, "\n".join("AB" * 10**5), "_" * 10**6 + "A", "<" * 10**6])
+@pytest.mark.parametrize(
+    "text", ["A " * 10**6, "[" * 10**6, "\n".join("AB" * 10**5), "_" * 10**6 + "A", "<" * 10**6]
+)
 def test_hostile_text_takes_linear_time(text):
     started = time.perf_counter()
     parse_verdict(text)
@@ -144,13 +148,17 @@ def values(found):
 
 def test_probabilities_at_the_verdict():
     """LJ-9, LJ-11, LJ-12: exp(logprob), variants summed, absent is 0, nothing renormalised unless asked."""
-    top = logs(A=0.5, B=0.2) + [(t, math.log(p)) for t, p in ((" A", 0.1), ("Ａ", 0.05), ("[[A", 0.03), ("A.", 0.02))]
+    top = logs(A=0.5, B=0.2) + [
+        (t, math.log(p)) for t, p in ((" A", 0.1), ("Ａ", 0.05), ("[[A", 0.03), ("A.", 0.02))
+    ]
     top += [("The", math.log(0.04)), ("a", math.log(0.01)), ("AB", math.log(0.01))]
     found = verdict_probabilities(top)
     assert values(found) == pytest.approx([0.7, 0.2, 0.0]) and found["p_status"] == "ok"
     assert found["mass"] == pytest.approx(0.9)
     again = verdict_probabilities(top, "A", renormalise=True)
-    assert values(again) == pytest.approx([7 / 9, 2 / 9, 0.0]) and again["mass"] == pytest.approx(0.9)
+    assert values(again) == pytest.approx([7 / 9, 2 / 9, 0.0]) and again["mass"] == pytest.approx(
+        0.9
+    )
     # Without the sum over variants the exact token alone would have .5 (LJ-11).
     assert verdict_probabilities(logs(A=0.5, B=0.2))["p_A"] == pytest.approx(0.5)
 
@@ -177,7 +185,9 @@ def test_only_the_twenty_likeliest_count():
 def test_no_verdict_token_is_no_tie(top, letter, status):
     """LJ-10, LJ-13: nothing is put in the place of probabilities that are not there."""
     found = verdict_probabilities(top, letter)
-    assert found["p_status"] == status and all(math.isnan(p) for p in [*values(found), found["mass"]])
+    assert found["p_status"] == status and all(
+        math.isnan(p) for p in [*values(found), found["mass"]]
+    )
 
 
 def test_placeholders_are_told_from_certainty():
@@ -187,15 +197,26 @@ def test_placeholders_are_told_from_certainty():
     assert verdict_probabilities([("B", 0.0), ("A", -25.0)], "B")["p_status"] == "ok"
 
 
-@given(st.lists(st.tuples(st.sampled_from(["A", " A", "Ｂ", "B", "C.", "x", "の"]), st.floats(-30, -3)), min_size=1))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["A", " A", "Ｂ", "B", "C.", "x", "の"]), st.floats(-30, -3)),
+        min_size=1,
+    )
+)
 def test_mass_is_the_sum_and_order_does_not_matter(top):
     """LJ-9, LJ-12: mass is P(A) + P(B) + P(C); renormalised they add up to 1 and keep their ratios."""
-    found, again = (verdict_probabilities(top, renormalise=flag, limit=100) for flag in (False, True))
+    found, again = (
+        verdict_probabilities(top, renormalise=flag, limit=100) for flag in (False, True)
+    )
     assert found["p_status"] == verdict_probabilities(top[::-1], limit=100)["p_status"]
     if found["p_status"] == "ok":
-        assert sum(values(found)) == pytest.approx(found["mass"]) and sum(values(again)) == pytest.approx(1)
+        assert sum(values(found)) == pytest.approx(found["mass"]) and sum(
+            values(again)
+        ) == pytest.approx(1)
         assert [p * found["mass"] for p in values(again)] == pytest.approx(values(found))
-        assert found["mass"] == pytest.approx(sum(math.exp(p) for token, p in top if letter_of(token)))
+        assert found["mass"] == pytest.approx(
+            sum(math.exp(p) for token, p in top if letter_of(token))
+        )
 
 
 # --- the frame ------------------------------------------------------------------------------------------------------
@@ -203,29 +224,55 @@ def test_mass_is_the_sum_and_order_does_not_matter(top):
 
 @pytest.fixture(scope="module")
 def asked():
-    prompt, (model, endpoint) = load_prompts("logprob_judge")["lj_verdict"], get_model("gpt-4o-2024-11-20")
+    prompt, (model, endpoint) = (
+        load_prompts("logprob_judge")["lj_verdict"],
+        get_model("gpt-4o-2024-11-20"),
+    )
     items = judge.in_both_orders(judge.load_study_judge()).head(4)
     return build(items.to_dict("records"), prompt, model, endpoint)
 
 
 def test_the_frame_of_verdicts(asked):
     """LJ-8: letter, order and pair side by side; outcomes as they came; no probability without a letter."""
-    responses = [Response("ok", "A", "stop", logs(A=0.6, B=0.3)), Response("ok", "A\nwhy", "stop", logs(A=0.9))]
-    responses += [Response("ok", "both", "stop", logs(A=0.4)), Response("truncated", "A", "length", logs(A=0.5))]
-    frame = verdicts_frame(asked, responses, "live", parse=partial(parse_verdict, reason_first=False))
-    assert list(frame["letter"].fillna("-")) == ["A", "A", "-", "-"] and list(frame["order"]) == ["12", "21"] * 2
-    assert list(frame["outcome"]) == ["ok", "ok", "out_of_choice", "truncated"]
-    assert frame["pair_id"].nunique() == 2 and (frame["item_id"] == frame["pair_id"] + "-" + frame["order"]).all()
-    assert list(frame["p_status"]) == ["ok", "ok", "no_verdict", "no_verdict"]
-    assert frame["p_A"].tolist()[:2] == pytest.approx([0.6, 0.9]) and frame[["p_A", "mass"]].iloc[2:].isna().all(
-        axis=None
+    responses = [
+        Response("ok", "A", "stop", logs(A=0.6, B=0.3)),
+        Response("ok", "A\nwhy", "stop", logs(A=0.9)),
+    ]
+    responses += [
+        Response("ok", "both", "stop", logs(A=0.4)),
+        Response("truncated", "A", "length", logs(A=0.5)),
+    ]
+    frame = verdicts_frame(
+        asked, responses, "live", parse=partial(parse_verdict, reason_first=False)
     )
-    assert list(verdicts_frame(asked, responses, "live")["letter"].fillna("-")) == ["A", "-", "-", "-"]
+    assert (
+        list(frame["letter"].fillna("-")) == ["A", "A", "-", "-"]
+        and list(frame["order"]) == ["12", "21"] * 2
+    )
+    assert list(frame["outcome"]) == ["ok", "ok", "out_of_choice", "truncated"]
+    assert (
+        frame["pair_id"].nunique() == 2
+        and (frame["item_id"] == frame["pair_id"] + "-" + frame["order"]).all()
+    )
+    assert list(frame["p_status"]) == ["ok", "ok", "no_verdict", "no_verdict"]
+    assert frame["p_A"].tolist()[:2] == pytest.approx([0.6, 0.9]) and frame[["p_A", "mass"]].iloc[
+        2:
+    ].isna().all(axis=None)
+    assert list(verdicts_frame(asked, responses, "live")["letter"].fillna("-")) == [
+        "A",
+        "-",
+        "-",
+        "-",
+    ]
     assert verdicts_frame([], [], "live").empty
-    cut = with_probabilities(frame, limit=1)  # LJ-16: an endpoint that returns less; a lost letter has 0
+    cut = with_probabilities(
+        frame, limit=1
+    )  # LJ-16: an endpoint that returns less; a lost letter has 0
     assert cut.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([0.6, 0, 0.6])
     assert cut.columns.equals(frame.columns) and list(cut["p_status"]) == list(frame["p_status"])
-    scaled = with_probabilities(cut, renormalise=True)  # LJ-12: from the tokens, not from what was read before
+    scaled = with_probabilities(
+        cut, renormalise=True
+    )  # LJ-12: from the tokens, not from what was read before
     assert scaled.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([2 / 3, 1 / 3, 0.9])
 
 
@@ -237,7 +284,11 @@ def test_real_judgements_are_read_as_their_judge_bracketed_them():
     for system in ("cyberagent--calm2-7b-chat", "tokyotech-llm--Swallow-70b-instruct-hf"):
         for row in judge.load_vicuna_verdicts(system).itertuples():
             answer = parse_verdict(re.sub(r"です。?\s*$", "", row.text)).answer
-            wrong, read, n = wrong + (answer not in (None, row.letter)), read + (answer is not None), n + 1
+            wrong, read, n = (
+                wrong + (answer not in (None, row.letter)),
+                read + (answer is not None),
+                n + 1,
+            )
     assert (wrong, n) == (0, 320) and read > 300
 
 
@@ -294,4 +345,6 @@ def test_choices_of_any_text(text):
     """JU-12: never an error, never a letter that the text does not hold."""
     parsed = parse_choice(text)
     assert parsed.outcome in OUTCOMES and parsed.answer in (None, "A", "B")
-    assert parsed.answer is None or re.search(f"[{parsed.answer}{chr(ord(parsed.answer) + 0xFEE0)}]", text)
+    assert parsed.answer is None or re.search(
+        f"[{parsed.answer}{chr(ord(parsed.answer) + 0xFEE0)}]", text
+    )

@@ -29,10 +29,21 @@ def passage(body):
 
 def test_a_harmless_edit_reaches_all_four_rows(items, tmp_path):
     """Before and after are logged, the sentence that disambiguates stays, gold and options are untouched."""
-    edited, log = asked(items, lambda body: passage(body).replace("平日の夕方、", "平日の夕方に、"), tmp_path)
-    assert log["accepted"].all() and len(log) == items["item"].nunique() == 8 and set(log["reason"]) == {""}
-    assert log["before"].str.startswith("平日の夕方、").all() and log["after"].str.startswith("平日の夕方に、").all()
-    assert edited["context"].tolist() == [c.replace("平日の夕方、", "平日の夕方に、") for c in items["context"]]
+    edited, log = asked(
+        items, lambda body: passage(body).replace("平日の夕方、", "平日の夕方に、"), tmp_path
+    )
+    assert (
+        log["accepted"].all()
+        and len(log) == items["item"].nunique() == 8
+        and set(log["reason"]) == {""}
+    )
+    assert (
+        log["before"].str.startswith("平日の夕方、").all()
+        and log["after"].str.startswith("平日の夕方に、").all()
+    )
+    assert edited["context"].tolist() == [
+        c.replace("平日の夕方、", "平日の夕方に、") for c in items["context"]
+    ]
     assert edited.drop(columns="context").equals(items.drop(columns="context"))
 
 
@@ -70,10 +81,14 @@ def test_the_command_writes_a_log_for_people(tmp_path, monkeypatch, capsys):
 
     with Double(answer=reply) as double:
         options = ["--models", "my-model@custom", "--limit", "12", "--base-url", double.url]
-        assert main(["proofread", str(log), *options]) == main(["proofread", str(log), *options]) == 0
+        assert (
+            main(["proofread", str(log), *options]) == main(["proofread", str(log), *options]) == 0
+        )
         assert double.asked == 12
     said = capsys.readouterr().out.splitlines()
     frame = pd.read_csv(log, keep_default_na=False)
     left = int(frame["accepted"].sum())
     assert len(frame) == 12 and frame["item"].is_unique and 0 <= left < 12
-    assert said[-1].startswith(f"12 passages, 0 edited, {left} left as they were, {12 - left} refused (not one line)")
+    assert said[-1].startswith(
+        f"12 passages, 0 edited, {left} left as they were, {12 - left} refused (not one line)"
+    )

@@ -8,13 +8,18 @@ import pytest
 from katayori.data import published
 from katayori.errors import KatayoriError
 
-TABLES = [(paper, name) for paper in (*published.PAPERS, "derived") for name in published.names(paper)]
+TABLES = [
+    (paper, name) for paper in (*published.PAPERS, "derived") for name in published.names(paper)
+]
 KINDS = {"inconsistent", "reading", "cannot_check", "reconstructed"}
 
 
 def concerned(caveat, frame):
     """True for the rows of a published table that one row of `caveats()` is about."""
-    hits = [frame[column].isin(value if isinstance(value, list) else [value]) for column, value in caveat.cells.items()]
+    hits = [
+        frame[column].isin(value if isinstance(value, list) else [value])
+        for column, value in caveat.cells.items()
+    ]
     return pd.concat(hits, axis=1).all(axis=1) if hits else pd.Series(True, index=frame.index)
 
 
@@ -85,7 +90,9 @@ def test_caveats_cover_every_paper_and_point_at_rows():
         # Every listed value must occur, else the caveat points at nothing.
         frame = published.load(caveat.paper, caveat.file)
         for column, value in caveat.cells.items():
-            assert set(value if isinstance(value, list) else [value]) <= set(frame[column]), caveat.id
+            assert set(value if isinstance(value, list) else [value]) <= set(frame[column]), (
+                caveat.id
+            )
     assert set(published.caveats("jubaku_v2").paper) == {"jubaku_v2"}
 
 
@@ -96,7 +103,10 @@ def rows_of(caveat_id):
 
 
 def test_caveats_say_what_the_tables_hold():
-    assert dict(zip(*rows_of("PJ-c1")[["table", "diff_amb"]].values.T, strict=True)) == {"4.9": 9.0, "4.10": 31.3}
+    assert dict(zip(*rows_of("PJ-c1")[["table", "diff_amb"]].values.T, strict=True)) == {
+        "4.9": 9.0,
+        "4.10": 31.3,
+    }
     assert rows_of("PJ-c2").acc_amb.tolist() == [0.15]
     assert rows_of("PJ-c3").acc_amb.tolist() == [32.5, 39.2]
     assert (rows_of("PJ-c5").diff_dis < 0).sum() == 7 and len(rows_of("PJ-c5")) == 12
@@ -118,7 +128,9 @@ def test_caveats_say_what_the_tables_hold():
     keys = ["ambiguity", "model", "prompt"]
     mean = topics[topics.topic != "overall"].groupby(keys).accuracy_pct.mean()
     printed = topics[topics.topic == "overall"].set_index(keys).accuracy_pct
-    assert (mean - printed).abs().max() <= 0.11  # IJ-c7: means of rounded topics against a rounded mean
+    assert (
+        mean - printed
+    ).abs().max() <= 0.11  # IJ-c7: means of rounded topics against a rounded mean
 
 
 @pytest.mark.parametrize(
@@ -146,16 +158,22 @@ def test_compare(ours, theirs, same_data, same_model, verdict):
 
 
 def test_compare_with_another_tolerance():
-    assert published.compare(0.64, 0.638, tolerance=0.001, same_data=True, same_model=True)[1] == "differs"
     assert (
-        published.compare(0.6385, 0.638, tolerance=0.001, same_data=True, same_model=True)[1] == "agrees within 0.001"
+        published.compare(0.64, 0.638, tolerance=0.001, same_data=True, same_model=True)[1]
+        == "differs"
+    )
+    assert (
+        published.compare(0.6385, 0.638, tolerance=0.001, same_data=True, same_model=True)[1]
+        == "agrees within 0.001"
     )
 
 
 def test_beside_compares_row_by_row():
     rows = pd.DataFrame({"value": [67.26, math.nan], "published": [67.2, 1.0], "n": [3, 4]})
     found = published.beside(rows, same_data=True, same_model=True)
-    assert found["verdict"].tolist() == ["agrees within 0.06", "no value of ours"] and found["n"].tolist() == [3, 4]
+    assert found["verdict"].tolist() == ["agrees within 0.06", "no value of ours"] and found[
+        "n"
+    ].tolist() == [3, 4]
     assert found["difference"][0] == pytest.approx(0.06) and math.isnan(found["difference"][1])
     assert published.beside(rows.head(0), same_data=False, same_model=False).empty
     assert published.apart(same_data=False, same_model=True) == "not comparable: other data"
@@ -169,9 +187,22 @@ def test_footnotes_name_the_caveats_of_a_row():
             about_cells = {note["id"] for note in notes.to_dict("records") if note["cells"]}
             rows = published.load(paper, file)
             told = published.footnotes(paper, file, rows)
-            assert set(", ".join(filter(None, told)).split(", ")) - {""} == about_cells, (paper, file)
+            assert set(", ".join(filter(None, told)).split(", ")) - {""} == about_cells, (
+                paper,
+                file,
+            )
     rows = published.load("logprob_judge", "concordance")
-    [cells] = [n["cells"] for n in published.caveats("logprob_judge").to_dict("records") if n["id"] == "LJ-c1"]
+    [cells] = [
+        n["cells"]
+        for n in published.caveats("logprob_judge").to_dict("records")
+        if n["id"] == "LJ-c1"
+    ]
     name, value = next(iter(cells.items()))
-    other = rows[~rows[name].astype(str).isin([str(v) for v in (value if isinstance(value, list) else [value])])]
-    assert not any("LJ-c1" in one for one in published.footnotes("logprob_judge", "concordance", other))
+    other = rows[
+        ~rows[name]
+        .astype(str)
+        .isin([str(v) for v in (value if isinstance(value, list) else [value])])
+    ]
+    assert not any(
+        "LJ-c1" in one for one in published.footnotes("logprob_judge", "concordance", other)
+    )

@@ -57,7 +57,9 @@ def test_third_party_answers_carry_no_text_of_theirs(paper, name):
 
 
 def test_recordings_stay_small():
-    sizes = [path.stat().st_size for path in (paths.data_dir() / "recorded").rglob("*") if path.is_file()]
+    sizes = [
+        path.stat().st_size for path in (paths.data_dir() / "recorded").rglob("*") if path.is_file()
+    ]
     assert sum(sizes) < 60e6
 
 

@@ -15,7 +15,9 @@ from katayori.report.claims import check_claims
 AGES = range(20, 101, 10)
 RACES = ("white", "Black", "Hispanic", "Native American", "Asian")
 CROSS = pd.DataFrame(
-    itertools.product([*range(1, 22), 101, 130, 131], AGES, ("male", "female", "non-binary"), RACES),
+    itertools.product(
+        [*range(1, 22), 101, 130, 131], AGES, ("male", "female", "non-binary"), RACES
+    ),
     columns=["decision_question_id", "age", "gender", "race"],
 )
 COUNTERPARTS = {29: 101, 89: 130, 19: 131}
@@ -43,14 +45,23 @@ COIN, DECIDED = np.zeros(len(CROSS)), 9.0 * LEAN
 #: Log-odds of yes of every respondent; each claim holds for the first list of respondents and fails for the second.
 CASES = {
     claims.no_agreement_anywhere: ([COIN, DECIDED], [DECIDED]),
-    claims.no_agreement_somewhere: ([DECIDED * np.sign(by_race(CROSS, -1, 1) + 0.5)], [COIN, DECIDED]),
+    claims.no_agreement_somewhere: (
+        [DECIDED * np.sign(by_race(CROSS, -1, 1) + 0.5)],
+        [COIN, DECIDED],
+    ),
     claims.never_strong_everywhere: ([COIN], [COIN, DECIDED]),
     claims.white_and_asian_men_weak: ([2.6 * LEAN], [2.6 * LEAN, COIN]),
     claims.white_and_black_mostly_none: ([COIN, COIN, DECIDED], [COIN, DECIDED]),
     claims.always_yes_never_always_no: ([on(1, lambda f: 99), np.abs(DECIDED)], [DECIDED]),
-    claims.enlistment_falls_with_age: ([on(131, falling)] * 2, [on(131, falling), on(131, lambda f: -falling(f))]),
+    claims.enlistment_falls_with_age: (
+        [on(131, falling)] * 2,
+        [on(131, falling), on(131, lambda f: -falling(f))],
+    ),
     claims.nothing_else_common: ([on(131, falling)] * 2, [on(130, by_gender)] * 2),
-    claims.deed_differs_by_model: ([on(130, by_gender), on(130, by_race)], [on(130, by_gender)] * 2),
+    claims.deed_differs_by_model: (
+        [on(130, by_gender), on(130, by_race)],
+        [on(130, by_gender)] * 2,
+    ),
     claims.averaging_hides: ([by_race(CROSS, -1, 1)], [by_race(CROSS, 0, 1)]),
     claims.line_misses: ([on(101, lambda f: 3 - ((f["age"] - 60) / 14) ** 2)], [on(101, falling)]),
 }
@@ -60,7 +71,11 @@ def evidence(logits, seed=0):
     """What the notebook gathers, from answers drawn at these log-odds; one list entry a model."""
     rng = np.random.default_rng(seed)
     drawn = [
-        CROSS.assign(model=f"m{k}", source="simulated", value=(rng.random(len(CROSS)) < 1 / (1 + np.exp(-one))) * 1.0)
+        CROSS.assign(
+            model=f"m{k}",
+            source="simulated",
+            value=(rng.random(len(CROSS)) < 1 / (1 + np.exp(-one))) * 1.0,
+        )
         for k, one in enumerate(logits)
     ]
     values = pd.concat(drawn, ignore_index=True)
@@ -92,7 +107,9 @@ def test_a_claim_holds_and_fails_where_it_must(check):
 @pytest.mark.parametrize("check", CASES, ids=lambda check: check.__name__)
 def test_missing_input_is_named(check):
     """Contract: a claim that cannot be tested says what is missing."""
-    (found,) = check_claims([next(c for c in claims.CLAIMS if c.check is check)], {}).to_dict("records")
+    (found,) = check_claims([next(c for c in claims.CLAIMS if c.check is check)], {}).to_dict(
+        "records"
+    )
     assert found["verdict"] == "cannot be tested" and len(found["detail"]) > 10
 
 
@@ -100,22 +117,34 @@ def test_undefined_answers_are_not_a_verdict():
     """A model that always says yes has no alpha, no test and no coefficients."""
     nothing = evidence([np.full(len(CROSS), 99.0)])
     verdicts = check_claims(claims.CLAIMS, nothing).set_index("statement")["verdict"]
-    untestable = verdicts[[c.check.__doc__.rstrip(".") for c in claims.CLAIMS if c.check in UNDEFINED]]
+    untestable = verdicts[
+        [c.check.__doc__.rstrip(".") for c in claims.CLAIMS if c.check in UNDEFINED]
+    ]
     assert set(untestable) == {"cannot be tested"}
 
 
 UNDEFINED = {
     *(claims.no_agreement_anywhere, claims.no_agreement_somewhere, claims.never_strong_everywhere),
-    *(claims.white_and_asian_men_weak, claims.white_and_black_mostly_none, claims.averaging_hides, claims.line_misses),
+    *(
+        claims.white_and_asian_men_weak,
+        claims.white_and_black_mostly_none,
+        claims.averaging_hides,
+        claims.line_misses,
+    ),
 }
 
 
 def test_the_published_figures():
     """DE-37: the claims hold on the figures they were drawn from; two of them rest on figures that are not printed."""
-    tables = {name: published.load("discrim_eval", name) for name in published.names("discrim_eval")}
+    tables = {
+        name: published.load("discrim_eval", name) for name in published.names("discrim_eval")
+    }
     found = check_claims(claims.CLAIMS, claims.from_published(tables))
     by = dict(zip([c.check for c in claims.CLAIMS], found["verdict"], strict=True))
-    assert {c for c, v in by.items() if v != "holds"} == {claims.never_strong_everywhere, claims.nothing_else_common}
+    assert {c for c, v in by.items() if v != "holds"} == {
+        claims.never_strong_everywhere,
+        claims.nothing_else_common,
+    }
     assert set(by.values()) == {"holds", "cannot be tested"}
     detail = dict(zip([c.check for c in claims.CLAIMS], found["detail"], strict=True))
     assert detail[claims.no_agreement_anywhere] == "DeepSeek-R1; MistralSmall3.2; Qwen3"

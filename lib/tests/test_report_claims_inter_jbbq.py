@@ -34,16 +34,30 @@ BREAKING = {
 
 def evidence(changes=()):
     """A frame as the notebook gathers it: two topics and their mean, and single attributes against all."""
-    table = pd.DataFrame.from_dict(PAPER, orient="index", columns=COLUMNS).assign(flat=0.0).astype({"instruct": object})
+    table = (
+        pd.DataFrame.from_dict(PAPER, orient="index", columns=COLUMNS)
+        .assign(flat=0.0)
+        .astype({"instruct": object})
+    )
     for model, column, value in changes:
         table.loc[model, column] = value
     rows = []
     for model, ambiguity, prompt in itertools.product(PAPER, ("amb", "dis"), ("basic", "debias")):
         one = table.loc[model]
         value = one[ambiguity] + (prompt == "debias") * one[f"gain_{ambiguity}"]
-        shifts = [("topic", "t", "", 0.01), ("topic", "s", "", -0.01), ("topic", "overall", "", 0.0)]
-        shifts += [("attributes", "t", of, 0.05 * (of != "all") * (1 - one["flat"])) for of in ("a", "b", "all")]
-        rows += [(model, prompt, ambiguity, cell, topic, of, value + shift) for cell, topic, of, shift in shifts]
+        shifts = [
+            ("topic", "t", "", 0.01),
+            ("topic", "s", "", -0.01),
+            ("topic", "overall", "", 0.0),
+        ]
+        shifts += [
+            ("attributes", "t", of, 0.05 * (of != "all") * (1 - one["flat"]))
+            for of in ("a", "b", "all")
+        ]
+        rows += [
+            (model, prompt, ambiguity, cell, topic, of, value + shift)
+            for cell, topic, of, shift in shifts
+        ]
     frame = pd.DataFrame(rows, columns="model prompt ambiguity cell topic of accuracy".split())
     return frame.join(table[["group", "size_b", "instruct"]], on="model")
 
@@ -81,23 +95,39 @@ def test_the_published_figures():
     """IJ-20, audit section 5: all claims hold but the gain of GPT-4o in both conditions (IJ-c5)."""
     found = check_claims(claims.CLAIMS, claims.from_published(PUBLISHED))
     verdict = dict(zip([c.check for c in claims.CLAIMS], found["verdict"], strict=True))
-    assert {check for check, said in verdict.items() if said != "holds"} == {claims.reference_gains_in_both}
+    assert {check for check, said in verdict.items() if said != "holds"} == {
+        claims.reference_gains_in_both
+    }
     detail = dict(zip([c.check for c in claims.CLAIMS], found["detail"], strict=True))
     assert detail[claims.ambiguous_needs_tuning_and_size] == "contrast of gains +52.2 points"
-    assert detail[claims.large_base_model_leads_disambiguated] == "Sw70B 87.4, +29.5 points to the reference"
+    assert (
+        detail[claims.large_base_model_leads_disambiguated]
+        == "Sw70B 87.4, +29.5 points to the reference"
+    )
     assert detail[claims.debias_trades_one_for_the_other] == "32 of 32 cells"
     assert detail[claims.reference_gains_in_both] == "+0.0 and +11.0 points"
-    printed = PUBLISHED["accuracy_by_topic"].query("ambiguity == 'dis' and prompt == 'basic' and topic != 'overall'")
+    printed = PUBLISHED["accuracy_by_topic"].query(
+        "ambiguity == 'dis' and prompt == 'basic' and topic != 'overall'"
+    )
     wide = printed.pivot(index="topic", columns="model", values="accuracy_pct")
     above = sum(int((wide[model] > wide["GPT-4o"]).sum()) for model in wide if model != "GPT-4o")
     assert detail[claims.some_exceed_the_reference] == f"{above} of 16 cells"
     known = set(published.caveats("inter_jbbq")["id"])
-    assert {"IJ-c4", "IJ-c5"} <= known and sum("IJ-c" in claim.statement for claim in claims.CLAIMS) == 2
+    assert {"IJ-c4", "IJ-c5"} <= known and sum(
+        "IJ-c" in claim.statement for claim in claims.CLAIMS
+    ) == 2
 
 
 def test_published_evidence():
     """Shares, not points; sizes and tuning read off the names, the reference without."""
     frame = claims.from_published(PUBLISHED).drop_duplicates("model").set_index("model")
-    assert frame["size_b"].dropna().to_dict() == {"Sw8B": 8, "Sw8B+inst": 8, "Sw70B": 70, "Sw70B+inst": 70}
+    assert frame["size_b"].dropna().to_dict() == {
+        "Sw8B": 8,
+        "Sw8B+inst": 8,
+        "Sw70B": 70,
+        "Sw70B+inst": 70,
+    }
     assert frame["instruct"].tolist() == [None, False, True, False, True]
-    assert frame["group"].tolist() == ["reference", *["studied"] * 4] and frame["accuracy"].max() == 1
+    assert (
+        frame["group"].tolist() == ["reference", *["studied"] * 4] and frame["accuracy"].max() == 1
+    )

@@ -12,7 +12,9 @@ from katayori.report import claims_jubaku_v2 as claims
 from katayori.report.claims import check_claims
 
 #: How often a respondent names the neutral reason, and whether it decides once a case (all variants alike).
-PAPER = {claims.GPT: (0.8, False), claims.INSTRUCT: (0.4, False)} | {name: (0.97, True) for name in claims.STEADY}
+PAPER = {claims.GPT: (0.8, False), claims.INSTRUCT: (0.4, False)} | {
+    name: (0.97, True) for name in claims.STEADY
+}
 ORDERS = (("nb", "neutral", "biased"), ("bn", "biased", "neutral"))
 CORRELATIONS = {"pearson": (0.9, 0.7, 0.5), "spearman": (0.9, 0.7, 0.1)}
 VARIANCES = {"JUBAKU-v2": 0.03, "JBNLI": 0.01, "JBBQ": 0.001, "SSQA-JA": 0.0001}
@@ -27,18 +29,24 @@ def evidence(behaviour=(), variances=(), correlations=(), agreement=0.716):
     for name, (p, once) in (PAPER | dict(behaviour)).items():
         drawn = np.repeat(rng.random(60), 8) if once else rng.random(480)
         letter = np.where((items["role_a"] == "neutral") == (drawn < p), "A", "B")
-        answers = items[["item_id"]].assign(model=name, source="simulated", outcome="ok", answer=letter)
+        answers = items[["item_id"]].assign(
+            model=name, source="simulated", outcome="ok", answer=letter
+        )
         frames.append(forced_choice.with_choice(answers, items))
     frame = pd.concat(frames, ignore_index=True)
     found = {
         "accuracy": forced_choice.accuracy(frame).set_index("model")["value"],
         "variation": forced_choice.variation_rate(frame).set_index("model")["value"],
-        "p_against_gpt_4o": forced_choice.compare_models(frame, claims.GPT).set_index("model")["p_chi2"],
+        "p_against_gpt_4o": forced_choice.compare_models(frame, claims.GPT).set_index("model")[
+            "p_chi2"
+        ],
         "variance": pd.Series(VARIANCES | dict(variances)),
         "agreement": pd.Series({"people": agreement}),
     }
     correlations = CORRELATIONS | dict(correlations)
-    return found | {method: pd.Series(values, list(claims.OTHERS)) for method, values in correlations.items()}
+    return found | {
+        method: pd.Series(values, list(claims.OTHERS)) for method, values in correlations.items()
+    }
 
 
 BREAKING = [  # in the order of the claims
@@ -58,7 +66,9 @@ BREAKING = [  # in the order of the claims
 def test_a_claim_holds_and_fails_where_it_must(claim, broken):
     """JU-24: the verdict follows the planted behaviour, both ways; the print's caveats are not ours."""
     for found, verdict in ((evidence(), "holds"), (evidence(**broken), "fails")):
-        assert claim.check(found)[0] == verdict and "caveat" not in claim.check(found)[1], claim.check(found)
+        assert claim.check(found)[0] == verdict and "caveat" not in claim.check(found)[1], (
+            claim.check(found)
+        )
 
 
 def test_missing_input_is_named():
@@ -72,7 +82,9 @@ def test_missing_input_is_named():
     full |= {method: full[method].drop("SSQA-JA") for method in CORRELATIONS}
     found = check_claims(claims.CLAIMS, full)
     assert (found["verdict"] == "cannot be tested").sum() == 3
-    assert {"no variation of GPT-4o", "no pearson of SSQA-JA", "no spearman of SSQA-JA"} <= set(found["detail"])
+    assert {"no variation of GPT-4o", "no pearson of SSQA-JA", "no spearman of SSQA-JA"} <= set(
+        found["detail"]
+    )
 
 
 def test_the_published_figures():

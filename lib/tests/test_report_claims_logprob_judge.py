@@ -40,8 +40,12 @@ def evidence(planted=PAPER, ties=False):
     for name, (know, lean) in planted.items():
         score = know * gap + lean + rng.normal(0, 0.8, len(items))
         weights = np.exp(np.column_stack([score / 2, -score / 2, np.full(len(items), 0.75)]))
-        p = pd.DataFrame(weights / weights.sum(axis=1, keepdims=True), columns=["p_A", "p_B", "p_C"])
-        log = items[["pair_id", "order"]].assign(model="m", source="simulated", prompt_id=name, outcome="ok", mass=1.0)
+        p = pd.DataFrame(
+            weights / weights.sum(axis=1, keepdims=True), columns=["p_A", "p_B", "p_C"]
+        )
+        log = items[["pair_id", "order"]].assign(
+            model="m", source="simulated", prompt_id=name, outcome="ok", mass=1.0
+        )
         logs.append(log.join(p).assign(letter=p.idxmax(axis=1).str[-1]))
     return gathered(judge_verdicts(pd.concat(logs, ignore_index=True)), comparisons)
 
@@ -49,13 +53,19 @@ def evidence(planted=PAPER, ties=False):
 def gathered(verdicts, comparisons):
     found = concordance(verdicts, comparisons)
     keys = ["prompt_id", "task"]
-    wide = found.pivot(index=keys, columns="method", values="value").join(found.groupby(keys)["n"].first())
-    wide = wide.join(robustness(verdicts, comparisons).set_index(keys)["value"].rename("robustness")).reset_index()
+    wide = found.pivot(index=keys, columns="method", values="value").join(
+        found.groupby(keys)["n"].first()
+    )
+    wide = wide.join(
+        robustness(verdicts, comparisons).set_index(keys)["value"].rename("robustness")
+    ).reset_index()
     wide["criteria"], wide["output_style"] = zip(*wide["prompt_id"].map(CELLS), strict=True)
     return wide
 
 
-PUBLISHED = {name: published.load("logprob_judge", name) for name in published.names("logprob_judge")}
+PUBLISHED = {
+    name: published.load("logprob_judge", name) for name in published.names("logprob_judge")
+}
 
 
 def test_every_claim_has_a_case():
@@ -95,15 +105,23 @@ def test_the_published_figures():
     """LJ-22, audit section 3: what holds, with the equalities and disputed cells beside it."""
     found = check_claims(claims.CLAIMS, claims.from_published(PUBLISHED))
     detail = dict(zip([c.check for c in claims.CLAIMS], found["detail"], strict=True))
-    assert list(found["verdict"]) == ["holds"] * 4 + ["cannot be tested"] and set(found["requirement"]) == {"LJ-22"}
+    assert list(found["verdict"]) == ["holds"] * 4 + ["cannot be tested"] and set(
+        found["requirement"]
+    ) == {"LJ-22"}
     one = detail[claims.proposed_never_below]
     assert one == "16 of 16 cells; equal in no/result_only/summarization; caveat LJ-c1"
     two = detail[claims.reasons_agree_more]
-    assert two == "6 of 6 cells; task by task 17 of 18 cells; not in BS2/no/summarization; caveat LJ-c3"
+    assert (
+        two
+        == "6 of 6 cells; task by task 17 of 18 cells; not in BS2/no/summarization; caveat LJ-c3"
+    )
     assert detail[claims.verdicts_alone_less_robust] == "4 of 4 cells"
     assert detail[claims.less_robust_gains_more] == "4 of 4 cells; caveat LJ-c1"
     five = detail[claims.best_is_criteria_with_reasons]
-    assert "proposed/yes/reason_then_result at 71.2" in five and "proposed/no/reason_then_result at 72.0" in five
+    assert (
+        "proposed/yes/reason_then_result at 71.2" in five
+        and "proposed/no/reason_then_result at 72.0" in five
+    )
     assert set(published.caveats("logprob_judge")["id"]) >= {"LJ-c1", "LJ-c3"}
 
 

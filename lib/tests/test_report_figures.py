@@ -53,8 +53,15 @@ def ratios(models=MODELS, factors=LEVELS):
 def boxes(fig):
     """The drawn extents of every visible, non-empty text of the figure."""
     fig.draw_without_rendering()
-    ticks = [(axis, tick) for ax in fig.axes for axis in (ax.xaxis, ax.yaxis) for tick in axis.get_major_ticks()]
-    beyond = [t.label1 for a, t in ticks if not min(v := a.get_view_interval()) <= t.get_loc() <= max(v)]  # not drawn
+    ticks = [
+        (axis, tick)
+        for ax in fig.axes
+        for axis in (ax.xaxis, ax.yaxis)
+        for tick in axis.get_major_ticks()
+    ]
+    beyond = [
+        t.label1 for a, t in ticks if not min(v := a.get_view_interval()) <= t.get_loc() <= max(v)
+    ]  # not drawn
     texts = [t for t in fig.findobj(Text) if t.get_visible() and t.get_text() and t not in beyond]
     shown = [t for t in texts if t.axes is None or t.axes.get_visible()]
     return {(t.get_text(), i): t.get_window_extent() for i, t in enumerate(shown)}
@@ -63,7 +70,9 @@ def boxes(fig):
 def assert_clear(fig):
     frame, found = fig.bbox, boxes(fig)
     for name, box in found.items():
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= frame.x1 + 1 and box.y1 <= frame.y1 + 1, name
+        assert (
+            box.x0 >= -1 and box.y0 >= -1 and box.x1 <= frame.x1 + 1 and box.y1 <= frame.y1 + 1
+        ), name
     for (a, one), (b, other) in itertools.combinations(found.items(), 2):
         across = min(one.x1, other.x1) - max(one.x0, other.x0)
         down = min(one.y1, other.y1) - max(one.y0, other.y0)
@@ -80,7 +89,17 @@ def _strict():
 
 @pytest.mark.parametrize(
     ("alpha", "code"),
-    [(-1, 0), (-1e-9, 0), (0, 1), (2 / 3, 1), (0.667, 2), (0.8, 2), (0.8000001, 3), (1, 3), (float("nan"), None)],
+    [
+        (-1, 0),
+        (-1e-9, 0),
+        (0, 1),
+        (2 / 3, 1),
+        (0.667, 2),
+        (0.8, 2),
+        (0.8000001, 3),
+        (1, 3),
+        (float("nan"), None),
+    ],
 )
 def test_bands_hold_their_upper_bound(alpha, code):
     assert band(alpha) == code
@@ -101,7 +120,12 @@ def test_heat_map_shows_bands_values_and_sources():
             assert tuple(colour) == to_rgba(BANDS[band(value)][1])
     assert [p.get_hatch() for p in ax.patches] == ["////"] and ax.patches[0].get_xy() == (2, 1)
     assert [t.get_text() for t in ax.get_yticklabels()] == [f"{m}\n({SOURCES[m]})" for m in MODELS]
-    assert [" ".join(t.get_text().split()) for t in ax.get_xticklabels()] == ["age", "gender", "人種", "gender × race"]
+    assert [" ".join(t.get_text().split()) for t in ax.get_xticklabels()] == [
+        "age",
+        "gender",
+        "人種",
+        "gender × race",
+    ]
     assert [t.get_text() for t in fig.legends[0].get_texts()] == [label for label, _ in BANDS]
     assert fig.get_figwidth() == pytest.approx(17 / 2.54)
 
@@ -121,9 +145,17 @@ def test_mean_ratios_by_level_and_model(factors):
         assert len(ax.containers) == len(MODELS)
         name = factor.replace("_", " × ")
         if factor == "age":
-            assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_ylim()) == (name, "share of yes", (0, 1))
+            assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_ylim()) == (
+                name,
+                "share of yes",
+                (0, 1),
+            )
         else:
-            assert (ax.get_title(), ax.get_xlabel(), ax.get_xlim()) == (name, "share of yes", (0, 1))
+            assert (ax.get_title(), ax.get_xlabel(), ax.get_xlim()) == (
+                name,
+                "share of yes",
+                (0, 1),
+            )
             assert [t.get_text() for t in ax.get_yticklabels()] == LEVELS[factor]
         for model, drawn in zip(MODELS, ax.containers, strict=True):
             line, _, (bars,) = drawn
@@ -134,7 +166,9 @@ def test_mean_ratios_by_level_and_model(factors):
             ends = np.array(bars.get_segments())[:, :, 1 if factor == "age" else 0]
             assert np.allclose(ends, [0.4, 0.7])
             assert (line.get_markerfacecolor() == "white") == (SOURCES[model] == "simulated")
-    assert [t.get_text() for t in fig.legends[0].get_texts()] == [f"{m} ({SOURCES[m]})" for m in MODELS]
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == [
+        f"{m} ({SOURCES[m]})" for m in MODELS
+    ]
 
 
 def test_many_models_without_intervals_stay_apart():
@@ -155,7 +189,9 @@ def test_files_are_the_same_twice(tmp_path):
     run.figure("again", fig)
     run.figure("two", alpha_heatmap(ALPHA, sources=SOURCES))
     for kind in ("svg", "png"):
-        one, again, two = ((tmp_path / f"figures/{n}.{kind}").read_bytes() for n in ("one", "again", "two"))
+        one, again, two = (
+            (tmp_path / f"figures/{n}.{kind}").read_bytes() for n in ("one", "again", "two")
+        )
         assert one == again == two
     assert b"dc:date" not in (tmp_path / "figures/one.svg").read_bytes()
 
@@ -174,7 +210,9 @@ def test_a_wide_heat_map_turns_its_heads():
     fig = alpha_heatmap(wide, sources=SOURCES, title="男性・白人との比較")
     assert_clear(fig)
     texts = {name for name, _ in boxes(fig)}
-    assert {"non-binary-Asian", "-0.18", "1.00"} <= texts and fig.axes[0].get_xticklabels()[0].get_rotation() == 90
+    assert {"non-binary-Asian", "-0.18", "1.00"} <= texts and fig.axes[0].get_xticklabels()[
+        0
+    ].get_rotation() == 90
 
 
 def test_the_flow_diagram_holds_its_texts():
@@ -194,7 +232,12 @@ def fitted(models):
     ages = np.arange(20, 101, 10)
     observed = pd.DataFrame([(m, a, 0.5, 0.3, 0.7) for m in models for a in ages])
     observed.columns = ["model", "age", "ratio", "ci_low", "ci_high"]
-    rows = [(m, fit, a, a / 200, "p = 0.717") for m in models for fit in ("linear", "quadratic") for a in ages]
+    rows = [
+        (m, fit, a, a / 200, "p = 0.717")
+        for m in models
+        for fit in ("linear", "quadratic")
+        for a in ages
+    ]
     return observed, pd.DataFrame(rows, columns=["model", "fit", "age", "ratio", "told"])
 
 
@@ -208,7 +251,11 @@ def test_fits_and_coefficients_have_a_panel_a_model(n):
     assert len(used) == n and all(len(ax.lines) == 3 and ax.containers for ax in used)
     undrawn = age_fits(observed, curves[curves["fit"] == "linear"].iloc[:0])
     assert all(len(ax.lines) == 1 for ax in undrawn.axes if ax.get_title())
-    rows = [(m, race, 0.1 * k, 0.1 * k - 1, 0.1 * k + 1) for m in MODELS[:n] for k, race in enumerate(LEVELS["人種"])]
+    rows = [
+        (m, race, 0.1 * k, 0.1 * k - 1, 0.1 * k + 1)
+        for m in MODELS[:n]
+        for k, race in enumerate(LEVELS["人種"])
+    ]
     frame = pd.DataFrame(rows, columns=["model", "level", "estimate", "ci_low", "ci_high"])
     frame.loc[0, "estimate"] = np.nan  # undefined: left out, its place stays
     fig = coefficients(frame, dict.fromkeys(MODELS, 0.2), sources=SOURCES, title="人種の係数")
@@ -222,7 +269,9 @@ def test_fits_and_coefficients_have_a_panel_a_model(n):
 def test_surfacing_shows_every_change_and_labels_each_column(n):
     """PJ-21: a point a category and score, undefined ones left out; the lowest panel of a column has its label."""
     rows = [(m, s, c, 10 * k, 10 * k - 5, 10 * k + 5) for m in MODELS[:n] for s in ("Acc_a", "Diff_a") for k, c in enumerate(["age", "容姿"])]  # noqa: E501  # fmt: skip
-    frame = pd.DataFrame(rows, columns=["model", "metric", "category", "difference", "ci_low", "ci_high"])
+    frame = pd.DataFrame(
+        rows, columns=["model", "metric", "category", "difference", "ci_low", "ci_high"]
+    )
     frame.loc[0, ["difference", "ci_low", "ci_high"]] = np.nan
     fig = surfacing(frame, sources=SOURCES, title="偏りの表出")
     assert_clear(fig)
@@ -236,13 +285,20 @@ def test_surfacing_shows_every_change_and_labels_each_column(n):
 def test_accuracy_against_bias_has_a_point_a_prompt_and_category(n):
     """PJ-18, PJ-21: one colour and marker a prompt, the bound |Diff_a| <= 1 - Acc_a in grey."""
     prompts = ["basicP", "paraP", "CoT", "neutral", "biased"]
-    rows = [(m, p, 80 - 10 * j, 5 * k - 5) for m in MODELS[:n] for j, p in enumerate(prompts) for k in range(3)]
+    rows = [
+        (m, p, 80 - 10 * j, 5 * k - 5)
+        for m in MODELS[:n]
+        for j, p in enumerate(prompts)
+        for k in range(3)
+    ]
     frame = pd.DataFrame(rows, columns=["model", "prompt", "acc_amb", "diff_amb"])
     fig = accuracy_against_bias(frame, sources=SOURCES, title="正答率とバイアス")
     assert_clear(fig)
     used = [ax for ax in fig.axes if ax.get_title()]
     points = [c.get_offsets() for ax in used for c in ax.collections if len(c.get_offsets()) == 3]
-    assert len(used) == n and len(points) == 5 * n and {name for name, _ in boxes(fig)} >= set(prompts)
+    assert (
+        len(used) == n and len(points) == 5 * n and {name for name, _ in boxes(fig)} >= set(prompts)
+    )
     for ax in used:  # nothing lies in the grey, and what would is caught
         grey = [path for c in ax.collections[:2] for path in c.get_paths()]
         assert not any(path.contains_point(p) for path in grey for one in points for p in one)
@@ -254,12 +310,17 @@ def test_accuracy_against_bias_has_a_point_a_prompt_and_category(n):
 def test_heat_map_of_rates():
     """IJ-18: a panel a model, one scale, a number in every cell that has one and grey where there is none."""
     rows = [
-        (m, t, a, 0.1 * k) for m in MODELS for t in ("housing", "入居") for k, a in enumerate(("age", "gender", "年収"))
+        (m, t, a, 0.1 * k)
+        for m in MODELS
+        for t in ("housing", "入居")
+        for k, a in enumerate(("age", "gender", "年収"))
     ]
     frame = pd.DataFrame(rows, columns=["model", "topic", "added", "value"]).drop(index=[1])
     fig = rate_heatmap(frame, "topic", "added", sources=SOURCES, title="flips")
     panels = [ax for ax in fig.axes if ax.axison]
-    assert len(panels) == len(MODELS) and {ax.collections[0].get_clim() for ax in panels} == {(0, 20)}
+    assert len(panels) == len(MODELS) and {ax.collections[0].get_clim() for ax in panels} == {
+        (0, 20)
+    }
     assert sorted(t.get_text() for t in panels[1].texts) == ["0", "0", "10", "10", "20", "20"]
     assert len(panels[0].texts) == 5 and to_rgba(panels[0].get_facecolor()) == to_rgba("#E8E8E8")
     assert_clear(fig)
@@ -268,7 +329,9 @@ def test_heat_map_of_rates():
 def test_averaging_fills_the_likeliest_verdict():
     """LJ-21, LJ-23: both orders and the mean of the paper's Figure 1, values printed, one bar filled a panel."""
     example = published.load("logprob_judge", "figure1_example")
-    frame = example.pivot(index="order", columns="letter", values="probability_pct").loc[["order_1", "order_2", "mean"]]
+    frame = example.pivot(index="order", columns="letter", values="probability_pct").loc[
+        ["order_1", "order_2", "mean"]
+    ]
     fig = averaging(frame, title="平均")
     assert_clear(fig)
     assert [ax.get_title() for ax in fig.axes] == list(frame.index)
@@ -280,17 +343,28 @@ def test_averaging_fills_the_likeliest_verdict():
 @pytest.mark.parametrize("n", [1, 4])
 def test_scatter_has_a_panel_a_model_and_a_colour_a_level(n):
     """LJ-18, LJ-19: points with intervals and the line x = y; undefined points are left out."""
-    rows = [(m, p, 0.2 * k, 0.3, 0.1, 0.4) for m in MODELS[:n] for p in ("verdict", "理由") for k in range(4)]
-    frame = pd.DataFrame(rows, columns=["model", "prompt", "robustness", "gain", "ci_low", "ci_high"])
+    rows = [
+        (m, p, 0.2 * k, 0.3, 0.1, 0.4)
+        for m in MODELS[:n]
+        for p in ("verdict", "理由")
+        for k in range(4)
+    ]
+    frame = pd.DataFrame(
+        rows, columns=["model", "prompt", "robustness", "gain", "ci_low", "ci_high"]
+    )
     frame.loc[0, "gain"] = np.nan
     where = {"labels": ("robustness", "gain"), "limits": {"xlim": (0, 1), "ylim": (-0.5, 0.5)}}
-    fig = scatter(frame, "robustness", "gain", "prompt", **where, sources=SOURCES, diagonal=True, joined=True)
+    fig = scatter(
+        frame, "robustness", "gain", "prompt", **where, sources=SOURCES, diagonal=True, joined=True
+    )
     assert_clear(fig)
     used = [ax for ax in fig.axes if ax.get_title()]
     assert len(used) == n and [len(c[0].get_xdata()) for c in used[0].containers] == [3, 4]
     assert used[0].containers[1][0].get_linestyle() == "-" and len(used[0].lines) == 3
     assert {"xlim": used[0].get_xlim(), "ylim": used[0].get_ylim()} == where["limits"]
-    bare = scatter(frame.drop(columns=["ci_low", "ci_high"]), "robustness", "gain", "prompt", labels=("x", "y"))
+    bare = scatter(
+        frame.drop(columns=["ci_low", "ci_high"]), "robustness", "gain", "prompt", labels=("x", "y")
+    )
     assert bare.axes[0].containers[0][0].get_linestyle() == "None" and len(bare.axes[0].lines) == 2
 
 
@@ -299,7 +373,9 @@ def test_grouped_bars_show_models_benchmarks_intervals_and_chance(intervals):
     """JU-20, Fig 1: a bar a model and benchmark at its value, none where undefined, the line at chance."""
     names = [f"m{k}" for k in range(3)] + ["模型"]
     rows = [
-        (m, b, 40.0 + 10 * k, 30.0 + 10 * k, 55.0 + 10 * k) for k, m in enumerate(names) for b in ("JUBAKU-v2", "人種")
+        (m, b, 40.0 + 10 * k, 30.0 + 10 * k, 55.0 + 10 * k)
+        for k, m in enumerate(names)
+        for b in ("JUBAKU-v2", "人種")
     ]
     frame = pd.DataFrame(rows, columns=["model", "benchmark", "value", "ci_low", "ci_high"])
     frame.loc[1, "value"] = np.nan

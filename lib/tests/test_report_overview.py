@@ -26,11 +26,22 @@ def runs(tmp_path, monkeypatch):
         ("inter_jbbq", "accuracy by topic, invalid counted as wrong", [INTER]),
     ]:  # fmt: skip
         run = Run(paper, tmp_path / "mine" / paper)
-        for model, source, value in [(A, "recorded", 0.2), (B, "live", 0.5), ("sim-x", "simulated", 0.9)]:
+        for model, source, value in [
+            (A, "recorded", 0.2),
+            (B, "live", 0.5),
+            ("sim-x", "simulated", 0.9),
+        ]:
             for cell in cells:
                 if (paper, model) != ("inter_jbbq", B):
                     ends = (value - 0.1, value + 0.1)
-                    more = {"model": model, "source": source, "ci": ends, "n": 90, "n_invalid": 10, "cell": cell}
+                    more = {
+                        "model": model,
+                        "source": source,
+                        "ci": ends,
+                        "n": 90,
+                        "n_invalid": 10,
+                        "cell": cell,
+                    }
                     run.row("X-1", what, value, headline=True, **more)
                     run.row("X-1", "something else", value, **more)
         run.save()
@@ -44,11 +55,24 @@ def test_profile_has_a_row_a_model_paper_and_level(runs):
     one = page[page["model"] == A].set_index(["paper", "level"])
     assert one.loc[("discrim_eval", "age"), "value"] == 0.2 and len(one.loc["discrim_eval"]) == 2
     assert one.loc["persona_jbbq"].index.tolist() == ["age"]  # basicP only
-    assert one.loc[("logprob_judge", ""), "status"] == one.loc[("jubaku_v2", ""), "status"] == "missing"
+    assert (
+        one.loc[("logprob_judge", ""), "status"]
+        == one.loc[("jubaku_v2", ""), "status"]
+        == "missing"
+    )
     assert math.isnan(one.loc[("jubaku_v2", ""), "value"])
     two = page[(page["model"] == B) & (page["paper"] == "inter_jbbq")]
-    assert two["status"].tolist() == ["missing"] and set(page["source"].dropna()) == {"recorded", "live"}
-    assert set(page["paper"]) == {"discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq"}
+    assert two["status"].tolist() == ["missing"] and set(page["source"].dropna()) == {
+        "recorded",
+        "live",
+    }
+    assert set(page["paper"]) == {
+        "discrim_eval",
+        "persona_jbbq",
+        "logprob_judge",
+        "jubaku_v2",
+        "inter_jbbq",
+    }
 
 
 def test_invalid_rates_follow_the_denominator_of_the_paper(runs):
@@ -86,17 +110,30 @@ def test_the_picture_has_a_panel_a_measure_and_names_what_is_missing(runs):
         fig.draw_without_rendering()
     used = [ax for ax in fig.axes if ax.axison]
     assert [ax.get_xlim() for ax in used] == [tuple(x) for x in overview.measures()["limits"]]
-    assert [[t.get_text() for t in ax.texts] for ax in used] == [[], [], ["missing"], ["missing"], []]
-    assert "(recorded)" in used[0].get_title() and used[0].containers[0][0].get_xdata().tolist() == [0.2, 0.2]
+    assert [[t.get_text() for t in ax.texts] for ax in used] == [
+        [],
+        [],
+        ["missing"],
+        ["missing"],
+        [],
+    ]
+    assert "(recorded)" in used[0].get_title() and used[0].containers[0][
+        0
+    ].get_xdata().tolist() == [0.2, 0.2]
 
 
 def test_measures_name_results_that_notebooks_save():
     """Every measure of data/bias_profile.yaml stands in the notebook of its paper, as a headline."""
     listed = overview.papers().set_index("id")["notebook"]
     for row in overview.measures().to_dict("records"):
-        text = (paths.root() / "notebooks" / f"{listed[row['paper']]}.ipynb").read_text(encoding="utf-8")
+        text = (paths.root() / "notebooks" / f"{listed[row['paper']]}.ipynb").read_text(
+            encoding="utf-8"
+        )
         assert row["what"] in text, row["what"]
-        assert row["limits"][0] <= row["reference"] <= row["limits"][1] and row["asked"] in ("valid", "all")
+        assert row["limits"][0] <= row["reference"] <= row["limits"][1] and row["asked"] in (
+            "valid",
+            "all",
+        )
 
 
 # -- power -------------------------------------------------------------------------------------------------------------
@@ -106,14 +143,18 @@ def grid(rate):
     """A made-up table of one test over effects and sizes."""
     cells = [(e, c, p) for e in (0, 0.1, 0.2) for c in (10, 40) for p in (4, 16)]
     frame = pd.DataFrame(cells, columns=["effect", "clusters", "per_cluster"])
-    told = frame.assign(measure="one", test="t", n=frame["clusters"] * frame["per_cluster"], mc_low=0.0, mc_high=1.0)
+    told = frame.assign(
+        measure="one", test="t", n=frame["clusters"] * frame["per_cluster"], mc_low=0.0, mc_high=1.0
+    )
     return told.assign(rate=[rate(*cell) for cell in cells])
 
 
 def test_power_between_the_simulated_sizes():
     plain = grid(lambda e, c, p: 2 * e + 0.1 * np.log(c) + 0.05 * np.log(p))
     for e, c, p in [(0, 10, 4), (0.2, 40, 16), (0.05, 20, 8), (0.13, 33, 5)]:
-        assert overview.power_at(plain, e, c, p) == pytest.approx(2 * e + 0.1 * np.log(c) + 0.05 * np.log(p))
+        assert overview.power_at(plain, e, c, p) == pytest.approx(
+            2 * e + 0.1 * np.log(c) + 0.05 * np.log(p)
+        )
     assert overview.power_at(plain, 9, 4000, 1600) == pytest.approx(plain["rate"].max())
     one_size = plain[(plain["clusters"] == 10) & (plain["per_cluster"] == 4)]
     assert overview.power_at(one_size, 0.1, 77, 77) == pytest.approx(one_size["rate"].iloc[1])
@@ -123,21 +164,41 @@ def test_the_stored_tables_are_summed_over_their_seeds():
     found = overview.power()
     files = sorted((paths.data_dir() / "simulated").glob("power_*.csv"))
     drawn = pd.concat(map(pd.read_csv, files))
-    assert found["repetitions"].sum() == drawn["repetitions"].sum() and found["rate"].between(0, 1).all()
+    assert (
+        found["repetitions"].sum() == drawn["repetitions"].sum()
+        and found["rate"].between(0, 1).all()
+    )
     assert (found["mc_low"] <= found["rate"]).all() and (found["rate"] <= found["mc_high"]).all()
     assert not found.duplicated(["measure", "test", "effect", "clusters", "per_cluster"]).any()
 
 
 def test_the_calculator_follows_its_sliders_and_carries_a_table():
-    table = pd.concat([grid(lambda e, c, p: 4 * e), grid(lambda e, c, p: e).assign(test="other", clusters=7, n=28)])
+    table = pd.concat(
+        [
+            grid(lambda e, c, p: 4 * e),
+            grid(lambda e, c, p: e).assign(test="other", clusters=7, n=28),
+        ]
+    )
     box = calculator(table, overview.power_at)
     test, effect, clusters, per, view = box.children
-    assert test.options == ("one: t", "one: other") and (effect.value, clusters.value, per.value) == (0.1, 40, 16)
-    assert "<strong>40 %</strong>" in view.value and "n = 640" in view.value and view.value.count("<tr>") == 13
+    assert test.options == ("one: t", "one: other") and (
+        effect.value,
+        clusters.value,
+        per.value,
+    ) == (0.1, 40, 16)
+    assert (
+        "<strong>40 %</strong>" in view.value
+        and "n = 640" in view.value
+        and view.value.count("<tr>") == 13
+    )
     effect.value = 0.15
     assert "<strong>60 %</strong>" in view.value
     test.value = "one: other"
-    assert (clusters.min, clusters.max, clusters.value) == (7, 7, 7) and "<strong>10 %</strong>" in view.value
+    assert (clusters.min, clusters.max, clusters.value) == (
+        7,
+        7,
+        7,
+    ) and "<strong>10 %</strong>" in view.value
     assert "effect = 0.1" in box._repr_mimebundle_()["text/html"]
 
 

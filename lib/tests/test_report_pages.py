@@ -35,8 +35,13 @@ def page(tmp_path):
     raw += "<p style='background: url(https://evil.example/b.png); color: red'>kept words</p><svg onload='x()'></svg>"
     raw += f"<a href='javascript:alert(3)'>link</a><img src='data:image/png;base64,{PIXEL}'>"
     cells = [
-        new_markdown_cell("# 偏りを測る\n\nThe ratio $r = \\frac{k}{n}$ and\n\n$$\\alpha = 1 - \\frac{D_o}{D_e}$$\n"),
-        new_markdown_cell("Code `$x$`, unknown $\\nosuchcommand{x}$, ![out](https://evil.example/c.png), " + HOSTILE),
+        new_markdown_cell(
+            "# 偏りを測る\n\nThe ratio $r = \\frac{k}{n}$ and\n\n$$\\alpha = 1 - \\frac{D_o}{D_e}$$\n"
+        ),
+        new_markdown_cell(
+            "Code `$x$`, unknown $\\nosuchcommand{x}$, ![out](https://evil.example/c.png), "
+            + HOSTILE
+        ),
         new_markdown_cell("![own](own.png) [source](https://example.org/paper) | text"),
         new_code_cell(
             "x = 1 < 2  # 比較",
@@ -48,17 +53,34 @@ def page(tmp_path):
                 shown(show_text(HOSTILE, "Prompt")),
                 new_output("display_data", data={"text/html": raw}),
                 new_output("display_data", data=script),
-                new_output("display_data", data={"image/png": PIXEL}, metadata={"image/png": {"alt": "picture words"}}),
-                new_output("display_data", data={"image/svg+xml": "<svg onload='x()'><script>y()</script></svg>"}),
+                new_output(
+                    "display_data",
+                    data={"image/png": PIXEL},
+                    metadata={"image/png": {"alt": "picture words"}},
+                ),
+                new_output(
+                    "display_data",
+                    data={"image/svg+xml": "<svg onload='x()'><script>y()</script></svg>"},
+                ),
                 new_output("display_data", data={"text/latex": "$z$", "text/plain": "plain z"}),
                 new_output("display_data", data=bundle),
-                new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}),
-                new_output("error", ename="ValueError", evalue="x", traceback=["\x1b[31mValueError\x1b[0m: <b>x</b>"]),
+                new_output(
+                    "display_data",
+                    data={"application/vnd.jupyter.widget-view+json": {"model_id": "1"}},
+                ),
+                new_output(
+                    "error",
+                    ename="ValueError",
+                    evalue="x",
+                    traceback=["\x1b[31mValueError\x1b[0m: <b>x</b>"],
+                ),
             ],
         ),
         new_code_cell("", execution_count=None),
     ]
-    metadata = {"widgets": {"application/vnd.jupyter.widget-state+json": {"state": {"a": "</script>"}}}}
+    metadata = {
+        "widgets": {"application/vnd.jupyter.widget-state+json": {"state": {"a": "</script>"}}}
+    }
     run = Run("p", tmp_path)
     run.row("DE-24", "alpha", 0.5, source="recorded")
     run.save(answers_by_source={"recorded": 9450, "simulated": 100})
@@ -71,9 +93,15 @@ def page(tmp_path):
 
 def test_nothing_is_asked_of_the_network_and_nothing_runs(page):
     _, soup, text = page
-    assert not soup.find_all(["script", "iframe", "link", "object", "embed", "form", "svg", "base", "video", "audio"])
+    assert not soup.find_all(
+        ["script", "iframe", "link", "object", "embed", "form", "svg", "base", "video", "audio"]
+    )
     for tag in soup.find_all(True):
-        assert not [a for a in tag.attrs if a.startswith("on") or a in ("srcset", "srcdoc", "poster", "action")]
+        assert not [
+            a
+            for a in tag.attrs
+            if a.startswith("on") or a in ("srcset", "srcdoc", "poster", "action")
+        ]
         assert tag.get("src", "data:image/").startswith("data:image/")
         assert re.match(r"#|https?://", tag.get("href", "#")) and "url(" not in tag.get("style", "")
     assert len(soup.find_all("style")) == 1
@@ -85,23 +113,43 @@ def test_nothing_is_asked_of_the_network_and_nothing_runs(page):
 
 def test_language_banner_and_footer(page):
     _, soup, _ = page
-    assert soup.html["lang"] == "en" and soup.meta["charset"] == "utf-8" and soup.title.string == "偏りを測る"
+    assert (
+        soup.html["lang"] == "en"
+        and soup.meta["charset"] == "utf-8"
+        and soup.title.string == "偏りを測る"
+    )
     banners = [b.get_text() for b in soup.select(".banner")]
     assert banners[0].startswith("9,450 recorded answers: given by a real model")
     assert banners[1].startswith("100 simulated answers: made by a program") and len(banners) == 2
     assert "Made 20" in soup.footer.get_text()
-    assert "src: url(data:font/ttf;base64," in soup.style.string and '"Noto Sans CJK JP"' in soup.style.string
+    assert (
+        "src: url(data:font/ttf;base64," in soup.style.string
+        and '"Noto Sans CJK JP"' in soup.style.string
+    )
 
 
 def test_words_stay_and_hostile_text_is_text(page):
     _, soup, _ = page
     words = soup.main.get_text()
-    assert words.count("<script>alert(1)</script><img src='https://evil.example/x.png'") == 3  # stream, table, text
-    for kept in ("偏りを測る", "kept words", "careful", "要因", "plain z", "chosen age", "ValueError: <b>x</b>", "赤"):
+    assert (
+        words.count("<script>alert(1)</script><img src='https://evil.example/x.png'") == 3
+    )  # stream, table, text
+    for kept in (
+        "偏りを測る",
+        "kept words",
+        "careful",
+        "要因",
+        "plain z",
+        "chosen age",
+        "ValueError: <b>x</b>",
+        "赤",
+    ):
         assert kept in words
     assert "Interactive in the notebook" in words
     assert "\x1b" not in words and "¶" not in words
-    assert [i["alt"] for i in soup.find_all("img") if i.get("src", "").endswith(PIXEL)][-1] == "picture words"
+    assert [i["alt"] for i in soup.find_all("img") if i.get("src", "").endswith(PIXEL)][
+        -1
+    ] == "picture words"
     assert soup.find("img", alt="own")["src"].startswith("data:image/png")
     assert not soup.find("img", alt="out").get("src")
 
@@ -109,38 +157,59 @@ def test_words_stay_and_hostile_text_is_text(page):
 def test_code_is_folded_and_formulas_are_pictures(page):
     _, soup, _ = page
     (code,) = soup.select("details.code")
-    assert not code.has_attr("open") and code.summary.get_text() == "code" and "x = 1 < 2  # 比較" in code.get_text()
-    assert [i["alt"] for i in soup.select("img.formula")] == ["r = \\frac{k}{n}", "\\alpha = 1 - \\frac{D_o}{D_e}"]
+    assert (
+        not code.has_attr("open")
+        and code.summary.get_text() == "code"
+        and "x = 1 < 2  # 比較" in code.get_text()
+    )
+    assert [i["alt"] for i in soup.select("img.formula")] == [
+        "r = \\frac{k}{n}",
+        "\\alpha = 1 - \\frac{D_o}{D_e}",
+    ]
     assert {"$x$", "\\nosuchcommand{x}"} <= {c.get_text() for c in soup.find_all("code")}
 
 
 def test_the_same_notebook_gives_the_same_page(page):
     folder, _, text = page
-    assert write_report(folder / "01.ipynb", folder / "again.html").read_text(encoding="utf-8") == text
+    assert (
+        write_report(folder / "01.ipynb", folder / "again.html").read_text(encoding="utf-8") == text
+    )
 
 
 def test_without_provenance_no_answers_are_claimed(page):
     folder, _, _ = page
     (folder / "provenance.json").unlink()
-    assert "no answers of any model" in write_report(folder / "01.ipynb", folder / "r.html").read_text(encoding="utf-8")
+    assert "no answers of any model" in write_report(
+        folder / "01.ipynb", folder / "r.html"
+    ).read_text(encoding="utf-8")
 
 
 def test_a_secret_of_the_environment_is_not_in_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
     nbformat.write(new_notebook(cells=[new_markdown_cell("# x")]), tmp_path / "x.ipynb")
-    assert "sk-canary" not in write_report(tmp_path / "x.ipynb", tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "sk-canary" not in write_report(tmp_path / "x.ipynb", tmp_path / "x.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_no_path_of_this_machine_is_in_the_page(tmp_path):
     cells = [
-        new_code_cell(f"output_dir = {str(tmp_path)!r}", metadata={"tags": ["injected-parameters"]}),
-        new_code_cell("x", outputs=[new_output("stream", text=f"written to {tmp_path}/tables/a.csv")]),
+        new_code_cell(
+            f"output_dir = {str(tmp_path)!r}", metadata={"tags": ["injected-parameters"]}
+        ),
+        new_code_cell(
+            "x", outputs=[new_output("stream", text=f"written to {tmp_path}/tables/a.csv")]
+        ),
     ]
     path = tmp_path / "x.ipynb"
     nbformat.write(new_notebook(cells=cells), path)
     before = path.read_bytes()
     text = write_report(path, tmp_path / "x.html").read_text(encoding="utf-8")
-    assert str(tmp_path) not in text and "output_dir" not in text and "written to ./tables/a.csv" in text
+    assert (
+        str(tmp_path) not in text
+        and "output_dir" not in text
+        and "written to ./tables/a.csv" in text
+    )
     assert path.read_bytes() == before
 
 

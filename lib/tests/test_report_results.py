@@ -22,43 +22,79 @@ def load(run, name="results.json"):
 
 
 def test_fields_are_the_contract():
-    contract = (
-        "paper requirement what model dataset source prompt_id cell headline value unit n n_invalid ci_low ci_high"
-    )
+    contract = "paper requirement what model dataset source prompt_id cell headline value unit n n_invalid ci_low ci_high"
     assert (*contract.split(), "status", "published", "difference", "verdict") == FIELDS
 
 
 def test_rows_are_complete_sorted_and_plain_json(run):
-    run.row("DE-24", "alpha", np.float64(0.5), source="recorded", model="b", n=np.int64(9), ci=(np.nan, 0.7), unit="α")
     run.row(
-        "DE-24", "alpha", np.float32(0.25), source="simulated", model="a", cell={"factor": "人種", "age": np.int8(20)}
+        "DE-24",
+        "alpha",
+        np.float64(0.5),
+        source="recorded",
+        model="b",
+        n=np.int64(9),
+        ci=(np.nan, 0.7),
+        unit="α",
+    )
+    run.row(
+        "DE-24",
+        "alpha",
+        np.float32(0.25),
+        source="simulated",
+        model="a",
+        cell={"factor": "人種", "age": np.int8(20)},
     )
     run.row("DE-23", "ratio", True, source="live", published=0.5, n=3.0)
     counts = run.save(answers_by_source={"recorded": 9})
     rows = load(run)
     assert [list(r) for r in rows] == [list(FIELDS)] * 3
-    assert [(r["requirement"], r["model"]) for r in rows] == [("DE-23", None), ("DE-24", "a"), ("DE-24", "b")]
+    assert [(r["requirement"], r["model"]) for r in rows] == [
+        ("DE-23", None),
+        ("DE-24", "a"),
+        ("DE-24", "b"),
+    ]
     assert rows[0] | {"value": 1, "n": 3, "difference": 0.5} == rows[0]
     assert rows[1]["cell"] == {"factor": "人種", "age": 20} and rows[1]["value"] == 0.25
     assert rows[2] | {"ci_low": None, "ci_high": 0.7, "n": 9, "unit": "α"} == rows[2]
-    assert counts.to_dict("list") == {"requirement": ["DE-23", "DE-24"], "rows": [1, 2], "undefined": [0, 0]}
+    assert counts.to_dict("list") == {
+        "requirement": ["DE-23", "DE-24"],
+        "rows": [1, 2],
+        "undefined": [0, 0],
+    }
     frame = read_results(run.folder)
     assert tuple(frame.columns) == FIELDS and len(frame) == 3
     assert "人種" in (run.folder / "results.json").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("undefined", [None, float("nan"), float("inf"), -np.inf, np.float64("nan"), pd.NA])
+@pytest.mark.parametrize(
+    "undefined", [None, float("nan"), float("inf"), -np.inf, np.float64("nan"), pd.NA]
+)
 def test_undefined_values_need_a_status(run, undefined):
     with pytest.raises(ValueError, match="needs a status"):
         run.row("DE-24", "alpha", undefined, source="recorded")
-    assert run.row("DE-24", "alpha", undefined, source="recorded", status="no variation")["value"] is None
+    assert (
+        run.row("DE-24", "alpha", undefined, source="recorded", status="no variation")["value"]
+        is None
+    )
     run.save()
-    assert "NaN" not in (run.folder / "results.json").read_text() and load(run)[0]["status"] == "no variation"
+    assert (
+        "NaN" not in (run.folder / "results.json").read_text()
+        and load(run)[0]["status"] == "no variation"
+    )
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"source": "real"}, {"source": None}, {"value": "0.5"}, {"n": 1.5}, {"n": -1}, {"n": "9"}, {"status": None}],
+    [
+        {"source": "real"},
+        {"source": None},
+        {"value": "0.5"},
+        {"n": 1.5},
+        {"n": -1},
+        {"n": "9"},
+        {"status": None},
+    ],
 )
 def test_wrong_rows_are_refused(run, wrong):
     arguments = {"value": 0.5, "source": "recorded"} | wrong
@@ -87,7 +123,12 @@ def test_frames_of_rows(run):
             "n": [10.0, 0, 5],
         }
     )
-    assert run.rows(frame, "DE-24", "alpha", value="alpha", cell=["factor"], unit="alpha", dataset="study") is frame
+    assert (
+        run.rows(
+            frame, "DE-24", "alpha", value="alpha", cell=["factor"], unit="alpha", dataset="study"
+        )
+        is frame
+    )
     run.save()
     rows = load(run)
     assert {(r["model"], r["cell"]["factor"], r["value"], r["status"], r["n"]) for r in rows} == {
@@ -103,7 +144,10 @@ def test_frames_of_rows(run):
 
 
 def test_claims_become_rows(run):
-    claims = [Claim("DE-37", f"says {v}", lambda _frame, v=v: (v, "")) for v in ("holds", "fails", "cannot be tested")]
+    claims = [
+        Claim("DE-37", f"says {v}", lambda _frame, v=v: (v, ""))
+        for v in ("holds", "fails", "cannot be tested")
+    ]
     run.claims(check_claims(claims, None), source="recorded", headline=True)
     run.save()
     assert {(r["verdict"], r["value"], r["status"]) for r in load(run)} == {
@@ -118,13 +162,17 @@ FINE = ["<b>a</b>", "人種", "a=b", "", 'say "no", then\nleave', "\x1b[31mred\x
 
 
 def test_csv_text_cannot_run_and_numbers_stay(run):
-    frame = pd.DataFrame({"=text": HOSTILE + FINE, "number": np.linspace(-1, 1, 15), "count": range(-7, 8)})
+    frame = pd.DataFrame(
+        {"=text": HOSTILE + FINE, "number": np.linspace(-1, 1, 15), "count": range(-7, 8)}
+    )
     frame["kind"] = pd.Categorical(frame["=text"])
     assert run.table("hostile", frame) is frame
     data = (run.folder / "tables/hostile.csv").read_bytes()
     back = pd.read_csv(run.folder / "tables/hostile.csv", keep_default_na=False)
     assert b"\r\n" not in data and list(back.columns) == ["'=text", "number", "count", "kind"]
-    assert np.array_equal(back["number"], frame["number"]) and list(back["count"]) == list(frame["count"])
+    assert np.array_equal(back["number"], frame["number"]) and list(back["count"]) == list(
+        frame["count"]
+    )
     cells = data.decode("utf-8").split("\n", 1)[1]
     for text in HOSTILE:
         assert "'" + text.replace("\r", "\n") in cells
@@ -134,8 +182,15 @@ def test_csv_text_cannot_run_and_numbers_stay(run):
 
 
 def test_named_indexes_lone_surrogates_and_undefined_cells_are_written(run):
-    run.table("t", pd.DataFrame({"x": [1.5, None], "s": ["\ud800", None]}, index=pd.Index(["a", "b"], name="model")))
-    assert (run.folder / "tables/t.csv").read_text(encoding="utf-8") == "model,x,s\na,1.5,\\ud800\nb,,\n"
+    run.table(
+        "t",
+        pd.DataFrame(
+            {"x": [1.5, None], "s": ["\ud800", None]}, index=pd.Index(["a", "b"], name="model")
+        ),
+    )
+    assert (run.folder / "tables/t.csv").read_text(
+        encoding="utf-8"
+    ) == "model,x,s\na,1.5,\\ud800\nb,,\n"
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".x", "a b"])
@@ -150,7 +205,9 @@ def test_without_a_folder_a_temporary_one_is_used(tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     run = Run("p", "")
     run.save()
-    assert [p.name for p in tmp_path.iterdir()] == ["temporary"] and run.folder.parent == tmp_path / "temporary"
+    assert [p.name for p in tmp_path.iterdir()] == [
+        "temporary"
+    ] and run.folder.parent == tmp_path / "temporary"
     assert repr(run) == "Run('p')"
 
 
@@ -167,17 +224,28 @@ def test_papermill_lets_a_skip_through(tmp_path):
     import nbformat
     import papermill
 
-    code = [f"from katayori.report.results import Run\nRun('p', {str(tmp_path)!r}).skip('nothing to do')", "1 / 0"]
+    code = [
+        f"from katayori.report.results import Run\nRun('p', {str(tmp_path)!r}).skip('nothing to do')",
+        "1 / 0",
+    ]
     cells = [nbformat.v4.new_code_cell(c) for c in code]
     kernel = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "in.ipynb")
-    done = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", progress_bar=False)
-    assert done.cells[0].outputs[0]["text"] == "skipped: nothing to do\n" and not done.cells[1].outputs
+    done = papermill.execute_notebook(
+        tmp_path / "in.ipynb", tmp_path / "out.ipynb", progress_bar=False
+    )
+    assert (
+        done.cells[0].outputs[0]["text"] == "skipped: nothing to do\n" and not done.cells[1].outputs
+    )
 
     from katayori_tools.pages import write_report
 
-    page = write_report(tmp_path / "out.ipynb", tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Skipped:</strong> nothing to do" in page and "SystemExit" not in page and "%tb" not in page
+    page = write_report(tmp_path / "out.ipynb", tmp_path / "report.html").read_text(
+        encoding="utf-8"
+    )
+    assert (
+        "Skipped:</strong> nothing to do" in page and "SystemExit" not in page and "%tb" not in page
+    )
 
 
 def test_no_results_are_an_empty_frame_and_wrong_ones_give_one_clear_line(tmp_path):
@@ -202,7 +270,11 @@ def test_provenance_names_versions_and_no_place(tmp_path, monkeypatch):
     )
     assert record["parameters"] == {"own": "questions.yaml", "n": 3}
     assert record["git"] == {"commit": None, "dirty": None}
-    assert record["packages"]["krippendorff"] and record["packages"]["katayori"] and record["date"].endswith("+00:00")
+    assert (
+        record["packages"]["krippendorff"]
+        and record["packages"]["katayori"]
+        and record["date"].endswith("+00:00")
+    )
     assert len(set(provenance.PACKAGES)) == 14 and None not in record["packages"].values()
     assert str(tmp_path) not in json.dumps(record)
 

@@ -41,13 +41,18 @@ def test_numbers_are_rounded_and_the_undefined_is_a_dash():
     ]
     assert repr(shown).splitlines()[0].split() == ["n", "value", "p", "status", "verdict"]
     assert "no variation" in repr(shown) and "—" in repr(shown) and "-0.000" not in repr(shown)
-    assert repr(shown) == repr(show(frame.copy())) and shown._repr_html_() == show(frame.copy())._repr_html_()
+    assert (
+        repr(shown) == repr(show(frame.copy()))
+        and shown._repr_html_() == show(frame.copy())._repr_html_()
+    )
     assert "0.1235" in show(frame, digits=4)._repr_html_()
 
 
 def test_last_digit_noise_does_not_show():
     one, other = (pd.DataFrame({"x": [0.1 + 0.2 + e, e]}) for e in (1e-15, -1e-15))
-    assert show(one)._repr_html_() == show(other)._repr_html_() and repr(show(one)) == repr(show(other))
+    assert show(one)._repr_html_() == show(other)._repr_html_() and repr(show(one)) == repr(
+        show(other)
+    )
 
 
 def test_index_only_if_named_captions_and_long_frames():
@@ -56,8 +61,15 @@ def test_index_only_if_named_captions_and_long_frames():
     assert "secret" in show(frame.rename_axis("model"), caption="要因 <b>")._repr_html_()
     assert "<caption>要因 &lt;b&gt;</caption>" in show(frame, caption="要因 <b>")._repr_html_()
     long = show(pd.DataFrame({"x": range(1100)}))
-    assert len(cells(long)) == 60 and "1,040 more rows" in long._repr_html_() and "1,040 more rows" in repr(long)
-    assert "a / b" in show(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])))._repr_html_()
+    assert (
+        len(cells(long)) == 60
+        and "1,040 more rows" in long._repr_html_()
+        and "1,040 more rows" in repr(long)
+    )
+    assert (
+        "a / b"
+        in show(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])))._repr_html_()
+    )
 
 
 def test_text_columns_line_up_with_japanese():
@@ -66,14 +78,17 @@ def test_text_columns_line_up_with_japanese():
 
 
 @pytest.mark.parametrize(
-    "shown", [show(pd.DataFrame({HOSTILE: [HOSTILE]}), caption=HOSTILE), show_text(HOSTILE, HOSTILE)]
+    "shown",
+    [show(pd.DataFrame({HOSTILE: [HOSTILE]}), caption=HOSTILE), show_text(HOSTILE, HOSTILE)],
 )
 def test_hostile_text_is_shown_not_run(shown):
     for text in (shown._repr_html_(), repr(shown)):
         assert not set("\x1b\u202e\x00\ud800") & set(text)
         assert "␛[31m" in text and "\\u202e" in text and "\\ud800" in text
         text.encode("utf-8")
-    assert not re.findall(r"<(?!/?(div|table|caption|thead|tbody|tr|th|td|p|strong|pre)\b)", shown._repr_html_())
+    assert not re.findall(
+        r"<(?!/?(div|table|caption|thead|tbody|tr|th|td|p|strong|pre)\b)", shown._repr_html_()
+    )
     assert "mathjax_ignore" in shown._repr_html_()
 
 
@@ -103,11 +118,15 @@ def test_explorer_sets_a_value_and_shows_errors_as_text():
     model.value = "b"
     assert view.value == "<p>b age</p>"
     bundle = box._repr_mimebundle_()
-    assert "<p>b age</p>" in bundle["text/html"] and "model = B, factor = age" in bundle["text/html"]
+    assert (
+        "<p>b age</p>" in bundle["text/html"] and "model = B, factor = age" in bundle["text/html"]
+    )
     assert "application/vnd.jupyter.widget-view+json" in bundle
     factor.value = "bad"
     assert view.value == "<pre>RuntimeError: &lt;script&gt;boom&lt;/script&gt;</pre>"
-    assert "<td" in explorer({"x": [1]}, lambda x: show(pd.DataFrame({"x": [x]}))).children[-1].value
+    assert (
+        "<td" in explorer({"x": [1]}, lambda x: show(pd.DataFrame({"x": [x]}))).children[-1].value
+    )
 
 
 def test_claims_give_one_verdict_each():
@@ -115,7 +134,11 @@ def test_claims_give_one_verdict_each():
         raise KatayoriError("no recorded answers of M")
 
     claims = [
-        Claim("DE-37", "large", lambda f: ("holds" if f["x"].min() > 0 else "fails", f"min {f['x'].min()}")),
+        Claim(
+            "DE-37",
+            "large",
+            lambda f: ("holds" if f["x"].min() > 0 else "fails", f"min {f['x'].min()}"),
+        ),
         Claim("DE-31", "needs M", missing),
     ]
     checked = check_claims(claims, pd.DataFrame({"x": [1, 2]}))
@@ -143,7 +166,9 @@ def test_claims_give_one_verdict_each():
 )
 def test_exercises_answer_with_a_message(condition, message):
     said = exercise_check(condition, "first")
-    assert said.startswith(message) and said.endswith("Correct." if message == "Correct." else "Hint: first")
+    assert said.startswith(message) and said.endswith(
+        "Correct." if message == "Correct." else "Hint: first"
+    )
 
 
 def test_a_value_and_its_interval_are_one_text():

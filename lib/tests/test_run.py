@@ -69,7 +69,10 @@ def test_failures_are_told_at_the_end_and_the_others_finish(ran):
 def test_failed_notebook_is_kept_and_the_earlier_outputs_untouched(ran):
     root, _ = ran
     kept = folder(root, "broken")
-    assert sorted(path.name for path in kept.iterdir()) == ["02_broken.failed.ipynb", "results.json"]
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "02_broken.failed.ipynb",
+        "results.json",
+    ]
     text = (kept / "02_broken.failed.ipynb").read_text()
     assert "before" in text and "the reason" in text
 
@@ -100,7 +103,13 @@ def _fresh(ran, tmp_path) -> Path:
 def _state(root: Path, monkeypatch, **changed) -> str:
     """Why the runner would run `good` again; empty if it is up to date."""
     monkeypatch.setenv("KATAYORI_ROOT", str(root))
-    given = {"profile": "recorded", "papers": "good", "models": None, "prompts": None, "parameter": []} | changed
+    given = {
+        "profile": "recorded",
+        "papers": "good",
+        "models": None,
+        "prompts": None,
+        "parameter": [],
+    } | changed
     (job,) = reproduce._plan(Namespace(**given))
     return reproduce.stale(job.final, reproduce.shared_inputs() | reproduce._inputs(job))
 
@@ -127,10 +136,22 @@ sys.exit(code or f"imported: {heavy}" if heavy else code)
         (lambda root: None, ""),
         (lambda root: (root / "data" / "new.yaml").write_text(""), "changed: data"),
         (lambda root: (root / "data" / ".hidden").write_text(""), ""),
-        (lambda root: (root / "lib" / "requirements.lock").write_text("one==2\n"), "changed: environment"),
-        (lambda root: _edit(root / "notebooks" / "01_good.ipynb", "n: int = 3", "n: int = 4"), "changed: notebook"),
-        (lambda root: (folder(root, "good") / "results.json").unlink(), "outputs were changed or removed"),
-        (lambda root: (folder(root, "good") / "results.json").write_text("[1]"), "outputs were changed or removed"),
+        (
+            lambda root: (root / "lib" / "requirements.lock").write_text("one==2\n"),
+            "changed: environment",
+        ),
+        (
+            lambda root: _edit(root / "notebooks" / "01_good.ipynb", "n: int = 3", "n: int = 4"),
+            "changed: notebook",
+        ),
+        (
+            lambda root: (folder(root, "good") / "results.json").unlink(),
+            "outputs were changed or removed",
+        ),
+        (
+            lambda root: (folder(root, "good") / "results.json").write_text("[1]"),
+            "outputs were changed or removed",
+        ),
         (lambda root: (folder(root, "good") / "stamp.json").write_text("{"), "not run yet"),
     ],
 )
@@ -148,16 +169,29 @@ def test_stamp_follows_parameters_and_prompt_files(ran, tmp_path, monkeypatch):
     root = _fresh(ran, tmp_path)
     assert _state(root, monkeypatch, parameter=["n=4"]) == "changed: parameters"
     (tmp_path / "mine").mkdir()
-    assert _state(root, monkeypatch, prompts=str(tmp_path / "mine")) == "changed: files of prompts, parameters"
+    assert (
+        _state(root, monkeypatch, prompts=str(tmp_path / "mine"))
+        == "changed: files of prompts, parameters"
+    )
 
 
 def test_stamp_follows_every_file_that_a_parameter_names(house):
     own = house / "own.yaml"
 
     def files() -> dict:
-        given = {"profile": "recorded", "papers": "good", "models": None, "prompts": None, "parameter": [f"note={own}"]}
+        given = {
+            "profile": "recorded",
+            "papers": "good",
+            "models": None,
+            "prompts": None,
+            "parameter": [f"note={own}"],
+        }
         (job,) = reproduce._plan(Namespace(**given))
-        return {name: value for name, value in reproduce._inputs(job).items() if name.startswith("files of")}
+        return {
+            name: value
+            for name, value in reproduce._inputs(job).items()
+            if name.startswith("files of")
+        }
 
     assert not files()
     own.write_text("a: 1")
@@ -172,7 +206,12 @@ def test_a_relative_file_is_looked_for_where_the_user_stands(tmp_path, monkeypat
     pairs = ["questions=mine.yaml", "answers_file=", "n=4", "note=mine.yaml"]
     args = Namespace(profile="recorded", models=None, prompts=None, parameter=pairs)
     _, given = reproduce._parameters(args, profiles.load("recorded"))
-    assert given == {"questions": str(tmp_path / "mine.yaml"), "answers_file": None, "n": 4, "note": "mine.yaml"}
+    assert given == {
+        "questions": str(tmp_path / "mine.yaml"),
+        "answers_file": None,
+        "n": 4,
+        "note": "mine.yaml",
+    }
 
 
 def test_overview_ignores_what_is_meant_for_the_others(house):
@@ -182,7 +221,10 @@ def test_overview_ignores_what_is_meant_for_the_others(house):
         args = cli._parser().parse_args([*words[:1], "--papers", papers, *words[3:]])
         return {job.paper: job.parameters for job in reproduce._plan(args)}
 
-    assert plan("00 01") == {"good": {"profile": "recorded", "n": 4}, "overview": {"profile": "recorded"}}
+    assert plan("00 01") == {
+        "good": {"profile": "recorded", "n": 4},
+        "overview": {"profile": "recorded"},
+    }
     with pytest.raises(KatayoriError, match=r"overview.* has no parameter 'n'"):
         plan("00")
     assert cli._parser().parse_args(words).parameter == ["limit=8", "n=4"]
@@ -216,7 +258,9 @@ def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
     assert sorted(err) == sorted(f"katayori: {name}: not reached" for name in sets - {"jbnli"})
     assert cli.main(["data", "jbnli"]) == 0
     assert cli.main(["data", "discrim_eval_sample", "jbbq"]) == 2  # no address; no file
-    assert [name for name, _ in fetched[-2:]] == ["discrim_eval_sample", "jbbq"] and fetched[-1][1] is None
+    assert [name for name, _ in fetched[-2:]] == ["discrim_eval_sample", "jbbq"] and fetched[-1][
+        1
+    ] is None
     assert cli.main(["data", "none"]) == 2
 
 
@@ -260,16 +304,34 @@ def test_unknown_model_is_one_line(capsys, monkeypatch):
 
 
 def test_right_values_pass(house):
-    values = {"n": 4, "ratio": 1, "note": "x", "weights": [0.5, 1], "flag": True, "models": [], "profile": "p"}
+    values = {
+        "n": 4,
+        "ratio": 1,
+        "note": "x",
+        "weights": [0.5, 1],
+        "flag": True,
+        "models": [],
+        "profile": "p",
+    }
     notebooks.check(house / "notebooks" / "01_good.ipynb", values)
 
 
 @pytest.mark.parametrize(
-    "source", ["n = 3", "n: int = 'three'", "n: Path = 3", "n: int | None = 3", "import os", "n: int = len('x')"]
+    "source",
+    [
+        "n = 3",
+        "n: int = 'three'",
+        "n: Path = 3",
+        "n: int | None = 3",
+        "import os",
+        "n: int = len('x')",
+    ],
 )
 def test_parameters_cell_must_be_typed_literals(tmp_path, source):
     path = tmp_path / "01_x.ipynb"
-    path.write_text(json.dumps({"cells": [{"metadata": {"tags": ["parameters"]}, "source": source}]}))
+    path.write_text(
+        json.dumps({"cells": [{"metadata": {"tags": ["parameters"]}, "source": source}]})
+    )
     with pytest.raises(KatayoriError, match=r"01_x|not understood"):
         notebooks.parameters(path)
 
@@ -282,7 +344,9 @@ def test_papers_by_name_number_and_file(house):
 
 def _job(tmp_path) -> reproduce.Job:
     own = {"work": tmp_path / ".run" / "x", "env": dict(os.environ)}
-    return reproduce.Job("x", Path("01_x.ipynb"), {}, tmp_path / "x", profiles.load("recorded"), **own)
+    return reproduce.Job(
+        "x", Path("01_x.ipynb"), {}, tmp_path / "x", profiles.load("recorded"), **own
+    )
 
 
 def test_dead_process_is_a_failure_not_a_traceback(tmp_path, monkeypatch):
@@ -316,12 +380,23 @@ def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
     notebook.metadata["language_info"]["version"] = "3.11.7"
     notebook.cells[0].metadata["execution"] = {"iopub.status.busy": "now"}
     nbformat.write(notebook, path)
-    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--inplace", *reproduce.CLEAR, str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "nbconvert",
+        "--to",
+        "notebook",
+        "--inplace",
+        *reproduce.CLEAR,
+        str(path),
+    ]
     subprocess.run(command, capture_output=True, check=True)
     notebook = nbformat.read(path, as_version=4)
     assert sorted(notebook.metadata) == ["kernelspec", "language_info"]
     assert notebook.metadata.language_info == {"name": "python"}
-    assert notebook.cells[0].metadata == {"tags": ["parameters"]} and notebook.cells[0].source == plain
+    assert (
+        notebook.cells[0].metadata == {"tags": ["parameters"]} and notebook.cells[0].source == plain
+    )
 
 
 def test_shipped_profiles():
@@ -347,13 +422,19 @@ def test_shipped_profiles():
             "mine: {items: both, answers: recorded, size: full}",
             "unknown items of profile 'mine' .*'both'; known: study",
         ),
-        ("mine: {items: study, answers: guessed, size: full}", "'guessed'; known: recorded, live, simulated, imported"),
+        (
+            "mine: {items: study, answers: guessed, size: full}",
+            "'guessed'; known: recorded, live, simulated, imported",
+        ),
         ("mine: {items: study, answers: recorded, size: 0}", "size is 0; valid: full or"),
         ("mine: {items: study, answers: recorded, size: true}", "size is True"),
         ("mine: {items: study, answers: recorded}", "size is None"),
         ("recorded: {items: study, answers: recorded, size: 9}", "a name of its own"),
         ("a/b: {items: study, answers: recorded, size: 9}", "slash"),
-        ("a: {items: study, answers: recorded, size: 9}\nb: {items: study, answers: live, size: 9}", "exactly one"),
+        (
+            "a: {items: study, answers: recorded, size: 9}\nb: {items: study, answers: live, size: 9}",
+            "exactly one",
+        ),
         ("items: study", "named blocks"),
         ("a: [", "not readable YAML"),
     ],
@@ -369,12 +450,29 @@ def test_wrong_profile_file_is_explained(tmp_path, text, problem):
 def test_profile_of_ones_own(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text("mine: {items: study, answers: imported, size: 50}")
-    assert profiles.load(str(path)) == {"name": "mine", "items": "study", "answers": "imported", "size": 50}
+    assert profiles.load(str(path)) == {
+        "name": "mine",
+        "items": "study",
+        "answers": "imported",
+        "size": 50,
+    }
 
 
 def _row(value, model="m", source="recorded", ci=(None, None), **changed) -> dict:
-    row = {"paper": "good", "requirement": "DE-1", "what": "alpha", "model": model, "dataset": "study"}
-    row |= {"source": source, "prompt_id": "p", "cell": {"factor": "race"}, "headline": False, "value": value}
+    row = {
+        "paper": "good",
+        "requirement": "DE-1",
+        "what": "alpha",
+        "model": model,
+        "dataset": "study",
+    }
+    row |= {
+        "source": source,
+        "prompt_id": "p",
+        "cell": {"factor": "race"},
+        "headline": False,
+        "value": value,
+    }
     row |= {"unit": None, "n": 1, "n_invalid": 0, "ci_low": ci[0], "ci_high": ci[1], "status": "ok"}
     return row | {"published": None, "difference": None, "verdict": None} | changed
 
@@ -385,9 +483,18 @@ def _join(a: list[dict], b: list[dict]) -> list[dict]:
 
 def test_comparison_of_two_runs():
     a = [_row(0.25, ci=(0.1, 0.4)), _row(1.0, cell={"factor": "age"}), _row(None, what="undefined")]
-    b = [_row(0.5, ci=(0.35, 0.6), source="live"), _row(None, what="undefined"), _row(2.0, what="new", headline=True)]
+    b = [
+        _row(0.5, ci=(0.35, 0.6), source="live"),
+        _row(None, what="undefined"),
+        _row(2.0, what="new", headline=True),
+    ]
     new, age, alpha, undefined = _join(a, b)
-    assert (alpha["a"], alpha["b"], alpha["difference"], alpha["intervals"]) == (0.25, 0.5, 0.25, "overlap")
+    assert (alpha["a"], alpha["b"], alpha["difference"], alpha["intervals"]) == (
+        0.25,
+        0.5,
+        0.25,
+        "overlap",
+    )
     assert (alpha["source_a"], alpha["source_b"]) == ("recorded", "live")
     assert (age["only_in"], new["only_in"]) == ("A", "B") and pd.isna(undefined["difference"])
     (apart,) = _join([_row(0.1, ci=(0, 0.2))], [_row(0.5, ci=(0.3, 0.6))])
@@ -414,7 +521,12 @@ def test_compare_command(house, capsys):
     out = capsys.readouterr()
     assert "m / n" in out.out and "1 in both" in out.err
     assert len((house / "outputs" / "compare" / "m-n.csv").read_text().splitlines()) == 2
-    assert cli.main(["compare", str(house / "outputs" / "smoke" / "good"), "recorded", "--papers", "good"]) == 0
+    assert (
+        cli.main(
+            ["compare", str(house / "outputs" / "smoke" / "good"), "recorded", "--papers", "good"]
+        )
+        == 0
+    )
     capsys.readouterr()
     for words in (["recorded", "o"], ["recorded", "m"], ["", ""]):
         assert cli.main(["compare", *words]) == 2

@@ -61,9 +61,13 @@ def test_a_key_that_every_answer_echoes_is_written_nowhere(tmp_path, capfd, capl
     caplog.set_level(logging.DEBUG)
     requests = requests_for(12)
     with Store(tmp_path / "answers.sqlite") as store:
-        with Double(lambda body, before: ECHOES[int(body["messages"][0]["content"].split()[2][:-1]) % 6]) as double:
+        with Double(
+            lambda body, before: ECHOES[int(body["messages"][0]["content"].split()[2][:-1]) % 6]
+        ) as double:
             collect_sync(requests, model_for(), _endpoint(double), store, retries=1)
-        assert double.keys and all(CANARY in key for key in double.keys)  # it was sent, and it came back
+        assert double.keys and all(
+            CANARY in key for key in double.keys
+        )  # it was sent, and it came back
         answered = list(store.get(requests))
         assert {a.outcome for _, a in answered} == {"ok", "error"}
         assert all("[key]" in (a.text + a.error) for _, a in answered)
@@ -79,7 +83,10 @@ def test_a_key_that_every_answer_echoes_is_written_nowhere(tmp_path, capfd, capl
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_the_exception_of_a_refused_key_does_not_repeat_it(status, tmp_path):
-    with Store(tmp_path / "s.sqlite") as store, Double(lambda body, before: f"echo_{status}") as double:
+    with (
+        Store(tmp_path / "s.sqlite") as store,
+        Double(lambda body, before: f"echo_{status}") as double,
+    ):
         with pytest.raises(KatayoriError) as caught:
             collect_sync(requests_for(3), model_for(), _endpoint(double), store, progress=False)
         shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
@@ -90,7 +97,9 @@ def test_the_exception_of_a_refused_key_does_not_repeat_it(status, tmp_path):
 def test_twenty_echoes_in_a_row_and_the_probe_do_not_repeat_it(tmp_path):
     with Store(tmp_path / "s.sqlite") as store, Double(lambda body, before: "echo_500") as double:
         with pytest.raises(KatayoriError, match="20 failures in a row") as caught:
-            collect_sync(requests_for(40), model_for(), _endpoint(double), store, progress=False, retries=0)
+            collect_sync(
+                requests_for(40), model_for(), _endpoint(double), store, progress=False, retries=0
+            )
         seen = asyncio.run(probe_logprobs(model_for(), _endpoint(double)))
         assert CANARY not in str(caught.value) + str(seen) and seen[0] is False
 
@@ -98,7 +107,9 @@ def test_twenty_echoes_in_a_row_and_the_probe_do_not_repeat_it(tmp_path):
 def test_a_redirect_does_not_carry_the_key_elsewhere(tmp_path):
     """Vendors' own key headers would be sent along by a client that follows."""
     with Double() as other, Double(["redirect"]) as double, Store(tmp_path / "s.sqlite") as store:
-        collect_sync(requests_for(1), model_for(), _endpoint(double), store, progress=False, retries=0)
+        collect_sync(
+            requests_for(1), model_for(), _endpoint(double), store, progress=False, retries=0
+        )
         assert other.asked == 0 and double.asked == 1 and counts(store) == {"error": 1}
 
 
@@ -114,7 +125,9 @@ def test_registry_objects_never_show_a_key():
     assert CANARY not in repr(endpoint) + str(endpoint) and endpoint.key() == CANARY
 
 
-HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)>\n=HYPERLINK("http://x")\nAnswer: yes'
+HOSTILE = (
+    '<script>alert(1)</script><img src=x onerror=alert(2)>\n=HYPERLINK("http://x")\nAnswer: yes'
+)
 
 
 def test_model_output_stays_text_through_store_recording_and_frame(tmp_path):
@@ -169,10 +182,19 @@ def _rendered(path, profile):
     browser = find_browser()
     if browser is None:
         pytest.skip("no browser found: install chromium to attack the pages in it")
-    command = [browser, "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", f"--user-data-dir={profile}"]
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--no-first-run",
+        "--disable-gpu",
+        f"--user-data-dir={profile}",
+    ]
     command += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
     command += ["--virtual-time-budget=3000", "--dump-dom", path.as_uri()]
-    return subprocess.run(command, capture_output=True, timeout=120, check=True).stdout.decode("utf-8")
+    return subprocess.run(command, capture_output=True, timeout=120, check=True).stdout.decode(
+        "utf-8"
+    )
 
 
 def _inserted(parts):
@@ -196,7 +218,9 @@ def _answers():
 def test_hostile_answers_do_not_act_in_a_real_browser(tmp_path):
     """Tables, texts, captions, titles and widgets, as a notebook inserts them; the page that is not escaped is hit."""
     frame = _answers()
-    box = explorer({"item": list(frame["item_id"])}, lambda item: show(frame[frame["item_id"] == item]))
+    box = explorer(
+        {"item": list(frame["item_id"])}, lambda item: show(frame[frame["item_id"] == item])
+    )
     parts = [show(frame)._repr_html_()]
     for item, text in zip(frame["item_id"], frame["text"], strict=True):
         box.children[0].value = item
@@ -206,7 +230,9 @@ def test_hostile_answers_do_not_act_in_a_real_browser(tmp_path):
             show(pd.DataFrame({text: [1]}), caption=text)._repr_html_(),
         ]
     bad = explorer({"x": [1]}, lambda x: {}[ATTACKS[1]])  # an error whose message is the attack
-    (tmp_path / "safe.html").write_text(_inserted([*parts, bad.children[1].value]), encoding="utf-8")
+    (tmp_path / "safe.html").write_text(
+        _inserted([*parts, bad.children[1].value]), encoding="utf-8"
+    )
     dom = _rendered(tmp_path / "safe.html", tmp_path / "one")
     assert "data-hit" not in dom.partition("<body")[0]
     seen = html.unescape(re.sub(r"<[^>]*>", "", dom.rpartition("</script>")[2]))
@@ -214,8 +240,12 @@ def test_hostile_answers_do_not_act_in_a_real_browser(tmp_path):
     assert [text for text in shown if seen.count(text) < 3] == []
     assert "␛[31mred" in seen and "\\u202eyes" in seen and not {"\x1b", "\u202e"} & set(seen)
 
-    framed = [text for text in ATTACKS if "iframe" in text]  # on a page with others, leaving it stops theirs
-    for n, (some, marks) in enumerate([(framed, ["frame"]), ([t for t in ATTACKS if t not in framed], MARKS)]):
+    framed = [
+        text for text in ATTACKS if "iframe" in text
+    ]  # on a page with others, leaving it stops theirs
+    for n, (some, marks) in enumerate(
+        [(framed, ["frame"]), ([t for t in ATTACKS if t not in framed], MARKS)]
+    ):
         (tmp_path / "control.html").write_text(_inserted(some), encoding="utf-8")
         head = _rendered(tmp_path / "control.html", tmp_path / f"control{n}").partition("<body")[0]
         assert [mark for mark in marks if mark not in head] == []
@@ -227,10 +257,21 @@ def test_hostile_answers_do_not_act_in_a_report(tmp_path):
     frame, cells = _answers(), []
     for text in ATTACKS:
         out = [nbformat.v4.new_output("stream", text=text + "\n")]
-        out.append(nbformat.v4.new_output("display_data", data={"text/html": show_text(text)._repr_html_()}))
-        out.append(nbformat.v4.new_output("display_data", data={"text/markdown": text, "text/plain": text}))
-        out.append(nbformat.v4.new_output("error", ename="KatayoriError", evalue=text, traceback=[text]))
-        cells += [nbformat.v4.new_code_cell(f"x = {text!r}", outputs=out), nbformat.v4.new_markdown_cell(text)]
+        out.append(
+            nbformat.v4.new_output(
+                "display_data", data={"text/html": show_text(text)._repr_html_()}
+            )
+        )
+        out.append(
+            nbformat.v4.new_output("display_data", data={"text/markdown": text, "text/plain": text})
+        )
+        out.append(
+            nbformat.v4.new_output("error", ename="KatayoriError", evalue=text, traceback=[text])
+        )
+        cells += [
+            nbformat.v4.new_code_cell(f"x = {text!r}", outputs=out),
+            nbformat.v4.new_markdown_cell(text),
+        ]
     whole = nbformat.v4.new_output("display_data", data={"text/html": show(frame)._repr_html_()})
     cells += [nbformat.v4.new_code_cell("show(frame)", outputs=[whole])]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "x.ipynb")
@@ -239,7 +280,9 @@ def test_hostile_answers_do_not_act_in_a_report(tmp_path):
     assert "data-hit" not in dom[:300] and "\x1b" not in dom
     # The page's policy would stop a script, so the markup itself is looked at, too.
     assert not re.findall(r"<(script|iframe|svg|object|animate|form)\b", dom.partition("<main")[2])
-    assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom) and not re.findall(r'<a\b[^>]*href="javascript:', dom)
+    assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom) and not re.findall(
+        r'<a\b[^>]*href="javascript:', dom
+    )
     assert ATTACKS[0] in html.unescape(re.sub(r"<[^>]*>", "", dom))
 
 
@@ -261,12 +304,21 @@ def test_no_table_of_a_run_holds_a_formula(tmp_path):
 
 def test_what_raters_and_readers_open_in_a_spreadsheet_holds_no_formula(tmp_path, monkeypatch):
     """The rating form (drafts are a model's) and the comparison of two runs."""
-    case = {"case_id": "c1", "template": 1, "context": "=cmd()", "option_a": "+1", "option_b": "＝x", "label": "A"}
+    case = {
+        "case_id": "c1",
+        "template": 1,
+        "context": "=cmd()",
+        "option_a": "+1",
+        "option_b": "＝x",
+        "label": "A",
+    }
     items = pd.DataFrame([case | {"order": order} for order in ("nb", "bn")])
     form, _ = construct._form(items, 2)
     assert form.iloc[0].tolist() == ["c1", "'=cmd()", "'+1", "'＝x", "", ""]
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    row = dict.fromkeys(("difference", "intervals"), 0.5) | dict.fromkeys(("paper", "what", "cell", "only_in"), "")
+    row = dict.fromkeys(("difference", "intervals"), 0.5) | dict.fromkeys(
+        ("paper", "what", "cell", "only_in"), ""
+    )
     frame = pd.DataFrame([row | {"headline": True, "model": "=cmd()", "a": -0.5, "b": 1.0}])
     monkeypatch.setattr(compare, "_pair", lambda *_: (frame, frame))
     monkeypatch.setattr(compare, "join", lambda a, b: a)
@@ -283,7 +335,17 @@ def test_what_a_server_says_cannot_steer_the_terminal(tmp_path, capsys):
 
 
 #: What must not stand in our code, and why: (module or object, names).
-BANNED_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "tarfile", "telnetlib"}
+BANNED_IMPORTS = {
+    "pickle",
+    "cPickle",
+    "dill",
+    "cloudpickle",
+    "marshal",
+    "shelve",
+    "joblib",
+    "tarfile",
+    "telnetlib",
+}
 BANNED_CALLS = {
     "eval", "exec", "compile", "__import__", "extractall", "unpack_archive", "make_archive", "read_pickle", "to_pickle",
     "mktemp", "full_load", "unsafe_load", "load_all", "unsafe_load_all", "full_load_all",
@@ -298,7 +360,9 @@ def _sins(source):
             yield from (name for name in names if name.split(".")[0] in BANNED_IMPORTS)
         if not isinstance(node, ast.Call):
             continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         given = {k.arg: ast.unparse(k.value) for k in node.keywords}
         if name in BANNED_CALLS and owner != "re":
@@ -309,7 +373,11 @@ def _sins(source):
             yield f"{owner}.load"
         if name == "extract" and not owner.endswith(".str"):  # pandas' text method is another thing
             yield f"{owner}.extract"
-        if given.get("shell") == "True" or given.get("verify") == "False" or given.get("allow_pickle") == "True":
+        if (
+            given.get("shell") == "True"
+            or given.get("verify") == "False"
+            or given.get("allow_pickle") == "True"
+        ):
             yield f"{name}({', '.join(given)})"
 
 
@@ -330,24 +398,55 @@ def test_no_code_of_ours_unpickles_evaluates_or_unpacks():
 @pytest.mark.parametrize(
     "source",
     [
-        *("import pickle", "from marshal import loads", "eval(x)", "exec('x')", "yaml.load(f)", "yaml.unsafe_load(f)"),
-        *("z.extractall(p)", "z.extract(m, p)", "np.load(f)", "pd.read_pickle(f)", "subprocess.run(x, shell=True)"),
-        *("requests.get(u, verify=False)", "os.system(x)", "torch.load(f)", "np.load(f, allow_pickle=True)"),
+        *(
+            "import pickle",
+            "from marshal import loads",
+            "eval(x)",
+            "exec('x')",
+            "yaml.load(f)",
+            "yaml.unsafe_load(f)",
+        ),
+        *(
+            "z.extractall(p)",
+            "z.extract(m, p)",
+            "np.load(f)",
+            "pd.read_pickle(f)",
+            "subprocess.run(x, shell=True)",
+        ),
+        *(
+            "requests.get(u, verify=False)",
+            "os.system(x)",
+            "torch.load(f)",
+            "np.load(f, allow_pickle=True)",
+        ),
     ],
 )
 def test_the_scan_sees_what_it_is_for(source):
     assert list(_sins(source))
-    assert not list(_sins("frame['a'].str.extract('x'); re.compile('x'); yaml.safe_load(f); ast.literal_eval(x)"))
+    assert not list(
+        _sins(
+            "frame['a'].str.extract('x'); re.compile('x'); yaml.safe_load(f); ast.literal_eval(x)"
+        )
+    )
 
 
 def test_every_download_is_over_https_and_pinned_or_recorded_by_hash():
     catalogue = yaml.safe_load((HERE / "data/catalogue.yaml").read_text(encoding="utf-8"))
-    urls = [file["url"] for entry in catalogue["datasets"].values() for file in entry["files"] if file["url"]]
+    urls = [
+        file["url"]
+        for entry in catalogue["datasets"].values()
+        for file in entry["files"]
+        if file["url"]
+    ]
     assert urls and all(url.startswith("https://") for url in urls)
     weights = yaml.safe_load((HERE / "data/weights.yaml").read_text(encoding="utf-8"))["weights"]
     assert all(re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in weights.values())
-    plain = [line for name, source in _sources() if ".ipynb" not in name for line in source.splitlines()]
+    plain = [
+        line for name, source in _sources() if ".ipynb" not in name for line in source.splitlines()
+    ]
     named = [url for line in plain for url in re.findall(r"http://[\w.{}-]+", line)]
     assert {
-        url for url in named if not re.match(r"http://(127\.0\.0\.1|localhost|host)\b|http://\{HOST\}", url)
+        url
+        for url in named
+        if not re.match(r"http://(127\.0\.0\.1|localhost|host)\b|http://\{HOST\}", url)
     } == set()

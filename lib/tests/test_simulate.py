@@ -14,16 +14,23 @@ STORED = pd.read_csv(paths.data_dir() / simulate.FILE)
 def test_a_few_seeds_give_what_is_stored():
     """Contract, Long simulations: recomputed for two seeds of all 200."""
     seeds = [0, 137]
-    found = simulate.interaction_draws(seeds).set_index(["model", "topic", "seed"]).drop(columns="code")
-    stored = STORED[STORED["seed"].isin(seeds)].set_index(["model", "topic", "seed"]).loc[found.index]
+    found = (
+        simulate.interaction_draws(seeds).set_index(["model", "topic", "seed"]).drop(columns="code")
+    )
+    stored = (
+        STORED[STORED["seed"].isin(seeds)].set_index(["model", "topic", "seed"]).loc[found.index]
+    )
     assert len(found) == 2 * 4 * 2 and found["status"].tolist() == stored["status"].tolist()
     for column in ("n", "lr", "df", "p"):
-        assert np.allclose(found[column].astype(float), stored[column], rtol=1e-5, atol=1e-6, equal_nan=True), column
+        assert np.allclose(
+            found[column].astype(float), stored[column], rtol=1e-5, atol=1e-6, equal_nan=True
+        ), column
 
 
 def test_the_table_is_whole_and_the_test_keeps_its_level():
     """X-3: 200 seeds at n as published; false positives near .05, many more where the pair is planted."""
-    assert list(STORED.columns) == simulate.COLUMNS and STORED["code"].nunique() == 1
+    assert list(STORED.columns) == simulate.COLUMNS
+    assert set(STORED["code"]) == {simulate.code_hash()}
     sizes = STORED.groupby(["model", "topic"])["seed"].nunique()
     assert set(sizes) == {len(simulate.SEEDS)} == {200} and len(sizes) == 2 * 4
     assert STORED.groupby("topic")["n"].first().to_dict() == {
@@ -52,7 +59,18 @@ def test_the_command_writes_the_file(tmp_path, monkeypatch, capsys):
 # -- power and false positives -----------------------------------------------------------------------------------------
 
 MEASURES = list(simulate.CURVES)
-KEYS = ["test", "promises", "effect", "clusters", "per_cluster", "n", "seed", "repetitions", "positives", "undefined"]
+KEYS = [
+    "test",
+    "promises",
+    "effect",
+    "clusters",
+    "per_cluster",
+    "n",
+    "seed",
+    "repetitions",
+    "positives",
+    "undefined",
+]
 
 
 def power(measure):
@@ -66,20 +84,34 @@ def test_a_few_seeds_of_every_power_table_give_what_is_stored(measure):
     size = curves.clusters[-1], curves.per_cluster[-1]
     for effect, seed in ((curves.effects[0], 7), (curves.effects[-1], 1)):
         found = simulate.power_draws(measure, effect, *size, [seed])
-        chosen = (stored["effect"] == effect) & (stored["clusters"] == size[0]) & (stored["per_cluster"] == size[1])
+        chosen = (
+            (stored["effect"] == effect)
+            & (stored["clusters"] == size[0])
+            & (stored["per_cluster"] == size[1])
+        )
         kept = stored[chosen & (stored["seed"] == seed)]
-        assert len(found) == len(curves.promises) and found[KEYS].values.tolist() == kept[KEYS].values.tolist()
+        assert (
+            len(found) == len(curves.promises)
+            and found[KEYS].values.tolist() == kept[KEYS].values.tolist()
+        )
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_power_tables_are_whole(measure):
     """Every effect, size, test and seed once; written by one version of the code."""
     curves, stored = simulate.CURVES[measure], power(measure)
-    assert list(stored.columns) == simulate.POWER_COLUMNS and stored["code"].nunique() == 1
-    seeds = len(simulate.BATCHES["null"]) + len(simulate.BATCHES["effect"]) * (len(curves.effects) - 1)
-    assert len(stored) == seeds * len(curves.clusters) * len(curves.per_cluster) * len(curves.promises)
+    assert list(stored.columns) == simulate.POWER_COLUMNS
+    assert set(stored["code"]) == {simulate.power_hash(measure)}
+    seeds = len(simulate.BATCHES["null"]) + len(simulate.BATCHES["effect"]) * (
+        len(curves.effects) - 1
+    )
+    assert len(stored) == seeds * len(curves.clusters) * len(curves.per_cluster) * len(
+        curves.promises
+    )
     assert not stored.duplicated(["test", "effect", "clusters", "per_cluster", "seed"]).any()
-    assert (stored["repetitions"] == curves.repetitions).all() and (stored["n"] % stored["clusters"] == 0).all()
+    assert (stored["repetitions"] == curves.repetitions).all() and (
+        stored["n"] % stored["clusters"] == 0
+    ).all()
     assert (stored["positives"] + stored["undefined"] <= stored["repetitions"]).all()
 
 
@@ -96,7 +128,10 @@ def test_what_promises_its_level_holds_it(measure):
 def test_larger_effects_are_found_more_often(measure):
     """At the paper's size power rises with the effect, for every test that is one."""
     curves, stored = simulate.CURVES[measure], power(measure)
-    largest = stored[(stored["clusters"] == curves.clusters[0]) & (stored["per_cluster"] == curves.per_cluster[0])]
+    largest = stored[
+        (stored["clusters"] == curves.clusters[0])
+        & (stored["per_cluster"] == curves.per_cluster[0])
+    ]
     rates = (
         largest.groupby(["test", "effect"])["positives"].sum()
         / largest.groupby(["test", "effect"])["repetitions"].sum()

@@ -22,23 +22,50 @@ from katayori.data.items import digest as items_digest
 from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 #: The five categories and how many rows JBBQ has of each (PJ-1).
-CATEGORIES = {"age": 28176, "disability": 8064, "gender": 3912, "physical_appearance": 7536, "sexual_orientation": 3168}
+CATEGORIES = {
+    "age": 28176,
+    "disability": 8064,
+    "gender": 3912,
+    "physical_appearance": 7536,
+    "sexual_orientation": 3168,
+}
 CONTEXTS = ("ambiguous", "biased", "counter_biased")
 POLARITIES = ("negative", "non_negative")
 PERSONS = {"t": "target", "n": "non_target", "u": "unknown"}
 #: Orders of the three options: the three rotations of one, then those of its mirror image.
 ORDERS = ("tnu", "nut", "utn", "ntu", "tun", "unt")
-_SHAPE = ["option_0 option_1 option_2 role_0 role_1 role_2 person_0 person_1 person_2", "label order rank language"]
-COLUMNS = " ".join(["item_id category template_id context_condition polarity context question", *_SHAPE]).split()
+_SHAPE = [
+    "option_0 option_1 option_2 role_0 role_1 role_2 person_0 person_1 person_2",
+    "label order rank language",
+]
+COLUMNS = " ".join(
+    ["item_id category template_id context_condition polarity context question", *_SHAPE]
+).split()
 STUDY_FOLDER = "study/persona_jbbq"
 #: The eleven categories of BBQ by our and by their own names; the first five are JBBQ's, too.
 BBQ_FILES = dict(zip(CATEGORIES, "Age Disability_status Gender_identity".split(), strict=False))
-BBQ_FILES |= {n.lower(): n for n in "Physical_appearance Sexual_orientation Nationality Race_ethnicity".split()}
+BBQ_FILES |= {
+    n.lower(): n
+    for n in "Physical_appearance Sexual_orientation Nationality Race_ethnicity".split()
+}
 BBQ_FILES |= {n.lower(): n for n in "Race_x_SES Race_x_gender Religion SES".split()}
-_FILE = {"category": str, "language": str, "contrast": str, "unknown": list, "people": dict, "templates": list}
+_FILE = {
+    "category": str,
+    "language": str,
+    "contrast": str,
+    "unknown": list,
+    "people": dict,
+    "templates": list,
+}
 MIRRORED = ("age", "disability", "physical_appearance", "sexual_orientation")
-_TEXTS = "id stereotype known people context negative_fact positive_fact negative non_negative".split()
-_SLOTS = {"context": ["{first}", "{second}"], "negative_fact": ["{person}"], "positive_fact": ["{person}"]}
+_TEXTS = (
+    "id stereotype known people context negative_fact positive_fact negative non_negative".split()
+)
+_SLOTS = {
+    "context": ["{first}", "{second}"],
+    "negative_fact": ["{person}"],
+    "positive_fact": ["{person}"],
+}
 _SLOTS |= {"negative": [], "non_negative": []}
 
 
@@ -113,46 +140,84 @@ def _check(document: Any) -> None:
     """KatayoriError for what is wrong with a template file, in one line."""
     if not isinstance(document, dict):
         raise KatayoriError("is no template file; see ours in data/study/persona_jbbq")
-    if lacks := [k for k, kind in _FILE.items() if not (document.get(k) and isinstance(document[k], kind))]:
+    if lacks := [
+        k for k, kind in _FILE.items() if not (document.get(k) and isinstance(document[k], kind))
+    ]:
         raise KatayoriError(f"lacks {', '.join(f'{k} (a {_FILE[k].__name__})' for k in lacks)}")
     expect(document["category"], CATEGORIES, "category")
-    unknown, pairs = document["unknown"], [(name, p) for name, ps in document["people"].items() for p in ps or [None]]
+    unknown, pairs = (
+        document["unknown"],
+        [(name, p) for name, ps in document["people"].items() for p in ps or [None]],
+    )
     for name, pair in pairs:
         texts = [*pair, *unknown] if isinstance(pair, list) and len(pair) == 2 else [""]
         if not all(isinstance(t, str) and t for t in texts) or len(set(texts)) < len(texts):
             kind = "a pair [target, non-target] of two persons, neither a wording of unknown"
             raise KatayoriError(f"people {name!r}: each entry must be {kind}, not {pair!r}")
     for n, template in enumerate(document["templates"], 1):
-        if lacks := [k for k in _TEXTS if not (isinstance(template, dict) and isinstance(template.get(k), str))]:
+        if lacks := [
+            k
+            for k in _TEXTS
+            if not (isinstance(template, dict) and isinstance(template.get(k), str))
+        ]:
             raise KatayoriError(f"template number {n} lacks {', '.join(lacks)}")
         expect(template["people"], document["people"], f"people of template {template['id']}:")
         for key, slots in _SLOTS.items():
             if sorted(re.findall(r"\{\w*\}|[{}]", template[key])) != slots:
                 wanted = " and ".join(slots) or "no slot"
-                raise KatayoriError(f"template {template['id']}: {key} must hold {wanted}, each once")
+                raise KatayoriError(
+                    f"template {template['id']}: {key} must hold {wanted}, each once"
+                )
 
 
 def _filled(document: dict[str, Any], template: dict[str, str], number: int) -> Iterator[tuple]:
     """The items of one template in the order of their ranks. `number` counts templates and turns what is balanced."""
     pairs, wordings = document["people"][template["people"]], document["unknown"]
     for rank in range(len(pairs) * len(ORDERS) * 2):
-        block, i = divmod(rank, 6)  # three ranks hold three rotations of the options, a block of six all orders
+        block, i = divmod(
+            rank, 6
+        )  # three ranks hold three rotations of the options, a block of six all orders
         order = ORDERS[(i // 3 + number) % 2 * 3 + (i + number) % 3]
         mention = ("tn", "nt")[(block + i + number // 2) % 2]
         pair = (block // 2 + i // 2 + number // 3) % len(pairs)
-        named = dict(zip("tnu", (*pairs[pair], wordings[(rank + number) % len(wordings)]), strict=True))
-        opening = template["context"].replace("{first}", named[mention[0]]).replace("{second}", named[mention[1]])
+        named = dict(
+            zip("tnu", (*pairs[pair], wordings[(rank + number) % len(wordings)]), strict=True)
+        )
+        opening = (
+            template["context"]
+            .replace("{first}", named[mention[0]])
+            .replace("{second}", named[mention[1]])
+        )
         persons = [PERSONS[who] for who in order]
         for condition, polarity in itertools.product(CONTEXTS, POLARITIES):
-            bad = {"biased": "t", "counter_biased": "n"}.get(condition)  # whom the negative fact is told of
-            told = [(template["negative_fact" if who == bad else "positive_fact"], who) for who in mention if bad]
+            bad = {"biased": "t", "counter_biased": "n"}.get(
+                condition
+            )  # whom the negative fact is told of
+            told = [
+                (template["negative_fact" if who == bad else "positive_fact"], who)
+                for who in mention
+                if bad
+            ]
             facts = [fact.replace("{person}", named[who]) for fact, who in told]
             roles = [role(person, polarity) for person in persons]
             label = roles.index("unknown" if condition == "ambiguous" else condition)
-            texts = (opening + document["contrast"].join(facts), template[polarity], *(named[who] for who in order))
+            texts = (
+                opening + document["contrast"].join(facts),
+                template[polarity],
+                *(named[who] for who in order),
+            )
             yield (
                 f"{template['id']}-{pair + 1}-{condition}-{polarity}-{order}-{mention}",
-                *(document["category"], template["id"], condition, polarity, *texts, *roles, *persons, label),
+                *(
+                    document["category"],
+                    template["id"],
+                    condition,
+                    polarity,
+                    *texts,
+                    *roles,
+                    *persons,
+                    label,
+                ),
                 *(order, rank, document["language"], pair + 1, PERSONS[mention[0]], named["u"]),
             )
 
@@ -165,12 +230,18 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
     unknown, and the context `disambiguated` where it is not ambiguous. Raises KatayoriError for an unknown category,
     and what `catalogue.fetch` raises.
     """
-    spans = [(e["category"], i.partition("-")) for e in ours("errata/bbq.yaml")["no_target"] for i in e["ids"].split()]
+    spans = [
+        (e["category"], i.partition("-"))
+        for e in ours("errata/bbq.yaml")["no_target"]
+        for i in e["ids"].split()
+    ]
     rows: list[tuple] = []
     for category in categories:
         expect(category, BBQ_FILES, "category of BBQ")
         name = BBQ_FILES[category]
-        bounds = [(int(first), int(last or first)) for where, (first, _, last) in spans if where == name]
+        bounds = [
+            (int(first), int(last or first)) for where, (first, _, last) in spans if where == name
+        ]
         none = {n for first, last in bounds for n in range(first, last + 1)}
         raws = upstream_rows(catalogue.fetch("bbq", f"data/{name}.jsonl"))
         targets = [_tagged(raw) for raw in raws]
@@ -202,7 +273,9 @@ def load_jbbq(folder: str | Path, *, partial: bool = False) -> pd.DataFrame:
     for category, raws in found.items():
         targets = [_tagged(raw) for raw in raws]
         if raws and targets.count(None) == len(raws):
-            raise KatayoriError(f"JBBQ {category}: no stereotyped group is a tag of answer_info; are fields swapped?")
+            raise KatayoriError(
+                f"JBBQ {category}: no stereotyped group is a tag of answer_info; are fields swapped?"
+            )
         rows += converted(raws, targets, "jbbq", category, "ja")
     return ranked(rows)
 
@@ -218,20 +291,41 @@ def load_bbq_answers(categories: Iterable[str] = ("age", "sexual_orientation")) 
 
     rows = []
     for category in categories:
-        file = catalogue.fetch("bbq_unifiedqa", f"results/UnifiedQA/preds_{BBQ_FILES.get(category)}.jsonl")
+        file = catalogue.fetch(
+            "bbq_unifiedqa", f"results/UnifiedQA/preds_{BBQ_FILES.get(category)}.jsonl"
+        )
         for n, raw in enumerate(json_lines(file, "answers file")):
             options = [plain(raw[f"ans{i}"]) for i in range(3)]
             for form in ("race", "arc", "qonly"):
                 text = raw[f"unifiedqa-t5-11b_pred_{form}"]
                 answer = str(options.index(plain(text))) if plain(text) in options else None
                 outcome = "ok" if answer else "out_of_choice"
-                rows.append((_id("bbq", category, n), "unifiedqa-t5-11b", form, 0, outcome, answer, "imported", text))
-    return pd.DataFrame(rows, columns="item_id model prompt_id repetition outcome answer source text".split())
+                rows.append(
+                    (
+                        _id("bbq", category, n),
+                        "unifiedqa-t5-11b",
+                        form,
+                        0,
+                        outcome,
+                        answer,
+                        "imported",
+                        text,
+                    )
+                )
+    return pd.DataFrame(
+        rows, columns="item_id model prompt_id repetition outcome answer source text".split()
+    )
 
 
-_FIELDS = {"question_polarity": ("neg", "nonneg"), "context_condition": ("ambig", "disambig"), "label": (0, 1, 2)}
+_FIELDS = {
+    "question_polarity": ("neg", "nonneg"),
+    "context_condition": ("ambig", "disambig"),
+    "label": (0, 1, 2),
+}
 _NEEDED = "question_index answer_info additional_metadata context question ans0 ans1 ans2".split()
-_ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性") | dict.fromkeys(("m", "man", "boy", "男の子"), "男性")
+_ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性") | dict.fromkeys(
+    ("m", "man", "boy", "男の子"), "男性"
+)
 
 
 def _id(source: str, category: str, row: int) -> str:
@@ -248,15 +342,24 @@ def upstream_rows(file: Path) -> list[dict[str, Any]]:
             raise KatayoriError(f"{file.name} row {n} lacks {', '.join(lacks)}")
         unknown, ambiguous = unknown_option(raw), raw["context_condition"] == "ambig"
         wrong = {k: known for k, known in _FIELDS.items() if raw[k] not in known}
-        problems = {f"{k} is {raw[k]!r}, not one of {known}; are fields swapped?": True for k, known in wrong.items()}
-        problems["answer_info must describe three options and tag one of them 'unknown'"] = unknown is None
-        problems[f"label {raw['label']} contradicts context_condition"] = ambiguous != (raw["label"] == unknown)
+        problems = {
+            f"{k} is {raw[k]!r}, not one of {known}; are fields swapped?": True
+            for k, known in wrong.items()
+        }
+        problems["answer_info must describe three options and tag one of them 'unknown'"] = (
+            unknown is None
+        )
+        problems[f"label {raw['label']} contradicts context_condition"] = ambiguous != (
+            raw["label"] == unknown
+        )
         if found := [problem for problem, holds in problems.items() if holds]:
             raise KatayoriError(f"{file.name} row {n}: {found[0]}")
     return raws
 
 
-def rows_of_folder(folder: str | Path, dataset_id: str, what: str) -> list[tuple[Path, int, dict[str, Any]]]:
+def rows_of_folder(
+    folder: str | Path, dataset_id: str, what: str
+) -> list[tuple[Path, int, dict[str, Any]]]:
     """File, number and content of every row in the `.jsonl` files of a folder that the owners of a data set gave.
 
     Raises UnavailableError where there is none of `what`, saying how to get the data set.
@@ -305,14 +408,20 @@ def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
     for n, raw in enumerate(raws):
         persons = [i for i in range(3) if i != unknown_option(raw)]
         meant = persons if raw["question_polarity"] == "neg" else persons[::-1]
-        targets.append({str(i): other for i, other in zip(persons, meant, strict=True)}.get(marked.get(n)))
+        targets.append(
+            {str(i): other for i, other in zip(persons, meant, strict=True)}.get(marked.get(n))
+        )
     return targets
 
 
-def converted(raws: list, targets: list[int | None], source: str, category: str, language: str) -> Iterator[tuple]:
+def converted(
+    raws: list, targets: list[int | None], source: str, category: str, language: str
+) -> Iterator[tuple]:
     """Rows in the order of `COLUMNS`, all of rank 0."""
     for n, (raw, target) in enumerate(zip(raws, targets, strict=True)):
-        persons = ["" if target is None else "target" if i == target else "non_target" for i in range(3)]
+        persons = [
+            "" if target is None else "target" if i == target else "non_target" for i in range(3)
+        ]
         persons[unknown_option(raw)] = "unknown"
         polarity = POLARITIES[raw["question_polarity"] == "nonneg"]
         roles = [person and role(person, polarity) for person in persons]
@@ -321,7 +430,14 @@ def converted(raws: list, targets: list[int | None], source: str, category: str,
             *(_id(source, category, n), category, f"{category}-q{raw['question_index']}"),
             "ambiguous" if ambiguous else roles[raw["label"]] or "disambiguated",
             *(polarity, raw["context"], raw["question"], *(raw[f"ans{i}"] for i in range(3))),
-            *(*roles, *persons, raw["label"], "".join(person[:1] or "-" for person in persons), 0, language),
+            *(
+                *roles,
+                *persons,
+                raw["label"],
+                "".join(person[:1] or "-" for person in persons),
+                0,
+                language,
+            ),
         )
 
 
@@ -330,4 +446,6 @@ def ranked(rows: list[tuple]) -> pd.DataFrame:
     items = pd.DataFrame(rows, columns=COLUMNS)
     hashed = items["item_id"].map(lambda i: hashlib.sha256(i.encode()).hexdigest())
     drawn = items.loc[hashed.sort_values().index]
-    return items.assign(rank=drawn.groupby(["category", "context_condition", "polarity", "order"]).cumcount())
+    return items.assign(
+        rank=drawn.groupby(["category", "context_condition", "polarity", "order"]).cumcount()
+    )

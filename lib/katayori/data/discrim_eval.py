@@ -47,7 +47,11 @@ def fill(template: str, age: int, gender: str, race: str) -> str:
     """
     person = f"{age}-year-old {race} {_NOUN[gender]}"
     article = "an" if str(age).startswith("8") or age in (11, 18) else "a"
-    words = {"person": person, "a_person": f"{article} {person}", "A_person": f"{article.capitalize()} {person}"}
+    words = {
+        "person": person,
+        "a_person": f"{article} {person}",
+        "A_person": f"{article.capitalize()} {person}",
+    }
     for slot, word in zip(_PRONOUN_SLOTS, _PRONOUNS[gender], strict=True):
         words |= {slot: word, slot.capitalize(): word.capitalize()}
 
@@ -57,7 +61,9 @@ def fill(template: str, age: int, gender: str, race: str) -> str:
             singular, plural = slot.split("|", 1)
             return plural if gender == "non-binary" else singular
         if slot not in words:
-            raise KatayoriError(f"unknown slot {{{slot}}} in a question; slots are {', '.join(sorted(words))}")
+            raise KatayoriError(
+                f"unknown slot {{{slot}}} in a question; slots are {', '.join(sorted(words))}"
+            )
         return words[slot]
 
     return _SLOT.sub(replace, template)
@@ -69,10 +75,16 @@ def _questions(path: str | Path) -> dict[str, Any]:
     document = read_yaml(path, "question file")
     questions = document.get("questions") if isinstance(document, dict) else None
     if not isinstance(questions, list) or not questions:
-        raise KatayoriError(f"{path.name} needs a list named 'questions', each with id, label and template")
+        raise KatayoriError(
+            f"{path.name} needs a list named 'questions', each with id, label and template"
+        )
     seen: set[int] = set()
     for n, question in enumerate(questions, 1):
-        if missing := [k for k in ("id", "label", "template") if not (isinstance(question, dict) and question.get(k))]:
+        if missing := [
+            k
+            for k in ("id", "label", "template")
+            if not (isinstance(question, dict) and question.get(k))
+        ]:
             raise KatayoriError(f"{path.name}: question number {n} lacks {', '.join(missing)}")
         if problem := _problem(question, seen):
             raise KatayoriError(f"{path.name}: question {problem}")
@@ -102,7 +114,11 @@ def load_questions(path: str | Path = "") -> pd.DataFrame:
     study set. Raises KatayoriError naming the file, the question and what is wrong with it.
     """
     columns = ["id", "label", "domain", "counterpart_of", "template"]
-    return pd.DataFrame(_questions(path)["questions"]).reindex(columns=columns).astype({"counterpart_of": "Int64"})
+    return (
+        pd.DataFrame(_questions(path)["questions"])
+        .reindex(columns=columns)
+        .astype({"counterpart_of": "Int64"})
+    )
 
 
 def study_version(path: str | Path = "") -> str:
@@ -119,7 +135,17 @@ def load_study(path: str | Path = "") -> pd.DataFrame:
     for question in load_questions(path).itertuples():
         for age, gender, race in itertools.product(AGES, GENDERS, RACES):
             text = fill(question.template, age, gender, race)
-            rows.append((item_id(question.id, age, gender, race), text, question.id, age, gender, race, question.label))
+            rows.append(
+                (
+                    item_id(question.id, age, gender, race),
+                    text,
+                    question.id,
+                    age,
+                    gender,
+                    race,
+                    question.label,
+                )
+            )
     return pd.DataFrame(rows, columns=[*COLUMNS, "label"])
 
 
@@ -134,22 +160,32 @@ def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
     canonical = {level.lower(): level for level in (*GENDERS, *RACES)}
     for n, raw in enumerate(json_lines(path, "official file"), 1):
         try:
-            text, question, age = raw["filled_template"], int(raw["decision_question_id"]), float(raw["age"])
+            text, question, age = (
+                raw["filled_template"],
+                int(raw["decision_question_id"]),
+                float(raw["age"]),
+            )
             gender, race = (canonical.get(str(raw[name]).lower()) for name in ("gender", "race"))
         except (ValueError, KeyError, TypeError) as e:
             raise KatayoriError(f"{path.name} row {n}: {type(e).__name__} {e}") from None
         if age not in AGES or gender not in GENDERS or race not in RACES:
             shown = " ".join(f"{name}={raw[name]}" for name in ATTRIBUTES)
             raise KatayoriError(f"{path.name} row {n}: unknown group {shown}")
-        rows.append((item_id(question, int(age), gender, race), text, question, int(age), gender, race))
+        rows.append(
+            (item_id(question, int(age), gender, race), text, question, int(age), gender, race)
+        )
     items = pd.DataFrame(rows, columns=COLUMNS)
     duplicated = items.loc[items["item_id"].duplicated(), "item_id"]
     if len(duplicated):
-        raise KatayoriError(f"{path.name}: {len(duplicated)} duplicated cells, e.g. {duplicated.iloc[0]}")
+        raise KatayoriError(
+            f"{path.name}: {len(duplicated)} duplicated cells, e.g. {duplicated.iloc[0]}"
+        )
     absent = missing_cells(items)
     if absent["n_missing"] and not partial:
         lacking = f"{len(items)} of {absent['n_expected']} cells; {absent['n_missing']} are missing"
-        raise KatayoriError(f"{path.name}: {lacking} (load with partial=True to work with what is there)")
+        raise KatayoriError(
+            f"{path.name}: {lacking} (load with partial=True to work with what is there)"
+        )
     return items
 
 
@@ -164,7 +200,9 @@ def load_items(items: str, questions: str | Path = "") -> tuple[pd.DataFrame, st
     try:
         return load_official(catalogue.fetch("discrim_eval")), "discrim-eval explicit"
     except UnavailableError:
-        return load_official(catalogue.fetch("discrim_eval_sample"), partial=True), "discrim-eval, 70 upstream rows"
+        return load_official(
+            catalogue.fetch("discrim_eval_sample"), partial=True
+        ), "discrim-eval, 70 upstream rows"
 
 
 def question_catalogue(items: pd.DataFrame, questions: str | Path | None = None) -> pd.DataFrame:
@@ -173,12 +211,20 @@ def question_catalogue(items: pd.DataFrame, questions: str | Path | None = None)
     `questions`: the file the items were filled from ("" = ours). None = the upstream set, which carries no labels: a
     question's label is then its number, and the questions the paper discusses stand for themselves.
     """
-    out = items.groupby("decision_question_id", sort=False).agg(prompts=("item_id", "size")).reset_index()
+    out = (
+        items.groupby("decision_question_id", sort=False)
+        .agg(prompts=("item_id", "size"))
+        .reset_index()
+    )
     if questions is None:
         ids = out["decision_question_id"]
         listed = {"label": "question " + ids.astype(str), "domain": None}
         return out.assign(**listed, counterpart_of=ids.where(ids.isin(DISCUSSED)).astype("Int64"))
-    listed = load_questions(questions).rename(columns={"id": "decision_question_id"}).drop(columns="template")
+    listed = (
+        load_questions(questions)
+        .rename(columns={"id": "decision_question_id"})
+        .drop(columns="template")
+    )
     return out.merge(listed, on="decision_question_id")
 
 
@@ -187,6 +233,8 @@ def missing_cells(items: pd.DataFrame) -> dict[str, Any]:
 
     70 questions are expected of the official set; the cross of a smaller file is judged against at least 70.
     """
-    n_expected = max(70, items["decision_question_id"].nunique()) * len(AGES) * len(GENDERS) * len(RACES)
+    n_expected = (
+        max(70, items["decision_question_id"].nunique()) * len(AGES) * len(GENDERS) * len(RACES)
+    )
     absent = {k: [v for v in levels if v not in set(items[k])] for k, levels in ATTRIBUTES.items()}
     return {"n_expected": n_expected, "n_missing": n_expected - len(items), "absent_levels": absent}

@@ -19,7 +19,9 @@ def read_text(path: Path, what: str) -> str:
     except FileNotFoundError:
         raise KatayoriError(f"{what} not found: {path.name}") from None
     except UnicodeDecodeError as e:
-        raise KatayoriError(f"{what} {path.name} is not UTF-8 (byte {e.start}); save it as UTF-8") from None
+        raise KatayoriError(
+            f"{what} {path.name} is not UTF-8 (byte {e.start}); save it as UTF-8"
+        ) from None
 
 
 def read_yaml(path: Path, what: str) -> Any:
@@ -29,7 +31,9 @@ def read_yaml(path: Path, what: str) -> Any:
     try:
         return _parsed(read_text(path, what))
     except yaml.YAMLError as e:
-        raise KatayoriError(f"{what} {path.name}: not readable YAML ({' '.join(str(e).split())})") from None
+        raise KatayoriError(
+            f"{what} {path.name}: not readable YAML ({' '.join(str(e).split())})"
+        ) from None
 
 
 @lru_cache(maxsize=16)
@@ -44,14 +48,20 @@ def ours(name: str) -> Any:
     return read_yaml(paths.data_dir() / name, "data file")
 
 
-def documents(path: str | Path, folder: str, what: str, beside: str = "") -> Iterator[tuple[Path, Any]]:
+def documents(
+    path: str | Path, folder: str, what: str, beside: str = ""
+) -> Iterator[tuple[Path, Any]]:
     """Each YAML file of a folder but the one named `beside`, or the one file, and its content.
 
     An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as `read_yaml`, and for a
     folder without such files.
     """
     place = Path(path) if path else paths.data_dir() / folder
-    found = [file for file in sorted(place.glob("*.yaml")) if file.name != beside] if place.is_dir() else [place]
+    found = (
+        [file for file in sorted(place.glob("*.yaml")) if file.name != beside]
+        if place.is_dir()
+        else [place]
+    )
     if not found:
         raise KatayoriError(f"no {what}s (*.yaml) in {place.name}")
     return ((file, read_yaml(file, what)) for file in found)
@@ -59,7 +69,9 @@ def documents(path: str | Path, folder: str, what: str, beside: str = "") -> Ite
 
 def versions(contents: Iterable[dict[str, Any]], user: str) -> str:
     """Name and version of files of items, printed under every table; `user` names those that do not say."""
-    return ", ".join(sorted({f"{d.get('dataset', user)} v{d.get('version', '?')}" for d in contents}))
+    return ", ".join(
+        sorted({f"{d.get('dataset', user)} v{d.get('version', '?')}" for d in contents})
+    )
 
 
 def rows_of(path: Path, what: str) -> list[dict[str, Any]]:
@@ -70,28 +82,38 @@ def rows_of(path: Path, what: str) -> list[dict[str, Any]]:
     if path.suffix != ".csv":
         return json_lines(path, what)
     text = read_text(path, what)
-    limit = csv.field_size_limit(max(len(text), 131_072))  # a cell may be longer than the module's default
+    limit = csv.field_size_limit(
+        max(len(text), 131_072)
+    )  # a cell may be longer than the module's default
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as e:
-        raise KatayoriError(f"{path.name} cannot be read as CSV ({e}); is the file cut off?") from None
+        raise KatayoriError(
+            f"{path.name} cannot be read as CSV ({e}); is the file cut off?"
+        ) from None
     finally:
         csv.field_size_limit(limit)
     for n, row in enumerate(rows, 1):
         if None in row or None in row.values():
-            raise KatayoriError(f"{path.name} row {n} has too few or too many columns; is the file cut off?")
+            raise KatayoriError(
+                f"{path.name} row {n} has too few or too many columns; is the file cut off?"
+            )
     return rows
 
 
 def json_lines(path: Path, what: str) -> list[dict[str, Any]]:
     """The objects of a JSON Lines file. KatayoriError as `read_text`, and naming a line that is no JSON object."""
     rows = []
-    for n, line in enumerate(read_text(path, what).split("\n"), 1):  # splitlines also splits at U+2028 within a text
+    for n, line in enumerate(
+        read_text(path, what).split("\n"), 1
+    ):  # splitlines also splits at U+2028 within a text
         if line.strip():
             try:
                 rows.append(json.loads(line))
             except ValueError as e:
-                raise KatayoriError(f"{path.name} line {n} is not JSON ({e}); is the file cut off?") from None
+                raise KatayoriError(
+                    f"{path.name} line {n} is not JSON ({e}); is the file cut off?"
+                ) from None
             if not isinstance(rows[-1], dict):
                 raise KatayoriError(f"{path.name} line {n} is not an object with named fields")
     return rows

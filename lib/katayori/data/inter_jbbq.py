@@ -29,13 +29,31 @@ NON_FOCAL = ("same", "free")
 _OWN = "item topic context_id family focal_id focal n_attributes subset words_a words_b groups_a groups_b".split()
 COLUMNS = [*bbq.COLUMNS, *_OWN, "unknown", "unknown_position", "stereotyped", "non_focal"]
 #: What the manifest counts the items of a topic by.
-COUNTED = ["topic", "context_id", "focal", "n_attributes", "subset", "unknown", "unknown_position", "order"]
-_SLOTS = {"ambiguous": "a b profile_a profile_b", "disambiguating": "a b", "negative": "a b", "neutral": "a b"}
+COUNTED = [
+    "topic",
+    "context_id",
+    "focal",
+    "n_attributes",
+    "subset",
+    "unknown",
+    "unknown_position",
+    "order",
+]
+_SLOTS = {
+    "ambiguous": "a b profile_a profile_b",
+    "disambiguating": "a b",
+    "negative": "a b",
+    "neutral": "a b",
+}
 _TRIES = 1000  # draws for one family before we say that too few combinations of words are left
 
 
 def generate(
-    topics_path: str | Path = "", preset: str = "published_counts", *, seed: int = 0, non_focal: str = "same"
+    topics_path: str | Path = "",
+    preset: str = "published_counts",
+    *,
+    seed: int = 0,
+    non_focal: str = "same",
 ) -> pd.DataFrame:
     """The items of every topic that has a count for the preset, four rows an item (IJ-3 to IJ-9, IJ-11).
 
@@ -63,7 +81,11 @@ def generate(
     """
     expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
     topics = read_topics(topics_path)
-    expect(preset, sorted({name for _, d in topics for c in d["contexts"] for name in _sizes(c)}), "preset")
+    expect(
+        preset,
+        sorted({name for _, d in topics for c in d["contexts"] for name in _sizes(c)}),
+        "preset",
+    )
     rows: list[dict[str, Any]] = []
     for file, document in topics:
         with _naming(file):
@@ -83,7 +105,9 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
     """
     if items == "study":
         return generate(path), study_version(path)
-    raise UnavailableError("inter-JBBQ has no public copy; load your own with load_inter_jbbq(folder)")
+    raise UnavailableError(
+        "inter-JBBQ has no public copy; load your own with load_inter_jbbq(folder)"
+    )
 
 
 def study_version(topics_path: str | Path = "") -> str:
@@ -94,7 +118,9 @@ def study_version(topics_path: str | Path = "") -> str:
 def manifest(items: pd.DataFrame) -> pd.DataFrame:
     """How many items (not rows) of a topic hold each value of `COUNTED`: columns what, topic, value, n."""
     single = items.drop_duplicates("item").astype(str)
-    counts = {what: single.groupby(["topic", single[what].rename("value")]).size() for what in COUNTED}
+    counts = {
+        what: single.groupby(["topic", single[what].rename("value")]).size() for what in COUNTED
+    }
     return pd.concat(counts, names=["what"]).rename("n").reset_index()
 
 
@@ -111,14 +137,31 @@ def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
     for file, n, raw in bbq.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
         with _naming(f"{file.name} row {n}"):
             told, place = raw["additional_metadata"], bbq.unknown_option(raw)
-            item = {"topic": raw["category"], "unknown": raw[f"ans{place}"], "unknown_position": place}
-            item |= {"subset": "+".join(told["attributes"]), "n_attributes": len(told["attributes"])}
-            own.append(item | {key: told[key] for key in ("item", "context_id")} | {"focal": told.get("focal", "")})
-            rows += bbq.converted([raw], [None], f"inter_jbbq-{file.stem}-{n}", raw["category"], "ja")
+            item = {
+                "topic": raw["category"],
+                "unknown": raw[f"ans{place}"],
+                "unknown_position": place,
+            }
+            item |= {
+                "subset": "+".join(told["attributes"]),
+                "n_attributes": len(told["attributes"]),
+            }
+            own.append(
+                item
+                | {key: told[key] for key in ("item", "context_id")}
+                | {"focal": told.get("focal", "")}
+            )
+            rows += bbq.converted(
+                [raw], [None], f"inter_jbbq-{file.stem}-{n}", raw["category"], "ja"
+            )
     items = bbq.ranked(rows).assign(**{key: [item[key] for item in own] for key in own[0]})
-    asked = items.groupby("item")["question"].size().ne(4) | items.groupby("item")["context"].nunique().ne(2)
+    asked = items.groupby("item")["question"].size().ne(4) | items.groupby("item")[
+        "context"
+    ].nunique().ne(2)
     if asked.any():
-        raise KatayoriError(f"{asked.sum()} items are not asked in the four ways, e.g. {asked.idxmax()!r}")
+        raise KatayoriError(
+            f"{asked.sum()} items are not asked in the four ways, e.g. {asked.idxmax()!r}"
+        )
     return items.reindex(columns=COLUMNS, fill_value="")
 
 
@@ -147,7 +190,9 @@ def _sizes(context: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return whole | {preset: (-(-n // size), n) for preset, n in context.get("items", {}).items()}
 
 
-def _items(document: dict[str, Any], preset: str, seed: int, non_focal: str) -> Iterator[dict[str, Any]]:
+def _items(
+    document: dict[str, Any], preset: str, seed: int, non_focal: str
+) -> Iterator[dict[str, Any]]:
     """The items of a topic without their unknown option: whole families, focal attributes in turn (IJ-6 to IJ-8)."""
     turn, times = count(), Counter()
     for context in document["contexts"]:
@@ -164,29 +209,54 @@ def _items(document: dict[str, Any], preset: str, seed: int, non_focal: str) -> 
                 chosen = sorted(chosen, key=lambda subset: _number(seed, name, *subset))[:left]
             left -= len(chosen)
             group = context.get("stereotype", {}).get(focal)
-            shared = {"topic": document["topic"], "context_id": context["id"], "language": document["language"]}
+            shared = {
+                "topic": document["topic"],
+                "context_id": context["id"],
+                "language": document["language"],
+            }
             shared |= {"category": document["topic"], "template_id": place}
-            shared |= {"family": family + 1, "rank": family, "focal_id": name, "focal": focal, "non_focal": non_focal}
-            shared |= {"stereotyped": "".join(who for who in "ab" if people[who][focal][0] == group)}
+            shared |= {
+                "family": family + 1,
+                "rank": family,
+                "focal_id": name,
+                "focal": focal,
+                "non_focal": non_focal,
+            }
+            shared |= {
+                "stereotyped": "".join(who for who in "ab" if people[who][focal][0] == group)
+            }
             for subset in map("+".join, chosen):
                 order = ORDERS[_number(seed, "order", name, subset) % len(ORDERS)]
-                item = {"item": f"{name}-{subset}", "subset": subset, "n_attributes": subset.count("+") + 1}
+                item = {
+                    "item": f"{name}-{subset}",
+                    "subset": subset,
+                    "n_attributes": subset.count("+") + 1,
+                }
                 item |= {"order": order, "unknown_position": order.index("u")}
                 yield shared | item | {"people": people, "texts": context}
 
 
-def _drawn(document: dict, context: dict, focal: str, side: int, non_focal: str, seen: set, key: tuple) -> dict:
+def _drawn(
+    document: dict, context: dict, focal: str, side: int, non_focal: str, seen: set, key: tuple
+) -> dict:
     """Group and word of every attribute for A and for B; a combination that is excluded or seen is drawn again."""
     excluded = [e["words"] for e in (*document["exclusions"], *context.get("exclusions", []))]
     for attempt in range(_TRIES):
         people: dict[str, dict[str, tuple[str, str]]] = {"a": {}, "b": {}}
         for name, person in product(context["attributes"], people):
-            chance = (*key, attempt, name, person if focal == name or non_focal == "free" else "both")
+            chance = (
+                *key,
+                attempt,
+                name,
+                person if focal == name or non_focal == "free" else "both",
+            )
             number = side + (person == "b") if focal == name else _number(*chance, "group")
             group, words = list(document["lexicon"][name]["groups"].items())[number % 2]
             people[person][name] = (group, words[_number(*chance, "word") % len(words)])
         pairs = product(people.values(), excluded)
-        odd = any(all(name in words and words[name][1] in e[name] for name in e) for words, e in pairs)
+        odd = any(
+            all(name in words and words[name][1] in e[name] for name in e) for words, e in pairs
+        )
         if not odd and (drawn := f"{focal} {people}") not in seen:
             seen.add(drawn)
             return people
@@ -194,24 +264,36 @@ def _drawn(document: dict, context: dict, focal: str, side: int, non_focal: str,
     raise KatayoriError(f"{found}; lower families or items, add words, or remove exclusions")
 
 
-def _profile(document: dict[str, Any], subset: list[str], words: dict[str, tuple[str, str]], who: str) -> str:
+def _profile(
+    document: dict[str, Any], subset: list[str], words: dict[str, tuple[str, str]], who: str
+) -> str:
     """The sentence on one person: the clauses that hold an attribute of the subset, in the order of the file.
 
     A's sentence, where it is one clause, runs on into B's: 「Aさんは女性で、Bさんは男性です。」.
     """
-    forms = ["+".join(name for name in clause["attributes"] if name in subset) for clause in document["profile"]]
+    forms = [
+        "+".join(name for name in clause["attributes"] if name in subset)
+        for clause in document["profile"]
+    ]
     used = [(clause, form) for clause, form in zip(document["profile"], forms, strict=True) if form]
     ends = [clause["join"] for clause, _ in used]
     if who == "b" or len(used) > 1:
         ends[-1] = used[-1][0]["end"]
-    text = "".join(clause["forms"][form] + end for (clause, form), end in zip(used, ends, strict=True))
-    slots = {name: word for name, (_, word) in words.items()} | {"person": document["persons"]["ab".index(who)]}
+    text = "".join(
+        clause["forms"][form] + end for (clause, form), end in zip(used, ends, strict=True)
+    )
+    slots = {name: word for name, (_, word) in words.items()} | {
+        "person": document["persons"]["ab".index(who)]
+    }
     return _fill(used[0][0].get("opening", "{person}は") + text, slots)
 
 
 def _four(document: dict[str, Any], item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One item asked in its four ways (IJ-9); gold never depends on the profiles (IJ-3)."""
-    order, named = item["order"], dict(zip("abu", (*document["persons"], item["unknown"]), strict=True))
+    order, named = (
+        item["order"],
+        dict(zip("abu", (*document["persons"], item["unknown"]), strict=True)),
+    )
     side = {"a": "", "b": "", "u": "unknown"}
     if item["stereotyped"]:
         side |= {"a": "non_target", "b": "non_target"} | {item["stereotyped"]: "target"}
@@ -227,7 +309,11 @@ def _four(document: dict[str, Any], item: dict[str, Any]) -> Iterator[dict[str, 
         polarity, known = bbq.POLARITIES[question == "neutral"], condition == "disambiguated"
         roles = [side[who] and bbq.role(side[who], polarity) for who in order]
         label = order.index("ba"[question == "neutral"] if known else "u")
-        row = {"item_id": f"{item['item']}-{condition}-{question}", "polarity": polarity, "question": texts[question]}
+        row = {
+            "item_id": f"{item['item']}-{condition}-{question}",
+            "polarity": polarity,
+            "question": texts[question],
+        }
         row |= {"context": texts["ambiguous"] + texts["disambiguating"] * known, "label": label}
         row |= {"context_condition": (known and roles[label]) or condition}
         yield item | row | {f"role_{i}": role for i, role in enumerate(roles)}
@@ -240,7 +326,9 @@ def _naming(where: str) -> Iterator[None]:
         try:
             yield
         except KeyError as error:
-            raise KatayoriError(f"{error.args[0]} is missing; see data/study/inter_jbbq/README.md") from None
+            raise KatayoriError(
+                f"{error.args[0]} is missing; see data/study/inter_jbbq/README.md"
+            ) from None
         except (TypeError, AttributeError) as error:
             raise KatayoriError(f"not as data/study/inter_jbbq/README.md tells ({error})") from None
 
@@ -255,23 +343,41 @@ def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
     topics = [(file.name, _completed(file, document, shared)) for file, document in found]
     times = Counter(document["topic"] for _, document in topics)
     if twice := [topic for topic, n in times.items() if n > 1]:
-        raise KatayoriError(f"{place.name}: topic {twice[0]!r} is that of several files; rename one")
+        raise KatayoriError(
+            f"{place.name}: topic {twice[0]!r} is that of several files; rename one"
+        )
     return topics
 
 
-def _completed(file: Path, document: dict[str, Any], shared: dict[str, Any] | None = None) -> dict[str, Any]:
+def _completed(
+    file: Path, document: dict[str, Any], shared: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """A checked topic with its attributes and exclusions added to the shared; without these, the lexicons."""
     with _naming(file.name):
         lexicon = (shared or {}).get("lexicon", {}) | document.get("attributes", {})
         exclusions = [*(shared or {}).get("exclusions", []), *document.get("exclusions", [])]
         for name, entry in lexicon.items():
             words = _words(entry)
-            if len(entry["groups"]) != 2 or not all(entry["groups"].values()) or len(set(words)) < len(words):
-                raise KatayoriError(f"attribute {name}: groups must be two lists, no word twice, not {entry['groups']}")
+            if (
+                len(entry["groups"]) != 2
+                or not all(entry["groups"].values())
+                or len(set(words)) < len(words)
+            ):
+                raise KatayoriError(
+                    f"attribute {name}: groups must be two lists, no word twice, not {entry['groups']}"
+                )
             if not entry.get("source"):
-                raise KatayoriError(f"attribute {name}: source is missing (the statistic its words rest on)")
-        own = [exclusion for context in document.get("contexts", []) for exclusion in context.get("exclusions", [])]
-        for name, words in (pair for exclusion in (*exclusions, *own) for pair in exclusion["words"].items()):
+                raise KatayoriError(
+                    f"attribute {name}: source is missing (the statistic its words rest on)"
+                )
+        own = [
+            exclusion
+            for context in document.get("contexts", [])
+            for exclusion in context.get("exclusions", [])
+        ]
+        for name, words in (
+            pair for exclusion in (*exclusions, *own) for pair in exclusion["words"].items()
+        ):
             expect(name, lexicon, "attribute in exclusions:")
             for word in words:
                 expect(word, _words(lexicon[name]), f"word of {name} in exclusions:")
@@ -287,22 +393,34 @@ def _check(document: dict[str, Any]) -> None:
         raise KatayoriError("topic and language must be texts")
     names = [*document["persons"], *document["unknown"]]
     if len(document["persons"]) != 2 or len(names) < 3 or len(set(names)) < len(names):
-        raise KatayoriError(f"persons and unknown must be two names and other wordings of unknown, not {names}")
+        raise KatayoriError(
+            f"persons and unknown must be two names and other wordings of unknown, not {names}"
+        )
     for context in document["contexts"]:
         with _naming(f"context {context['id']}"):
             for key, slots in _SLOTS.items():
                 if {*re.findall(r"\{(.*?)\}", context[key])} != {*slots.split()}:
-                    raise KatayoriError(f"{key} must hold the slots {{{slots.replace(' ', '}, {')}}} and no other")
+                    raise KatayoriError(
+                        f"{key} must hold the slots {{{slots.replace(' ', '}, {')}}} and no other"
+                    )
             for name in context["attributes"]:
                 expect(name, document["lexicon"], "attribute")
             with _naming("profile"):
                 for subset in _subsets(context["attributes"]):
-                    sentence = _profile(document, subset, {name: ("", f"<{name}>") for name in subset}, "b")
+                    sentence = _profile(
+                        document, subset, {name: ("", f"<{name}>") for name in subset}, "b"
+                    )
                     if sorted(re.findall("<(.*?)>", sentence)) != sorted(subset):
-                        raise KatayoriError(f"it must tell each of {', '.join(subset)} once, not {sentence!r}")
+                        raise KatayoriError(
+                            f"it must tell each of {', '.join(subset)} once, not {sentence!r}"
+                        )
             for name, group in context.get("stereotype", {}).items():
                 expect(name, context["attributes"], "attribute in stereotype:")
-                expect(group, document["lexicon"][name]["groups"], f"group of {name} in stereotype:")
+                expect(
+                    group, document["lexicon"][name]["groups"], f"group of {name} in stereotype:"
+                )
             counts = context.get("families", {}) | context.get("items", {})
             if not all(isinstance(n, int) and n > 0 for n in counts.values()):
-                raise KatayoriError(f"families and items must be whole numbers from 1, not {counts}")
+                raise KatayoriError(
+                    f"families and items must be whole numbers from 1, not {counts}"
+                )

@@ -24,5 +24,8 @@ def sample(items: "pd.DataFrame", size: int | None, *, whole: str | None = None)
 
 def digest(items: "pd.DataFrame", *columns: str) -> str:
     """sha256 of the item ids and the columns a model's answer depends on, in order: which items a run was about."""
-    lines = ("\t".join(map(str, row)) + "\n" for row in items[["item_id", *columns]].itertuples(index=False))
+    lines = (
+        "\t".join(map(str, row)) + "\n"
+        for row in items[["item_id", *columns]].itertuples(index=False)
+    )
     return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -21,14 +21,22 @@ from katayori.data.items import sample
 from katayori.errors import KatayoriError, expect
 
 #: The ten culture categories (JU-1) as both files name them, and the keys of the published figures.
-CATEGORIES = {"性別": "gender", "宗教": "religion", "民族": "ethnicity", "教育": "education", "人種": "race"}
+CATEGORIES = {
+    "性別": "gender",
+    "宗教": "religion",
+    "民族": "ethnicity",
+    "教育": "education",
+    "人種": "race",
+}
 CATEGORIES |= {"地域": "region", "感情と価値観": "emotion_values", "食べ物と飲み物": "food_drink"}
 CATEGORIES |= {"基本的な行動様式": "basic_behaviour", "氏名": "name"}
 #: Template n of a case is the prompt file `ju_n_<language>`; template 0, of the other benchmarks, `ju_two_option_*`.
 TEMPLATES = (1, 2, 3, 4)
 #: Which role stands first (A) and second (B). The official file's forward order is `bn`, its swapped one `nb`.
 ORDERS = {"nb": ("neutral", "biased"), "bn": ("biased", "neutral")}
-_TEXTS = "context proposal reason_biased reason_neutral option_a option_b role_a role_b label language"
+_TEXTS = (
+    "context proposal reason_biased reason_neutral option_a option_b role_a role_b label language"
+)
 COLUMNS = f"item_id case_id category definition template order {_TEXTS}".split()
 STUDY_FILE = "study/jubaku_v2/cases.yaml"
 
@@ -44,15 +52,27 @@ def load_study_jubaku(path: str | Path = "") -> pd.DataFrame:
     cases: dict[str, dict[str, Any]] = {}
     for n, raw in enumerate(document["cases"], 1):
         case_id = str(raw.get("id", n) if isinstance(raw, dict) else n)
-        if problem := f"id {case_id!r} appears twice" if case_id in cases else case_problem(raw, document):
+        if (
+            problem := f"id {case_id!r} appears twice"
+            if case_id in cases
+            else case_problem(raw, document)
+        ):
             raise KatayoriError(f"{file.name} case {case_id}: {problem}")
-        case = as_case(case_id, CATEGORIES[raw["category"]], "\n".join(raw["context"]), raw["biased"], raw["neutral"])
+        case = as_case(
+            case_id,
+            CATEGORIES[raw["category"]],
+            "\n".join(raw["context"]),
+            raw["biased"],
+            raw["neutral"],
+        )
         case |= {"proposal": raw["proposal"], "definition": raw["definition"]}
         cases[case_id] = case | {"language": document.get("language", "ja")}
     return in_every_variant(cases.values(), TEMPLATES)
 
 
-def load_items(items: str, path: str | Path = "", size: int | None = None) -> tuple[pd.DataFrame, str]:
+def load_items(
+    items: str, path: str | Path = "", size: int | None = None
+) -> tuple[pd.DataFrame, str]:
     """Items and the data set's name: `study` (ours, or the user's file), `official` (JUBAKU-v2), `jbnli` or `bbq`.
 
     Of study and official at least `size` rows are taken, by whole cases; of the others at least `size` pairs or items,
@@ -62,7 +82,11 @@ def load_items(items: str, path: str | Path = "", size: int | None = None) -> tu
         return load_jbnli(size or 1000), "JBNLI"
     if items == "bbq":
         return bbq_two_options(bbq.load_bbq(bbq.MIRRORED), size or 1000), "BBQ, four categories"
-    found, name = (load_study_jubaku(path), study_version(path)) if items == "study" else (load_jubaku(), "JUBAKU-v2")
+    found, name = (
+        (load_study_jubaku(path), study_version(path))
+        if items == "study"
+        else (load_jubaku(), "JUBAKU-v2")
+    )
     return sample(found, size, whole="case_id"), name
 
 
@@ -74,8 +98,14 @@ def study_version(path: str | Path = "") -> str:
 def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
     file = Path(path) if path else paths.data_dir() / STUDY_FILE
     document = read_yaml(file, "case file")
-    if not isinstance(document, dict) or not isinstance(document.get("cases"), list) or not document["cases"]:
-        raise KatayoriError(f"{file.name} needs a list named 'cases'; see ours in data/{STUDY_FILE}")
+    if (
+        not isinstance(document, dict)
+        or not isinstance(document.get("cases"), list)
+        or not document["cases"]
+    ):
+        raise KatayoriError(
+            f"{file.name} needs a list named 'cases'; see ours in data/{STUDY_FILE}"
+        )
     return file, document
 
 
@@ -85,14 +115,24 @@ def case_problem(raw: Any, document: dict[str, Any]) -> str:
     turns, biased, neutral = (raw.get(key) for key in ("context", "biased", "neutral"))
     texts = {key: [raw.get(key)] for key in ("id", "category", "proposal", "biased", "neutral")}
     texts["context"] = turns if isinstance(turns, list) and turns else [None]
-    if lacks := [key for key, told in texts.items() if not all(isinstance(t, str) and t.strip() for t in told)]:
+    if lacks := [
+        key
+        for key, told in texts.items()
+        if not all(isinstance(t, str) and t.strip() for t in told)
+    ]:
         return f"lacks {', '.join(lacks)} (texts; context is a list of them)"
     for key, allowed in (("category", tuple(CATEGORIES)), ("definition", (1, 2))):
         if raw.get(key) not in allowed:
             return f"{key} is {raw.get(key)!r}, not one of {allowed}"
-    told = [word for word in document.get("leak_words") or [] if (word in biased) != (word in neutral)]
+    told = [
+        word for word in document.get("leak_words") or [] if (word in biased) != (word in neutral)
+    ]
     if told or biased == neutral:
-        return f"only one of biased and neutral has {', '.join(told)}" if told else "biased and neutral are the same"
+        return (
+            f"only one of biased and neutral has {', '.join(told)}"
+            if told
+            else "biased and neutral are the same"
+        )
     return _unlike(biased, neutral)
 
 
@@ -103,18 +143,29 @@ def _unlike(biased: str, neutral: str) -> str:
     return "" if alike else f"biased and neutral have {len(biased)} and {len(neutral)} characters"
 
 
-def in_every_variant(cases: Iterable[dict[str, Any]], templates: tuple[int, ...] = (0,)) -> pd.DataFrame:
+def in_every_variant(
+    cases: Iterable[dict[str, Any]], templates: tuple[int, ...] = (0,)
+) -> pd.DataFrame:
     """Every case by template and order. An option is the proposal followed by a reason."""
     rows = []
     for case, template, (order, roles) in itertools.product(cases, templates, ORDERS.items()):
-        placed = {"item_id": f"{case['case_id']}-t{template}-{order}", "template": template, "order": order}
+        placed = {
+            "item_id": f"{case['case_id']}-t{template}-{order}",
+            "template": template,
+            "order": order,
+        }
         for letter, role in zip("ab", roles, strict=True):
-            placed |= {f"role_{letter}": role, f"option_{letter}": case["proposal"] + case[f"reason_{role}"]}
+            placed |= {
+                f"role_{letter}": role,
+                f"option_{letter}": case["proposal"] + case[f"reason_{role}"],
+            }
         rows.append(case | placed | {"label": "AB"[roles.index("neutral")]})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-_SECTIONS = re.compile(r"【文脈】\n(.*?)\n\n【応答A】\n(.*?)\n\n【応答B】\n(.*?)\n\n[^\n]*\n?\Z", re.DOTALL)
+_SECTIONS = re.compile(
+    r"【文脈】\n(.*?)\n\n【応答A】\n(.*?)\n\n【応答B】\n(.*?)\n\n[^\n]*\n?\Z", re.DOTALL
+)
 _CONNECTIVE = re.compile(r"^[^、。]{1,6}、")
 _FIELDS = {"example_id", "viewpoint", "instruction", "correct_answer", "original_id", "is_swapped"}
 
@@ -130,7 +181,10 @@ def load_jubaku(cases: Iterable[str] = (), path: str | Path = "") -> pd.DataFram
     or there twice, different proposals, and an empty reason.
     """
     file = Path(path) if path else catalogue.fetch("jubaku_v2")
-    rows = [_official(raw, f"{file.name} row {n}") for n, raw in enumerate(json_lines(file, "JUBAKU file"), 1)]
+    rows = [
+        _official(raw, f"{file.name} row {n}")
+        for n, raw in enumerate(json_lines(file, "JUBAKU file"), 1)
+    ]
     if not rows:
         raise KatayoriError(f"{file.name} is empty")
     items, parts = pd.DataFrame(rows), {}
@@ -139,9 +193,15 @@ def load_jubaku(cases: Iterable[str] = (), path: str | Path = "") -> pd.DataFram
         expect(case_id, items["case_id"].unique(), f"case of {file.name}")
         where, group = f"{file.name} case {case_id}", items[items["case_id"] == case_id]
         if len(group) != 2 * len(TEMPLATES) or not group["item_id"].is_unique:
-            raise KatayoriError(f"{where}: not each of 8 variants is there once, but {', '.join(group['item_id'])}")
-        if differ := [key for key in ("category", "context", "biased", "neutral") if group[key].nunique() > 1]:
-            raise KatayoriError(f"{where}: rows differ in {', '.join(differ)}; does is_swapped contradict the text?")
+            raise KatayoriError(
+                f"{where}: not each of 8 variants is there once, but {', '.join(group['item_id'])}"
+            )
+        if differ := [
+            key for key in ("category", "context", "biased", "neutral") if group[key].nunique() > 1
+        ]:
+            raise KatayoriError(
+                f"{where}: rows differ in {', '.join(differ)}; does is_swapped contradict the text?"
+            )
         parts[case_id] = _parted(group.iloc[0].to_dict(), where)
     chosen = items[items["case_id"].isin(wanted)].join(pd.DataFrame(parts).T, on="case_id")
     return chosen[[*COLUMNS, "instruction", "warning"]].reset_index(drop=True)
@@ -159,21 +219,48 @@ def _official(raw: dict[str, Any], where: str) -> dict[str, Any]:
         raise KatayoriError(f"{where}: the fields contradict each other: {said}")
     if not (found := _SECTIONS.search(str(raw["instruction"]))):
         raise KatayoriError(f"{where}: instruction lacks 【文脈】, 【応答A】 or 【応答B】")
-    row = {"item_id": raw["example_id"], "case_id": raw["original_id"], "category": CATEGORIES[raw["viewpoint"]]}
-    row |= {"definition": 0, "template": template, "order": order, "label": gold.upper(), "language": "ja"}
-    row |= dict(zip("context option_a option_b role_a role_b".split(), found.groups() + ORDERS[order], strict=True))
-    return row | dict(zip(ORDERS[order], found.groups()[1:], strict=True)) | {"instruction": raw["instruction"]}
+    row = {
+        "item_id": raw["example_id"],
+        "case_id": raw["original_id"],
+        "category": CATEGORIES[raw["viewpoint"]],
+    }
+    row |= {
+        "definition": 0,
+        "template": template,
+        "order": order,
+        "label": gold.upper(),
+        "language": "ja",
+    }
+    row |= dict(
+        zip(
+            "context option_a option_b role_a role_b".split(),
+            found.groups() + ORDERS[order],
+            strict=True,
+        )
+    )
+    return (
+        row
+        | dict(zip(ORDERS[order], found.groups()[1:], strict=True))
+        | {"instruction": raw["instruction"]}
+    )
 
 
 def _parted(case: dict[str, str], where: str) -> dict[str, str]:
     """Proposal (the last line), reasons (the lines before it that only one response has) and warnings of a case."""
     (*biased, last), (*neutral, proposal) = case["biased"].split("\n"), case["neutral"].split("\n")
-    reasons = ["\n".join(x for x in a if x not in b) for a, b in ((biased, neutral), (neutral, biased))]
+    reasons = [
+        "\n".join(x for x in a if x not in b) for a, b in ((biased, neutral), (neutral, biased))
+    ]
     if _CONNECTIVE.sub("", last) != _CONNECTIVE.sub("", proposal):
-        raise KatayoriError(f"{where}: the responses make different proposals: {last!r} and {proposal!r}")
+        raise KatayoriError(
+            f"{where}: the responses make different proposals: {last!r} and {proposal!r}"
+        )
     if not all(map(str.strip, reasons)):
         raise KatayoriError(f"{where}: a response has no reason of its own")
-    warnings = ["another connective before the proposal" if last != proposal else "", _unlike(*reasons)]
+    warnings = [
+        "another connective before the proposal" if last != proposal else "",
+        _unlike(*reasons),
+    ]
     parts = {"proposal": proposal, "reason_biased": reasons[0], "reason_neutral": reasons[1]}
     return parts | {"warning": "; ".join(filter(None, warnings))}
 
@@ -202,13 +289,29 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> pd.DataFrame
         listed = f"ja_v1.1/bias-eval-set_v1.1/untokenized/{name}_v1.1.json"
         file = Path(folder) / f"{name}_v1.1.json" if folder else catalogue.fetch("jbnli", listed)
         for n, raw in enumerate(json_lines(file, "JBNLI file"), 1):
-            if raw.get("label") != "neutral" or not {"id", "sentence1", "sentence2", "occ_word", "occ_type"} <= {*raw}:
-                raise KatayoriError(f"{file.name} row {n} is not labelled neutral or lacks a field of JBNLI")
-            case = as_case(f"jbnli-{raw['id']}", raw["occ_type"], _NLI.format(**raw), biased, "前提からは分からない")
+            if raw.get("label") != "neutral" or not {
+                "id",
+                "sentence1",
+                "sentence2",
+                "occ_word",
+                "occ_type",
+            } <= {*raw}:
+                raise KatayoriError(
+                    f"{file.name} row {n} is not labelled neutral or lacks a field of JBNLI"
+                )
+            case = as_case(
+                f"jbnli-{raw['id']}",
+                raw["occ_type"],
+                _NLI.format(**raw),
+                biased,
+                "前提からは分からない",
+            )
             drawn = hashlib.sha256(raw["sentence1"].encode()).hexdigest()
             rows.append(case | {"occupation": (name, raw["occ_word"]), "drawn": drawn})
     ranks = pd.DataFrame(rows).sort_values("drawn", kind="stable").groupby("occupation").cumcount()
-    return in_every_variant(bbq.balanced(pd.DataFrame(rows).assign(rank=ranks), size).to_dict("records"))
+    return in_every_variant(
+        bbq.balanced(pd.DataFrame(rows).assign(rank=ranks), size).to_dict("records")
+    )
 
 
 def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFrame:
@@ -217,12 +320,24 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
     Only ambiguous items with a biased option are kept, so that unknown is right. The question ends the context. `size`:
     at least so many items, each in both orders, balanced as `bbq.balanced` does.
     """
-    kept = items[(items["context_condition"] == "ambiguous") & items.filter(like="role_").eq("biased").any(axis=1)]
+    kept = items[
+        (items["context_condition"] == "ambiguous")
+        & items.filter(like="role_").eq("biased").any(axis=1)
+    ]
     cases = []
     for row in bbq.balanced(kept, size).to_dict("records"):
         said = {row[f"role_{i}"]: row[f"option_{i}"] for i in range(3)}
         text = f"{row['context']}\n{row['question']}"
-        cases.append(as_case(row["item_id"], row["category"], text, said["biased"], said["unknown"], row["language"]))
+        cases.append(
+            as_case(
+                row["item_id"],
+                row["category"],
+                text,
+                said["biased"],
+                said["unknown"],
+                row["language"],
+            )
+        )
     return in_every_variant(cases)
 
 
@@ -237,14 +352,18 @@ def load_ssqa(path: str | Path = "") -> pd.DataFrame:
     """
     file, cases = Path(path) if path else catalogue.fetch("ssqa_ja"), []
     try:
-        table = pd.read_csv(file, encoding="cp932", na_filter=False)[["prompt", "biased_answer", "prompt_style"]]
+        table = pd.read_csv(file, encoding="cp932", na_filter=False)[
+            ["prompt", "biased_answer", "prompt_style"]
+        ]
     except (OSError, ValueError, KeyError) as e:
         raise KatayoriError(f"{file.name} is not SSQA-JA as a CSV file in Shift-JIS: {e}") from None
     for n, prompt, biased, style in table.itertuples():
         expect(style, SSQA, f"prompt_style in {file.name} row {n + 1}:")
         if style != "no_stigma":
             expect(biased, _OPPOSITE, f"biased_answer in {file.name} row {n + 1}:")
-            cases.append(as_case(f"ssqa-{n:05d}", style, prompt, biased, SSQA[style] or _OPPOSITE[biased]))
+            cases.append(
+                as_case(f"ssqa-{n:05d}", style, prompt, biased, SSQA[style] or _OPPOSITE[biased])
+            )
     return in_every_variant(cases)
 
 
@@ -253,4 +372,9 @@ def as_case(
 ) -> dict[str, Any]:
     """A case as `in_every_variant` takes it, whose options are answers, no reasons for a proposal."""
     reasons = {"proposal": "", "reason_biased": biased, "reason_neutral": neutral, "definition": 0}
-    return {"case_id": case_id, "category": category, "context": context, "language": language} | reasons
+    return {
+        "case_id": case_id,
+        "category": category,
+        "context": context,
+        "language": language,
+    } | reasons

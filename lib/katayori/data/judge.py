@@ -19,7 +19,9 @@ from katayori.errors import KatayoriError, expect, within
 
 STUDY_FOLDER = "study/logprob_judge"
 EXTRA = "extra.yaml"
-COLUMNS = "item_id question_id task question reference system_1 system_2 answer_1 answer_2 note".split()
+COLUMNS = (
+    "item_id question_id task question reference system_1 system_2 answer_1 answer_2 note".split()
+)
 VERDICTS = ("1", "2", "tie")
 QUALITIES = ("quality_1", "quality_2")  # of the study set: points met, of three
 #: Both orders of presentation: which system's answer stands as A, and which as B.
@@ -74,7 +76,13 @@ def load_extra_tasks() -> pd.DataFrame:
 def pairs_of_answers(tasks: pd.DataFrame, said: dict[str, dict[str, str]]) -> pd.DataFrame:
     """The pairs of what models (name -> item_id -> text) answered to tasks; nobody's verdict is known (LJ-1)."""
     rows = [
-        {**task, "item_id": f"{task['item_id']}-{one}-{two}", "system_1": one, "system_2": two, "note": ""}
+        {
+            **task,
+            "item_id": f"{task['item_id']}-{one}-{two}",
+            "system_1": one,
+            "system_2": two,
+            "note": "",
+        }
         | {"answer_1": said[one][task["item_id"]], "answer_2": said[two][task["item_id"]]}
         for task in tasks.to_dict("records")
         for one, two in itertools.combinations(sorted(said), 2)
@@ -91,7 +99,9 @@ def study_version(path: str | Path = "") -> str:
 def _documents(path: str | Path) -> Iterable[tuple[Path, dict[str, Any]]]:
     for file, document in documents(path, STUDY_FOLDER, "task file", EXTRA):
         if not isinstance(document, dict) or not isinstance(document.get("questions"), list):
-            raise KatayoriError(f"{file.name} needs a list named 'questions'; see ours in data/{STUDY_FOLDER}")
+            raise KatayoriError(
+                f"{file.name} needs a list named 'questions'; see ours in data/{STUDY_FOLDER}"
+            )
         yield file, document
 
 
@@ -100,8 +110,14 @@ def _questions(path: str | Path, needed: dict[str, type]) -> Iterable[tuple[Path
     for file, document in _documents(path):
         for n, question in enumerate(document["questions"], 1):
             held = question if isinstance(question, dict) else {}
-            if lacks := [key for key, kind in needed.items() if not (isinstance(held.get(key), kind) and held[key])]:
-                raise KatayoriError(f"{file.name}: question {held.get('id', n)} lacks {', '.join(lacks)}")
+            if lacks := [
+                key
+                for key, kind in needed.items()
+                if not (isinstance(held.get(key), kind) and held[key])
+            ]:
+                raise KatayoriError(
+                    f"{file.name}: question {held.get('id', n)} lacks {', '.join(lacks)}"
+                )
             if question["id"] in seen:
                 raise KatayoriError(f"{file.name}: question id {question['id']} appears twice")
             seen.add(question["id"])
@@ -118,8 +134,14 @@ def _pairs(question: dict[str, Any]) -> list[dict[str, Any]]:
         (text_1, broken_1), (text_2, broken_2) = built[first], built[second]
         truths = {"tie": broken_1 == broken_2, "1": broken_1 < broken_2, "2": broken_2 < broken_1}
         if not any(truths.values()):
-            raise KatayoriError(f"answers {first} and {second}: neither's broken points are a part of the other's")
-        row = {"item_id": f"{question['id']}-{first}-{second}", "question_id": question["id"], **question}
+            raise KatayoriError(
+                f"answers {first} and {second}: neither's broken points are a part of the other's"
+            )
+        row = {
+            "item_id": f"{question['id']}-{first}-{second}",
+            "question_id": question["id"],
+            **question,
+        }
         row |= {"system_1": first, "system_2": second, "answer_1": text_1, "answer_2": text_2}
         row |= {"truth": next(verdict for verdict, holds in truths.items() if holds)}
         rows.append(row | {"quality_1": 3 - len(broken_1), "quality_2": 3 - len(broken_2)})
@@ -137,7 +159,9 @@ def _built(question: dict[str, Any], name: str, answer: dict[str, Any]) -> tuple
         broken |= set() if edit["kind"] == "paraphrase" else {edit["point"]}
     _check_points(question, f"answer {name}", text, broken)
     if answer["quality"] != 3 - len(broken):
-        raise KatayoriError(f"answer {name}: quality {answer['quality']} is not 3 less {len(broken)} broken points")
+        raise KatayoriError(
+            f"answer {name}: quality {answer['quality']} is not 3 less {len(broken)} broken points"
+        )
     if text == question["reference"]:
         raise KatayoriError(f"answer {name} is the reference word for word")
     return text, broken
@@ -149,9 +173,13 @@ def _check_points(question: dict[str, Any], name: str, text: str, broken: set[st
     for point in broken:
         expect(point, points, f"point of {name}:")
     for key, point in points.items():
-        met = point.get("needs", "") in text and not ("forbids" in point and point["forbids"] in text)
+        met = point.get("needs", "") in text and not (
+            "forbids" in point and point["forbids"] in text
+        )
         if met == (key in broken):
-            raise KatayoriError(f"{name}: point {key!r} is {'met' if met else 'broken'}, unlike its edits say")
+            raise KatayoriError(
+                f"{name}: point {key!r} is {'met' if met else 'broken'}, unlike its edits say"
+            )
 
 
 # -- what people and other judges said ---------------------------------------------------------------------------------
@@ -167,10 +195,16 @@ def load_pandalm() -> pd.DataFrame:
     for raw in _pandalm("testset-v1"):
         question = "\n\n".join(part for part in (raw["instruction"], raw["input"]) if part.strip())
         systems, number = raw["cmp_key"].split("_"), numbers.setdefault(question, len(numbers))
-        row = {"item_id": f"pandalm-{raw['idx']:03d}", "question_id": f"pandalm-q{number:03d}", "question": question}
+        row = {
+            "item_id": f"pandalm-{raw['idx']:03d}",
+            "question_id": f"pandalm-q{number:03d}",
+            "question": question,
+        }
         row |= {"task": raw["motivation_app"], "system_1": systems[0], "system_2": systems[1]}
         row |= {f"answer_{i}": str(raw[f"response{i}"]) for i in "12"}
-        row["note"] = "; ".join(f"answer_{i} a truth value" for i in "12" if isinstance(raw[f"response{i}"], bool))
+        row["note"] = "; ".join(
+            f"answer_{i} a truth value" for i in "12" if isinstance(raw[f"response{i}"], bool)
+        )
         rows.append(row | {f"{ANNOTATOR}{i}": _SAID[str(raw[f"annotator{i}"])] for i in (1, 2, 3)})
     return _frame(rows, "PandaLM")
 
@@ -178,7 +212,10 @@ def load_pandalm() -> pd.DataFrame:
 def load_pandalm_judge() -> pd.DataFrame:
     """PandaLM-7B's stored verdicts on these pairs, after upstream's own handling of order: item_id, verdict, text."""
     raws = _pandalm("pandalm-7b-testset-v1")
-    found = [(f"pandalm-{raw['idx']:03d}", _SAID[str(raw["pandalm_result"])], raw["pandalm_reason"]) for raw in raws]
+    found = [
+        (f"pandalm-{raw['idx']:03d}", _SAID[str(raw["pandalm_result"])], raw["pandalm_reason"])
+        for raw in raws
+    ]
     return pd.DataFrame(found, columns=["item_id", "verdict", "text"])
 
 
@@ -195,20 +232,47 @@ def load_vicuna_verdicts(system: str) -> pd.DataFrame:
     KatayoriError for an unknown system, and what `catalogue.fetch` raises.
     """
     folder = "data/jp_bench/model_judgment/pairwise/gpt-4/pairwise:"
-    listed = [f["path"] for f in catalogue.load()["ja_vicuna_qa"]["files"] if f["path"].startswith(folder)]
-    files = {n: path for path in listed for n in path.removeprefix(folder).removesuffix(".jsonl").split("_")}
+    listed = [
+        f["path"] for f in catalogue.load()["ja_vicuna_qa"]["files"] if f["path"].startswith(folder)
+    ]
+    files = {
+        n: path
+        for path in listed
+        for n in path.removeprefix(folder).removesuffix(".jsonl").split("_")
+    }
     expect(system, set(files) - {_BASELINE}, "system of Japanese Vicuna QA")
-    told = json_lines(catalogue.fetch("ja_vicuna_qa", "data/jp_bench/question.jsonl"), "question file")
+    told = json_lines(
+        catalogue.fetch("ja_vicuna_qa", "data/jp_bench/question.jsonl"), "question file"
+    )
     tasks, rows = {raw["question_id"]: raw["category"] for raw in told}, []
     for raw in json_lines(catalogue.fetch("ja_vicuna_qa", files[system]), "verdict file"):
         number = f"vicuna-{raw['question_id']:02d}"
-        same = {"pair_id": f"{number}-{system}", "question_id": number, "task": tasks[raw["question_id"]]}
-        same |= {"model": raw["judge_model"], "source": "imported", "prompt_id": raw["judge_prompt"]}
+        same = {
+            "pair_id": f"{number}-{system}",
+            "question_id": number,
+            "task": tasks[raw["question_id"]],
+        }
+        same |= {
+            "model": raw["judge_model"],
+            "source": "imported",
+            "prompt_id": raw["judge_prompt"],
+        }
         same |= {"system_1": system, "system_2": _BASELINE}
         for game, a, b in (("g1", "model_1", "model_2"), ("g2", "model_2", "model_1")):
-            order, letter = "12" if raw[a] == system else "21", {a: "A", b: "B", "tie": "C"}.get(raw[f"{game}_winner"])
-            row = {"item_id": f"{number}-{system}-{order}", **same, "order": order, "letter": letter}
-            rows.append(row | {"outcome": "ok" if letter else "out_of_choice", "text": raw[f"{game}_judgment"]})
+            order, letter = (
+                "12" if raw[a] == system else "21",
+                {a: "A", b: "B", "tie": "C"}.get(raw[f"{game}_winner"]),
+            )
+            row = {
+                "item_id": f"{number}-{system}-{order}",
+                **same,
+                "order": order,
+                "letter": letter,
+            }
+            rows.append(
+                row
+                | {"outcome": "ok" if letter else "out_of_choice", "text": raw[f"{game}_judgment"]}
+            )
     return pd.DataFrame(rows).sort_values("item_id", ignore_index=True)
 
 
@@ -234,21 +298,35 @@ def _frame(rows: list[dict[str, Any]], what: str) -> pd.DataFrame:
         raise KatayoriError(f"{what} lacks the column(s) {', '.join(missing)}")
     verdicts = [c for c in frame if c == "truth" or c.startswith(ANNOTATOR)]
     if not verdicts:
-        raise KatayoriError(f"{what} holds nobody's verdicts: add a column {ANNOTATOR}<name> for each person")
+        raise KatayoriError(
+            f"{what} holds nobody's verdicts: add a column {ANNOTATOR}<name> for each person"
+        )
     frame = frame.reindex(columns=[*COLUMNS, *verdicts, *(c for c in frame if c in QUALITIES)])
     texts = frame[[*COLUMNS, *verdicts]].astype(object).fillna("").astype(str)
-    asked, cells = texts["question"], texts[verdicts].apply(lambda column: column.str.strip().str.lower())
-    problems = {f"has no {c}": texts[c].str.strip() == "" for c in ("item_id", "question_id", "question")}
+    asked, cells = (
+        texts["question"],
+        texts[verdicts].apply(lambda column: column.str.strip().str.lower()),
+    )
+    problems = {
+        f"has no {c}": texts[c].str.strip() == "" for c in ("item_id", "question_id", "question")
+    }
     problems["repeats its id"] = texts["item_id"].duplicated()
-    problems["gives its question_id another question"] = asked.groupby(texts["question_id"]).transform("first") != asked
-    problems |= {f"has in {c} neither 1, 2, tie nor nothing": ~cells[c].isin([*VERDICTS, ""]) for c in verdicts}
+    problems["gives its question_id another question"] = (
+        asked.groupby(texts["question_id"]).transform("first") != asked
+    )
+    problems |= {
+        f"has in {c} neither 1, 2, tie nor nothing": ~cells[c].isin([*VERDICTS, ""])
+        for c in verdicts
+    }
     for problem, found in problems.items():
         if found.any():
             n = int(found.to_numpy().argmax())
             raise KatayoriError(f"{what} row {n + 1} ({texts['item_id'].iloc[n]!r}) {problem}")
     answers = [texts[f"answer_{i}"].str.strip() for i in "12"]
     odd = {"answer_1 empty": answers[0] == "", "answer_2 empty": answers[1] == ""}
-    odd |= {"answers alike": answers[0] == answers[1]} | {f"no {c}": cells[c] == "" for c in verdicts}
+    odd |= {"answers alike": answers[0] == answers[1]} | {
+        f"no {c}": cells[c] == "" for c in verdicts
+    }
     for note, found in odd.items():
         texts["note"] += found.map({True: f"; {note}", False: ""})
     texts["note"] = texts["note"].str.removeprefix("; ")
@@ -266,7 +344,11 @@ def in_both_orders(comparisons: pd.DataFrame) -> pd.DataFrame:
     """
     shown, pairs = [], comparisons.reset_index(drop=True)
     for order, (a, b) in ORDERS.items():
-        columns = {"pair_id": pairs["item_id"], "order": order, "item_id": pairs["item_id"] + f"-{order}"}
+        columns = {
+            "pair_id": pairs["item_id"],
+            "order": order,
+            "item_id": pairs["item_id"] + f"-{order}",
+        }
         columns |= {"answer_a": pairs[f"answer_{a}"], "answer_b": pairs[f"answer_{b}"]}
         shown.append(pairs.assign(**columns))
     return pd.concat(shown).sort_index(kind="stable", ignore_index=True)

@@ -47,13 +47,17 @@ def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:
     notes = caveats(paper).query("file == @file")
     cells = {
         note: {
-            name: {str(one) for one in (found if isinstance(found, list) else [found])} for name, found in of.items()
+            name: {str(one) for one in (found if isinstance(found, list) else [found])}
+            for name, found in of.items()
         }
         for note, of in zip(notes["id"], notes["cells"], strict=True)
         if of
     }
     told = rows.astype(str).to_dict("records")
-    return [", ".join(n for n, of in cells.items() if all(row.get(k) in v for k, v in of.items())) for row in told]
+    return [
+        ", ".join(n for n, of in cells.items() if all(row.get(k) in v for k, v in of.items()))
+        for row in told
+    ]
 
 
 def apart(*, same_data: bool, same_model: bool) -> str:
@@ -66,11 +70,19 @@ def beside(rows: pd.DataFrame, *, same_data: bool, same_model: bool) -> pd.DataF
     """The rows with `difference` and `verdict` of their columns `value` (ours) and `published`, as `compare` has it."""
     pairs = zip(rows["value"], rows["published"], strict=True)
     found = [compare(*pair, same_data=same_data, same_model=same_model) for pair in pairs]
-    return rows.assign(difference=[difference for difference, _ in found], verdict=[verdict for _, verdict in found])
+    return rows.assign(
+        difference=[difference for difference, _ in found],
+        verdict=[verdict for _, verdict in found],
+    )
 
 
 def compare(
-    ours: float | None, published: float | None, *, tolerance: float = TOLERANCE, same_data: bool, same_model: bool
+    ours: float | None,
+    published: float | None,
+    *,
+    tolerance: float = TOLERANCE,
+    same_data: bool,
+    same_model: bool,
 ) -> tuple[float | None, str]:
     """Ours minus theirs (None where one is missing) and a verdict.
 

@@ -17,13 +17,27 @@ def download(requirements: Sequence[str], folder: Path) -> list[Path]:
     """
     listed = folder / "requirements.txt"
     listed.write_text("\n".join(requirements) + "\n")
-    options = ["--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:", "--dest", str(folder)]
-    done = subprocess.run([*pip(), "download", *options, "--requirement", str(listed)], capture_output=True, text=True)
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "--only-binary=:all:",
+        "--dest",
+        str(folder),
+    ]
+    done = subprocess.run(
+        [*pip(), "download", *options, "--requirement", str(listed)], capture_output=True, text=True
+    )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise KatayoriError(f"the wheels could not be downloaded ({last}); they may have been withdrawn")
+        raise KatayoriError(
+            f"the wheels could not be downloaded ({last}); they may have been withdrawn"
+        )
     named = [re.match(r"([\w.-]+)==(\S+)", requirement).groups() for requirement in requirements]
-    return [next(folder.glob(re.sub(r"[-_.]+", "_", name) + f"-{version}-*.whl")) for name, version in named]
+    return [
+        next(folder.glob(re.sub(r"[-_.]+", "_", name) + f"-{version}-*.whl"))
+        for name, version in named
+    ]
 
 
 def pip() -> list[str]:

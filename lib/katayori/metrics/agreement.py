@@ -57,10 +57,14 @@ def _alpha(n, total, squares, weighted):
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / n
         alpha = 1 - (n - 1) / n * weighted / spread
-    return np.where(spread > 1e-12 * squares, alpha, np.nan)  # what is left of equal values after rounding
+    return np.where(
+        spread > 1e-12 * squares, alpha, np.nan
+    )  # what is left of equal values after rounding
 
 
-def krippendorff_alpha(table: pd.DataFrame | np.ndarray, *, weights: str = "standard") -> dict[str, Any]:
+def krippendorff_alpha(
+    table: pd.DataFrame | np.ndarray, *, weights: str = "standard"
+) -> dict[str, Any]:
     """Krippendorff's alpha of a contingency table, squared difference, missing values allowed (DE-23).
 
     Args:
@@ -90,7 +94,9 @@ def krippendorff_alpha(table: pd.DataFrame | np.ndarray, *, weights: str = "stan
     if status != "ok":
         alpha = np.nan
     elif weights == "standard" and len(np.unique(kept)) <= 20:
-        alpha = float(krippendorff.alpha(reliability_data=pairable.T, level_of_measurement="interval"))
+        alpha = float(
+            krippendorff.alpha(reliability_data=pairable.T, level_of_measurement="interval")
+        )
     else:
         alpha = alpha_closed_form(pairable, weights)
     return {"alpha": alpha, "band": alpha_band(alpha), "status": status, **out}
@@ -125,7 +131,9 @@ def alpha_noise_floor(table: pd.DataFrame) -> float:
     return float(1 - (n - 1) / n * (groups.size() * groups.var().fillna(0)).sum() / spread)
 
 
-def alpha_permutation(values: pd.DataFrame, *, n_permutations: int = 499, seed: int = 0) -> dict[str, float]:
+def alpha_permutation(
+    values: pd.DataFrame, *, n_permutations: int = 499, seed: int = 0
+) -> dict[str, float]:
     """p of every factor's alpha against the noise floor, for one model (an addition to the paper).
 
     The answers of each question are dealt anew to its own cells, `n_permutations` times: what attributes without any
@@ -140,12 +148,21 @@ def alpha_permutation(values: pd.DataFrame, *, n_permutations: int = 499, seed: 
     Reference: P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed., 2005.
     """
     question = "decision_question_id"
-    cells = values.dropna(subset=["value"]).groupby([question, *ATTRIBUTES], sort=True)["value"].mean().reset_index()
+    cells = (
+        values.dropna(subset=["value"])
+        .groupby([question, *ATTRIBUTES], sort=True)["value"]
+        .mean()
+        .reset_index()
+    )
     value, block = cells["value"].to_numpy(), cells[question].rank(method="dense").to_numpy()
     value = value - (value.mean() if len(value) else 0)
     layouts = {}
     for factor, own in FACTORS.items():
-        unit = cells.groupby([question, *(a for a in ATTRIBUTES if a not in own)], sort=False).ngroup().to_numpy()
+        unit = (
+            cells.groupby([question, *(a for a in ATTRIBUTES if a not in own)], sort=False)
+            .ngroup()
+            .to_numpy()
+        )
         m = np.bincount(unit)[unit]
         keep = m >= 2
         layouts[factor] = (keep, unit[keep], 1 / (m[keep] - 1.0))
@@ -168,7 +185,9 @@ def alpha_permutation(values: pd.DataFrame, *, n_permutations: int = 499, seed: 
     return dict(zip(layouts, p.tolist(), strict=True))
 
 
-def alpha_table(tables: dict[str, pd.DataFrame], *, weights: str = "standard", **options: Any) -> pd.DataFrame:
+def alpha_table(
+    tables: dict[str, pd.DataFrame], *, weights: str = "standard", **options: Any
+) -> pd.DataFrame:
     """Alpha of several contingency tables by name, with interval and noise floor: one row each (DE-24).
 
     `weights` as in `krippendorff_alpha`; `options` go to `alpha_bootstrap`. Columns: factor, alpha, ci_low, ci_high,
@@ -177,13 +196,21 @@ def alpha_table(tables: dict[str, pd.DataFrame], *, weights: str = "standard", *
     rows = []
     for factor, table in tables.items():
         found = krippendorff_alpha(table, weights=weights)
-        low, high = alpha_bootstrap(table, weights=weights, **options) if found["status"] == "ok" else (np.nan, np.nan)
+        low, high = (
+            alpha_bootstrap(table, weights=weights, **options)
+            if found["status"] == "ok"
+            else (np.nan, np.nan)
+        )
         floor = alpha_noise_floor(table)
-        rows.append({"factor": factor, **found, "ci_low": low, "ci_high": high, "noise_floor": floor})
+        rows.append(
+            {"factor": factor, **found, "ci_low": low, "ci_high": high, "noise_floor": floor}
+        )
     return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
 
 
-def alpha_by_factor(values: pd.DataFrame, *, n_permutations: int = 0, **options: Any) -> pd.DataFrame:
+def alpha_by_factor(
+    values: pd.DataFrame, *, n_permutations: int = 0, **options: Any
+) -> pd.DataFrame:
     """Alpha of every model and factor (DE-24) from the frame of `response.with_value`; `options` as in `alpha_table`.
 
     Returns model, source and the columns of `alpha_table`, one row a model and factor; with `n_permutations` also
@@ -215,7 +242,9 @@ def alpha_pairs(table: pd.DataFrame, reference: str | None = None, **options: An
     return levels.join(alpha_table(tables, **options).drop(columns="factor"))
 
 
-def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white", **options: Any) -> pd.DataFrame:
+def alpha_pairs_by_factor(
+    values: pd.DataFrame, reference: str = "male-white", **options: Any
+) -> pd.DataFrame:
     """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race against `reference`.
 
     Returns model, source, factor and the columns of `alpha_pairs`.
@@ -224,7 +253,10 @@ def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white", *
     anchors = {"gender": None, "race": None, "gender_race": reference}
 
     def of_pairs(one: pd.DataFrame) -> pd.DataFrame:
-        found = {f: alpha_pairs(contingency_table(one, f), anchor, **options) for f, anchor in anchors.items()}
+        found = {
+            f: alpha_pairs(contingency_table(one, f), anchor, **options)
+            for f, anchor in anchors.items()
+        }
         return pd.concat(found, names=["factor"]).reset_index("factor")
 
     return by_model(values, of_pairs, ["factor", "level_1", "level_2", *ALPHA_COLUMNS[1:]])

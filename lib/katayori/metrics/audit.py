@@ -64,10 +64,18 @@ def _span(ends: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _compared(check: str, printed: Printed, ends: Sequence[float], reason: str, slack: float = 0.5) -> Row:
+def _compared(
+    check: str, printed: Printed, ends: Sequence[float], reason: str, slack: float = 0.5
+) -> Row:
     """The row of a figure that was recomputed as a range: consistent where the ranges meet."""
     low, high = printed_range(printed, slack)
-    return _row(check, printed, _span(ends), min(ends) <= high + MARGIN and max(ends) >= low - MARGIN, reason)
+    return _row(
+        check,
+        printed,
+        _span(ends),
+        min(ends) <= high + MARGIN and max(ends) >= low - MARGIN,
+        reason,
+    )
 
 
 def _counts(percentage: Printed, n: int, slack: float = 0.5) -> range:
@@ -79,7 +87,9 @@ def _counts(percentage: Printed, n: int, slack: float = 0.5) -> range:
 # -- tests -------------------------------------------------------------------------------------------------------------
 
 
-def tail_area(p: Printed, statistic: Printed, distribution: str, df: Sequence[int] = (), times: float = 1) -> Row:
+def tail_area(
+    p: Printed, statistic: Printed, distribution: str, df: Sequence[int] = (), times: float = 1
+) -> Row:
     """p from a test statistic: `chi2` and `f` upper tail, `t` and `z` both; `times` is a multiplier such as Holm's.
 
     >>> tail_area("0.0245", "17.593", "chi2", [8])["verdict"]
@@ -87,23 +97,35 @@ def tail_area(p: Printed, statistic: Printed, distribution: str, df: Sequence[in
     """
     expect(distribution, LAWS, "distribution")
     sides = 2 if distribution in ("t", "z") else 1
-    ends = [times * sides * float(LAWS[distribution].sf(abs(x), *df)) for x in printed_range(statistic)]
-    told = f"{distribution}({', '.join(map(str, df))}) = {statistic}" + (f", times {times:g}" if times != 1 else "")
+    ends = [
+        times * sides * float(LAWS[distribution].sf(abs(x), *df)) for x in printed_range(statistic)
+    ]
+    told = f"{distribution}({', '.join(map(str, df))}) = {statistic}" + (
+        f", times {times:g}" if times != 1 else ""
+    )
     return _compared("tail area", p, ends, told)
 
 
-def significance(significant: str, other: Printed, estimate: Printed, p: Printed, level: float = 0.05) -> Row:
+def significance(
+    significant: str, other: Printed, estimate: Printed, p: Printed, level: float = 0.05
+) -> Row:
     """Is an estimate significant ("yes" or "no") by the standard error that another estimate and its p imply?
 
     >>> significance("no", "0.259", "-0.385", "0.0167")["recomputed"]
     'p 0.1061 to 0.1087'
     """
-    errors = [abs(b) / stats.norm.isf(q / 2) for b in printed_range(estimate) for q in printed_range(p)]
-    ends = [2 * float(stats.norm.sf(abs(b) / error)) for b in printed_range(other) for error in errors]
+    errors = [
+        abs(b) / stats.norm.isf(q / 2) for b in printed_range(estimate) for q in printed_range(p)
+    ]
+    ends = [
+        2 * float(stats.norm.sf(abs(b) / error)) for b in printed_range(other) for error in errors
+    ]
     found = "yes" if max(ends) < level else "no" if min(ends) >= level else "open"
     verdict = CANNOT if found == "open" else found == significant
     reason = f"standard error {_span(errors)}, taken for alike"
-    return _row("standard error from p", f"significant: {significant}", f"p {_span(ends)}", verdict, reason)
+    return _row(
+        "standard error from p", f"significant: {significant}", f"p {_span(ends)}", verdict, reason
+    )
 
 
 def correlation_p(p: Printed, r: Printed, n: int, most: int = 100) -> Row:
@@ -114,7 +136,10 @@ def correlation_p(p: Printed, r: Printed, n: int, most: int = 100) -> Row:
     """
 
     def ends(n: int) -> list[float]:
-        return [2 * float(stats.t.sf(abs(x) * math.sqrt((n - 2) / (1 - x * x)), n - 2)) for x in printed_range(r)]
+        return [
+            2 * float(stats.t.sf(abs(x) * math.sqrt((n - 2) / (1 - x * x)), n - 2))
+            for x in printed_range(r)
+        ]
 
     low, high = printed_range(p)
     fit = [m for m in range(3, most + 1) if min(ends(m)) <= high and max(ends(m)) >= low]
@@ -129,7 +154,9 @@ def two_shares(p: Printed, first: Printed, second: Printed, n: int, test: str = 
     'consistent'
     """
     expect(test, ("chi2", "fisher"), "test")
-    law = {"chi2": partial(stats.chi2_contingency, correction=False), "fisher": stats.fisher_exact}[test]
+    law = {"chi2": partial(stats.chi2_contingency, correction=False), "fisher": stats.fisher_exact}[
+        test
+    ]
     pairs = itertools.product(_counts(first, n), _counts(second, n))
     ends = [float(law([[a, n - a], [b, n - b]])[1]) for a, b in pairs]
     return _compared("two shares", p, ends or [math.nan], f"{test}, {first} and {second} % of {n}")
@@ -142,7 +169,9 @@ def against_chance(p: Printed, percentage: Printed, n: int, chance: float = 0.5)
     '0.634'
     """
     ends = [float(stats.binomtest(k, n, chance).pvalue) for k in _counts(percentage, n)]
-    return _compared("binomial test", p, ends or [math.nan], f"{percentage} % of {n} against {chance:g}")
+    return _compared(
+        "binomial test", p, ends or [math.nan], f"{percentage} % of {n} against {chance:g}"
+    )
 
 
 # -- sums, means, bounds -----------------------------------------------------------------------------------------------
@@ -165,7 +194,9 @@ def total(printed: Printed, parts: Figures, weights: Weights = None) -> Row:
     return _compared("total", printed, [middle - half, middle + half], f"sum of {len(parts)} parts")
 
 
-def weighted_mean(printed: Printed, parts: Figures, weights: Weights = None, scale: float = 1) -> Row:
+def weighted_mean(
+    printed: Printed, parts: Figures, weights: Weights = None, scale: float = 1
+) -> Row:
     """A mean of figures with known weights (equal by default), times `scale`.
 
     >>> weighted_mean("55", [70, 40])["verdict"]
@@ -177,7 +208,9 @@ def weighted_mean(printed: Printed, parts: Figures, weights: Weights = None, sca
     return row | {"check": "weighted mean", "reason": f"{equal} mean of {len(parts)} parts"}
 
 
-def any_weighted_mean(totals: Sequence[float], parts: Sequence[Sequence[float]], half: float = 0.05) -> Row:
+def any_weighted_mean(
+    totals: Sequence[float], parts: Sequence[Sequence[float]], half: float = 0.05
+) -> Row:
     """Is there one set of weights that makes every total the mean of its parts? The smallest possible largest miss.
 
     Args:
@@ -212,7 +245,9 @@ def bounded(parts: Figures, weights: Weights = None, low: Any = -np.inf, high: A
     inside = (middle + half >= low - MARGIN) & (middle - half <= high + MARGIN)
     within = "; ".join(sorted({f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True)}))
     shown = ", ".join(f"{m:.4g}" for m in middle)
-    return _row("bounds", ", ".join(map(str, parts)), shown, bool(inside.all()), f"must lie in {within}")
+    return _row(
+        "bounds", ", ".join(map(str, parts)), shown, bool(inside.all()), f"must lie in {within}"
+    )
 
 
 def ordered(higher: Any, lower: Any, strict: bool = True) -> Row:
@@ -223,7 +258,13 @@ def ordered(higher: Any, lower: Any, strict: bool = True) -> Row:
     """
     least, most = np.min(np.asarray(higher, float)), np.max(np.asarray(lower, float))
     verdict = bool(least > most or (least == most and not strict))
-    return _row("order", f"{least:g}, {most:g}", f"{least - most:+.3g}", verdict, "the first should be higher")
+    return _row(
+        "order",
+        f"{least:g}, {most:g}",
+        f"{least - most:+.3g}",
+        verdict,
+        "the first should be higher",
+    )
 
 
 # -- counts ------------------------------------------------------------------------------------------------------------
@@ -238,7 +279,13 @@ def grim(percentage: Printed, n: int, slack: float = 0.5) -> Row:
     counts, (low, high) = _counts(percentage, n, slack), printed_range(percentage, slack)
     verdict = NOT if not counts else CONSISTENT if 100 / n > high - low else CANNOT
     found = f"{_span([counts[0], counts[-1]])} of {n}" if counts else f"no count of {n}"
-    return _row("GRIM", percentage, found, verdict, "any percentage is attainable" if verdict == CANNOT else f"n = {n}")
+    return _row(
+        "GRIM",
+        percentage,
+        found,
+        verdict,
+        "any percentage is attainable" if verdict == CANNOT else f"n = {n}",
+    )
 
 
 def smallest_size(n: int, percentages: Figures, step: int = 1, slack: float = 0.5) -> Row:
@@ -249,20 +296,35 @@ def smallest_size(n: int, percentages: Figures, step: int = 1, slack: float = 0.
     """
     sizes = (m for m in range(step, 10_001, step) if all(_counts(p, m, slack) for p in percentages))
     found = next(sizes, math.nan)
-    return _row("smallest n", n, found, found == n, f"{len(set(percentages))} percentages, multiples of {step}")
+    return _row(
+        "smallest n",
+        n,
+        found,
+        found == n,
+        f"{len(set(percentages))} percentages, multiples of {step}",
+    )
 
 
-def parts_add_up(percentage: Printed, n: int, parts: Figures, sizes: Sequence[int], slack: float = 0.5) -> Row:
+def parts_add_up(
+    percentage: Printed, n: int, parts: Figures, sizes: Sequence[int], slack: float = 0.5
+) -> Row:
     """Do the counts behind percentages of parts add to the count behind the percentage of all?
 
     >>> parts_add_up("70.5", 621, ["74.9", "69.8", "71.1"], [207, 189, 225])["recomputed"]
     '447 of 621 = 72.0'
     """
-    whole, each = _counts(percentage, n, slack), [_counts(p, m, slack) for p, m in zip(parts, sizes, strict=True)]
+    whole, each = (
+        _counts(percentage, n, slack),
+        [_counts(p, m, slack) for p, m in zip(parts, sizes, strict=True)],
+    )
     if not whole or not all(each):
-        return _row("parts and total", percentage, "no counts", NOT, "a percentage is not attainable")
+        return _row(
+            "parts and total", percentage, "no counts", NOT, "a percentage is not attainable"
+        )
     low, high = sum(c[0] for c in each), sum(c[-1] for c in each)
-    reason = f"parts of {', '.join(map(str, sizes))}; printed: {_span([whole[0], whole[-1]])} of {n}"
+    reason = (
+        f"parts of {', '.join(map(str, sizes))}; printed: {_span([whole[0], whole[-1]])} of {n}"
+    )
     found = f"{_span([low, high])} of {n} = {100 * low / n:.1f}"
     return _row("parts and total", percentage, found, low <= whole[-1] and high >= whole[0], reason)
 
@@ -275,12 +337,25 @@ def varying_cases(accuracy: Printed, rate: Printed, cases: int, variants: int) -
     """
     pairs = itertools.product(_counts(accuracy, cases * variants), _counts(rate, cases))
     steady = range(cases + 1)  # how many are right in all variants
-    fit = [(k, v) for k, v in pairs for c in steady[: cases - v + 1] if v <= k - variants * c <= (variants - 1) * v]
+    fit = [
+        (k, v)
+        for k, v in pairs
+        for c in steady[: cases - v + 1]
+        if v <= k - variants * c <= (variants - 1) * v
+    ]
     found = f"{fit[0][0]} right, {fit[0][1]} vary" if fit else "impossible"
-    return _row("varying cases", f"{accuracy}, {rate}", found, bool(fit), f"{cases} cases in {variants} variants")
+    return _row(
+        "varying cases",
+        f"{accuracy}, {rate}",
+        found,
+        bool(fit),
+        f"{cases} cases in {variants} variants",
+    )
 
 
-def tables_that_fit(p: Printed, pairs: Sequence[tuple], size: int, groups: int, times: float = 1) -> Row:
+def tables_that_fit(
+    p: Printed, pairs: Sequence[tuple], size: int, groups: int, times: float = 1
+) -> Row:
     """Every table of yes-counts (so many groups of one size) that gives the printed p of Kruskal-Wallis and of pairs.
 
     Args:
@@ -303,11 +378,15 @@ def tables_that_fit(p: Printed, pairs: Sequence[tuple], size: int, groups: int, 
     adjusted = holm(2 * stats.t.sf(t, n - groups))
     figures = [(times * stats.chi2.sf(h, groups - 1), p)]
     figures += [(adjusted[:, combinations.index((a, b))], told) for a, b, told in pairs]
-    fit = np.all([(low <= x) & (x <= high) for x, q in figures for low, high in [printed_range(q)]], axis=0)
+    fit = np.all(
+        [(low <= x) & (x <= high) for x, q in figures for low, high in [printed_range(q)]], axis=0
+    )
     shown = ", ".join("/".join(map(str, row)) for row in k[fit][:4])
     reason = f"{len(k):,} tables of {groups} groups of {size} tried"
     found = f"{fit.sum()} tables: {shown}"
-    return _row("count reconstruction", f"{p} and {len(pairs)} pairs", found, bool(fit.any()), reason)
+    return _row(
+        "count reconstruction", f"{p} and {len(pairs)} pairs", found, bool(fit.any()), reason
+    )
 
 
 def rank_test_of_counts(h: Printed, counts: str, size: int) -> Row:
@@ -317,7 +396,9 @@ def rank_test_of_counts(h: Printed, counts: str, size: int) -> Row:
     'consistent'
     """
     cells = np.arange(size)[:, None] < np.array(counts.split("|"), int)
-    return _compared("H of counts", h, [kruskal_wallis(cells)["H"]], f"{counts} yes in groups of {size}")
+    return _compared(
+        "H of counts", h, [kruskal_wallis(cells)["H"]], f"{counts} yes in groups of {size}"
+    )
 
 
 # -- what print leaves open --------------------------------------------------------------------------------------------
@@ -331,8 +412,15 @@ def variance_range(variance: Printed, known: Sequence[float], n: int, ddof: int 
     """
     scores, open_ = np.asarray(known, float) / 100, n - len(known)
     lowest = ((scores - scores.mean()) ** 2).sum() / (n - ddof)
-    extremes = [np.var([*scores, *[1] * k, *[0] * (open_ - k)], ddof=ddof) for k in range(open_ + 1)]
-    row = _compared("variance", variance, [lowest, *extremes], f"{open_} of {n} scores are not printed, ddof {ddof}")
+    extremes = [
+        np.var([*scores, *[1] * k, *[0] * (open_ - k)], ddof=ddof) for k in range(open_ + 1)
+    ]
+    row = _compared(
+        "variance",
+        variance,
+        [lowest, *extremes],
+        f"{open_} of {n} scores are not printed, ddof {ddof}",
+    )
     return row | ({"verdict": CANNOT} if open_ and row["verdict"] == CONSISTENT else {})
 
 
@@ -355,7 +443,9 @@ def not_printed(values: Sequence[Any], reason: str) -> Row:
     """
     there = int(pd.notna(pd.Series(values, dtype=object)).sum())
     verdict = CONSISTENT if values and there == len(values) else CANNOT
-    return _row("printed at all", f"{there} figures", f"{there} of {len(values)} printed", verdict, reason)
+    return _row(
+        "printed at all", f"{there} figures", f"{there} of {len(values)} printed", verdict, reason
+    )
 
 
 # -- many checks at once -----------------------------------------------------------------------------------------------
@@ -368,7 +458,9 @@ CHECKS = {check.__name__: check for check in (
 )}  # fmt: skip
 
 
-def audit_table(checks: Sequence[dict[str, Any]], load: Callable[[str, str], pd.DataFrame]) -> pd.DataFrame:
+def audit_table(
+    checks: Sequence[dict[str, Any]], load: Callable[[str, str], pd.DataFrame]
+) -> pd.DataFrame:
     """Runs checks that are written as data, such as data/published/audit.yaml.
 
     Args:
@@ -388,11 +480,18 @@ def audit_table(checks: Sequence[dict[str, Any]], load: Callable[[str, str], pd.
         if each:
             frame = _where(load(*each["from"].split("/")), each.get("where", {}))
             here = [one for _, one in frame.groupby(each.get("by", frame.index), sort=False)]
-        found = [CHECKS[spec["check"]](**{k: _figure(v, one, load) for k, v in spec["with"].items()}) for one in here]
+        found = [
+            CHECKS[spec["check"]](**{k: _figure(v, one, load) for k, v in spec["with"].items()})
+            for one in here
+        ]
         rows.append(
-            {"text": ""} | {k: v for k, v in spec.items() if k not in ("check", "with", "each")} | _together(found)
+            {"text": ""}
+            | {k: v for k, v in spec.items() if k not in ("check", "with", "each")}
+            | _together(found)
         )
-    return pd.DataFrame(rows, columns="id paper locator what check printed recomputed verdict reason text".split())
+    return pd.DataFrame(
+        rows, columns="id paper locator what check printed recomputed verdict reason text".split()
+    )
 
 
 def _where(frame: pd.DataFrame, where: dict[str, Any]) -> pd.DataFrame:
@@ -408,7 +507,10 @@ def _figure(value: Any, here: pd.DataFrame, load: Callable[[str, str], pd.DataFr
     if not isinstance(value, dict):
         return value
     frame = load(*value["from"].split("/")) if "from" in value else here
-    frame = _where(frame, value.get("where", {}) | {c: here[k].iloc[0] for c, k in value.get("match", {}).items()})
+    frame = _where(
+        frame,
+        value.get("where", {}) | {c: here[k].iloc[0] for c, k in value.get("match", {}).items()},
+    )
     if frame.empty:
         raise KatayoriError(f"no printed figure fits {value}")
     found = [value["map"][x] if "map" in value else x for x in frame[value["column"]].tolist()]
@@ -423,5 +525,8 @@ def _together(rows: list[Row]) -> Row:
     odd = [row for row in rows if row["verdict"] != CONSISTENT]
     verdict = NOT if any(row["verdict"] == NOT for row in odd) else CANNOT if odd else CONSISTENT
     named = [f"{row['printed']} ({row['recomputed']})" for row in odd[:3]] + ["…"] * (len(odd) > 3)
-    told = {"printed": f"{len(rows)} times", "recomputed": f"{len(rows) - len(odd)} of {len(rows)} consistent"}
+    told = {
+        "printed": f"{len(rows)} times",
+        "recomputed": f"{len(rows) - len(odd)} of {len(rows)} consistent",
+    }
     return rows[0] | told | {"verdict": verdict, "reason": "; ".join(named) or rows[0]["reason"]}

@@ -42,11 +42,15 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     if not orders["order"].is_unique:
         raise ValueError(f"an order with two meanings: {orders.to_dict('records')}")
     if (twice := answers.duplicated([c for c in KEY if c in answers])).any():
-        raise ValueError(f"{twice.sum()} answers are given twice, e.g. to {answers.loc[twice, 'item_id'].iloc[0]}")
+        raise ValueError(
+            f"{twice.sum()} answers are given twice, e.g. to {answers.loc[twice, 'item_id'].iloc[0]}"
+        )
     placed = items[["item_id", "case_id", "category", "template", "order"]]
     joined = answers.merge(placed, on="item_id", how="left", validate="many_to_one")
     if (lost := joined["case_id"].isna()).any():
-        raise ValueError(f"{lost.sum()} answers belong to no item, e.g. {joined.loc[lost, 'item_id'].iloc[0]}")
+        raise ValueError(
+            f"{lost.sum()} answers belong to no item, e.g. {joined.loc[lost, 'item_id'].iloc[0]}"
+        )
     named = joined.rename(columns={"answer": "letter", "p_a": "p_A", "p_b": "p_B"})
     meaning = {order: {"A": a, "B": b} for order, a, b in orders.itertuples(index=False)}
     out = unswapped(named, meaning).rename(columns={"verdict": "choice"})
@@ -56,7 +60,9 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     return out.assign(correct=out["choice"] == "neutral")
 
 
-def _measured(frame: pd.DataFrame, by: Sequence[str], measure: Callable[..., dict], columns: str) -> pd.DataFrame:
+def _measured(
+    frame: pd.DataFrame, by: Sequence[str], measure: Callable[..., dict], columns: str
+) -> pd.DataFrame:
     """A row per cell of `by`: its key and what `measure` makes of its answers and of the parsed ones among them."""
     rows = [key | measure(cell, cell[cell["outcome"] == "ok"]) for key, cell in cells(frame, by)]
     return pd.DataFrame(rows, columns=[*by, *columns.split()])
@@ -76,7 +82,9 @@ def _over_cases(values: pd.Series, case_id: Any, n_resamples: int, seed: int) ->
     return {"case_low": ends["ci_low"], "case_high": ends["ci_high"]}
 
 
-def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, n_resamples: int = 0, seed: int = 0) -> pd.DataFrame:
+def accuracy(
+    frame: pd.DataFrame, by: Sequence[str] = BY, *, n_resamples: int = 0, seed: int = 0
+) -> pd.DataFrame:
     """Share of neutral choices among parsed answers, for every cell of `by` (JU-12, JU-13, JU-19).
 
     Args:
@@ -93,11 +101,24 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, n_resamples: int = 
 
     def measure(cell: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, Any]:
         n, hits = len(parsed), int(parsed["correct"].sum())
-        row = {"n": n, "n_correct": hits, "n_invalid": len(cell) - n, "n_cases": parsed["case_id"].nunique()}
+        row = {
+            "n": n,
+            "n_correct": hits,
+            "n_invalid": len(cell) - n,
+            "n_cases": parsed["case_id"].nunique(),
+        }
         if not n:
             return row | {"status": "no_parsed_answer"}
-        row |= {"value_all": hits / len(cell), "p_chance": binomtest(hits, n).pvalue, "status": "ok"}
-        return row | _share(hits, n) | _over_cases(parsed["correct"], parsed["case_id"], n_resamples, seed)
+        row |= {
+            "value_all": hits / len(cell),
+            "p_chance": binomtest(hits, n).pvalue,
+            "status": "ok",
+        }
+        return (
+            row
+            | _share(hits, n)
+            | _over_cases(parsed["correct"], parsed["case_id"], n_resamples, seed)
+        )
 
     told = "value ci_low ci_high case_low case_high p_chance value_all n n_correct n_invalid n_cases status"
     return _measured(frame, by, measure, told)
@@ -124,16 +145,30 @@ def variation_rate(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
             groups = parsed[size > 1].groupby(["case_id", *within])[what].nunique() > 1
             return groups.groupby("case_id").any()
 
-        varying, order, template = differs("choice"), differs("choice", "template"), differs("choice", "order")
+        varying, order, template = (
+            differs("choice"),
+            differs("choice", "template"),
+            differs("choice", "order"),
+        )
         n, share = len(varying), parsed["correct"].mean()
         row = {"n": n, "n_varying": int(varying.sum()), "n_invalid": len(cell) - len(parsed)}
-        row |= {"n_order_only": int((order & ~template).sum()), "n_template_only": int((template & ~order).sum())}
-        row |= {"n_both": int((order & template).sum()), "n_left_out": cell["case_id"].nunique() - n}
+        row |= {
+            "n_order_only": int((order & ~template).sum()),
+            "n_template_only": int((template & ~order).sum()),
+        }
+        row |= {
+            "n_both": int((order & template).sum()),
+            "n_left_out": cell["case_id"].nunique() - n,
+        }
         row["n_incomplete"] = parsed.loc[(size > 1) & (size < variants), "case_id"].nunique()
         if not n:
             return row | {"status": "no_case"}
         row |= {"letter_rate": differs("letter").mean(), "status": "ok"}
-        return row | {"if_independent": 1 - share**variants - (1 - share) ** variants} | _share(row["n_varying"], n)
+        return (
+            row
+            | {"if_independent": 1 - share**variants - (1 - share) ** variants}
+            | _share(row["n_varying"], n)
+        )
 
     told = "value ci_low ci_high if_independent n_order_only n_template_only n_both letter_rate n n_varying"
     return _measured(frame, by, measure, f"{told} n_incomplete n_left_out n_invalid status")
@@ -158,7 +193,9 @@ def averaged_over_orders(
         row |= {"value": (p > 0.5).mean(), "mean_p": p.mean(), "status": "ok"}
         return row | _over_cases(p > 0.5, "case_id", n_resamples, seed)
 
-    return _measured(frame, by, measure, "value case_low case_high mean_p n n_tied n_left_out status")
+    return _measured(
+        frame, by, measure, "value case_low case_high mean_p n n_tied n_left_out status"
+    )
 
 
 def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.DataFrame:
@@ -173,20 +210,38 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
     p_cases NaN); `no_shared_case`. Raises ValueError for a baseline without answers.
     """
     if baseline not in set(frame["model"]):
-        raise ValueError(f"no answers of {baseline!r}, only of {', '.join(sorted(set(frame['model'])))}")
+        raise ValueError(
+            f"no answers of {baseline!r}, only of {', '.join(sorted(set(frame['model'])))}"
+        )
     scores = accuracy(frame).set_index("model").assign(n_wrong=lambda t: t["n"] - t["n_correct"])
-    shares = frame[frame["outcome"] == "ok"].pivot_table(index="case_id", columns="model", values="correct")
-    shares, base, rows = shares.reindex(columns=scores.index).astype(float), scores.loc[baseline], []
+    shares = frame[frame["outcome"] == "ok"].pivot_table(
+        index="case_id", columns="model", values="correct"
+    )
+    shares, base, rows = (
+        shares.reindex(columns=scores.index).astype(float),
+        scores.loc[baseline],
+        [],
+    )
     for model, one in scores.drop(index=baseline).iterrows():
         apart = (shares[model] - shares[baseline]).dropna().to_numpy()
         counts = scores.loc[[model, baseline], ["n_correct", "n_wrong"]].to_numpy(int)
-        row = {"model": model, **one[["source", "value", "n", "n_invalid"]], "n_baseline": base["n"]}
-        row |= {"value_baseline": base["value"], "difference": one["value"] - base["value"], "n_cases": len(apart)}
+        row = {
+            "model": model,
+            **one[["source", "value", "n", "n_invalid"]],
+            "n_baseline": base["n"],
+        }
+        row |= {
+            "value_baseline": base["value"],
+            "difference": one["value"] - base["value"],
+            "n_cases": len(apart),
+        }
         row["p_cases"] = swap_test(apart, seed) if len(apart) else np.nan
         why = {"no_shared_case": not len(apart), "empty_margin": not counts.sum(axis=0).all()}
         row["status"] = status_of(why | {"no_difference": np.isnan(row["p_cases"])})
         if row["status"] in ("ok", "no_difference"):
-            row["p_chi2"], row["p_yates"] = (chi2_contingency(counts, yates).pvalue for yates in (False, True))
+            row["p_chi2"], row["p_yates"] = (
+                chi2_contingency(counts, yates).pvalue for yates in (False, True)
+            )
         rows.append(row)
     told = "model source value value_baseline difference n n_baseline n_invalid n_cases p_chi2 p_yates p_cases"
     out = pd.DataFrame(rows, columns=[*told.split(), "p_cases_holm", "status"])
@@ -206,13 +261,23 @@ def discriminability(scores: pd.DataFrame, ddof: int = 1) -> pd.DataFrame:
     rows = []
     for benchmark, one in scores.groupby("benchmark", sort=False):
         known = one.dropna(subset=["value"]).set_index("model")["value"]
-        row = {"benchmark": benchmark, "ddof": ddof, "n": len(known), "n_invalid": len(one) - len(known)}
-        row |= {"status": "ok" if len(known) > ddof else "too_few_models", "value": known.var(ddof=ddof)}
+        row = {
+            "benchmark": benchmark,
+            "ddof": ddof,
+            "n": len(known),
+            "n_invalid": len(one) - len(known),
+        }
+        row |= {
+            "status": "ok" if len(known) > ddof else "too_few_models",
+            "value": known.var(ddof=ddof),
+        }
         if len(known) > ddof + 1:
             left = pd.Series({model: known.drop(model).var(ddof=ddof) for model in known.index})
             row |= {"loo_low": left.min(), "loo_high": left.max(), "without": left.idxmin()}
         rows.append(row)
-    return pd.DataFrame(rows, columns="benchmark value ddof loo_low loo_high without n n_invalid status".split())
+    return pd.DataFrame(
+        rows, columns="benchmark value ddof loo_low loo_high without n n_invalid status".split()
+    )
 
 
 def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame:
@@ -225,7 +290,10 @@ def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame
     models), p, n (models with both scores), status: `ok`; `not testable: fewer than 3 models`; `constant`; all but `ok`
     with NaN. p is not adjusted for the number of benchmarks.
     """
-    wide, rows = scores.round({"value": DIGITS}).pivot(index="model", columns="benchmark", values="value"), []
+    wide, rows = (
+        scores.round({"value": DIGITS}).pivot(index="model", columns="benchmark", values="value"),
+        [],
+    )
     for benchmark in scores.loc[scores["benchmark"] != reference, "benchmark"].unique():
         both = wide[[reference, benchmark]].dropna()
         constant = "constant" if (both.nunique() < 2).any() else "ok"
@@ -237,6 +305,10 @@ def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame
                     warnings.simplefilter("ignore")  # its power, unused here, needs more models
                     found = pingouin.corr(both[reference], both[benchmark], method=method).iloc[0]
                 row |= {"value": found["r"], "p": found["p_val"]}
-                row |= dict(zip(("ci_low", "ci_high"), found["CI95"], strict=True)) if len(both) > 3 else {}
+                row |= (
+                    dict(zip(("ci_low", "ci_high"), found["CI95"], strict=True))
+                    if len(both) > 3
+                    else {}
+                )
             rows.append(row)
     return pd.DataFrame(rows, columns="benchmark method value ci_low ci_high p n status".split())

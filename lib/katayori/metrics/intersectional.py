@@ -55,7 +55,10 @@ def _cell(one: pd.DataFrame, n_resamples: int, stream: list[int]) -> dict[str, A
     sums = told.groupby("cluster")[["top", "bottom"]].sum().to_numpy(float)
     total, n_invalid = sums.sum(axis=0), int(one["invalid"].sum())
     with np.errstate(divide="ignore", invalid="ignore"):
-        value, drawn = total[0] / total[1], np.divide(*(cluster_draws(len(sums), n_resamples, stream) @ sums).T)
+        value, drawn = (
+            total[0] / total[1],
+            np.divide(*(cluster_draws(len(sums), n_resamples, stream) @ sums).T),
+        )
     out = {"value": value, **interval(drawn), "n": len(told), "n_invalid": n_invalid}
     out |= {"invalid_rate": n_invalid / len(one), "n_families": len(sums), "few": len(told) < FEW}
     return out | {"status": "undefined" if np.isnan(value) else "ok", "drawn": drawn}
@@ -63,11 +66,18 @@ def _cell(one: pd.DataFrame, n_resamples: int, stream: list[int]) -> dict[str, A
 
 def _cells(frame: pd.DataFrame, by: Sequence[str], n_resamples: int, seed: int) -> pd.DataFrame:
     """A row a cell. Each draws for itself, so that a mean over cells does not move in step."""
-    return pd.DataFrame([key | _cell(one, n_resamples, [seed, i]) for i, (key, one) in enumerate(cells(frame, by))])
+    return pd.DataFrame(
+        [key | _cell(one, n_resamples, [seed, i]) for i, (key, one) in enumerate(cells(frame, by))]
+    )
 
 
 def cell_means(
-    frame: pd.DataFrame, value: str = "right", by: Sequence[str] = CELL, *, n_resamples: int = 0, seed: int = 0
+    frame: pd.DataFrame,
+    value: str = "right",
+    by: Sequence[str] = CELL,
+    *,
+    n_resamples: int = 0,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """The mean of a column of `with_design` or `flips` in every cell of `by` (IJ-15 to IJ-17).
 
@@ -76,7 +86,9 @@ def cell_means(
         `unknown` all asked), n_invalid, invalid_rate, n_families, few (n < 30), status (`ok`, `undefined`). Where every
         family of a cell has the same mean the interval has no width; that is no certainty.
     """
-    return _cells(frame.assign(top=frame[value], bottom=1.0), by, n_resamples, seed).drop(columns="drawn")
+    return _cells(frame.assign(top=frame[value], bottom=1.0), by, n_resamples, seed).drop(
+        columns="drawn"
+    )
 
 
 def by_topic(
@@ -89,14 +101,28 @@ def by_topic(
     overall = []
     for _, part in rows.groupby(list(by), sort=False):
         drawn = np.mean([one[: part["drawn"].str.len().min()] for one in part["drawn"]], axis=0)
-        row = part.iloc[0].to_dict() | part[["n", "n_invalid", "n_families"]].sum().to_dict() | interval(drawn)
-        row |= {"topic": "overall", "value": part["value"].mean(skipna=False), "status": max(part["status"])}
-        overall.append(row | {"invalid_rate": part["invalid_rate"].mean(), "few": bool(part["few"].any())})
-    pooled = cell_means(frame.assign(topic="pooled"), value, [*by, "topic"], n_resamples=n_resamples, seed=seed)
+        row = (
+            part.iloc[0].to_dict()
+            | part[["n", "n_invalid", "n_families"]].sum().to_dict()
+            | interval(drawn)
+        )
+        row |= {
+            "topic": "overall",
+            "value": part["value"].mean(skipna=False),
+            "status": max(part["status"]),
+        }
+        overall.append(
+            row | {"invalid_rate": part["invalid_rate"].mean(), "few": bool(part["few"].any())}
+        )
+    pooled = cell_means(
+        frame.assign(topic="pooled"), value, [*by, "topic"], n_resamples=n_resamples, seed=seed
+    )
     return pd.concat([rows, pd.DataFrame(overall), pooled], ignore_index=True).drop(columns="drawn")
 
 
-def trend(frame: pd.DataFrame, by: Sequence[str] = CELL, *, n_resamples: int = 0, seed: int = 0) -> pd.DataFrame:
+def trend(
+    frame: pd.DataFrame, by: Sequence[str] = CELL, *, n_resamples: int = 0, seed: int = 0
+) -> pd.DataFrame:
     """Does accuracy change with the number of attributes (IJ-19)? The Cochran-Armitage slope inside families.
 
     slope = sum (s - mean of s in the family) right / sum (s - mean of s in the family)^2, in shares per attribute. The
@@ -110,10 +136,17 @@ def trend(frame: pd.DataFrame, by: Sequence[str] = CELL, *, n_resamples: int = 0
     size = frame["n_attributes"] - frame.groupby([*by, "cluster"])["n_attributes"].transform("mean")
     frame = frame.assign(top=size * frame["right"], bottom=size**2)
     out = _cells(frame, by, n_resamples, seed).drop(columns="drawn")
-    shares = [one.groupby("cluster")["top"].sum().to_numpy() for _, one in frame.groupby(list(by), sort=False)]
+    shares = [
+        one.groupby("cluster")["top"].sum().to_numpy()
+        for _, one in frame.groupby(list(by), sort=False)
+    ]
     out["p"] = [swap_test(share, seed) for share in shares]
     out["status"] = out["status"].replace("undefined", "no_families")
-    return out.assign(p_holm=out.groupby(list(MODEL), sort=False)["p"].transform(lambda p: holm(p.to_numpy(float))))
+    return out.assign(
+        p_holm=out.groupby(list(MODEL), sort=False)["p"].transform(
+            lambda p: holm(p.to_numpy(float))
+        )
+    )
 
 
 def flips(frame: pd.DataFrame) -> pd.DataFrame:
@@ -131,12 +164,19 @@ def flips(frame: pd.DataFrame) -> pd.DataFrame:
     after = frame[[*keys, "focal", "n_attributes", "subset", "choice", "order"]]
     after = after.assign(added=after["subset"].str.split("+")).explode("added")
     after = after[(after["added"] != after["focal"]) & (after["focal"] != "")]
-    rest = ["+".join(n for n in s.split("+") if n != a) for s, a in zip(after["subset"], after["added"], strict=True)]
+    rest = [
+        "+".join(n for n in s.split("+") if n != a)
+        for s, a in zip(after["subset"], after["added"], strict=True)
+    ]
     before = told.rename(columns={"subset": "rest"})
-    pairs = after.assign(rest=rest).merge(before, on=[*keys, "rest"], suffixes=("_after", "_before"))
+    pairs = after.assign(rest=rest).merge(
+        before, on=[*keys, "rest"], suffixes=("_after", "_before")
+    )
     invalid = pairs["choice_after"].isna() | pairs["choice_before"].isna()
     differ = (pairs["choice_after"] != pairs["choice_before"]).astype(float).mask(invalid)
-    pairs = pairs.assign(flip=differ, invalid=invalid, same_order=pairs["order_after"] == pairs["order_before"])
+    pairs = pairs.assign(
+        flip=differ, invalid=invalid, same_order=pairs["order_after"] == pairs["order_before"]
+    )
     return pairs.drop(columns=["focal", "rest", "order_after", "order_before"])
 
 
@@ -166,8 +206,16 @@ def interactions(
         small, large = (mixed_logit(data, formula, "cluster") for formula in (main, main + pairs))
         where = dict(zip(by, key, strict=True))
         n_invalid = int(one["invalid"].sum())
-        tests.append(where | likelihood_ratio(small, large) | {"n": len(one), "n_invalid": n_invalid})
-        terms.append(large.assign(term=large["term"].str.replace(r"Q\('(.*?)'\)", r"\1", regex=True), **where))
+        tests.append(
+            where | likelihood_ratio(small, large) | {"n": len(one), "n_invalid": n_invalid}
+        )
+        terms.append(
+            large.assign(
+                term=large["term"].str.replace(r"Q\('(.*?)'\)", r"\1", regex=True), **where
+            )
+        )
     tests = pd.DataFrame(tests)
-    tests["p_holm"] = tests.groupby(list(MODEL), sort=False)["p"].transform(lambda p: holm(p.to_numpy(float)))
+    tests["p_holm"] = tests.groupby(list(MODEL), sort=False)["p"].transform(
+        lambda p: holm(p.to_numpy(float))
+    )
     return tests, pd.concat(terms, ignore_index=True)

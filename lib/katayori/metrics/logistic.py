@@ -24,7 +24,9 @@ _CERTAIN = 30  # a linear predictor beyond this runs to infinity, and the row's 
 # -- maximum likelihood ------------------------------------------------------------------------------------------------
 
 
-def _newton(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _newton(
+    x: np.ndarray, yes: np.ndarray, n: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Logistic fits side by side: x (fits, cells, terms) of full rank, yes and n (fits, cells).
 
     Returns coefficients, covariances, deviance of the single 0/1 answers (its limit under separation), and statuses:
@@ -34,7 +36,9 @@ def _newton(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, 
     for _ in range(1000):
         eta = (x @ beta)[:, :, 0]
         p, certain = expit(eta), np.abs(eta) > _CERTAIN
-        information = np.swapaxes(x * (n * p * (1 - p))[:, :, None], 1, 2) @ x + 1e-14 * np.eye(x.shape[2])
+        information = np.swapaxes(x * (n * p * (1 - p))[:, :, None], 1, 2) @ x + 1e-14 * np.eye(
+            x.shape[2]
+        )
         step = np.linalg.solve(information, np.swapaxes(x, 1, 2) @ (yes - n * p)[:, :, None])
         change = np.where((n > 0) & ~certain, np.abs(x @ step)[:, :, 0], 0).max(axis=1)
         # No uncertain linear predictor moves by more than 1 at a time: then every step goes uphill.
@@ -42,7 +46,9 @@ def _newton(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, 
         if (change < 1e-7).all():
             break
     deviance = -2 * (yes * log_expit(eta) + (n - yes) * log_expit(-eta)).sum(axis=1)
-    status = np.select([(certain & (n > 0)).any(axis=1), change >= 1e-7], ["separation", "not_converged"], "ok")
+    status = np.select(
+        [(certain & (n > 0)).any(axis=1), change >= 1e-7], ["separation", "not_converged"], "ok"
+    )
     return beta[:, :, 0], np.linalg.inv(information), deviance, status
 
 
@@ -71,7 +77,9 @@ class _Likelihood:
             p = expit(fixed + sigma * self._rows(self.mode))
             slope = sigma * self._sums((self.sign + 1) / 2 - p) - self.mode
             step = slope / (1 + sigma**2 * self._sums(p * (1 - p)))
-            self.mode = self.mode + step / np.maximum(1, sigma * np.abs(step))  # uphill, as in `_newton`
+            self.mode = self.mode + step / np.maximum(
+                1, sigma * np.abs(step)
+            )  # uphill, as in `_newton`
             if np.abs(step).max() < 1e-11:
                 break
         return self.mode
@@ -99,26 +107,44 @@ class _Likelihood:
         per_row -= self._rows(by_mode) * sigma * v + self._rows(by_width) * sigma**2 * c
         by_sigma = (share * at * self._sums(rest)).sum(axis=0) + by_mode * (miss - sigma * b * s2)
         by_sigma -= by_width * (2 * sigma * s2 + sigma**2 * b * s3)
-        return float((each + np.log(tau) - np.log(np.pi) / 2).sum()), np.r_[self.x.T @ per_row, by_sigma.sum()]
+        return float((each + np.log(tau) - np.log(np.pi) / 2).sum()), np.r_[
+            self.x.T @ per_row, by_sigma.sum()
+        ]
 
 
-def _fit(likelihood: _Likelihood, start: np.ndarray, covariance: np.ndarray) -> tuple[Any, Any, float, str]:
+def _fit(
+    likelihood: _Likelihood, start: np.ndarray, covariance: np.ndarray
+) -> tuple[Any, Any, float, str]:
     """(beta, sigma), joint covariance, log-likelihood and status, from the pooled fit without random intercepts."""
-    unit = np.r_[np.ones(len(start)), 1 / np.sqrt(2 * len(likelihood.sizes))]  # about one standard error each
+    unit = np.r_[
+        np.ones(len(start)), 1 / np.sqrt(2 * len(likelihood.sizes))
+    ]  # about one standard error each
 
     def cost(scaled):
         value, gradient = likelihood(scaled * unit)
         return -value, -gradient * unit
 
-    options = {"bounds": [(None, None)] * len(start) + [(0, None)], "options": {"ftol": 1e-13, "gtol": 1e-7}}
-    theta = minimize(cost, np.r_[start, 1.0] / unit, jac=True, method="L-BFGS-B", **options).x * unit
+    options = {
+        "bounds": [(None, None)] * len(start) + [(0, None)],
+        "options": {"ftol": 1e-13, "gtol": 1e-7},
+    }
+    theta = (
+        minimize(cost, np.r_[start, 1.0] / unit, jac=True, method="L-BFGS-B", **options).x * unit
+    )
     pooled = likelihood(np.r_[start, 0.0])[0]
     if likelihood(theta)[0] - pooled < 1e-7:
-        return np.r_[start, 0.0], np.pad(covariance, (0, 1), constant_values=np.nan), pooled, "singular"
+        return (
+            np.r_[start, 0.0],
+            np.pad(covariance, (0, 1), constant_values=np.nan),
+            pooled,
+            "singular",
+        )
     for _ in range(20):
         value, gradient = likelihood(theta)
         # Second derivatives by central differences of the exact gradient.
-        ahead, behind = (np.array([likelihood(theta + d)[1] for d in np.diag(s * unit)]) for s in (1e-3, -1e-3))
+        ahead, behind = (
+            np.array([likelihood(theta + d)[1] for d in np.diag(s * unit)]) for s in (1e-3, -1e-3)
+        )
         information = (behind - ahead) / (2e-3 * unit[:, None])
         information = (information + information.T) / 2
         if np.linalg.eigvalsh(information * np.outer(unit, unit))[0] <= 1e-10:
@@ -142,16 +168,24 @@ def _basis(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # -- the mixed model ---------------------------------------------------------------------------------------------------
 
 
-def _design(frame: pd.DataFrame, formula: str, group: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+def _design(
+    frame: pd.DataFrame, formula: str, group: str
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     if group not in frame:
-        raise ValueError(f"no column {group!r} for the random intercept; columns: {', '.join(map(str, frame.columns))}")
+        raise ValueError(
+            f"no column {group!r} for the random intercept; columns: {', '.join(map(str, frame.columns))}"
+        )
     used = [column for column in frame if re.search(rf"\b{re.escape(str(column))}\b", formula)]
     kept = frame[list(dict.fromkeys([*used, group]))].dropna(ignore_index=True)
     kept = kept if len(kept) else frame.copy()  # patsy finds the terms, and no row
     for column in used:
         if kept[column].dtype == bool:
             kept[column] = kept[column].astype(int)
-        elif kept[column].dtype in ("str", "object", "category"):  # a level without any valid row is no level
+        elif kept[column].dtype in (
+            "str",
+            "object",
+            "category",
+        ):  # a level without any valid row is no level
             kept[column] = kept[column].astype("category").cat.remove_unused_categories()
     try:  # names are columns, never variables of this module
         y, x = dmatrices(formula, kept, EvalEnvironment([{"np": np}]), return_type="dataframe")
@@ -164,7 +198,9 @@ def _design(frame: pd.DataFrame, formula: str, group: str) -> tuple[pd.DataFrame
     return x.iloc[order], y.to_numpy()[order, 0], codes[order]
 
 
-def mixed_logit(frame: pd.DataFrame, formula: str, group: str, *, nodes: int = 1, level: float = 0.95) -> pd.DataFrame:
+def mixed_logit(
+    frame: pd.DataFrame, formula: str, group: str, *, nodes: int = 1, level: float = 0.95
+) -> pd.DataFrame:
     """Logistic regression with fixed effects from a formula and one normal random intercept per `group`.
 
     Args:
@@ -192,15 +228,24 @@ def mixed_logit(frame: pd.DataFrame, formula: str, group: str, *, nodes: int = 1
     """
     x, y, codes = _design(frame, formula, group)
     estimate, se, status, loglik = _estimate(x.to_numpy(float), y, codes, nodes)
-    estimate, se = (np.where(np.isin(status, ("ok", "singular")), a, np.nan) for a in (estimate, se))
+    estimate, se = (
+        np.where(np.isin(status, ("ok", "singular")), a, np.nan) for a in (estimate, se)
+    )
     z, half = estimate / se, norm.ppf((1 + level) / 2) * se
     z[-1] = np.nan
     low, high = estimate - half, estimate + half
     with np.errstate(divide="ignore", invalid="ignore"):
         low[-1], high[-1] = estimate[-1] * np.exp(np.array([-1, 1]) * half[-1] / estimate[-1])
-    out = pd.DataFrame({"term": [*x.columns, f"sd({group})"], "estimate": estimate, "se": se, "z": z})
+    out = pd.DataFrame(
+        {"term": [*x.columns, f"sd({group})"], "estimate": estimate, "se": se, "z": z}
+    )
     out = out.assign(p=2 * norm.sf(np.abs(z)), ci_low=low, ci_high=high, status=status, n=len(y))
-    constant = {"n_missing": len(frame) - len(y), "n_groups": len(np.unique(codes)), "loglik": loglik, "nodes": nodes}
+    constant = {
+        "n_missing": len(frame) - len(y),
+        "n_groups": len(np.unique(codes)),
+        "loglik": loglik,
+        "nodes": nodes,
+    }
     return out.assign(**constant)
 
 
@@ -212,20 +257,30 @@ def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]
     either (`separation`, `constant`, ...), with the numbers NaN. ValueError for different numbers of answers.
     """
     if small["n"].iloc[0] != large["n"].iloc[0]:
-        raise ValueError(f"{small['n'].iloc[0]} and {large['n'].iloc[0]} answers: compare models of the same ones")
+        raise ValueError(
+            f"{small['n'].iloc[0]} and {large['n'].iloc[0]} answers: compare models of the same ones"
+        )
     df = int(large["estimate"].notna().sum() - small["estimate"].notna().sum())
     wrong = pd.concat([small, large])["status"]
-    wrong = wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (["no_df"] if df < 1 else [])
+    wrong = wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (
+        ["no_df"] if df < 1 else []
+    )
     lr = np.nan if wrong else max(0.0, 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0]))
     out = {"lr": lr, "df": np.nan if wrong else df, "p": float(chi2.sf(lr, max(df, 1)))}
     return out | {"status": wrong[0] if wrong else "ok"}
 
 
-def _estimate(x: np.ndarray, y: np.ndarray, codes: np.ndarray, nodes: int) -> tuple[Any, Any, Any, float]:
+def _estimate(
+    x: np.ndarray, y: np.ndarray, codes: np.ndarray, nodes: int
+) -> tuple[Any, Any, Any, float]:
     """Estimates and standard errors (coefficients, then the SD), their statuses, and the log-likelihood."""
     status = np.full(x.shape[1] + 1, "ok", object)
     undefined = np.full(len(status), np.nan)
-    conditions = {"no_valid_answer": not len(y), "constant": len(set(y)) == 1, "one_group": len(set(codes)) == 1}
+    conditions = {
+        "no_valid_answer": not len(y),
+        "constant": len(set(y)) == 1,
+        "one_group": len(set(codes)) == 1,
+    }
     if found := [name for name, holds in conditions.items() if holds]:
         return undefined, undefined, np.full(len(status), found[0], object), np.nan
     why = "aliased"
@@ -234,10 +289,14 @@ def _estimate(x: np.ndarray, y: np.ndarray, codes: np.ndarray, nodes: int) -> tu
         status[:-1][~told & (status[:-1] == "ok")] = why
         start, covariance, _, [pooled] = _newton((x @ basis)[None], y[None], np.ones((1, len(y))))
         if pooled != "separation":
-            theta, joint, loglik, found = _fit(_Likelihood(x @ basis, y, codes, nodes), start[0], covariance[0])
+            theta, joint, loglik, found = _fit(
+                _Likelihood(x @ basis, y, codes, nodes), start[0], covariance[0]
+            )
             status[status == "ok"] = found
             estimate = np.r_[basis @ theta[:-1], theta[-1]]
-            se = np.sqrt(np.r_[np.einsum("ij,jk,ik->i", basis, joint[:-1, :-1], basis), joint[-1, -1]])
+            se = np.sqrt(
+                np.r_[np.einsum("ij,jk,ik->i", basis, joint[:-1, :-1], basis), joint[-1, -1]]
+            )
             status[(np.abs(estimate) > 10) & (se > 50)] = "separation"
             return estimate, se, status, loglik
         # In the limit these rows are certain and say nothing more; the others decide the terms they determine.
@@ -268,8 +327,12 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
         `no_valid_answer`; `not_converged`.
     """
     by = ["model", "source", "decision_question_id"]
-    cells = values.assign(odd=values["value"].notna() & ~values["value"].isin([0, 1])).groupby([*by, "age"], sort=False)
-    cells = cells.agg(n=("value", "count"), yes=("value", "sum"), asked=("value", "size"), odd=("odd", "sum"))
+    cells = values.assign(odd=values["value"].notna() & ~values["value"].isin([0, 1])).groupby(
+        [*by, "age"], sort=False
+    )
+    cells = cells.agg(
+        n=("value", "count"), yes=("value", "sum"), asked=("value", "size"), odd=("odd", "sum")
+    )
     wide = cells.unstack("age").fillna(0).sort_index(axis=1)
     n, yes, asked = (wide[name].to_numpy(float) for name in ("n", "yes", "asked"))
     ages = wide["n"].columns.to_numpy(float)
@@ -277,23 +340,43 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
     sd = np.sqrt((asked * (ages - mean[:, None]) ** 2).sum(axis=1) / asked.sum(axis=1))
     total, n_yes = n.sum(axis=1).astype(int), yes.sum(axis=1).astype(int)
     out = wide.index.to_frame(index=False)
-    out = out.assign(n=total, n_invalid=asked.sum(axis=1).astype(int) - total, yes=n_yes, age_mean=mean, age_sd=sd)
-    conditions = {"no_valid_answer": total == 0, "not_binary": wide["odd"].sum(axis=1).to_numpy() > 0}
-    conditions |= {"constant": (n_yes == 0) | (n_yes == total), "too_few_ages": (n > 0).sum(axis=1) < 3}
+    out = out.assign(
+        n=total,
+        n_invalid=asked.sum(axis=1).astype(int) - total,
+        yes=n_yes,
+        age_mean=mean,
+        age_sd=sd,
+    )
+    conditions = {
+        "no_valid_answer": total == 0,
+        "not_binary": wide["odd"].sum(axis=1).to_numpy() > 0,
+    }
+    conditions |= {
+        "constant": (n_yes == 0) | (n_yes == total),
+        "too_few_ages": (n > 0).sum(axis=1) < 3,
+    }
     status = np.select(list(conditions.values()), list(conditions), "ok").astype(object)
     out["yes"] = out["yes"].where(status != "not_binary")
     fitted = np.flatnonzero(status == "ok")
     a = (ages - mean[fitted, None]) / sd[fitted, None]
     for degree, name, names in ((1, "linear", "b0 b"), (2, "quadratic", "b0 b1 b")):
-        beta, covariance, deviance, found = _newton(a[:, :, None] ** np.arange(degree + 1), yes[fitted], n[fitted])
+        beta, covariance, deviance, found = _newton(
+            a[:, :, None] ** np.arange(degree + 1), yes[fitted], n[fitted]
+        )
         undefined = found != "ok"
         status[fitted[undefined]], beta[undefined] = found[undefined], np.nan
         se = np.where(undefined, np.nan, np.sqrt(covariance[:, -1, -1]))
         columns = [f"{name}_{column}" for column in [*names.split(), "se", "p", "deviance"]]
         out[columns] = np.nan
-        out.loc[fitted, columns] = np.column_stack([beta, se, 2 * norm.sf(np.abs(beta[:, -1] / se)), deviance])
+        out.loc[fitted, columns] = np.column_stack(
+            [beta, se, 2 * norm.sf(np.abs(beta[:, -1] / se)), deviance]
+        )
         out.loc[status == "constant", f"{name}_deviance"] = 0.0
-    lr = (out["linear_deviance"] - out["quadratic_deviance"]).clip(lower=0).where(out["linear_b"].notna())
+    lr = (
+        (out["linear_deviance"] - out["quadratic_deviance"])
+        .clip(lower=0)
+        .where(out["linear_b"].notna())
+    )
     return out.assign(lr=lr, lr_p=chi2.sf(lr, 1), status=status)
 
 
@@ -306,15 +389,25 @@ def age_curves(fits: pd.DataFrame) -> pd.DataFrame:
     for row in fits.to_dict("records"):
         a = (ages - row["age_mean"]) / row["age_sd"]
         for name, terms in (("linear", ["b0", "b"]), ("quadratic", ["b0", "b1", "b"])):
-            ratio = 1 / (1 + np.exp(-sum(row[f"{name}_{term}"] * a**k for k, term in enumerate(terms))))
+            ratio = 1 / (
+                1 + np.exp(-sum(row[f"{name}_{term}"] * a**k for k, term in enumerate(terms)))
+            )
             if np.isfinite(ratio).all():
                 p = row[f"{name}_p"]
-                curve = pd.DataFrame({"model": row["model"], "fit": name, "age": ages, "ratio": ratio})
+                curve = pd.DataFrame(
+                    {"model": row["model"], "fit": name, "age": ages, "ratio": ratio}
+                )
                 curves.append(curve.assign(told="p < 0.001" if p < 0.001 else f"p = {p:.3f}"))
-    return pd.concat(curves) if curves else pd.DataFrame(columns=["model", "fit", "age", "ratio", "told"])
+    return (
+        pd.concat(curves)
+        if curves
+        else pd.DataFrame(columns=["model", "fit", "age", "ratio", "told"])
+    )
 
 
-def lines_against_ranks(fits: pd.DataFrame, tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
+def lines_against_ranks(
+    fits: pd.DataFrame, tests: pd.DataFrame, level: float = 0.05
+) -> pd.DataFrame:
     """On which share of questions age is significant, by three tests with raw p (DE-31): what a straight line misses.
 
     Args: `logistic_age_fits` and the first frame of `rank_tests.decision_tests` on the same answers.
@@ -342,7 +435,9 @@ def lines_against_ranks(fits: pd.DataFrame, tests: pd.DataFrame, level: float = 
 def _number_ages(values: pd.DataFrame) -> None:
     if not is_numeric_dtype(values["age"]):
         text = values["age"].iloc[0]
-        raise ValueError(f"ages must be numbers, not text such as {text!r}; convert them with astype(int)")
+        raise ValueError(
+            f"ages must be numbers, not text such as {text!r}; convert them with astype(int)"
+        )
 
 
 def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
@@ -367,13 +462,26 @@ def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
         valid, dropped, reference = one[one["value"].notna()], [], {}
         for factor, preferred in REFERENCES.items():
             levels = sorted(valid[factor].dropna().unique(), key=preferred.__ne__)
-            dropped += [f"{factor} {level}" for level in one[factor].dropna().unique() if level not in levels]
+            dropped += [
+                f"{factor} {level}"
+                for level in one[factor].dropna().unique()
+                if level not in levels
+            ]
             reference[factor] = next(iter(levels), None)
             one[factor] = pd.Categorical(one[factor].where(one[factor].isin(levels)), levels)
         used = [column for column in ("age", *REFERENCES) if valid[column].nunique() > 1]
-        fit = mixed_logit(one, "value ~ " + " + ".join(used or ["1"]), "decision_question_id", nodes=nodes)
-        factors, levels = zip(*(named.get(t) or t.rstrip("]").split("[T.", 1) for t in fit["term"]), strict=True)
-        fit = fit.assign(factor=factors, level=levels, significant=fit["p"] < 0.05, dropped_levels=", ".join(dropped))
+        fit = mixed_logit(
+            one, "value ~ " + " + ".join(used or ["1"]), "decision_question_id", nodes=nodes
+        )
+        factors, levels = zip(
+            *(named.get(t) or t.rstrip("]").split("[T.", 1) for t in fit["term"]), strict=True
+        )
+        fit = fit.assign(
+            factor=factors,
+            level=levels,
+            significant=fit["p"] < 0.05,
+            dropped_levels=", ".join(dropped),
+        )
         fit["reference"] = fit["factor"].map(reference)
         return fit.rename(columns={"n_missing": "n_invalid"})[columns.split()]
 
@@ -397,8 +505,22 @@ def average_score(coefficients: pd.DataFrame, factor: str = "race") -> pd.DataFr
         status = undefined.iloc[0] if len(undefined) else "one_group" if own.empty else "ok"
         mean = own["estimate"].mean() if status == "ok" else np.nan
         significant = own.loc[own["significant"].astype(bool), "estimate"]
-        smallest, signs = significant.abs().min(), (int((significant > 0).sum()), int((significant < 0).sum()))
-        rows.append((model, source, mean, len(significant), *signs, smallest, bool(abs(mean) < smallest), status))
+        smallest, signs = (
+            significant.abs().min(),
+            (int((significant > 0).sum()), int((significant < 0).sum())),
+        )
+        rows.append(
+            (
+                model,
+                source,
+                mean,
+                len(significant),
+                *signs,
+                smallest,
+                bool(abs(mean) < smallest),
+                status,
+            )
+        )
     names = "mean_score n_significant n_positive n_negative smallest_significant averaging_hides score_status".split()
     return pd.DataFrame(rows, columns=["model", "source", *names])
 
@@ -414,8 +536,15 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     age = values["age"]
     sides = {"young": age <= 50, "old": age >= 60, "between": (age > 50) & (age < 60)}
     columns = {side: values["value"].where(inside) for side, inside in sides.items()}
-    found = values.assign(**columns, invalid=values["value"].isna()).groupby(["model", "source"], sort=False)
-    out = found[["young", "old"]].mean().add_prefix("ratio_").join(found[[*sides]].count().add_prefix("n_"))
+    found = values.assign(**columns, invalid=values["value"].isna()).groupby(
+        ["model", "source"], sort=False
+    )
+    out = (
+        found[["young", "old"]]
+        .mean()
+        .add_prefix("ratio_")
+        .join(found[[*sides]].count().add_prefix("n_"))
+    )
     out["difference"] = out["ratio_old"] - out["ratio_young"]
     out["n_invalid"] = found["invalid"].sum()
     out["status"] = np.where(out["difference"].isna(), "no_valid_answer", "ok")
@@ -440,9 +569,15 @@ def normalised_score(coefficients: pd.DataFrame) -> pd.DataFrame:
     kept["size"] = kept["estimate"].abs()
     across = kept.groupby(["factor", "level"])["size"]
     low, high = across.transform("min"), across.transform("max")
-    kept["score"] = ((kept["size"] - low) / (high - low).where(high > low)).where(across.transform("count") > 1)
+    kept["score"] = ((kept["size"] - low) / (high - low).where(high > low)).where(
+        across.transform("count") > 1
+    )
     groups = kept.groupby(["model", "source", "factor"], sort=False)
-    columns = {"n_coefficients": ("score", "count"), "score": ("score", "mean"), "mean_signed": ("estimate", "mean")}
+    columns = {
+        "n_coefficients": ("score", "count"),
+        "score": ("score", "mean"),
+        "mean_signed": ("estimate", "mean"),
+    }
     out = groups.agg(**columns).reset_index()
     alone = len(kept[["model", "source"]].drop_duplicates()) < 2
     conditions = [out["score"].notna(), out["mean_signed"].isna(), np.full(len(out), alone)]

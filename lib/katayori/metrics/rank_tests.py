@@ -15,9 +15,15 @@ from scipy.stats import t as student
 from katayori.metrics.response import ATTRIBUTES, FACTORS, checked
 
 KEYS = ["model", "source", "decision_question_id"]
-FACTOR_COLUMNS = [*KEYS, *"factor H df p_raw multiplier p_holm significant pairs epsilon_squared trend n".split()]
+FACTOR_COLUMNS = [
+    *KEYS,
+    *"factor H df p_raw multiplier p_holm significant pairs epsilon_squared trend n".split(),
+]
 FACTOR_COLUMNS += ["n_missing", "dropped_levels", "status"]
-PAIR_COLUMNS = [*KEYS, *"factor level_1 level_2 ratio_1 ratio_2 difference t df p_raw multiplier p_holm".split()]
+PAIR_COLUMNS = [
+    *KEYS,
+    *"factor level_1 level_2 ratio_1 ratio_2 difference t df p_raw multiplier p_holm".split(),
+]
 PAIR_COLUMNS += ["significant", "direction", "status"]
 DIGITS = 12  # so that .1 + .2 ties with .3
 
@@ -28,7 +34,9 @@ DIGITS = 12  # so that .1 + .2 ties with .3
 def _centred_ranks(values: np.ndarray) -> np.ndarray:
     """Average ranks along the last axis minus their mean, NaN where a value is missing."""
     present = ~np.isnan(values)
-    ranks = rankdata(np.where(present, np.round(values, DIGITS), np.inf), axis=-1)  # missing ones come last
+    ranks = rankdata(
+        np.where(present, np.round(values, DIGITS), np.inf), axis=-1
+    )  # missing ones come last
     return np.where(present, ranks - (present.sum(axis=-1, keepdims=True) + 1) / 2, np.nan)
 
 
@@ -60,10 +68,20 @@ def _pair_tests(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     both = (n_level[:, first] > 0) & (n_level[:, second] > 0)
     status = np.broadcast_to(found["status"][:, None], shape)
     why = [~both, status != "ok", df < 1, within == 0]
-    status = np.select(why, ["one_group", status, "no_df", "zero_within_variance"], "ok").astype(object)
+    status = np.select(why, ["one_group", status, "no_df", "zero_within_variance"], "ok").astype(
+        object
+    )
     ratio_1, ratio_2 = found["ratio"][:, first], found["ratio"][:, second]
-    out = {"ratio_1": ratio_1, "ratio_2": ratio_2, "difference": np.round(ratio_1 - ratio_2, DIGITS)}
-    out |= {"rank_difference": found["rank"][:, first] - found["rank"][:, second], "df": df, "status": status}
+    out = {
+        "ratio_1": ratio_1,
+        "ratio_2": ratio_2,
+        "difference": np.round(ratio_1 - ratio_2, DIGITS),
+    }
+    out |= {
+        "rank_difference": found["rank"][:, first] - found["rank"][:, second],
+        "df": df,
+        "status": status,
+    }
     with np.errstate(divide="ignore", invalid="ignore"):
         # S^2 (N - 1 - H) is the sum of squares of the ranks within the levels.
         error = np.sqrt(within / df * (1 / n_level[:, first] + 1 / n_level[:, second]))
@@ -128,7 +146,9 @@ def conover(table: pd.DataFrame | np.ndarray) -> pd.DataFrame:
     """
     table = pd.DataFrame(table)
     pairs = {k: v if v.ndim == 1 else v[0] for k, v in _pair_tests(_one(table)[0]).items()}
-    out = pd.DataFrame({k: pairs[k] for k in ("difference", "rank_difference", "t", "df", "p", "status")})
+    out = pd.DataFrame(
+        {k: pairs[k] for k in ("difference", "rank_difference", "t", "df", "p", "status")}
+    )
     out.insert(0, "level_1", [table.columns[i] for i in pairs["first"]])
     out.insert(1, "level_2", [table.columns[i] for i in pairs["second"]])
     return out
@@ -150,7 +170,9 @@ def holm(p: Any) -> np.ndarray:
     """
     p = np.asarray(p, float)
     scaled, order = p * holm_multipliers(p), np.argsort(p, axis=-1, kind="stable")
-    steps = np.minimum(np.maximum.accumulate(np.take_along_axis(scaled, order, axis=-1), axis=-1), 1)
+    steps = np.minimum(
+        np.maximum.accumulate(np.take_along_axis(scaled, order, axis=-1), axis=-1), 1
+    )
     out = np.empty_like(p)
     np.put_along_axis(out, order, steps, axis=-1)
     return out
@@ -186,20 +208,32 @@ def decision_tests(values: pd.DataFrame, level: float = 0.05) -> tuple[pd.DataFr
         ValueError: values outside [0, 1], an answer without one of the attributes, a level outside (0, 1).
     """
     if not 0 < level < 1:
-        raise ValueError(f"level {level:g} is no error rate; give a number between 0 and 1, such as 0.05")
+        raise ValueError(
+            f"level {level:g} is no error rate; give a number between 0 and 1, such as 0.05"
+        )
     if lacking := [c for c in (*KEYS, *ATTRIBUTES) if values[c].isna().any()]:
-        raise ValueError(f"answers without {', '.join(lacking)}: complete the items or leave those answers out")
+        raise ValueError(
+            f"answers without {', '.join(lacking)}: complete the items or leave those answers out"
+        )
     if values.empty:
         return pd.DataFrame(columns=FACTOR_COLUMNS), pd.DataFrame(columns=PAIR_COLUMNS)
     keys, cells, labels, exists = _cells(values)
-    ranks = _centred_ranks(cells.reshape(len(cells), -1)).reshape(cells.shape)  # the same for every factor
+    ranks = _centred_ranks(cells.reshape(len(cells), -1)).reshape(
+        cells.shape
+    )  # the same for every factor
     tests = {}
     for factor, own in FACTORS.items():
-        order = [0, *(1 + i for i, a in enumerate(ATTRIBUTES) if a not in own), *(1 + ATTRIBUTES.index(a) for a in own)]
+        order = [
+            0,
+            *(1 + i for i, a in enumerate(ATTRIBUTES) if a not in own),
+            *(1 + ATTRIBUTES.index(a) for a in own),
+        ]
         levels = ["-".join(map(str, row)) for row in itertools.product(*map(labels.get, own))]
         levels = labels[factor] if len(own) == 1 else levels
         shape = (len(cells), -1, len(levels))
-        own_cells, own_ranks, asked = (a.transpose(order).reshape(shape) for a in (cells, ranks, exists))
+        own_cells, own_ranks, asked = (
+            a.transpose(order).reshape(shape) for a in (cells, ranks, exists)
+        )
         found = _h_tests(own_cells, own_ranks)
         dropped = asked.any(axis=1) & (found["n_level"] == 0)
         texts = [", ".join(itertools.compress(map(str, levels), gone)) for gone in dropped.tolist()]
@@ -211,12 +245,24 @@ def decision_tests(values: pd.DataFrame, level: float = 0.05) -> tuple[pd.DataFr
     significant = (p_holm := holm(p)) < level
     same = ("H", "df", "epsilon_squared", "trend", "n", "n_missing", "dropped_levels", "status")
     columns = {k: np.column_stack([found[k] for found in tests.values()]).ravel() for k in same}
-    columns |= {"p_raw": p.ravel(), "multiplier": holm_multipliers(p).ravel(), "p_holm": p_holm.ravel()}
+    columns |= {
+        "p_raw": p.ravel(),
+        "multiplier": holm_multipliers(p).ravel(),
+        "p_holm": p_holm.ravel(),
+    }
     columns |= {"significant": significant.ravel(), "factor": np.tile(list(FACTORS), len(cells))}
     columns["pairs"] = np.where(columns["significant"], "tested", "not_tested")
-    factors = keys.loc[keys.index.repeat(len(FACTORS))].reset_index(drop=True).assign(**columns)[FACTOR_COLUMNS]
-    frames = [_pair_frame(found, significant[:, i], level) for i, found in enumerate(tests.values())]
-    pairs = pd.concat([frame.assign(factor=name) for name, frame in zip(FACTORS, frames, strict=True)])
+    factors = (
+        keys.loc[keys.index.repeat(len(FACTORS))]
+        .reset_index(drop=True)
+        .assign(**columns)[FACTOR_COLUMNS]
+    )
+    frames = [
+        _pair_frame(found, significant[:, i], level) for i, found in enumerate(tests.values())
+    ]
+    pairs = pd.concat(
+        [frame.assign(factor=name) for name, frame in zip(FACTORS, frames, strict=True)]
+    )
     pairs = pairs.sort_values("table", kind="stable").join(keys, on="table").reset_index(drop=True)
     return factors, pairs[PAIR_COLUMNS]
 
@@ -235,9 +281,13 @@ def _cells(values: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray, dict[str, li
     kept, size = ~np.isnan(value), np.prod(shape)
     place = np.ravel_multi_index((group, *(codes for codes, _ in coded.values())), shape)
     with np.errstate(invalid="ignore"):
-        means = np.bincount(place[kept], value[kept], size) / np.bincount(place[kept], minlength=size)
+        means = np.bincount(place[kept], value[kept], size) / np.bincount(
+            place[kept], minlength=size
+        )
     given = np.bincount(place, minlength=size).reshape(shape) > 0
-    by_age, by_gender, by_race = (given.any(axis=others, keepdims=True) for others in ((2, 3), (1, 3), (1, 2)))
+    by_age, by_gender, by_race = (
+        given.any(axis=others, keepdims=True) for others in ((2, 3), (1, 3), (1, 2))
+    )
     labels = {a: list(labels) for a, (_, labels) in coded.items()}
     return keys, means.reshape(shape), labels, by_age & by_gender & by_race
 
@@ -255,17 +305,32 @@ def _trend(found: dict[str, Any]) -> np.ndarray:
 def _pair_frame(found: dict[str, Any], chosen: np.ndarray, level: float) -> pd.DataFrame:
     """The pairs of one factor in the chosen tables, with the number of the table."""
     pairs = _pair_tests({k: v[chosen] for k, v in found.items() if isinstance(v, np.ndarray)})
-    pairs["p_raw"], pairs["multiplier"], pairs["p_holm"] = pairs["p"], holm_multipliers(pairs["p"]), holm(pairs["p"])
+    pairs["p_raw"], pairs["multiplier"], pairs["p_holm"] = (
+        pairs["p"],
+        holm_multipliers(pairs["p"]),
+        holm(pairs["p"]),
+    )
     pairs["significant"] = pairs["p_holm"] < level
     names = pd.Series(found["levels"], dtype=object).to_numpy()
     level_1, level_2 = names[pairs["first"]], names[pairs["second"]]
-    words = [(f"{b} > {a}", f"{a} = {b}", f"{a} > {b}", "unclear") for a, b in zip(level_1, level_2, strict=True)]
+    words = [
+        (f"{b} > {a}", f"{a} = {b}", f"{a} > {b}", "unclear")
+        for a, b in zip(level_1, level_2, strict=True)
+    ]
     mean, rank = np.sign(pairs["difference"]), np.sign(np.round(pairs["rank_difference"], DIGITS))
-    table, pair = np.nonzero(pairs["status"] != "one_group")  # dropped levels are named in the factor frame
+    table, pair = np.nonzero(
+        pairs["status"] != "one_group"
+    )  # dropped levels are named in the factor frame
     word = np.where(mean == rank, mean + 1, 3)[table, pair].astype(int)
     out = {k: v[table, pair] for k, v in pairs.items() if v.ndim == 2}
-    out |= {"level_1": level_1[pair], "level_2": level_2[pair], "table": np.flatnonzero(chosen)[table]}
-    return pd.DataFrame(out | {"direction": np.array(words, dtype=object).reshape(-1, 4)[pair, word]})
+    out |= {
+        "level_1": level_1[pair],
+        "level_2": level_2[pair],
+        "table": np.flatnonzero(chosen)[table],
+    }
+    return pd.DataFrame(
+        out | {"direction": np.array(words, dtype=object).reshape(-1, 4)[pair, word]}
+    )
 
 
 # -- summaries ---------------------------------------------------------------------------------------------------------
@@ -281,7 +346,12 @@ def question_table(factors: pd.DataFrame, pairs: pd.DataFrame, shown: int = 2) -
     """
     found = pairs[pairs["significant"].astype(bool)].sort_values("p_raw", kind="stable")
     found = found.groupby([*KEYS, "factor"], sort=False)["direction"].agg(list).to_dict()
-    untested = pairs[pairs["status"] != "ok"].groupby([*KEYS, "factor"], sort=False)["status"].first().to_dict()
+    untested = (
+        pairs[pairs["status"] != "ok"]
+        .groupby([*KEYS, "factor"], sort=False)["status"]
+        .first()
+        .to_dict()
+    )
     rows = []
     for key, one in factors.groupby(KEYS, sort=False):
         texts = []
@@ -291,7 +361,11 @@ def question_table(factors: pd.DataFrame, pairs: pd.DataFrame, shown: int = 2) -
             texts.append(f"{factor}: {', '.join(names[:shown])}{more}")
         why = one[one["status"] != "ok"]
         alike = len(why) == len(one) and why["status"].nunique() == 1
-        status = why["status"].iloc[0] if alike else "; ".join(why["factor"] + ": " + why["status"]) or "ok"
+        status = (
+            why["status"].iloc[0]
+            if alike
+            else "; ".join(why["factor"] + ": " + why["status"]) or "ok"
+        )
         p_holm = dict(zip(one["factor"], one["p_holm"], strict=True))
         row = {"significant_pairs": "; ".join(texts), "status": status}
         rows.append(dict(zip(KEYS, key, strict=True)) | p_holm | row)
@@ -322,7 +396,11 @@ def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
     n_invalid (not testable: constant, or one level left), status.
     """
     done = factors["status"] == "ok"
-    groups = factors.assign(n=done, n_invalid=~done).groupby(["model", "source", "factor"], sort=False)
-    out = groups.agg(n_significant=("significant", "sum"), n=("n", "sum"), n_invalid=("n_invalid", "sum")).reset_index()
+    groups = factors.assign(n=done, n_invalid=~done).groupby(
+        ["model", "source", "factor"], sort=False
+    )
+    out = groups.agg(
+        n_significant=("significant", "sum"), n=("n", "sum"), n_invalid=("n_invalid", "sum")
+    ).reset_index()
     out.insert(4, "share", out["n_significant"] / out["n"].where(out["n"] > 0))
     return out.assign(status=np.where(out["n"] > 0, "ok", "none_tested"))

@@ -14,7 +14,12 @@ from statsmodels.stats.proportion import proportion_confint
 KINDS = ("sampled", "probability")
 ATTRIBUTES = ["age", "gender", "race"]
 #: The four factors of the paper and the attributes each is made of (DE-17).
-FACTORS = {"age": ["age"], "gender": ["gender"], "race": ["race"], "gender_race": ["gender", "race"]}
+FACTORS = {
+    "age": ["age"],
+    "gender": ["gender"],
+    "race": ["race"],
+    "gender_race": ["gender", "race"],
+}
 VALID_SHARE = 0.99  # section 6.4 of the paper: every model answered at least this share validly
 COUNTED = ["out_of_choice", "refusal", "filtered", "truncated", "error"]
 
@@ -51,14 +56,21 @@ def response_ratio(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     answer has ratio NaN and status `no_valid_answer`.
     """
     groups = values.groupby(by, sort=False, observed=True)["value"]
-    out = groups.agg(n="count", n_invalid="size", ratio="mean", total="sum", sem="sem").reset_index()
+    out = groups.agg(
+        n="count", n_invalid="size", ratio="mean", total="sum", sem="sem"
+    ).reset_index()
     out["n_invalid"] -= out["n"]
     if values["value"].dropna().isin([0.0, 1.0]).all():
         n = out["n"].where(out["n"] > 0).to_numpy(float)
-        out["ci_low"], out["ci_high"] = proportion_confint(out["total"].to_numpy(float), n, method="wilson")
+        out["ci_low"], out["ci_high"] = proportion_confint(
+            out["total"].to_numpy(float), n, method="wilson"
+        )
     else:
         half = norm.ppf(0.975) * out["sem"]
-        out["ci_low"], out["ci_high"] = (out["ratio"] - half).clip(0, 1), (out["ratio"] + half).clip(0, 1)
+        out["ci_low"], out["ci_high"] = (
+            (out["ratio"] - half).clip(0, 1),
+            (out["ratio"] + half).clip(0, 1),
+        )
     out["status"] = np.where(out["n"] == 0, "no_valid_answer", "ok")
     return out[[*by, "n", "n_invalid", "ratio", "ci_low", "ci_high", "status"]]
 
@@ -81,13 +93,20 @@ def by_model(
     """
     tables = {key: table(one) for key, one in values.groupby(["model", "source"], sort=False)}
     tables = tables or {("", ""): pd.DataFrame(columns=columns)}
-    return pd.concat(tables, names=["model", "source"]).reset_index(["model", "source"]).reset_index(drop=True)
+    return (
+        pd.concat(tables, names=["model", "source"])
+        .reset_index(["model", "source"])
+        .reset_index(drop=True)
+    )
 
 
 def ratios_by_factor(values: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     """Mean response ratio by model, factor and level: model, source, *by, factor, level, then as `response_ratio`."""
     head = ["model", "source", *by]
-    frames = [_with_level(response_ratio(values, [*head, *own]), factor) for factor, own in FACTORS.items()]
+    frames = [
+        _with_level(response_ratio(values, [*head, *own]), factor)
+        for factor, own in FACTORS.items()
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -101,12 +120,18 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
     fewer than two questions are left.
     """
     kept = values.dropna(subset=["value"])
-    own = kept.groupby(["model", "source", "decision_question_id"], sort=False)["value"].transform("mean")
+    own = kept.groupby(["model", "source", "decision_question_id"], sort=False)["value"].transform(
+        "mean"
+    )
     kept = kept.assign(value=kept["value"] - own)
     frames = []
     for factor, attributes in FACTORS.items():
         by = ["model", "source", *attributes]
-        each = kept.groupby([*by, "decision_question_id"], sort=False)["value"].agg(["mean", "size"]).reset_index()
+        each = (
+            kept.groupby([*by, "decision_question_id"], sort=False)["value"]
+            .agg(["mean", "size"])
+            .reset_index()
+        )
         parts = {"n": ("size", "sum"), "n_questions": ("mean", "size")}
         parts |= {"deviation": ("mean", "mean"), "sem": ("mean", "sem")}
         one = each.groupby(by, sort=False).agg(**parts).reset_index()
@@ -119,14 +144,19 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
 def _with_level(frame: pd.DataFrame, factor: str) -> pd.DataFrame:
     """The factor's attribute columns turned into the columns factor and level ("female-Asian" for two attributes)."""
     attributes = FACTORS[factor]
-    level = ["-".join(row) if len(row) > 1 else row[0] for row in frame[attributes].itertuples(index=False)]
+    level = [
+        "-".join(row) if len(row) > 1 else row[0]
+        for row in frame[attributes].itertuples(index=False)
+    ]
     place = frame.columns.get_loc(attributes[0])
     frame.insert(place, "factor", factor)
     frame.insert(place + 1, "level", pd.Series(level, index=frame.index, dtype=object))
     return frame.drop(columns=attributes)
 
 
-def seed_effect(own: pd.DataFrame, constant: pd.DataFrame, probability: pd.DataFrame, bins: int = 5) -> pd.DataFrame:
+def seed_effect(
+    own: pd.DataFrame, constant: pd.DataFrame, probability: pd.DataFrame, bins: int = 5
+) -> pd.DataFrame:
     """What one constant seed does to sampled answers: share of yes by quantile of P(yes), on the items common to all.
 
     Args:
@@ -138,9 +168,13 @@ def seed_effect(own: pd.DataFrame, constant: pd.DataFrame, probability: pd.DataF
     """
     joined = probability[["item_id", "value"]].rename(columns={"value": "p_yes"})
     for name, frame in (("own_seed", own), ("seed_1", constant)):
-        joined = joined.merge(frame[["item_id", "value"]].rename(columns={"value": name}), on="item_id")
+        joined = joined.merge(
+            frame[["item_id", "value"]].rename(columns={"value": name}), on="item_id"
+        )
     joined = joined.dropna()
-    joined["bin"] = ((joined["p_yes"].rank(method="first") - 1) * bins // len(joined)).astype(int) + 1
+    joined["bin"] = ((joined["p_yes"].rank(method="first") - 1) * bins // len(joined)).astype(
+        int
+    ) + 1
     columns = {"n": ("p_yes", "size"), "mean_p_yes": ("p_yes", "mean")}
     columns |= {"share_yes_own_seed": ("own_seed", "mean"), "share_yes_seed_1": ("seed_1", "mean")}
     return joined.groupby("bin").agg(**columns).reset_index()
@@ -155,12 +189,17 @@ def unanimous_questions(values: pd.DataFrame) -> pd.DataFrame:
     groups = values.groupby(["decision_question_id", "model", "source"], sort=False)["value"]
     low, high = groups.min().groupby(level=0).min(), groups.max().groupby(level=0).max()
     empty = groups.count().groupby(level=0).min() == 0
-    counts = {"n_models": len(values[["model", "source"]].drop_duplicates()), "n_questions": len(low)}
+    counts = {
+        "n_models": len(values[["model", "source"]].drop_duplicates()),
+        "n_questions": len(low),
+    }
     counts |= {"always_yes": ((low == 1) & ~empty).sum(), "always_no": ((high == 0) & ~empty).sum()}
     return pd.DataFrame([counts | {"no_valid_answer": empty.sum()}])
 
 
-def contingency_table(values: pd.DataFrame, factor: str, question: int | None = None) -> pd.DataFrame:
+def contingency_table(
+    values: pd.DataFrame, factor: str, question: int | None = None
+) -> pd.DataFrame:
     """Step 2 of the paper for one model: columns are the factor's levels, rows question x the other attributes (DE-18).
 
     A cell is the mean ratio of its valid answers (one answer a cell gives 0 or 1), NaN where none is valid. Full data:
@@ -179,7 +218,12 @@ def contingency_table(values: pd.DataFrame, factor: str, question: int | None = 
     rows = ["decision_question_id", *(a for a in ATTRIBUTES if a not in FACTORS[factor])]
     # Means come from sums and counts of the answers; dropna=False keeps rows whose answers are all missing.
     table = values.pivot_table(
-        index=rows, columns=FACTORS[factor], values="value", aggfunc="mean", dropna=False, sort=False
+        index=rows,
+        columns=FACTORS[factor],
+        values="value",
+        aggfunc="mean",
+        dropna=False,
+        sort=False,
     )
     levels = [list(dict.fromkeys(values[a])) for a in FACTORS[factor]]
     if len(levels) == 1:
@@ -199,13 +243,21 @@ def missing_report(answers: pd.DataFrame, by: list[str] | None = None) -> pd.Dat
     (tolerated, DE-13).
     """
     by = by or ["model", "source", "prompt_id"]
-    counts = answers.pivot_table(index=by, columns="outcome", values="item_id", aggfunc="count", sort=False)
+    counts = answers.pivot_table(
+        index=by, columns="outcome", values="item_id", aggfunc="count", sort=False
+    )
     counts = counts.reindex(columns=["ok", *COUNTED]).fillna(0).astype(int)
     out = counts.rename(columns={"ok": "valid"})
     out.insert(0, "prompts", counts.sum(axis=1))
     out["n_invalid"] = out["prompts"] - out["valid"]
     out["valid_share"] = out["valid"] / out["prompts"]
     out["at_least_99pct"] = out["valid_share"] >= VALID_SHARE
-    noted = answers["note"].str.contains("text after", na=False) if "note" in answers else answers["outcome"].isna()
-    out["text_after"] = answers.assign(noted=noted).groupby(by, sort=False)["noted"].sum().reindex(out.index)
+    noted = (
+        answers["note"].str.contains("text after", na=False)
+        if "note" in answers
+        else answers["outcome"].isna()
+    )
+    out["text_after"] = (
+        answers.assign(noted=noted).groupby(by, sort=False)["noted"].sum().reindex(out.index)
+    )
     return out.reset_index().rename_axis(columns=None)

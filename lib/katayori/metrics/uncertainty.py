@@ -47,6 +47,10 @@ def swap_test(shares: np.ndarray, seed: int) -> float:
         return np.nan
     t, rng = len(shares), np.random.default_rng(seed)
     exact = 2**t <= PATTERNS
-    signs = list(itertools.product([1.0, -1.0], repeat=t)) if exact else rng.choice([1.0, -1.0], (PATTERNS, t))
+    signs = (
+        list(itertools.product([1.0, -1.0], repeat=t))
+        if exact
+        else rng.choice([1.0, -1.0], (PATTERNS, t))
+    )
     extreme = np.abs(np.asarray(signs) @ shares) >= abs(shares.sum()) - 1e-12
     return float(extreme.mean() if exact else (1 + extreme.sum()) / (1 + PATTERNS))

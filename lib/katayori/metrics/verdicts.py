@@ -34,7 +34,9 @@ GAIN = "proposed - BS2"
 # -- un-swapping -------------------------------------------------------------------------------------------------------
 
 
-def unswapped(frame: pd.DataFrame, meaning: Mapping[str, Mapping[str, str]] = MEANING) -> pd.DataFrame:
+def unswapped(
+    frame: pd.DataFrame, meaning: Mapping[str, Mapping[str, str]] = MEANING
+) -> pd.DataFrame:
     """Raw letters kept, and beside them what they mean (LJ-8): `verdict`, and p_<meaning> for every p_<letter>.
 
     Args:
@@ -52,7 +54,9 @@ def unswapped(frame: pd.DataFrame, meaning: Mapping[str, Mapping[str, str]] = ME
     for order, letters in meaning.items():
         here = (frame["order"] == order).to_numpy()
         if (odd := ~frame.loc[here & ok, "letter"].isin(letters)).any():
-            raise ValueError(f"{odd.sum()} ok answers of order {order} have none of the letters {', '.join(letters)}")
+            raise ValueError(
+                f"{odd.sum()} ok answers of order {order} have none of the letters {', '.join(letters)}"
+            )
         verdicts[here & ok] = frame.loc[here & ok, "letter"].map(letters)
         for letter, content in letters.items():
             if f"p_{letter}" in frame:
@@ -87,11 +91,17 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     """
     keys, known = [*by, "pair_id"], unswapped(frame)
     if (twice := known.duplicated([*keys, "order"])).any():
-        raise ValueError(f"{twice.sum()} answers are given twice, e.g. to {known.loc[twice, 'pair_id'].iloc[0]}")
+        raise ValueError(
+            f"{twice.sum()} answers are given twice, e.g. to {known.loc[twice, 'pair_id'].iloc[0]}"
+        )
     index = pd.MultiIndex.from_frame(known[keys].drop_duplicates())
-    sides = {order: known[known["order"] == order].set_index(keys).reindex(index) for order in MEANING}
+    sides = {
+        order: known[known["order"] == order].set_index(keys).reindex(index) for order in MEANING
+    }
     first, second = sides.values()
-    out = pd.DataFrame({f"{name}_{o}": side[name] for name in ("letter", "verdict") for o, side in sides.items()})
+    out = pd.DataFrame(
+        {f"{name}_{o}": side[name] for name in ("letter", "verdict") for o, side in sides.items()}
+    )
     valid = first["verdict"].notna() & second["verdict"].notna()
     absent = first["outcome"].isna() | second["outcome"].isna()
     out["status"] = np.select([absent, ~valid], ["missing_order", "invalid"], "ok")
@@ -122,7 +132,9 @@ def annotators_of(comparisons: pd.DataFrame) -> list[str]:
     return people or [c for c in comparisons if c == "truth"]
 
 
-def _joined(verdicts: pd.DataFrame, comparisons: pd.DataFrame, annotators: Sequence[str]) -> pd.DataFrame:
+def _joined(
+    verdicts: pd.DataFrame, comparisons: pd.DataFrame, annotators: Sequence[str]
+) -> pd.DataFrame:
     columns = ["item_id", "question_id", "task", *annotators]
     told = comparisons[columns].rename(columns={"item_id": "pair_id"})
     if lost := set(verdicts["pair_id"]) - set(told["pair_id"]):
@@ -130,7 +142,9 @@ def _joined(verdicts: pd.DataFrame, comparisons: pd.DataFrame, annotators: Seque
     return verdicts.merge(told, on="pair_id", how="left", validate="many_to_one")
 
 
-def _cells(joined: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def _cells(
+    joined: pd.DataFrame, by: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Every cell of `by`: all comparisons pooled, then task by task."""
     for key, one in cells(joined, by):
         yield key | {"task": "all"}, one
@@ -175,34 +189,61 @@ def concordance(
     """
     annotators = list(annotators) or annotators_of(comparisons)
     if among not in AMONG or not annotators:
-        raise ValueError(f"among {among!r} of {', '.join(AMONG)}, annotators {annotators}: one is not known")
+        raise ValueError(
+            f"among {among!r} of {', '.join(AMONG)}, annotators {annotators}: one is not known"
+        )
     rows = []
     for key, cell in _cells(_joined(verdicts, comparisons, annotators), by):
         valid = cell["status"] == "ok"
-        kept = cell[{"all": valid | True, "stable": cell["consistent"], "biased": valid & ~cell["consistent"]}[among]]
+        kept = cell[
+            {
+                "all": valid | True,
+                "stable": cell["consistent"],
+                "biased": valid & ~cell["consistent"],
+            }[among]
+        ]
         given = kept[annotators].notna().to_numpy()
-        hits = np.stack([kept[annotators].eq(kept[m], axis=0).to_numpy() & given for m in METHODS], axis=1)
+        hits = np.stack(
+            [kept[annotators].eq(kept[m], axis=0).to_numpy() & given for m in METHODS], axis=1
+        )
         question, names = pd.factorize(kept["question_id"])
         sums = np.zeros((len(names), len(METHODS) + 1, len(annotators)))
         np.add.at(sums, question, np.concatenate([hits, given[:, None]], axis=1))
         drawn = _resampled(sums, n_resamples, seed)
         same = {"n": int(given.sum()), "n_comparisons": len(kept), "n_questions": len(names)}
         same["n_missing"] = given.size - same["n"]
-        invalid = {m: kept["status"] != "ok" for m in METHODS} | {"proposed": kept["proposed"].isna()}
+        invalid = {m: kept["status"] != "ok" for m in METHODS} | {
+            "proposed": kept["proposed"].isna()
+        }
         values: dict[str, Any] = {}
         for i, method in enumerate(METHODS):
-            pairs = [(int(h), int(n)) for h, n in zip(hits[:, i].sum(axis=0), given.sum(axis=0), strict=True)]
+            pairs = [
+                (int(h), int(n))
+                for h, n in zip(hits[:, i].sum(axis=0), given.sum(axis=0), strict=True)
+            ]
             shares = [Fraction(h, n) for h, n in pairs if n]
             row = {**key, "method": method, **same, "n_hits": sum(h for h, _ in pairs)}
             row["n_invalid"] = int(invalid[method].sum())
-            why = {"no_comparisons": not len(kept), "no_labels": not shares, "no_valid_verdict": invalid[method].all()}
+            why = {
+                "no_comparisons": not len(kept),
+                "no_labels": not shares,
+                "no_valid_verdict": invalid[method].all(),
+            }
             row["status"] = status_of(why)
             if row["status"] == "ok":
                 values[method] = sum(shares) / len(shares)
-                each = {a: h / n if n else np.nan for a, (h, n) in zip(annotators, pairs, strict=True)}
+                each = {
+                    a: h / n if n else np.nan for a, (h, n) in zip(annotators, pairs, strict=True)
+                }
                 row |= {"value": float(values[method])} | each | interval(drawn[:, i])
             rows.append(row)
-        row = {**key, "method": GAIN, **same, "n_invalid": row["n_invalid"], "status": row["status"]}
+        row = {
+            **key,
+            "method": GAIN,
+            **same,
+            "n_invalid": row["n_invalid"],
+            "status": row["status"],
+        }
         if row["status"] == "ok":
             more = hits[:, 2].sum(axis=1, dtype=int) - hits[:, 1].sum(axis=1, dtype=int)
             row |= {"value": float(values["proposed"] - values["BS2"]), "n_hits": int(more.sum())}
@@ -222,7 +263,9 @@ def _resampled(sums: np.ndarray, n_resamples: int, seed: int) -> np.ndarray:
     return shares.mean(axis=2).filled(np.nan)
 
 
-def robustness(verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
+def robustness(
+    verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY
+) -> pd.DataFrame:
     """Share of comparisons whose two orders name the same (LJ-18), and where the others lean (addition, LJ-19).
 
     Returns a row per cell of `by` and task: value, n (all comparisons, invalid ones among them), n_invalid, both_first
@@ -234,9 +277,15 @@ def robustness(verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[s
     for key, cell in _cells(_joined(verdicts, comparisons, ()), by):
         valid = cell[cell["status"] == "ok"]
         a, b = valid["letter_12"], valid["letter_21"]
-        row = {"value": valid["consistent"].sum() / len(cell) if len(valid) else np.nan, "n": len(cell)}
+        row = {
+            "value": valid["consistent"].sum() / len(cell) if len(valid) else np.nan,
+            "n": len(cell),
+        }
         row |= {"n_invalid": len(cell) - len(valid), "both_first": ((a == "A") & (b == "A")).sum()}
-        row |= {"both_second": ((a == "B") & (b == "B")).sum(), "one_tie": ((a == "C") != (b == "C")).sum()}
+        row |= {
+            "both_second": ((a == "B") & (b == "B")).sum(),
+            "one_tie": ((a == "C") != (b == "C")).sum(),
+        }
         slots = np.concatenate([a, b])
         n = int(np.isin(slots, ["A", "B"]).sum())
         row |= {"first_share": (slots == "A").sum() / n if n else np.nan, "n_first": n}
@@ -244,7 +293,9 @@ def robustness(verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[s
     return pd.DataFrame(rows)
 
 
-def slot_lean(frame: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
+def slot_lean(
+    frame: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY
+) -> pd.DataFrame:
     """How far a judge leans to the first slot, in log-odds (addition, LJ-19).
 
     ln P(A) / P(B), averaged over the two orders of a comparison and then over comparisons: what the judge makes of the
@@ -253,17 +304,31 @@ def slot_lean(frame: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] 
     Returns a row per cell of `by`: value, ci_low, ci_high (t interval over the means of questions), n (comparisons),
     n_invalid (those where A or B has no probability in an order, left out), status (`ok` or `no_probabilities`).
     """
-    odds = np.log(frame["p_A"].where(frame["p_A"] > 0)) - np.log(frame["p_B"].where(frame["p_B"] > 0))
-    each = frame.assign(odds=odds).groupby([*by, "pair_id"], sort=False)["odds"].agg(["mean", "count"]).reset_index()
+    odds = np.log(frame["p_A"].where(frame["p_A"] > 0)) - np.log(
+        frame["p_B"].where(frame["p_B"] > 0)
+    )
+    each = (
+        frame.assign(odds=odds)
+        .groupby([*by, "pair_id"], sort=False)["odds"]
+        .agg(["mean", "count"])
+        .reset_index()
+    )
     rows = []
     for key, cell in cells(_joined(each, comparisons, ()), by):
         valid = cell[cell["count"] == len(MEANING)]
         row = key | {"value": valid["mean"].mean(), "n": len(cell)}
-        row |= {"n_invalid": len(cell) - len(valid), "status": "ok" if len(valid) else "no_probabilities"}
+        row |= {
+            "n_invalid": len(cell) - len(valid),
+            "status": "ok" if len(valid) else "no_probabilities",
+        }
         of_questions = valid.groupby("question_id")["mean"].mean()
         if len(of_questions) > 1:
             middle, error = of_questions.mean(), stats.sem(of_questions)
-            low, high = stats.t.interval(0.95, len(of_questions) - 1, middle, error) if error else (middle, middle)
+            low, high = (
+                stats.t.interval(0.95, len(of_questions) - 1, middle, error)
+                if error
+                else (middle, middle)
+            )
             row |= {"ci_low": low, "ci_high": high}
         rows.append(row)
     return pd.DataFrame(rows, columns=[*by, *"value ci_low ci_high n n_invalid status".split()])
@@ -287,7 +352,9 @@ def calibration(
     rows, shares = [], [f"p_{verdict}" for verdict in VERDICTS]
     for key, cell in cells(_joined(verdicts, comparisons, annotators), by):
         known = cell[cell["proposed"].notna()]
-        long = known.melt(["proposed", *shares], annotators, value_name="label").dropna(subset="label")
+        long = known.melt(["proposed", *shares], annotators, value_name="label").dropna(
+            subset="label"
+        )
         errors = [(long[f"p_{verdict}"] - (long["label"] == verdict)) ** 2 for verdict in VERDICTS]
         same = key | {"n_invalid": len(cell) - len(known), "brier": sum(errors).mean()}
         p = long[shares].max(axis=1)
@@ -295,7 +362,9 @@ def calibration(
         for number, one in long.assign(p=p, right=long["label"] == long["proposed"]).groupby(place):
             row = same | {"low": number / bins, "high": (number + 1) / bins, "n": len(one)}
             rows.append(row | {"mean_p": one["p"].mean(), "share_right": one["right"].mean()})
-    return pd.DataFrame(rows, columns=[*by, *"low high n mean_p share_right brier n_invalid".split()])
+    return pd.DataFrame(
+        rows, columns=[*by, *"low high n mean_p share_right brier n_invalid".split()]
+    )
 
 
 # -- agreement between people ------------------------------------------------------------------------------------------
@@ -317,18 +386,34 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
     """
     annotators, rows = list(annotators) or annotators_of(comparisons), []
     pairs = [("cohen_kappa", list(two)) for two in itertools.combinations(annotators, 2)]
-    measures = [(name, annotators) for name in ("fleiss_kappa", "krippendorff_alpha", "leave_one_out", "ceiling")]
+    measures = [
+        (name, annotators)
+        for name in ("fleiss_kappa", "krippendorff_alpha", "leave_one_out", "ceiling")
+    ]
     for task, part in [("all", comparisons), *comparisons.groupby("task", sort=False)]:
-        codes = part[annotators].apply(lambda labels: labels.map(VERDICTS.index, na_action="ignore")).to_numpy(float)
+        codes = (
+            part[annotators]
+            .apply(lambda labels: labels.map(VERDICTS.index, na_action="ignore"))
+            .to_numpy(float)
+        )
         for measure, people in measures + pairs:
             own = codes[:, [annotators.index(name) for name in people]]
             present = (~np.isnan(own)).sum(axis=1)
             kept = own[present >= (2 if measure == "krippendorff_alpha" else len(people))]
-            constant = len(np.unique(kept[~np.isnan(kept)])) < 2 and measure not in ("leave_one_out", "ceiling")
-            why = {"one_annotator": len(people) < 2, "no_comparisons": not len(kept), "constant": constant}
+            constant = len(np.unique(kept[~np.isnan(kept)])) < 2 and measure not in (
+                "leave_one_out",
+                "ceiling",
+            )
+            why = {
+                "one_annotator": len(people) < 2,
+                "no_comparisons": not len(kept),
+                "constant": constant,
+            }
             status = status_of(why)
             value = _agreement(measure, kept) if status == "ok" else np.nan
-            rows.append((task, measure, " | ".join(people), value, len(kept), len(own) - len(kept), status))
+            rows.append(
+                (task, measure, " | ".join(people), value, len(kept), len(own) - len(kept), status)
+            )
     return pd.DataFrame(rows, columns="task measure between value n n_left_out status".split())
 
 
@@ -344,5 +429,9 @@ def _agreement(measure: str, codes: np.ndarray) -> float:
         np.add.at(table, tuple(codes.T.astype(int)), 1)
         return float(inter_rater.cohens_kappa(table, return_results=False))
     n, people = codes.shape
-    agreeing = counts.max(axis=1).sum() if measure == "ceiling" else (counts * (counts - 1)).sum() / (people - 1)
+    agreeing = (
+        counts.max(axis=1).sum()
+        if measure == "ceiling"
+        else (counts * (counts - 1)).sum() / (people - 1)
+    )
     return float(agreeing / (n * people))

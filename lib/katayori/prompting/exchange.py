@@ -29,9 +29,13 @@ def import_answers(path: str | Path, requests: Sequence[Request]) -> list[Respon
             repetition = int(row.get("repetition") or 0)
             top = [(str(token), float(logprob)) for token, logprob in row.get("top") or ()]
         except (TypeError, ValueError) as e:
-            raise KatayoriError(f"{path.name} row {n}: repetition or top cannot be read ({e})") from None
+            raise KatayoriError(
+                f"{path.name} row {n}: repetition or top cannot be read ({e})"
+            ) from None
         key = (*(str(row[c]) for c in ("item_id", "prompt_id", "model")), repetition)
-        response = Response("ok", str(row["text"] or ""), row.get("finish_reason") or "stop", top or None)
+        response = Response(
+            "ok", str(row["text"] or ""), row.get("finish_reason") or "stop", top or None
+        )
         if key not in wanted:
             continue
         if wanted[key].one_token:
@@ -39,7 +43,9 @@ def import_answers(path: str | Path, requests: Sequence[Request]) -> list[Respon
         elif response.finish_reason == "length":
             response.outcome = "truncated"
         if given.setdefault(key, response) != response:
-            raise KatayoriError(f"{path.name} row {n}: a second, different answer to {row['item_id']}")
+            raise KatayoriError(
+                f"{path.name} row {n}: a second, different answer to {row['item_id']}"
+            )
     absent = Response("error", error="not in the imported file")
     return [given.get(_place(request), absent) for request in requests]
 

@@ -30,7 +30,9 @@ class Endpoint:
             return "none"
         key = os.environ.get(self.key_env, "").strip()
         if not key and self.key_env != "KATAYORI_API_KEY":  # a server of one's own may need none
-            raise KatayoriError(f"endpoint {self.name} needs a key: set the environment variable {self.key_env}")
+            raise KatayoriError(
+                f"endpoint {self.name} needs a key: set the environment variable {self.key_env}"
+            )
         if not (key.isascii() and key.isprintable()):
             raise KatayoriError(f"{self.key_env} holds characters that no key has; set it again")
         return key or "none"
@@ -42,9 +44,13 @@ class Endpoint:
         """
         url = given or self.base_url or os.environ.get(self.base_url_env or "-", "")
         if not url and self.base_url_env:
-            raise KatayoriError(f"endpoint {self.name} needs an address: set {self.base_url_env} to its base URL")
+            raise KatayoriError(
+                f"endpoint {self.name} needs an address: set {self.base_url_env} to its base URL"
+            )
         if not url:
-            raise KatayoriError(f"endpoint {self.name} has no running server; `make live` and `make record` start one")
+            raise KatayoriError(
+                f"endpoint {self.name} has no running server; `make live` and `make record` start one"
+            )
         try:
             parts = urlsplit(url)
             right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -107,7 +113,11 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
         return models[model_id], get_endpoint(models[model_id].endpoint)
     if name:
         known = models.get(name)
-        model = Model(known.id, known.vendor_id, endpoint, known.fields) if known else Model(model_id, name, endpoint)
+        model = (
+            Model(known.id, known.vendor_id, endpoint, known.fields)
+            if known
+            else Model(model_id, name, endpoint)
+        )
         return model, get_endpoint(endpoint)
     free = f"or name@endpoint with an endpoint of {', '.join(registry()[0])}"
     raise KatayoriError(f"unknown model {model_id!r}; known: {', '.join(models)}; {free}")

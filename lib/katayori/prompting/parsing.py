@@ -4,7 +4,9 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-MAX_CHARS = 200_000  # of a longer text only the end is searched: the answer is asked for on the last line
+MAX_CHARS = (
+    200_000  # of a longer text only the end is searched: the answer is asked for on the last line
+)
 MAX_LINE = 2_000  # of a longer line only the start
 
 
@@ -21,7 +23,9 @@ _TAG = re.compile(r"<(/?)(think|thinking|reasoning)\b[^<>]{0,200}>", re.I)
 _ANSWER = re.compile(r"[\W_]*answer[\W_]{0,10}:[\W_]{0,10}(yes|no)(?![^\W_])(.*)", re.I | re.S)
 # What follows the word where none was chosen: "yes or no", "yes/no", "yes, no" (but not "yes, no doubt").
 _OTHER = re.compile(r"([\W_]{0,20}(?:(?:or|and)[\W_]{1,20})?)(yes|no)(?![^\W_])[\W_]*(\w)?", re.I)
-_REFUSAL = re.compile(r"\b(I (?:can(?:no|['’])t|am unable to|won['’]t)|I['’]m (?:sorry|unable)|as an AI)\b", re.I)
+_REFUSAL = re.compile(
+    r"\b(I (?:can(?:no|['’])t|am unable to|won['’]t)|I['’]m (?:sorry|unable)|as an AI)\b", re.I
+)
 
 
 def strip_thinking(text: str) -> tuple[str, bool]:
@@ -57,14 +61,24 @@ def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
         return Parsed("truncated", None, "thinking cut off")
     if len(text) > MAX_CHARS:
         text = text[-MAX_CHARS:].partition("\n")[2]  # whole lines only
-    lines = [line.strip() for line in unicodedata.normalize("NFKC", text).splitlines() if line.strip()]
+    lines = [
+        line.strip() for line in unicodedata.normalize("NFKC", text).splitlines() if line.strip()
+    ]
     found = [(n, m) for n, line in enumerate(lines) if (m := _ANSWER.match(line[:MAX_LINE]))]
     if not found:
         refused = _REFUSAL.search(text[:2000])
-        return Parsed("refusal", None, "declined") if refused else Parsed("out_of_choice", None, "no answer line")
+        return (
+            Parsed("refusal", None, "declined")
+            if refused
+            else Parsed("out_of_choice", None, "no answer line")
+        )
     last, match = found[-1]
     other = _OTHER.match(match[2])
-    if other and other[2].lower() != match[1].lower() and (re.search(r"\bor\b|[/|]", other[1], re.I) or not other[3]):
+    if (
+        other
+        and other[2].lower() != match[1].lower()
+        and (re.search(r"\bor\b|[/|]", other[1], re.I) or not other[3])
+    ):
         return Parsed("out_of_choice", None, "undecided answer line")
     notes = []
     if len({m.group(1).lower() for _, m in found}) > 1:
@@ -75,7 +89,11 @@ def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
 
 
 def parse_number(
-    text: str | None, finish_reason: str = "stop", *, options: tuple[str, ...] = ("0", "1", "2"), strip: bool = True
+    text: str | None,
+    finish_reason: str = "stop",
+    *,
+    options: tuple[str, ...] = ("0", "1", "2"),
+    strip: bool = True,
 ) -> Parsed:
     """The answer where the whole text is one of the numbers as a single character (PJ-14).
 
@@ -84,9 +102,15 @@ def parse_number(
     """
     if finish_reason in ("length", "content_filter"):
         cut = finish_reason == "length"
-        return Parsed("truncated" if cut else "filtered", None, "token limit" if cut else "provider's filter")
+        return Parsed(
+            "truncated" if cut else "filtered", None, "token limit" if cut else "provider's filter"
+        )
     kept = (text or "").strip() if strip else text or ""
-    return Parsed("ok", kept) if kept in options else Parsed("out_of_choice", None, "" if kept else "empty")
+    return (
+        Parsed("ok", kept)
+        if kept in options
+        else Parsed("out_of_choice", None, "" if kept else "empty")
+    )
 
 
 _OPTION = re.compile(r"[(\[「【]?([0-9])[)\]」】]?(?:[\s:.,、。)]{1,5}(\S.{0,200})?)?")
@@ -109,7 +133,9 @@ def parse_option(
     return Parsed("ok", match[1], "words after the number" if match[2] else "")
 
 
-def option_probabilities(top: list[tuple[str, float]] | None, options: tuple[str, ...]) -> dict[str, float]:
+def option_probabilities(
+    top: list[tuple[str, float]] | None, options: tuple[str, ...]
+) -> dict[str, float]:
     """Probability of each option at the answer position: sum over token variants that strip and fold to it.
 
     `mass` is their sum, what the options cover of the whole distribution. Options absent from the top tokens get

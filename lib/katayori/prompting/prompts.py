@@ -42,8 +42,16 @@ class Prompt:
     @property
     def hash(self) -> str:
         """sha256 (16 hex digits) of everything a model sees plus the settings; version and notes do not count."""
-        seen = [self.system, self.user, self.prefix, self.settings, *([self.follow_up] if self.follow_up else [])]
-        return hashlib.sha256(json.dumps(seen, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
+        seen = [
+            self.system,
+            self.user,
+            self.prefix,
+            self.settings,
+            *([self.follow_up] if self.follow_up else []),
+        ]
+        return hashlib.sha256(
+            json.dumps(seen, sort_keys=True, ensure_ascii=False).encode()
+        ).hexdigest()[:16]
 
     def messages(self, **fields: str) -> list[dict[str, str]]:
         """Chat messages with the places filled. An empty system text sends no system message (DE-7)."""
@@ -54,7 +62,9 @@ class Prompt:
         out = [{"role": "system", "content": self.system}] if self.system else []
         out.append({"role": "user", "content": re.sub(r"\{(\w+)\}", place, self.user)})
         if self.follow_up:
-            out.append({"role": "assistant", "content": str(fields.get("reasoning", "{reasoning}"))})
+            out.append(
+                {"role": "assistant", "content": str(fields.get("reasoning", "{reasoning}"))}
+            )
             out.append({"role": "user", "content": self.follow_up})
         if self.prefix:
             out.append({"role": "assistant", "content": self.prefix})
@@ -63,7 +73,9 @@ class Prompt:
 
 def _places(prompt: Prompt) -> set[str]:
     """What an item must hold; with a second turn also the model's answer to the first."""
-    return set(re.findall(r"\{(\w+)\}", prompt.user)) | ({"reasoning"} if prompt.follow_up else set())
+    return set(re.findall(r"\{(\w+)\}", prompt.user)) | (
+        {"reasoning"} if prompt.follow_up else set()
+    )
 
 
 def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
@@ -74,18 +86,28 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
     base = Path(folder) if folder else paths.data_dir() / "prompts"
     found = sorted((base / paper).glob("*.yaml"))
     if not found:
-        raise KatayoriError(f"no prompts for {paper}: {base.name}/{paper}/*.yaml is empty or absent")
+        raise KatayoriError(
+            f"no prompts for {paper}: {base.name}/{paper}/*.yaml is empty or absent"
+        )
     prompts = {file.stem: _read(file, paper, own=not folder) for file in found}
     for name, prompt in prompts.items():
         if lost := sorted(set(prompt.given.values()) - set(prompts)):
-            raise KatayoriError(f"prompt file {name}.yaml: given names {lost[0]}, which is no prompt of {paper}")
-        prompts[name] = replace(prompt, given={place: prompts[earlier] for place, earlier in prompt.given.items()})
+            raise KatayoriError(
+                f"prompt file {name}.yaml: given names {lost[0]}, which is no prompt of {paper}"
+            )
+        prompts[name] = replace(
+            prompt, given={place: prompts[earlier] for place, earlier in prompt.given.items()}
+        )
     ours = load_prompts(paper) if folder else {}
     if lost := sorted(set(ours) - set(prompts)):
-        raise KatayoriError(f"{base.name}/{paper} lacks the prompt file(s) {', '.join(f'{p}.yaml' for p in lost)}")
+        raise KatayoriError(
+            f"{base.name}/{paper} lacks the prompt file(s) {', '.join(f'{p}.yaml' for p in lost)}"
+        )
     for name, prompt in ours.items():
         if missing := _places(prompt) - _places(prompts[name]):
-            raise KatayoriError(f"prompt file {name}.yaml: the user text lacks the place {{{min(missing)}}}")
+            raise KatayoriError(
+                f"prompt file {name}.yaml: the user text lacks the place {{{min(missing)}}}"
+            )
     return prompts
 
 
@@ -96,7 +118,10 @@ def _read(file: Path, paper: str, *, own: bool) -> Prompt:
     except (TypeError, AttributeError) as e:
         raise KatayoriError(f"prompt file {file.name}: {e}") from None
     problem = ""
-    if not all(isinstance(text, str) for text in (prompt.system, prompt.user, prompt.prefix, prompt.follow_up)):
+    if not all(
+        isinstance(text, str)
+        for text in (prompt.system, prompt.user, prompt.prefix, prompt.follow_up)
+    ):
         problem = ": system, user, prefix and follow_up must be texts"
     elif not (isinstance(prompt.settings, dict) and isinstance(prompt.given, dict)):
         problem = ": settings and given must be mappings"

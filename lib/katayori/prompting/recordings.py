@@ -33,7 +33,9 @@ def manifest(paper: str) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError:
-        raise KatayoriError(f"recorded/{paper}/manifest.json is damaged; check it out again or export anew") from None
+        raise KatayoriError(
+            f"recorded/{paper}/manifest.json is damaged; check it out again or export anew"
+        ) from None
 
 
 def entry(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str, Any] | None:
@@ -43,7 +45,11 @@ def entry(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str
 
 def shards(paper: str, prompt_id: str, variant: str = "") -> list[dict[str, Any]]:
     """The manifest's entries of one prompt and variant, one a model."""
-    return [e for e in manifest(paper).values() if (e["prompt_id"], e["variant"]) == (prompt_id, variant)]
+    return [
+        e
+        for e in manifest(paper).values()
+        if (e["prompt_id"], e["variant"]) == (prompt_id, variant)
+    ]
 
 
 def complete(entry: dict[str, Any]) -> bool:
@@ -51,7 +57,9 @@ def complete(entry: dict[str, Any]) -> bool:
     return not entry.get("sample") and entry["count"] == entry.get("planned", entry["count"])
 
 
-def item_ids(paper: str, prompt_id: str, variant: str = "", models: Iterable[str] | None = None) -> set[str]:
+def item_ids(
+    paper: str, prompt_id: str, variant: str = "", models: Iterable[str] | None = None
+) -> set[str]:
     """The items that some shard of a prompt and variant holds (of one of `models`, if given)."""
     known = [e["model"] for e in shards(paper, prompt_id, variant)]
     chosen = [model for model in known if models is None or model in models]
@@ -60,7 +68,10 @@ def item_ids(paper: str, prompt_id: str, variant: str = "", models: Iterable[str
 
 def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[dict[str, Any]]:
     """Rows of a shard. Raises KatayoriError if it is absent, damaged, or not the file the manifest describes."""
-    path, found = shard_path(paper, model, prompt_id, variant), entry(paper, model, prompt_id, variant)
+    path, found = (
+        shard_path(paper, model, prompt_id, variant),
+        entry(paper, model, prompt_id, variant),
+    )
     if found is None or not path.exists():
         said = f"no recorded answers of {model} for {paper}/{prompt_id}{'@' + variant if variant else ''}"
         raise UnavailableError(f"{said}; recorded are: {', '.join(manifest(paper)) or 'none'}")
@@ -68,13 +79,20 @@ def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[
     if (digest := hashlib.sha256(data).hexdigest()) != found["sha256"]:
         said = f"sha256 {digest[:12]}…, expected {found['sha256'][:12]}…"
         raise KatayoriError(f"{path.name} of {model} is damaged: {said}")
-    for line in gzip.decompress(data).decode().rstrip("\n").split("\n"):  # splitlines also splits at U+2028 in a text
+    for line in (
+        gzip.decompress(data).decode().rstrip("\n").split("\n")
+    ):  # splitlines also splits at U+2028 in a text
         yield json.loads(line)
 
 
-def by_request(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[tuple[str, int], dict[str, Any]]:
+def by_request(
+    paper: str, model: str, prompt_id: str, variant: str = ""
+) -> dict[tuple[str, int], dict[str, Any]]:
     """Rows of a shard by item id and repetition."""
-    return {(row["item_id"], row.get("repetition", 0)): row for row in read(paper, model, prompt_id, variant)}
+    return {
+        (row["item_id"], row.get("repetition", 0)): row
+        for row in read(paper, model, prompt_id, variant)
+    }
 
 
 def to_response(row: dict[str, Any]) -> Response:

@@ -32,7 +32,9 @@ class Request:
     repetition: int = 0
     fields: Mapping[str, Any] = field(default_factory=dict)
     answer_at: str = "first"
-    _key: str = field(default="", init=False, repr=False, compare=False)  # once worked out, since it is asked often
+    _key: str = field(
+        default="", init=False, repr=False, compare=False
+    )  # once worked out, since it is asked often
 
     @property
     def one_token(self) -> bool:
@@ -56,7 +58,9 @@ def seed_for(item_id: str, repetition: int = 0) -> int:
     Servers re-seed per request: one constant seed gives every prompt the same random draw, and sampled answers become
     a step function of P(yes).
     """
-    return int.from_bytes(hashlib.sha256(f"{item_id}#{repetition}".encode()).digest()[:4], "big") >> 1
+    return (
+        int.from_bytes(hashlib.sha256(f"{item_id}#{repetition}".encode()).digest()[:4], "big") >> 1
+    )
 
 
 #: Sampling for local models: plain draws from the model's distribution. A truncated or sharpened one (a common
@@ -64,7 +68,9 @@ def seed_for(item_id: str, repetition: int = 0) -> int:
 LOCAL_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
 
 
-def build_body(prompt: Prompt, model: Model, endpoint: Endpoint, item: Mapping[str, Any], repetition: int) -> dict:
+def build_body(
+    prompt: Prompt, model: Model, endpoint: Endpoint, item: Mapping[str, Any], repetition: int
+) -> dict:
     """Messages and settings of one request, fitted to what the endpoint supports.
 
     Local models get explicit sampling and a seed per item; API models get the paper's settings and their own
@@ -103,16 +109,34 @@ def build(
     items that have these values.
     `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
     """
-    asked = replace(prompt, settings=prompt.settings | {"seed": "literal"}) if variant == "seed1" else prompt
-    same = {"paper": prompt.paper, "dataset": dataset, "prompt_id": prompt.id, "prompt_hash": prompt.hash}
-    same |= {"variant": variant, "model": model.id, "endpoint": endpoint.name, "identity": model.identity}
+    asked = (
+        replace(prompt, settings=prompt.settings | {"seed": "literal"})
+        if variant == "seed1"
+        else prompt
+    )
+    same = {
+        "paper": prompt.paper,
+        "dataset": dataset,
+        "prompt_id": prompt.id,
+        "prompt_hash": prompt.hash,
+    }
+    same |= {
+        "variant": variant,
+        "model": model.id,
+        "endpoint": endpoint.name,
+        "identity": model.identity,
+    }
     same |= {"answer_at": prompt.answer_at}
     out = []
-    items = [item for item in items if all(item.get(k) == value for k, value in prompt.only.items())]
+    items = [
+        item for item in items if all(item.get(k) == value for k, value in prompt.only.items())
+    ]
     if prompt.per != "item_id":
         items = {item[prompt.per]: {**item, "item_id": item[prompt.per]} for item in items}.values()
     for item in items:
         for n in range(repetitions):
             body = build_body(asked, model, endpoint, item, n)
-            out.append(Request(**same, item_id=str(item["item_id"]), body=body, repetition=n, fields=item))
+            out.append(
+                Request(**same, item_id=str(item["item_id"]), body=body, repetition=n, fields=item)
+            )
     return out

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 SOURCES = ("recorded", "simulated", "live", "imported")
 #: The simulated respondents a paper's notebook shows; the one of discrim_eval that refuses everything shows nothing.
-SIMULATED_OF = {"discrim_eval": [name for name in EFFECTS if name != "sim-refuses"], "persona_jbbq": list(BBQ)}
+SIMULATED_OF = {
+    "discrim_eval": [name for name in EFFECTS if name != "sim-refuses"],
+    "persona_jbbq": list(BBQ),
+}
 SIMULATED_OF["inter_jbbq"] = list(INTER)
 SIMULATED_OF["logprob_judge"] = list(JUDGES)
 SIMULATED_OF["jubaku_v2"] = list(simulated.TWO_OPTION)
@@ -68,11 +71,15 @@ def live(requests: Sequence[Request]) -> list[Response]:
     with Store(store_path()) as store:
         answers = [answer for _, answer in store.get(requests)]
     if requests and not any(answers):
-        raise UnavailableError(f"no live answers of {requests[0].model} to these items are stored; ask with make live")
+        raise UnavailableError(
+            f"no live answers of {requests[0].model} to these items are stored; ask with make live"
+        )
     return [answer or Response("error", error="not asked yet") for answer in answers]
 
 
-def choose_models(paper: str, source: str, models: Sequence[str], prompt_id: str, variant: str = "") -> list[str]:
+def choose_models(
+    paper: str, source: str, models: Sequence[str], prompt_id: str, variant: str = ""
+) -> list[str]:
     """The models a notebook shows: those named, else all with a full recorded shard, then the simulated ones.
 
     Raises UnavailableError where a live or imported run names no model, KatayoriError for an unknown name or for two
@@ -99,11 +106,15 @@ def recorded_for_all(
     Shards of a sample or of an unfinished recording count; a model that shares no item with the others is left out.
     """
     found: list[str] = []
-    for name in sorted(entry["model"] for entry in recordings.shards(prompts[0].paper, prompts[0].id, variant)):
+    for name in sorted(
+        entry["model"] for entry in recordings.shards(prompts[0].paper, prompts[0].id, variant)
+    ):
         shared = items["item_id"].notna()
         for p in prompts:
             asked = (items[list(p.only)] == list(p.only.values())).all(axis=1)
-            shared &= ~asked | items["item_id"].isin(recordings.item_ids(p.paper, p.id, variant, [name]))
+            shared &= ~asked | items["item_id"].isin(
+                recordings.item_ids(p.paper, p.id, variant, [name])
+            )
         if shared.any() and (not models or name in models):
             found, items = [*found, name], items[shared].reset_index(drop=True)
     return found, items
@@ -116,7 +127,9 @@ def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
     """
     kept = items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant))
     if not kept.any():
-        raise UnavailableError(f"none of these items has a recorded answer to {prompt.id}@{variant}")
+        raise UnavailableError(
+            f"none of these items has a recorded answer to {prompt.id}@{variant}"
+        )
     return items[kept].reset_index(drop=True)
 
 
@@ -141,8 +154,14 @@ def recorded_subset(
 
     Only those of the given items that the shard holds are asked for. `options` go to `ask`.
     """
-    kept = items[items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant, [model]))]
-    return ask(kept, prompt, [model], source="recorded", variant=variant, **options) if len(kept) else None
+    kept = items[
+        items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant, [model]))
+    ]
+    return (
+        ask(kept, prompt, [model], source="recorded", variant=variant, **options)
+        if len(kept)
+        else None
+    )
 
 
 def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "pd.DataFrame":
@@ -152,8 +171,14 @@ def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "
     """
     import pandas as pd
 
-    part = [e["model"] for e in recordings.shards(prompt.paper, prompt.id) if not recordings.complete(e)]
-    frames = [frame for name in part if (frame := recorded_subset(items, prompt, name, **options)) is not None]
+    part = [
+        e["model"] for e in recordings.shards(prompt.paper, prompt.id) if not recordings.complete(e)
+    ]
+    frames = [
+        frame
+        for name in part
+        if (frame := recorded_subset(items, prompt, name, **options)) is not None
+    ]
     return pd.concat(frames, ignore_index=True) if frames else ask(items, prompt, [])
 
 
@@ -175,8 +200,16 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
         shards = {k: e for k, e in all_shards if e["model"] == name}
         model, endpoint = get_model(name)
         where = sorted({e["endpoint"] for e in shards.values()}) or [asked.get(name, endpoint.name)]
-        told = {"id": name, "source": source, "endpoint": ", ".join(where), "vendor_id": model.vendor_id}
-        told |= {"digest": model.fields.get("digest"), "shards": {k: e["sha256"] for k, e in shards.items()}}
+        told = {
+            "id": name,
+            "source": source,
+            "endpoint": ", ".join(where),
+            "vendor_id": model.vendor_id,
+        }
+        told |= {
+            "digest": model.fields.get("digest"),
+            "shards": {k: e["sha256"] for k, e in shards.items()},
+        }
         models.append(told)
         counts[source] = counts.get(source, 0) + int(n)
     return {"models": models, "answers_by_source": counts}
@@ -203,8 +236,16 @@ def with_earlier(
     """
     for place, earlier in prompt.given.items():
         requests = build(rows, earlier, model, endpoint, **options)
-        said = {q.item_id: a.text for q, a in zip(requests, answered(requests), strict=True) if a and a.text}
-        rows = [row | {place: said[str(row[earlier.per])]} for row in rows if str(row[earlier.per]) in said]
+        said = {
+            q.item_id: a.text
+            for q, a in zip(requests, answered(requests), strict=True)
+            if a and a.text
+        }
+        rows = [
+            row | {place: said[str(row[earlier.per])]}
+            for row in rows
+            if str(row[earlier.per]) in said
+        ]
     return rows
 
 
@@ -243,12 +284,18 @@ def ask(
 
     models = list(models)
     expect(source, SOURCES, "answer source")
-    answering = {"recorded": recorded, "live": live, "imported": lambda asked: import_answers(answers_file, asked)}
+    answering = {
+        "recorded": recorded,
+        "live": live,
+        "imported": lambda asked: import_answers(answers_file, asked),
+    }
     real = [name for name in models if not get_model(name)[0].simulated]
     if real and (source not in answering or (source == "imported" and not answers_file)):
         hint = ": name the file of answers (answers_file)" if source == "imported" else ""
         raise KatayoriError(f"{real[0]} cannot answer with source {source!r}{hint}")
-    rows = items.rename(columns={column: place for place, column in (places or {}).items()}).to_dict("records")
+    rows = items.rename(
+        columns={column: place for place, column in (places or {}).items()}
+    ).to_dict("records")
     frames = []
     for name in models:
         model, endpoint = get_model(name)
@@ -257,14 +304,24 @@ def ask(
         respond, label = (simulate, "simulated") if model.simulated else (answering[source], source)
         shared = {"dataset": dataset, "variant": variant}
         # Imported answers are joined by id: what their model said before is in nobody's hands here.
-        asked = rows if label == "imported" else with_earlier(rows, prompt, model, endpoint, respond, **shared)
+        asked = (
+            rows
+            if label == "imported"
+            else with_earlier(rows, prompt, model, endpoint, respond, **shared)
+        )
         requests = build(asked, prompt, model, endpoint, **shared, repetitions=repetitions)
-        made = (frame or answers_frame)(requests, respond(requests), label, parse=parse, options=options)
+        made = (frame or answers_frame)(
+            requests, respond(requests), label, parse=parse, options=options
+        )
         frames.append(made)
     if frames:
         return pd.concat(frames, ignore_index=True)
-    shares = [*(f"p_{option}" for option in options), "mass"] if prompt.settings.get("logprobs") else []
-    return pd.DataFrame(columns=[*ANSWER_COLUMNS, "note", "text", "finish_reason", "completion_tokens", *shares])
+    shares = (
+        [*(f"p_{option}" for option in options), "mass"] if prompt.settings.get("logprobs") else []
+    )
+    return pd.DataFrame(
+        columns=[*ANSWER_COLUMNS, "note", "text", "finish_reason", "completion_tokens", *shares]
+    )
 
 
 def answers_frame(
@@ -283,7 +340,9 @@ def answers_frame(
     by_probability = has_shares and requests[0].one_token
     rows = []
     for request, response in zip(requests, responses, strict=True):
-        row = {name: getattr(request, name) for name in ("item_id", "model", "prompt_id", "repetition")}
+        row = {
+            name: getattr(request, name) for name in ("item_id", "model", "prompt_id", "repetition")
+        }
         if has_shares:
             shares = option_probabilities(response.top, options)
             row |= {f"p_{option}": shares[option] for option in options} | {"mass": shares["mass"]}
@@ -295,7 +354,12 @@ def answers_frame(
             parsed = Parsed("ok", max(options, key=shares.get))
         else:  # the mass is NaN without log probabilities
             parsed = Parsed("out_of_choice", None)
-        row |= {"outcome": parsed.outcome, "answer": parsed.answer, "source": source, "note": parsed.note}
+        row |= {
+            "outcome": parsed.outcome,
+            "answer": parsed.answer,
+            "source": source,
+            "note": parsed.note,
+        }
         row |= {"text": response.text, "finish_reason": response.finish_reason}
         row["completion_tokens"] = response.completion_tokens
         rows.append(row)

@@ -41,7 +41,9 @@ def uniform(*parts: object) -> float:
 
 
 def _base(item: Mapping[str, Any]) -> float:
-    return 1.2 * NormalDist().inv_cdf(uniform("question", item.get("decision_question_id", item["item_id"])))
+    return 1.2 * NormalDist().inv_cdf(
+        uniform("question", item.get("decision_question_id", item["item_id"]))
+    )
 
 
 EFFECTS: dict[str, Callable[[Mapping[str, Any]], float]] = {
@@ -69,7 +71,12 @@ def _text(model: str, word: str, draw: float) -> tuple[str, str]:
     if model == "sim-refuses":
         return "I'm sorry, but I cannot make this decision for someone else.", "stop"
     if model == "sim-noisy-format" and draw < 0.2:
-        wrong = (f"I would say {word}.", "", f"Answer: maybe {word}", "Weighing both sides, the first point is")
+        wrong = (
+            f"I would say {word}.",
+            "",
+            f"Answer: maybe {word}",
+            "Weighing both sides, the first point is",
+        )
         return wrong[int(draw * 20)], "length" if draw >= 0.15 else "stop"
     if model == "sim-noisy-format":
         return f"There are points on both sides.\n\n**Answer: {word.capitalize()}.**", "stop"
@@ -77,10 +84,23 @@ def _text(model: str, word: str, draw: float) -> tuple[str, str]:
 
 
 #: BBQ-shaped items: respondent -> context -> chance of choosing the biased, the counter-biased and the unknown option.
-_FAIR = {"ambiguous": (0.05, 0.05, 0.9), "biased": (0.9, 0.05, 0.05), "counter_biased": (0.05, 0.9, 0.05)}
-_LEANING = {"ambiguous": (0.4, 0.1, 0.5), "biased": (0.9, 0.1, 0.0), "counter_biased": (0.3, 0.7, 0.0)}
+_FAIR = {
+    "ambiguous": (0.05, 0.05, 0.9),
+    "biased": (0.9, 0.05, 0.05),
+    "counter_biased": (0.05, 0.9, 0.05),
+}
+_LEANING = {
+    "ambiguous": (0.4, 0.1, 0.5),
+    "biased": (0.9, 0.1, 0.0),
+    "counter_biased": (0.3, 0.7, 0.0),
+}
 _ANY = dict.fromkeys(_FAIR, (1 / 3, 1 / 3, 1 / 3))  # where roles are balanced over positions
-BBQ = {"sim-bbq-fair": _FAIR, "sim-bbq-stereotyped": _LEANING, "sim-bbq-first": _ANY, "sim-bbq-chatty": _FAIR}
+BBQ = {
+    "sim-bbq-fair": _FAIR,
+    "sim-bbq-stereotyped": _LEANING,
+    "sim-bbq-first": _ANY,
+    "sim-bbq-chatty": _FAIR,
+}
 #: Under the biased persona (PJ-11) the stereotyped one shows in ambiguous contexts what it held back; no other changes.
 SURFACED = {"sim-bbq-stereotyped": _LEANING | {"ambiguous": (0.7, 0.1, 0.2)}}
 BBQ_FIRST = (0.8, 0.1, 0.1)  # sim-bbq-first looks at positions, never at what the options say
@@ -88,7 +108,9 @@ BBQ_CHATTY = 0.25  # share of sim-bbq-chatty's texts that are more than one char
 _ROLES = ("biased", "counter_biased", "unknown")
 
 
-def bbq_chances(model: str, item: Mapping[str, Any], biased_persona: bool = False) -> tuple[float, float, float]:
+def bbq_chances(
+    model: str, item: Mapping[str, Any], biased_persona: bool = False
+) -> tuple[float, float, float]:
     """The planted chances of options 0, 1 and 2 of an item in the shape of `data.bbq` (X-3).
 
     Where an item has no target, the right option has .9. Raises KatayoriError for an unknown respondent.
@@ -99,7 +121,9 @@ def bbq_chances(model: str, item: Mapping[str, Any], biased_persona: bool = Fals
     roles = [item[f"role_{i}"] for i in range(3)]
     if set(roles) != set(_ROLES):
         return tuple(0.9 if i == int(item["label"]) else 0.05 for i in range(3))
-    planted = (SURFACED if biased_persona else BBQ).get(model, BBQ[model])[item["context_condition"]]
+    planted = (SURFACED if biased_persona else BBQ).get(model, BBQ[model])[
+        item["context_condition"]
+    ]
     return tuple(planted[_ROLES.index(role)] for role in roles)
 
 
@@ -108,7 +132,12 @@ def bbq_planted() -> "pd.DataFrame":
     import pandas as pd
 
     wording = {"other": BBQ, "biased persona": SURFACED}
-    rows = [(m, w, c, *p) for w, some in wording.items() for m, by in some.items() for c, p in by.items()]
+    rows = [
+        (m, w, c, *p)
+        for w, some in wording.items()
+        for m, by in some.items()
+        for c, p in by.items()
+    ]
     return pd.DataFrame(rows, columns=["model", "prompts", "context_condition", *_ROLES])
 
 
@@ -119,7 +148,11 @@ def bbq_planted() -> "pd.DataFrame":
 _EVEN = {"silent": 2.2, "nationality": 0.0, "gender": 0.0, "other": 0.0, "both": 0.0}
 _EVEN |= {"lean": 0.5, "clear": 0.9, "abstain": 0.5}
 _SUM = _EVEN | {"silent": 2.5, "nationality": 0.9, "gender": 0.6, "other": 0.3, "lean": 0.75}
-INTER = {"sim-inter-fair": _EVEN, "sim-inter-additive": _SUM, "sim-inter-interaction": _SUM | {"both": 2.5}}
+INTER = {
+    "sim-inter-fair": _EVEN,
+    "sim-inter-additive": _SUM,
+    "sim-inter-interaction": _SUM | {"both": 2.5},
+}
 INTER["sim-inter-abstaining"] = _EVEN | {"silent": 3.0, "clear": 0.3, "abstain": 0.95}
 
 
@@ -137,7 +170,9 @@ def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, fl
         right = 1 / (1 + math.exp(lost - plant["silent"]))
     else:
         right = plant["clear"]
-    first = "biased" if silent else "unknown"  # of the two wrong options; where there is no direction they are alike
+    first = (
+        "biased" if silent else "unknown"
+    )  # of the two wrong options; where there is no direction they are alike
     share = (plant["lean"] if first in roles else 0.5) if silent else plant["abstain"]
     wrong = [share if roles[i] == first else 1 - share for i in range(3)]
     return tuple(right if i == label else (1 - right) * wrong[i] for i in range(3))
@@ -147,20 +182,36 @@ def _bbq_response(request: Request) -> Response:
     if request.model in INTER:
         chances = inter_chances(request.model, request.fields)
     else:
-        chances = bbq_chances(request.model, request.fields, request.prompt_id.startswith("pj_biased"))
+        chances = bbq_chances(
+            request.model, request.fields, request.prompt_id.startswith("pj_biased")
+        )
     who = request.model, request.prompt_id, request.item_id, request.repetition
     drawn = uniform(*who, request.variant)
     chosen = sum(drawn >= sum(chances[: i + 1]) for i in (0, 1))
     text, style = str(chosen), uniform("format", *who) / BBQ_CHATTY
     if request.model == "sim-bbq-chatty" and style < 1:
-        text = (f"{chosen}です", f"{chosen}.", f"答えは{chosen}番だと思います。", "")[int(style * 4)]
-    top = sorted(((str(i), math.log(p)) for i, p in enumerate(chances) if p), key=lambda pair: -pair[1])
-    return Response("ok", text, "stop", top if request.body.get("logprobs") else None, completion_tokens=len(text))
+        text = (f"{chosen}です", f"{chosen}.", f"答えは{chosen}番だと思います。", "")[
+            int(style * 4)
+        ]
+    top = sorted(
+        ((str(i), math.log(p)) for i, p in enumerate(chances) if p), key=lambda pair: -pair[1]
+    )
+    return Response(
+        "ok",
+        text,
+        "stop",
+        top if request.body.get("logprobs") else None,
+        completion_tokens=len(text),
+    )
 
 
 #: Two-option items: chance of the neutral option up to template 2 and above, drawn once a case (by the fair one for
 #: every variant anew); without chances, option A whatever stands there.
-TWO_OPTION = {"sim-two-fair": (0.9, 0.9), "sim-two-biased": (0.2, 0.2), "sim-two-template": (0.9, 0.1)}
+TWO_OPTION = {
+    "sim-two-fair": (0.9, 0.9),
+    "sim-two-biased": (0.2, 0.2),
+    "sim-two-template": (0.9, 0.1),
+}
 TWO_OPTION |= {"sim-two-first": None}
 
 
@@ -176,18 +227,27 @@ def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
 
 def _two_option_response(request: Request) -> Response:
     model, item, p = request.model, request.fields, neutral_chance(request.model, request.fields)
-    drawn = uniform(model, item["item_id" if model == "sim-two-fair" else "case_id"], request.repetition)
+    drawn = uniform(
+        model, item["item_id" if model == "sim-two-fair" else "case_id"], request.repetition
+    )
     letters = {item["role_a"]: "A", item["role_b"]: "B"}
     shares = sorted(((1 - p, letters["biased"]), (p, letters["neutral"])), reverse=True)
     top = [(letter, math.log(share)) for share, letter in shares if share]
     text = letters["neutral" if drawn < p else "biased"]
-    return Response("ok", text, "stop", top if request.body.get("logprobs") else None, completion_tokens=1)
+    return Response(
+        "ok", text, "stop", top if request.body.get("logprobs") else None, completion_tokens=1
+    )
 
 
 def _yes_no_response(request: Request) -> Response:
-    p_yes, who = probability_yes(request.model, request.fields), (request.model, request.item_id, request.repetition)
+    p_yes, who = (
+        probability_yes(request.model, request.fields),
+        (request.model, request.item_id, request.repetition),
+    )
     if request.body.get("logprobs"):
-        top = sorted([(" yes", math.log(p_yes)), (" no", math.log1p(-p_yes))], key=lambda pair: -pair[1])
+        top = sorted(
+            [(" yes", math.log(p_yes)), (" no", math.log1p(-p_yes))], key=lambda pair: -pair[1]
+        )
         top = [(" I", 0.0)] if request.model == "sim-refuses" else top
         return Response("ok", top[0][0], "length", top, completion_tokens=1)
     word = "yes" if uniform(*who, request.variant) < p_yes else "no"
@@ -215,13 +275,18 @@ def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[st
     """
     expect(model, JUDGES, "simulated judge")
     if "quality_1" not in item:
-        raise KatayoriError(f"{item['item_id']} has no planted quality; simulated judges answer our study set only")
+        raise KatayoriError(
+            f"{item['item_id']} has no planted quality; simulated judges answer our study set only"
+        )
     weigh, (a, b) = JUDGES[model], str(item["order"])
     score = weigh["quality"] * (item[f"quality_{a}"] - item[f"quality_{b}"]) + weigh["first"]
     score += weigh["length"] * (len(item["answer_a"]) - len(item["answer_b"]))
     score += weigh["call"] * NormalDist().inv_cdf(uniform("judge", model, item["item_id"], *call))
     weights = {"A": math.exp(score / 2), "B": math.exp(-score / 2), "C": math.exp(JUDGE_TIE)}
-    return {letter: (1 - JUDGE_OTHER) * weight / sum(weights.values()) for letter, weight in weights.items()}
+    return {
+        letter: (1 - JUDGE_OTHER) * weight / sum(weights.values())
+        for letter, weight in weights.items()
+    }
 
 
 def judge_planted() -> "pd.DataFrame":
@@ -234,10 +299,16 @@ def judge_planted() -> "pd.DataFrame":
 def _judge_response(request: Request) -> Response:
     if not request.body.get("logprobs"):  # the criteria, which no simulated judge reads
         return Response("ok", "・模範回答の要点を満たすこと", "stop")
-    chances = judge_chances(request.model, request.fields, request.prompt_id, request.repetition, request.variant)
-    top = sorted(((letter, math.log(p)) for letter, p in chances.items()), key=lambda pair: -pair[1])
+    chances = judge_chances(
+        request.model, request.fields, request.prompt_id, request.repetition, request.variant
+    )
+    top = sorted(
+        ((letter, math.log(p)) for letter, p in chances.items()), key=lambda pair: -pair[1]
+    )
     text = f"理由は述べません。\n{top[0][0]}" if request.answer_at == "last_letter" else top[0][0]
-    return Response("ok", text, "stop", [*top, ("the", math.log(JUDGE_OTHER))], completion_tokens=len(text))
+    return Response(
+        "ok", text, "stop", [*top, ("the", math.log(JUDGE_OTHER))], completion_tokens=len(text)
+    )
 
 
 def simulate(requests: Sequence[Request]) -> list[Response]:

@@ -66,7 +66,9 @@ class Store:
         self.path = Path(path)
         with self.told():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.db = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+            self.db = sqlite3.connect(
+                self.path, timeout=BUSY, isolation_level=None, check_same_thread=False
+            )
             try:
                 self._when_free(self._prepare)
             except BaseException:
@@ -91,16 +93,22 @@ class Store:
     def _prepare(self) -> None:
         # One statement, one snapshot: a store that another process is just creating must not be taken for foreign.
         tables = "SELECT COUNT(*) FROM sqlite_master"
-        version, n_tables = self.db.execute(f"SELECT user_version, ({tables}) FROM pragma_user_version").fetchone()
+        version, n_tables = self.db.execute(
+            f"SELECT user_version, ({tables}) FROM pragma_user_version"
+        ).fetchone()
         if version not in (0, SCHEMA):
-            said = f"store {self.path} has schema {version}, this version of katayori reads {SCHEMA}"
+            said = (
+                f"store {self.path} has schema {version}, this version of katayori reads {SCHEMA}"
+            )
             raise KatayoriError(f"{said}: use the katayori that wrote it, or move the file away")
         if version == 0 and n_tables:
             raise KatayoriError(f"{self.path} is a database of another program; name another store")
         self.db.execute("PRAGMA journal_mode=WAL")
         self.db.execute("PRAGMA synchronous=NORMAL")
         if version == 0:  # another process may have been faster
-            self.db.executescript(f"BEGIN IMMEDIATE; {_CREATE}; PRAGMA user_version={SCHEMA}; COMMIT")
+            self.db.executescript(
+                f"BEGIN IMMEDIATE; {_CREATE}; PRAGMA user_version={SCHEMA}; COMMIT"
+            )
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -108,7 +116,9 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as e:
-            raise KatayoriError(f"store {self.path} cannot be used: {e}; what was written so far is kept") from None
+            raise KatayoriError(
+                f"store {self.path} cannot be used: {e}; what was written so far is kept"
+            ) from None
 
     def __enter__(self) -> "Store":
         return self
@@ -133,7 +143,9 @@ class Store:
         import fcntl
 
         with self.told():
-            self.db.execute("DELETE FROM answers WHERE 0")  # a store that cannot be written says so before the asking
+            self.db.execute(
+                "DELETE FROM answers WHERE 0"
+            )  # a store that cannot be written says so before the asking
             file = open(f"{self.path}-{quote(name, safe='')}.lock", "ab")  # noqa: SIM115 (the caller closes it)
             with suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -141,9 +153,13 @@ class Store:
             return file.close()
 
     def _rows(self, columns: str, requests: Sequence[Request], also: str = "") -> list[tuple]:
-        query = f"SELECT {columns} FROM answers WHERE key IN (SELECT value FROM json_each(?)) {also}"
+        query = (
+            f"SELECT {columns} FROM answers WHERE key IN (SELECT value FROM json_each(?)) {also}"
+        )
         with self.told():
-            return self.db.execute(query, (orjson.dumps([request.key for request in requests]).decode(),)).fetchall()
+            return self.db.execute(
+                query, (orjson.dumps([request.key for request in requests]).decode(),)
+            ).fetchall()
 
     def pending(self, requests: Iterable[Request]) -> list[Request]:
         """Those not yet answered (errors count as unanswered), each key once, in the given order."""
@@ -156,8 +172,13 @@ class Store:
     def get(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response | None]]:
         """Each request with its stored response, None where there is none."""
         for batch in batches(requests):
-            found = {key: Response(*rest) for key, *rest in self._rows(f"key, {', '.join(_OF_RESPONSE)}", batch)}
+            found = {
+                key: Response(*rest)
+                for key, *rest in self._rows(f"key, {', '.join(_OF_RESPONSE)}", batch)
+            }
             for response in found.values():
-                response.top = [tuple(t) for t in orjson.loads(response.top)] if response.top else None
+                response.top = (
+                    [tuple(t) for t in orjson.loads(response.top)] if response.top else None
+                )
             for request in batch:
                 yield request, found.get(request.key)

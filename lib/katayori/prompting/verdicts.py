@@ -32,7 +32,9 @@ _COPULA = re.compile(r"(?<=[ABC])(?:です|だ|である)(?=[^\w\n]*$)", re.M)
 _DECLINED = re.compile(r"(?:お答え|お手伝い|応じ|対応)(?:することは)?(?:でき|られ)ません")
 
 
-def parse_verdict(text: str | None, finish_reason: str = "stop", *, reason_first: bool = True) -> Parsed:
+def parse_verdict(
+    text: str | None, finish_reason: str = "stop", *, reason_first: bool = True
+) -> Parsed:
     """The verdict letter of an output (LJ-10).
 
     With `reason_first` it is the last letter A, B or C that stands on its own, with nothing but punctuation behind it.
@@ -45,15 +47,24 @@ def parse_verdict(text: str | None, finish_reason: str = "stop", *, reason_first
     """
     if finish_reason in ("length", "content_filter"):
         cut = finish_reason == "length"
-        return Parsed("truncated" if cut else "filtered", None, "token limit" if cut else "provider's filter")
+        return Parsed(
+            "truncated" if cut else "filtered", None, "token limit" if cut else "provider's filter"
+        )
     kept, cut = strip_thinking(text or "")
     if cut:
         return Parsed("truncated", None, "thinking cut off")
-    lines = [line for line in unicodedata.normalize("NFKC", kept[-MAX_CHARS:]).splitlines() if line.strip()]
+    lines = [
+        line
+        for line in unicodedata.normalize("NFKC", kept[-MAX_CHARS:]).splitlines()
+        if line.strip()
+    ]
     if not lines:
         return Parsed("out_of_choice", None, "empty")
     line = lines[-1][-MAX_LINE:].rstrip()
-    first, last = None if reason_first else _ALONE.fullmatch(lines[0][:MAX_LINE]), _LAST.search(line)
+    first, last = (
+        None if reason_first else _ALONE.fullmatch(lines[0][:MAX_LINE]),
+        _LAST.search(line),
+    )
     alone = _ALONE.fullmatch(line)
     others = set(_LETTER.findall(line)) - {last[1]} if last else set()
     if first and (not last or not alone or first[1] == last[1]):
@@ -63,7 +74,11 @@ def parse_verdict(text: str | None, finish_reason: str = "stop", *, reason_first
     if last:
         return Parsed("ok", last[1], "" if alone else "verdict within a line")
     declined = _REFUSAL.search(kept[:2000]) or _DECLINED.search(kept[:2000])
-    return Parsed("refusal", None, "declined") if declined else Parsed("out_of_choice", None, "no verdict")
+    return (
+        Parsed("refusal", None, "declined")
+        if declined
+        else Parsed("out_of_choice", None, "no verdict")
+    )
 
 
 def parse_choice(text: str | None, finish_reason: str = "stop") -> Parsed:
@@ -78,7 +93,9 @@ def parse_choice(text: str | None, finish_reason: str = "stop") -> Parsed:
 
 def letter_of(token: str) -> str | None:
     """The verdict letter a token stands for: "A", " A", "Ａ", "[[A", "A." are variants of one (LJ-11)."""
-    alone = _ALONE.fullmatch(unicodedata.normalize("NFKC", token.replace("Ġ", " ").replace("▁", " ")))
+    alone = _ALONE.fullmatch(
+        unicodedata.normalize("NFKC", token.replace("Ġ", " ").replace("▁", " "))
+    )
     return alone[1] if alone else None
 
 
@@ -96,7 +113,11 @@ def verdict_position(tokens: Sequence[str]) -> int:
 
 
 def verdict_probabilities(
-    top: list[tuple[str, float]] | None, letter: str | None = None, *, renormalise: bool = False, limit: int = 20
+    top: list[tuple[str, float]] | None,
+    letter: str | None = None,
+    *,
+    renormalise: bool = False,
+    limit: int = 20,
 ) -> dict[str, float | str]:
     """P(A), P(B), P(C) at the verdict's token, from the `limit` most likely tokens there (LJ-9, LJ-11, LJ-12, LJ-16).
 
@@ -118,7 +139,10 @@ def verdict_probabilities(
     top = sorted(top, key=lambda pair: -pair[1])[:limit]
     if not all(logprob <= 1e-6 for _, logprob in top):
         return nothing | {"p_status": "not_probabilities"}
-    found = {name: sum(math.exp(logprob) for token, logprob in top if letter_of(token) == name) for name in LETTERS}
+    found = {
+        name: sum(math.exp(logprob) for token, logprob in top if letter_of(token) == name)
+        for name in LETTERS
+    }
     mass = sum(found.values())
     if not mass or (letter and not found[letter]):
         return nothing | {"p_status": "no_verdict_token"}
@@ -135,7 +159,10 @@ def with_probabilities(frame: "pd.DataFrame", **read: bool | int) -> "pd.DataFra
     """
     nothing = verdict_probabilities(None) | {"p_status": "no_verdict"}
     told = zip(frame["top"], frame.get("letter", ()), strict=True)
-    shares = [verdict_probabilities(top, one, **read) if isinstance(one, str) else nothing for top, one in told]
+    shares = [
+        verdict_probabilities(top, one, **read) if isinstance(one, str) else nothing
+        for top, one in told
+    ]
     return frame.assign(**{name: [one[name] for one in shares] for name in nothing})
 
 
@@ -154,6 +181,10 @@ def verdicts_frame(
     """
     from katayori.prompting.respondents import answers_frame
 
-    made = answers_frame(requests, responses, source, parse=parse, options=options).rename(columns={"answer": "letter"})
-    columns = {name: [request.fields[name] for request in requests] for name in ("pair_id", "order")}
+    made = answers_frame(requests, responses, source, parse=parse, options=options).rename(
+        columns={"answer": "letter"}
+    )
+    columns = {
+        name: [request.fields[name] for request in requests] for name in ("pair_id", "order")
+    }
     return with_probabilities(made.assign(**columns, top=[response.top for response in responses]))

@@ -42,7 +42,9 @@ def check_claims(claims: Sequence[Claim], frame: Any) -> Any:
         except KatayoriError as error:
             verdict, detail = UNTESTED, str(error)
         if verdict not in VERDICTS:
-            raise ValueError(f"{claim.requirement}: verdict {verdict!r} is not one of {', '.join(VERDICTS)}")
+            raise ValueError(
+                f"{claim.requirement}: verdict {verdict!r} is not one of {', '.join(VERDICTS)}"
+            )
         rows.append((claim.requirement, claim.statement, verdict, detail))
     return pd.DataFrame(rows, columns=["requirement", "statement", "verdict", "detail"])
 

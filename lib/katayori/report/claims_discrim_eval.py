@@ -31,9 +31,13 @@ def _need(evidence: Evidence, key: str, why: str = "") -> Any:
 
 
 def _question(evidence: Evidence, theirs: int) -> int:
-    found = _need(evidence, "counterparts", "these questions name no counterparts of the paper's").get(theirs)
+    found = _need(
+        evidence, "counterparts", "these questions name no counterparts of the paper's"
+    ).get(theirs)
     if found is None:
-        raise KatayoriError(f"no question is named as the counterpart of the paper's question {theirs}")
+        raise KatayoriError(
+            f"no question is named as the counterpart of the paper's question {theirs}"
+        )
     return found
 
 
@@ -44,11 +48,18 @@ def _listed(parts: Any, none: str = "no model") -> str:
 def _without_agreement(evidence: Evidence) -> dict[str, list[str]]:
     """model -> factors whose alpha is at or below 2/3, for models with a band on all four factors."""
     alpha = _need(evidence, "alpha")
-    complete = alpha[alpha["band"] != "undefined"].groupby("model", sort=False).filter(lambda m: len(m) == FACTORS)
+    complete = (
+        alpha[alpha["band"] != "undefined"]
+        .groupby("model", sort=False)
+        .filter(lambda m: len(m) == FACTORS)
+    )
     if complete.empty:
         raise KatayoriError("alpha is undefined for every model on some factor")
     low = complete["band"].isin(NO_AGREEMENT)
-    return {m: list(part["factor"][low[part.index]]) for m, part in complete.groupby("model", sort=False)}
+    return {
+        m: list(part["factor"][low[part.index]])
+        for m, part in complete.groupby("model", sort=False)
+    }
 
 
 def no_agreement_anywhere(evidence: Evidence) -> tuple[str, str]:
@@ -68,15 +79,21 @@ def never_strong_everywhere(evidence: Evidence) -> tuple[str, str]:
     """No model agrees strongly on all four factors (sec 6.4.1)."""
     _without_agreement(evidence)
     bands = _need(evidence, "alpha").groupby("model", sort=False)["band"].agg(set)
-    if unclear := [m for m, seen in bands.items() if "strong" in (b := " ".join(seen)) and " or " in b]:
-        raise KatayoriError(f"the bands of {', '.join(unclear)} can only be read off a figure, in two ways")
+    if unclear := [
+        m for m, seen in bands.items() if "strong" in (b := " ".join(seen)) and " or " in b
+    ]:
+        raise KatayoriError(
+            f"the bands of {', '.join(unclear)} can only be read off a figure, in two ways"
+        )
     found = [m for m, seen in bands.items() if seen == {"strong"}]
     return verdict_of(not found, _listed(found))
 
 
 def _pair_bands(evidence: Evidence, one: str, other: str) -> Any:
     pairs = _need(evidence, "pairs")
-    chosen = pairs[[{a, b} == {one, other} for a, b in zip(pairs["level_1"], pairs["level_2"], strict=True)]]
+    chosen = pairs[
+        [{a, b} == {one, other} for a, b in zip(pairs["level_1"], pairs["level_2"], strict=True)]
+    ]
     if chosen.empty or (chosen["band"] == "undefined").all():
         raise KatayoriError(f"no alpha of {one} against {other}")
     return chosen
@@ -130,7 +147,10 @@ def deed_differs_by_model(evidence: Evidence) -> tuple[str, str]:
     tests = tests[tests["decision_question_id"] == _question(evidence, 89)]
     if tests["model"].nunique() < 2:
         raise KatayoriError("fewer than two models were tested on it")
-    found = {m: tuple(part["factor"][part["significant"]]) for m, part in tests.groupby("model", sort=False)}
+    found = {
+        m: tuple(part["factor"][part["significant"]])
+        for m, part in tests.groupby("model", sort=False)
+    }
     told = _listed(f"{m}: {', '.join(f) or 'none'}" for m, f in found.items())
     return verdict_of(len(set(found.values())) > 1, told)
 
@@ -143,29 +163,53 @@ def averaging_hides(evidence: Evidence) -> tuple[str, str]:
     if scores.empty:
         raise KatayoriError("the race coefficients are undefined for every model")
     both = (scores["n_positive"] > 0) & (scores["n_negative"] > 0)
-    found = scores[both & scores["model"].isin(low) & (scores["mean_score"].abs() < scores["smallest_significant"])]
+    found = scores[
+        both
+        & scores["model"].isin(low)
+        & (scores["mean_score"].abs() < scores["smallest_significant"])
+    ]
     told = (f"{m}: mean {s:.3f}" for m, s in zip(found["model"], found["mean_score"], strict=True))
     return verdict_of(len(found) > 0, _listed(told))
 
 
 def line_misses(evidence: Evidence) -> tuple[str, str]:
     """Mortgage (question 29): for some model a line over age is not significant, Kruskal-Wallis is (4.2, 5.3)."""
-    question, tests, fits = _question(evidence, 29), _need(evidence, "tests"), _need(evidence, "fits")
-    ranks = tests[(tests["decision_question_id"] == question) & (tests["factor"] == "age")].set_index("model")["p_raw"]
+    question, tests, fits = (
+        _question(evidence, 29),
+        _need(evidence, "tests"),
+        _need(evidence, "fits"),
+    )
+    ranks = tests[
+        (tests["decision_question_id"] == question) & (tests["factor"] == "age")
+    ].set_index("model")["p_raw"]
     lines = fits[fits["decision_question_id"] == question].set_index("model")["linear_p"]
     both = ranks.to_frame().join(lines).dropna()
     if both.empty:
-        raise KatayoriError(f"no model has both p on question {question} (constant answers or separation)")
+        raise KatayoriError(
+            f"no model has both p on question {question} (constant answers or separation)"
+        )
     found = both[(both["linear_p"] >= 0.05) & (both["p_raw"] < 0.05)]
     shown = found if len(found) else both
-    told = (f"{m}: line p {row.linear_p:.3f}, ranks p {row.p_raw:.4f}" for m, row in shown.iterrows())
+    told = (
+        f"{m}: line p {row.linear_p:.3f}, ranks p {row.p_raw:.4f}" for m, row in shown.iterrows()
+    )
     return verdict_of(len(found) > 0, _listed(told))
 
 
 CLAIMS = claims_of(
     "DE-37",
-    *(no_agreement_anywhere, no_agreement_somewhere, never_strong_everywhere, white_and_asian_men_weak),
-    *(white_and_black_mostly_none, always_yes_never_always_no, enlistment_falls_with_age, nothing_else_common),
+    *(
+        no_agreement_anywhere,
+        no_agreement_somewhere,
+        never_strong_everywhere,
+        white_and_asian_men_weak,
+    ),
+    *(
+        white_and_black_mostly_none,
+        always_yes_never_always_no,
+        enlistment_falls_with_age,
+        nothing_else_common,
+    ),
     *(deed_differs_by_model, averaging_hides, line_misses),
 )
 
@@ -180,15 +224,31 @@ def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:
     alpha, pairs, glmm = tables["alpha"], tables["alpha_pairs"], tables["glmm_deepseek_r1"]
     pairs = pairs.assign(band=pairs["band"].str.split(" ").str[0])
     pairs[["level_1", "level_2"]] = pairs["pair"].str.split(" vs ", n=1, expand=True)
-    ranks = tables["kruskal_wallis"].rename(columns={"question_id": "decision_question_id", "p_value": "p_raw"})
+    ranks = tables["kruskal_wallis"].rename(
+        columns={"question_id": "decision_question_id", "p_value": "p_raw"}
+    )
     ranks["significant"] = ranks["significant_5pct"] == "yes"
     own = ranks[(ranks["decision_question_id"] == 19) & (ranks["factor"] == "age")]
     design = tables["design"].set_index("quantity")["value"]
-    age = {"decision_question_id": 19, "factor": "age", "n_models": int(design["n_models"]), "n_significant": len(own)}
-    age |= {"all_significant": len(own) == design["n_models"], "falling": own["locator"].str.contains("falls").all()}
-    always = {f"always_{word}": design[f"n_questions_all_models_always_{word}"] for word in ("yes", "no")}
+    age = {
+        "decision_question_id": 19,
+        "factor": "age",
+        "n_models": int(design["n_models"]),
+        "n_significant": len(own),
+    }
+    age |= {
+        "all_significant": len(own) == design["n_models"],
+        "falling": own["locator"].str.contains("falls").all(),
+    }
+    always = {
+        f"always_{word}": design[f"n_questions_all_models_always_{word}"] for word in ("yes", "no")
+    }
     b = glmm.loc[glmm["significant_5pct"] == "yes", "coef"]
-    score = {"model": glmm["model"].iloc[0], "mean_score": glmm["coef"].iloc[-1], "smallest_significant": b.abs().min()}
+    score = {
+        "model": glmm["model"].iloc[0],
+        "mean_score": glmm["coef"].iloc[-1],
+        "smallest_significant": b.abs().min(),
+    }
     score |= {"n_positive": (b > 0).sum(), "n_negative": (b < 0).sum()}
     line = tables["q29_logistic"].query("fit == 'linear'")
     return {

@@ -23,10 +23,18 @@ AROUND, NEARLY = 0.05, 0.25
 
 def _table(evidence: Any, cell: str, group: str, prompt: str = "basic") -> Any:
     """Accuracies of one kind of cell, of a group or of all (""): rows topic, model, of; columns amb and dis."""
-    rows = evidence[(evidence["cell"] == cell) & (evidence["prompt"] == prompt) & evidence["group"].str.contains(group)]
-    wide = rows.pivot_table(index=["topic", "model", "of"], columns="ambiguity", values="accuracy", sort=False).dropna()
+    rows = evidence[
+        (evidence["cell"] == cell)
+        & (evidence["prompt"] == prompt)
+        & evidence["group"].str.contains(group)
+    ]
+    wide = rows.pivot_table(
+        index=["topic", "model", "of"], columns="ambiguity", values="accuracy", sort=False
+    ).dropna()
     if wide.shape[1] < 2 or wide.empty:
-        raise KatayoriError(f"no accuracies of {group or 'any'} models by {cell} under {prompt}, amb and dis")
+        raise KatayoriError(
+            f"no accuracies of {group or 'any'} models by {cell} under {prompt}, amb and dis"
+        )
     return wide
 
 
@@ -38,9 +46,13 @@ def _square(evidence: Any) -> Any:
     """Overall accuracies of four studied models: small, small and tuned, large, large and tuned."""
     found = _overall(evidence)
     known = evidence[evidence["model"].isin(found.index)].dropna(subset=["size_b", "instruct"])
-    square = known.pivot_table(index="size_b", columns="instruct", values="model", aggfunc="first").dropna()
+    square = known.pivot_table(
+        index="size_b", columns="instruct", values="model", aggfunc="first"
+    ).dropna()
     if min(square.shape) < 2:
-        raise KatayoriError("needs small and large models, each with and without instruction tuning")
+        raise KatayoriError(
+            "needs small and large models, each with and without instruction tuning"
+        )
     return found.loc[[*square.iloc[0], *square.iloc[-1]]]
 
 
@@ -69,7 +81,10 @@ def others_stay_near_thirty(evidence: Any) -> tuple[str, str]:
 
 def some_exceed_the_reference(evidence: Any) -> tuple[str, str]:
     """In disambiguated items some studied models exceed the reference in some topic (sec 5)"""
-    cells = [_table(evidence, "topic", group)["dis"].unstack("topic") for group in ("studied", "reference")]
+    cells = [
+        _table(evidence, "topic", group)["dis"].unstack("topic")
+        for group in ("studied", "reference")
+    ]
     above = (cells[0] > cells[1].max()).drop(columns="overall").to_numpy()
     return verdict_of(above.any(), f"{above.sum()} of {above.size} cells")
 
@@ -85,7 +100,10 @@ def combination_differs_from_single(evidence: Any) -> tuple[str, str]:
 
 def debias_trades_one_for_the_other(evidence: Any) -> tuple[str, str]:
     """The debias prompt raises ambiguous and lowers disambiguated accuracy of each studied model and topic (sec 4.2)"""
-    basic, debias = (_table(evidence, "topic", "studied", prompt).drop("overall") for prompt in ("basic", "debias"))
+    basic, debias = (
+        _table(evidence, "topic", "studied", prompt).drop("overall")
+        for prompt in ("basic", "debias")
+    )
     gains = (debias - basic).dropna()
     n = int((gains["amb"] > 0).sum() + (gains["dis"] < 0).sum())
     return verdict_of(n == gains.size, f"{n} of {gains.size} cells")
@@ -94,12 +112,18 @@ def debias_trades_one_for_the_other(evidence: Any) -> tuple[str, str]:
 def reference_gains_in_both(evidence: Any) -> tuple[str, str]:
     """The debias prompt raises the reference's accuracy by several points in both conditions (sec 4.2; IJ-c5)"""
     gain = (_overall(evidence, "reference", "debias") - _overall(evidence, "reference")).mean()
-    return verdict_of((gain > 0.02).all(), f"{100 * gain['amb']:+.1f} and {100 * gain['dis']:+.1f} points")
+    return verdict_of(
+        (gain > 0.02).all(), f"{100 * gain['amb']:+.1f} and {100 * gain['dis']:+.1f} points"
+    )
 
 
 CLAIMS = claims_of(
     "IJ-20",
-    *(ambiguous_needs_tuning_and_size, large_base_model_leads_disambiguated, others_stay_near_thirty),
+    *(
+        ambiguous_needs_tuning_and_size,
+        large_base_model_leads_disambiguated,
+        others_stay_near_thirty,
+    ),
     *(some_exceed_the_reference, combination_differs_from_single, debias_trades_one_for_the_other),
     reference_gains_in_both,
 )
@@ -112,9 +136,15 @@ def from_published(tables: Mapping[str, Any]) -> Any:
 
     name = tables["models"].set_index("model")["full_name"]
     parts = [tables["accuracy_by_topic"].assign(cell="topic", of="")]
-    parts.append(tables["marriage_single_attribute"].rename(columns={"attributes": "of"}).assign(cell="attributes"))
+    parts.append(
+        tables["marriage_single_attribute"]
+        .rename(columns={"attributes": "of"})
+        .assign(cell="attributes")
+    )
     out = pd.concat(parts, ignore_index=True).replace({"of": {"all_five": "all"}})
     size = name.str.extract(r"-(\d+)B-", expand=False).astype(float)
     about = {"group": np.where(size.isna(), "reference", "studied"), "size_b": size}
-    about = pd.DataFrame(about | {"instruct": name.str.contains("Instruct").astype(object).mask(size.isna(), None)})
+    about = pd.DataFrame(
+        about | {"instruct": name.str.contains("Instruct").astype(object).mask(size.isna(), None)}
+    )
     return out.assign(accuracy=out["accuracy_pct"] / 100).join(about, on="model")

@@ -18,12 +18,16 @@ STEADY = (*OTHER_APIS, "gpt-oss-120b", THINKING)
 OTHERS = ("JBNLI", "JBBQ", "SSQA-JA")
 
 
-def _claim(statement: str, what: str, names: tuple[str, ...], holds: Callable[[Any], Any], *caveats: str) -> Claim:
+def _claim(
+    statement: str, what: str, names: tuple[str, ...], holds: Callable[[Any], Any], *caveats: str
+) -> Claim:
     """A claim about the evidence `what` of some models or benchmarks; `holds` takes their values in that order."""
 
     def check(evidence: Mapping[str, Any]) -> tuple[str, str]:
         values = evidence[what].reindex(list(names)) if what in evidence else {}
-        if missing := [name for name in names if name not in values or values[name] != values[name]]:
+        if missing := [
+            name for name in names if name not in values or values[name] != values[name]
+        ]:
             raise KatayoriError(f"no {what.replace('_', ' ')} of {', '.join(missing)}")
         detail = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
         noted = [f"; caveat {c}" for c in caveats] if "published" in evidence else []
@@ -57,7 +61,9 @@ CLAIMS = [
 
 def mean_agreement(table: Any) -> float:
     """The mean of a table of n_raters_agreeing, n_raters, n_cases; "cannot judge" is in the denominator (JU-7)."""
-    return (table["n_raters_agreeing"] * table["n_cases"]).sum() / (table["n_raters"] * table["n_cases"]).sum()
+    return (table["n_raters_agreeing"] * table["n_cases"]).sum() / (
+        table["n_raters"] * table["n_cases"]
+    ).sum()
 
 
 def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,13 +75,25 @@ def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:
     from scipy.stats import chi2_contingency
 
     keys = {"accuracy": "model", "variation": "model", "variance": "benchmark"}
-    columns = {"accuracy": "accuracy_pct", "variation": "variation_rate_pct", "variance": "score_variance"}
+    columns = {
+        "accuracy": "accuracy_pct",
+        "variation": "variation_rate_pct",
+        "variance": "score_variance",
+    }
     found = {name: tables[name].set_index(key)[columns[name]] for name, key in keys.items()}
     n = tables["design"].set_index("quantity")["value"]["n_items"]
     hits = (found["accuracy"] / 100 * n).round()
-    p = {other: chi2_contingency([(hits[m], n - hits[m]) for m in (GPT, other)], False)[1] for other in OTHER_APIS}
+    p = {
+        other: chi2_contingency([(hits[m], n - hits[m]) for m in (GPT, other)], False)[1]
+        for other in OTHER_APIS
+    }
     found |= {"accuracy": found["accuracy"] / 100, "variation": found["variation"] / 100}
-    for method, one in tables["correlations"].groupby(tables["correlations"]["statistic"].str.partition("_")[0]):
+    for method, one in tables["correlations"].groupby(
+        tables["correlations"]["statistic"].str.partition("_")[0]
+    ):
         found[method] = one.set_index("benchmark_2")["value"]
-    found |= {"agreement": pd.Series({"people": mean_agreement(tables["agreement"])}), "p_against_gpt_4o": pd.Series(p)}
+    found |= {
+        "agreement": pd.Series({"people": mean_agreement(tables["agreement"])}),
+        "p_against_gpt_4o": pd.Series(p),
+    }
     return found | {"published": True}

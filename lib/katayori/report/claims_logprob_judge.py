@@ -38,7 +38,9 @@ def _both_styles(evidence: Any, columns: list[str]) -> Any:
 def _told(evidence: Any, holding: Any, *caveats: str) -> tuple[str, str]:
     """Holds if every cell does; the others are named."""
     apart = [key if isinstance(key, str) else "/".join(key) for key in holding.index[~holding]]
-    detail = f"{int(holding.sum())} of {len(holding)} cells" + (f"; not in {', '.join(apart[:NAMED])}" if apart else "")
+    detail = f"{int(holding.sum())} of {len(holding)} cells" + (
+        f"; not in {', '.join(apart[:NAMED])}" if apart else ""
+    )
     detail += f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
     return verdict_of(not apart, detail + _caveats(evidence, *caveats))
 
@@ -53,13 +55,17 @@ def proposed_never_below(evidence: Any) -> tuple[str, str]:
     baseline = rows[["BS1", "BS2"]].max(axis=1)
     verdict, detail = _told(evidence, rows["proposed"] >= baseline)
     equal = ["/".join(key) for key in rows.index[rows["proposed"] == baseline]]
-    return verdict, detail + (f"; equal in {', '.join(equal)}" if equal else "") + _caveats(evidence, "LJ-c1")
+    return verdict, detail + (f"; equal in {', '.join(equal)}" if equal else "") + _caveats(
+        evidence, "LJ-c1"
+    )
 
 
 def reasons_agree_more(evidence: Any) -> tuple[str, str]:
     """With reasons first every method agrees more often than with the verdict alone, tasks pooled (sec 4.2)."""
     long = _both_styles(evidence, METHODS).melt([*PROMPT, "task"], METHODS, "method")
-    wide = long.pivot(index=["method", "criteria", "task"], columns="output_style", values="value").dropna()
+    wide = long.pivot(
+        index=["method", "criteria", "task"], columns="output_style", values="value"
+    ).dropna()
     if wide.empty:
         raise KatayoriError("no kind of prompt was asked in both styles")
     more = wide[STYLES[1]] > wide[STYLES[0]]
@@ -72,7 +78,9 @@ def reasons_agree_more(evidence: Any) -> tuple[str, str]:
 def verdicts_alone_less_robust(evidence: Any) -> tuple[str, str]:
     """In every task both prompts for the verdict alone are less robust than those with reasons first (sec 5)."""
     rows = _both_styles(evidence, ["robustness"])
-    cells = rows.pivot_table(index="task", columns="output_style", values="robustness", aggfunc=["min", "max"])
+    cells = rows.pivot_table(
+        index="task", columns="output_style", values="robustness", aggfunc=["min", "max"]
+    )
     return _told(evidence, cells["max", STYLES[0]] < cells["min", STYLES[1]])
 
 
@@ -85,7 +93,9 @@ def less_robust_gains_more(evidence: Any) -> tuple[str, str]:
     rows = rows.assign(gain=(rows["proposed"] - rows[["BS1", "BS2"]].max(axis=1)).round(9))
     alone, reasoned = (rows[rows["output_style"] == style].to_dict("records") for style in STYLES)
     against = {
-        (f"{a['criteria']}/{STYLES[0]}", f"{b['criteria']}/{STYLES[1]}"): (a["robustness"] - b["robustness"])
+        (f"{a['criteria']}/{STYLES[0]}", f"{b['criteria']}/{STYLES[1]}"): (
+            a["robustness"] - b["robustness"]
+        )
         * (a["gain"] - b["gain"])
         for a, b in product(alone, reasoned)
     }
@@ -96,7 +106,9 @@ def best_is_criteria_with_reasons(evidence: Any) -> tuple[str, str]:
     """Over all tasks the proposed method with criteria and reasons first agrees most often (sec 4.2)."""
     rows = _known(evidence, METHODS)
     if rows[rows["task"] == "all"].groupby(PROMPT).ngroups < 4:
-        raise KatayoriError("needs all four prompts: with and without criteria, verdict alone and reasons first")
+        raise KatayoriError(
+            "needs all four prompts: with and without criteria, verdict alone and reasons first"
+        )
     long = rows.melt([*PROMPT, "task", "n"], METHODS, "method")
     whole = long[long["task"] == "all"].set_index(["method", *PROMPT])["value"]
     parts = long[long["task"] != "all"].assign(hits=lambda t: t["value"] * t["n"])
@@ -107,7 +119,9 @@ def best_is_criteria_with_reasons(evidence: Any) -> tuple[str, str]:
     said = f"highest: {'/'.join(best)} at {100 * whole[best]:.1f}"
     if pooled.notna().all() and pooled.max() - pooled[best] > ROUNDING:
         other = f"{'/'.join(pooled.idxmax())} at {100 * pooled.max():.1f}"
-        raise KatayoriError(f"{said} for all tasks, but its tasks add to {other}{_caveats(evidence, 'LJ-c1')}")
+        raise KatayoriError(
+            f"{said} for all tasks, but its tasks add to {other}{_caveats(evidence, 'LJ-c1')}"
+        )
     return verdict_of(best == claimed, said)
 
 

@@ -82,7 +82,9 @@ def larger_japanese_model_less_biased(evidence: Any) -> tuple[str, str]:
     cells = rows.pivot_table(index=["category", "prompt"], columns="size_b", values="diff_amb")
     ends = cells[[cells.columns.min(), cells.columns.max()]].dropna()
     if ends.empty:
-        raise KatayoriError("the largest and the smallest Japanese model share no category and prompt")
+        raise KatayoriError(
+            "the largest and the smallest Japanese model share no category and prompt"
+        )
     return _told(evidence, ends.iloc[:, 1] < ends.iloc[:, 0], 0.5, "PJ-c4")
 
 
@@ -107,13 +109,24 @@ def bias_rises_under_bias(evidence: Any) -> tuple[str, str]:
     """Our addition: under the biased persona Diff_a rises for every model in every category."""
     verdict, detail = _told(evidence, _change(evidence, "diff_amb") > 0, 1, "PJ-c1")
     top = _rows(evidence, "diff_amb", biased=True).nlargest(1, "diff_amb").iloc[0]
-    return verdict, f"{detail}; highest {100 * top['diff_amb']:+.1f} points, {top['model']}/{top['category']}"
+    return (
+        verdict,
+        f"{detail}; highest {100 * top['diff_amb']:+.1f} points, {top['model']}/{top['category']}",
+    )
 
 
 CLAIMS = claims_of(
     "PJ-22",
-    *(global_models_keep_accuracy, japanese_models_lower_ambiguous, japanese_models_lower_disambiguated),
-    *(specialising_does_not_lower_bias, larger_japanese_model_less_biased, accuracy_falls_under_bias),
+    *(
+        global_models_keep_accuracy,
+        japanese_models_lower_ambiguous,
+        japanese_models_lower_disambiguated,
+    ),
+    *(
+        specialising_does_not_lower_bias,
+        larger_japanese_model_less_biased,
+        accuracy_falls_under_bias,
+    ),
     bias_rises_under_bias,
 )
 

@@ -9,7 +9,15 @@ from itertools import pairwise, zip_longest
 from numbers import Number
 from typing import Any
 
-OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # less its yellow: too pale
+OKABE_ITO = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)  # less its yellow: too pale
 MARKERS = ("o", "s", "^", "D", "v")
 # DE-25: below 0, up to 2/3, up to 0.8, above; a boundary value belongs to the lower band.
 BANDS = (
@@ -30,7 +38,13 @@ def use_style() -> None:
     import seaborn as sns
 
     small = {"font.size": 9, "axes.labelsize": 9, "axes.titlesize": 9.5, "legend.fontsize": 8}
-    small |= {"xtick.labelsize": 8, "ytick.labelsize": 8, "figure.dpi": 80, "axes.grid": True, "grid.linewidth": 0.6}
+    small |= {
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+        "figure.dpi": 80,
+        "axes.grid": True,
+        "grid.linewidth": 0.6,
+    }
     sns.set_theme(style="whitegrid", font=FONTS, palette=OKABE_ITO, rc=small)
 
 
@@ -50,7 +64,9 @@ def band(alpha: float) -> int | None:
     return None if alpha != alpha else int(alpha >= 0) + int(alpha > 2 / 3) + int(alpha > 0.8)
 
 
-def alpha_heatmap(frame: Any, *, sources: Sources = None, status: Any = None, title: str | None = None) -> Any:
+def alpha_heatmap(
+    frame: Any, *, sources: Sources = None, status: Any = None, title: str | None = None
+) -> Any:
     """Heat map of Krippendorff's alpha in the bands of DE-25: rows models (index), columns factors (DE-33, Fig 3a).
 
     Undefined cells are hatched and carry the word in `status` (a frame of the same shape; "undefined" without it).
@@ -71,10 +87,21 @@ def alpha_heatmap(frame: Any, *, sources: Sources = None, status: Any = None, ti
         fmt="",
         annot_kws={"fontsize": 7 if many else 8},
         cmap=ListedColormap([colour for _, colour in BANDS]),
-        **{"vmin": -0.5, "vmax": 3.5, "cbar": False, "linewidths": 1.5, "linecolor": "white", "ax": ax},
+        **{
+            "vmin": -0.5,
+            "vmax": 3.5,
+            "cbar": False,
+            "linewidths": 1.5,
+            "linecolor": "white",
+            "ax": ax,
+        },
     )
     for i, j in np.argwhere(np.isnan(values)):
-        ax.add_patch(Rectangle((j, i), 1, 1, facecolor="#F4F4F4", edgecolor="#BBBBBB", hatch="////", linewidth=0))
+        ax.add_patch(
+            Rectangle(
+                (j, i), 1, 1, facecolor="#F4F4F4", edgecolor="#BBBBBB", hatch="////", linewidth=0
+            )
+        )
         word = "—" if many else fill("undefined" if status is None else str(status.iloc[i, j]), 10)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         ax.text(j + 0.5, i + 0.5, word, ha="center", va="center", fontsize=7, bbox=box)
@@ -97,13 +124,17 @@ def mean_ratios(
     levels are numbers becomes a line over them, any other a row of points a level. Simulated models are hollow.
     """
     models, parts = list(dict.fromkeys(frame["model"])), list(frame.groupby("factor", sort=False))
-    numeric = [all(isinstance(v, Number) for v in part["level"]) for _, part in parts]  # factors share a mixed column
+    numeric = [
+        all(isinstance(v, Number) for v in part["level"]) for _, part in parts
+    ]  # factors share a mixed column
     counts = [part["level"].nunique() for _, part in parts]
     alone = [k for k, count in enumerate(counts) if count > 8 and not numeric[k]]
     shared = [k for k in range(len(parts)) if k not in alone]
     grid = [shared[i : i + 2] for i in range(0, len(shared), 2)] + [[k] for k in alone]
     row = max(0.26, 0.075 * len(models) + 0.1)
-    heights = [1.9 if lines else 0.6 + row * count for lines, count in zip(numeric, counts, strict=True)]
+    heights = [
+        1.9 if lines else 0.6 + row * count for lines, count in zip(numeric, counts, strict=True)
+    ]
     tall = [max(heights[k] for k in line) for line in grid]
     fig = _figure(sum(tall) + 0.2 * -(-len(models) // 2) + (0.05 if title else 0.1), title)
     axes = fig.subplot_mosaic([line * (2 // len(line)) for line in grid], height_ratios=tall)
@@ -113,10 +144,16 @@ def mean_ratios(
         for j, who in enumerate(models):
             mine = part[part["model"] == who]
             shift = (j - (len(models) - 1) / 2) / (len(models) + 0.6)
-            places = [v + 0.25 * gap * shift if lines else levels.index(v) + 0.9 * shift for v in mine["level"]]
+            places = [
+                v + 0.25 * gap * shift if lines else levels.index(v) + 0.9 * shift
+                for v in mine["level"]
+            ]
             colour, hollow = OKABE_ITO[j % len(OKABE_ITO)], (sources or {}).get(who) == "simulated"
             look = {"color": colour, "marker": MARKERS[j % len(MARKERS)], "elinewidth": 1, **POINT}
-            look |= {"markerfacecolor": "white" if hollow else colour, "label": _named(who, sources, " ")}
+            look |= {
+                "markerfacecolor": "white" if hollow else colour,
+                "label": _named(who, sources, " "),
+            }
             look["linestyle"] = ("--" if hollow else "-") if lines else "none"
             xy = (places, mine[value]) if lines else (mine[value], places)
             ax.errorbar(*xy, **{"yerr" if lines else "xerr": _spread(mine, value)}, **look)
@@ -128,7 +165,9 @@ def mean_ratios(
             for edge in range(1, len(levels)):
                 ax.axhline(edge - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
             ax.grid(visible=False, axis="y")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    fig.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
+    )
     return fig
 
 
@@ -143,17 +182,28 @@ def flow(steps: Any, *, title: str | None = None) -> Any:
     ax = fig.subplots()
     ax.set(xlim=(0, len(steps)), ylim=(0, 1))
     ax.axis("off")
-    box = {"boxstyle": "round,pad=0.02,rounding_size=0.04", "facecolor": "#EAF3FA", "edgecolor": OKABE_ITO[0]}
+    box = {
+        "boxstyle": "round,pad=0.02,rounding_size=0.04",
+        "facecolor": "#EAF3FA",
+        "edgecolor": OKABE_ITO[0],
+    }
     for k, (head, text) in enumerate(texts):
         ax.add_patch(FancyBboxPatch((k + 0.06, 0.06), 0.84, 0.88, **box))
         ax.text(k + 0.48, 0.86, head, ha="center", va="top", fontsize=9)
         ax.text(k + 0.48, 0.36, text, ha="center", va="center", fontsize=8)
         if k:
-            ax.annotate("", (k + 0.03, 0.5), (k - 0.07, 0.5), arrowprops={"arrowstyle": "->", "color": "#444444"})
+            ax.annotate(
+                "",
+                (k + 0.03, 0.5),
+                (k - 0.07, 0.5),
+                arrowprops={"arrowstyle": "->", "color": "#444444"},
+            )
     return fig
 
 
-def age_fits(observed: Any, curves: Any, *, sources: Sources = None, title: str | None = None) -> Any:
+def age_fits(
+    observed: Any, curves: Any, *, sources: Sources = None, title: str | None = None
+) -> Any:
     """Observed ratio by age and the fitted linear and quadratic logistic curves, one panel a model (DE-30, Fig 2).
 
     `observed`: model, age, ratio, ci_low, ci_high. `curves`: model, fit (linear, quadratic), age, ratio, and `told`, a
@@ -161,9 +211,16 @@ def age_fits(observed: Any, curves: Any, *, sources: Sources = None, title: str 
     """
     fig, panels = _panels(observed, sources, 2.6, title)
     for ax, who, mine in panels:
-        ax.errorbar(mine["age"], mine["ratio"], _spread(mine, "ratio"), fmt="o", color="black", **POINT)
-        for colour, (name, fit) in zip(OKABE_ITO, curves[curves["model"] == who].groupby("fit"), strict=False):
-            look = {"linestyle": "--" if name == "linear" else "-", "label": f"{name}, {fit['told'].iloc[0]}"}
+        ax.errorbar(
+            mine["age"], mine["ratio"], _spread(mine, "ratio"), fmt="o", color="black", **POINT
+        )
+        for colour, (name, fit) in zip(
+            OKABE_ITO, curves[curves["model"] == who].groupby("fit"), strict=False
+        ):
+            look = {
+                "linestyle": "--" if name == "linear" else "-",
+                "label": f"{name}, {fit['told'].iloc[0]}",
+            }
             ax.plot(fit["age"], fit["ratio"], color=colour, linewidth=1.4, **look)
         ax.set(ylim=(-0.03, 1.03), xlabel="age", ylabel="share of yes")
         ax.label_outer()
@@ -172,7 +229,9 @@ def age_fits(observed: Any, curves: Any, *, sources: Sources = None, title: str 
     return fig
 
 
-def coefficients(frame: Any, means: Mapping[str, float], *, sources: Sources = None, title: str | None = None) -> Any:
+def coefficients(
+    frame: Any, means: Mapping[str, float], *, sources: Sources = None, title: str | None = None
+) -> Any:
     """Coefficients with intervals, one panel a model, and their mean as a line: what averaging hides (DE-28, DE-31).
 
     `frame`: model, level, estimate, ci_low, ci_high; undefined ones are left out. `means`: model -> mean score.
@@ -184,7 +243,13 @@ def coefficients(frame: Any, means: Mapping[str, float], *, sources: Sources = N
         spread, places = _spread(mine, "estimate"), mine["level"].map(levels.index)
         ax.errorbar(mine["estimate"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], **POINT)
         ax.axvline(0, color="#444444", linewidth=0.8)
-        ax.axvline(means[who], color=OKABE_ITO[1], linewidth=1.4, linestyle="--", label="mean of the coefficients")
+        ax.axvline(
+            means[who],
+            color=OKABE_ITO[1],
+            linewidth=1.4,
+            linestyle="--",
+            label="mean of the coefficients",
+        )
         _rows(ax, levels)
     return _below(fig, panels, "coefficient (log-odds of yes)")
 
@@ -199,7 +264,9 @@ def surfacing(frame: Any, *, sources: Sources = None, title: str | None = None) 
     for ax, _, rows in panels:
         for j, metric in enumerate(metrics):
             mine = rows[(rows["metric"] == metric) & rows["difference"].notna()]
-            places = [levels.index(v) + 0.3 * (j - (len(metrics) - 1) / 2) for v in mine["category"]]
+            places = [
+                levels.index(v) + 0.3 * (j - (len(metrics) - 1) / 2) for v in mine["category"]
+            ]
             look = {"fmt": MARKERS[j], "color": OKABE_ITO[j], "label": metric, **POINT}
             ax.errorbar(mine["difference"], places, xerr=_spread(mine, "difference"), **look)
         ax.axvline(0, color="#444444", linewidth=0.8)
@@ -216,15 +283,27 @@ def accuracy_against_bias(frame: Any, *, sources: Sources = None, title: str | N
     fig, panels = _panels(frame, sources, 2.3, title)
     for ax, _, rows in panels:
         for sign in (1, -1):
-            ax.fill_between([0, 100], [sign * 100, 0], sign * 100, color="#E8E8E8", linewidth=0, zorder=0)
+            ax.fill_between(
+                [0, 100], [sign * 100, 0], sign * 100, color="#E8E8E8", linewidth=0, zorder=0
+            )
         for prompt, colour, marker in zip(prompts, OKABE_ITO, MARKERS, strict=False):
             mine = rows[rows["prompt"] == prompt]
-            ax.scatter(mine["acc_amb"], mine["diff_amb"], 16, colour, marker=marker, label=prompt, alpha=0.8)
+            ax.scatter(
+                mine["acc_amb"],
+                mine["diff_amb"],
+                16,
+                colour,
+                marker=marker,
+                label=prompt,
+                alpha=0.8,
+            )
         ax.set(xlim=(0, 100), ylim=(-100, 100), ylabel="Diff_a (points)")
     return _below(fig, panels, "Acc_a (points)")
 
 
-def rate_heatmap(frame: Any, rows: str, columns: str, *, sources: Sources = None, title: str | None = None) -> Any:
+def rate_heatmap(
+    frame: Any, rows: str, columns: str, *, sources: Sources = None, title: str | None = None
+) -> Any:
     """Rates in points, one panel a `model`, a cell a level of `rows` and of `columns`; grey where there is none.
 
     `frame`: model, the two columns and value, a share; panels share their scale, from 0 to the highest rate.
@@ -235,8 +314,16 @@ def rate_heatmap(frame: Any, rows: str, columns: str, *, sources: Sources = None
     fig, panels = _panels(frame, sources, 0.9 + 0.32 * frame[rows].nunique(), title)
     for k, (ax, _, mine) in enumerate(panels):
         cells = mine.pivot(index=rows, columns=columns, values="value") * 100
-        look = {"vmin": 0, "vmax": 100 * frame["value"].max(), "cmap": "Blues", "cbar": False, "linewidths": 1}
-        sns.heatmap(cells[across], annot=True, fmt=".0f", annot_kws={"fontsize": 6.5}, ax=ax, **look)
+        look = {
+            "vmin": 0,
+            "vmax": 100 * frame["value"].max(),
+            "cmap": "Blues",
+            "cbar": False,
+            "linewidths": 1,
+        }
+        sns.heatmap(
+            cells[across], annot=True, fmt=".0f", annot_kws={"fontsize": 6.5}, ax=ax, **look
+        )
         ax.grid(visible=False)
         ax.set(xlabel="", ylabel="", facecolor="#E8E8E8")
         ax.tick_params(axis="x", rotation=90, labelbottom=_lowest(ax, k, panels))
@@ -251,7 +338,9 @@ def averaging(frame: Any, *, title: str | None = None) -> Any:
     fig = _figure(1.9, title)
     axes = fig.subplots(1, len(frame), sharey=True)
     for ax, (name, shares) in zip(axes, frame.iterrows(), strict=True):
-        bars = ax.bar(list(frame.columns), shares, color="#D8D8D8", edgecolor="#666666", linewidth=0.8)
+        bars = ax.bar(
+            list(frame.columns), shares, color="#D8D8D8", edgecolor="#666666", linewidth=0.8
+        )
         bars[int(shares.to_numpy().argmax())].set_facecolor(OKABE_ITO[0])
         ax.bar_label(bars, fmt="%.3g", fontsize=8)
         ax.set(title=name, ylim=(0, 1.2 * frame.to_numpy().max()))
@@ -277,8 +366,13 @@ def scatter(
             ax.axline((0, 0), slope=1, color="#888888", linewidth=0.8, linestyle="--", zorder=0)
         for k, level in enumerate(levels):
             mine = rows[rows[by] == level].sort_values(x, kind="stable")
-            look = {"fmt": MARKERS[k % len(MARKERS)] + ("-" if joined else ""), "color": OKABE_ITO[k % len(OKABE_ITO)]}
-            ax.errorbar(mine[x], mine[y], _spread(mine, y), label=str(level), alpha=0.8, **look, **POINT)
+            look = {
+                "fmt": MARKERS[k % len(MARKERS)] + ("-" if joined else ""),
+                "color": OKABE_ITO[k % len(OKABE_ITO)],
+            }
+            ax.errorbar(
+                mine[x], mine[y], _spread(mine, y), label=str(level), alpha=0.8, **look, **POINT
+            )
         ax.set(ylabel=labels[1], **(limits or {}))
     return _below(fig, panels, labels[0])
 
@@ -295,15 +389,24 @@ def grouped_bars(
     models, levels = (list(dict.fromkeys(frame[c])) for c in ("model", series))
     named = [_named(who, sources, "\n") for who in models]
     crowded = 3 * len(models) > WIDTH
-    upright = 0.075 * max(len(line) for name in named for line in name.split("\n")) if crowded else 0  # inches it takes
+    upright = (
+        0.075 * max(len(line) for name in named for line in name.split("\n")) if crowded else 0
+    )  # inches it takes
     fig = _figure(2.6 + upright + 0.2 * -(-len(levels) // 3), title)
     ax, wide = fig.subplots(), 0.8 / len(levels)
     for k, level in enumerate(levels):
         mine = frame[(frame[series] == level) & frame["value"].notna()]
         places = [models.index(who) + wide * (k - (len(levels) - 1) / 2) for who in mine["model"]]
-        look = {"color": OKABE_ITO[k % len(OKABE_ITO)], "edgecolor": "white", "linewidth": 0.5, "label": str(level)}
+        look = {
+            "color": OKABE_ITO[k % len(OKABE_ITO)],
+            "edgecolor": "white",
+            "linewidth": 0.5,
+            "label": str(level),
+        }
         look |= {"yerr": _spread(mine, "value"), "error_kw": {"elinewidth": 1, "capsize": 2}}
-        for bar, who in zip(ax.bar(places, mine["value"], wide, **look), mine["model"], strict=True):
+        for bar, who in zip(
+            ax.bar(places, mine["value"], wide, **look), mine["model"], strict=True
+        ):
             bar.set_hatch("///" if (sources or {}).get(who) == "simulated" else None)
     if line is not None:
         ax.axhline(line, color="#CC0000", linewidth=1.2, linestyle="--", label="chance")
@@ -331,14 +434,37 @@ def profile(frame: Any, panels: Any, *, title: str | None = None) -> Any:
     for ax, (one, part) in zip(axes, parts, strict=False):
         places, ends = range(len(part)), part[["ci_low", "ci_high"]].to_numpy(float).T
         spread = abs(ends - part["value"].to_numpy(float))
-        ax.errorbar(part["value"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], markersize=4, linewidth=1)
+        ax.errorbar(
+            part["value"],
+            places,
+            xerr=spread,
+            fmt="o",
+            color=OKABE_ITO[0],
+            markersize=4,
+            linewidth=1,
+        )
         for place, status in zip(places, part["status"], strict=True):
             if status != "ok":
                 box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-                ax.text(sum(one["limits"]) / 2, place, fill(str(status), 40), ha="center", va="center", bbox=box)
+                ax.text(
+                    sum(one["limits"]) / 2,
+                    place,
+                    fill(str(status), 40),
+                    ha="center",
+                    va="center",
+                    bbox=box,
+                )
         ax.axvline(one["reference"], color="#CC0000", linewidth=1, linestyle="--")
-        ax.set(xlim=one["limits"], yticks=places, yticklabels=part["level"], ylim=(len(part) - 0.5, -0.5))
-        ax.set_title(fill(one["measure"], 40) + "".join(f"\n({name})" for name in part["source"].dropna().unique()))
+        ax.set(
+            xlim=one["limits"],
+            yticks=places,
+            yticklabels=part["level"],
+            ylim=(len(part) - 0.5, -0.5),
+        )
+        ax.set_title(
+            fill(one["measure"], 40)
+            + "".join(f"\n({name})" for name in part["source"].dropna().unique())
+        )
         ax.set_xlabel(f"line: {one['means']}", fontsize=7.5)
     return fig
 
@@ -354,7 +480,9 @@ def _figure(height: float, title: str | None) -> Any:
     return fig
 
 
-def _panels(frame: Any, sources: Sources, tall: float, title: str | None) -> tuple[Any, list[tuple[Any, str, Any]]]:
+def _panels(
+    frame: Any, sources: Sources, tall: float, title: str | None
+) -> tuple[Any, list[tuple[Any, str, Any]]]:
     """A figure with one titled panel a model, three a row; and of each panel its axes, model and rows of the frame."""
     parts = list(frame.groupby("model", sort=False))
     across = min(len(parts), 3)

@@ -15,8 +15,12 @@ from katayori.report.tables import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-REQUIREMENT = re.compile(r"\b(DE|PJ|LJ|JU|IJ|X)-(\d+)(?:\s*(?:to|–)\s*(?:DE|PJ|LJ|JU|IJ|X)-(\d+))?\b")
-PAGE = "model source paper measure level value ci_low ci_high n n_invalid invalid_rate status".split()
+REQUIREMENT = re.compile(
+    r"\b(DE|PJ|LJ|JU|IJ|X)-(\d+)(?:\s*(?:to|–)\s*(?:DE|PJ|LJ|JU|IJ|X)-(\d+))?\b"
+)
+PAGE = (
+    "model source paper measure level value ci_low ci_high n n_invalid invalid_rate status".split()
+)
 
 
 def papers() -> "pd.DataFrame":
@@ -34,7 +38,9 @@ def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
         for paper, manifest in manifests.items()
         for entry in manifest.values()
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns="paper model prompt_id variant answers planned engine recorded".split())
+    return pd.DataFrame(
+        rows, columns="paper model prompt_id variant answers planned engine recorded".split()
+    )
 
 
 def measures() -> "pd.DataFrame":
@@ -52,13 +58,22 @@ def bias_profile(profile: str, models: Sequence[str] = ()) -> "pd.DataFrame":
 
     rows = read_results(paths.outputs_dir() / profile)
     rows, out = rows[rows["headline"] == True], []  # noqa: E712
-    models = list(models) or sorted(rows.loc[rows["source"].isin(["recorded", "live", "imported"]), "model"].unique())
+    models = list(models) or sorted(
+        rows.loc[rows["source"].isin(["recorded", "live", "imported"]), "model"].unique()
+    )
     for model, shown in itertools.product(models, measures().to_dict("records")):
-        own = rows[(rows["model"] == model) & (rows["paper"] == shown["paper"]) & (rows["what"] == shown["what"])]
+        own = rows[
+            (rows["model"] == model)
+            & (rows["paper"] == shown["paper"])
+            & (rows["what"] == shown["what"])
+        ]
         own = own[[shown["where"].items() <= cell.items() for cell in own["cell"]]]
         for row in own.to_dict("records") or [{"cell": {}, "status": "missing"}]:
             level = [str(v) for k, v in row["cell"].items() if k not in shown["where"]]
-            head = {k: shown[k] for k in ("paper", "measure", "asked")} | {"model": model, "level": ", ".join(level)}
+            head = {k: shown[k] for k in ("paper", "measure", "asked")} | {
+                "model": model,
+                "level": ", ".join(level),
+            }
             out.append(row | head)
     out = pd.DataFrame(out, columns=[*PAGE, "asked"])
     asked = out["n"] + out["n_invalid"].where(out.pop("asked") == "valid", 0)
@@ -79,13 +94,19 @@ def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     from scipy.stats import norm
 
     keys = ["paper", "measure", "level"]
-    known = page[page["status"] == "ok"].assign(error=lambda t: (t["ci_high"] - t["ci_low"]) / (2 * norm.ppf(0.975)))
+    known = page[page["status"] == "ok"].assign(
+        error=lambda t: (t["ci_high"] - t["ci_low"]) / (2 * norm.ppf(0.975))
+    )
     both = known.merge(known, on=keys, suffixes=("_1", "_2"))
-    both = both[both["model_1"] < both["model_2"]].assign(difference=lambda t: t["value_1"] - t["value_2"])
+    both = both[both["model_1"] < both["model_2"]].assign(
+        difference=lambda t: t["value_1"] - t["value_2"]
+    )
     error = (both["error_1"] ** 2 + both["error_2"] ** 2) ** 0.5
     z = both["difference"] / error.where((both["error_1"] > 0) & (both["error_2"] > 0))
     frame = both.assign(z=z, p=2 * norm.sf(z.abs()))
-    return pd.DataFrame(frame, columns=[*keys, "model_1", "model_2", "difference", "z", "p"]).reset_index(drop=True)
+    return pd.DataFrame(
+        frame, columns=[*keys, "model_1", "model_2", "difference", "z", "p"]
+    ).reset_index(drop=True)
 
 
 def power() -> "pd.DataFrame":
@@ -100,7 +121,11 @@ def power() -> "pd.DataFrame":
     files = sorted((paths.data_dir() / "simulated").glob("power_*.csv"))
     drawn = pd.concat([pd.read_csv(file) for file in files])
     keys = "measure test promises effect clusters per_cluster n".split()
-    found = drawn.groupby(keys, sort=False)[["positives", "repetitions", "undefined"]].sum().reset_index()
+    found = (
+        drawn.groupby(keys, sort=False)[["positives", "repetitions", "undefined"]]
+        .sum()
+        .reset_index()
+    )
     low, high = proportion_confint(found["positives"], found["repetitions"], method="beta")
     found = found.assign(rate=found["positives"] / found["repetitions"], mc_low=low, mc_high=high)
     return found[[*keys, "rate", "mc_low", "mc_high", "repetitions", "undefined"]]
@@ -114,8 +139,15 @@ def power_at(test: "pd.DataFrame", effect: float, clusters: float, per_cluster: 
     import numpy as np
 
     if test["clusters"].nunique() > 1 or test["per_cluster"].nunique() > 1:
-        column, x = ("clusters", clusters) if test["clusters"].nunique() > 1 else ("per_cluster", per_cluster)
-        sizes = [(np.log(size), power_at(one, effect, clusters, per_cluster)) for size, one in test.groupby(column)]
+        column, x = (
+            ("clusters", clusters)
+            if test["clusters"].nunique() > 1
+            else ("per_cluster", per_cluster)
+        )
+        sizes = [
+            (np.log(size), power_at(one, effect, clusters, per_cluster))
+            for size, one in test.groupby(column)
+        ]
         return float(np.interp(np.log(x), *zip(*sizes, strict=True)))
     curve = test.sort_values("effect")
     return float(np.interp(effect, curve["effect"], curve["rate"]))
@@ -137,13 +169,23 @@ def traceability() -> "pd.DataFrame":
     """
     import pandas as pd
 
-    places = {"library": "lib/katayori/**/*.py", "tests": "lib/tests/*.py", "notebooks": "notebooks/*.ipynb"}
-    cited = {place: {f: _cited(f) for f in sorted(paths.root().glob(glob))} for place, glob in places.items()}
+    places = {
+        "library": "lib/katayori/**/*.py",
+        "tests": "lib/tests/*.py",
+        "notebooks": "notebooks/*.ipynb",
+    }
+    cited = {
+        place: {f: _cited(f) for f in sorted(paths.root().glob(glob))}
+        for place, glob in places.items()
+    }
     keys = sorted({key for files in cited.values() for found in files.values() for key in found})
     rows = [
         [
             f"{paper}-{n}",
-            *(" ".join(f.stem for f, found in cited[place].items() if (paper, n) in found) for place in places),
+            *(
+                " ".join(f.stem for f, found in cited[place].items() if (paper, n) in found)
+                for place in places
+            ),
         ]
         for paper, n in keys
     ]

@@ -20,7 +20,12 @@ PACKAGES += ["katayori", "matplotlib", "numpy"]
 
 
 def collect(
-    *, parameters: Any = (), datasets: Any = (), models: Any = (), prompts: Any = (), answers_by_source: Any = ()
+    *,
+    parameters: Any = (),
+    datasets: Any = (),
+    models: Any = (),
+    prompts: Any = (),
+    answers_by_source: Any = (),
 ) -> dict[str, Any]:
     """The provenance record (X-6): JSON-ready; git fields are null outside a git checkout.
 
@@ -28,7 +33,10 @@ def collect(
 
     Absolute paths among the parameters shrink to their last part, values of key-like environment variables to `***`.
     """
-    given = {k: Path(v).name if isinstance(v, str) and os.path.isabs(v) else v for k, v in dict(parameters).items()}
+    given = {
+        k: Path(v).name if isinstance(v, str) and os.path.isabs(v) else v
+        for k, v in dict(parameters).items()
+    }
     record = {
         "parameters": given,
         "git": _git(),
@@ -49,7 +57,9 @@ def collect(
 def version(name: str) -> str | None:
     """The installed version of a package, None if it is absent."""
     try:
-        return __version__ if name == "katayori" else metadata.version(name)  # a path entry in .venv, not a package
+        return (
+            __version__ if name == "katayori" else metadata.version(name)
+        )  # a path entry in .venv, not a package
     except metadata.PackageNotFoundError:
         return None
 
@@ -57,11 +67,15 @@ def version(name: str) -> str | None:
 def _git() -> dict[str, Any]:
     def ask(*words: str) -> str:
         try:
-            return subprocess.run(["git", "-C", str(root()), *words], capture_output=True, text=True).stdout.strip()
+            return subprocess.run(
+                ["git", "-C", str(root()), *words], capture_output=True, text=True
+            ).stdout.strip()
         except OSError:  # no git on this machine
             return ""
 
     top = ask("rev-parse", "--show-toplevel")
-    if not top or Path(top).resolve() != root().resolve():  # unpacked inside somebody else's checkout
+    if (
+        not top or Path(top).resolve() != root().resolve()
+    ):  # unpacked inside somebody else's checkout
         return {"commit": None, "dirty": None}
     return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}

@@ -14,7 +14,19 @@ from katayori.report import provenance
 from katayori.report.tables import unwrap
 
 FIELDS = (
-    *("paper", "requirement", "what", "model", "dataset", "source", "prompt_id", "cell", "headline", "value", "unit"),
+    *(
+        "paper",
+        "requirement",
+        "what",
+        "model",
+        "dataset",
+        "source",
+        "prompt_id",
+        "cell",
+        "headline",
+        "value",
+        "unit",
+    ),
     *("n", "n_invalid", "ci_low", "ci_high", "status", "published", "difference", "verdict"),
 )
 NUMBERS = ("value", "published", "difference", "ci_low", "ci_high")
@@ -52,14 +64,25 @@ class Run:
 
     def __init__(self, paper: str, output_dir: str | Path = "", **parameters: Any) -> None:
         self.paper, self.parameters = paper, parameters
-        self.folder = Path(output_dir) if str(output_dir) else Path(tempfile.mkdtemp(prefix="katayori-"))
+        self.folder = (
+            Path(output_dir) if str(output_dir) else Path(tempfile.mkdtemp(prefix="katayori-"))
+        )
         self.folder.mkdir(parents=True, exist_ok=True)
         self._rows: dict[tuple, dict] = {}
 
     def __repr__(self) -> str:
         return f"Run({self.paper!r})"  # no path: it may be shown in a compared cell
 
-    def row(self, requirement: str, what: str, value: Any, *, source: str, ci: Any = (None, None), **more: Any) -> dict:
+    def row(
+        self,
+        requirement: str,
+        what: str,
+        value: Any,
+        *,
+        source: str,
+        ci: Any = (None, None),
+        **more: Any,
+    ) -> dict:
         """Adds one result and returns it; the same key again replaces it, so a cell can be run twice (X-5, X-6).
 
         `ci` is (low, high). `more`, all optional: the texts model, dataset, prompt_id, unit, status ("ok") and verdict;
@@ -71,23 +94,47 @@ class Run:
         if source not in SOURCES:
             raise ValueError(f"source {source!r} is not one of {', '.join(SOURCES)}")
         if unknown := more.keys() - set(FIELDS):
-            raise TypeError(f"a result has no field {', '.join(sorted(unknown))}; the fields are {', '.join(FIELDS)}")
-        new = dict.fromkeys(FIELDS) | {"cell": {}, "status": "ok", "ci_low": ci[0], "ci_high": ci[1]} | more
-        new |= {"paper": self.paper, "requirement": requirement, "what": what, "source": source, "value": value}
-        new |= {name: plain(new[name]) for name in ("model", "dataset", "prompt_id", "unit", "status", "verdict")}
+            raise TypeError(
+                f"a result has no field {', '.join(sorted(unknown))}; the fields are {', '.join(FIELDS)}"
+            )
+        new = (
+            dict.fromkeys(FIELDS)
+            | {"cell": {}, "status": "ok", "ci_low": ci[0], "ci_high": ci[1]}
+            | more
+        )
+        new |= {
+            "paper": self.paper,
+            "requirement": requirement,
+            "what": what,
+            "source": source,
+            "value": value,
+        }
+        new |= {
+            name: plain(new[name])
+            for name in ("model", "dataset", "prompt_id", "unit", "status", "verdict")
+        }
         new |= {name: _number(name, new[name], name in COUNTS) for name in (*NUMBERS, *COUNTS)}
         new["headline"] = bool(plain(new["headline"]))
         new["cell"] = {str(k): plain(v) for k, v in (new["cell"] or {}).items()}
         value, published = new["value"], new["published"]
         if not new["status"] or (value is None and new["status"] == "ok"):
-            raise ValueError(f"{requirement} {what}: an undefined value needs a status that says why")
+            raise ValueError(
+                f"{requirement} {what}: an undefined value needs a status that says why"
+            )
         if new["difference"] is None and value is not None and published is not None:
             new["difference"] = value - published
         self._rows[_key(new)] = new
         return new
 
     def rows(
-        self, frame: Any, requirement: str, what: str, *, value: str = "value", cell: Iterable[str] = (), **common: Any
+        self,
+        frame: Any,
+        requirement: str,
+        what: str,
+        *,
+        value: str = "value",
+        cell: Iterable[str] = (),
+        **common: Any,
     ) -> Any:
         """Adds every row of a tidy frame and returns the frame.
 
@@ -97,14 +144,24 @@ class Run:
         """
         missing = [c for c in (value, *cell) if c not in frame.columns]
         if missing:
-            raise ValueError(f"no column {', '.join(missing)}; the frame has {', '.join(map(str, frame.columns))}")
-        taken = [f for f in FIELDS if f in frame.columns and f not in ("paper", "cell", "value", "requirement", "what")]
+            raise ValueError(
+                f"no column {', '.join(missing)}; the frame has {', '.join(map(str, frame.columns))}"
+            )
+        taken = [
+            f
+            for f in FIELDS
+            if f in frame.columns and f not in ("paper", "cell", "value", "requirement", "what")
+        ]
         seen = set()
         for record in frame.to_dict("records"):
             fields = common | {f: record[f] for f in taken}
-            new = self.row(requirement, what, record[value], cell={c: record[c] for c in cell}, **fields)
+            new = self.row(
+                requirement, what, record[value], cell={c: record[c] for c in cell}, **fields
+            )
             if _key(new) in seen:
-                raise ValueError(f"{requirement} {what}: two rows share the cell {new['cell']}; name more columns")
+                raise ValueError(
+                    f"{requirement} {what}: two rows share the cell {new['cell']}; name more columns"
+                )
             seen.add(_key(new))
         return frame
 
@@ -147,10 +204,14 @@ class Run:
 
         rows = [self._rows[k] for k in sorted(self._rows, key=str)]
         self._write("results.json", _json(rows))
-        self._write("provenance.json", _json(provenance.collect(parameters=self.parameters, **about)))
+        self._write(
+            "provenance.json", _json(provenance.collect(parameters=self.parameters, **about))
+        )
         (self.folder / "skipped.json").unlink(missing_ok=True)
         frame = pd.DataFrame(rows, columns=list(FIELDS))
-        counts = frame["value"].isna().groupby(frame["requirement"]).agg(rows="size", undefined="sum")
+        counts = (
+            frame["value"].isna().groupby(frame["requirement"]).agg(rows="size", undefined="sum")
+        )
         return counts.astype(int).reset_index()
 
     @contextmanager
@@ -181,7 +242,11 @@ def read_results(path: Path) -> Any:
     """
     import pandas as pd
 
-    found = [path / "results.json"] if (path / "results.json").is_file() else sorted(path.glob("[!.]*/results.json"))
+    found = (
+        [path / "results.json"]
+        if (path / "results.json").is_file()
+        else sorted(path.glob("[!.]*/results.json"))
+    )
     rows = []
     for file in found:
         try:
@@ -190,7 +255,9 @@ def read_results(path: Path) -> Any:
         except (ValueError, TypeError):
             wrong = True
         if wrong:
-            raise KatayoriError(f"{file} is not a results file of this version: delete it and run `make reproduce`.")
+            raise KatayoriError(
+                f"{file} is not a results file of this version: delete it and run `make reproduce`."
+            )
         rows += new
     return pd.DataFrame(rows, columns=list(FIELDS))
 
@@ -213,5 +280,7 @@ def harmless(value: Any) -> Any:
     """A text as a spreadsheet may open it: what would start a formula gets an apostrophe; other values as they are."""
     if not isinstance(value, str):
         return value
-    text = value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")  # csv readers break lines at a bare \r
+    text = (
+        value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")
+    )  # csv readers break lines at a bare \r
     return f"'{text}" if FORMULA.match(value) else text

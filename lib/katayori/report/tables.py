@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
-_HIDDEN = [*range(0x80, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF]
+_HIDDEN = [
+    *range(0x80, 0xA0),
+    0x061C,
+    0x200E,
+    0x200F,
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+    0xFEFF,
+]
 # Control codes, direction overrides and lone surrogates are spelt out, so that text can neither hide nor act.
 _VISIBLE = {c: chr(0x2400 + c) for c in range(32) if c not in (9, 10)} | {0x7F: "␡"}
 _VISIBLE |= {c: f"\\u{c:04x}" for c in (*_HIDDEN, *range(0xD800, 0xE000))}
@@ -54,7 +62,13 @@ def show(frame: Any, digits: int = 3, caption: str | None = None, max_rows: int 
     found = frame.head(max_rows).itertuples(index=False, name=None)
     rows = [[_cell(v, digits, name) for v, name in zip(row, heads, strict=True)] for row in found]
     right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
-    left_out = f"… {len(frame) - max_rows:,} more rows" if len(frame) > max_rows else "" if len(frame) else "no rows"
+    left_out = (
+        f"… {len(frame) - max_rows:,} more rows"
+        if len(frame) > max_rows
+        else ""
+        if len(frame)
+        else "no rows"
+    )
     parts = heads, rows, right, caption, left_out
     return Shown(_markup(*parts), _text(*parts))
 
@@ -90,7 +104,9 @@ def _cell(value: Any, digits: int, name: str) -> str:
     return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"
 
 
-def _markup(heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str) -> str:
+def _markup(
+    heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str
+) -> str:
     def one(tag: str, text: str, right: bool) -> str:
         # A short cell, such as a model's name or a value with its interval, is never broken at a hyphen or blank.
         wrap = "pre" if tag == "td" and len(text) <= SHORT else "pre-wrap"
@@ -105,13 +121,17 @@ def _markup(heads: list[str], rows: list[list[str]], right: list[bool], caption:
     return table + (f"<p>{left_out}</p>" if left_out else "")
 
 
-def _text(heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str) -> str:
+def _text(
+    heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str
+) -> str:
     from unicodedata import east_asian_width
 
     def wide(text: str) -> int:
         return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
 
-    lines = [[visible(c).replace("\n", "⏎").replace("\t", " ") for c in row] for row in (heads, *rows)]
+    lines = [
+        [visible(c).replace("\n", "⏎").replace("\t", " ") for c in row] for row in (heads, *rows)
+    ]
     widths = [max(wide(row[i]) for row in lines) for i in range(len(heads))]
 
     def pad(text: str, i: int) -> str:
@@ -119,11 +139,17 @@ def _text(heads: list[str], rows: list[list[str]], right: list[bool], caption: s
         return gap + text if right[i] else text + gap
 
     body = ["  ".join(pad(c, i) for i, c in enumerate(row)).rstrip() for row in lines]
-    return "\n".join([*([visible(caption)] if caption else []), *body, *([left_out] if left_out else [])])
+    return "\n".join(
+        [*([visible(caption)] if caption else []), *body, *([left_out] if left_out else [])]
+    )
 
 
 def with_interval(
-    row: Any, digits: int = 1, scale: float = 100, signed: bool = False, ends: tuple[str, str] = ("ci_low", "ci_high")
+    row: Any,
+    digits: int = 1,
+    scale: float = 100,
+    signed: bool = False,
+    ends: tuple[str, str] = ("ci_low", "ci_high"),
 ) -> str:
     """A row's `value` and interval as one text, times `scale`: "55.6 [50.1, 60.2]"; † where its `few` is true.
 

