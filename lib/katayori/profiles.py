@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from katayori import paths
+from katayori import paths, renamed
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError, expect
 
@@ -31,6 +31,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
+    block = renamed.keys("field", block)
     for field in block:
         expect(field, ("items", "answers", "size", "about"), f"field of {where}:")
     expect(block.get("items"), ITEMS, f"items of {where}:")

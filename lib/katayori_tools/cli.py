@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 import katayori
-from katayori import paths
+from katayori import paths, renamed
 from katayori.errors import KatayoriError, expect
 from katayori.report.tables import visible
 from katayori_tools import notebooks
@@ -317,7 +317,8 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """The exit code: 0, 1 when something that ran failed, 2 when the request was wrong (one line on stderr)."""
     try:
-        args = _parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        args = _parser().parse_args(renamed.arguments(words))
         return args.function(args)
     except KatayoriError as error:
         print(f"katayori: {visible(error)}", file=sys.stderr)  # it may quote what a server said

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from katayori import paths, profiles
+from katayori import paths, profiles, renamed
 from katayori.errors import KatayoriError
 from katayori.paths import sha256
 from katayori_tools import notebooks
@@ -206,10 +206,7 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
         name: yaml.safe_load(value)
         for name, _, value in (pair.partition("=") for pair in args.parameter)
     }
-    # A notebook runs in its own folder, where a relative path would mean another file.
-    return given, own | {
-        name: os.path.abspath(own[name]) for name in FILES & own.keys() if own[name]
-    }
+    return given, own
 
 
 def _plan(args: Namespace) -> list[Job]:
@@ -222,7 +219,11 @@ def _plan(args: Namespace) -> list[Job]:
         # The overview comes last and asks nothing itself: it may lack what is shared and what is meant for the others.
         lacks = (given.keys() | known) - declared.keys() if paper == notebooks.LAST else ()
         values = {name: value for name, value in (given | own).items() if name not in lacks}
-        known |= declared.keys()
+        known |= declared.keys() | values.keys()
+        values = renamed.keys("parameter", values, where=paper)
+        # A notebook runs in its own folder, where a relative path would mean another file.
+        files = [name for name in FILES & values.keys() if isinstance(values[name], str)]
+        values |= {name: os.path.abspath(values[name]) for name in files if values[name]}
         notebooks.check(notebook, {**values, "output_dir": ""})
         jobs.append(
             Job(paper, notebook, values, paths.outputs_dir() / profile["name"] / paper, profile)
