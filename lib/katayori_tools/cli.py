@@ -71,6 +71,7 @@ def _papers(text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="katayori", description=katayori.__doc__)
+    parser.add_argument("--version", action="version", version=f"katayori {katayori.__version__}")
     commands = parser.add_subparsers(
         dest="command", required=True, parser_class=_Parser, metavar="command"
     )

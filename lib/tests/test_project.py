@@ -1,0 +1,292 @@
+"""What stands around the code: version, changelog, citation, links, and the files GitHub reads.
+
+The workflows cannot run here. A checker with GitHub's schemas reads them, and each check is shown
+to see a spoilt file.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import katayori
+from katayori import paths
+from katayori_tools import cli
+
+ROOT = paths.root()
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+FORMS = sorted(
+    set((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")) - {GITHUB / "ISSUE_TEMPLATE/config.yml"}
+)
+CHANGELOG = ROOT / "lib" / "CHANGELOG.md"
+#: What apt may install in a workflow; every other step is a target of make.
+BROWSER = "apt-get update && apt-get install -y --no-install-recommends chromium"
+
+
+def tracked() -> list[str]:
+    done = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
+    if done.returncode or not done.stdout:
+        pytest.skip("not a git checkout")
+    return done.stdout.splitlines()
+
+
+# -- version and changelog -----------------------------------------------------------------------
+
+
+def test_the_version_stands_in_one_file():
+    """The changelog has a test of its own; the lock names versions of others."""
+    number = re.compile(rf"(?<![\d.]){re.escape(katayori.__version__)}(?![\d.])")
+    others = {"lib/CHANGELOG.md", "lib/requirements.lock", "environment.yml"}
+    kinds = (".py", ".toml", ".cff", ".md", ".yml", ".yaml", "Makefile")
+    names = [name for name in tracked() if name.endswith(kinds) and name not in others]
+    names = [name for name in names if not name.startswith(("lib/tests/", "data/"))]
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
+    assert [name for name in names if number.search(texts[name])] == ["lib/katayori/__init__.py"]
+
+
+def test_the_package_takes_its_version_from_there():
+    file = tomllib.loads((ROOT / "lib" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in file["project"] and file["project"]["dynamic"] == ["version"]
+    attribute = {"attr": "katayori.__version__"}
+    assert file["tool"]["setuptools"]["dynamic"] == {"version": attribute}
+    # Read without importing the package, as whoever builds it does.
+    (value,) = [
+        ast.literal_eval(node.value)
+        for node in ast.parse(Path(katayori.__file__).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__version__"
+    ]
+    assert value == katayori.__version__
+
+
+def test_the_command_line_prints_it(capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"katayori {katayori.__version__}\n"
+
+
+def versions(text: str) -> dict[str, str]:
+    """Number and text of each version of a changelog, in its order."""
+    parts = re.split(r"^## \[(.+?)\] - \d{4}-\d{2}-\d{2}$", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def changelog_breaches(text: str, version: str) -> list[str]:
+    """What is wrong with a changelog, in words."""
+    entries = versions(text)
+    if len(entries) != len(re.findall(r"^## ", text, re.M)):
+        return ["a heading is not `## [version] - date`"]
+    breaches = []
+    if next(iter(entries), "") != version:
+        breaches.append("the newest entry is not the version")
+    numbers = [tuple(map(int, name.split("."))) for name in entries]
+    if numbers != sorted(numbers, reverse=True):
+        breaches.append("the newest is not first")
+    for name, entry in entries.items():
+        for heading in ("What changed", "Which numbers changed, and why"):
+            if not re.search(rf"^### {heading}\n\n[-\w]", entry, re.M):
+                breaches.append(f"{name} does not say: {heading}")
+    return breaches
+
+
+def test_the_changelog_begins_with_the_version():
+    text = CHANGELOG.read_text(encoding="utf-8")
+    assert changelog_breaches(text, katayori.__version__) == []
+    assert list(versions(text))[-1] == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "breach"),
+    [
+        (f"## [{katayori.__version__}]", "## [9.9.9]", "the newest entry is not the version"),
+        ("## [0.1.0]", "## [8.0.0]", "the newest is not first"),
+        ("## [0.1.0] - ", "## 0.1.0, ", "a heading is not `## [version] - date`"),
+        ("### What changed", "### News", f"{katayori.__version__} does not say: What changed"),
+    ],
+)
+def test_a_spoilt_changelog_is_seen(old, new, breach):
+    text = CHANGELOG.read_text(encoding="utf-8").replace(old, new, 1)
+    assert breach in changelog_breaches(text, katayori.__version__)
+
+
+# -- files that GitHub reads ---------------------------------------------------------------------
+
+SCHEMAS = {
+    **dict.fromkeys(WORKFLOWS, "github-workflows"),
+    **dict.fromkeys(FORMS, "github-issue-forms"),
+    GITHUB / "ISSUE_TEMPLATE" / "config.yml": "github-issue-config",
+    ROOT / "CITATION.cff": "citation-file-format",
+}
+
+
+def checked(schema: str, *files: Path) -> subprocess.CompletedProcess:
+    """What the checker says; it carries the schemas and asks nobody."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    return subprocess.run([*command, *files], capture_output=True, text=True)
+
+
+def test_there_is_something_to_check():
+    assert [path.name for path in WORKFLOWS] == ["check.yml", "nightly.yml"]
+    assert [path.stem for path in FORMS] == ["bug", "model_report", "question"]
+    for name in ("CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "pull_request_template.md"):
+        assert (GITHUB / name).is_file()
+
+
+@pytest.mark.parametrize("schema", sorted(set(SCHEMAS.values())))
+def test_files_follow_their_schema(schema):
+    done = checked(schema, *[path for path, name in SCHEMAS.items() if name == schema])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        (GITHUB / "workflows" / "check.yml", "runs-on:", "run-on:"),
+        (GITHUB / "workflows" / "nightly.yml", "schedule:", "nightly:"),
+        (GITHUB / "ISSUE_TEMPLATE" / "bug.yml", "type: textarea", "type: paper"),
+        (GITHUB / "ISSUE_TEMPLATE" / "config.yml", "false", "perhaps"),
+        (ROOT / "CITATION.cff", "title:", "name:"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_spoilt_file_fails_its_schema(path, old, new, tmp_path):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    spoilt = tmp_path / path.name
+    spoilt.write_text(text.replace(old, new, 1), encoding="utf-8")
+    done = checked(SCHEMAS[path], spoilt)
+    assert done.returncode == 1 and "Schema validation errors" in done.stdout
+
+
+def targets() -> set[str]:
+    """The targets of the Makefile."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z][a-z-]*):", text, re.M))
+
+
+def workflow_breaches(workflow: dict) -> list[str]:
+    """What a workflow does beside calling make, in words."""
+    breaches = []
+    if workflow.get("permissions") != {"contents": "read"}:
+        breaches.append("it may write")
+    for job in workflow["jobs"].values():
+        if "timeout-minutes" not in job:
+            breaches.append("a job without a time limit")
+        for step in job["steps"]:
+            line = step.get("run", "").strip()
+            known = line.startswith("make ") and line.removeprefix("make ") in targets()
+            if line and line != BROWSER and not known:
+                breaches.append(f"it runs: {line}")
+            if not line and not step["uses"].startswith("actions/"):
+                breaches.append(f"it uses: {step['uses']}")
+    return breaches
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_only_call_make(path):
+    assert workflow_breaches(yaml.safe_load(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "breach"),
+    [
+        ("run: make check", "run: make chekc", "it runs: make chekc"),
+        ("run: make check", "run: pytest", "it runs: pytest"),
+        ("contents: read", "contents: write", "it may write"),
+        ("timeout-minutes: 20", "name: x", "a job without a time limit"),
+        ("actions/setup-python@v5", "somebody/else@v1", "it uses: somebody/else@v1"),
+    ],
+)
+def test_a_workflow_that_does_more_is_seen(old, new, breach):
+    text = (GITHUB / "workflows" / "check.yml").read_text(encoding="utf-8")
+    assert breach in workflow_breaches(yaml.safe_load(text.replace(old, new)))
+
+
+def test_the_workflows_cover_each_push_and_all_pythons():
+    check, nightly = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in WORKFLOWS)
+    # YAML 1.1, which PyYAML reads, takes the key `on` for a truth value.
+    assert set(check[True]) == {"push", "pull_request"}
+    assert set(nightly[True]) == {"schedule", "workflow_dispatch"}
+    (job,) = nightly["jobs"].values()
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    assert {"run": "make test-all"} in job["steps"] and {"run": BROWSER} in job["steps"]
+    (job,) = check["jobs"].values()
+    assert {"run": "make check"} in job["steps"]
+    (python,) = [step["with"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    assert python == {"python-version": "3.11"}
+
+
+def hook_breaches(config: dict) -> list[str]:
+    """What hinders `pre-commit` from running the hooks here with nothing fetched, in words."""
+    breaches = []
+    for repository in config["repos"]:
+        if repository["repo"] != "local":
+            breaches.append(f"{repository['repo']} is fetched")
+        for hook in repository["hooks"]:
+            if missing := {"id", "name", "entry", "language"} - hook.keys():
+                breaches.append(f"a hook lacks {', '.join(sorted(missing))}")
+                continue
+            if hook["language"] != "system":
+                breaches.append(f"{hook['id']} makes an environment of its own")
+            program, word = hook["entry"].split()[:2]
+            known = program == ".venv/bin/ruff" or (program == "make" and word in targets())
+            if not known:
+                breaches.append(f"{hook['id']} runs {program} {word}")
+    return breaches
+
+
+def hooks() -> dict:
+    return yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+
+
+def test_hooks_before_a_commit_are_local():
+    assert hook_breaches(hooks()) == []
+    assert [hook["id"] for hook in hooks()["repos"][0]["hooks"]] == ["ruff", "format", "gates"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "breach"),
+    [
+        ("language", "python", "ruff makes an environment of its own"),
+        ("entry", "make rufff", "ruff runs make rufff"),
+        ("entry", None, "a hook lacks entry"),
+    ],
+)
+def test_a_spoilt_hook_is_seen(key, value, breach):
+    config = hooks()
+    hook = config["repos"][0]["hooks"][0]
+    hook[key] = value
+    if value is None:
+        del hook[key]
+    assert hook_breaches(config) == [breach]
+
+
+def test_a_fetched_hook_is_seen():
+    config = hooks()
+    config["repos"][0]["repo"] = "elsewhere"
+    assert hook_breaches(config) == ["elsewhere is fetched"]
+
+
+# -- links ---------------------------------------------------------------------------------------
+
+
+def dead_links(folder: Path, text: str) -> list[str]:
+    """The relative links of a Markdown text that lead to nothing."""
+    links = re.findall(r"\]\(([^)#\s]+)", text)
+    return [link for link in links if "://" not in link and not (folder / link).exists()]
+
+
+def test_every_link_between_our_texts_leads_somewhere():
+    names = [name for name in tracked() if name.endswith(".md")]
+    assert ".github/CONTRIBUTING.md" in names
+    dead = {
+        name: dead_links((ROOT / name).parent, (ROOT / name).read_text("utf-8")) for name in names
+    }
+    assert not {name: links for name, links in dead.items() if links}
+    assert dead_links(GITHUB, "[a](../README.md) [b](CITATION.cff)") == ["CITATION.cff"]
