@@ -11,7 +11,20 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools import environment
 
-CARD = "jupyterlab papermill pandas seaborn scipy statsmodels pingouin krippendorff openai ipywidgets nbval".split()  # the design card's
+#: The design card's packages, in its order.
+CARD = [
+    "jupyterlab",
+    "papermill",
+    "pandas",
+    "seaborn",
+    "scipy",
+    "statsmodels",
+    "pingouin",
+    "krippendorff",
+    "openai",
+    "ipywidgets",
+    "nbval",
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +57,11 @@ def test_every_dependency_of_pyproject_is_locked_with_hashes():
     pins, hashes = environment._PIN.findall(text), text.count("--hash=sha256:")
     assert len(pins) <= hashes
     assert "://" not in text, "no registry address in the lock"
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_the_lock_holds_every_dependency_on_each_python(python):
+    assert set(environment.direct()) <= set(environment.locked(python))
 
 
 def test_lock_applies_markers():
