@@ -6,7 +6,7 @@ stand on a line of its own.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,6 +52,12 @@ def current(kind: str, name: str, where: str = "") -> str:
             _tell(entry)
             return entry.new
     return name
+
+
+def with_old(kind: str, names: Iterable[str]) -> set[str]:
+    """These names and the old ones that became one of them, wherever."""
+    today = set(names)
+    return today | {entry.old for entry in TABLE if entry.kind == kind and entry.new in today}
 
 
 def keys(kind: str, values: Mapping[str, Any], where: str = "") -> dict[str, Any]:

@@ -206,7 +206,9 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
         name: yaml.safe_load(value)
         for name, _, value in (pair.partition("=") for pair in args.parameter)
     }
-    return given, own
+    # A notebook runs in its own folder, where a relative path would mean another file.
+    files = renamed.with_old("parameter", FILES) & own.keys()
+    return given, own | {name: os.path.abspath(own[name]) for name in files if own[name]}
 
 
 def _plan(args: Namespace) -> list[Job]:
@@ -221,9 +223,6 @@ def _plan(args: Namespace) -> list[Job]:
         values = {name: value for name, value in (given | own).items() if name not in lacks}
         known |= declared.keys() | values.keys()
         values = renamed.keys("parameter", values, where=paper)
-        # A notebook runs in its own folder, where a relative path would mean another file.
-        files = [name for name in FILES & values.keys() if isinstance(values[name], str)]
-        values |= {name: os.path.abspath(values[name]) for name in files if values[name]}
         notebooks.check(notebook, {**values, "output_dir": ""})
         jobs.append(
             Job(paper, notebook, values, paths.outputs_dir() / profile["name"] / paper, profile)
