@@ -28,7 +28,7 @@ ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(call option,BASE_URL,base-url
 KATAYORI = @$(BIN)/python -m katayori
 
 help:  ## print this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= BUDGET= A= B= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
