@@ -6,7 +6,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL BUDGET A B ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL BUDGET A B DATA ARGS
 # The old name of a variable works for one version, with one line: OLD:NEW:VERSION from the table of renamed names.
 RENAMED := $(shell sed -n 's/^ *Renamed("variable", "\([A-Z_]*\)", "\([A-Z_]*\)", "\([0-9.]*\)"),$$/\1:\2:\3/p' lib/katayori/renamed.py)
 tell = $(shell echo 'katayori: variable $1 is now $2; $1 goes with version $3' >&2)
@@ -29,7 +29,7 @@ KATAYORI = @$(BIN)/python -m katayori
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= BUDGET= A= B= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= BUDGET= A= B= DATA= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@$(BOOT) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -71,6 +71,13 @@ convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPER
 
 compare: setup  ## two runs or two models side by side (A= B=)
 	$(KATAYORI) compare '$(A)' '$(B)' $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
+
+.PHONY: expect equal
+expect: reproduce  ## write data/expected anew from the default run and show what changed (PAPERS=)
+	$(KATAYORI) expect $(call option,PAPERS,papers) $(ARGS)
+
+equal: setup  ## whether two commits compute the same on one commit's data (A= B= DATA=)
+	$(KATAYORI) equal '$(A)' '$(B)' $(call option,DATA,data) $(call option,PAPERS,papers) $(ARGS)
 
 site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE=)
 	$(KATAYORI) site $(call option,PROFILE,profile) $(ARGS)

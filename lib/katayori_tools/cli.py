@@ -228,6 +228,18 @@ def _parser() -> argparse.ArgumentParser:
         "--profile", default="recorded", help="the run that holds both models (default: recorded)"
     )
 
+    one = command("expect", _in("expected"), "write the expected tables anew from the default run")
+    add_papers(one)
+
+    one = command("equal", _in("equality"), "whether two commits compute the same on the same data")
+    one.add_argument("a", help="a commit, or with --folders a folder of run folders")
+    one.add_argument("b", help="the other one")
+    one.add_argument("--data", help="the commit whose data/ both are given (default: b's)")
+    one.add_argument("--papers", help="only these papers, by number (default: all)")
+    one.add_argument(
+        "--folders", action="store_true", help="compare two folders of outputs, running nothing"
+    )
+
     command(
         "trace", _in("notebooks"), "write data/traceability.csv: which file cites which requirement"
     )

@@ -23,6 +23,7 @@ from katayori.paths import sha256
 from katayori_tools import notebooks
 
 STAMP = "stamp.json"
+EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
 FILES = {
     "questions",
     "answers_file",
@@ -76,7 +77,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def shared_inputs() -> dict[str, str]:
-    """Digests of what every notebook depends on: library, data, locked environment, Python."""
+    """Digests of what every notebook depends on: library, data, locked environment, Python.
+
+    The expected tables are made from a run and make none out of date.
+    """
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
     library = [*(here.parents[1] / "katayori").rglob("*.py")]
     library += [
@@ -84,7 +88,9 @@ def shared_inputs() -> dict[str, str]:
     ]  # they make report.html
     return {
         "library": digest(library, here.parents[1]),
-        "data": digest(_files(data), data),
+        "data": digest(
+            (path for path in _files(data) if data / EXPECTED not in path.parents), data
+        ),
         "environment": digest([root / "lib" / "requirements.lock"], root),
         "python": sys.version,
     }

@@ -23,6 +23,7 @@ import pytest
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools import notebooks
+from katayori_tools.reproduce import kernel_settings
 
 BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 #: What is mutated in a notebook's kernel: module:function, and the entry of its result that is scaled by 1.01.
@@ -35,6 +36,67 @@ MUTATIONS = {
     "04_jubaku_v2": ("katayori.metrics.forced_choice:_share", "value"),
     "05_inter_jbbq": ("katayori.metrics.intersectional:_cell", "value"),
 }
+#: The one that stays in `make test`; nbval starts a kernel for each.
+QUICKEST = "04_jubaku_v2"
+#: What is mutated in a run without a kernel: the tables of the default run must tell. Each function
+#: with the entry of its result that is scaled (empty: all of it); its table should come early.
+#: A new notebook adds three or more.
+TABLE_MUTATIONS = {
+    "00_overview": {
+        "katayori.metrics.rank_tests:holm": "",
+        "katayori.metrics.rank_tests:kruskal_wallis": "H",
+        "katayori.report.overview:bias_profile": "value",
+        "katayori.report.overview:power": "rate",
+    },
+    "01_discrim_eval": {
+        "katayori.metrics.agreement:krippendorff_alpha": "alpha",
+        "katayori.metrics.logistic:lines_against_ranks": "line",
+        "katayori.metrics.response:missing_report": "valid_share",
+        "katayori.metrics.response:response_ratio": "ratio",
+    },
+    "02_persona_jbbq": {
+        "katayori.metrics.qa_bias:compare_prompts": "difference",
+        "katayori.metrics.qa_bias:qa_scores": "value",
+        "katayori.metrics.qa_bias:scores_table": "diff_amb",
+    },
+    "03_logprob_judge": {
+        "katayori.metrics.verdicts:calibration": "brier",
+        "katayori.metrics.verdicts:concordance": "value",
+        "katayori.metrics.verdicts:robustness": "value",
+        "katayori.metrics.verdicts:slot_lean": "value",
+        "katayori.prompting.verdicts:verdict_probabilities": "p_A",
+    },
+    "04_jubaku_v2": {
+        "katayori.metrics.forced_choice:accuracy": "value",
+        "katayori.metrics.forced_choice:averaged_over_orders": "value",
+        "katayori.metrics.forced_choice:compare_models": "p_chi2",
+        "katayori.metrics.forced_choice:discriminability": "value",
+        "katayori.metrics.forced_choice:variation_rate": "value",
+    },
+    "05_inter_jbbq": {
+        "katayori.metrics.intersectional:by_topic": "value",
+        "katayori.metrics.intersectional:trend": "value",
+        "katayori.metrics.logistic:likelihood_ratio": "lr",
+    },
+}
+#: More, whose tables come late; with them the run goes on to the last cell.
+LATE_MUTATIONS = {
+    "00_overview": {"katayori.report.overview:compare_profiles": "z"},
+    "01_discrim_eval": {
+        "katayori.metrics.agreement:alpha_pairs": "alpha",
+        "katayori.metrics.logistic:average_score": "mean_score",
+        "katayori.metrics.response:seed_effect": "mean_p_yes",
+    },
+    "02_persona_jbbq": {"katayori.metrics.qa_bias:_values": "acc_amb"},
+    "03_logprob_judge": {"katayori.metrics.verdicts:human_agreement": "value"},
+    "04_jubaku_v2": {"katayori.metrics.forced_choice:benchmark_correlations": "value"},
+    "05_inter_jbbq": {
+        "katayori.metrics.intersectional:flips": "flip",
+        "katayori.metrics.logistic:mixed_logit": "estimate",
+    },
+}
+# Read before conftest takes KATAYORI_OUTPUTS away: the overview reads the results of that run.
+OUTPUTS = paths.outputs_dir()
 
 IGNORE = "nbval-ignore-output"
 TAGS = {"parameters", IGNORE}
@@ -446,6 +508,109 @@ def test_every_notebook_with_results_has_its_mutation():
     assert {book.stem for book in BOOKS if has_results(book)} == set(MUTATIONS)
 
 
+def test_every_notebook_has_three_mutations_of_its_tables():
+    assert [book.stem for book in BOOKS] == list(TABLE_MUTATIONS) == list(LATE_MUTATIONS)
+    assert all(len(mutations) >= 3 for mutations in TABLE_MUTATIONS.values())
+
+
+def outcomes(name: str, mutations: dict[str, str], work: Path, **changed) -> dict:
+    """What `quick_notebook.py` reports of a notebook: mutation (None: unmutated) to its line."""
+    job = {
+        "notebook": str(paths.root() / "notebooks" / f"{name}.ipynb"),
+        "expected": str(paths.data_dir() / "expected" / name[3:]),
+        "work": str(work),
+        "mutations": mutations,
+        "whole": False,
+    }
+    settings = kernel_settings(work / "settings") | {"KATAYORI_OUTPUTS": str(OUTPUTS)}
+    script = Path(__file__).with_name("quick_notebook.py")
+    done = subprocess.run(
+        [sys.executable, str(script), json.dumps(job | changed)],
+        env=settings | {"MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+    )
+    reported = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and reported, done.stderr
+    return {line["mutation"]: line for line in reported}
+
+
+def not_told(reported: dict, mutations: dict[str, str]) -> list[str]:
+    """What of a run did not go as it must: one line each, none if all is well.
+
+    Every mutation makes a table differ, not an error, and unmutated every such table is right.
+    """
+    lines = [reported.get(name, {"outcome": "never tried"}) for name in mutations]
+    wrong = [str(line) for line in lines if line["outcome"] != "differs"]
+    unmutated = reported.get(None, {"outcome": "never ended"})
+    if unmutated["outcome"] != "same":
+        return [*wrong, f"without a mutation: {unmutated}"]
+    passed = unmutated["detail"].split()
+    differing = [line for line in lines if line["outcome"] == "differs"]
+    return wrong + [f"never right: {line}" for line in differing if line["table"] not in passed]
+
+
+@pytest.mark.slow  # the overview needs the run that `make test` makes first
+@pytest.mark.parametrize("name", TABLE_MUTATIONS)
+def test_a_metric_that_moves_by_one_percent_changes_an_expected_table(name, tmp_path):
+    """The same run shows first that the tables are right while nothing is mutated."""
+    mutations = TABLE_MUTATIONS[name]
+    problems = not_told(outcomes(name, mutations, tmp_path), mutations)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.slow_all
+@pytest.mark.parametrize("name", LATE_MUTATIONS)
+def test_late_tables_tell_a_mutation_too(name, tmp_path):
+    """As above, and the run without a kernel computes every expected table and result."""
+    mutations = LATE_MUTATIONS[name]
+    reported = outcomes(name, mutations, tmp_path, whole=True)
+    problems = not_told(reported, mutations)
+    assert not problems, "\n".join(problems)
+    folder = paths.data_dir() / "expected" / name[3:]
+    tables = {path.stem for path in folder.glob("*.csv")}
+    assert set(reported[None]["detail"].split()) == tables
+
+
+TINY_TABLE = """
+from katayori.metrics.rank_tests import holm
+from katayori.report.results import Run
+
+p = holm([0.01, 0.2])
+{check}
+Run("tiny", output_dir).table("p", pd.DataFrame({{"p": p}}))
+1 / 0
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("check", "p", "function", "outcome", "unmutated"),
+    [
+        ("", "0.02", "holm", "differs", "same"),
+        ("", "0.03", "holm", "differs", "differs"),  # the table was never right
+        ("assert p[0] < 0.0201", "0.02", "holm", "error", "same"),  # an error is no difference
+        ("", "0.02", "conover", "never tried", "error"),  # it is not called
+        ("p = [0.02, 0.2]", "0.02", "holm", "error", "same"),  # no table depends on it
+    ],
+)
+def test_only_a_difference_of_a_right_table_counts(
+    check, p, function, outcome, unmutated, tmp_path
+):
+    cells = [_cell('output_dir: str = ""', tags=("parameters",)), _cell("import pandas as pd")]
+    cells.append(_cell(TINY_TABLE.format(check=check)))
+    book = tmp_path / "99_tiny.ipynb"
+    book.write_text(json.dumps({"cells": cells}))
+    (tmp_path / "p.csv").write_text(f"p\n{p}\n0.2\n")
+    mutations = {f"katayori.metrics.rank_tests:{function}": ""}
+    work = tmp_path / "work"
+    reported = outcomes("tiny", mutations, work, notebook=str(book), expected=str(tmp_path))
+    line = reported.get(next(iter(mutations)), {"outcome": "never tried"})
+    found = (line["outcome"], reported[None]["outcome"])
+    assert found == (outcome, unmutated), reported
+    assert bool(not_told(reported, mutations)) is (found != ("differs", "same"))
+
+
 def checked_with(
     mutation: tuple[str, str], book: Path, folder: Path
 ) -> subprocess.CompletedProcess:
@@ -489,7 +654,13 @@ def checked_with(
     )
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == QUICKEST else pytest.param(name, marks=pytest.mark.slow_all)
+        for name in MUTATIONS
+    ],
+)
 def test_a_metric_that_moves_by_one_percent_fails_the_check(name, tmp_path):
     """Contract, Notebooks. `make test` also runs nbval on the unchanged notebook, which must pass.
 
