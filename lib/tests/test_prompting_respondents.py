@@ -169,7 +169,7 @@ def test_the_hash_covers_what_a_model_sees_and_nothing_else():
         == Prompt("b", 2, "y", "ja", user="{q}", settings={"seed": 1}, elements=({"a": "b"},)).hash
     )
     changes = ({"user": "{q} "}, {"system": "s"}, {"prefix": "p"}, {"settings": {"seed": 2}})
-    others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # noqa: E501  # fmt: skip
+    others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # fmt: skip
     assert len({one.hash, *(prompt.hash for prompt in others)}) == 5
 
 
