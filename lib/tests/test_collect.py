@@ -660,6 +660,7 @@ def test_two_models_are_asked_at_once(store):
     assert double.most_at_once == 4 and set(double.bodies.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_makes_room_for_the_one_that_waits(tmp_path, capfd):
     """Its lock ends with it, and the second one says that it waits."""
     path = tmp_path / "answers.sqlite"

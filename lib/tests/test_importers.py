@@ -258,6 +258,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("make, says", WRONG)
+@pytest.mark.slow
 def test_a_row_that_carries_too_little_is_refused_with_its_reason(
     asked, tmp_path, make, says, capsys
 ):
