@@ -39,12 +39,24 @@ setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 reproduce: setup  ## run the notebooks into outputs/<profile>/<paper>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
 	$(KATAYORI) reproduce $(OPTIONS) $(ARGS)
 
-test: reproduce  ## lint, unit and property tests, notebook checks
-	@$(BIN)/ruff check -q lib
+# One worker a core; a module or a notebook stays whole, the longest come first (conftest.py).
+PYTEST = @OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir . \
+  -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 1200 \
+  --nbval-sanitize-with lib/tests/nbval_sanitize.cfg lib/tests $(NOTEBOOKS)
+
+gates: setup  ## layout, lint and types, compared with the list of older code (ARGS=--update)
 	@$(BIN)/ruff format -q --check lib
-	@OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir . --ignore lib/tests/fixtures \
-	  --nbval --nbval-current-env --nbval-cell-timeout 120 --nbval-sanitize-with lib/tests/nbval_sanitize.cfg \
-	  -p no:cacheprovider lib/tests $(NOTEBOOKS)
+	$(KATAYORI) gates $(ARGS)
+
+check: gates  ## gates and the fast tests, below a minute
+	$(PYTEST) -q -m 'not slow' lib/tests
+
+test: reproduce gates  ## gates, all tests but the slowest, and each notebook against its outputs
+	$(PYTEST) -m 'not slow_all' $(NBVAL)
+
+test-all: reproduce gates  ## as test, with what is too slow for every run (before an issue is closed)
+	$(PYTEST) $(NBVAL)
 
 lab: setup  ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks \
@@ -106,7 +118,7 @@ lock: setup  ## resolve the dependencies anew into lib/requirements.lock and env
 
 clean:  ## remove run folders and tool caches (recordings, downloads and .venv stay)
 	@find outputs -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
-	@rm -rf .pytest_cache .ruff_cache .hypothesis lib/.pytest_cache lib/.ruff_cache lib/.hypothesis
+	@rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis lib/.pytest_cache lib/.ruff_cache lib/.hypothesis
 
-.PHONY: help setup reproduce test lab data record live estimate batch convert compare site doctor bench nb simulate lock clean
+.PHONY: help setup reproduce gates check test test-all lab data record live estimate batch convert compare site doctor bench nb simulate lock clean
 .DEFAULT_GOAL := help

@@ -107,7 +107,7 @@ async def ours(n: int, concurrency: int, url: str, store: str) -> int:
 
 def client(name: str, n: int, concurrency: int, url: str, store: str) -> None:
     """Run one client and print what it took; imports and the first connection are not timed."""
-    import aiohttp  # noqa: F401
+    import aiohttp  # noqa: F401  (whether it is there)
     import openai
     from openai._models import FinalRequestOptions
 

@@ -322,6 +322,11 @@ def _parser() -> argparse.ArgumentParser:
         "--profile", help="of the notebooks of this run (default: of the committed ones)"
     )
 
+    one = command("gates", _in("gates"), "ruff and mypy, compared with the list of older code")
+    one.add_argument(
+        "--update", action="store_true", help="take what is mended off lib/offenders.yaml"
+    )
+
     command("simulate", _in("simulate"), "draw the long simulations anew into data/simulated")
 
     return parser

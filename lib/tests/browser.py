@@ -14,6 +14,8 @@ import pytest
 
 from katayori_tools.doctor import find_browser
 
+# No wait is decided by a clock: each is for a state. This only ends what would never end.
+GUARD = 600.0
 OFF = (
     "gpu",
     "quic",
@@ -32,7 +34,7 @@ class Tab:
         import websocket
 
         self.socket, self.number = (
-            websocket.create_connection(address, timeout=120, suppress_origin=True),
+            websocket.create_connection(address, timeout=GUARD, suppress_origin=True),
             0,
         )
         self.forget()
@@ -90,11 +92,11 @@ class Tab:
         assert "exceptionDetails" not in made, made
         return made["result"].get("value")
 
-    def wait(self, code, seconds=60):
+    def wait(self, code):
         """The value of an expression once it is true."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + GUARD
         while not (value := self.js(code)):
-            assert time.monotonic() < end, f"not within {seconds} s: {code}; console: {self.errors}"
+            assert time.monotonic() < end, f"not within {GUARD} s: {code}; console: {self.errors}"
             time.sleep(0.1)
         return value
 
@@ -121,32 +123,37 @@ class Tab:
 
 
 @contextmanager
-def running(*command, **options):
-    """A process that is stopped at the end."""
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, **options
-    )
+def running(*command, log, **options):
+    """A process that is stopped at the end; what it prints goes to the file `log`."""
+    with open(log, "wb") as printed:
+        process = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, **options)
     try:
         yield process
     finally:
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
-def until(ready, process, seconds=90):
-    """What `ready()` gives as soon as it does not fail."""
-    end = time.monotonic() + seconds
+def until(ready, process, log):
+    """What `ready()` gives as soon as it does not fail; at once an error if the process has ended.
+
+    The error shows the last lines that the process printed to the file `log`.
+    """
+    end = time.monotonic() + GUARD
     while True:
+        ended = process.poll() is not None
         try:
             return ready()
-        except (OSError, ValueError, IndexError):
-            assert process.poll() is None and time.monotonic() < end, (
-                f"{process.args[0]} does not start"
-            )
+        except (OSError, ValueError, IndexError) as error:
+            waiting = not ended and time.monotonic() < end
+            if not waiting:
+                printed = log.read_text(encoding="utf-8", errors="replace")[-4000:]
+                how = f"ended with {process.poll()}" if ended else f"not ready in {GUARD} s"
+                pytest.fail(f"{process.args[0]} {how} ({error}); it printed:\n{printed}")
             time.sleep(0.1)
 
 
@@ -157,6 +164,7 @@ def browser(tmp_path_factory):
     if found is None:
         assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
         pytest.skip("no browser found: install chromium to see the pages in it")
+    log = tmp_path_factory.mktemp("browser_log") / "log.txt"
     command = [
         found,
         "--headless",
@@ -170,16 +178,19 @@ def browser(tmp_path_factory):
         "--remote-debugging-port=0",
         *(f"--disable-{name}" for name in OFF),
     ]
-    with running(*command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as process:
+    with running(
+        *command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", log=log
+    ) as process:
         file = profile / "DevToolsActivePort"
-        yield f"http://127.0.0.1:{until(lambda: int(file.read_text().split()[0]), process)}/json"
+        port = until(lambda: int(file.read_text().split()[0]), process, log)
+        yield f"http://127.0.0.1:{port}/json"
 
 
 @pytest.fixture
 def tab(browser):
     with urllib.request.urlopen(
-        urllib.request.Request(f"{browser}/new", method="PUT"), timeout=30
+        urllib.request.Request(f"{browser}/new", method="PUT"), timeout=GUARD
     ) as told:
         made = json.load(told)
     yield Tab(made["webSocketDebuggerUrl"])
-    urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=30).close()
+    urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=GUARD).close()

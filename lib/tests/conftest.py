@@ -12,9 +12,38 @@ os.environ.setdefault("MPLBACKEND", "agg")
 for name in [name for name in os.environ if name.startswith("KATAYORI_")]:
     if name.removeprefix("KATAYORI_") not in ("CACHE", "CI", "MIRROR", "OUTPUTS", "ROOT"):
         del os.environ[name]
+collect_ignore = ["fixtures"]
+# Workers take whole modules and notebooks: the long ones come first, so that none is left alone.
+LONGEST = {
+    name: place
+    for place, name in enumerate(
+        [
+            "test_notebook_contract.py",
+            "test_lab.py",
+            "test_run.py",
+            "03_logprob_judge.ipynb",
+            "02_persona_jbbq.ipynb",
+            "05_inter_jbbq.ipynb",
+            "04_jubaku_v2.ipynb",
+            "01_discrim_eval.ipynb",
+            "00_overview.ipynb",
+            "test_notebook_jubaku_v2.py",
+            "test_report_claims_discrim_eval.py",
+            "test_metrics_agreement.py",
+            "test_metrics_rank_tests.py",
+            "test_collect.py",
+            "test_site.py",
+        ]
+    )
+}
 MARKERS = {
     "mirror": "needs third-party data in KATAYORI_MIRROR",
     "browser": "needs Chromium",
+}
+# Other marks say when a test is run: `make check` leaves out both, `make test` the second.
+SPEEDS = {
+    "slow": "too slow for `make check`",
+    "slow_all": "too slow for every `make test`; run by `make test-all`",
 }
 
 
@@ -27,8 +56,17 @@ def own_outputs():
 
 
 def pytest_configure(config):
-    for name, about in MARKERS.items():
+    for name, about in (MARKERS | SPEEDS).items():
         config.addinivalue_line("markers", f"{name}: {about}")
+
+
+def pytest_collection_modifyitems(items):
+    """Longest modules and notebooks first; what is too slow for each test run is so for `check`."""
+    for item in items:
+        if item.get_closest_marker("slow_all"):
+            item.add_marker(pytest.mark.slow)
+    last = len(LONGEST)
+    items.sort(key=lambda item: LONGEST.get(item.path.name, last))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -126,7 +126,7 @@ def test_without_a_valid_pair_the_flip_rate_is_undefined():
     assert flip_rates([]).empty
 
 
-def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys):  # noqa: F811
+def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys):
     """The body of the second request is that of the first; a second start asks nothing."""
     monkeypatch.delenv(KEY_ENV, raising=False)
     count: dict[str, int] = {}
@@ -154,7 +154,7 @@ def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys)
     assert cli.main(["answers", "--models", "nobody"]) == 2
 
 
-def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):  # noqa: F811
+def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):
     with Store(respondents.store_path()) as store:
         store.put(
             requests_for(1)[0],

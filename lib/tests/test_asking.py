@@ -305,6 +305,7 @@ def test_the_shipped_plan_names_what_exists():
             assert all(get_model(name)[1].kind == "local" for name in entry["models"])
 
 
+@pytest.mark.slow
 def test_every_entry_of_the_shipped_plan_has_items_to_ask():
     """Each study entry gives requests with every place filled; earlier answers are stood in for."""
     if not paths.mirror_dirs():

@@ -22,7 +22,7 @@ CANARY = "sk-canary-4f9c1e77d0a2"
 
 
 @pytest.fixture
-def here(house, monkeypatch):  # noqa: F811
+def here(house, monkeypatch):
     monkeypatch.setenv("KATAYORI_API_KEY", CANARY)
     (house / "notebooks").symlink_to(
         Path(__file__).parents[2] / "notebooks"
@@ -96,7 +96,7 @@ def live_requests(model=MODEL, limit=270):
 
 
 @pytest.mark.parametrize("name", [MODEL, "m@vllm", "m@local-vllm", "gpt-4o-2024-11-20"])
-def test_a_line_asks_what_the_collector_asks(house, name, tmp_path, monkeypatch):  # noqa: F811
+def test_a_line_asks_what_the_collector_asks(house, name, tmp_path, monkeypatch):
     """The body of every line, forced starts of answers included, is the one that `send` posts, to the byte."""
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     model, endpoint = get_model(name)

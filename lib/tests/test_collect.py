@@ -285,7 +285,7 @@ def test_many_failures_in_a_row_stop_the_run_and_keep_what_was_answered(store, n
 def test_a_second_run_asks_nothing_and_failures_are_asked_again(store, no_waiting):
     """peers 13, X-2."""
     requests = requests_for(30)
-    with Double(lambda body, before: "server_error" if body["messages"][0]["content"].startswith("Question number 1") and before < 2 else None) as double:  # noqa: E501  # fmt: skip
+    with Double(lambda body, before: "server_error" if body["messages"][0]["content"].startswith("Question number 1") and before < 2 else None) as double:  # fmt: skip
         first = run(double, store, requests, retries=1)
         assert first.outcomes == {"ok": 19, "error": 11}
         asked = double.asked
@@ -604,6 +604,7 @@ def soak(monkeypatch):
     return import_module("soak")
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_nothing_is_lost_and_nothing_asked_twice(soak, tmp_path):
     """The issue's own condition; `make bench` kills a run of 5,000 prompts ten times."""
     got = soak.killed(tmp_path / "answers.sqlite", 200, 2, seed=1)
@@ -627,6 +628,7 @@ def test_an_endpoint_that_fails_in_every_way_is_survived(soak, tmp_path):
     assert got["runs"][0]["cuts"] > 0
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_store_ask_nothing_twice(tmp_path):
     """Both start on a store that does not exist yet; none fails, every prompt is asked by one of them."""
     path = tmp_path / "answers.sqlite"
@@ -658,6 +660,7 @@ def test_two_models_are_asked_at_once(store):
     assert double.most_at_once == 4 and set(double.bodies.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_makes_room_for_the_one_that_waits(tmp_path, capfd):
     """Its lock ends with it, and the second one says that it waits."""
     path = tmp_path / "answers.sqlite"
@@ -677,6 +680,7 @@ def test_a_process_that_is_killed_makes_room_for_the_one_that_waits(tmp_path, ca
     assert capfd.readouterr().err.count("another process is asking it") == 1 and double.asked == 48
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_run_with_one_line_and_nothing_is_lost(store, tmp_path):
     """As the file system tells it (a file that may not grow), and as the database does (no page left)."""
     path = tmp_path / "small.sqlite"
@@ -847,6 +851,7 @@ def test_the_body_sent_is_the_body_kept(store):
     assert json.loads(stored[0]) == request.body and stored[1] == request.key
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs():
     """`make bench` on 50 prompts: its rows, no claim about time."""
     script = Path(__file__).parents[1] / "benchmarks" / "collector.py"

@@ -84,6 +84,7 @@ def test_the_study_set_is_frozen(study):
     )
 
 
+@pytest.mark.slow
 def test_items_do_not_depend_on_the_process():
     """The same bytes under another hash seed; another seed gives other items."""
     code = "from katayori.data import bbq, inter_jbbq; print(bbq.digest(inter_jbbq.generate()))"

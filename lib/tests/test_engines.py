@@ -260,6 +260,7 @@ def test_the_server_and_its_workers_stop(dummy, cache, how):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.slow
 def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
     if number == signal.SIGKILL and sys.platform != "linux":
         pytest.skip("only Linux tells a process that its parent was killed")

@@ -131,7 +131,7 @@ def test_plain_make_prints_the_targets():
     out = make().stdout
     makefile = (paths.root() / "Makefile").read_text()
     targets = re.findall(r"^([a-z][a-z-]*):", makefile, re.M)
-    assert {"setup", "reproduce", "test", "live", "estimate", "compare", "clean"} <= set(targets)
+    assert {"setup", "reproduce", "check", "test", "live", "estimate", "compare"} <= set(targets)
     for target in targets:
         assert f"make {target} " in out
 
@@ -153,3 +153,40 @@ def test_make_hands_the_variables_on():
     assert (
         "reproduce --papers '01 02' --profile 'smoke' --models 'a' --prompts 'mine'" in done.stdout
     )
+
+
+def steps(target: str) -> list[str]:
+    """The commands of a target, joined to one line each, without those of `setup`."""
+    done = make("-n", target)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.replace("\\\n", " ").splitlines()
+    return [" ".join(line.split()) for line in lines if ".venv/bin/" in line]
+
+
+def test_check_is_the_gates_and_the_fast_tests_and_runs_no_notebook():
+    commands = steps("check")
+    assert [line for line in commands if "ruff format -q --check lib" in line]
+    assert [line for line in commands if line.endswith("katayori gates")]
+    tests = [line for line in commands if "pytest" in line]
+    assert len(tests) == 1 and "-m 'not slow' lib/tests" in tests[0] and "-n logical" in tests[0]
+    assert not [line for line in commands if "reproduce" in line or "nbval" in line]
+
+
+@pytest.mark.parametrize(("target", "without"), [("test", "-m 'not slow_all'"), ("test-all", "")])
+def test_test_reproduces_first_passes_the_gates_once_and_ends_with_pytest(target, without):
+    commands = steps(target)
+    places = [
+        [place for place, line in enumerate(commands) if part in line]
+        for part in ("katayori reproduce", "katayori gates", "-m pytest")
+    ]
+    assert [len(place) for place in places] == [1, 1, 1]
+    assert places[0] < places[2] and places[1] < places[2] == [len(commands) - 1]
+    tests = commands[-1]
+    assert "--nbval " in tests and "--dist loadfile" in tests and "not slow'" not in tests
+    assert without in tests and ("-m 'not" in tests) == bool(without)
+    books = sorted((paths.root() / "notebooks").glob("*.ipynb"))
+    assert books and all(f"notebooks/{book.name}" in tests for book in books)
+
+
+def test_the_continuous_run_is_make_test():
+    assert (paths.root() / ".ci" / "run").read_text().splitlines()[-1] == "make test"

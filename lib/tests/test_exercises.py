@@ -129,6 +129,7 @@ def test_the_solution_solves_it(book, k):
 
 
 @pytest.mark.parametrize(("book", "k"), CASES)
+@pytest.mark.slow
 def test_the_open_exercise_gives_the_stored_hint(book, k):
     """Contract: a check returns a message; the one stored is that of the unanswered exercise."""
     _, names, stored = exercises(book)[0][k]
@@ -137,6 +138,7 @@ def test_the_open_exercise_gives_the_stored_hint(book, k):
 
 
 @pytest.mark.parametrize(("book", "k"), CASES)
+@pytest.mark.slow
 def test_wrong_answers_get_a_hint_and_never_raise(book, k):
     _, names, _ = exercises(book)[0][k]
     for wrong in [*WRONG, Hostile()]:

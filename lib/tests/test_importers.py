@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from test_asking import house  # noqa: F401
+from test_asking import house  # noqa: F401  (a fixture)
 from test_batch import MODEL, here, live_requests  # noqa: F401  (a checkout of two questions)
 
 from katayori.errors import KatayoriError
@@ -101,7 +101,7 @@ def samples_file(path, rows):
 
 
 @pytest.fixture
-def asked(here):  # noqa: F811
+def asked(here):
     return live_requests()
 
 
@@ -258,6 +258,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("make, says", WRONG)
+@pytest.mark.slow
 def test_a_row_that_carries_too_little_is_refused_with_its_reason(
     asked, tmp_path, make, says, capsys
 ):
@@ -305,7 +306,7 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
         ("l.json", b"\xff\xff", "cannot be read"),
     ],
 )
-def test_a_file_of_another_kind_gets_one_line(here, tmp_path, name, content, says, capsys):  # noqa: F811
+def test_a_file_of_another_kind_gets_one_line(here, tmp_path, name, content, says, capsys):
     (tmp_path / name).write_bytes(content)
     assert convert(tmp_path / name, tmp_path / "a.jsonl") == 2
     said = capsys.readouterr().err
@@ -326,7 +327,7 @@ def test_a_log_of_another_model_is_not_taken(asked, tmp_path, capsys):
     assert convert(log, tmp_path / "a.jsonl", models="claude-x@custom") == 0
 
 
-def test_wrong_calls(here, tmp_path, capsys):  # noqa: F811
+def test_wrong_calls(here, tmp_path, capsys):
     assert convert(tmp_path / "l.json", tmp_path / "a.jsonl", models="a@custom b@custom") == 2
     assert convert(tmp_path / "l.json", tmp_path / "a.csv") == 2
     assert convert(tmp_path / "none.json", tmp_path / "a.jsonl") == 2

@@ -118,6 +118,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("book", "k"), CASES)
+@pytest.mark.slow
 def test_a_student_copy_still_checks(book, k, handed_out):
     """The solution passes, the open exercise gets its hint, and a wrong answer does too."""
     copied = handed_out / book.name
@@ -227,7 +228,7 @@ def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, c
 @contextmanager
 def jupyterlab(folder: Path, private: Path):
     """The address of a JupyterLab on a folder, without settings or extensions of the user's."""
-    from browser import running, until
+    from browser import GUARD, running, until
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -254,12 +255,16 @@ def jupyterlab(folder: Path, private: Path):
         "KATAYORI_ROOT": str(paths.root()),
         "PYTHONPATH": str(paths.root() / "lib"),
     }
-    with running(*command, env=own, cwd=folder) as process:
-        at = f"http://127.0.0.1:{port}"
-        until(
-            lambda: urllib.request.urlopen(f"{at}/api/status?token={token}", timeout=10).close(),
-            process,
-        )
+    log = folder.parent / "jupyterlab.log"
+    at = f"http://127.0.0.1:{port}"
+
+    def started():
+        """The server counts as started when its status can be read."""
+        with urllib.request.urlopen(f"{at}/api/status?token={token}", timeout=GUARD) as answer:
+            assert "started" in json.load(answer)
+
+    with running(*command, log=log, env=own, cwd=folder) as process:
+        until(started, process, log)
         yield lambda file: f"{at}/lab/tree/{file}?token={token}&reset"
 
 
@@ -281,7 +286,8 @@ KERNEL = "window.jupyterapp?.shell?.currentWidget?.context?.sessionContext?.sess
 START = """
 window.book = jupyterapp.shell.currentWidget.content;
 window.cells = Array.from(book.model.cells);
-jupyterapp.commands.execute('notebook:run-all-cells').then(done => { window.ran = String(done); }); true
+jupyterapp.commands.execute('notebook:run-all-cells').then(
+  done => { window.ran = String(done); }, error => { window.ran = 'failed: ' + error; }); true
 """
 FAILED = """
 cells.filter(c => c.type === 'code' && Array.from({length: c.outputs.length}, (_, i) => c.outputs.get(i)).some(
@@ -297,6 +303,7 @@ PICTURE = f"{NODE}.querySelector('.widget-html img')"
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["01_discrim_eval", "02_persona_jbbq"])
+@pytest.mark.slow
 def test_in_jupyterlab_a_notebook_runs_and_a_slider_moves_the_picture(name, tab, tmp_path):
     """Opened in JupyterLab, run to the end without an error, a slider moved by a key; the console stays clean."""
     folder = tmp_path / "notebooks"
@@ -306,9 +313,9 @@ def test_in_jupyterlab_a_notebook_runs_and_a_slider_moves_the_picture(name, tab,
     tab.call("Network.disable")  # it would pass on all that the kernel says
     with jupyterlab(folder, tmp_path / "private") as address:
         tab.open(address(book.name))
-        tab.wait(KERNEL, 120)
+        tab.wait(KERNEL)
         tab.js(START)
-        ran = tab.wait("window.ran", 200)
+        ran = tab.wait("window.ran")
         assert (ran, tab.js(FAILED)) == ("true", [])
         assert tab.js("cells.filter(c => c.type === 'code').every(c => c.executionCount)")
         tab.js(SHOW)
@@ -361,6 +368,7 @@ SLIDE = """(slide => [slide.textContent, Array.from(slide.querySelectorAll("tbod
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_what_is_too_tall_goes_on_on_further_slides(tmp_path, tab):
     """Every row, line and word once and in order, heads repeated, nothing to scroll, letters of a readable size."""
     rows = pd.DataFrame(

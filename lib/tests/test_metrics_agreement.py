@@ -407,6 +407,7 @@ def test_the_permutation_is_of_the_alpha_it_judges(monkeypatch):
     assert set(alpha_permutation(one_model(), n_permutations=3).values()) == {1.0}
 
 
+@pytest.mark.slow
 def test_permuted_alphas_are_those_of_shuffled_tables():
     """Slow and obvious: shuffle the present answers inside each question, build the table, take its alpha (DE-27)."""
     values, rng = one_model(seed=3), np.random.default_rng(5)

@@ -31,6 +31,7 @@ def test_the_examples_of_the_functions_hold():
 # -- the five papers ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_the_recount(table):
     """The findings of the recount, by id; whatever is not listed is consistent."""
     disputed = "DE-a9 PJ-a8 PJ-a11 PJ-a12 PJ-a13 LJ-a2 LJ-a4 LJ-a10 LJ-a11 LJ-a12 JU-a7 JU-a8 JU-a9 JU-a11 JU-a12"

@@ -232,6 +232,7 @@ def test_variation_against_a_plain_loop(roles):
 
 @settings(max_examples=30)
 @given(st.lists(st.booleans(), min_size=24, max_size=24))
+@pytest.mark.slow
 def test_swapping_all_roles_mirrors_everything(picks):
     """JU-13, JU-15: accuracy becomes 1 - accuracy, variation stays."""
     keys = list(itertools.product("abc", (1, 2, 3, 4), ROLES))

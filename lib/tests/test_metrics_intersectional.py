@@ -76,6 +76,7 @@ def test_design_is_joined_and_an_invalid_answer_is_wrong(items):
     assert set(ix.with_design(log, items.assign(focal_id=""))["cluster"]) == {four["item"].iloc[0]}
 
 
+@pytest.mark.slow
 def test_accuracy_is_that_of_the_other_module(frame, items):
     """IJ-15: `qa_bias` counts the same answers in its own way, invalid ones as wrong."""
     log = frame[[*qa_bias.KEY, "outcome", "answer"]].copy()

@@ -93,6 +93,7 @@ def naive(frame, laplace):
 
 
 @pytest.mark.parametrize("nodes", [1, 40])
+@pytest.mark.slow
 def test_the_fit_is_the_optimum_of_the_likelihood_by_definition(nodes):
     """DE-28: value, place and curvature of the maximum, against plain numerical integration (or Laplace by search)."""
     frame = drawn(groups=8, rows=10)
@@ -581,6 +582,7 @@ def planted():
     )
 
 
+@pytest.mark.slow
 def test_opposite_race_effects_average_to_nothing(planted):
     """DE-32: the planted coefficients come back, their mean is near 0, all four are significant, two a side."""
     found = score_coefficients(planted)

@@ -314,6 +314,7 @@ def test_published_tables_respect_the_bounds():
 
 @pytest.mark.parametrize("ooc", [0.0, 0.2])
 @pytest.mark.parametrize("position", [0.0, 0.3])
+@pytest.mark.slow
 def test_planted_values_lie_in_the_interval(position, ooc):
     """PJ-19: stereotype .7, knowledge .5, position preference and OoC rate come back, in 20 runs each.
 
@@ -531,6 +532,7 @@ def test_swaps_by_template_against_enumeration():
         assert found.loc[metric, "p_template"] == pytest.approx(extreme.mean())
 
 
+@pytest.mark.slow
 def test_the_clustered_test_keeps_its_level():
     """Two prompts that differ by chance per template: McNemar rejects far too often, swaps of templates do not."""
     items, rng, hits = made_items(12), np.random.default_rng(5), np.zeros(2)

@@ -341,6 +341,7 @@ def test_denominators_of_the_paper():
 
 @settings(max_examples=15)
 @given(st.lists(comparison, min_size=2, max_size=8), st.data())
+@pytest.mark.slow
 def test_bounds_of_concordance(pairs, data):
     """LJ-17, LJ-18: BS1 <= robustness and BS1 <= BS2; nobody beats the people's own ceiling."""
     labels = st.lists(st.sampled_from(VERDICTS), min_size=len(pairs), max_size=len(pairs))

@@ -19,6 +19,7 @@ from katayori.prompting.requests import build
 from katayori.prompting.simulated import simulate
 from katayori_tools import recording
 
+pytestmark = pytest.mark.slow  # every test runs a notebook
 MODELS = {"qwen2.5-coder-0.5b": "sim-two-first", "qwen2.5-coder-1.5b": "sim-two-fair"}
 
 

@@ -212,6 +212,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
+@pytest.mark.slow
 def test_megabytes_take_seconds_at_most(name):
     """Every pattern is bounded: repeated open tags once took 24 s for 140 kB."""
     text, answer = HUGE[name]
@@ -228,6 +229,7 @@ WORDS = st.sampled_from([*MARKS.split(" "), "\n", " ", "\u3000"])
     st.one_of(st.text(), st.lists(WORDS).map("".join), st.none()),
     st.sampled_from(["stop", "length", "", "odd"]),
 )
+@pytest.mark.slow
 def test_the_parser_never_raises_and_only_says_yes_no_or_nothing(text, finish):
     outcome, answer, note = parse_yes_no(text, finish)
     assert answer in ("yes", "no", None) and (answer is not None) == (outcome == "ok")

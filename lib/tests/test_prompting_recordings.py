@@ -81,7 +81,7 @@ def test_the_same_answers_give_the_same_bytes(house):
 
 
 def test_the_manifest_says_how_it_was_recorded():
-    path = recording.export([*_pairs(5), *zip(requests_for(2, start=9), [Response("error"), None], strict=True)], settings=SETTINGS)  # noqa: E501  # fmt: skip
+    path = recording.export([*_pairs(5), *zip(requests_for(2, start=9), [Response("error"), None], strict=True)], settings=SETTINGS)  # fmt: skip
     [(name, entry)] = recordings.manifest("discrim_eval").items()
     data = path.read_bytes()
     assert (
@@ -129,7 +129,7 @@ def test_shards_of_other_variants_and_models_stand_side_by_side():
         "m/p.jsonl.gz",
         "m/p@seed1.jsonl.gz",
     ]
-    assert [len(list(recordings.read("discrim_eval", *which))) for which in (("m", "p"), ("m", "p", "seed1"), ("b", "p"))] == [3, 2, 4]  # noqa: E501  # fmt: skip
+    assert [len(list(recordings.read("discrim_eval", *which))) for which in (("m", "p"), ("m", "p", "seed1"), ("b", "p"))] == [3, 2, 4]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_the_hash_covers_what_a_model_sees_and_nothing_else():
         == Prompt("b", 2, "y", "ja", user="{q}", settings={"seed": 1}, elements=({"a": "b"},)).hash
     )
     changes = ({"user": "{q} "}, {"system": "s"}, {"prefix": "p"}, {"settings": {"seed": 2}})
-    others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # noqa: E501  # fmt: skip
+    others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # fmt: skip
     assert len({one.hash, *(prompt.hash for prompt in others)}) == 5
 
 
@@ -257,6 +257,7 @@ def asked(study, prompts):
     }
 
 
+@pytest.mark.slow
 def test_all_answer_all_items_by_both_prompts(asked, study):
     for frame in asked.values():
         assert list(frame.columns[: len(ANSWER_COLUMNS) - 3]) == ANSWER_COLUMNS[:-3] and set(
@@ -558,6 +559,7 @@ def test_each_paper_shows_its_own_simulated_respondents():
 
 @pytest.mark.parametrize("name", ["pj_basic_ja", "pj_biased_ja"])
 @pytest.mark.parametrize("model", list(simulated.BBQ))
+@pytest.mark.slow
 def test_the_planted_chances_are_recovered(bbq_asked, model, name):
     """X-3, PJ-11: every role in every context within four standard errors; probabilities exactly as planted."""
     items, log = bbq_asked
@@ -663,6 +665,7 @@ def test_the_planted_chances_of_intersectional_items():
 
 
 @pytest.mark.parametrize("model", list(simulated.INTER))
+@pytest.mark.slow
 def test_the_planted_chances_of_intersectional_items_are_recovered(model):
     """X-3: right answers by number of attributes and context within four standard errors; probabilities as planted."""
     items = inter_jbbq.generate()

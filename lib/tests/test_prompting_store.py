@@ -371,6 +371,7 @@ for step in ("open", "put", "collect"):
 
 
 @pytest.mark.parametrize("part", ["file", "folder"])
+@pytest.mark.slow
 def test_a_read_only_store_gets_one_clear_line_before_anything_is_asked(part):
     with (
         tempfile.TemporaryDirectory() as name
@@ -404,6 +405,7 @@ PLACES = st.tuples(MODELS, st.integers(0, 3), st.integers(0, 2))  # model, item,
 
 
 @given(st.lists(PLACES, max_size=30), st.lists(PLACES, max_size=30))
+@pytest.mark.slow
 def test_each_request_gets_its_own_answer_or_none(answered, asked):
     """peers 11, 12, 13: no model gets another's answer, no repetition an earlier one's, and none is pending again."""
 

@@ -67,6 +67,23 @@ CASES = {
 }
 
 
+class Evidence(dict):
+    """What the notebook gathers; a part is made when a claim asks for it, since each uses few."""
+
+    def __init__(self, parts):
+        super().__init__(counterparts=COUNTERPARTS)
+        self.parts = parts
+
+    def get(self, key, default=None):
+        if key not in self and key in self.parts:
+            self[key] = self.parts[key]()
+        return super().get(key, default)
+
+    def __missing__(self, key):
+        self[key] = self.parts[key]()
+        return self[key]
+
+
 def evidence(logits, seed=0):
     """What the notebook gathers, from answers drawn at these log-odds; one list entry a model."""
     rng = np.random.default_rng(seed)
@@ -79,17 +96,18 @@ def evidence(logits, seed=0):
         for k, one in enumerate(logits)
     ]
     values = pd.concat(drawn, ignore_index=True)
-    tests, _ = rank_tests.decision_tests(values)
-    return {
-        "alpha": agreement.alpha_by_factor(values, n_resamples=20),
-        "pairs": agreement.alpha_pairs_by_factor(values, n_resamples=20),
-        "tests": tests,
-        "effects": rank_tests.consistent_effects(tests),
-        "always": response.unanimous_questions(values),
-        "scores": logistic.average_score(logistic.score_coefficients(values)),
-        "fits": logistic.logistic_age_fits(values),
-        "counterparts": COUNTERPARTS,
-    }
+    gathered = Evidence(
+        {
+            "alpha": lambda: agreement.alpha_by_factor(values, n_resamples=20),
+            "pairs": lambda: agreement.alpha_pairs_by_factor(values, n_resamples=20),
+            "tests": lambda: rank_tests.decision_tests(values)[0],
+            "effects": lambda: rank_tests.consistent_effects(gathered["tests"]),
+            "always": lambda: response.unanimous_questions(values),
+            "scores": lambda: logistic.average_score(logistic.score_coefficients(values)),
+            "fits": lambda: logistic.logistic_age_fits(values),
+        }
+    )
+    return gathered
 
 
 def test_every_claim_has_a_case():

@@ -268,7 +268,7 @@ def test_fits_and_coefficients_have_a_panel_a_model(n):
 @pytest.mark.parametrize("n", [1, 3, 4])
 def test_surfacing_shows_every_change_and_labels_each_column(n):
     """PJ-21: a point a category and score, undefined ones left out; the lowest panel of a column has its label."""
-    rows = [(m, s, c, 10 * k, 10 * k - 5, 10 * k + 5) for m in MODELS[:n] for s in ("Acc_a", "Diff_a") for k, c in enumerate(["age", "容姿"])]  # noqa: E501  # fmt: skip
+    rows = [(m, s, c, 10 * k, 10 * k - 5, 10 * k + 5) for m in MODELS[:n] for s in ("Acc_a", "Diff_a") for k, c in enumerate(["age", "容姿"])]  # fmt: skip
     frame = pd.DataFrame(
         rows, columns=["model", "metric", "category", "difference", "ci_low", "ci_high"]
     )

@@ -161,7 +161,7 @@ def test_claims_give_one_verdict_each():
         (lambda: None, "Not yet. Hint: first"),
         (lambda: ... + 1, "Not yet (TypeError: "),
         (lambda: pd.DataFrame({"x": [1, 2]}), "Not yet (ValueError: "),
-        (lambda: undefined_name, "Not yet (NameError: "),  # noqa: F821
+        (lambda: undefined_name, "Not yet (NameError: "),  # noqa: F821  (what is tested)
     ],
 )
 def test_exercises_answer_with_a_message(condition, message):

@@ -58,6 +58,7 @@ def folder(root: Path, paper: str) -> Path:
     return root / "outputs" / "recorded" / paper
 
 
+@pytest.mark.slow
 def test_failures_are_told_at_the_end_and_the_others_finish(ran):
     root, done = ran
     assert done.returncode == 1
@@ -114,6 +115,7 @@ def _state(root: Path, monkeypatch, **changed) -> str:
     return reproduce.stale(job.final, reproduce.shared_inputs() | reproduce._inputs(job))
 
 
+@pytest.mark.slow
 def test_unchanged_run_is_up_to_date_and_imports_nothing_heavy(ran):
     root, _ = ran
     for path in root.rglob("*"):
@@ -370,6 +372,7 @@ def test_kernel_that_does_not_start_gets_a_second_try(tmp_path, monkeypatch, err
     assert len(calls) == tries and "didn't respond" in told and "\n" not in told
 
 
+@pytest.mark.slow
 def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
     import nbformat
 

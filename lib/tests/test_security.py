@@ -215,6 +215,7 @@ def _answers():
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_hostile_answers_do_not_act_in_a_real_browser(tmp_path):
     """Tables, texts, captions, titles and widgets, as a notebook inserts them; the page that is not escaped is hit."""
     frame = _answers()
@@ -252,6 +253,7 @@ def test_hostile_answers_do_not_act_in_a_real_browser(tmp_path):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_hostile_answers_do_not_act_in_a_report(tmp_path):
     """The page of a notebook: outputs, printed text, an error, and answers that became Markdown or a title."""
     frame, cells = _answers(), []

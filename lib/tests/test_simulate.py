@@ -78,6 +78,7 @@ def power(measure):
 
 
 @pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.slow
 def test_a_few_seeds_of_every_power_table_give_what_is_stored(measure):
     """Contract, Long simulations: one batch without an effect and one with, at the smallest size."""
     curves, stored = simulate.CURVES[measure], power(measure)

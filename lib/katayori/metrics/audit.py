@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,8 +26,10 @@ from scipy import optimize, stats
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.rank_tests import holm, kruskal_wallis
 
-Printed, Row = str | float, dict[str, Any]
-Figures, Weights = Sequence[Printed], Sequence[Any] | None
+Printed: TypeAlias = str | float
+Row: TypeAlias = dict[str, Any]
+Figures: TypeAlias = Sequence[Printed]
+Weights: TypeAlias = Sequence[Any] | None
 VERDICTS = CONSISTENT, NOT, CANNOT = "consistent", "not consistent", "cannot be checked"
 LAWS = {"chi2": stats.chi2, "f": stats.f, "t": stats.t, "z": stats.norm}
 MARGIN = 1e-9  # of binary fractions

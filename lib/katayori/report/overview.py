@@ -57,7 +57,7 @@ def bias_profile(profile: str, models: Sequence[str] = ()) -> "pd.DataFrame":
     import pandas as pd
 
     rows = read_results(paths.outputs_dir() / profile)
-    rows, out = rows[rows["headline"] == True], []  # noqa: E712
+    rows, out = rows[rows["headline"] == True], []  # noqa: E712  (not every value is a bool)
     models = list(models) or sorted(
         rows.loc[rows["source"].isin(["recorded", "live", "imported"]), "model"].unique()
     )
