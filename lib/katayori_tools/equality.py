@@ -301,8 +301,10 @@ def worktree(commit: str, data: str, folder: Path) -> Iterator[Path]:
 
 def _environment() -> dict[str, str]:
     """Ours without what would lead another checkout's make astray: variables, folders, Python."""
-    unset = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "PYTHONPATH", "VIRTUAL_ENV")
-    unset += ("KATAYORI_ROOT", "KATAYORI_OUTPUTS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    of_make = ["MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL"]
+    of_git = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"]
+    of_python = ["PYTHONPATH", "VIRTUAL_ENV"]
+    unset = [*of_make, *of_git, *of_python, "KATAYORI_ROOT", "KATAYORI_OUTPUTS"]
     return {name: value for name, value in os.environ.items() if name not in unset}
 
 
