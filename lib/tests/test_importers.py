@@ -346,7 +346,9 @@ def test_an_archive_that_zipfile_cannot_read_names_the_remedy(asked, tmp_path):
             [parts[0], *(part[: at - 4] + b"\x61\x00" + part[at - 2 :] for part in parts[1:])]
         )
     log.write_bytes(whole)
-    with pytest.raises(KatayoriError, match=r"`inspect log convert l\.eval --to json --output-dir converted`"):
+    with pytest.raises(
+        KatayoriError, match=r"`inspect log convert l\.eval --to json --output-dir converted`"
+    ):
         list(importers.rows_of(log, get_model(MODEL)[0]))
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,20 @@ def read_text(path: Path, what: str) -> str:
         raise KatayoriError(f"{what} not found: {path.name}") from None
     except UnicodeDecodeError as e:
         raise KatayoriError(
-            f"{what} {path.name} is not UTF-8 (byte {e.start}); save it as UTF-8"
+            f"{what} {path.name} is not UTF-8 (byte {e.start}){_other_encoding(path)}"
         ) from None
+
+
+def _other_encoding(path: Path) -> str:
+    """Which encoding a file may have instead of UTF-8, and how it is converted."""
+    start = path.read_bytes()
+    for name, code in (("UTF-16", "utf-16"), ("Shift-JIS", "cp932")):
+        with suppress(UnicodeDecodeError):
+            if code == "cp932" or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                start.decode(code)
+                remedy = f"iconv -f {code.upper()} -t UTF-8 {path.name} > utf8-{path.name}"
+                return f", it reads as {name}; save it as UTF-8, such as by `{remedy}`"
+    return "; save it as UTF-8"
 
 
 def read_yaml(path: Path, what: str) -> Any:
