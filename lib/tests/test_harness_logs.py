@@ -84,13 +84,14 @@ def test_the_changed_words_are_shown_beside_ours(convert):
 
 
 @pytest.mark.parametrize("model", ["my-model@custom", "my-model@vllm"])
-def test_the_log_decides_about_log_probabilities_not_the_endpoint(convert, model, tmp_path):
+def test_the_log_decides_about_log_probabilities_not_the_endpoint(convert, model, tmp_path, capsys):
     code, answers, printed = convert("inspect_judge_logprobs.eval", JUDGE, model)
     assert code == 0 and [row["top"] for row in answers] == [[["B", -0.1], ["A", -2.5]]] * 2
     assert "lj_verdict: 2 of 2 answers with log probabilities\n" in printed.out
     asked = requests_of(JUDGE, *get_model(model), ["lj_verdict"])
+    capsys.readouterr()
     read = import_answers(tmp_path / "answers.jsonl", asked)
-    assert sum(bool(response.top) for response in read) == 2
+    assert sum(bool(response.top) for response in read) == 2 and not capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["inspect_judge.eval", "lm_eval_judge.jsonl"])
@@ -98,6 +99,16 @@ def test_answers_without_log_probabilities_are_counted(convert, name):
     code, answers, printed = convert(name, JUDGE)
     assert code == 0 and len(answers) == 2 and not any("top" in row for row in answers)
     assert "lj_verdict: 0 of 2 answers with log probabilities; the log holds no" in printed.out
+
+
+@pytest.mark.parametrize("model", ["my-model@custom", "my-model@vllm"])
+def test_imported_answers_without_log_probabilities_say_so(convert, model, tmp_path, capsys):
+    convert("inspect_judge.eval", JUDGE, model)
+    asked = requests_of(JUDGE, *get_model(model), ["lj_verdict"])
+    capsys.readouterr()
+    import_answers(tmp_path / "answers.jsonl", asked)
+    line = "answers.jsonl: 0 of 2 answers with log probabilities (a .csv holds none, a .jsonl row"
+    assert capsys.readouterr().out.startswith(line)
 
 
 def test_the_archive_is_packed_as_inspect_packs_today():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from katayori.data.files import rows_of
 from katayori.errors import KatayoriError
+from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 
@@ -14,10 +15,11 @@ COLUMNS = ["item_id", "prompt_id", "model", "repetition", "text", "finish_reason
 def import_answers(path: str | Path, requests: Sequence[Request]) -> list[Response]:
     """Read answers for the given requests from a filled-in template.
 
-    Returns one response a request, in their order. A row without text is an empty answer (out of choice), a request
-    without a row an `error`; rows of other requests are passed over.
-    Where the request asks for log probabilities, a `.jsonl` row gives them as `top`: [[token, logprob], ...].
-    Raises KatayoriError for a missing column, a cut-off line, or two different answers to one request.
+    Returns one response a request, in their order. A row without text is an empty answer (out of
+    choice), a request without a row an `error`; rows of other requests are passed over. A `.jsonl`
+    row gives log probabilities as `top`: [[token, logprob], ...]; where a prompt asks for them and
+    answers lack them, one line says how many. Raises KatayoriError for a missing column, a cut-off
+    line, or two different answers to one request.
     """
     path = Path(path)
     wanted = {_place(request): request for request in requests}
@@ -46,8 +48,30 @@ def import_answers(path: str | Path, requests: Sequence[Request]) -> list[Respon
             raise KatayoriError(
                 f"{path.name} row {n}: a second, different answer to {row['item_id']}"
             )
+    if line := _lost(path, {key: wanted[key] for key in given}, given):
+        print(line)
     absent = Response("error", error="not in the imported file")
     return [given.get(_place(request), absent) for request in requests]
+
+
+def _lost(path: Path, asked: dict[tuple, Request], given: dict[tuple, Response]) -> str:
+    """How many answers lack the log probabilities that their prompt asks for; empty if none."""
+    asking = {
+        name
+        for paper in {request.paper for request in asked.values()}
+        for name, prompt in load_prompts(paper).items()
+        if prompt.settings.get("logprobs")
+    }
+    of_interest = [
+        given[key]
+        for key, request in asked.items()
+        if request.prompt_id in asking or request.body.get("logprobs")
+    ]
+    having = sum(bool(response.top) for response in of_interest)
+    if having == len(of_interest):
+        return ""
+    why = "a .csv holds none, a .jsonl row gives them as top: [[token, logprob], ...]"
+    return f"{path.name}: {having} of {len(of_interest)} answers with log probabilities ({why})"
 
 
 def _place(request: Request) -> tuple:
