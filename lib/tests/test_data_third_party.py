@@ -337,8 +337,8 @@ def test_a_folder_of_json_says_what_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("encoding", "says"),
     [
-        ("shift_jis", "reads as Shift-JIS.*iconv -f CP932 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
-        ("utf-16", "reads as UTF-16.*iconv -f UTF-16 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
+        ("shift_jis", "like Shift-JIS.*iconv -f CP932 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
+        ("utf-16", "like UTF-16.*iconv -f UTF-16 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
     ],
 )
 def test_another_encoding_is_named_with_its_remedy(tmp_path, encoding, says):

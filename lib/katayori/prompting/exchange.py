@@ -1,6 +1,7 @@
 """Answers obtained elsewhere: a filled-in template is imported, every row checked."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from katayori.data.files import rows_of
@@ -21,9 +22,24 @@ def import_answers(path: str | Path, requests: Sequence[Request]) -> list[Respon
     answers lack them, one line says how many. Raises KatayoriError for a missing column, a cut-off
     line, or two different answers to one request.
     """
-    path = Path(path)
+    given = read_answers(path)
     wanted = {_place(request): request for request in requests}
-    given: dict[tuple, Response] = {}
+    answered = {key: _checked(wanted[key], given[key]) for key in wanted.keys() & given.keys()}
+    if line := _without_probabilities(Path(path), wanted, answered):
+        print(line)
+    absent = Response("error", error="not in the imported file")
+    return [answered.get(_place(request), absent) for request in requests]
+
+
+def read_answers(path: str | Path) -> dict[tuple[str, str, str, int], Response]:
+    """Every answer of a file by item_id, prompt_id, model and repetition, whatever request it
+    belongs to.
+
+    Raises KatayoriError for a file that cannot be read, a missing column, and two different answers
+    to one request.
+    """
+    path = Path(path)
+    given: dict[tuple[str, str, str, int], Response] = {}
     for n, row in enumerate(rows_of(path, "answers file"), 1):
         if missing := [c for c in ("item_id", "prompt_id", "model", "text") if c not in row]:
             raise KatayoriError(f"{path.name} row {n} lacks the column(s) {', '.join(missing)}")
@@ -34,38 +50,43 @@ def import_answers(path: str | Path, requests: Sequence[Request]) -> list[Respon
             raise KatayoriError(
                 f"{path.name} row {n}: repetition or top cannot be read ({e})"
             ) from None
-        key = (*(str(row[c]) for c in ("item_id", "prompt_id", "model")), repetition)
-        response = Response(
-            "ok", str(row["text"] or ""), row.get("finish_reason") or "stop", top or None
-        )
-        if key not in wanted:
-            continue
-        if wanted[key].one_token:
-            response.outcome, response.error = ("ok", "") if top else ("error", "logprobs missing")
-        elif response.finish_reason == "length":
-            response.outcome = "truncated"
+        key = (str(row["item_id"]), str(row["prompt_id"]), str(row["model"]), repetition)
+        finish = row.get("finish_reason") or "stop"
+        response = Response("ok", str(row["text"] or ""), finish, top or None)
         if given.setdefault(key, response) != response:
             raise KatayoriError(
                 f"{path.name} row {n}: a second, different answer to {row['item_id']}"
             )
-    if line := _lost(path, {key: wanted[key] for key in given}, given):
-        print(line)
-    absent = Response("error", error="not in the imported file")
-    return [given.get(_place(request), absent) for request in requests]
+    return given
 
 
-def _lost(path: Path, asked: dict[tuple, Request], given: dict[tuple, Response]) -> str:
+def _checked(request: Request, given: Response) -> Response:
+    """An answer with the outcome that follows from what its request asked for."""
+    response = replace(given)
+    if request.one_token:
+        if not response.top:
+            response.outcome, response.error = "error", "logprobs missing"
+    elif response.finish_reason == "length":
+        response.outcome = "truncated"
+    return response
+
+
+def _without_probabilities(
+    path: Path, asked: dict[tuple, Request], answered: dict[tuple, Response]
+) -> str:
     """How many answers lack the log probabilities that their prompt asks for; empty if none."""
+    papers = {asked[key].paper for key in answered}
     asking = {
-        name
-        for paper in {request.paper for request in asked.values()}
+        (paper, name)
+        for paper in papers
         for name, prompt in load_prompts(paper).items()
         if prompt.settings.get("logprobs")
     }
+    # The prompt decides: what a request holds depends on what its endpoint is known to support.
     of_interest = [
-        given[key]
-        for key, request in asked.items()
-        if request.prompt_id in asking or request.body.get("logprobs")
+        response
+        for key, response in answered.items()
+        if (asked[key].paper, asked[key].prompt_id) in asking or asked[key].body.get("logprobs")
     ]
     having = sum(bool(response.top) for response in of_interest)
     if having == len(of_interest):
