@@ -31,7 +31,7 @@ _TAGS = re.compile(r"</?(?:answer|verdict|choice|output|result|judge?ment|判定
 # -- the final forms of Japanese judges, after NFKC: an opening, the letter, an ending -------------
 
 _MARKS = r"[\s\[\](){}<>「」『』【】《》〈〉\"'`*_]{0,20}"
-_SAYS = r"(?:(?:し|いたし)(?:ます|ました)|する|した)"
+_SAYS = r"(?:(?:し|いたし|でき)(?:ます|ました)|する|した|できる)"
 _THINKS = r"(?:考え(?:ます|る|られます)|思い(?:ます)|思(?:う|われます)|言え(?:ます|る))"
 _JUDGED = rf"(?:(?:判断|評価|判定|結論|選択){_SAYS}|{_SAYS}|{_THINKS}|結論[付づ]け(?:ます|る))"
 #: "です", "と評価します", "となります", "を選びます".
@@ -39,7 +39,8 @@ _ENDING = rf"""(?:です|だ|である|でした|(?:と|に)なります|とな�
     |だ?と{_JUDGED}|を(?:選び|選択し|支持し)ます)?"""
 #: Said of a bracketed letter only: "[[B]]が優れていると判断します".
 _WINS = rf"""(?:の(?:回答|ほう|方))?が(?:より)?
-    (?:優れて(?:い(?:ます|る)|おります)|勝って(?:います|いる)|良い(?:です)?|よい(?:です)?)
+    (?:優れて(?:い(?:ます|る)|おります)|勝って(?:います|いる)|良い(?:です)?|よい(?:です)?
+    |(?:最も)?(?:適切|妥当)(?:です|だ|である)?)
     (?:と{_JUDGED})?"""
 #: What may open the sentence of a bare letter that has an ending: nothing, "したがって、",
 #: "最終判定:", "私の評価は".
