@@ -341,16 +341,20 @@ def _counted(dropped: list[tuple[str, str, int]]) -> list[str]:
 def _indexed(raws: list[dict[str, Any]], category: str) -> list[str]:
     """Give rows without question_index one: questions asked of a shared context are a template."""
     lacking = [raw for raw in raws if raw.get("question_index") in (None, "")]
-    groups: dict[str, set[str]] = {}  # text -> the texts it is joined with, one set for all of them
+    joined: dict[str, str] = {}  # text -> another text of its template, itself for the first
+
+    def first(text: str) -> str:
+        while joined.setdefault(text, text) != text:
+            joined[text] = joined[joined[text]]  # the next search is shorter
+            text = joined[text]
+        return text
+
     for raw in lacking:
-        joined = {raw["context"], raw["question"]}
-        for text in (raw["context"], raw["question"]):
-            joined |= groups.get(text, set())
-        groups |= dict.fromkeys(joined, joined)
-    numbers: dict[int, int] = {}
+        joined[first(f"context {raw['context']}")] = first(f"question {raw['question']}")
+    numbers: dict[str, int] = {}
     for raw in lacking:
-        group = id(groups[raw["context"]])
-        raw["question_index"] = f"d{numbers.setdefault(group, len(numbers) + 1)}"
+        template = first(f"question {raw['question']}")
+        raw["question_index"] = f"d{numbers.setdefault(template, len(numbers) + 1)}"
     if not lacking:
         return []
     how = f"{len(numbers)} template(s) are derived from questions that share contexts"
