@@ -1,7 +1,8 @@
-"""Logs of inspect_ai and lm-evaluation-harness become answers to our prompts; every row that cannot is named.
+"""Logs of inspect_ai and lm-evaluation-harness become answers to our prompts; every row that cannot
+is named.
 
-The logs are made here, in the form those harnesses write them (inspect_ai: EvalLog version 2, as .json and as .eval;
-lm-evaluation-harness: samples_*.jsonl of --log_samples).
+The logs are made here, in the form those harnesses write them (inspect_ai: EvalLog version 2, as
+.json and as .eval; lm-evaluation-harness: samples_*.jsonl of --log_samples).
 """
 
 import csv
@@ -42,11 +43,21 @@ def sample(request, text="Answer: yes", *, epoch=1, stop="stop", **changes):
         "completion": text,
     }
     output["usage"] = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
-    return {
-        "id": request.item_id, "epoch": epoch, "input": asked_of(request), "target": "yes",
-        "messages": [*turns, answer], "output": output, "metadata": {"prompt_id": request.prompt_id},
-        "scores": {"match": {"value": "C"}}, "events": [], "attachments": {}, "store": {}, "uuid": "x",
-    } | changes  # fmt: skip
+    row = {
+        "id": request.item_id,
+        "epoch": epoch,
+        "input": asked_of(request),
+        "target": "yes",
+        "messages": [*turns, answer],
+        "output": output,
+        "metadata": {"prompt_id": request.prompt_id},
+        "scores": {"match": {"value": "C"}},
+        "events": [],
+        "attachments": {},
+        "store": {},
+        "uuid": "x",
+    }
+    return row | changes
 
 
 def inspect_log(path, samples, model="openai-api/mine/m"):
@@ -85,12 +96,22 @@ def inspect_log(path, samples, model="openai-api/mine/m"):
 
 def logged(request, *texts, **changes):
     """One line as lm-evaluation-harness logs it for a task that generates."""
-    return {
-        "doc_id": 0, "doc": {"item_id": request.item_id, "prompt_id": request.prompt_id, "question": "x"},
-        "target": "yes", "arguments": {"gen_args_0": {"arg_0": asked_of(request), "arg_1": {"until": ["\n\n"]}}},
-        "resps": [list(texts or ["Answer: yes"])], "filtered_resps": ["yes"], "filter": "strict-match",
-        "metrics": ["exact_match"], "doc_hash": "a", "prompt_hash": "b", "target_hash": "c", "exact_match": 1.0,
-    } | changes  # fmt: skip
+    doc = {"item_id": request.item_id, "prompt_id": request.prompt_id, "question": "x"}
+    row = {
+        "doc_id": 0,
+        "doc": doc,
+        "target": "yes",
+        "arguments": {"gen_args_0": {"arg_0": asked_of(request), "arg_1": {"until": ["\n\n"]}}},
+        "resps": [list(texts or ["Answer: yes"])],
+        "filtered_resps": ["yes"],
+        "filter": "strict-match",
+        "metrics": ["exact_match"],
+        "doc_hash": "a",
+        "prompt_hash": "b",
+        "target_hash": "c",
+        "exact_match": 1.0,
+    }
+    return row | changes
 
 
 def samples_file(path, rows):
