@@ -1,29 +1,35 @@
-"""`katayori convert`: logs of inspect_ai and lm-evaluation-harness as a file of answers (`exchange.import_answers`).
+"""`katayori convert`: logs of inspect_ai and lm-evaluation-harness as a file of answers.
 
-What a row must carry, and where it is looked for (left inspect_ai's .json, and .eval where its zip is deflated; right
+What a row must carry, and where it is looked for (left inspect_ai's .json and .eval; right
 lm-evaluation-harness's samples_*.jsonl):
 
-    item_id     sample `metadata.item_id`, else `id`             `doc.item_id`
-    prompt_id   sample `metadata.prompt_id`, else --prompt       `doc.prompt_id`, else --prompt
-    repetition  `epoch` - 1                                      place within `resps[0]`
-    text        `output.choices[0].message`, text parts joined   `resps[0]`, before any filter
-    finish      `stop_reason`; max_tokens is a cut-off           not logged: a cut-off text cannot be told
-    top         `logprobs` at the answer's token                 not logged for generated text
-    model       `eval.model` must end in the id asked as         not in the rows: --models is believed
-    wording     `messages`, else `input`, hold our prompt        `arguments` hold it
+    item_id       sample `metadata.item_id`, else `id`           `doc.item_id`
+    prompt_id     sample `metadata.prompt_id`, else --prompt     `doc.prompt_id`, else --prompt
+    repetition    `epoch` - 1                                    place within `resps[0]`
+    text          `output.choices[0].message`, parts joined      `resps[0]`, before any filter
+    finish        `stop_reason`; max_tokens is a cut-off         not logged: cut-offs are not seen
+    top           `logprobs` at the answer's token               not logged for generated text
+    model         `eval.model` must end in the id asked as       not in the rows: --models holds
+    conversation  `messages` before the answer, else `input`     `arguments`
 
-A row without one of these is refused and listed with its reason: unknown item or prompt, another wording (name the
-folder of yours with --prompts), a failed or stopped sample, scores of given continuations (loglikelihood), a second
-answer that differs. Rows of another filter on the same answer count once. Prompts that force the start of an answer or
+The whole conversation must be ours: a system text, an example or a turn that was added, and
+another wording are refused with the first difference. What a harness may do to it is in `RULES`.
+
+A row without one of these is refused and listed with its reason: unknown item or prompt, a failed
+or stopped sample, scores of given continuations (loglikelihood), a second answer that differs.
+Rows of another filter on the same answer count once. Prompts that force the start of an answer or
 hold an earlier one are not imported. Archives are read in memory; nothing is unpacked.
 """
 
 import argparse
+import io
 import json
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +37,7 @@ from katayori import profiles
 from katayori.data.files import json_lines
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Model, get_model
-from katayori.prompting.prompts import load_prompts
+from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request
 from katayori_tools.asking import requests_of, steps
 from katayori_tools.batch import Refused, list_refused
@@ -39,13 +45,20 @@ from katayori_tools.notebooks import names
 from katayori_tools.send import read_completion
 
 MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
+ZSTANDARD = 93  # the zip method that inspect_ai packs with; Python's zipfile reads it from 3.14 on
+SHOWN = 60  # characters of a difference
 FINISH = {
     "max_tokens": "length",
     "model_length": "length",
     "length": "length",
     "content_filter": "content_filter",
 }
-Row = dict[str, Any]  # item_id, prompt_id, repetition, asked, choices; or `refused` with the cause
+#: What a harness may do to a conversation without changing what is asked.
+PLAIN = "one user message as plain text"
+SPACES = "white space at the ends of lines"
+RULES = (PLAIN, SPACES)
+Turn = tuple[str, str]  # role, text; no role where the harness logs plain text
+Row = dict[str, Any]  # item_id, prompt_id, repetition, asked (turns), choices; or `refused`
 
 
 def convert(args: argparse.Namespace) -> int:
@@ -62,27 +75,38 @@ def convert(args: argparse.Namespace) -> int:
         p for step in steps(paper, dataset) for p in step if not (known[p].prefix or known[p].given)
     ]
     chosen = {"dataset": dataset, "folder": args.prompts or "", "questions": args.questions or ""}
-    requests = {
-        (q.item_id, q.prompt_id): q for q in requests_of(paper, model, endpoint, able, **chosen)
-    }
+    requests = requests_of(paper, model, endpoint, able, **chosen)
     only = args.prompt or (able[0] if len(able) == 1 else "")
-    answers: dict[tuple, Row] = {}
+    taken = Conversion({(q.item_id, q.prompt_id): q for q in requests}, model, only)
     refused: Refused = []
     for log in map(Path, args.logs):
         for number, row in enumerate(rows_of(log, model), 1):
-            cause = row.get("refused") or _take(row, requests, only, model, answers)
+            cause = row.get("refused") or taken.take(row)
             refused += [(log.name, number, cause)] if cause else []
-    text = "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers.values())
-    Path(args.file).write_text(text, encoding="utf-8", errors="backslashreplace")
+    _write(Path(args.file), list(taken.answers.values()))
     print(
-        f"{len(answers)} answers of {model.id} to {paper} written to {args.file}, {len(refused)} rows refused"
+        f"{len(taken.answers)} answers of {model.id} to {paper} written to {args.file}, "
+        f"{len(refused)} rows refused"
     )
+    for line in (*taken.rendered(), *without_probabilities(taken.answers.values(), known)):
+        print(f"  {line}")
     list_refused(refused)
-    return int(not answers)
+    return int(not taken.answers)
+
+
+def _write(file: Path, answers: list[Row]) -> None:
+    text = "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+    file.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+# -- reading logs ----------------------------------------------------------------------------------
 
 
 def rows_of(log: Path, model: Model) -> Iterator[Row]:
-    """The rows of a log, each a `Row`. Raises KatayoriError for a file of neither kind, or a log of another model."""
+    """The rows of a log, each a `Row`.
+
+    Raises KatayoriError for a file of neither kind, or a log of another model.
+    """
     if log.suffix == ".jsonl":
         yield from map(_lm_eval, json_lines(log, "sample log"))
         return
@@ -104,22 +128,12 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
         if log.suffix == ".json":
             raw = json.loads(log.read_bytes())
             return str(raw["eval"]["model"]), list(raw.get("samples") or ())
-        with zipfile.ZipFile(log) as archive:
-            held = archive.namelist()
-            wanted = [name for name in ("header.json", "_journal/start.json") if name in held][:1]
-            wanted += [
-                name for name in held if name.startswith("samples/") and name.endswith(".json")
-            ]
-            if large := [name for name in wanted if archive.getinfo(name).file_size > MAX_MEMBER]:
-                raise KatayoriError(
-                    f"{log.name}: {large[0]} unpacks to more than {MAX_MEMBER:,} bytes"
-                )
-            head, *samples = (json.loads(archive.read(name)) for name in wanted)
+        head, *samples = _members(log)
         return str(head["eval"]["model"]), samples
     except NotImplementedError:
-        remedy = "convert it with `inspect log convert --to json`"
+        remedy = f"`inspect log convert {log.name} --to json --output-dir converted` writes one"
         raise KatayoriError(
-            f"{log.name} is packed with a method that Python's zipfile cannot read; {remedy}"
+            f"{log.name} is packed by a method that is not known here; a .json log is: {remedy}"
         ) from None
     except (KeyError, TypeError, AttributeError):
         raise KatayoriError(f"{log.name} is no log of inspect_ai: it names no eval.model") from None
@@ -129,6 +143,51 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
         ) from None
 
 
+def _members(log: Path) -> list[Any]:
+    """The head of an archive and its samples."""
+    with zipfile.ZipFile(log) as archive:
+        held = archive.namelist()
+        heads = [name for name in ("header.json", "_journal/start.json") if name in held]
+        inside = [n for n in held if n.startswith("samples/") and n.endswith(".json")]
+        wanted = [archive.getinfo(name) for name in [*heads[:1], *inside]]
+        for member in wanted:
+            if member.file_size > MAX_MEMBER:
+                large = f"{member.filename} unpacks to more than {MAX_MEMBER:,} bytes"
+                raise KatayoriError(f"{log.name}: {large}")
+        return [json.loads(_unpacked(archive, member)) for member in wanted]
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The content of a member, checked; also one that is packed with Zstandard."""
+    if member.compress_type != ZSTANDARD:
+        return archive.read(member)
+    import zstandard
+
+    packed = _packed(archive, member)
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(
+            io.BytesIO(packed), read_across_frames=True
+        ) as reader:
+            content = reader.read(MAX_MEMBER + 1)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"{member.filename}: {error}") from None
+    if len(content) > MAX_MEMBER or zlib.crc32(content) != member.CRC:
+        raise ValueError(f"{member.filename} is damaged")
+    return content
+
+
+def _packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The packed bytes of a member: behind its local head, whose two lengths are its own."""
+    file = archive.fp
+    file.seek(member.header_offset)
+    head = file.read(30)
+    if head[:4] != b"PK\x03\x04":
+        raise zipfile.BadZipFile(f"{member.filename} is not where the archive says")
+    lengths = (int.from_bytes(head[at : at + 2], "little") for at in (26, 28))
+    file.seek(sum(lengths), io.SEEK_CUR)
+    return file.read(member.compress_size)
+
+
 def _inspect(sample: Any) -> Row:
     try:
         if sample.get("error") or sample.get("limit"):
@@ -136,40 +195,41 @@ def _inspect(sample: Any) -> Row:
                 "message": f"stopped by the {sample['limit'].get('type')} limit"
             }
             return {"refused": f"sample failed: {str(stopped.get('message'))[:200]}"}
-        attached = sample.get("attachments") or {}
-        turns = sample.get("messages") or sample.get("input") or ""
-        turns = [{"content": turns}] if isinstance(turns, str) else turns
-        about, choices = sample.get("metadata") or {}, (sample.get("output") or {}).get("choices")
+        choices = (sample.get("output") or {}).get("choices")
         if not choices:
             return {"refused": "has no output"}
         if choices[0].get("stop_reason") == "tool_calls":
             return {"refused": "ends in a tool call, not in a text"}
-        said, finish = (
-            choices[0]["message"].get("content"),
-            FINISH.get(choices[0].get("stop_reason"), "stop"),
-        )
-        choice = choices[0] | {
-            "message": {"content": _content(said, attached)},
-            "finish_reason": finish,
-        }
-        asked = "\n".join(
-            _content(t.get("content"), attached) for t in turns if t.get("role") != "assistant"
-        )
-        row = {
+        attached, about = sample.get("attachments") or {}, sample.get("metadata") or {}
+        return {
             "item_id": str(about.get("item_id") or sample["id"]),
             "prompt_id": str(about.get("prompt_id") or ""),
-        }
-        return row | {
             "repetition": int(sample.get("epoch") or 1) - 1,
-            "asked": asked,
-            "choices": [choice],
+            "asked": _asked_by_inspect(sample, attached),
+            "choices": [_choice(choices[0], attached)],
         }
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         return {"refused": f"has not the form of a sample ({type(error).__name__})"}
 
 
+def _asked_by_inspect(sample: Row, attached: dict[str, str]) -> list[Turn]:
+    """The conversation before the answer: all messages but a last one of the assistant."""
+    turns = sample.get("messages") or sample.get("input") or []
+    turns = [{"role": "user", "content": turns}] if isinstance(turns, str) else list(turns)
+    if turns and sample.get("messages") and turns[-1].get("role") == "assistant":
+        turns.pop()
+    return [(str(t.get("role")), _content(t.get("content"), attached)) for t in turns]
+
+
+def _choice(choice: Row, attached: dict[str, str]) -> Row:
+    """A choice in the form of a chat completion."""
+    content = _content(choice["message"].get("content"), attached)
+    finish = FINISH.get(choice.get("stop_reason"), "stop")
+    return choice | {"message": {"content": content}, "finish_reason": finish}
+
+
 def _content(content: Any, attached: dict[str, str]) -> str:
-    """A message's text: its text parts, with what the log keeps apart (`attachment://…`) put back."""
+    """A message's text: its text parts, with what the log keeps apart (`attachment://…`)."""
     if isinstance(content, list):
         return "".join(
             _content(part.get("text"), attached) for part in content if part.get("type") == "text"
@@ -181,66 +241,167 @@ def _content(content: Any, attached: dict[str, str]) -> str:
 
 
 def _lm_eval(row: Any) -> Row:
-    doc, said, asked = row.get("doc"), row.get("resps"), row.get("arguments")
+    doc, answers = row.get("doc"), row.get("resps")
     if not isinstance(doc, dict) or not doc.get("item_id"):
         return {"refused": "has no doc.item_id"}
-    if not isinstance(said, list) or not said:
+    if not isinstance(answers, list) or not answers:
         return {"refused": "has no resps"}
-    texts = said[0] if isinstance(said[0], list) else said
-    if len(said) > 1 or not texts or not all(isinstance(text, str) for text in texts):
+    texts = answers[0] if isinstance(answers[0], list) else answers
+    if len(answers) > 1 or not texts or not all(isinstance(text, str) for text in texts):
         return {
             "refused": "holds scores of given continuations (loglikelihood), not a generated text"
         }
-    while (
-        isinstance(asked, list | dict) and asked
-    ):  # [[prompt, settings]] or {gen_args_0: {arg_0: prompt, ...}}
+    return {
+        "item_id": str(doc["item_id"]),
+        "prompt_id": str(doc.get("prompt_id") or ""),
+        "repetition": 0,
+        "asked": _asked_by_lm_eval(row.get("arguments")),
+        "choices": [{"message": {"content": text}, "finish_reason": "stop"} for text in texts],
+    }
+
+
+def _asked_by_lm_eval(asked: Any) -> list[Turn]:
+    """The conversation of [[prompt, settings]] or {gen_args_0: {arg_0: prompt, ...}}.
+
+    A prompt is a chat as JSON text, or plain text.
+    """
+    while isinstance(asked, list | dict) and asked:
         asked = next(iter(asked.values())) if isinstance(asked, dict) else asked[0]
-    if isinstance(asked, str) and asked.startswith("[{"):  # a chat, as JSON text
+    if isinstance(asked, str) and asked.startswith("[{"):
         with suppress(ValueError, KeyError, AttributeError, TypeError):
-            asked = "\n".join(
-                str(turn["content"])
-                for turn in json.loads(asked)
-                if turn.get("role") != "assistant"
-            )
-    choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in texts]
-    row = {"item_id": str(doc["item_id"]), "prompt_id": str(doc.get("prompt_id") or "")}
-    return row | {"repetition": 0, "asked": str(asked or ""), "choices": choices}
+            return [(str(t["role"]), _content(t["content"], {})) for t in json.loads(asked)]
+    return [("", asked)] if isinstance(asked, str) and asked else []
 
 
-def _take(
-    row: Row, requests: dict[tuple, Request], only: str, model: Model, answers: dict[tuple, Row]
-) -> str:
-    """Put a row's answers beside the others; why it is refused, if it is."""
-    prompt_id = row["prompt_id"] or only
-    if not prompt_id:
-        return "names no prompt_id; say which one with --prompt"
-    if not (request := requests.get((row["item_id"], prompt_id))):
-        known = any(prompt_id == p for _, p in requests)
-        return (
-            f"has an item that prompt {prompt_id} is not asked of"
-            if known
-            else f"has unknown prompt {prompt_id!r}"
-        )
-    seen = "".join(row["asked"].split())  # templates change white space
-    if not all("".join(turn["content"].split()) in seen for turn in request.body["messages"]):
-        return (
-            f"was asked with another text than prompt {prompt_id}"
-            if seen
-            else "does not say what was asked"
-        )
-    for n, choice in enumerate(row["choices"], row["repetition"]):
-        try:
-            response = read_completion({"choices": [choice]}, request)
-        except ValueError as error:
-            return str(error)
-        answer = {
-            "item_id": request.item_id,
-            "prompt_id": prompt_id,
-            "model": model.id,
-            "repetition": n,
-        }
-        answer |= {"text": response.text, "finish_reason": response.finish_reason}
-        answer |= {"top": response.top} if response.top else {}
-        if answers.setdefault((request.item_id, prompt_id, n), answer) != answer:
-            return "a second, different answer; the first stays"
-    return ""
+# -- what was asked --------------------------------------------------------------------------------
+
+
+def rules_between(ours: list[Turn], asked: list[Turn]) -> list[str] | None:
+    """The rules by which a conversation is ours, none for the very same; None where it is not."""
+    rules = []
+    if len(asked) == 1 and not asked[0][0] and [role for role, _ in ours] == ["user"]:
+        rules, asked = [PLAIN], [("user", asked[0][1])]
+    if asked == ours:
+        return rules
+    tidy = [[(role, _tidy(text)) for role, text in turns] for turns in (ours, asked)]
+    return [*rules, SPACES] if tidy[0] == tidy[1] else None
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip()
+
+
+def difference(ours: list[Turn], asked: list[Turn]) -> tuple[str, str]:
+    """What differs first between our conversation and the one asked: its kind, and the words."""
+    if not asked:
+        return "does not say what was asked", ""
+    same = 0
+    for (role, text), (other, found) in zip(ours, asked, strict=False):
+        if role != (other or role) or _tidy(text) != _tidy(found):
+            break
+        same += 1
+    if len(asked) > len(ours):
+        added = asked[same]
+        roles = [role or "text" for role, _ in asked[same : same + len(asked) - len(ours)]]
+        return f"was asked with {len(roles)} added turn(s) ({', '.join(roles)})", _short(added[1])
+    if len(asked) < len(ours):
+        return f"was asked without our {ours[same][0]} turn", _short(ours[same][1])
+    role, found = asked[same]
+    if role not in ("", ours[same][0]):
+        return f"was asked as {role} where ours is {ours[same][0]}", _short(found)
+    return "was asked with another text", _words(_tidy(ours[same][1]), _tidy(found))
+
+
+def _words(ours: str, found: str) -> str:
+    """The first words that differ, of the text asked and of ours."""
+    mine, other = ours.split(), found.split()
+    at = next((n for n, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
+    at = min(len(mine), len(other)) if at is None else at
+    start = max(at - 1, 0)
+    return f"{_short(' '.join(other[start:]))} where ours has {_short(' '.join(mine[start:]))}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return f"“{line[:SHOWN]}{'…' if len(line) > SHOWN else ''}”"
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Conversion:
+    """The answers taken from some logs so far, and by which rules."""
+
+    requests: dict[tuple[str, str], Request]  # by item and prompt
+    model: Model
+    only: str = ""  # the prompt of rows that name none
+    answers: dict[tuple[str, str, int], Row] = field(default_factory=dict)
+    rules: Counter[str] = field(default_factory=Counter)
+    shown: dict[str, str] = field(default_factory=dict)  # kind of difference -> the first one
+
+    def take(self, row: Row) -> str:
+        """Put a row's answers beside the others; why it is refused, if it is."""
+        prompt_id = row["prompt_id"] or self.only
+        if cause := self._unknown(row["item_id"], prompt_id):
+            return cause
+        request = self.requests[row["item_id"], prompt_id]
+        ours = [(turn["role"], turn["content"]) for turn in request.body["messages"]]
+        rules = rules_between(ours, row["asked"])
+        if rules is None:
+            kind, words = difference(ours, row["asked"])
+            kind = f"{kind} than prompt {prompt_id}" if "another text" in kind else kind
+            first = self.shown.setdefault(kind, words)
+            return f"{kind}: {first}" if first else kind
+        self.rules.update(rules)
+        return self._keep(row, request)
+
+    def _unknown(self, item_id: str, prompt_id: str) -> str:
+        if not prompt_id:
+            return "names no prompt_id; say which one with --prompt"
+        if (item_id, prompt_id) in self.requests:
+            return ""
+        if any(prompt_id == known for _, known in self.requests):
+            return f"has an item that prompt {prompt_id} is not asked of"
+        return f"has unknown prompt {prompt_id!r}"
+
+    def _keep(self, row: Row, request: Request) -> str:
+        # What the log holds decides whether there are log probabilities, not the endpoint's name.
+        asking = replace(request, body=request.body | {"logprobs": True})
+        for n, choice in enumerate(row["choices"], row["repetition"]):
+            try:
+                response = read_completion({"choices": [choice]}, asking)
+            except ValueError as error:
+                return str(error)
+            answer = {
+                "item_id": request.item_id,
+                "prompt_id": request.prompt_id,
+                "model": self.model.id,
+                "repetition": n,
+                "text": response.text,
+                "finish_reason": response.finish_reason,
+            }
+            answer |= {"top": response.top} if response.top else {}
+            place = (request.item_id, request.prompt_id, n)
+            if self.answers.setdefault(place, answer) != answer:
+                return "a second, different answer; the first stays"
+        return ""
+
+    def rendered(self) -> list[str]:
+        """How many rows each rule let pass, one line a rule."""
+        counted = [(rule, self.rules[rule]) for rule in RULES if self.rules[rule]]
+        return [f"{n} row(s) in the harness's form of our text: {rule}" for rule, n in counted]
+
+
+def without_probabilities(answers: Any, prompts: dict[str, Prompt]) -> list[str]:
+    """How many answers have log probabilities, for each prompt that asks for them."""
+    lines, answers = [], list(answers)
+    for prompt_id in dict.fromkeys(answer["prompt_id"] for answer in answers):
+        own = [answer for answer in answers if answer["prompt_id"] == prompt_id]
+        having = sum("top" in answer for answer in own)
+        if not having and not prompts[prompt_id].settings.get("logprobs"):
+            continue
+        line = f"{prompt_id}: {having} of {len(own)} answers with log probabilities"
+        remedy = "the log holds no others: ask inspect_ai with --logprobs --top-logprobs 20"
+        lines.append(line if having == len(own) else f"{line}; {remedy}")
+    return lines

@@ -1,7 +1,8 @@
-"""Logs of inspect_ai and lm-evaluation-harness become answers to our prompts; every row that cannot is named.
+"""Logs of inspect_ai and lm-evaluation-harness become answers to our prompts; every row that cannot
+is named.
 
-The logs are made here, in the form those harnesses write them (inspect_ai: EvalLog version 2, as .json and as .eval;
-lm-evaluation-harness: samples_*.jsonl of --log_samples).
+The logs are made here, in the form those harnesses write them (inspect_ai: EvalLog version 2, as
+.json and as .eval; lm-evaluation-harness: samples_*.jsonl of --log_samples).
 """
 
 import csv
@@ -42,11 +43,21 @@ def sample(request, text="Answer: yes", *, epoch=1, stop="stop", **changes):
         "completion": text,
     }
     output["usage"] = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
-    return {
-        "id": request.item_id, "epoch": epoch, "input": asked_of(request), "target": "yes",
-        "messages": [*turns, answer], "output": output, "metadata": {"prompt_id": request.prompt_id},
-        "scores": {"match": {"value": "C"}}, "events": [], "attachments": {}, "store": {}, "uuid": "x",
-    } | changes  # fmt: skip
+    row = {
+        "id": request.item_id,
+        "epoch": epoch,
+        "input": asked_of(request),
+        "target": "yes",
+        "messages": [*turns, answer],
+        "output": output,
+        "metadata": {"prompt_id": request.prompt_id},
+        "scores": {"match": {"value": "C"}},
+        "events": [],
+        "attachments": {},
+        "store": {},
+        "uuid": "x",
+    }
+    return row | changes
 
 
 def inspect_log(path, samples, model="openai-api/mine/m"):
@@ -85,12 +96,22 @@ def inspect_log(path, samples, model="openai-api/mine/m"):
 
 def logged(request, *texts, **changes):
     """One line as lm-evaluation-harness logs it for a task that generates."""
-    return {
-        "doc_id": 0, "doc": {"item_id": request.item_id, "prompt_id": request.prompt_id, "question": "x"},
-        "target": "yes", "arguments": {"gen_args_0": {"arg_0": asked_of(request), "arg_1": {"until": ["\n\n"]}}},
-        "resps": [list(texts or ["Answer: yes"])], "filtered_resps": ["yes"], "filter": "strict-match",
-        "metrics": ["exact_match"], "doc_hash": "a", "prompt_hash": "b", "target_hash": "c", "exact_match": 1.0,
-    } | changes  # fmt: skip
+    doc = {"item_id": request.item_id, "prompt_id": request.prompt_id, "question": "x"}
+    row = {
+        "doc_id": 0,
+        "doc": doc,
+        "target": "yes",
+        "arguments": {"gen_args_0": {"arg_0": asked_of(request), "arg_1": {"until": ["\n\n"]}}},
+        "resps": [list(texts or ["Answer: yes"])],
+        "filtered_resps": ["yes"],
+        "filter": "strict-match",
+        "metrics": ["exact_match"],
+        "doc_hash": "a",
+        "prompt_hash": "b",
+        "target_hash": "c",
+        "exact_match": 1.0,
+    }
+    return row | changes
 
 
 def samples_file(path, rows):
@@ -137,7 +158,7 @@ def test_parts_attachments_epochs_and_ids_of_the_sample(asked, tmp_path):
         {"type": "reasoning", "reasoning": "Answer: yes"},
         {"type": "text", "text": "Answer: no"},
     ]
-    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "attachment://q"}]
+    turns = [{"role": "user", "content": "attachment://q"}]
     kept = {"attachments": {"q": asked_of(asked[2]), "a": long}, "messages": turns}
     rows = [
         sample(asked[0], parts),
@@ -177,28 +198,24 @@ def test_log_probabilities_of_the_answers_token_come_along(asked):
         {"token": t, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -0.1}]}
         for t in ("理由", " B")
     ]
-    row = importers._inspect(sample(request))
+    row = importers._inspect(sample(request)) | {"prompt_id": "x"}
     row["choices"][0]["logprobs"] = {"content": places}
     for at, token in (("first", "理由"), ("last_letter", " B")):
-        request.answer_at, answers = at, {}
-        known = {(request.item_id, "x"): request}
-        assert (
-            importers._take(row | {"prompt_id": "x"}, known, "", get_model(MODEL)[0], answers) == ""
-        )
-        assert next(iter(answers.values()))["top"] == [(token, -0.1)]
+        request.answer_at = at
+        taken = importers.Conversion({(request.item_id, "x"): request}, get_model(MODEL)[0])
+        assert taken.take(row) == ""
+        assert next(iter(taken.answers.values()))["top"] == [(token, -0.1)]
 
 
 def test_a_harness_log_gives_answers_and_filters_count_once(asked, tmp_path, capsys):
-    chat = json.dumps(
-        [{"role": "system", "content": "s"}, {"role": "user", "content": asked_of(asked[1])}]
-    )
+    chat = json.dumps([{"role": "user", "content": asked_of(asked[1])}])
     rows = [
         logged(asked[0], "Answer: yes", "Answer: no"),
         logged(
             asked[0], "Answer: yes", "Answer: no", filter="flexible-extract", filtered_resps=["no"]
         ),
         logged(asked[1], arguments={"gen_args_0": {"arg_0": [chat], "arg_1": {}}}),
-        logged(asked[2], arguments=[[asked_of(asked[2]).replace("\n", "  \n "), {"until": []}]]),
+        logged(asked[2], arguments=[[asked_of(asked[2]).replace("\n", "  \n"), {"until": []}]]),
         logged(asked[3], resps=["Answer: no"]),
     ]
     assert convert(samples_file(tmp_path / "samples_bias_1.jsonl", rows), tmp_path / "a.jsonl") == 0
@@ -226,7 +243,7 @@ WRONG = [
     ),
     (
         lambda q: sample(q, messages=[{"role": "user", "content": "Yes?"}]),
-        "was asked with another text than prompt",
+        "was asked with another text than prompt de_answer_line: “Yes?” where ours has “",
     ),
     (lambda q: sample(q, messages=[], input=""), "does not say what was asked"),
     (
@@ -285,7 +302,7 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
     assert import_answers(tmp_path / "a.jsonl", asked[:1])[0].text == "Answer: yes"
     known = {(q.item_id, q.prompt_id): q for q in asked}
     row = importers._lm_eval(logged(asked[0], doc={"item_id": asked[0].item_id}))
-    assert "--prompt" in importers._take(row, known, "", get_model(MODEL)[0], {})
+    assert "--prompt" in importers.Conversion(known, get_model(MODEL)[0]).take(row)
     assert (
         convert(
             samples_file(tmp_path / "n.jsonl", [logged(asked[0], resps=[])]), tmp_path / "b.jsonl"
@@ -339,7 +356,7 @@ def test_wrong_calls(here, tmp_path, capsys):
 
 
 def test_an_archive_that_zipfile_cannot_read_names_the_remedy(asked, tmp_path):
-    """Newer inspect_ai packs with Zstandard, which Python reads from 3.14 on; here a method that no Python knows."""
+    """A method that no Python knows, and neither do we."""
     log = inspect_log(tmp_path / "l.eval", [sample(asked[0])])
     whole = log.read_bytes()
     for sign, at in (
@@ -351,7 +368,9 @@ def test_an_archive_that_zipfile_cannot_read_names_the_remedy(asked, tmp_path):
             [parts[0], *(part[: at - 4] + b"\x61\x00" + part[at - 2 :] for part in parts[1:])]
         )
     log.write_bytes(whole)
-    with pytest.raises(KatayoriError, match="`inspect log convert --to json`"):
+    with pytest.raises(
+        KatayoriError, match=r"`inspect log convert l\.eval --to json --output-dir converted`"
+    ):
         list(importers.rows_of(log, get_model(MODEL)[0]))
 
 

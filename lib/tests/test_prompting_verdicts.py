@@ -1,7 +1,6 @@
-"""LJ-8 to LJ-13: a verdict letter is read, never guessed, and its probability is that of its token."""
+"""LJ-8 to LJ-13: a verdict letter is read, never guessed; its probability is its token's."""
 
 import math
-import os
 import re
 import time
 from functools import partial
@@ -112,7 +111,7 @@ def test_hostile_text_takes_linear_time(text):
     assert time.perf_counter() - started < 2
 
 
-# --- the position ---------------------------------------------------------------------------------------------------
+# --- the position ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_the_position_of_the_verdict(tokens, place):
     assert verdict_position(tokens) == place
 
 
-# --- the probabilities ----------------------------------------------------------------------------------------------
+# --- the probabilities ----------------------------------------------------------------------------
 
 
 def logs(**shares):
@@ -147,7 +146,9 @@ def values(found):
 
 
 def test_probabilities_at_the_verdict():
-    """LJ-9, LJ-11, LJ-12: exp(logprob), variants summed, absent is 0, nothing renormalised unless asked."""
+    """LJ-9, LJ-11, LJ-12: exp(logprob), variants summed, absent is 0, nothing renormalised unless
+    asked.
+    """
     top = logs(A=0.5, B=0.2) + [
         (t, math.log(p)) for t, p in ((" A", 0.1), ("Ａ", 0.05), ("[[A", 0.03), ("A.", 0.02))
     ]
@@ -191,7 +192,9 @@ def test_no_verdict_token_is_no_tie(top, letter, status):
 
 
 def test_placeholders_are_told_from_certainty():
-    """Servers that give 0 and -9999 say only the letter; a certain model's finite log probabilities are its own."""
+    """Servers that give 0 and -9999 say only the letter; a certain model's finite log probabilities
+    are its own.
+    """
     told = verdict_probabilities([("B", 0.0), ("A", -9999.0), ("C", -9999.0)], "B")
     assert values(told) == [0, 1, 0] and told["p_status"] == "placeholder"
     assert verdict_probabilities([("B", 0.0), ("A", -25.0)], "B")["p_status"] == "ok"
@@ -204,7 +207,7 @@ def test_placeholders_are_told_from_certainty():
     )
 )
 def test_mass_is_the_sum_and_order_does_not_matter(top):
-    """LJ-9, LJ-12: mass is P(A) + P(B) + P(C); renormalised they add up to 1 and keep their ratios."""
+    """LJ-9, LJ-12: mass is P(A) + P(B) + P(C); renormalised they add to 1, in the same ratios."""
     found, again = (
         verdict_probabilities(top, renormalise=flag, limit=100) for flag in (False, True)
     )
@@ -219,7 +222,7 @@ def test_mass_is_the_sum_and_order_does_not_matter(top):
         )
 
 
-# --- the frame ------------------------------------------------------------------------------------------------------
+# --- the frame ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +236,9 @@ def asked():
 
 
 def test_the_frame_of_verdicts(asked):
-    """LJ-8: letter, order and pair side by side; outcomes as they came; no probability without a letter."""
+    """LJ-8: letter, order and pair side by side; outcomes as they came; no probability without a
+    letter.
+    """
     responses = [
         Response("ok", "A", "stop", logs(A=0.6, B=0.3)),
         Response("ok", "A\nwhy", "stop", logs(A=0.9)),
@@ -276,23 +281,7 @@ def test_the_frame_of_verdicts(asked):
     assert scaled.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([2 / 3, 1 / 3, 0.9])
 
 
-@pytest.mark.mirror
-@pytest.mark.skipif(not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set")
-def test_real_judgements_are_read_as_their_judge_bracketed_them():
-    """LJ-10 on 320 texts of GPT-4 (reasons first): read as bracketed, or not read; never another letter."""
-    wrong, read, n = 0, 0, 0
-    for system in ("cyberagent--calm2-7b-chat", "tokyotech-llm--Swallow-70b-instruct-hf"):
-        for row in judge.load_vicuna_verdicts(system).itertuples():
-            answer = parse_verdict(re.sub(r"です。?\s*$", "", row.text)).answer
-            wrong, read, n = (
-                wrong + (answer not in (None, row.letter)),
-                read + (answer is not None),
-                n + 1,
-            )
-    assert (wrong, n) == (0, 320) and read > 300
-
-
-# -- two options -------------------------------------------------------------------------------------------------------
+# -- two options -----------------------------------------------------------------------------------
 
 CHOICES = [
     ("A", "A"),
@@ -323,7 +312,8 @@ CHOICES = [
 
 @pytest.mark.parametrize(("text", "letter"), CHOICES)
 def test_one_of_two_options(text, letter):
-    """JU-12: full-width letters and a copula are read; an English sentence about B is neither A nor B; C is no option.
+    """JU-12: full-width letters and a copula are read; an English sentence about B is neither A nor
+    B; C is no option.
 
     A text of two or more readings is missing, never the letter that happens to come last.
     """
@@ -332,7 +322,9 @@ def test_one_of_two_options(text, letter):
 
 
 def test_choices_that_were_cut_or_refused():
-    """JU-11: the letter is read after the thinking block, and not at all where the block or the text was cut."""
+    """JU-11: the letter is read after the thinking block, and not at all where the block or the
+    text was cut.
+    """
     assert parse_choice("<think>A はよい") == Parsed("truncated", None, "thinking cut off")
     assert parse_choice("A", "length").outcome == "truncated"
     assert parse_choice("A", "content_filter").outcome == "filtered"

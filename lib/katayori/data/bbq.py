@@ -255,74 +255,181 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
 def load_jbbq(folder: str | Path, *, partial: bool = False) -> pd.DataFrame:
     """JBBQ from the folder its owners gave you, columns `COLUMNS`; ids are `jbbq-<category>-<row>`.
 
-    Every `.jsonl` file in the folder is read; rows per category must be those of the paper (PJ-1) unless `partial`.
-    Raises UnavailableError where there is no such file, saying how to get the data; KatayoriError for other counts,
-    another encoding, a missing field, or fields that contradict each other, naming file and row.
+    Every `.jsonl` file in the folder is read; rows per category must be those of the paper (PJ-1)
+    unless `partial`. What was left out or derived is printed, one line a cause (`read_jbbq`).
+
+    Raises UnavailableError where there is no such file, saying how to get the data; KatayoriError
+    for other counts, another encoding, and a folder of which no row can be used.
     """
-    found: dict[str, list[dict[str, Any]]] = {category: [] for category in CATEGORIES}
-    for file, n, raw in rows_of_folder(folder, "jbbq", "JBBQ files"):
-        named = str(raw.get("category") or file.stem).casefold()
-        category = next((c for c in CATEGORIES if named.startswith(c.split("_")[0])), named)
-        expect(category, CATEGORIES, f"category in {file.name} row {n}")
-        found[category].append(raw)
-    off = [f"{c} {len(found[c]):,} for {n:,}" for c, n in CATEGORIES.items() if len(found[c]) != n]
+    items, counts, notes = read_jbbq(folder)
+    off = [f"{c} {counts[c]:,} for {n:,}" for c, n in CATEGORIES.items() if counts[c] != n]
     if off and not partial:
         advice = "is a file missing, doubled or cut off? partial=True loads what is there"
-        raise KatayoriError(f"JBBQ: other counts than the paper's, {', '.join(off)}; {advice}")
+        causes = "".join(f"; {note}" for note in notes if "left out" in note)
+        said = f"JBBQ: other counts than the paper's, {', '.join(off)}; {advice}{causes}"
+        raise KatayoriError(said)
+    for note in notes:
+        print(f"JBBQ: {note}")
+    return items
+
+
+def read_jbbq(folder: str | Path) -> tuple[pd.DataFrame, dict[str, int], list[str]]:
+    """JBBQ or any part of it: items as of `load_jbbq`, rows by category in the files, and notes.
+
+    A row that cannot be used (a missing field, fields that contradict each other, another
+    category) and a file that holds no rows of JBBQ are left out and noted, each cause once with
+    file and row of the first and how many. The fields are those the owners' README lists:
+    question_index may be missing, then a template is the questions that share contexts;
+    additional_metadata may be a source instead of groups, then persons and roles are empty.
+    Raises as `load_jbbq`, but not for counts.
+    """
+    found: dict[str, list[dict[str, Any]]] = {category: [] for category in CATEGORIES}
+    counts, dropped = dict.fromkeys(CATEGORIES, 0), []
+    for file in _files_of(folder, "jbbq", "JBBQ files"):
+        raws = json_lines(file, "BBQ file")
+        problems = [_problem(raw) for raw in raws]
+        if raws and not any(set(_CORE) <= raw.keys() for raw in raws):
+            dropped.append((f"file(s) without rows of JBBQ ({problems[0]})", file.name, 0))
+            continue
+        for n, (raw, problem) in enumerate(zip(raws, problems, strict=True), 1):
+            category, wrong = _category(raw, file)
+            raw["_row"] = counts.get(category, 0)  # ids stay where other rows are left out
+            counts[category] = raw["_row"] + 1
+            if problem or wrong:
+                dropped.append((f"row(s) left out: {problem or wrong}", file.name, n))
+            else:
+                found[category].append(raw)
+    notes = _counted(dropped)
+    if not any(found.values()):
+        cause = f": {notes[0]}" if notes else ""
+        raise KatayoriError(f"no row in {Path(folder).name} can be used as JBBQ{cause}")
     rows: list[tuple] = []
     for category, raws in found.items():
+        notes += _indexed(raws, category)
         targets = [_tagged(raw) for raw in raws]
-        if raws and targets.count(None) == len(raws):
-            raise KatayoriError(
-                f"JBBQ {category}: no stereotyped group is a tag of answer_info; are fields swapped?"
-            )
+        if none := targets.count(None):
+            lost = "accuracy can be computed of them, bias scores cannot"
+            notes.append(f"{category}: {none} row(s) whose tags name no stereotyped group; {lost}")
         rows += converted(raws, targets, "jbbq", category, "ja")
-    return ranked(rows)
+    return ranked(rows), {category: counts[category] for category in CATEGORIES}, notes
 
 
-def load_bbq_answers(categories: Iterable[str] = ("age", "sexual_orientation")) -> pd.DataFrame:
-    """Upstream's stored UnifiedQA answers as an answers frame; `prompt_id` is their format: race, arc or qonly.
+def _category(raw: dict[str, Any], file: Path) -> tuple[str, str]:
+    """The category of a row, by its field or else its file, and what is wrong with it."""
 
-    A reply that is none of the three options, up to case and punctuation, is `out_of_choice`. Raises as `fetch`.
+    def known(name: str) -> str:
+        return next((c for c in CATEGORIES if name.casefold().startswith(c.split("_")[0])), "")
+
+    named = str(raw.get("category") or file.stem)
+    if category := known(named):
+        return category, ""
+    wrong = f"unknown category {named.casefold()!r}; known: {', '.join(CATEGORIES)}"
+    return known(file.stem) or named, wrong
+
+
+def _counted(dropped: list[tuple[str, str, int]]) -> list[str]:
+    """Each cause once: how many, and file and row of the first."""
+    places: dict[str, list[str]] = {}
+    for cause, file, row in dropped:
+        places.setdefault(cause, []).append(f"{file} row {row}" if row else file)
+    return [
+        f"{len(where)} {cause} ({'first: ' if len(where) > 1 else ''}{where[0]})"
+        for cause, where in places.items()
+    ]
+
+
+def _indexed(raws: list[dict[str, Any]], category: str) -> list[str]:
+    """Give rows without question_index one: questions asked of a shared context are a template."""
+    lacking = [raw for raw in raws if raw.get("question_index") in (None, "")]
+    joined: dict[str, str] = {}  # text -> another text of its template, itself for the first
+
+    def first(text: str) -> str:
+        while joined.setdefault(text, text) != text:
+            joined[text] = joined[joined[text]]  # the next search is shorter
+            text = joined[text]
+        return text
+
+    for raw in lacking:
+        joined[first(f"context {raw['context']}")] = first(f"question {raw['question']}")
+    numbers: dict[str, int] = {}
+    for raw in lacking:
+        template = first(f"question {raw['question']}")
+        raw["question_index"] = f"d{numbers.setdefault(template, len(numbers) + 1)}"
+    if not lacking:
+        return []
+    how = f"{len(numbers)} template(s) are derived from questions that share contexts"
+    return [f"{category}: {len(lacking)} row(s) without question_index; {how}"]
+
+
+def load_bbq_answers(
+    categories: Iterable[str] = ("age", "sexual_orientation"), path: str | Path = ""
+) -> pd.DataFrame:
+    """Upstream's stored UnifiedQA answers as an answers frame; `prompt_id` is their format.
+
+    The formats are race, arc and qonly. A reply is compared with the options up to case and
+    punctuation, after upstream's two repairs: "pantsu" is "pantsuit", and a reply that was cut off
+    is the one option that begins with its first two words. Any other is `out_of_choice`.
+
+    Args:
+        categories: of the eleven of `BBQ_FILES`; the default are the two that are mirrored.
+        path: a folder with upstream's `preds_<Category>.jsonl`, or one such file; none: fetched.
+
+    Raises KatayoriError for an unknown category and for a file without these fields, and as `fetch`.
     """
-
-    def plain(text: str) -> str:
-        return re.sub(r"[^\w\s]", "", text.casefold()).strip()
-
     rows = []
     for category in categories:
-        file = catalogue.fetch(
-            "bbq_unifiedqa", f"results/UnifiedQA/preds_{BBQ_FILES.get(category)}.jsonl"
-        )
+        expect(category, BBQ_FILES, "category of BBQ")
+        name = f"preds_{BBQ_FILES[category]}.jsonl"
+        if not path:
+            file = catalogue.fetch("bbq_unifiedqa", f"results/UnifiedQA/{name}")
+        else:
+            file = Path(path) / name if Path(path).is_dir() else Path(path)
         for n, raw in enumerate(json_lines(file, "answers file")):
-            options = [plain(raw[f"ans{i}"]) for i in range(3)]
-            for form in ("race", "arc", "qonly"):
+            if lacks := [field for field in _ANSWERED if field not in raw]:
+                raise KatayoriError(f"{file.name} row {n + 1} lacks {', '.join(lacks)}")
+            if raw["category"] != BBQ_FILES[category]:
+                about = f"is of {raw['category']}, not of {BBQ_FILES[category]}"
+                raise KatayoriError(f"{file.name} row {n + 1} {about}; name its category")
+            for form in FORMATS:
                 text = raw[f"unifiedqa-t5-11b_pred_{form}"]
-                answer = str(options.index(plain(text))) if plain(text) in options else None
-                outcome = "ok" if answer else "out_of_choice"
-                rows.append(
-                    (
-                        _id("bbq", category, n),
-                        "unifiedqa-t5-11b",
-                        form,
-                        0,
-                        outcome,
-                        answer,
-                        "imported",
-                        text,
-                    )
-                )
-    return pd.DataFrame(
-        rows, columns="item_id model prompt_id repetition outcome answer source text".split()
-    )
+                answer = _option_named(text, [raw[f"ans{i}"] for i in range(3)])
+                same = (_id("bbq", category, n), "unifiedqa-t5-11b", form, 0)
+                outcome = "out_of_choice" if answer is None else "ok"
+                rows.append((*same, outcome, answer, "imported", text))
+    columns = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source", "text"]
+    return pd.DataFrame(rows, columns=columns)
 
 
+def _option_named(reply: str, options: list[str]) -> str | None:
+    """The number of the option that a reply of UnifiedQA is, with upstream's two repairs."""
+
+    def plain(text: str) -> str:
+        words = re.sub(r"[^\w\s]", "", text.casefold()).split()
+        return " ".join("pantsuit" if word == "pantsu" else word for word in words)
+
+    given, known = plain(reply), [plain(option) for option in options]
+    if given in known:
+        return str(known.index(given))
+    opening = given.split()[:2]
+    begun = [str(i) for i, option in enumerate(known) if option.split()[:2] == opening]
+    return begun[0] if len(opening) == 2 and len(begun) == 1 else None
+
+
+FORMATS = ("race", "arc", "qonly")
+_ANSWERED = ("category", "ans0", "ans1", "ans2", *(f"unifiedqa-t5-11b_pred_{f}" for f in FORMATS))
 _FIELDS = {
     "question_polarity": ("neg", "nonneg"),
     "context_condition": ("ambig", "disambig"),
     "label": (0, 1, 2),
 }
-_NEEDED = "question_index answer_info additional_metadata context question ans0 ans1 ans2".split()
+_CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
+#: Other spellings of the fields' values.
+_SPELT = {
+    "question_polarity": {"negative": "neg", "non_negative": "nonneg", "nonnegative": "nonneg"},
+    "context_condition": {"ambiguous": "ambig", "disambiguated": "disambig"},
+    "label": {"0": 0, "1": 1, "2": 2},
+}
+_UNKNOWN = ("unknown", "不明", "未知", "わからない", "分からない", "判断できない")
 _ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性") | dict.fromkeys(
     ("m", "man", "boy", "男の子"), "男性"
 )
@@ -333,28 +440,38 @@ def _id(source: str, category: str, row: int) -> str:
 
 
 def upstream_rows(file: Path) -> list[dict[str, Any]]:
-    """Rows of a file in BBQ's format, checked; JBBQ's misspelt field gets its right name (PJ-2)."""
+    """Rows of a file in BBQ's format, checked; JBBQ's misspelt field gets its right name (PJ-2).
+
+    Raises KatayoriError naming the first row that cannot be used, and why.
+    """
     raws = json_lines(file, "BBQ file")
     for n, raw in enumerate(raws, 1):
-        if "additional_metadeta" in raw:
-            raw["additional_metadata"] = raw.pop("additional_metadeta")
-        if lacks := [name for name in (*_FIELDS, *_NEEDED) if name not in raw]:
-            raise KatayoriError(f"{file.name} row {n} lacks {', '.join(lacks)}")
-        unknown, ambiguous = unknown_option(raw), raw["context_condition"] == "ambig"
-        wrong = {k: known for k, known in _FIELDS.items() if raw[k] not in known}
-        problems = {
-            f"{k} is {raw[k]!r}, not one of {known}; are fields swapped?": True
-            for k, known in wrong.items()
-        }
-        problems["answer_info must describe three options and tag one of them 'unknown'"] = (
-            unknown is None
-        )
-        problems[f"label {raw['label']} contradicts context_condition"] = ambiguous != (
-            raw["label"] == unknown
-        )
-        if found := [problem for problem, holds in problems.items() if holds]:
-            raise KatayoriError(f"{file.name} row {n}: {found[0]}")
+        problem = _problem(raw)
+        if lacks := [k for k in ("question_index", "additional_metadata") if k not in raw]:
+            problem = problem or f"lacks {', '.join(lacks)}"
+        if problem:
+            colon = "" if problem.startswith("lacks") else ":"
+            raise KatayoriError(f"{file.name} row {n}{colon} {problem}")
     return raws
+
+
+def _problem(raw: dict[str, Any]) -> str:
+    """What is wrong with a row of BBQ's format, empty where nothing is; spellings are unified."""
+    if "additional_metadeta" in raw:
+        raw["additional_metadata"] = raw.pop("additional_metadeta")
+    if lacks := [name for name in _CORE if name not in raw]:
+        return f"lacks {', '.join(lacks)}"
+    for name, known in _FIELDS.items():
+        spelt = str(raw[name]).casefold().replace("-", "_")
+        raw[name] = _SPELT[name].get(spelt, raw[name])
+        if isinstance(raw[name], bool) or raw[name] not in known:
+            return f"{name} is {raw[name]!r}, not one of {', '.join(map(str, known))}"
+    unknown = unknown_option(raw)
+    if unknown is None:
+        return "answer_info must describe three options and tag one of them 'unknown'"
+    if (raw["context_condition"] == "ambig") != (raw["label"] == unknown):
+        return f"label {raw['label']} contradicts context_condition {raw['context_condition']}"
+    return ""
 
 
 def rows_of_folder(
@@ -364,12 +481,30 @@ def rows_of_folder(
 
     Raises UnavailableError where there is none of `what`, saying how to get the data set.
     """
-    files = sorted(Path(folder).rglob("*.jsonl")) if str(folder) else []
+    files = _files_of(folder, dataset_id, what)
     rows = [(file, n, raw) for file in files for n, raw in enumerate(upstream_rows(file), 1)]
     if not rows:
-        how = catalogue.load()[dataset_id]["how"]
-        raise UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
+        raise _absent(folder, dataset_id, what)
     return rows
+
+
+def _files_of(folder: str | Path, dataset_id: str, what: str) -> list[Path]:
+    """The `.jsonl` files of a folder, or one such file; says what else is there where none is."""
+    place = Path(folder)
+    if str(folder) and place.is_file():
+        return [place]
+    files = sorted(place.rglob("*.jsonl")) if str(folder) else []
+    if not files and str(folder) and (other := sorted(place.rglob("*.json"))):
+        held = f"{place.name} holds {len(other)} file(s) .json ({other[0].name}) and no .jsonl"
+        raise KatayoriError(f"{held}: save {what} as .jsonl, one row a line")
+    if not files:
+        raise _absent(folder, dataset_id, what)
+    return files
+
+
+def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
+    how = catalogue.load()[dataset_id]["how"]
+    return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
 
 
 def _described(raw: dict[str, Any]) -> list[list[str]]:
@@ -381,7 +516,7 @@ def _described(raw: dict[str, Any]) -> list[list[str]]:
 def unknown_option(raw: dict[str, Any]) -> int | None:
     """The option tagged as unknown, None unless there is exactly one."""
     try:
-        tags = [tag for _, tag in _described(raw)]
+        tags = ["unknown" if tag in _UNKNOWN else tag for _, tag in _described(raw)]
     except (ValueError, KeyError, TypeError):
         return None
     return tags.index("unknown") if tags.count("unknown") == 1 else None
@@ -389,8 +524,9 @@ def unknown_option(raw: dict[str, Any]) -> int | None:
 
 def _tagged(raw: dict[str, Any]) -> int | None:
     """The option that names the target: the only one with a stereotyped group as its tag or, failing that, its name."""
-    metadata = raw["additional_metadata"]
+    metadata = raw.get("additional_metadata")
     listed = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
+    listed = [listed] if isinstance(listed, str) else listed
     groups = [_ALIKE.get(g, g) for g in (str(g).casefold() for g in listed or ())]
     names, tags = zip(*_described(raw), strict=True)
     for words, wanted in ((tags, groups), (tags, groups[:1]), (names, groups[:1])):
@@ -427,7 +563,11 @@ def converted(
         roles = [person and role(person, polarity) for person in persons]
         ambiguous = raw["context_condition"] == "ambig"
         yield (
-            *(_id(source, category, n), category, f"{category}-q{raw['question_index']}"),
+            *(
+                _id(source, category, raw.get("_row", n)),
+                category,
+                f"{category}-q{raw['question_index']}",
+            ),
             "ambiguous" if ambiguous else roles[raw["label"]] or "disambiguated",
             *(polarity, raw["context"], raw["question"], *(raw[f"ans{i}"] for i in range(3))),
             *(

@@ -265,6 +265,55 @@ def _parted(case: dict[str, str], where: str) -> dict[str, str]:
     return parts | {"warning": "; ".join(filter(None, warnings))}
 
 
+_FIRST = ("example_id", "viewpoint", "context", "response_a", "response_b", "correct_answer")
+
+
+def load_jubaku_v1(path: str | Path = "") -> pd.DataFrame:
+    """JUBAKU's first version, 152 dialogues by 4 instructions and 2 orders, columns `COLUMNS`.
+
+    Ids are `jubaku1-<example_id>`; `instruction` is the whole prompt, to be sent verbatim. The
+    responses are free texts, not a proposal with a reason: `proposal` is empty, each reason is the
+    whole response, and the gold letter says which is neutral. Raises KatayoriError naming file and
+    row for a missing or contradicting field, and what `catalogue.fetch` raises.
+    """
+    file = Path(path) if path else catalogue.fetch("jubaku_v1")
+    rows = [
+        _first_version(raw, f"{file.name} row {n}")
+        for n, raw in enumerate(json_lines(file, "JUBAKU file"), 1)
+    ]
+    if not rows:
+        raise KatayoriError(f"{file.name} is empty")
+    return pd.DataFrame(rows, columns=[*COLUMNS, "instruction"])
+
+
+def _first_version(raw: dict[str, Any], where: str) -> dict[str, Any]:
+    """A row of the first version in our columns."""
+    if lacks := [name for name in (*_FIRST, "instruction") if not isinstance(raw.get(name), str)]:
+        raise KatayoriError(f"{where} lacks {', '.join(lacks)}")
+    expect(raw["viewpoint"], CATEGORIES, f"viewpoint in {where}:")
+    case, *rest = raw["example_id"].split("_")
+    template, gold = rest if len(rest) == 2 else ("", "")
+    if template not in ("0", "1", "2", "3") or gold != raw["correct_answer"] or gold not in "ab":
+        said = {name: raw[name] for name in ("example_id", "correct_answer")}
+        raise KatayoriError(f"{where}: the fields contradict each other: {said}")
+    order = {"a": "nb", "b": "bn"}[gold]
+    responses = dict(zip(ORDERS[order], (raw["response_a"], raw["response_b"]), strict=True))
+    row = {
+        "item_id": f"jubaku1-{raw['example_id']}",
+        "case_id": f"jubaku1-{case}",
+        "category": CATEGORIES[raw["viewpoint"]],
+        "definition": 0,
+        "template": int(template) + 1,
+        "order": order,
+        "context": raw["context"],
+        "proposal": "",
+    }
+    row |= {f"reason_{name}": responses[name] for name in ("biased", "neutral")}
+    row |= {"option_a": raw["response_a"], "option_b": raw["response_b"]}
+    row |= dict(zip(("role_a", "role_b"), ORDERS[order], strict=True))
+    return row | {"label": gold.upper(), "language": "ja", "instruction": raw["instruction"]}
+
+
 # --- comparison benchmarks (JU-14): the paper gives no conversion rule, these are ours --------------------------------
 
 #: JBNLI's files, and the label that follows the stereotype in each: entailment and contradiction, in plain words.

@@ -15,7 +15,7 @@ import pandas as pd
 from katayori import paths
 from katayori.data import catalogue
 from katayori.data.files import documents, json_lines, read_text, rows_of, versions
-from katayori.errors import KatayoriError, expect, within
+from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 STUDY_FOLDER = "study/logprob_judge"
 EXTRA = "extra.yaml"
@@ -223,57 +223,83 @@ def _pandalm(name: str) -> list[dict[str, Any]]:
     return json.loads(read_text(catalogue.fetch("pandalm", f"data/{name}.json"), "PandaLM file"))
 
 
-def load_vicuna_verdicts(system: str) -> pd.DataFrame:
-    """GPT-4's verdicts in both orders on one system against text-davinci-003, 80 Japanese questions.
+def load_vicuna_verdicts(system: str, path: str | Path = "") -> pd.DataFrame:
+    """A judge's stored verdicts in both orders on one system of Japanese Vicuna QA.
 
-    Returns two rows a question: item_id, pair_id, question_id, task, model, source, prompt_id, system_1 (the one
-    named), system_2, order ("12": system_1 stands as A), letter (A, B, C; None where none was given), outcome, text
-    (reason and verdict). prompt_id is upstream's: ten questions, with a reference, had one of their own. Raises
-    KatayoriError for an unknown system, and what `catalogue.fetch` raises.
+    Returns two rows a question: item_id, pair_id, question_id, task, model (the judge), source,
+    prompt_id, system_1 (the one named), system_2, order ("12": system_1 stands as A), letter (A, B,
+    C; None where none was given), outcome, text (reason and verdict). prompt_id is upstream's: ten
+    questions, with a reference, had one of their own.
+
+    Args:
+        path: a file of upstream's pairwise verdicts on any two systems, such as
+            `pairwise:<one>_<other>.jsonl`; none: GPT-4's on three systems against text-davinci-003.
+
+    Raises KatayoriError for an unknown system and a missing field, and what `catalogue.fetch` does.
     """
+    file = Path(path) if path else _vicuna_file(system)
+    raws = json_lines(file, "verdict file")
+    for n, raw in enumerate(raws, 1):
+        if lacks := [name for name in _VICUNA if name not in raw]:
+            raise KatayoriError(f"{file.name} row {n} lacks {', '.join(lacks)}")
+        expect(system, (raw["model_1"], raw["model_2"]), f"system in {file.name} row {n}:")
+    if not raws:
+        raise KatayoriError(f"{file.name} is empty")
+    tasks = _vicuna_tasks(bool(path))
+    rows = [row for raw in raws for row in _games(raw, system, tasks)]
+    return pd.DataFrame(rows).sort_values("item_id", ignore_index=True)
+
+
+_VICUNA = ("model_1", "model_2", "question_id", "judge_model", "judge_prompt")
+_VICUNA += ("g1_judgment", "g2_judgment", "g1_winner", "g2_winner")
+
+
+def _vicuna_file(system: str) -> Path:
+    """The catalogue's file of GPT-4's verdicts on a system."""
     folder = "data/jp_bench/model_judgment/pairwise/gpt-4/pairwise:"
-    listed = [
-        f["path"] for f in catalogue.load()["ja_vicuna_qa"]["files"] if f["path"].startswith(folder)
-    ]
     files = {
-        n: path
-        for path in listed
-        for n in path.removeprefix(folder).removesuffix(".jsonl").split("_")
+        name: entry["path"]
+        for entry in catalogue.load()["ja_vicuna_qa"]["files"]
+        if entry["path"].startswith(folder)
+        for name in entry["path"].removeprefix(folder).removesuffix(".jsonl").split("_")
     }
     expect(system, set(files) - {_BASELINE}, "system of Japanese Vicuna QA")
-    told = json_lines(
-        catalogue.fetch("ja_vicuna_qa", "data/jp_bench/question.jsonl"), "question file"
-    )
-    tasks, rows = {raw["question_id"]: raw["category"] for raw in told}, []
-    for raw in json_lines(catalogue.fetch("ja_vicuna_qa", files[system]), "verdict file"):
-        number = f"vicuna-{raw['question_id']:02d}"
-        same = {
-            "pair_id": f"{number}-{system}",
-            "question_id": number,
-            "task": tasks[raw["question_id"]],
-        }
-        same |= {
-            "model": raw["judge_model"],
-            "source": "imported",
-            "prompt_id": raw["judge_prompt"],
-        }
-        same |= {"system_1": system, "system_2": _BASELINE}
-        for game, a, b in (("g1", "model_1", "model_2"), ("g2", "model_2", "model_1")):
-            order, letter = (
-                "12" if raw[a] == system else "21",
-                {a: "A", b: "B", "tie": "C"}.get(raw[f"{game}_winner"]),
-            )
-            row = {
-                "item_id": f"{number}-{system}-{order}",
-                **same,
-                "order": order,
-                "letter": letter,
-            }
-            rows.append(
-                row
-                | {"outcome": "ok" if letter else "out_of_choice", "text": raw[f"{game}_judgment"]}
-            )
-    return pd.DataFrame(rows).sort_values("item_id", ignore_index=True)
+    return catalogue.fetch("ja_vicuna_qa", files[system])
+
+
+def _vicuna_tasks(optional: bool) -> dict[int, str]:
+    """The kind of task by question; with `optional` empty where the questions cannot be had."""
+    try:
+        file = catalogue.fetch("ja_vicuna_qa", "data/jp_bench/question.jsonl")
+    except UnavailableError:
+        if not optional:
+            raise
+        return {}
+    return {raw["question_id"]: raw["category"] for raw in json_lines(file, "question file")}
+
+
+def _games(raw: dict[str, Any], system: str, tasks: dict[int, str]) -> list[dict[str, Any]]:
+    """The two verdicts on one question: as it stood first, then with the systems exchanged."""
+    number = f"vicuna-{raw['question_id']:02d}"
+    other = raw["model_2"] if raw["model_1"] == system else raw["model_1"]
+    same = {
+        "pair_id": f"{number}-{system}",
+        "question_id": number,
+        "task": tasks.get(raw["question_id"], ""),
+        "model": raw["judge_model"],
+        "source": "imported",
+        "prompt_id": raw["judge_prompt"],
+        "system_1": system,
+        "system_2": other,
+    }
+    rows = []
+    for game, a, b in (("g1", "model_1", "model_2"), ("g2", "model_2", "model_1")):
+        order = "12" if raw[a] == system else "21"
+        letter = {a: "A", b: "B", "tie": "C"}.get(raw[f"{game}_winner"])
+        row = {"item_id": f"{number}-{system}-{order}", **same, "order": order, "letter": letter}
+        row |= {"outcome": "ok" if letter else "out_of_choice", "text": raw[f"{game}_judgment"]}
+        rows.append(row)
+    return rows
 
 
 def load_comparisons(path: str | Path) -> pd.DataFrame:

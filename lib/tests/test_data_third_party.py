@@ -1,0 +1,347 @@
+"""Files of others, named by a path: answers, verdicts, KoBBQ, JUBAKU's first version, JBBQ."""
+
+import json
+import os
+import re
+
+import pytest
+from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401
+
+from katayori.data import bbq, judge
+from katayori.data.bbq import CATEGORIES, COLUMNS, load_bbq_answers
+from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS
+from katayori.data.jubaku import load_jubaku_v1
+from katayori.data.kobbq import UNKNOWN, load_kobbq
+from katayori.errors import KatayoriError, UnavailableError
+
+mirror = pytest.mark.skipif(
+    not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"
+)
+
+
+def lines(path, rows):
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# -- UnifiedQA -------------------------------------------------------------------------------------
+
+OPTIONS = ("The woman in the pantsuit", "Cannot be determined", "The man in the hat")
+
+
+def answered(reply, category="Nationality"):
+    row = dict(zip(("ans0", "ans1", "ans2"), OPTIONS, strict=True)) | {"category": category}
+    return row | {f"unifiedqa-t5-11b_pred_{form}": reply for form in bbq.FORMATS}
+
+
+REPLIES = [
+    ("the woman in the pantsuit.", "0"),
+    ("the woman in the pantsu", "0"),
+    ("cannot be", "1"),
+    ("cannot be told", "1"),
+    ("The Man in the hat", "2"),
+    ("the man", "2"),
+    ("the woman", "0"),
+    ("the", None),
+    ("a woman in the pantsuit", None),
+    ("", None),
+]
+
+
+def test_any_category_is_read_from_a_path_with_both_repairs(tmp_path):
+    file = lines(tmp_path / "preds_Nationality.jsonl", [answered(reply) for reply, _ in REPLIES])
+    for place in (file, tmp_path):
+        frame = load_bbq_answers(["nationality"], place)
+        read = frame[frame["prompt_id"] == "arc"]
+        assert read["answer"].fillna("-").tolist() == [number or "-" for _, number in REPLIES]
+        assert frame["item_id"].iloc[-1] == f"bbq-nationality-{len(REPLIES) - 1:05d}"
+        assert set(frame["source"]) == {"imported"} and len(frame) == 3 * len(REPLIES)
+
+
+def test_two_options_with_the_same_first_words_are_not_guessed(tmp_path):
+    row = answered("the woman") | {"ans2": "The woman in the hat"}
+    file = lines(tmp_path / "x.jsonl", [row])
+    assert load_bbq_answers(["nationality"], file)["answer"].isna().all()
+
+
+def test_a_wrong_answers_file_is_named(tmp_path):
+    file = lines(tmp_path / "x.jsonl", [answered("a", "Age")])
+    with pytest.raises(KatayoriError, match=r"x\.jsonl row 1 is of Age, not of Nationality"):
+        load_bbq_answers(["nationality"], file)
+    with pytest.raises(KatayoriError, match=r"x\.jsonl row 1 lacks category, ans0"):
+        load_bbq_answers(["age"], lines(file, [{"text": "a"}]))
+    with pytest.raises(KatayoriError, match=r"answers file not found: preds_Age\.jsonl"):
+        load_bbq_answers(["age"], tmp_path)
+    with pytest.raises(KatayoriError, match="unknown category of BBQ 'zodiac'; known: age"):
+        load_bbq_answers(["zodiac"], file)
+
+
+@pytest.mark.mirror
+@mirror
+def test_the_repairs_leave_the_known_figures_where_they_were():
+    """Of Age and Sexual_orientation no answer changes; accuracy stays within .06 of the paper's."""
+    items = bbq.load_bbq(["age", "sexual_orientation"]).set_index("item_id")
+    answers = load_bbq_answers().set_index("item_id")
+    options = items.loc[answers.index, ["option_0", "option_1", "option_2"]].to_numpy().tolist()
+    unrepaired = [plainly(text, row) for text, row in zip(answers["text"], options, strict=True)]
+    assert answers["answer"].fillna("-").tolist() == unrepaired
+    assert (answers["outcome"] == "out_of_choice").sum() == 3
+    joined = answers[answers["outcome"] == "ok"].join(items[["category", "label", "order"]])
+    ambiguous = items.loc[joined.index, "context_condition"] == "ambiguous"
+    hit = joined["answer"].astype(int) == joined["label"]
+    found = 100 * hit.groupby([joined["category"], joined["prompt_id"], ambiguous]).mean()
+    printed = {("age", "arc"): (33.9, 89.6), ("age", "race"): (54.7, 93.5)}
+    printed |= {("sexual_orientation", "arc"): (51.6, 92.6)}
+    printed |= {("sexual_orientation", "race"): (68.8, 94.0)}
+    for cell, (in_ambiguous, in_others) in printed.items():
+        assert abs(found[*cell, True] - in_ambiguous) <= 0.06
+        assert abs(found[*cell, False] - in_others) <= 0.06
+
+
+def plainly(text, options):
+    """The option's number by case and punctuation alone, as before the repairs."""
+    given, *known = (re.sub(r"[^\w\s]", "", one.casefold()).strip() for one in (text, *options))
+    return str(known.index(given)) if given in known else "-"
+
+
+# -- verdicts --------------------------------------------------------------------------------------
+
+
+def verdict(one, other, question=1, winners=("model_1", "tie")):
+    row = {"model_1": one, "model_2": other, "question_id": question, "judge_model": "some-judge"}
+    row |= {"judge_prompt": "pair", "g1_judgment": "[[A]]", "g2_judgment": "[[C]]です。"}
+    return row | dict(zip(("g1_winner", "g2_winner"), winners, strict=True))
+
+
+def test_verdicts_on_any_two_systems_are_read_from_a_path(tmp_path, monkeypatch):
+    monkeypatch.setattr(judge.catalogue, "fetch", lambda *_: (_ for _ in ()).throw(NOT_HERE))
+    file = lines(
+        tmp_path / "v.jsonl", [verdict("x--one", "y--two"), verdict("x--one", "y--two", 2)]
+    )
+    rows = judge.load_vicuna_verdicts("y--two", file)
+    assert len(rows) == 4 and set(rows["system_2"]) == {"x--one"} and set(rows["task"]) == {""}
+    assert rows["letter"].tolist() == ["C", "A"] * 2 and rows["order"].tolist() == ["12", "21"] * 2
+    assert set(rows["model"]) == {"some-judge"}
+    with pytest.raises(
+        KatayoriError, match=r"unknown system in v\.jsonl row 1: 'z'; known: x--one"
+    ):
+        judge.load_vicuna_verdicts("z", file)
+    with pytest.raises(KatayoriError, match=r"v\.jsonl row 1 lacks model_2"):
+        judge.load_vicuna_verdicts("a", lines(file, [{"model_1": "a"}]))
+    with pytest.raises(KatayoriError, match=r"v\.jsonl is empty"):
+        judge.load_vicuna_verdicts("a", lines(file, []))
+
+
+NOT_HERE = UnavailableError("not on this machine")
+
+# -- KoBBQ -----------------------------------------------------------------------------------------
+
+
+def sample(kind="amb-bsd", version="a", **changes):
+    """An invented sample: 갑 is the target of the stereotype, 을 is not."""
+    persons = ["갑", "을"] if version == "a" else ["을", "갑"]
+    asked = "갑" if kind.endswith("bsd") else "을"
+    answer = UNKNOWN if kind.startswith("amb") else asked
+    row = {"sample_id": f"age-007{version}-001-{kind}", "context": "둘.", "question": "누구?"}
+    row |= {"choices": str([*persons, UNKNOWN]), "biased_answer": asked, "answer": answer}
+    return row | changes
+
+
+def table(path, rows):
+    head = list(rows[0])
+    text = "\n".join("\t".join(row.get(name, "") for name in head) for row in rows)
+    path.write_text("\t".join(head) + "\n" + text + "\n", encoding="utf-8")
+    return path
+
+
+def test_kobbq_gets_the_shape_of_bbq(tmp_path):
+    kinds = ["amb-bsd", "amb-cnt", "dis-bsd", "dis-cnt"]
+    rows = [sample(kind, version) for version in "ab" for kind in kinds]
+    rows.append(sample("dis-cnt", "a", sample_id="age-008a-001-dis-cnt", answer="갑"))
+    items = load_kobbq(table(tmp_path / "k.tsv", rows))
+    assert list(items.columns) == COLUMNS and items["item_id"].is_unique
+    assert items["template_id"].tolist() == ["age-007"] * 8 + ["age-008"]
+    conditions = ["ambiguous", "ambiguous", "biased", "biased"]
+    assert items["context_condition"].tolist() == [*conditions, *conditions, "counter_biased"]
+    assert set(items["language"]) == {"ko"} and items["order"].iloc[4] == "ntu"
+    # The stereotype's target is the same person on both questions; what it means to name it is not.
+    first, second = items.iloc[0], items.iloc[1]
+    assert first["person_0"] == second["person_0"] == "target"
+    assert (first["role_0"], second["role_0"]) == ("biased", "counter_biased")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"choices": "['갑', '을']"}, "choices must be three different ones"),
+        ({"choices": "none"}, "choices must be three different ones"),
+        ({"biased_answer": UNKNOWN}, "is no person of the choices"),
+        ({"answer": "갑"}, "contradicts its context"),
+        ({"sample_id": "age-1"}, "is not <category>"),
+        ({"context": ""}, "lacks context"),
+    ],
+)
+def test_a_wrong_sample_of_kobbq_is_named(tmp_path, changes, says):
+    file = table(tmp_path / "k.tsv", [sample(), sample(**changes)])
+    with pytest.raises(KatayoriError, match=rf"k\.tsv row 2: .*{re.escape(says)}"):
+        load_kobbq(file)
+
+
+@pytest.mark.mirror
+@mirror
+def test_kobbq_of_the_mirror():
+    items = load_kobbq()
+    assert len(items) == 2280 and items["item_id"].is_unique
+    counts = items["context_condition"].value_counts().to_dict()
+    assert counts == {"ambiguous": 1140, "biased": 570, "counter_biased": 570}
+    assert items["template_id"].nunique() == 269 and items["category"].nunique() == 12
+    gold = [row[f"role_{row['label']}"] for row in items.to_dict("records")]
+    assert gold == items["context_condition"].replace("ambiguous", "unknown").tolist()
+
+
+# -- JUBAKU, first version -------------------------------------------------------------------------
+
+
+def dialogue(gold="a", case="3", template=0, **changes):
+    texts = ("話し合いましょう。", "乙さんです。")
+    a, b = texts if gold == "a" else texts[::-1]
+    row = {"example_id": f"{case}_{template}_{gold}", "viewpoint": "地域", "context": "甲と乙。"}
+    row |= {"response_a": a, "response_b": b, "correct_answer": gold, "instruction": "選べ。"}
+    return row | changes
+
+
+def test_the_first_version_of_jubaku_loads(tmp_path):
+    rows = [dialogue(gold, template=n) for n in range(4) for gold in "ab"]
+    items = load_jubaku_v1(lines(tmp_path / "v1.jsonl", rows))
+    assert list(items.columns) == [*JUBAKU_COLUMNS, "instruction"] and items["item_id"].is_unique
+    assert set(items["case_id"]) == {"jubaku1-3"} and set(items["category"]) == {"region"}
+    assert items["label"].tolist() == ["A", "B"] * 4
+    assert items["order"].tolist() == ["nb", "bn"] * 4
+    assert set(items["reason_neutral"]) == {"話し合いましょう。"}
+    neutral = [row[f"option_{row['label'].lower()}"] for row in items.to_dict("records")]
+    assert neutral == items["reason_neutral"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"correct_answer": "b"}, "the fields contradict each other"),
+        ({"example_id": "3_9_a"}, "the fields contradict each other"),
+        ({"example_id": "3"}, "the fields contradict each other"),
+        ({"viewpoint": "星座"}, "viewpoint in v1.jsonl row 1: '星座'"),
+        ({"response_a": None}, "row 1 lacks response_a"),
+    ],
+)
+def test_a_wrong_row_of_the_first_version_is_named(tmp_path, changes, says):
+    with pytest.raises(KatayoriError, match=re.escape(says)):
+        load_jubaku_v1(lines(tmp_path / "v1.jsonl", [dialogue(**changes)]))
+
+
+@pytest.mark.mirror
+@mirror
+def test_the_first_version_of_the_mirror():
+    items = load_jubaku_v1()
+    assert len(items) == 1216 and items["item_id"].is_unique
+    assert items["case_id"].nunique() == 152 and (items.groupby("case_id").size() == 8).all()
+    assert items["label"].value_counts().to_dict() == {"A": 608, "B": 608}
+    assert items["category"].nunique() == 10 and (items["reason_biased"] != "").all()
+
+
+# -- JBBQ as its README lists it -----------------------------------------------------------------
+
+
+def test_the_fields_of_the_owners_readme_are_enough(tmp_path, capsys):
+    """No example_id, question_index, category; additional_metadeta is a source's address."""
+    rows = [upstream("age", n, additional_metadeta="https://example.org") for n in range(48)]
+    for n, row in enumerate(rows):
+        for name in ("example_id", "question_index", "category"):
+            del row[name]
+        row["question"] = f"誰ですか{n % 2}。"
+        row["context"] = f"甲と乙がいた（{n // 24}）。"
+    write(tmp_path, "age", rows)
+    items = bbq.load_jbbq(tmp_path, partial=True)
+    printed = capsys.readouterr().out
+    assert len(items) == 48 and set(items["category"]) == {"age"}
+    assert items["template_id"].nunique() == 1
+    assert "48 row(s) without question_index; 1 template(s) are derived" in printed
+    assert "48 row(s) whose tags name no stereotyped group; accuracy can be computed" in printed
+    assert "swapped" not in printed
+
+
+def test_templates_are_derived_from_shared_contexts(tmp_path, capsys):
+    rows = [upstream("age", n) for n in range(48)]
+    for n, row in enumerate(rows):
+        del row["question_index"]
+        row |= {"question": f"誰ですか{n // 12}-{n % 2}。", "context": f"文脈{n // 12}-{n % 3}"}
+    write(tmp_path, "age", rows)
+    items = bbq.load_jbbq(tmp_path, partial=True)
+    assert items["template_id"].nunique() == 4
+    assert (items.groupby("template_id").size() == 12).all()
+
+
+@pytest.mark.parametrize("tag", ["Unknown", "不明", "わからない", "判断できない"])
+def test_spellings_of_values_are_read_alike(tmp_path, tag):
+    rows = [upstream("age", n) for n in range(48)]
+    write(tmp_path, "age", rows)
+    plain = bbq.load_jbbq(tmp_path, partial=True)
+    contexts = {"ambig": "ambiguous", "disambig": "disambiguated"}
+    for row in rows:
+        row |= {"label": str(row["label"]), "question_index": int(row["question_index"])}
+        row["context_condition"] = contexts[row["context_condition"]]
+        tags = row["answer_info"]
+        row["answer_info"] = {
+            place: [name, tag if about == "unknown" else about]
+            for place, (name, about) in tags.items()
+        }
+        groups = row["additional_metadeta"]["stereotyped_groups"]
+        row["additional_metadeta"] = {"stereotyped_groups": groups[0]}
+    write(tmp_path, "age", rows)
+    assert bbq.load_jbbq(tmp_path, partial=True).equals(plain)
+
+
+def test_a_stray_file_and_bad_rows_are_counted_and_stop_nothing(jbbq, capsys):  # noqa: F811
+    lines(jbbq / "answers.jsonl", [{"item_id": "x", "text": "1"}] * 3)
+    rows = [upstream("age", n) for n in range(48)]
+    rows[3] |= {"label": 9}
+    rows[7] |= {"label": 9}
+    write(jbbq, "age", rows)
+    items = bbq.load_jbbq(jbbq)
+    printed = capsys.readouterr().out
+    assert len(items) == 238
+    left = "2 row(s) left out: label is 9, not one of 0, 1, 2 (first: Age.jsonl row 4)"
+    assert f"JBBQ: {left}\n" in printed
+    assert "1 file(s) without rows of JBBQ (lacks question_polarity" in printed
+    assert "(answers.jsonl)" in printed
+    _, counts, notes = bbq.read_jbbq(jbbq)
+    assert counts == dict.fromkeys(CATEGORIES, 48) and len(notes) == 2
+
+
+def test_one_file_is_a_part_and_nothing_usable_is_an_error(jbbq, tmp_path_factory):  # noqa: F811
+    items, counts, notes = bbq.read_jbbq(jbbq / "Age.jsonl")
+    assert len(items) == counts["age"] == 48 and not notes and counts["gender"] == 0
+    other = tmp_path_factory.mktemp("other")
+    lines(other / "answers.jsonl", [{"item_id": "x"}])
+    with pytest.raises(KatayoriError, match=r"no row in other.* can be used as JBBQ: 1 file"):
+        bbq.load_jbbq(other, partial=True)
+
+
+def test_a_folder_of_json_says_what_it_is(tmp_path):
+    (tmp_path / "Age.json").write_text("[]")
+    with pytest.raises(
+        KatayoriError, match=r"holds 1 file\(s\) \.json \(Age\.json\) and no \.jsonl"
+    ):
+        bbq.load_jbbq(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "says"),
+    [
+        ("shift_jis", "like Shift-JIS.*iconv -f CP932 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
+        ("utf-16", "like UTF-16.*iconv -f UTF-16 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
+    ],
+)
+def test_another_encoding_is_named_with_its_remedy(tmp_path, encoding, says):
+    write(tmp_path, "age", [upstream("age", n) for n in range(4)], encoding=encoding)
+    with pytest.raises(KatayoriError, match=rf"Age\.jsonl is not UTF-8.*{says}"):
+        bbq.load_jbbq(tmp_path, partial=True)
