@@ -1,4 +1,4 @@
-"""Base models over /v1/completions, log probabilities as they come, long, slow and failing servers."""
+"""Base models over completions, log probabilities as they come, long, slow and failing servers."""
 
 import asyncio
 
