@@ -154,6 +154,8 @@ def _sender(name: str, base_url: str) -> Sender:
         raise KatayoriError(
             f"{endpoint.name} offers no batches; give its shards to `vllm run-batch` and import those"
         )
+    if endpoint.own:
+        servers.reached(endpoint, base_url)
     return Sender(model, endpoint, base_url=base_url)
 
 
