@@ -90,7 +90,7 @@ def _shown(text: str) -> str:
 
 
 def answers(args: argparse.Namespace) -> None:
-    """Print what the store holds: by server and model as asked and as answered, how many, when, at what cost.
+    """Print what the store holds, by server and model as asked and as answered.
 
     A server of the user's own is its label, or a hash of its address; LABEL= takes either.
     """

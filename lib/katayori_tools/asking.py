@@ -137,7 +137,7 @@ def requests_of(
 def served(
     model: Model, endpoint: Endpoint, base_url: str, needed: Any
 ) -> AbstractContextManager[str]:
-    """`with` it: the base URL to ask, the given one, the endpoint's own, or that of a local engine of this block.
+    """`with` it: the base URL to ask: given, the endpoint's, or of a local engine of this block.
 
     A server of the user's own must answer even where everything is stored: raises KatayoriError.
     """
@@ -316,7 +316,7 @@ def live(args: argparse.Namespace) -> int:
 def _say_before(
     args: argparse.Namespace, paper: str, name: str, model: Model, endpoint: Endpoint
 ) -> None:
-    """What a run does not use or ask: answers under other servers, prompts that need a forced start."""
+    """What a run leaves out: answers under other servers, prompts that need a forced start."""
     servers.say_elsewhere(paper, name, model, endpoint)
     known = prompts.load_prompts(paper, args.prompts or "")
     planned = [p for step in steps(paper, profiles.load(args.profile)["items"]) for p in step]
@@ -349,7 +349,7 @@ def _say_logprobs(store: Store, requests: list[Request]) -> None:
 
 
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
-    """Print how far live answers agree with the recording of the same model: same answer, and distance of P."""
+    """Print how far live answers agree with the recording of the same model."""
     answered = [(q, a) for q, a in store.get(requests) if a]
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests):
         known = recordings.entry(paper, model.id, prompt_id)
@@ -378,7 +378,7 @@ def _frame(
 
 
 def _how_alike(now: "pd.DataFrame", before: "pd.DataFrame", options: tuple[str, ...]) -> str:
-    """In how many items two runs gave the same valid answer, and how far apart P(first option) lies."""
+    """In how many items two runs gave the same answer, and how far apart P(first option) is."""
     both = (now["outcome"] == "ok") & (before["outcome"] == "ok")
     same = (now["answer"] == before["answer"])[both].sum()
     alike = f"same answer as recorded in {same} of {both.sum()}"

@@ -32,7 +32,7 @@ class Summary:
     """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown).
 
     `cuts`: how often the number of requests at once was halved because the endpoint was overloaded.
-    `refuses_logprobs`: in which words a server of the user's own refused to return log probabilities.
+    `refuses_logprobs`: in which words a user's server refused to return log probabilities.
     """
 
     total: int
@@ -151,7 +151,7 @@ def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
     wait = min(MAX_RETRY_AFTER, max(backoff, asked))
     if asked > LONG_WAIT:
         sender.announce("wait", f"it asks to be left alone for {asked:.0f} s (Retry-After); "
-                        f"each request that hears this is asked again after {wait:.0f} s")  # fmt: skip
+                        f"a request that hears this is asked again after {wait:.0f} s")  # fmt: skip
     return wait
 
 
@@ -198,7 +198,7 @@ async def ask_one(
 
 
 class Stop:
-    """A wish, from another thread, that a run ends: no new request, and those under way are awaited."""
+    """A wish, from another thread, that a run ends: those under way are awaited, none begins."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -256,7 +256,7 @@ class _Run:
             yield from left
 
     async def alone(self) -> IO:
-        """The lock on asking this model of this server; another process that holds it is waited for."""
+        """The lock on asking this model of this server; a process that holds it is waited for."""
         name = f"{self.endpoint.name} {self.model.identity}"
         if self.endpoint.server.own:
             name += f" {digest_of(self.endpoint.server.label or self.endpoint.server.address)}"
@@ -359,7 +359,7 @@ class _Run:
             print(line, file=sys.stderr, flush=True)
 
     async def _stop_when_asked(self, sender: "PacedSender", workers: list[asyncio.Task]) -> None:
-        """After an interrupt: what only waits ends now, what is under way has ten seconds to arrive."""
+        """After an interrupt: what only waits ends, what is under way has ten seconds to arrive."""
         await self.options.stop.asked.wait()
         under_way = {worker for worker in workers if worker in sender.on_the_wire}
         for worker in set(workers) - under_way:

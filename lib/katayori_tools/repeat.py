@@ -23,7 +23,7 @@ def repeat(args: argparse.Namespace) -> None:
     """Ask the same requests again, seed and all, and print how often the answer changes (the flip rate).
 
     An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching, another version.
-    Without either it is sampling, too. All answers come from one server: raises KatayoriError otherwise.
+    Without either it is sampling, too. Raises KatayoriError where two servers would be compared.
     """
     servers.reach_all(args)
     for paper, name, model, endpoint, requests in wanted(args):

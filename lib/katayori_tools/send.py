@@ -29,7 +29,7 @@ _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s\"']+")
 
 
 def wire_body(request: Request, model: Model, endpoint: Endpoint) -> dict[str, Any]:
-    """What is posted for a request: its body and the model's name, in the form of the endpoint's kind.
+    """What is posted for a request: body and model's name, in the form of the endpoint's kind.
 
     Without chat the texts of all messages, a blank line between two, are what a base model
     continues, so that a forced start of the answer is simply the last of them.
@@ -94,7 +94,7 @@ def _read(body: Any, request: Request) -> Response:
 
 
 def _needs_logprobs(request: Request) -> bool:
-    """Whether an answer without log probabilities is a failure, asked again; 20 in a row stop a run.
+    """Whether an answer without log probabilities is a failure, which is asked again.
 
     One token has no text to read. Of a vendor it is known that they come; what a server of the
     user's own returns decides, and its texts can be read without them.
@@ -103,7 +103,7 @@ def _needs_logprobs(request: Request) -> bool:
 
 
 def _top(logprobs: Any, request: Request) -> list[tuple[str, float]] | None:
-    """The likeliest tokens at the answer's position, in the form of chats or in that of completions."""
+    """The likeliest tokens at the answer's position, from the form of chats or completions."""
     if not logprobs:
         return None
     last_letter = request.answer_at == "last_letter"
@@ -235,7 +235,7 @@ class Sender:
         return response
 
     def leave_out_logprobs(self, request: Request, error: Exception) -> bool:
-        """Whether to ask again without log probabilities: a server of the user's own refused that field."""
+        """Whether to ask again without log probabilities: a user's server refused that field."""
         refused = "logprob" in str(error) and self._may_leave_out_logprobs(request)
         if refused and not self.refuses_logprobs:
             self.refuses_logprobs = self.hide(str(error))[:200]
@@ -254,7 +254,7 @@ class Sender:
             print(f"{self.endpoint.name}: {visible(text)}", file=sys.stderr, flush=True)
 
     def hide(self, text: str) -> str:
-        """An error without what no report may hold: where the user's server is, and homes of its disk."""
+        """An error without what no report may hold: the server's address, homes of its disk."""
         if self.endpoint.own:
             place = urlsplit(self.base_url)
             for name in (self.base_url, place.netloc, place.hostname or ""):

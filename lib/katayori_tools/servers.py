@@ -39,7 +39,7 @@ def settings(args: argparse.Namespace) -> dict[str, str]:
 def asked_at(
     args: argparse.Namespace, chosen: Iterable[str], papers: Iterable[str]
 ) -> dict[tuple[str, str], tuple[Model, Endpoint]]:
-    """Model and endpoint by paper and name as given, each with its server and its series of answers.
+    """Model and endpoint by paper and name as given, each with its server and series.
 
     All are settled before anything is asked, so that a run stays within the series it began with.
     Of a server that is not named nothing is stored; who asks it finds that out from `reached`.
@@ -79,7 +79,7 @@ def _with_series(endpoint: Endpoint, model: Model, paper: str, is_fresh: bool) -
 
 
 def reach_all(args: argparse.Namespace) -> None:
-    """Raises KatayoriError where a server of the user's own is not there, before anything is asked."""
+    """Raises KatayoriError where a user's server is not there, before anything is asked."""
     for name in names(args.models):
         _, endpoint = get_model(name)
         if endpoint.own:
@@ -130,7 +130,7 @@ def _label(other: Elsewhere) -> str:
 
 @contextmanager
 def environment(args: argparse.Namespace) -> Iterator[None]:
-    """LABEL= and BASE_URL= as environment variables within this block: notebooks find them there."""
+    """LABEL= and BASE_URL= as environment variables within this block, for notebooks."""
     given = settings(args)
     variables = {"KATAYORI_LABEL": given["label"]} if given["label"] else {}
     if given["base_url"]:

@@ -42,7 +42,7 @@ class Base(Double):
         return web.json_response({"model": "base", "choices": [choice], "usage": usage})
 
 
-def test_a_base_model_is_live_for_one_user_message_and_for_a_forced_start(house, monkeypatch):  # noqa: F811
+def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):  # noqa: F811
     """Both prompts of notebook 01: the texts joined by a blank line, a prefix continued."""
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
     with Base(answer=" yes") as double:
@@ -86,7 +86,7 @@ def test_every_paper_has_prompts_for_a_base_model(paper):
         assert "messages" not in body and isinstance(body.get("logprobs", 1), int)
 
 
-def test_the_probe_asks_a_base_model_and_tells_of_forced_starts(house, capsys, monkeypatch):  # noqa: F811
+def test_the_probe_tells_of_forced_starts(house, capsys, monkeypatch):  # noqa: F811
     with Base(answer=" yes") as double:
         has = asyncio.run(probe_logprobs(*get_model("b@completions"), base_url=double.url))
         assert has == (True, "3 alternatives")
@@ -214,7 +214,7 @@ def test_a_cause_without_a_code_has_no_empty_brackets(store):
 
 @pytest.mark.parametrize("paper", asking.PAPERS)
 def test_live_answers_like_the_recorded_ones_agree_in_every_paper(paper, store, capsys):
-    """Read by the paper's own parser; with the yes/no parser four of five had nothing to compare."""
+    """Read by the paper's own parser; by yes/no four of five had nothing to compare."""
     name = "qwen2.5-coder-0.5b"
     model, endpoint = get_model(name)
     rows = {}

@@ -1,4 +1,4 @@
-"""Whose answers are these: servers of the user's own are told apart in keys, store, screen and reports."""
+"""Whose answers are these: servers of the user's own are told apart in keys, store and reports."""
 
 import argparse
 import getpass
@@ -155,7 +155,7 @@ def old_requests(name, label=""):
 
 
 def test_a_store_of_schema_1_is_copied_and_read(old):
-    """Vendors' and local answers are found as before, those of servers only as of an unknown one."""
+    """Vendors' and local answers are found as before, a server's only as of an unknown one."""
     before = old.read_bytes()
     with Store(old) as store:
         assert store.path.name == "answers.2.sqlite" and counts(store) == {"ok": 8}

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from katayori.data import files
 from katayori.errors import KatayoriError, expect
 
-#: The label, and the address, of rows that a store of schema 1 holds: it did not know whose they were.
+#: Label and address of rows that a store of schema 1 holds: it did not know whose they were.
 UNKNOWN = "unknown"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORT = {"http": 80, "https": 443}
@@ -35,7 +35,7 @@ class Server:
 
     @property
     def key_parts(self) -> list[str | int]:
-        """What follows the four parts of every key; nothing for vendors and for older stores' rows."""
+        """What follows the four parts of a key; nothing for vendors and older stores."""
         name = self.label or self.address
         if self.series:
             return [name, self.series]
@@ -180,7 +180,8 @@ def get_endpoint(name: str) -> Endpoint:
 def get_model(model_id: str) -> tuple[Model, Endpoint]:
     """A model and its endpoint. `name@endpoint` asks any model of a registered endpoint, e.g. `my-model@custom`.
 
-    Which server of the user's own it is, is not known yet: see `at_server`. Raises KatayoriError naming the valid ids.
+    Which server of the user's own it is, is not known yet: see `at_server`. Raises KatayoriError
+    naming the valid ids.
     """
     _, models = registry()
     name, _, endpoint = model_id.rpartition("@")

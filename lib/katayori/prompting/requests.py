@@ -46,7 +46,7 @@ class Request:
     def key(self) -> str:
         """sha256 of endpoint name, model identity, canonical body and repetition (golden test).
 
-        For a server of the user's own its label or address follows, and the series if it is above 0.
+        Of a server of the user's own label or address follow, and the series if it is above 0.
         """
         if not self._key:
             import orjson
@@ -78,9 +78,10 @@ def build_body(
 ) -> dict:
     """Messages and settings of one request, fitted to what the endpoint supports.
 
-    Local models get explicit sampling and a seed per item; API models get the paper's settings and their own
-    defaults for the rest (DE-8). Fields an endpoint does not support (seed, logprobs) are left out (DE-9); a server
-    of the user's own of which nobody knows is asked for log probabilities, since only its answer can tell.
+    Local models get explicit sampling and a seed per item; API models get the paper's settings and
+    their own defaults for the rest (DE-8). Fields an endpoint does not support (seed, logprobs) are
+    left out (DE-9); a user's server of which nobody knows is asked for log probabilities, since
+    only its answer can tell.
     """
     settings = dict(prompt.settings)
     supports = endpoint.supports | model.fields.get("supports", {})

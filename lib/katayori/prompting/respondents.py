@@ -221,7 +221,7 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
 
 
 def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
-    """The endpoint with the server of the user's own whose answers a run reads, and their newest series.
+    """The endpoint with the user's server whose answers a run reads, and their newest series.
 
     It is named by KATAYORI_LABEL or by the address in the endpoint's variable. Asks nobody. Raises
     UnavailableError where neither is set.
@@ -237,7 +237,7 @@ def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
 
 
 def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any]:
-    """What provenance says of a server of the user's own: never its address, nor a path of its disk."""
+    """What provenance says of a user's server: never its address, nor a path of its disk."""
     if not endpoint.own:
         return {}
     try:
@@ -251,7 +251,7 @@ def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any
 
 
 def without_folder(name: str) -> str:
-    """A model's name as a server reports it, without the folder where that is a path of its disk."""
+    """A model's name as a server reports it, without folders where it is a path."""
     is_path = name.startswith(("/", "~", "\\")) or name[1:3] in (":\\", ":/")
     return re.split(r"[/\\]", name)[-1] if is_path else name
 

@@ -1,7 +1,9 @@
-"""The answer store: one SQLite file (WAL), each answer written as it arrives; a success is never asked twice.
+"""The answer store: one SQLite file (WAL), each answer written as it arrives.
 
-A store of schema 1 did not know servers. Opened, it is copied once to a file beside it, which is used from then on;
-the old one stays as it is.
+A success is never asked twice.
+
+A store of schema 1 did not know servers. Opened, it is copied once to a file beside it, which is
+used from then on; the old one stays as it is.
 """
 
 import sqlite3
@@ -76,7 +78,7 @@ _BODY, _TOP, _CREATED = (COLUMNS.index(name) for name in ("body", "top", "create
 _request_values = attrgetter(*_OF_REQUEST, *(f"server.{name}" for name in _OF_SERVER))
 _response_values = attrgetter(*_OF_RESPONSE)
 _CREATE = f"CREATE TABLE IF NOT EXISTS answers ({', '.join(COLUMNS)}, PRIMARY KEY (key))"
-# Which servers have been asked: one row a paper, model and series, so that nobody reads all answers to know.
+# Which servers have been asked: one row a paper, model and series. Else all answers had to be read.
 _PLACE = ["paper", "endpoint", "identity", *_OF_SERVER]
 _CREATE_SERVERS = (
     f"CREATE TABLE IF NOT EXISTS servers ({', '.join(_PLACE)}, PRIMARY KEY ({', '.join(_PLACE)}))"
@@ -104,7 +106,7 @@ class Elsewhere:
 
 
 class Store:
-    """`with Store(path) as store:`; safe for several processes at once. `path` is the file in use."""
+    """`with Store(path) as store:`; safe for several processes. `path` is the file in use."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -132,9 +134,9 @@ class Store:
             raise
 
     def _copy_to(self, beside: Path) -> None:
-        """Copies a store of schema 1: all of it, or nothing where the disk is full or the process dies.
+        """Copies a store of schema 1: all of it, or nothing where the disk is full.
 
-        The copy takes its name only when it is whole. Processes that come at once wait for one another.
+        The copy takes its name only when it is whole. Processes that come at once wait.
         """
         import fcntl
 
@@ -183,8 +185,9 @@ class Store:
         self.db.execute("PRAGMA journal_mode=WAL")
         self.db.execute("PRAGMA synchronous=NORMAL")
         if version == 0:  # another process may have been faster
+            tables = f"{_CREATE}; {_CREATE_SERVERS}"
             self.db.executescript(
-                f"BEGIN IMMEDIATE; {_CREATE}; {_CREATE_SERVERS}; PRAGMA user_version={SCHEMA}; COMMIT"
+                f"BEGIN IMMEDIATE; {tables}; PRAGMA user_version={SCHEMA}; COMMIT"
             )
         return SCHEMA
 
@@ -218,7 +221,7 @@ class Store:
             self.db.execute(_PUT, values)
 
     def servers(self, endpoint: str, identity: str, paper: str = "") -> list[Server]:
-        """The servers that a model's answers came from, each series by itself; of one paper or of all."""
+        """The servers that a model's answers to a paper, or to all, came from; each series."""
         query = (
             f"SELECT DISTINCT {', '.join(_OF_SERVER)} FROM servers WHERE endpoint=? AND identity=?"
         )
@@ -230,14 +233,15 @@ class Store:
             return [Server(*row) for row in self.db.execute(query, given)]
 
     def elsewhere(self, paper: str, model: Model, endpoint: Endpoint) -> list[Elsewhere]:
-        """Which answers of this model name to a paper lie under other servers than the endpoint's."""
+        """Which answers of this model name to a paper lie under other servers."""
         known = self.servers(endpoint.name, model.identity, paper)
         others = {_name(server): server for server in known}
         others.pop(_name(endpoint.server), None)
         if not others:  # as nearly always: the answers need not be counted
             return []
         query = """SELECT label, address, COUNT(*) FROM answers
-            WHERE paper=? AND endpoint=? AND identity=? AND outcome<>'error' GROUP BY label, address"""
+            WHERE paper=? AND endpoint=? AND identity=? AND outcome<>'error'
+            GROUP BY label, address"""
         counts: dict[tuple[str, str], int] = {}
         with self.told():
             for label, address, n in self.db.execute(query, (paper, endpoint.name, model.identity)):
@@ -256,8 +260,8 @@ class Store:
     def answered_as(self, paper: str, model: Model, endpoint: Endpoint) -> list[str]:
         """The names under which an endpoint's server answered a paper's requests to this model."""
         server = endpoint.server
-        query = """SELECT DISTINCT model_answered FROM answers WHERE paper=? AND endpoint=? AND identity=?
-            AND series=? AND label=?"""
+        query = """SELECT DISTINCT model_answered FROM answers
+            WHERE paper=? AND endpoint=? AND identity=? AND series=? AND label=?"""
         given = [paper, endpoint.name, model.identity, server.series, server.label]
         if not server.label:
             query += " AND address=?"
