@@ -6,7 +6,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL BUDGET A B DATA ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B DATA ARGS
 # The old name of a variable works for one version, with one line: OLD:NEW:VERSION from the table of renamed names.
 RENAMED := $(shell sed -n 's/^ *Renamed("variable", "\([A-Z_]*\)", "\([A-Z_]*\)", "\([0-9.]*\)"),$$/\1:\2:\3/p' lib/katayori/renamed.py)
 tell = $(shell echo 'katayori: variable $1 is now $2; $1 goes with version $3' >&2)
@@ -23,13 +23,14 @@ BOOT := $(if $(filter command environment,$(firstword $(origin PYTHON))),$(PYTHO
 option = $(if $($1),--$2 '$($1)')
 OPTIONS = $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
   $(call option,PROMPTS,prompts) $(call option,LIMIT,limit)
-ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) \
-  $(call option,BUDGET,budget)
+SERVER = $(call option,BASE_URL,base-url) $(call option,LABEL,label)
+FRESHLY = $(if $(filter-out 0,$(FRESH)),--fresh)
+ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(call option,BUDGET,budget)
 KATAYORI = @$(BIN)/python -m katayori
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= BUDGET= A= B= DATA= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= DATA= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@$(BOOT) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -37,7 +38,7 @@ setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@PYTHONPATH=lib $(BOOT) -m katayori_tools.environment setup
 
 reproduce: setup  ## run the notebooks into outputs/<profile>/<paper>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
-	$(KATAYORI) reproduce $(OPTIONS) $(ARGS)
+	$(KATAYORI) reproduce $(OPTIONS) $(SERVER) $(ARGS)
 
 # One worker a core; a module or a notebook stays whole, the longest come first (conftest.py).
 PYTEST = @OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir . \
@@ -68,14 +69,14 @@ data: setup  ## fetch every data set that can be downloaded and list the state o
 record: setup  ## ask models the study prompts and keep the answers under data/recorded
 	$(KATAYORI) record $(ASKING) $(ARGS)
 
-live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LIMIT=)
+live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)
 	$(KATAYORI) live $(ASKING) $(ARGS)
 
 estimate: setup  ## requests, tokens, time and cost of a run, asking nothing
 	$(KATAYORI) estimate $(ASKING) $(ARGS)
 
 batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, fetch, import)
-	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) $(ARGS)
+	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(ARGS)
 
 convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPERS= MODELS= ARGS="LOG ANSWERS.jsonl")
 	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError, expect
 from katayori.prompting import respondents
-from katayori.prompting.models import Model
+from katayori.prompting.models import Model, Server
 from katayori.prompting.requests import Request
 from katayori.prompting.store import COLUMNS, Store
 from katayori_tools.notebooks import names
@@ -17,9 +17,17 @@ from katayori_tools.notebooks import names
 if TYPE_CHECKING:
     import pandas as pd
 
-_NUMBERS = ("repetition", "prompt_tokens", "completion_tokens", "latency", "attempts", "created")
-#: Where an answer came from, without the texts.
-PROVENANCE = [name for name in COLUMNS if name not in ("body", "text", "top")]
+_NUMBERS = (
+    "repetition",
+    "series",
+    "prompt_tokens",
+    "completion_tokens",
+    "latency",
+    "attempts",
+    "created",
+)
+#: Where an answer came from, without the texts; the address of a user's server stays in the store.
+PROVENANCE = [name for name in COLUMNS if name not in ("body", "text", "top", "address")]
 
 
 def stored_answers(
@@ -71,7 +79,8 @@ def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str,
         if answer and answer.error:
             found[_shown(answer.error.partition(":")[0])] += 1
         elif answer and not same.fullmatch(answer.model_answered):
-            found[f"asked {model.vendor_id}, answered by {_shown(answer.model_answered)}"] += 1
+            answered = _shown(respondents.without_folder(answer.model_answered))
+            found[f"asked {model.vendor_id}, answered by {answered}"] += 1
     return dict(found.most_common())
 
 
@@ -81,19 +90,26 @@ def _shown(text: str) -> str:
 
 
 def answers(args: argparse.Namespace) -> None:
-    """Print what the store holds: by endpoint and model as asked and as answered, how many, how, when, at what cost."""
+    """Print what the store holds, by server and model as asked and as answered.
+
+    A server of the user's own is its label, or a hash of its address; LABEL= takes either.
+    """
     import pandas as pd
 
     pd.set_option("display.width", 250, "display.max_columns", 30)
     chosen = {"paper": names(args.papers), "model": names(args.models)}
     with Store(respondents.store_path()) as store:
-        frame = stored_answers(store)
+        frame = stored_answers(store, [*PROVENANCE, "address"])
     for name, values in chosen.items():
         frame = frame[frame[name].isin(values)] if values else frame
     if frame.empty:
         raise KatayoriError("the store holds no such answers; `make live` asks a model")
     frame["error"] = frame["outcome"] == "error"
-    by = ["paper", "model", "endpoint", "model_answered", "fingerprint"]
+    places = zip(frame["label"], frame["address"], strict=True)
+    shown = {place: Server(*place).shown for place in set(places)}
+    frame["server"] = [shown[place] for place in zip(frame["label"], frame["address"], strict=True)]
+    frame["series"] = frame["series"].astype(int)
+    by = ["paper", "model", "endpoint", "server", "series", "model_answered", "fingerprint"]
     counted = {"n": ("key", "size"), "errors": ("error", "sum"), "attempts": ("attempts", "sum")}
     counted |= {c: (c, "sum") for c in ("prompt_tokens", "completion_tokens")}
     counted |= {
@@ -106,6 +122,9 @@ def answers(args: argparse.Namespace) -> None:
         table[name] = [
             time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) for seconds in table[name]
         ]
+    table["model_answered"] = table["model_answered"].astype(str).map(respondents.without_folder)
     for name in by:
         table[name] = table[name].astype(str).map(_shown)
+    if (table["series"] == "0").all():
+        table = table.drop(columns="series")
     print(table.to_string(index=False))

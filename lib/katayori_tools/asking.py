@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles
 from katayori.data import files
@@ -17,11 +17,15 @@ from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
 from katayori.prompting.requests import OURS, Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
-from katayori_tools import recording
+from katayori_tools import recording, servers
 from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import names
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONTINUING = "vllm, llamacpp and completions"
 #: Papers with items to ask: how a text is read, and the shortest text that reads so.
 PARSERS = {
     "discrim_eval": (parse_yes_no, "Answer: {}"),
@@ -31,6 +35,14 @@ PARSERS = {
     "inter_jbbq": (parse_option, "{}"),
 }
 PAPERS = tuple(PARSERS)
+#: What an answer to a paper's prompts may be.
+OPTIONS = {
+    "discrim_eval": ("yes", "no"),
+    "persona_jbbq": ("0", "1", "2"),
+    "logprob_judge": ("A", "B", "C"),
+    "jubaku_v2": ("A", "B"),
+    "inter_jbbq": ("0", "1", "2"),
+}
 #: Beside the study set and the official one: tasks for a judge's systems, the pairs of what recorded models answered to
 #: them, and the benchmarks that jubaku_v2 is compared with.
 MORE = {"logprob_judge": ("tasks", "answers"), "jubaku_v2": ("jbnli", "bbq")}
@@ -125,7 +137,12 @@ def requests_of(
 def served(
     model: Model, endpoint: Endpoint, base_url: str, needed: Any
 ) -> AbstractContextManager[str]:
-    """`with` it: the base URL to ask, the given one, the endpoint's own, or that of a local engine of this block."""
+    """`with` it: the base URL to ask: given, the endpoint's, or of a local engine of this block.
+
+    A server of the user's own must answer even where everything is stored: raises KatayoriError.
+    """
+    if endpoint.own:
+        return nullcontext(servers.reached(endpoint, base_url))
     if not needed:
         return nullcontext("")
     if base_url or endpoint.kind != "local":
@@ -255,10 +272,12 @@ def wanted(
     chosen = {"dataset": profile["items"], "sample": args.limit or profile["size"], "whole": True}
     chosen |= {"folder": folder, "questions": args.questions or "", "stand_in": stand_in}
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
-    real = [(name, *get_model(name)) for name in given if not get_model(name)[0].simulated]
+    real = [name for name in given if not get_model(name)[0].simulated]
+    asked_at = servers.asked_at(args, real, names(args.papers) or PAPERS)
     for paper in names(args.papers) or PAPERS:
         known = prompts.load_prompts(paper, folder)
-        for name, model, endpoint in real:
+        for name in real:
+            model, endpoint = asked_at[paper, name]
             for step in steps(paper, profile["items"]):
                 asked = [p for p in step if respondents.able([name], "live", known[p])]
                 with Store(respondents.store_path()) as store:
@@ -270,9 +289,12 @@ def live(args: argparse.Namespace) -> int:
     """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
     from katayori_tools.reproduce import reproduce
 
+    servers.reach_all(args)
     asked, papers = {}, {}  # each name once, in order
     for paper, name, model, endpoint, requests in wanted(args):
-        asked[name] = papers[paper] = True
+        if (paper, name) not in asked:
+            _say_before(args, paper, name, model, endpoint)
+        asked[paper, name] = papers[paper] = True
         with Store(respondents.store_path()) as store:
             with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
                 options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
@@ -280,12 +302,28 @@ def live(args: argparse.Namespace) -> int:
             for cause, n in causes(store, requests, model).items():
                 print(f"  {n} x {cause}")
             _say(summary, name)
+            _say_logprobs(store, requests)
             if not args.prompts:
                 _agreement(paper, store, requests, model)
     given = [f"limit={args.limit}"] if args.limit else []
     given += [f"questions={args.questions}"] if args.questions else []
-    args.models, args.papers, args.parameter = " ".join(asked), ",".join(papers), given
-    return reproduce(args)
+    models = dict.fromkeys(name for _, name in asked)
+    args.models, args.papers, args.parameter = " ".join(models), ",".join(papers), given
+    with servers.environment(args):
+        return reproduce(args)
+
+
+def _say_before(
+    args: argparse.Namespace, paper: str, name: str, model: Model, endpoint: Endpoint
+) -> None:
+    """What a run leaves out: answers under other servers, prompts that need a forced start."""
+    servers.say_elsewhere(paper, name, model, endpoint)
+    known = prompts.load_prompts(paper, args.prompts or "")
+    planned = [p for step in steps(paper, profiles.load(args.profile)["items"]) for p in step]
+    able = [p for p in planned if respondents.able([name], "live", known[p])]
+    if left_out := [p for p in planned if p not in able]:
+        cause = f"{endpoint.name} is not known to continue a given start of the answer"
+        print(f"{paper} {name}: not asked: {', '.join(left_out)}; {cause}, as {CONTINUING} are")
 
 
 def _say(summary: Summary, name: str) -> None:
@@ -297,8 +335,21 @@ def _say(summary: Summary, name: str) -> None:
         raise KatayoriError(f"{summary.stopped}; {remedy}")
 
 
+def _say_logprobs(store: Store, requests: list[Request]) -> None:
+    """How many of the answers that were to have log probabilities came without."""
+    valid = [
+        answer
+        for request, answer in store.get(requests)
+        if answer and answer.outcome == "ok" and request.body.get("logprobs")
+    ]
+    without = sum(not answer.top for answer in valid)
+    if without:
+        told = f"{without} of {len(valid)} answers came without log probabilities"
+        print(f"  {told}; what is computed from these leaves them out, texts count as they are")
+
+
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
-    """Print how far live answers agree with the recording of the same model: same answer, and distance of P(yes)."""
+    """Print how far live answers agree with the recording of the same model."""
     answered = [(q, a) for q, a in store.get(requests) if a]
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests):
         known = recordings.entry(paper, model.id, prompt_id)
@@ -311,17 +362,32 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
         if not pairs:
             print(f"  {prompt_id}: no recording of {model.id} to compare with on these items")
             continue
-        mine, answers = zip(*pairs, strict=True)
-        now = respondents.answers_frame(mine, answers, "live")
-        stored = [recordings.to_response(rows[q.item_id]) for q in mine]
-        before = respondents.answers_frame(mine, stored, "recorded")
-        both = (now["outcome"] == "ok") & (before["outcome"] == "ok")
-        same = (now["answer"] == before["answer"])[both]
-        told = " (sampled answers: two draws differ by chance)"
-        if "p_yes" in now:
-            ratio = [(f["p_yes"] / (f["p_yes"] + f["p_no"]))[both] for f in (now, before)]
-            told = f"; mean |difference of P(yes)| {(ratio[0] - ratio[1]).abs().mean():.3f}"
-        print(f"  {prompt_id}: same answer as recorded in {same.sum()} of {both.sum()}{told}")
+        asked = [request for request, _ in pairs]
+        now = _frame(paper, asked, [answer for _, answer in pairs], "live")
+        stored = [recordings.to_response(rows[request.item_id]) for request in asked]
+        before = _frame(paper, asked, stored, "recorded")
+        print(f"  {prompt_id}: {_how_alike(now, before, OPTIONS[paper])}")
+
+
+def _frame(
+    paper: str, requests: list[Request], answers: list[Response], source: str
+) -> "pd.DataFrame":
+    """Answers as the paper's notebook reads them."""
+    parse, _ = PARSERS[paper]
+    return respondents.answers_frame(requests, answers, source, parse=parse, options=OPTIONS[paper])
+
+
+def _how_alike(now: "pd.DataFrame", before: "pd.DataFrame", options: tuple[str, ...]) -> str:
+    """In how many items two runs gave the same answer, and how far apart P(first option) is."""
+    both = (now["outcome"] == "ok") & (before["outcome"] == "ok")
+    same = (now["answer"] == before["answer"])[both].sum()
+    alike = f"same answer as recorded in {same} of {both.sum()}"
+    columns = [f"p_{option}" for option in options]
+    if columns[0] not in now or now[columns[0]].isna().all():
+        return f"{alike} (sampled answers: two draws differ by chance)"
+    shares = [(f[columns[0]] / f[columns].sum(axis=1))[both] for f in (now, before)]
+    distance = (shares[0] - shares[1]).abs().mean()
+    return f"{alike}; mean |difference of P({options[0]})| {distance:.3f}"
 
 
 def template(args: argparse.Namespace) -> int:
@@ -362,7 +428,11 @@ def estimate(args: argparse.Namespace) -> int:
         name for name, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]
     ]
     args.models = args.models or " ".join(known)
-    for paper, _, model, endpoint, requests in wanted(args, stand_in="・" * 200):
+    told: set[tuple[str, str]] = set()
+    for paper, name, model, endpoint, requests in wanted(args, stand_in="・" * 200):
+        if (paper, name) not in told:
+            told.add((paper, name))
+            servers.say_elsewhere(paper, name, model, endpoint)
         with Store(respondents.store_path()) as store:
             rows.append({"paper": paper, **planned(requests, model, endpoint, store)})
     lines = pd.DataFrame(rows).set_index(["paper", "model"])

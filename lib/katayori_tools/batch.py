@@ -20,6 +20,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,14 @@ import orjson
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
-from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.models import Endpoint, Model, at_server, get_model
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store
 from katayori.report.tables import visible
-from katayori_tools import recording
+from katayori_tools import recording, servers
 from katayori_tools.asking import wanted
-from katayori_tools.send import Sender, read_completion
+from katayori_tools.notebooks import names
+from katayori_tools.send import Sender, cause_of, read_completion, wire_body
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"
@@ -62,9 +64,7 @@ def batch(args: argparse.Namespace) -> int:
 
 def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
     """A request as a line of a batch file; its body is what `Sender` sends."""
-    body = {"model": model.vendor_id, **request.body}
-    if body["messages"][-1]["role"] == "assistant":
-        body |= endpoint.extra_prefill
+    body = wire_body(request, model, endpoint)
     return (
         orjson.dumps({"custom_id": request.key, "method": "POST", "url": URL, "body": body}) + b"\n"
     )
@@ -75,14 +75,17 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
         raise KatayoriError(
             f"{folder} holds a batch; name a new folder for what is left after importing it"
         )
+    _check_models(args)
     folder.mkdir(parents=True, exist_ok=True)
     shards: dict[str, dict[str, Any]] = {}
+    at: dict[str, dict[str, Any]] = {}
     planned = [
         len(requests) for *_, requests in wanted(args, "-")
     ]  # with those that wait for an earlier answer
     for (paper, name, model, endpoint, requests), n in zip(wanted(args), planned, strict=True):
         with Store(respondents.store_path()) as store:
             pending = store.pending(requests)
+        at[f"{paper} {name}"] = asdict(endpoint.server)
         for start in range(0, len(pending), args.shard):
             file = f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', name)}-{len(shards) + 1:04d}.jsonl"
             some = pending[start : start + args.shard]
@@ -99,8 +102,18 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
             f"{paper} {name}: {said}, {n - len(requests)} wait for an earlier answer; {len(shards)} shard(s) so far"
         )
     asked = {name: getattr(args, name) for name in ASKED}
-    _save(folder, {"export": secrets.token_hex(8), "asked": asked, "shards": shards})
+    state = {"export": secrets.token_hex(8), "asked": asked, "servers": at, "shards": shards}
+    _save(folder, state)
     return 0
+
+
+def _check_models(args: argparse.Namespace) -> None:
+    """Raises KatayoriError for a base model, and where a server of the user's own is not named."""
+    for name in names(args.models):
+        _, endpoint = get_model(name)
+        if endpoint.kind == "completions":
+            raise KatayoriError(f"{name}: batches are of chats; ask base models with make live")
+        at_server(endpoint, **servers.settings(args))
 
 
 def _state(folder: Path) -> dict[str, Any]:
@@ -141,6 +154,8 @@ def _sender(name: str, base_url: str) -> Sender:
         raise KatayoriError(
             f"{endpoint.name} offers no batches; give its shards to `vllm run-batch` and import those"
         )
+    if endpoint.own:
+        servers.reached(endpoint, base_url)
     return Sender(model, endpoint, base_url=base_url)
 
 
@@ -220,7 +235,7 @@ def _import(state: dict[str, Any], files: list[Path]) -> int:
     """Merge result files into the store; 1 if rows were refused and none was read."""
     rows, refused = _index(files)
     total = sum(map(len, rows.values()))
-    for paper, name, _, _, requests in wanted(argparse.Namespace(**state["asked"])):
+    for paper, name, requests in _exported(state):
         with Store(respondents.store_path()) as store:
             told: Counter[str] = Counter()
             for request in requests:
@@ -237,6 +252,16 @@ def _import(state: dict[str, Any], files: list[Path]) -> int:
     ]
     list_refused(refused)
     return int(bool(refused) and sum(map(len, rows.values())) == total)
+
+
+def _exported(state: dict[str, Any]) -> Iterator[tuple[str, str, list[Request]]]:
+    """Paper, name and requests of an export, with the keys it gave them.
+
+    Exports of before servers were told apart have keys without one.
+    """
+    args = argparse.Namespace(**state["asked"], servers=state.get("servers", {}))
+    for paper, name, _, _, requests in wanted(args):
+        yield paper, name, requests
 
 
 def _index(files: Iterable[Path]) -> tuple[dict[str, list[tuple[Path, int, int]]], Refused]:
@@ -303,10 +328,7 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
 def _cause(said: Any) -> str:
     """What an `error` says: a text, {message, code}, or such a thing within another `error`."""
     if isinstance(said, dict):
-        return (
-            _cause(said.get("error"))
-            or f"{said.get('message') or 'no message'} [{said.get('code')}]"
-        )
+        return _cause(said.get("error")) or cause_of(said)
     return str(said or "")
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
 import katayori
@@ -69,6 +70,26 @@ def _papers(text: str) -> str:
     return ",".join(notebooks.choose(text))
 
 
+def _label(text: str) -> str:
+    """A label of a server, checked."""
+    from katayori.prompting.models import label_of
+
+    return label_of(text)
+
+
+def _add_server(one: argparse.ArgumentParser, *, asks: bool = True) -> None:
+    """Options that name a server of the user's own: its address, its label, and asking it anew."""
+    about = "an OpenAI-compatible server to ask instead"
+    if not asks:
+        about = "the server whose stored answers are read"
+    one.add_argument("--base-url", "--endpoint", dest="base_url", help=about)
+    one.add_argument(
+        "--label", type=_label, help="your name for that server; its answers are kept under it"
+    )
+    if asks:
+        one.add_argument("--fresh", action="store_true", help="ask again what is stored, beside it")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="katayori", description=katayori.__doc__)
     parser.add_argument("--version", action="version", version=f"katayori {katayori.__version__}")
@@ -94,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
 
     one = command("reproduce", _in("reproduce"), "run notebooks into outputs/<profile>/<paper>/")
     which(one, "recorded")
+    _add_server(one, asks=False)
     one.add_argument(
         "-p",
         "--parameter",
@@ -153,12 +175,7 @@ def _parser() -> argparse.ArgumentParser:
             help="a question file of yours in place of the study set",
         )
         one.add_argument("--engine", help="local engine for a local model")
-        one.add_argument(
-            "--base-url",
-            "--endpoint",
-            dest="base_url",
-            help="an OpenAI-compatible server to ask instead",
-        )
+        _add_server(one)
         one.add_argument("--concurrency", type=int, help="requests under way at once")
         one.add_argument("--budget", type=float, help="stop before spending more than this")
         one.set_defaults(jobs=2, timeout=1800, force=False)  # of the notebooks that `live` runs
@@ -188,12 +205,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a question file of yours in place of the study set",
     )
     one.add_argument("--engine", help="local engine for a local model")
-    one.add_argument(
-        "--base-url",
-        "--endpoint",
-        dest="base_url",
-        help="an OpenAI-compatible server to ask instead",
-    )
+    _add_server(one)
 
     one = command(
         "convert",
@@ -269,12 +281,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
     one.add_argument("--limit", type=int, help="use so many seeds")
     one.add_argument("--engine", help="local engine for a local model")
-    one.add_argument(
-        "--base-url",
-        "--endpoint",
-        dest="base_url",
-        help="an OpenAI-compatible server to ask instead",
-    )
+    _add_server(one)
 
     one = command(
         "proofread", _in("proofread"), "a model smooths inter-JBBQ passages, for people to read"
@@ -285,12 +292,7 @@ def _parser() -> argparse.ArgumentParser:
         "--topics", default="", help="a folder of topic files of your own (default: ours)"
     )
     one.add_argument("--limit", type=int, help="so many passages (default: all)")
-    one.add_argument(
-        "--base-url",
-        "--endpoint",
-        dest="base_url",
-        help="an OpenAI-compatible server to ask instead",
-    )
+    _add_server(one)
 
     one = command(
         "doctor", _in("doctor"), "what works on this machine, and the remedy for what does not"
@@ -332,21 +334,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _server_named(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """LABEL= and BASE_URL= for the notebooks that a command runs."""
+    if not (getattr(args, "label", None) or getattr(args, "base_url", None)):
+        return nullcontext()
+    from katayori_tools import servers
+
+    return servers.environment(args)
+
+
 def main(argv: list[str] | None = None) -> int:
     """The exit code: 0, 1 when something that ran failed, 2 when the request was wrong (one line on stderr)."""
     try:
         words = sys.argv[1:] if argv is None else argv
         args = _parser().parse_args(renamed.arguments(words))
-        return args.function(args)
+        with _server_named(args):
+            return args.function(args)
     except KatayoriError as error:
         print(f"katayori: {visible(error)}", file=sys.stderr)  # it may quote what a server said
         return 2
     except BrokenPipeError:  # whoever read the output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         print(
             "katayori: interrupted; what was answered or finished is kept, start again to go on",
             file=sys.stderr,
         )
-        return 130
+        return 143 if type(stopped).__name__ == "Terminated" else 130

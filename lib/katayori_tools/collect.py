@@ -3,21 +3,28 @@
 import asyncio
 import os
 import random
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, count
-from typing import Any
+from typing import IO, Any
 
 from katayori.errors import KatayoriError
-from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.models import Endpoint, Model, digest_of
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, batches
 from katayori_tools.send import Sender
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
+LONG_WAIT = 30.0  # seconds; a longer wait that a server asks for is said on the screen
+GRACE = 10.0  # seconds that requests under way have after an interrupt
+TICK = 5.0  # seconds between two lines of progress
 
 
 @dataclass
@@ -25,6 +32,7 @@ class Summary:
     """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown).
 
     `cuts`: how often the number of requests at once was halved because the endpoint was overloaded.
+    `refuses_logprobs`: in which words a user's server refused to return log probabilities.
     """
 
     total: int
@@ -37,6 +45,7 @@ class Summary:
     seconds: float = 0.0
     stopped: str = ""
     cuts: int = 0
+    refuses_logprobs: str = ""
 
 
 class RateLimit:
@@ -68,6 +77,7 @@ class PacedSender(Sender):
         super().__init__(model, endpoint, limit=limit or limits["concurrency"] or 16, **options)
         self.allowed, self.under_way, self.cuts = float(self.limit), 0, 0
         self.by_request, self.by_token = RateLimit(limits["rpm"]), RateLimit(limits["tpm"])
+        self.on_the_wire: set[asyncio.Task | None] = set()
 
     async def send(self, request: Request) -> Response:
         import openai
@@ -77,9 +87,11 @@ class PacedSender(Sender):
         ):  # only while fewer are allowed than the collector has slots
             await asyncio.sleep(0.02)
         self.under_way, cuts, tokens = self.under_way + 1, self.cuts, approximate_tokens(request)
+        task = asyncio.current_task()
         try:
             await self.by_request.wait()
             await self.by_token.wait(tokens)
+            self.on_the_wire.add(task)
             response = await super().send(request)
         except openai.APIStatusError as e:
             # 529 is one vendor's word for overloaded. What was sent before a cut tells nothing about it.
@@ -88,6 +100,7 @@ class PacedSender(Sender):
             raise
         finally:
             self.under_way -= 1
+            self.on_the_wire.discard(task)
         self.allowed = min(self.limit, self.allowed + 1 / self.allowed)
         used = (response.prompt_tokens or tokens) + (response.completion_tokens or 0)
         self.by_token.next += (
@@ -135,7 +148,11 @@ def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
     headers = getattr(getattr(error, "response", None), "headers", None)
     asked = sender.client._parse_retry_after_header(headers) or 0
     backoff = min(MAX_WAIT, 0.5 * 2**attempt) * (0.5 + random.random() / 2)
-    return min(MAX_RETRY_AFTER, max(backoff, asked))
+    wait = min(MAX_RETRY_AFTER, max(backoff, asked))
+    if asked > LONG_WAIT:
+        sender.announce("wait", f"it asks to be left alone for {asked:.0f} s (Retry-After); "
+                        f"a request that hears this is asked again after {wait:.0f} s")  # fmt: skip
+    return wait
 
 
 async def ask_one(
@@ -157,124 +174,229 @@ async def ask_one(
                 f"{sender.endpoint.name} refused the key{hint}: status {e.status_code}"
             ) from None
         except openai.NotFoundError:
-            said = f"{sender.endpoint.name} knows no model {sender.model.vendor_id!r}"
-            raise KatayoriError(f"{said} (404): check its name and the base URL") from None
+            cause = f"{sender.endpoint.name} knows no model {sender.model.vendor_id!r}"
+            raise KatayoriError(f"{cause} (404): check its name and the base URL") from None
         except openai.BadRequestError as e:
+            if sender.leave_out_logprobs(request, e) and attempt <= retries:
+                continue
             filtered = "content_filter" in str(e) or "content management policy" in str(e)
-            response = Response("filtered" if filtered else "error", error=str(e)[:300])
+            outcome = "filtered" if filtered else "error"
+            response = Response(outcome, error=sender.hide(str(e))[:300])
         except (openai.APIError, ValueError) as e:
+            cause = sender.hide(f"{type(e).__name__}: {e}")[:300]
             status = getattr(
                 e, "status_code", 500
             )  # a broken connection or answer is the server's trouble, too
             if attempt < retries and (status in (408, 409, 429) or status >= 500):
-                await sleep(_wait_before_retry(sender, e, attempt))
+                wait = _wait_before_retry(sender, e, attempt)
+                sender.announce("retry", f"{cause[:200]}; asked again, up to {retries} times")
+                await sleep(wait)
                 continue
-            response = Response("error", error=f"{type(e).__name__}: {e}"[:300])
+            response = Response("error", error=cause)
         response.attempts = attempt + 1
         return response
 
 
+class Stop:
+    """A wish, from another thread, that a run ends: those under way are awaited, none begins."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.under_way = 0
+
+    def ask(self) -> None:
+        """To be called in the loop of the run."""
+        self.asked.set()
+
+
+@dataclass
+class Options:
+    """How a run asks; see `collect`."""
+
+    base_url: str = ""
+    concurrency: int | None = None
+    budget: float | None = None
+    retries: int = 6
+    timeout: float = 600
+    progress: bool = True
+    stop: Stop = field(default_factory=Stop)
+
+
+class _Run:
+    """One run: what is left to ask, the workers that ask it, and what came of it."""
+
+    def __init__(
+        self,
+        requests: Iterable[Request],
+        model: Model,
+        endpoint: Endpoint,
+        store: Store,
+        options: Options,
+    ):
+        self.requests, self.model, self.endpoint = requests, model, endpoint
+        self.store, self.options = store, options
+        self.summary = Summary(0, 0, cost=cost_of(model, 0, 0))
+        self.asking: set[str] = set()
+        self.failures = 0
+        self.started = time.monotonic()
+        self.pending: Iterator[Request] = self._draw()
+
+    def _draw(self) -> Iterator[Request]:
+        """What the store does not hold yet, counted as it is drawn."""
+        supports = self.endpoint.supports | self.model.fields.get("supports", {})
+        is_list = isinstance(self.requests, Sequence)
+        for batch in [self.requests] if is_list else batches(self.requests):
+            left = [r for r in self.store.pending(batch) if r.key not in self.asking]
+            self.summary.total += len(batch)
+            self.summary.stored += len(batch) - len(left)
+            forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
+            if forced and not supports.get("prefill"):
+                cause = f"cannot force the start of an answer (prompt {forced.prompt_id})"
+                raise KatayoriError(f"{self.endpoint.name} {cause}")
+            yield from left
+
+    async def alone(self) -> IO:
+        """The lock on asking this model of this server; a process that holds it is waited for."""
+        name = f"{self.endpoint.name} {self.model.identity}"
+        if self.endpoint.server.own:
+            name += f" {digest_of(self.endpoint.server.label or self.endpoint.server.address)}"
+        waited = 0
+        while not (lock := self.store.alone(name)):
+            if self.options.progress and waited % 60 == 0:
+                cause = "another process is asking it for this store; waiting"
+                print(f"{self.model.id}: {cause}", file=sys.stderr, flush=True)
+            waited += 1
+            await asyncio.sleep(1)
+        return lock
+
+    async def ask_all(self) -> Summary:
+        """Asks until nothing is left, the budget is reached or the run is to stop."""
+        if (first := next(self.pending, None)) is None:
+            return self.summary
+        budget = self.options.budget
+        if budget is not None and self.summary.cost is None:
+            cause = f"no price is known for {self.model.id}: a spending limit cannot be kept"
+            raise KatayoriError(f"{cause} (data/models.yaml)")
+        self.pending = chain([first], self.pending)
+        async with PacedSender(
+            self.model,
+            self.endpoint,
+            base_url=self.options.base_url,
+            timeout=self.options.timeout,
+            limit=self.options.concurrency,
+        ) as sender:
+            sender.quiet = not self.options.progress
+            workers = [asyncio.create_task(self._work(sender)) for _ in range(sender.limit)]
+            others = [asyncio.create_task(self._tell_progress())]
+            others.append(asyncio.create_task(self._stop_when_asked(sender, workers)))
+            try:
+                await asyncio.gather(*workers)
+            except asyncio.CancelledError:  # ours, of a worker that had nothing under way
+                if not self.options.stop.asked.is_set() or _is_cancelled():
+                    raise
+                await asyncio.gather(*workers, return_exceptions=True)
+            finally:
+                for task in (*workers, *others):
+                    task.cancel()
+                await asyncio.gather(*workers, *others, return_exceptions=True)
+                self.summary.seconds = time.monotonic() - self.started
+                self.summary.cuts = sender.cuts
+                self.summary.refuses_logprobs = sender.refuses_logprobs
+        self._say_progress()
+        return self.summary
+
+    async def _work(self, sender: "PacedSender") -> None:
+        """One after the other: ask, store, count."""
+        budget, stop = self.options.budget, self.options.stop
+        while not self.summary.stopped and not stop.asked.is_set():
+            if budget is not None and (self.summary.cost or 0) >= budget:
+                self.summary.stopped = f"spending limit of ${budget:g} reached"
+                return
+            if (request := next(self.pending, None)) is None:
+                return
+            self.asking.add(request.key)
+            response = await ask_one(
+                sender, request, retries=self.options.retries, sleep=self._pause
+            )
+            self.store.put(request, response)
+            self.asking.discard(request.key)
+            self._count(request, response)
+
+    async def _pause(self, seconds: float) -> None:
+        """The wait before a request is asked again; a run that is to stop does not wait."""
+        if self.options.stop.asked.is_set():
+            raise asyncio.CancelledError
+        await asyncio.sleep(seconds)
+
+    def _count(self, request: Request, response: Response) -> None:
+        """Adds an answer to the summary. Raises KatayoriError where twenty in a row have failed."""
+        summary = self.summary
+        summary.asked += 1
+        summary.outcomes[response.outcome] = summary.outcomes.get(response.outcome, 0) + 1
+        # An answer without usage has its tokens estimated.
+        if response.outcome != "error" or response.completion_tokens:
+            summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
+            summary.completion_tokens += response.completion_tokens or len(response.text) // 2 + 1
+        summary.cost = cost_of(self.model, summary.prompt_tokens, summary.completion_tokens)
+        self.failures = self.failures + 1 if response.outcome == "error" else 0
+        if self.failures >= 20:
+            cause = f"20 failures in a row, the last: {response.error}"
+            raise KatayoriError(f"{self.endpoint.name}: {cause}")
+
+    async def _tell_progress(self) -> None:
+        """A line every few seconds while answers come, every half minute while none does."""
+        asked_before, silent = self.summary.asked, 0.0
+        while True:
+            await asyncio.sleep(TICK)
+            silent += TICK
+            if self.summary.asked != asked_before or silent >= LONG_WAIT:
+                asked_before, silent = self.summary.asked, 0.0
+                self._say_progress()
+
+    def _say_progress(self) -> None:
+        if self.options.progress:
+            line = _progress_line(self.summary, self.model, self.started)
+            print(line, file=sys.stderr, flush=True)
+
+    async def _stop_when_asked(self, sender: "PacedSender", workers: list[asyncio.Task]) -> None:
+        """After an interrupt: what only waits ends, what is under way has ten seconds to arrive."""
+        await self.options.stop.asked.wait()
+        under_way = {worker for worker in workers if worker in sender.on_the_wire}
+        for worker in set(workers) - under_way:
+            worker.cancel()
+        if not under_way:
+            return
+        wait = f"waiting up to {GRACE:.0f} s for {len(under_way)} request(s) under way"
+        again = "interrupt again to stop at once"
+        print(f"{self.model.id}: stopping; {wait}; {again}", file=sys.stderr, flush=True)
+        await asyncio.wait(under_way, timeout=GRACE)
+        for worker in workers:
+            worker.cancel()
+
+
+def _is_cancelled() -> bool:
+    """Whether the task itself was cancelled, not only one that it waits for."""
+    task = asyncio.current_task()
+    return bool(task and task.cancelling())
+
+
 async def collect(
-    requests: Iterable[Request],
-    model: Model,
-    endpoint: Endpoint,
-    store: Store,
-    *,
-    base_url: str = "",
-    concurrency: int | None = None,
-    budget: float | None = None,
-    retries: int = 6,
-    timeout: float = 600,
-    progress: bool = True,
+    requests: Iterable[Request], model: Model, endpoint: Endpoint, store: Store, **options: Any
 ) -> Summary:
     """Ask what the store does not hold yet; every answer is written before its slot asks the next.
 
     `requests` that are no list are drawn as they are asked, so that a million need little memory.
-    `budget` (US dollars) stops the run cleanly when reached, or before it starts where no price is known.
-    A run that is interrupted, or killed, loses at most the answers in flight; calling again continues it. Another
-    process that is asking the same model for the same store is waited for: nothing is asked twice.
+    Options (see `Options`): base_url, concurrency, budget (US dollars; stops the run cleanly when
+    reached, or before it starts where no price is known), retries, timeout, progress, stop.
+    A run that is interrupted loses nothing that arrives within ten seconds, one that is killed at
+    most the answers under way; calling again continues it. Another process that is asking the same
+    model for the same store is waited for: nothing is asked twice.
 
     Raises KatayoriError where no request can succeed; what was answered before stays in the store.
     """
-    summary, asking, failures = Summary(0, 0, cost=cost_of(model, 0, 0)), set(), 0
-
-    def draw() -> Iterator[Request]:
-        for batch in [requests] if isinstance(requests, Sequence) else batches(requests):
-            left = [r for r in store.pending(batch) if r.key not in asking]
-            summary.total += len(batch)
-            summary.stored += len(batch) - len(left)
-            forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
-            if forced and not (endpoint.supports | model.fields.get("supports", {})).get("prefill"):
-                raise KatayoriError(
-                    f"{endpoint.name} cannot force the start of an answer (prompt {forced.prompt_id})"
-                )
-            yield from left
-
-    started = shown = time.monotonic()
-
-    async def work(sender: Sender) -> None:
-        nonlocal failures, shown
-        while not summary.stopped:
-            if budget is not None and (summary.cost or 0) >= budget:
-                summary.stopped = f"spending limit of ${budget:g} reached"
-                return
-            if (request := next(pending, None)) is None:
-                return
-            asking.add(request.key)
-            response = await ask_one(sender, request, retries=retries)
-            store.put(request, response)
-            asking.discard(request.key)
-            summary.asked += 1
-            summary.outcomes[response.outcome] = summary.outcomes.get(response.outcome, 0) + 1
-            if (
-                response.outcome != "error" or response.completion_tokens
-            ):  # without usage the cost is estimated
-                summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
-                summary.completion_tokens += (
-                    response.completion_tokens or len(response.text) // 2 + 1
-                )
-            summary.cost = cost_of(model, summary.prompt_tokens, summary.completion_tokens)
-            failures = failures + 1 if response.outcome == "error" else 0
-            if failures >= 20:
-                raise KatayoriError(
-                    f"{endpoint.name}: 20 failures in a row, the last: {response.error}"
-                )
-            if progress and time.monotonic() - shown > 5:
-                shown = time.monotonic()
-                print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
-
-    while not (alone := store.alone(f"{endpoint.name} {model.identity}")):
-        if progress and time.monotonic() >= shown:
-            shown += 60
-            print(
-                f"{model.id}: another process is asking it for this store; waiting",
-                file=sys.stderr,
-                flush=True,
-            )
-        await asyncio.sleep(1)
-    with alone:
-        pending = draw()
-        if (first := next(pending, None)) is None:
-            return summary
-        if budget is not None and summary.cost is None:
-            raise KatayoriError(
-                f"no price is known for {model.id}: a spending limit cannot be kept (data/models.yaml)"
-            )
-        pending = chain([first], pending)
-        async with PacedSender(
-            model, endpoint, base_url=base_url, timeout=timeout, limit=concurrency
-        ) as sender:
-            tasks = [asyncio.create_task(work(sender)) for _ in range(sender.limit)]
-            try:
-                await asyncio.gather(*tasks)
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                summary.seconds, summary.cuts = time.monotonic() - started, sender.cuts
-    if progress:
-        print(_progress_line(summary, model, started), file=sys.stderr, flush=True)
-    return summary
+    run = _Run(requests, model, endpoint, store, Options(**options))
+    with await run.alone():
+        return await run.ask_all()
 
 
 def _progress_line(summary: Summary, model: Model, started: float) -> str:
@@ -286,12 +408,42 @@ def _progress_line(summary: Summary, model: Model, started: float) -> str:
     return f"{model.id}: {summary.stored + summary.asked}/{summary.total}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
 
 
-def collect_sync(*args: Any, **kwargs: Any) -> Summary:
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a run as an interrupt does."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM as an exception within this block, where nobody else has taken it."""
+    usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def collect_sync(*args: Any, **options: Any) -> Summary:
     """`collect` for scripts, callbacks and cells, in a thread with a loop of its own.
 
-    An interrupt stops the run, which keeps what was answered.
+    An interrupt (Ctrl-C, SIGTERM) stops the run: requests under way are awaited up to ten seconds
+    and stored. A second one stops at once. Both keep what was answered.
     """
     from anyio.from_thread import start_blocking_portal
 
-    with start_blocking_portal() as portal:
-        return portal.call(lambda: collect(*args, **kwargs))
+    with _terminable(), start_blocking_portal() as portal:
+        stop = portal.call(Stop)
+        running = portal.start_task_soon(partial(collect, *args, stop=stop, **options))
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            portal.call(stop.ask)
+            running.result()
+            raise

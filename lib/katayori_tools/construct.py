@@ -20,7 +20,6 @@ from katayori import paths
 from katayori.data import catalogue, files, jubaku
 from katayori.errors import KatayoriError, expect
 from katayori.prompting import respondents
-from katayori.prompting.models import get_model
 from katayori.prompting.parsing import strip_thinking
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import build
@@ -28,6 +27,7 @@ from katayori.prompting.simulated import simulate
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice
 from katayori.report.results import harmless
+from katayori_tools import servers
 from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
 from katayori_tools.notebooks import names
@@ -162,7 +162,8 @@ def _asked(
     items: list[dict], prompt: Prompt, name: str, args: argparse.Namespace
 ) -> list[Response]:
     """A model's answers, from the store where they are. A simulated generator says the seed again in the form asked."""
-    model, endpoint = get_model(name)
+    paper = prompt.paper
+    model, endpoint = servers.asked_at(args, [name], [paper])[paper, name]
     requests = build(items, prompt, model, endpoint, variant="construct")
     if model.simulated and prompt.id == "ju_generate_ja":
         parts = [

@@ -130,8 +130,16 @@ def _probe(model_id: str) -> Iterator[Line]:
     from katayori.prompting import models
     from katayori_tools import planning
 
-    has, found = asyncio.run(planning.probe_logprobs(*models.get_model(model_id)))
+    model, endpoint = models.get_model(model_id)
+    has, found = asyncio.run(planning.probe_logprobs(model, endpoint))
     yield "ok" if has else "-", f"probe {model_id}", found
+    supports = endpoint.supports | model.fields.get("supports", {})
+    continues = supports.get("prefill") is True
+    told = f"endpoint {endpoint.name} continues a given start of the answer"
+    if not continues:
+        told = f"endpoint {endpoint.name} is not known to continue a given start of the answer"
+        told += ", so prompts that need it are not asked; vllm, llamacpp and completions are"
+    yield "ok" if continues else "-", f"probe {model_id}", told
 
 
 def doctor(args: Namespace) -> int:

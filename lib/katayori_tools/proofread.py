@@ -11,11 +11,12 @@ from katayori.data.inter_jbbq import generate, read_topics
 from katayori.data.items import sample
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
-from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, build
 from katayori.prompting.store import Store
 from katayori.report.results import harmless
+from katayori_tools import servers
 from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
 
@@ -27,7 +28,8 @@ def proofread(args: Namespace) -> None:
 
     What holds in many passages belongs into the topic file; the items themselves are not touched.
     """
-    model, endpoint = get_model(args.models)
+    name, paper = args.models, "inter_jbbq"
+    model, endpoint = servers.asked_at(args, [name], [paper])[paper, name]
     items = sample(generate(args.topics), 4 * args.limit if args.limit else None, whole="item")
     with (
         Store(respondents.store_path()) as store,

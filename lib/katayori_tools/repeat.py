@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
+from katayori.prompting.models import Endpoint
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store
+from katayori_tools import servers
 from katayori_tools.asking import PARSERS, served, wanted
 from katayori_tools.collect import collect_sync
 
@@ -21,10 +23,12 @@ def repeat(args: argparse.Namespace) -> None:
     """Ask the same requests again, seed and all, and print how often the answer changes (the flip rate).
 
     An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching, another version.
-    Without either it is sampling, too.
+    Without either it is sampling, too. Raises KatayoriError where two servers would be compared.
     """
+    servers.reach_all(args)
     for paper, name, model, endpoint, requests in wanted(args):
         again = [replace(q, repetition=n) for n in range(1, args.repetitions + 1) for q in requests]
+        _check_server([*requests, *again], endpoint, args.base_url or "")
         with Store(respondents.store_path()) as store:
             both = [
                 *requests,
@@ -37,6 +41,15 @@ def repeat(args: argparse.Namespace) -> None:
                 raise KatayoriError(f"{stopped}; what was answered is kept, run again to continue")
             print(f"{paper} {name}, {args.repetitions + 1} answers to each request")
             print(flip_rates(store.get(both)).to_string(index=False, na_rep="undefined"))
+
+
+def _check_server(requests: list[Request], endpoint: Endpoint, base_url: str) -> None:
+    """Raises KatayoriError where stored first answers are another server's than will be asked."""
+    if not endpoint.own:
+        return
+    with Store(respondents.store_path()) as store:
+        addresses = store.addresses(requests)
+    servers.check_same_server(endpoint, base_url, addresses)
 
 
 def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataFrame":

@@ -5,6 +5,8 @@ through aiohttp with orjson, about ten times cheaper an answer than the client's
 """
 
 import os
+import re
+import sys
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,10 +16,38 @@ from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 from katayori.prompting.verdicts import verdict_position
+from katayori.report.tables import visible
 
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 2**53 else None
+
+
+#: A reply keeps so much text; a server that never ends would fill the disk.
+MAX_TEXT = 2**20  # bytes
+_HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s\"']+")
+
+
+def wire_body(request: Request, model: Model, endpoint: Endpoint) -> dict[str, Any]:
+    """What is posted for a request: body and model's name, in the form of the endpoint's kind.
+
+    Without chat the texts of all messages, a blank line between two, are what a base model
+    continues, so that a forced start of the answer is simply the last of them.
+    """
+    body = {"model": model.vendor_id, **request.body}
+    if endpoint.kind == "completions":
+        messages = body.pop("messages")
+        body["prompt"] = "\n\n".join(message["content"] for message in messages)
+        number = body.pop("top_logprobs", 1)
+        if body.pop("logprobs", False):
+            body["logprobs"] = number
+    elif body["messages"][-1]["role"] == "assistant":
+        body |= endpoint.extra_prefill
+    return body
+
+
+def _without_logprobs(body: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in body.items() if k not in ("logprobs", "top_logprobs")}
 
 
 def read_completion(body: Any, request: Request) -> Response:
@@ -34,32 +64,67 @@ def _read(body: Any, request: Request) -> Response:
         raise ValueError("no choices in the answer")
     choice, usage = choices[0], body.get("usage") or {}
     message, finish = choice.get("message") or {}, choice.get("finish_reason") or ""
-    text = message.get("content") or ""
+    text = message.get("content") or choice.get("text") or ""
     if isinstance(text, list):  # some vendors send parts
         text = "".join(part.get("text") or "" for part in text)
-    asks, top = bool(request.body.get("logprobs")), None
-    if asks and (positions := (choice.get("logprobs") or {}).get("content")):
-        last = request.answer_at == "last_letter"
-        at = verdict_position([position["token"] for position in positions]) if last else 0
-        top = [(t["token"], round(t["logprob"], 5)) for t in positions[at].get("top_logprobs", [])]
+    asks = bool(request.body.get("logprobs"))
+    top = _top(choice.get("logprobs"), request) if asks else None
     limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
+    error = ""
     if finish == "content_filter":
         outcome = "filtered"
     elif message.get("refusal"):
         outcome, text = "refusal", text or message["refusal"]
     elif finish == "length" and limit != 1:
         outcome = "truncated"
-    else:  # missing log probabilities are the endpoint's failure: asked again, and 20 in a row stop the run
-        outcome = "error" if asks and not top else "ok"
-    response = Response(
-        outcome, str(text), finish, top, error="logprobs missing" if asks and not top else ""
-    )
+    elif asks and not top and _needs_logprobs(request):
+        outcome, error = "error", "logprobs missing"
+    else:
+        outcome = "ok"
+    text = str(text)
+    if len(text) > MAX_TEXT // 4 and len(raw := text.encode("utf-8", "replace")) > MAX_TEXT:
+        text = raw[:MAX_TEXT].decode("utf-8", "ignore")
+        outcome, error = "truncated", "longer than 1 MiB"
+    response = Response(outcome, text, finish, top, error=error)
     response.prompt_tokens = _count(usage.get("prompt_tokens"))
     response.completion_tokens = _count(usage.get("completion_tokens"))
-    response.model_answered, response.fingerprint = (
-        str(body.get(k) or "") for k in ("model", "system_fingerprint")
-    )
+    response.model_answered = str(body.get("model") or "")
+    response.fingerprint = str(body.get("system_fingerprint") or "")
     return response
+
+
+def _needs_logprobs(request: Request) -> bool:
+    """Whether an answer without log probabilities is a failure, which is asked again.
+
+    One token has no text to read. Of a vendor it is known that they come; what a server of the
+    user's own returns decides, and its texts can be read without them.
+    """
+    return request.one_token or not request.server.own
+
+
+def _top(logprobs: Any, request: Request) -> list[tuple[str, float]] | None:
+    """The likeliest tokens at the answer's position, from the form of chats or completions."""
+    if not logprobs:
+        return None
+    last_letter = request.answer_at == "last_letter"
+    if positions := logprobs.get("content"):  # chats
+        at = verdict_position([place["token"] for place in positions]) if last_letter else 0
+        likeliest = [(t["token"], t["logprob"]) for t in positions[at].get("top_logprobs", [])]
+    elif tokens := logprobs.get("tokens"):  # completions: a mapping for each token
+        at = verdict_position(tokens) if last_letter else 0
+        found = (logprobs.get("top_logprobs") or [{}] * len(tokens))[at] or {}
+        likeliest = sorted(found.items(), key=lambda pair: -pair[1])
+    else:
+        return None
+    return [(token, round(logprob, 5)) for token, logprob in likeliest]
+
+
+def cause_of(said: Any) -> str:
+    """What an `error` of a reply says, with its code where it has one."""
+    if not isinstance(said, dict):
+        return str(said)
+    code = said.get("code")
+    return f"{said.get('message') or 'no message'}" + (f" [{code}]" if code else "")
 
 
 class Sender:
@@ -81,6 +146,9 @@ class Sender:
         self.base_url, self._key = endpoint.address(base_url), endpoint.key()
         self._session: Any = None
         self._reached = False
+        self.refuses_logprobs = ""  # in the server's own words
+        self.quiet = False
+        self._announced: set[str] = set()
 
     async def __aenter__(self) -> "Sender":
         import aiohttp
@@ -95,9 +163,8 @@ class Sender:
             self.client = openai.AsyncOpenAI(base_url=self.base_url, **options)
         # Built once by the client, so that Azure's deployment paths and every header are the client's own.
         body = {"model": self.model.vendor_id, "messages": []}
-        asked = FinalRequestOptions.construct(
-            method="post", url="/chat/completions", json_data=body
-        )
+        url = "/completions" if self.endpoint.kind == "completions" else "/chat/completions"
+        asked = FinalRequestOptions.construct(method="post", url=url, json_data=body)
         self._built = self.client._build_request(asked)
         self.url = str(self._built.url)
         skip = {"host", "content-length", "connection", "accept-encoding"}
@@ -126,9 +193,9 @@ class Sender:
         import openai
         import orjson
 
-        body = {"model": self.model.vendor_id, **request.body}
-        if body["messages"][-1]["role"] == "assistant":
-            body |= self.endpoint.extra_prefill
+        body = wire_body(request, self.model, self.endpoint)
+        if self.refuses_logprobs and self._may_leave_out_logprobs(request):
+            body = _without_logprobs(body)
         started = time.perf_counter()
         try:
             # A redirect is an error: it could carry the key elsewhere.
@@ -155,12 +222,8 @@ class Sender:
         if status >= 300:
             import httpx2
 
-            said = (parsed.get("error") if isinstance(parsed, dict) else None) or raw[:300].decode(
-                "utf-8", "replace"
-            )
-            message = (
-                f"{said.get('message')} [{said.get('code')}]" if isinstance(said, dict) else said
-            )
+            said = parsed.get("error") if isinstance(parsed, dict) else None
+            message = cause_of(said or raw[:300].decode("utf-8", "replace"))
             reply = httpx2.Response(status, headers=dict(headers), request=self._built)
             raise self.client._make_status_error(
                 f"{status}: {message}", body=parsed, response=reply
@@ -170,6 +233,33 @@ class Sender:
         response = read_completion(parsed, request)
         response.latency = round(time.perf_counter() - started, 4)
         return response
+
+    def leave_out_logprobs(self, request: Request, error: Exception) -> bool:
+        """Whether to ask again without log probabilities: a user's server refused that field."""
+        refused = "logprob" in str(error) and self._may_leave_out_logprobs(request)
+        if refused and not self.refuses_logprobs:
+            self.refuses_logprobs = self.hide(str(error))[:200]
+            self.announce("logprobs", f"it refuses log probabilities ({self.refuses_logprobs}); "
+                          "the others are asked without them")  # fmt: skip
+        return refused
+
+    @staticmethod
+    def _may_leave_out_logprobs(request: Request) -> bool:
+        return bool(request.body.get("logprobs")) and not _needs_logprobs(request)
+
+    def announce(self, topic: str, text: str) -> None:
+        """One line on the screen, once a topic."""
+        if topic not in self._announced and not self.quiet:
+            self._announced.add(topic)
+            print(f"{self.endpoint.name}: {visible(text)}", file=sys.stderr, flush=True)
+
+    def hide(self, text: str) -> str:
+        """An error without what no report may hold: the server's address, homes of its disk."""
+        if self.endpoint.own:
+            place = urlsplit(self.base_url)
+            for name in (self.base_url, place.netloc, place.hostname or ""):
+                text = text.replace(name, "[server]") if len(name) > 3 else text
+        return _HOMES.sub(r"\1/[user]", text)
 
     def mask(self, raw: bytes) -> bytes:
         """The body without the key, should a server or proxy echo it: what comes back is stored and shown."""

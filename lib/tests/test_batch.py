@@ -24,6 +24,7 @@ CANARY = "sk-canary-4f9c1e77d0a2"
 @pytest.fixture
 def here(house, monkeypatch):
     monkeypatch.setenv("KATAYORI_API_KEY", CANARY)
+    monkeypatch.setenv("KATAYORI_LABEL", "the-server-of-these-tests")
     (house / "notebooks").symlink_to(
         Path(__file__).parents[2] / "notebooks"
     )  # their names are the papers

@@ -74,7 +74,8 @@ def test_endpoints_are_complete_and_local_ones_on_loopback():
         "max_tokens_field",
     }
     for name, e in ENDPOINTS.items():
-        assert e["kind"] in ("openai_compatible", "azure", "local", "simulated"), name
+        kinds = ("openai_compatible", "completions", "azure", "local", "simulated")
+        assert e["kind"] in kinds, name
         assert supports <= e["supports"].keys(), name
         assert e["supports"]["max_tokens_field"] in ("max_tokens", "max_completion_tokens")
         assert {"concurrency", "rpm", "tpm"} <= e["limits"].keys(), name

@@ -251,7 +251,7 @@ def _cut_off(path):
             "not a database",
         ),
         (_foreign, "another program"),
-        (_newer, "schema 99.*reads 1"),
+        (_newer, "schema 99.*reads 2"),
         (_cut_off, "malformed"),
         (lambda path: path.mkdir(), "cannot be used"),
     ],
@@ -311,10 +311,10 @@ def test_a_store_of_an_older_schema_is_left_alone(path, monkeypatch):
     [request] = requests_for(1)
     with Store(path) as store:
         store.put(request, Response("ok", "kept"))
-    monkeypatch.setattr(storing, "SCHEMA", 2)
+    monkeypatch.setattr(storing, "SCHEMA", 3)
     with pytest.raises(
         KatayoriError,
-        match=r"schema 1, this version of katayori reads 2: use the katayori that wrote",
+        match=r"schema 2, this version of katayori reads 3: use the katayori that wrote",
     ):
         Store(path)
     monkeypatch.undo()

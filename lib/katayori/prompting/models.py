@@ -1,7 +1,8 @@
 """The model registry: which models exist, where they are asked, and what their endpoints support."""
 
+import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,10 +10,76 @@ from urllib.parse import urlsplit
 from katayori.data import files
 from katayori.errors import KatayoriError, expect
 
+#: Label and address of rows that a store of schema 1 holds: it did not know whose they were.
+UNKNOWN = "unknown"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+DEFAULT_PORT = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Which server of the user's own answers: a fifth and sixth part of the store key.
+
+    `label` is what the user calls it (LABEL=); without one the normalised `address` tells servers
+    apart. `series` counts how often everything was asked anew (FRESH=1). Vendors have neither.
+    """
+
+    label: str = ""
+    address: str = ""
+    series: int = 0
+
+    @property
+    def own(self) -> bool:
+        """Whether this is a server of the user's own."""
+        return bool(self.label or self.address)
+
+    @property
+    def key_parts(self) -> list[str | int]:
+        """What follows the four parts of a key; nothing for vendors and older stores."""
+        name = self.label or self.address
+        if self.series:
+            return [name, self.series]
+        return [name] if name and name != UNKNOWN else []
+
+    @property
+    def shown(self) -> str:
+        """How reports and listings name it: the label, or a hash in place of the address."""
+        if self.label or not self.address:
+            return self.label
+        return UNKNOWN if self.address == UNKNOWN else f"own server {digest_of(self.address)}"
+
+
+#: Of requests to vendors and to local engines.
+NO_SERVER = Server()
+
+
+def digest_of(address: str) -> str:
+    """Eight hex digits that stand for an address where it must not be seen."""
+    return hashlib.sha256(address.encode()).hexdigest()[:8]
+
+
+def normalised(url: str) -> str:
+    """An address in the one form that keys use, without user, password and query.
+
+    Scheme and host in lower case, the port always there, no slash at the end of the path; all
+    names of this machine are one.
+    """
+    parts = urlsplit(url.strip())
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").rstrip(".")
+    if host in LOOPBACK:
+        host = "127.0.0.1"
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{scheme}://{host}:{parts.port or DEFAULT_PORT[scheme]}{parts.path.rstrip('/')}"
+
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where requests go. `name` is part of the store key; address, limits and time-outs are not."""
+    """Where requests go. `name` is part of the store key; limits and time-outs are not.
+
+    Of a vendor's endpoint the address is no part of the key either; of the user's own it is, or
+    the label in its place: see `at_server`, which fills in `server`.
+    """
 
     name: str
     kind: str
@@ -23,6 +90,8 @@ class Endpoint:
     supports: dict[str, Any] = field(default_factory=dict)
     extra_prefill: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
+    own: bool = False
+    server: Server = NO_SERVER
 
     def key(self) -> str:
         """The API key from the environment. Raises KatayoriError naming the variable, never its value."""
@@ -42,7 +111,7 @@ class Endpoint:
 
         Raises KatayoriError naming the variable to set, or that the server must be started.
         """
-        url = given or self.base_url or os.environ.get(self.base_url_env or "-", "")
+        url = given or os.environ.get(self.base_url_env or "-", "").strip() or self.base_url
         if not url and self.base_url_env:
             raise KatayoriError(
                 f"endpoint {self.name} needs an address: set {self.base_url_env} to its base URL"
@@ -53,12 +122,18 @@ class Endpoint:
             )
         try:
             parts = urlsplit(url)
-            right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+            right = parts.scheme.lower() in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:  # a port that is no number
             right = False
         if not right:
-            said = f"the base URL of endpoint {self.name} must begin with http:// or https://"
-            raise KatayoriError(f"{said} and look like http://host:8000/v1, not {url!r}")
+            cause = f"the base URL of endpoint {self.name} must begin with http:// or https://"
+            raise KatayoriError(f"{cause} and look like http://host:8000/v1, not {url!r}")
+        if parts.username or parts.password:  # not repeated here: it holds a secret
+            key = self.key_env or "the server's own settings"
+            raise KatayoriError(
+                f"the base URL of endpoint {self.name} holds a user or a password;"
+                f" leave them out, a key belongs into {key}"
+            )
         return url
 
 
@@ -105,7 +180,8 @@ def get_endpoint(name: str) -> Endpoint:
 def get_model(model_id: str) -> tuple[Model, Endpoint]:
     """A model and its endpoint. `name@endpoint` asks any model of a registered endpoint, e.g. `my-model@custom`.
 
-    Raises KatayoriError naming the valid ids.
+    Which server of the user's own it is, is not known yet: see `at_server`. Raises KatayoriError
+    naming the valid ids.
     """
     _, models = registry()
     name, _, endpoint = model_id.rpartition("@")
@@ -121,3 +197,39 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
         return model, get_endpoint(endpoint)
     free = f"or name@endpoint with an endpoint of {', '.join(registry()[0])}"
     raise KatayoriError(f"unknown model {model_id!r}; known: {', '.join(models)}; {free}")
+
+
+def label_of(given: str = "") -> str:
+    """The label of the user's server, given or from KATAYORI_LABEL.
+
+    Raises KatayoriError for what could be taken for an address, or cannot be shown in one line.
+    """
+    label = (given or os.environ.get("KATAYORI_LABEL", "")).strip()
+    if "://" in label or len(label) > 80 or not label.isprintable():
+        raise KatayoriError(
+            f"LABEL={label[:80]!r} must be a short name in one line, such as my-checkpoint-3"
+        )
+    return label
+
+
+def at_server(
+    endpoint: Endpoint, *, base_url: str = "", label: str = "", needed: bool = True
+) -> Endpoint:
+    """The endpoint with its `server`: the label, else the address, given or from the environment.
+
+    Vendors' endpoints, and one whose server is known, are returned as they are. A label without an
+    address is enough to read the store. Where there is neither, raises KatayoriError naming the
+    variable; with `needed=False` no stored answer is that server's.
+    """
+    if not endpoint.own or endpoint.server.own:
+        return endpoint
+    label = label_of(label)
+    try:
+        address = normalised(endpoint.address(base_url))
+    except KatayoriError:
+        if needed and not label:
+            raise
+        address = "" if label else "not named"
+    if label == UNKNOWN:
+        address = UNKNOWN
+    return replace(endpoint, server=Server(label, address))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.models import NO_SERVER, UNKNOWN, Endpoint, Model, Server
 from katayori.prompting.prompts import Prompt
 
 #: Data sets whose texts are this project's own; answers to any other are kept by item id, without prose.
@@ -32,6 +32,7 @@ class Request:
     repetition: int = 0
     fields: Mapping[str, Any] = field(default_factory=dict)
     answer_at: str = "first"
+    server: Server = NO_SERVER
     _key: str = field(
         default="", init=False, repr=False, compare=False
     )  # once worked out, since it is asked often
@@ -43,11 +44,15 @@ class Request:
 
     @property
     def key(self) -> str:
-        """sha256 of endpoint name, model identity, canonical body and repetition (frozen by a golden test)."""
+        """sha256 of endpoint name, model identity, canonical body and repetition (golden test).
+
+        Of a server of the user's own label or address follow, and the series if it is above 0.
+        """
         if not self._key:
             import orjson
 
             parts = [self.endpoint, self.identity, self.body, self.repetition]
+            parts += self.server.key_parts
             self._key = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
         return self._key
 
@@ -73,8 +78,10 @@ def build_body(
 ) -> dict:
     """Messages and settings of one request, fitted to what the endpoint supports.
 
-    Local models get explicit sampling and a seed per item; API models get the paper's settings and their own
-    defaults for the rest (DE-8). Fields an endpoint does not support (seed, logprobs) are left out (DE-9).
+    Local models get explicit sampling and a seed per item; API models get the paper's settings and
+    their own defaults for the rest (DE-8). Fields an endpoint does not support (seed, logprobs) are
+    left out (DE-9); a user's server of which nobody knows is asked for log probabilities, since
+    only its answer can tell.
     """
     settings = dict(prompt.settings)
     supports = endpoint.supports | model.fields.get("supports", {})
@@ -84,13 +91,26 @@ def build_body(
     if literal:
         settings["seed"] = 1
     lacking = ["seed"] * (not supports.get("seed", True))
-    lacking += ["logprobs", "top_logprobs"] * (not supports.get("logprobs", True))
+    lacking += ["logprobs", "top_logprobs"] * (not _asks_logprobs(endpoint, supports))
     settings = {k: v for k, v in settings.items() if k not in lacking}
     renamed = supports.get("max_tokens_field") or "max_tokens"
     if renamed != "max_tokens" and "max_tokens" in settings:
         settings[renamed] = settings.pop("max_tokens")
     settings |= (model.fields.get("extra_body") or {}) if not local else {}
+    if endpoint.kind == "completions" and settings.get("max_tokens", SHORT + 1) <= SHORT:
+        settings.setdefault("stop", ["\n"])  # a base model would go on with a task of its own
     return {"messages": prompt.messages(**{k: str(v) for k, v in item.items()}), **settings}
+
+
+#: Up to so many tokens a prompt expects a short answer, in one line.
+SHORT = 32
+
+
+def _asks_logprobs(endpoint: Endpoint, supports: Mapping[str, Any]) -> bool:
+    known = supports.get("logprobs", True)
+    if known is None:  # rows of older stores were asked without
+        return endpoint.own and endpoint.server.label != UNKNOWN
+    return bool(known)
 
 
 def build(
@@ -126,7 +146,7 @@ def build(
         "endpoint": endpoint.name,
         "identity": model.identity,
     }
-    same |= {"answer_at": prompt.answer_at}
+    same |= {"answer_at": prompt.answer_at, "server": endpoint.server}
     out = []
     items = [
         item for item in items if all(item.get(k) == value for k, value in prompt.only.items())

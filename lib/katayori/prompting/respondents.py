@@ -3,13 +3,14 @@
 Every respondent turns requests into responses; `ask` turns those into the answers frame that all notebooks share.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.prompting import recordings, simulated
-from katayori.prompting.models import Endpoint, Model, get_endpoint, get_model
+from katayori.prompting.models import Endpoint, Model, at_server, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import OURS, Request, build
@@ -71,9 +72,10 @@ def live(requests: Sequence[Request]) -> list[Response]:
     with Store(store_path()) as store:
         answers = [answer for _, answer in store.get(requests)]
     if requests and not any(answers):
-        raise UnavailableError(
-            f"no live answers of {requests[0].model} to these items are stored; ask with make live"
-        )
+        first = requests[0]
+        server = f" at {first.server.shown}" if first.server.own else ""
+        cause = f"no live answers of {first.model}{server} to these items are stored"
+        raise UnavailableError(f"{cause}; ask with make live")
     return [answer or Response("error", error="not asked yet") for answer in answers]
 
 
@@ -193,6 +195,7 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
     key = ["model", "source", "item_id", "prompt_id", "repetition"]
     answers = pd.concat([frame[key] for frame in frames]).drop_duplicates()
     asked = {model.id: endpoint.name for model, endpoint in map(get_model, names)}
+    asked_as = {get_model(name)[0].id: name for name in names}
     models: list[dict[str, Any]] = []
     counts: dict[str, int] = {}
     for (name, source), n in answers.groupby(["model", "source"], sort=False).size().items():
@@ -210,9 +213,47 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
             "digest": model.fields.get("digest"),
             "shards": {k: e["sha256"] for k, e in shards.items()},
         }
+        if source == "live":
+            told |= server_record(paper, model, get_model(asked_as.get(name, name))[1])
         models.append(told)
         counts[source] = counts.get(source, 0) + int(n)
     return {"models": models, "answers_by_source": counts}
+
+
+def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
+    """The endpoint with the user's server whose answers a run reads, and their newest series.
+
+    It is named by KATAYORI_LABEL or by the address in the endpoint's variable. Asks nobody. Raises
+    UnavailableError where neither is set.
+    """
+    if not endpoint.own:
+        return endpoint
+    try:
+        endpoint = at_server(endpoint)
+    except KatayoriError as error:
+        raise UnavailableError(f"{error}, or LABEL= to read what is stored") from None
+    with Store(store_path()) as store:
+        return store.newest(endpoint, model, paper)
+
+
+def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any]:
+    """What provenance says of a user's server: never its address, nor a path of its disk."""
+    if not endpoint.own:
+        return {}
+    try:
+        endpoint = server_asked(paper, model, endpoint)
+    except UnavailableError:
+        return {}
+    with Store(store_path()) as store:
+        names = store.answered_as(paper, model, endpoint)
+    answered_as = [without_folder(name) for name in names]
+    return {"server": endpoint.server.shown, "answered_as": answered_as}
+
+
+def without_folder(name: str) -> str:
+    """A model's name as a server reports it, without folders where it is a path."""
+    is_path = name.startswith(("/", "~", "\\")) or name[1:3] in (":\\", ":/")
+    return re.split(r"[/\\]", name)[-1] if is_path else name
 
 
 def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:
@@ -301,6 +342,8 @@ def ask(
         model, endpoint = get_model(name)
         if source == "recorded" and not model.simulated:
             endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
+        if source == "live" and not model.simulated:
+            endpoint = server_asked(prompt.paper, model, endpoint)
         respond, label = (simulate, "simulated") if model.simulated else (answering[source], source)
         shared = {"dataset": dataset, "variant": variant}
         # Imported answers are joined by id: what their model said before is in nobody's hands here.

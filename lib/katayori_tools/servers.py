@@ -1,0 +1,165 @@
+"""Whose answers: which server of the user's own is asked or read, and whether it is there."""
+
+import argparse
+import os
+import socket
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from katayori.errors import KatayoriError
+from katayori.prompting import respondents
+from katayori.prompting.models import (
+    DEFAULT_PORT,
+    UNKNOWN,
+    Endpoint,
+    Model,
+    Server,
+    at_server,
+    get_model,
+    label_of,
+    normalised,
+    registry,
+)
+from katayori.prompting.store import Elsewhere, Store
+from katayori_tools.notebooks import names
+
+TIMEOUT = 5.0  # seconds that a server has to take a connection
+
+
+def settings(args: argparse.Namespace) -> dict[str, str]:
+    """LABEL= and BASE_URL= of a command, empty where they were not given."""
+    given = {name: getattr(args, name, None) or "" for name in ("label", "base_url")}
+    label_of(given["label"])
+    return given
+
+
+def asked_at(
+    args: argparse.Namespace, chosen: Iterable[str], papers: Iterable[str]
+) -> dict[tuple[str, str], tuple[Model, Endpoint]]:
+    """Model and endpoint by paper and name as given, each with its server and series.
+
+    All are settled before anything is asked, so that a run stays within the series it began with.
+    Of a server that is not named nothing is stored; who asks it finds that out from `reached`.
+    """
+    given = settings(args)
+    papers = list(papers)
+    settled: dict[tuple[str, str], tuple[Model, Endpoint]] = {}
+    exported = getattr(args, "servers", None)  # of a batch, by paper and name
+    for name in chosen:
+        model, endpoint = get_model(name)
+        if exported is not None:
+            for paper in papers:
+                settled[paper, name] = model, _as_exported(endpoint, exported, f"{paper} {name}")
+            continue
+        endpoint = at_server(endpoint, **given, needed=False)
+        for paper in papers:
+            is_fresh = getattr(args, "fresh", False)
+            settled[paper, name] = model, _with_series(endpoint, model, paper, is_fresh)
+    return settled
+
+
+def _as_exported(endpoint: Endpoint, exported: dict[str, dict], which: str) -> Endpoint:
+    """The endpoint with the server that a batch was exported for; older exports did not know it."""
+    if not endpoint.own:
+        return endpoint
+    about = exported.get(which, {"label": UNKNOWN, "address": UNKNOWN})
+    return replace(endpoint, server=Server(**about))
+
+
+def _with_series(endpoint: Endpoint, model: Model, paper: str, is_fresh: bool) -> Endpoint:
+    """The endpoint with the newest series of its server's answers, or with one that holds none."""
+    if not endpoint.own:
+        return endpoint
+    with Store(respondents.store_path()) as store:
+        endpoint = store.newest(endpoint, model, paper)
+        return store.fresh(endpoint, model) if is_fresh else endpoint
+
+
+def reach_all(args: argparse.Namespace) -> None:
+    """Raises KatayoriError where a user's server is not there, before anything is asked."""
+    for name in names(args.models):
+        _, endpoint = get_model(name)
+        if endpoint.own:
+            reached(endpoint, args.base_url or "")
+
+
+def reached(endpoint: Endpoint, base_url: str = "") -> str:
+    """The address to ask, once something has taken a connection there. Raises KatayoriError.
+
+    Behind a proxy only a request can tell, so nothing is tried there.
+    """
+    url = endpoint.address(base_url)
+    parts = urlsplit(url)
+    host, scheme = parts.hostname or "", parts.scheme.lower()
+    loopback = host in ("localhost", "127.0.0.1", "::1")
+    proxy = urllib.request.getproxies().get(scheme)
+    if proxy and not loopback and not urllib.request.proxy_bypass(host):
+        return url
+    try:
+        socket.create_connection((host, parts.port or DEFAULT_PORT[scheme]), TIMEOUT).close()
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise KatayoriError(
+            f"{endpoint.name} cannot be reached at {host}:{parts.port or DEFAULT_PORT[scheme]}"
+            f" ({cause}): is the server running, and is the address right?"
+        ) from None
+    return url
+
+
+def say_elsewhere(paper: str, name: str, model: Model, endpoint: Endpoint) -> None:
+    """One line where answers of this model name lie under other servers, with what can be done."""
+    if not endpoint.own:
+        return
+    with Store(respondents.store_path()) as store:
+        others = store.elsewhere(paper, model, endpoint)
+    if not others:
+        return
+    total = sum(other.answers for other in others)
+    listed = ", ".join(f"{other.answers} under {other.server.shown}" for other in others)
+    remedy = f"LABEL={_label(others[0])} reads these, without it they are asked anew here"
+    print(f"{paper} {name}: {total} answers lie under other servers ({listed}); {remedy}")
+
+
+def _label(other: Elsewhere) -> str:
+    """What LABEL= takes for a server: its label, or the hash that stands for its address."""
+    return other.server.label or other.server.shown.rpartition(" ")[2]
+
+
+@contextmanager
+def environment(args: argparse.Namespace) -> Iterator[None]:
+    """LABEL= and BASE_URL= as environment variables within this block, for notebooks."""
+    given = settings(args)
+    variables = {"KATAYORI_LABEL": given["label"]} if given["label"] else {}
+    if given["base_url"]:
+        own = [endpoint for endpoint in registry()[0].values() if endpoint.own]
+        variables |= {endpoint.base_url_env: given["base_url"] for endpoint in own}
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def check_same_server(endpoint: Endpoint, base_url: str, stored: Iterable[str]) -> None:
+    """Raises KatayoriError where stored answers came from another address than is asked now.
+
+    `stored`: the normalised addresses of the answers that are to be compared.
+    """
+    if not endpoint.own:
+        return
+    now = normalised(endpoint.address(base_url))
+    for address in stored:
+        if address and address != now:
+            whose = "nobody knows which server" if address == UNKNOWN else "another server"
+            raise KatayoriError(
+                f"earlier answers to these requests came from {whose}, not from the one asked now:"
+                " no difference would tell anything; ask the same server, or name another LABEL="
+            )
