@@ -1,15 +1,19 @@
-"""`make record`, `make live`, `make estimate`: real questions to real models, through a local engine where needed."""
+"""`make record`, `make live`, `make estimate`: real questions to real models, through a local
+engine where needed.
+"""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles
-from katayori.data import files
+from katayori.data import files, source
 from katayori.data.items import sample as take
+from katayori.data.source import OwnItems
 from katayori.errors import KatayoriError, expect
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model, registry
@@ -17,10 +21,13 @@ from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
 from katayori.prompting.requests import OURS, Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
-from katayori_tools import recording
+from katayori_tools import inputs, recording
 from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Papers with items to ask: how a text is read, and the shortest text that reads so.
 PARSERS = {
@@ -37,46 +44,63 @@ MORE = {"logprob_judge": ("tasks", "answers"), "jubaku_v2": ("jbnli", "bbq")}
 
 
 def items_of(
-    paper: str, dataset: str, size: int | None = None, *, whole: bool = False, questions: str = ""
+    paper: str,
+    dataset: str,
+    size: int | None = None,
+    *,
+    limit: int | None = None,
+    own: OwnItems | None = None,
 ) -> list[dict[str, Any]]:
-    """A paper's study or official items, or a sample of them, as rows with `item_id` and the prompt's places.
+    """The items of a paper as rows with `item_id` and the prompt's places (see `data.source`).
 
-    `questions` is a question file of the user's that takes the place of the study set.
+    `limit` counts clusters. `size` counts items, as the recording plan does: at least so many,
+    balanced where the paper's items are, a sample of all elsewhere.
+    """
+    expect(paper, PAPERS, "paper with items to ask")
+    expect(dataset, ("study", "official", *MORE.get(paper, ())), f"data set of {paper}")
+    if dataset in MORE.get(paper, ()):
+        return _more_items(paper, dataset, size).to_dict("records")
+    if size is None and (limit or own):
+        return source.load(paper, dataset, limit=limit, own=own).to_dict("records")
+    return _as_planned(paper, dataset, size).to_dict("records")
+
+
+def _as_planned(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
+    """The items of an entry of the recording plan, whose size counts items (frozen: it was recorded
+    so).
     """
     from katayori.data import bbq, discrim_eval, inter_jbbq, jubaku, judge
 
-    expect(paper, PAPERS, "paper with items to ask")
-    expect(dataset, ("study", "official", *MORE.get(paper, ())), f"data set of {paper}")
-    if (
-        paper == "persona_jbbq"
-    ):  # in order of rank, so that an interrupted recording is balanced, too
-        items = bbq.balanced(bbq.load_items(dataset, questions)[0], size).sort_values(
-            "rank", kind="stable"
-        )
+    if paper == "persona_jbbq":
+        items = bbq.balanced(bbq.load_items(dataset)[0], size)
     elif paper == "inter_jbbq":
-        items = bbq.balanced(inter_jbbq.load_items(dataset, questions)[0], size).sort_values(
-            "rank", kind="stable"
-        )
+        items = bbq.balanced(inter_jbbq.load_items(dataset)[0], size)
     elif paper == "jubaku_v2":
-        items = jubaku.load_items(dataset, questions, size)[0]
-    elif dataset in ("tasks", "answers"):
-        items, said = judge.load_extra_tasks(), {}
-        if dataset == "answers":
-            for name in (entry["model"] for entry in recordings.shards(paper, "lj_task")):
-                said[name] = {
-                    row["item_id"]: row["text"] for row in recordings.read(paper, name, "lj_task")
-                }
-            items = judge.in_both_orders(judge.pairs_of_answers(items, said))
+        items = jubaku.load_items(dataset, size=size)[0]
     elif paper == "logprob_judge":
-        items = judge.load_items(dataset, questions)[0]
-        items = judge.in_both_orders(
-            take(items, size, whole="question_id" if dataset == "study" else None)
-        )
+        items = judge.load_items(dataset)[0]
+        items = take(items, size, whole="question_id" if dataset == "study" else None)
     else:
-        items = discrim_eval.load_items(dataset, questions)[0]
-        items = take(items, size, whole="decision_question_id" if whole else None)
-        items = items.assign(question=items["filled_template"])
-    return items.to_dict("records")
+        items = take(discrim_eval.load_items(dataset)[0], size)
+    return source.as_asked(paper, items)
+
+
+def _more_items(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
+    """The data sets of `MORE`: comparison benchmarks, a judge's tasks, and the pairs of recorded
+    answers to these.
+    """
+    from katayori.data import jubaku, judge
+
+    if paper == "jubaku_v2":
+        return jubaku.load_items(dataset, size=size)[0]
+    tasks = judge.load_extra_tasks()
+    if dataset == "tasks":
+        return tasks
+    answers: dict[str, dict[str, str]] = {}
+    for name in (entry["model"] for entry in recordings.shards(paper, "lj_task")):
+        rows = recordings.read(paper, name, "lj_task")
+        answers[name] = {row["item_id"]: row["text"] for row in rows}
+    return judge.in_both_orders(judge.pairs_of_answers(tasks, answers))
 
 
 def plan(paper: str) -> list[dict[str, Any]]:
@@ -87,20 +111,26 @@ def plan(paper: str) -> list[dict[str, Any]]:
 
 
 def steps(paper: str, dataset: str) -> list[list[str]]:
-    """The prompts a data set is asked, those that need no earlier answer first (from the recording plan)."""
+    """The prompts a data set is asked, those that need no earlier answer first (from the recording
+    plan).
+    """
     whole = [e for e in plan(paper) if e["dataset"] == dataset and "sample" not in e]
     return [list(step) for step in dict.fromkeys(tuple(entry["prompts"]) for entry in whole)]
 
 
 def requests_of(
     paper: str, model: Model, endpoint: Endpoint, prompt_ids: list[str], *, dataset: str = "study", variant: str = "",
-    sample: int | None = None, whole: bool = False, questions: str = "", folder: str = "", store: Store | None = None,
-    stand_in: str = "",
+    sample: int | None = None, limit: int | None = None, own: OwnItems | None = None, folder: str = "",
+    store: Store | None = None, stand_in: str = "",
 ) -> list[Request]:  # fmt: skip
-    """Requests of some prompts to a paper's items (see `items_of`), the prompts of an item next to each other.
+    """Requests of some prompts to a paper's items (see `items_of`), the prompts of an item next to
+    each other.
 
-    Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in` takes its place, and
-    without that the item is left out, where the earlier prompt has not been asked yet.
+    `sample` counts items, as the recording plan does, `limit` clusters.
+
+    Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in`
+    takes its place, and without that the item is left out, where the earlier prompt has not been
+    asked yet.
     """
 
     def earlier(asked: list[Request]) -> list[Response | None]:
@@ -114,8 +144,9 @@ def requests_of(
     known = prompts.load_prompts(paper, folder)
     for prompt_id in prompt_ids:
         expect(prompt_id, known, f"prompt of {paper}")
-    rows = items_of(paper, dataset, sample, whole=whole, questions=questions)
-    chosen, built = {"dataset": dataset, "variant": variant}, []
+    rows = items_of(paper, dataset, sample, limit=limit, own=own)
+    asked_as = source.request_dataset(paper, dataset, own or OwnItems())
+    chosen, built = {"dataset": asked_as, "variant": variant}, []
     for prompt in (known[prompt_id] for prompt_id in prompt_ids):
         asked = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **chosen)
         built.append(build(asked, prompt, model, endpoint, **chosen))
@@ -125,7 +156,9 @@ def requests_of(
 def served(
     model: Model, endpoint: Endpoint, base_url: str, needed: Any
 ) -> AbstractContextManager[str]:
-    """`with` it: the base URL to ask, the given one, the endpoint's own, or that of a local engine of this block."""
+    """`with` it: the base URL to ask, the given one, the endpoint's own, or that of a local engine
+    of this block.
+    """
     if not needed:
         return nullcontext("")
     if base_url or endpoint.kind != "local":
@@ -136,7 +169,9 @@ def served(
 
 
 def record(args: argparse.Namespace) -> int:
-    """Ask the recording plan and export each shard as it completes; a second start continues where the first ended."""
+    """Ask the recording plan and export each shard as it completes; a second start continues where
+    the first ended.
+    """
     chosen = set(names(args.models))
     for paper in names(args.papers) or PAPERS:
         entries = plan(paper)
@@ -197,7 +232,9 @@ def _record_model(
 def _export(
     store: Store, requests: list[Request], entry: dict, endpoint: Endpoint, concurrency: int | None
 ) -> None:
-    """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are answered in full."""
+    """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are
+    answered in full.
+    """
     from katayori_tools.engines import server
 
     answered = list(store.get(requests))
@@ -226,7 +263,9 @@ def _export(
 
 
 def _bare(request: Request, answer: Response) -> Response:
-    """The answer to a third-party item without the prose, which may repeat text that is not ours to give out."""
+    """The answer to a third-party item without the prose, which may repeat text that is not ours to
+    give out.
+    """
     if request.one_token:
         return answer
     if answer.outcome != "ok":
@@ -243,33 +282,65 @@ def wanted(
 ) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
     """What `live` asks and `estimate` estimates: paper, name as given, model, endpoint, requests.
 
-    Prompts are those the recording plan asks of the whole set, step by step: the requests of a step are made when the
-    one before has been answered (`stand_in`: see `requests_of`). Items and their number come from the profile (LIMIT=
-    overrides the number), the wording from PROMPTS=. Without MODELS= the smallest local model is asked. Raises
-    KatayoriError for a profile whose answers are not live.
+    Prompts are those the recording plan asks of the whole set, step by step: the requests of a step
+    are made when the one before has been answered (`stand_in`: see `requests_of`). Items and their
+    number come from the profile (LIMIT= overrides the number, in clusters), the wording from
+    PROMPTS=. Without MODELS= the smallest local model is asked. Everything of the user's is read
+    before the first of them. Raises KatayoriError for a profile whose answers are not live, and for
+    what is wrong with the user's files.
     """
     profile, folder = profiles.load(args.profile), args.prompts or ""
     if profile["answers"] != "live":
-        said = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
-        raise KatayoriError(f"{said}; use PROFILE=live")
-    chosen = {"dataset": profile["items"], "sample": args.limit or profile["size"], "whole": True}
-    chosen |= {"folder": folder, "questions": args.questions or "", "stand_in": stand_in}
+        reason = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
+        raise KatayoriError(f"{reason}; use PROFILE=live, or live-official for the papers' items")
+    papers = names(args.papers) or list(PAPERS)
+    own = inputs.own_items(args, papers)
+    limit = limit_of(args, profile)
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
     real = [(name, *get_model(name)) for name in given if not get_model(name)[0].simulated]
-    for paper in names(args.papers) or PAPERS:
+    if any(own.of(paper) for paper in papers):
+        _read_first(papers, profile["items"], limit, own)
+    chosen = {"dataset": profile["items"], "limit": limit, "own": own}
+    chosen |= {"folder": folder, "stand_in": stand_in}
+    for paper in papers:
         known = prompts.load_prompts(paper, folder)
+        prompt_steps = steps(paper, source.prompts_of(paper, profile["items"], own))
         for name, model, endpoint in real:
-            for step in steps(paper, profile["items"]):
+            for step in prompt_steps:
                 asked = [p for p in step if respondents.able([name], "live", known[p])]
                 with Store(respondents.store_path()) as store:
                     requests = requests_of(paper, model, endpoint, asked, **chosen, store=store)
                 yield paper, name, model, endpoint, requests
 
 
+def limit_of(args: argparse.Namespace, profile: dict[str, Any]) -> int | None:
+    """How many clusters are asked about: LIMIT=, else a demonstration's where the light engine is
+    asked, else the profile's."""
+    light = profile["name"] == "live" and not args.models
+    return source.check_limit(args.limit) or (profiles.DEMONSTRATION if light else profile["size"])
+
+
+def _read_first(papers: list[str], dataset: str, limit: int | None, own: OwnItems) -> None:
+    """Read every paper's own items, so that a bad file of one is found before another is asked; say
+    what is odd.
+    """
+    for paper in papers:
+        if own.of(paper):
+            read = source.read_items(paper, dataset, limit=limit, own=own)
+            for note in read.notes:
+                print(f"{paper:<16} {note}", file=sys.stderr)
+
+
 def live(args: argparse.Namespace) -> int:
-    """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
+    """Ask a sample of a profile's items now, compare with the recording where there is one, then
+    run the notebooks.
+    """
     from katayori_tools.reproduce import reproduce
 
+    inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
+    inputs.writable(paths.cache_dir(), "KATAYORI_CACHE")
+    limit = limit_of(args, profiles.load(args.profile))
+    light = limit == profiles.DEMONSTRATION and not args.models
     asked, papers = {}, {}  # each name once, in order
     for paper, name, model, endpoint, requests in wanted(args):
         asked[name] = papers[paper] = True
@@ -282,9 +353,10 @@ def live(args: argparse.Namespace) -> int:
             _say(summary, name)
             if not args.prompts:
                 _agreement(paper, store, requests, model)
-    given = [f"limit={args.limit}"] if args.limit else []
-    given += [f"questions={args.questions}"] if args.questions else []
-    args.models, args.papers, args.parameter = " ".join(asked), ",".join(papers), given
+    if light:
+        print(f"a demonstration: {limit} clusters a paper; LIMIT=20 or more measures something")
+    args.models, args.papers, args.limit = " ".join(asked), ",".join(papers), None
+    args.parameter = [f"limit={limit}"] if limit else []
     return reproduce(args)
 
 
@@ -298,7 +370,9 @@ def _say(summary: Summary, name: str) -> None:
 
 
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
-    """Print how far live answers agree with the recording of the same model: same answer, and distance of P(yes)."""
+    """Print how far live answers agree with the recording of the same model: same answer, and
+    distance of P(yes).
+    """
     answered = [(q, a) for q, a in store.get(requests) if a]
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests):
         known = recordings.entry(paper, model.id, prompt_id)
@@ -325,7 +399,12 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
 
 
 def template(args: argparse.Namespace) -> int:
-    """Write the requests of one paper and model as a file to be answered elsewhere (see `exchange.import_answers`)."""
+    """Write the requests of one paper and model as a file to be answered elsewhere (see
+    `exchange.import_answers`).
+
+    They are those that `live` would ask with the same options, but for prompts that force the start
+    of an answer or hold an earlier one: nobody else can be asked these.
+    """
     from katayori_tools.planning import export_requests
 
     given = names(args.papers), names(args.models)
@@ -334,37 +413,56 @@ def template(args: argparse.Namespace) -> int:
             "a template holds one paper and one model: PAPERS=discrim_eval MODELS=name"
         )
     [paper], [name] = given
-    chosen = {
-        "folder": args.prompts or "",
-        "sample": args.limit,
-        "whole": True,
-        "questions": args.questions or "",
-    }
+    expect(paper, PAPERS, "paper with items to ask")
+    file = inputs.output_file(args.file, (".jsonl", ".csv"))
+    profile = profiles.load(args.profile)
+    own = inputs.own_items(args, [paper])
+    dataset, limit = profile["items"], limit_of(args, profile)
+    _read_first([paper], dataset, limit, own)
     known = prompts.load_prompts(paper, args.prompts or "")
-    asked = [
-        p for step in steps(paper, "study") for p in step if not (known[p].prefix or known[p].given)
-    ]
+    prompt_steps = steps(paper, source.prompts_of(paper, dataset, own))
+    asked = [p for step in prompt_steps for p in step if not (known[p].prefix or known[p].given)]
+    chosen = {"dataset": dataset, "limit": limit, "own": own, "folder": args.prompts or ""}
     requests = requests_of(paper, *get_model(name), asked, **chosen)
-    print(
-        f"{len(requests)} requests written to {export_requests(requests, args.file)}; fill in the column text"
-    )
+    export_requests(requests, file)
+    told = f"{len(requests)} requests about {_clusters(paper, requests)} written to {file}"
+    print(f"{told}; fill in the column text")
     return 0
 
 
+def _clusters(paper: str, requests: list[Request]) -> str:
+    """How many clusters some requests are about, with their name."""
+    return f"{n_clusters(requests)} {source.CLUSTERS[paper][0]}"
+
+
+def n_clusters(requests: list[Request]) -> int:
+    """How many clusters some requests are about."""
+    return len({q.fields["cluster"] for q in requests})
+
+
 def estimate(args: argparse.Namespace) -> int:
-    """Calls, tokens, cost and time of a run before anything is asked; what the store holds is free."""
+    """Clusters, calls, tokens, cost, time and the half-width to expect, before anything is asked.
+
+    What the store holds is free. half_width: see `planning.half_width`.
+    """
     import pandas as pd
 
+    from katayori_tools.planning import HALF_WIDTH, half_width
     from katayori_tools.planning import estimate as planned
 
     rows = []
-    known = [
+    priced = [
         name for name, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]
     ]
-    args.models = args.models or " ".join(known)
+    args.models = args.models or " ".join(priced)
+    clusters: dict[tuple[str, str], int] = {}
     for paper, _, model, endpoint, requests in wanted(args, stand_in="・" * 200):
+        key = (paper, model.id)
+        clusters[key] = max(clusters.get(key, 0), n_clusters(requests))
         with Store(respondents.store_path()) as store:
             rows.append({"paper": paper, **planned(requests, model, endpoint, store)})
+    if not rows:
+        raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
     lines = pd.DataFrame(rows).set_index(["paper", "model"])
     lines = lines.astype({name: float for name in ("cost_low_usd", "cost_high_usd", "minutes")})
     # The steps of a paper in one line; a sum with an unknown part is unknown.
@@ -373,13 +471,24 @@ def estimate(args: argparse.Namespace) -> int:
         .agg(lambda column: column.sum(skipna=False))
         .reset_index()
     )
-    print(
-        frame.round({"cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1}).to_string(
-            index=False, na_rep="unknown"
-        )
-    )
-    known = frame["cost_high_usd"].notna()
-    low, high = (frame.loc[known, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
-    print(f"{frame['calls'].sum():,} calls; ${low:,.2f} to ${high:,.2f} for {known.sum()} of {len(frame)} lines, "
-          "price unknown for the rest")  # fmt: skip
+    counted = [clusters[key] for key in zip(frame["paper"], frame["model"], strict=True)]
+    frame.insert(4, "clusters", counted)
+    frame.insert(5, "half_width", [half_width(n) for n in counted])
+    rounded = frame.round({"half_width": 2, "cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1})
+    print(rounded.to_string(index=False, na_rep="unknown"))
+    print(_total(frame))
+    print(HALF_WIDTH)
     return 0
+
+
+def _total(frame: "pd.DataFrame") -> str:
+    """Calls and cost of all lines; a price that nobody here knows is unknown, never nothing."""
+    calls = f"{frame['calls'].sum():,} calls"
+    known = frame["cost_high_usd"].notna()
+    if not known.any():
+        return f"{calls}; price unknown"
+    low, high = (frame.loc[known, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
+    cost = f"{calls}; ${low:,.2f} to ${high:,.2f}"
+    if known.all():
+        return cost
+    return f"{cost} for {known.sum()} of {len(frame)} lines, price unknown for the rest"

@@ -26,6 +26,7 @@ from typing import Any
 import orjson
 
 from katayori import paths
+from katayori.data.source import OWN
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
 from katayori.prompting.models import Endpoint, Model, get_model
@@ -38,7 +39,7 @@ from katayori_tools.send import Sender, read_completion
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"
-ASKED = ("papers", "profile", "models", "prompts", "limit", "questions", "engine")
+ASKED = ("papers", "profile", "models", "prompts", "limit", "engine", *OWN)
 FINAL = ("completed", "failed", "expired", "cancelled")
 POLL = 30.0  # seconds
 Refused = list[tuple[str, int, str]]  # file, line (or sample), cause
@@ -98,7 +99,7 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
         print(
             f"{paper} {name}: {said}, {n - len(requests)} wait for an earlier answer; {len(shards)} shard(s) so far"
         )
-    asked = {name: getattr(args, name) for name in ASKED}
+    asked = {name: getattr(args, name, None) for name in ASKED}
     _save(folder, {"export": secrets.token_hex(8), "asked": asked, "shards": shards})
     return 0
 

@@ -1,7 +1,10 @@
-"""Before a run: a template of the requests, what they would cost, and whether an endpoint gives log probabilities."""
+"""Before a run: a template of the requests, what they would cost, and whether an endpoint gives log
+probabilities.
+"""
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -14,9 +17,27 @@ from katayori.prompting.store import Store
 from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.send import Sender
 
+#: Said under every estimate: what `half_width` is, and what it is not.
+HALF_WIDTH = (
+    "half_width: half of the 95 % interval to expect of a share, 1.96 x 0.5 / sqrt(clusters);\n"
+    "0.5 is the largest standard deviation that means of clusters can have, so yours is likely\n"
+    "narrower. Below 10 clusters no interval can be relied on."
+)
+
+
+def half_width(clusters: int) -> float:
+    """Half of the 95 % interval to expect of a share (0 to 1) over so many clusters, at most.
+
+    1.96 sd / sqrt(clusters), with 0.5 for the standard deviation of the clusters' means: the
+    largest that shares can have, so it is a bound that no model exceeds, whatever its answers. NaN
+    without clusters.
+    """
+    return 1.96 * 0.5 / math.sqrt(clusters) if clusters else math.nan
+
 
 def export_requests(requests: Sequence[Request], path: str | Path) -> Path:
-    """Write the requests as a template to fill in: `.jsonl` with messages and settings, or `.csv` with the user text.
+    """Write the requests as a template to fill in: `.jsonl` with messages and settings, or `.csv`
+    with the user text.
 
     The columns `text` and, where known, `finish_reason` are for the answers.
     """
@@ -68,13 +89,15 @@ async def probe_logprobs(
 def estimate(
     requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None
 ) -> dict:
-    """Before a run: calls, tokens, cost range and time at the limits; what is stored already is free.
+    """Before a run: calls, tokens, cost range and time at the limits; what is stored already is
+    free.
 
-    Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted where some are
-    answered. Output: the answers to the same prompts in the store are a pilot, `pilot` of them; prompts without one
-    count with their limit (2,048 tokens where they have none). The cost lies between the pilot's mean output, or 8
-    tokens where there is none, and the limit. Minutes: at the endpoint's limits a minute and, where there is a pilot,
-    at its latency and the usual number of requests at once, whichever takes longer; None where neither is known.
+    Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted
+    where some are answered. Output: the answers to the same prompts in the store are a pilot,
+    `pilot` of them; prompts without one count with their limit (2,048 tokens where they have none).
+    The cost lies between the pilot's mean output, or 8 tokens where there is none, and the limit.
+    Minutes: at the endpoint's limits a minute and, where there is a pilot, at its latency and the
+    usual number of requests at once, whichever takes longer; None where neither is known.
     """
     limits = limits_of(endpoint)
     answered = (

@@ -362,9 +362,12 @@ def rows_of_folder(
 ) -> list[tuple[Path, int, dict[str, Any]]]:
     """File, number and content of every row in the `.jsonl` files of a folder that the owners of a data set gave.
 
+    One file of it may be named in place of the folder.
+
     Raises UnavailableError where there is none of `what`, saying how to get the data set.
     """
-    files = sorted(Path(folder).rglob("*.jsonl")) if str(folder) else []
+    place = Path(folder)
+    files = [place] if place.is_file() else sorted(place.rglob("*.jsonl")) if str(folder) else []
     rows = [(file, n, raw) for file in files for n, raw in enumerate(upstream_rows(file), 1)]
     if not rows:
         how = catalogue.load()[dataset_id]["how"]

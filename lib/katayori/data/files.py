@@ -15,13 +15,31 @@ from katayori.errors import KatayoriError
 def read_text(path: Path, what: str) -> str:
     """The text of a UTF-8 file. `what` names its kind in the KatayoriError for one that is absent or not UTF-8."""
     try:
-        return path.read_bytes().decode("utf-8-sig")  # line ends within a text stay as they are
-    except FileNotFoundError:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         raise KatayoriError(f"{what} not found: {path.name}") from None
+    except IsADirectoryError:
+        raise KatayoriError(f"{what} {path.name} is a folder; name a file in it") from None
+    except OSError as e:
+        raise KatayoriError(f"{what} {path.name} cannot be read ({e.strerror})") from None
+    try:
+        return raw.decode("utf-8-sig")  # line ends within a text stay as they are
     except UnicodeDecodeError as e:
-        raise KatayoriError(
-            f"{what} {path.name} is not UTF-8 (byte {e.start}); save it as UTF-8"
-        ) from None
+        said = f"{what} {path.name} is not UTF-8 (byte {e.start}); save it as UTF-8"
+        raise KatayoriError(f"{said}{_remedy(raw, path.name)}") from None
+
+
+def _remedy(raw: bytes, name: str) -> str:
+    """The command that makes UTF-8 of a file whose encoding can be told; empty where it cannot."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        named = encoding = "UTF-16"
+    else:
+        named, encoding = "Shift-JIS (cp932)", "CP932"
+        try:
+            raw.decode("cp932")
+        except UnicodeDecodeError:
+            return ""
+    return f". It looks like {named}: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
 
 
 def read_yaml(path: Path, what: str) -> Any:
