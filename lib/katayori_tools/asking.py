@@ -445,6 +445,7 @@ def estimate(args: argparse.Namespace) -> int:
 
     What the store holds is free. half_width: see `planning.half_width`.
     """
+    inputs.own_items(args, names(args.papers) or PAPERS)  # before anything heavy is imported
     import pandas as pd
 
     from katayori_tools.planning import HALF_WIDTH, half_width

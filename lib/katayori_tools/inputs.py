@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from katayori.data.files import read_text, read_yaml
 from katayori.data.source import CLUSTERS, OWN, OwnItems, check_limit, read_items
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import read_answers
+from katayori.prompting.store import Response
 
 #: Every variable that the code reads, but for those that end in the name of an endpoint or weights.
 VARIABLES = (
@@ -195,6 +197,7 @@ def renamed(given: dict[str, Any], paper: str) -> dict[str, Any]:
     return names
 
 
+@cache
 def _say_renamed(old: str, new: str, paper: str) -> None:
     told = (
         f"katayori: {old} of {paper} is called {new} now; the old name goes with the next version"
@@ -219,49 +222,55 @@ def check_run(paper: str, profile: dict[str, Any], parameters: dict[str, Any]) -
         if name != "preset":
             check_path(name, value)
     answers_file = parameters.get("answers_file") or ""
-    if profile["answers"] == "imported":
-        _check_imported(paper, parameters)
-    elif answers_file:
+    imported = profile["answers"] == "imported"
+    if answers_file and not imported:
         kind = f"{profile['name']} ({profile['answers']} answers)"
         raise KatayoriError(f"answers_file is read with PROFILE=imported, not {kind}")
+    told = _check_imported(paper, parameters) if imported else []
     if own or answers_file:
         limit = parameters.get("limit") or profile["size"]
         read_items(
             paper, profile["items"], limit=limit, own=OwnItems(**own), answers_file=answers_file
         )
+    for line in told:
+        print(f"{paper:<16} {line}", file=sys.stderr)
 
 
-def _check_imported(paper: str, parameters: dict[str, Any]) -> None:
-    """The models and answers of an imported run; how many carry log probabilities goes to
-    stderr.
-    """
+def _check_imported(paper: str, parameters: dict[str, Any]) -> list[str]:
+    """Check the models and answers of an imported run; what to say of each model's answers."""
     from katayori.prompting.models import get_model
+    from katayori.prompting.prompts import load_prompts
 
     file = parameters.get("answers_file")
     if not parameters.get("models"):
         raise KatayoriError("imported answers need a model: MODELS=my-model@custom, as in the file")
     if not file:
         raise KatayoriError('name the file of answers: ARGS="-p answers_file=/path/to/answers.csv"')
+    name = Path(file).name
     answers = read_answers(file)
     models = {key[2] for key in answers}
-    for name in parameters["models"]:
-        model_id = get_model(name)[0].id
+    prompt_ids = load_prompts(paper, parameters.get("prompts") or "").keys()
+    told = []
+    for model_id in (get_model(asked)[0].id for asked in parameters["models"]):
         if model_id not in models:
             known = ", ".join(sorted(models)) or "none"
-            raise KatayoriError(
-                f"{Path(file).name} holds no answer of {model_id!r}; its models: {known}"
-            )
-        own = [answer for key, answer in answers.items() if key[2] == model_id]
-        _say_probabilities(paper, model_id, Path(file), own)
+            raise KatayoriError(f"{name} holds no answer of {model_id!r}; its models: {known}")
+        own = [a for key, a in answers.items() if key[2] == model_id and key[1] in prompt_ids]
+        if not own:
+            raise KatayoriError(f"{name} holds no answer of {model_id!r} to a prompt of {paper}")
+        told.append(f"{name}: {_probabilities(paper, model_id, own)}")
+    return told
 
 
-def _say_probabilities(paper: str, model_id: str, file: Path, answers: list) -> None:
+def _probabilities(paper: str, model_id: str, answers: list[Response]) -> str:
+    """How many answers carry log probabilities, and what lacks them where a method needs them."""
     carried = sum(bool(answer.top) for answer in answers)
-    told = f"{len(answers)} answers of {model_id}, {carried} with log probabilities"
-    if paper == "logprob_judge" and carried < len(answers):
-        form = "a .csv file carries none" if file.suffix == ".csv" else "`top` of a row gives them"
-        told += f"; the proposed method needs them and lacks {len(answers) - carried} ({form})"
-    print(f"{paper:<16} {file.name}: {told}", file=sys.stderr)
+    counts = f"{len(answers)} answers of {model_id}, {carried} with log probabilities"
+    lacking = len(answers) - carried
+    if paper != "logprob_judge" or not lacking:
+        return counts
+    remedy = "a .csv file carries none, in a .jsonl file `top` of a row gives them"
+    return f"{counts}; the proposed method needs them, {lacking} answers lack them ({remedy})"
 
 
 def papers_of_answers(file: str, papers: Iterable[str]) -> list[str]:

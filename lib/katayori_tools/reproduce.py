@@ -218,7 +218,7 @@ def _chosen(args: Namespace, profile: dict, parameters: dict) -> dict[str, Path]
     if args.papers or profile["answers"] != "imported" or not file:
         return chosen
     held = inputs.papers_of_answers(file, [paper for paper in chosen if paper != notebooks.LAST])
-    return {paper: path for paper, path in chosen.items() if paper in [*held, notebooks.LAST]}
+    return {paper: chosen[paper] for paper in held}
 
 
 def _plan(args: Namespace) -> list[Job]:

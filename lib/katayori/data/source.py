@@ -232,27 +232,23 @@ def _hash(text: object) -> bytes:
 def _ranked(paper: str, items: "pd.DataFrame") -> list[str]:
     """The clusters in the order in which they are taken.
 
-    By the hash of their ids, so that no machine and no order of rows matters; of templates,
-    families and pairs one of each category, context or question in turn, so that few clusters are
-    spread over what there is.
+    Questions, cases and pairs by the hash of their ids; of templates, families and pairs one of
+    each category, topic or question in turn, so that few clusters are spread over what there is.
     """
-    within = {
-        "persona_jbbq": "category",
-        "inter_jbbq": "template_id",
-        "logprob_judge": "question_id",
-    }
     single = items.drop_duplicates("cluster")
-    if paper not in within:
+    if paper in ("discrim_eval", "jubaku_v2"):
         return sorted(single["cluster"], key=_hash)
-    groups = single[within[paper]]
-    if paper == "logprob_judge":  # questions by hash, and the pairs of a question, too
-        single = single.loc[sorted(single.index, key=lambda row: _hash(single["cluster"][row]))]
-        order = single["question_id"].map(_hash)
-    else:
-        order = groups.ne(groups.shift()).cumsum()
-    turn = single.groupby(within[paper]).cumcount()
-    placed = single.assign(turn=turn, order=order)
-    return list(placed.sort_values(["turn", "order"], kind="stable")["cluster"])
+    if paper == "logprob_judge":
+        single = single.iloc[single["cluster"].map(_hash).argsort()]
+        group = single["question_id"]
+        place = group.map(_hash)
+    else:  # in the order of the file; of a topic the first family of every context comes first
+        single = single.sort_values("rank", kind="stable")
+        group = single["category"]
+        place = group.map({name: n for n, name in enumerate(items["category"].unique())})
+    turn = group.groupby(group).cumcount()
+    placed = single.assign(turn=turn, place=place)
+    return list(placed.sort_values(["turn", "place"], kind="stable")["cluster"])
 
 
 def _recorded_part(items: "pd.DataFrame", dataset: str) -> "pd.DataFrame":
