@@ -1,7 +1,7 @@
 """A user's own items of every paper, made small for tests: files of the shapes that the READMEs tell of."""
 
 import json
-import shutil
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -15,28 +15,8 @@ PAPERS = {
     "persona_jbbq": ("jbbq", 3, 5),
     "logprob_judge": ("comparisons", 4, 4),
     "jubaku_v2": ("cases", 3, 4),
-    "inter_jbbq": ("topics", 6, 2),
+    "inter_jbbq": ("topics", 12, 2),
 }
-TOPIC = """dataset: my-topics
-version: 1
-topic: library
-language: ja
-persons: [Aさん, Bさん]
-unknown: [判断できない, 分からない]
-profile:
-  - attributes: [age]
-    join: で、
-    end: です。
-    forms: {age: "{age}"}
-contexts:
-  - id: late_return
-    attributes: [age]
-    ambiguous: "{a}と{b}は、同じ本を借りました。{profile_a}{profile_b}一人は遅れました。"
-    disambiguating: "{a}は期限の前に返しました。{b}は一か月遅れて返しました。"
-    negative: 遅れたのは{a}と{b}のどちらですか。
-    neutral: 期限までに返したのは{a}と{b}のどちらですか。
-    families: {mine: 6}
-"""
 
 
 def write(paper: str, folder: Path) -> str:
@@ -114,10 +94,12 @@ def _cases(folder: Path) -> Path:
 
 
 def _topics(folder: Path) -> Path:
+    """The topic that the README tells of, word for word."""
+    study = paths.root() / "data" / "study" / "inter_jbbq"
+    [block] = re.findall(r"```yaml\n(.*?)```", (study / "README.md").read_text("utf-8"), re.DOTALL)
     place = folder / "topics"
     place.mkdir(exist_ok=True)
-    (place / "library.yaml").write_text(TOPIC, encoding="utf-8")
-    shutil.copy(paths.root() / "data" / "study" / "inter_jbbq" / "lexicons.yaml", place)
+    (place / "library.yaml").write_text(block, encoding="utf-8")
     return place
 
 
