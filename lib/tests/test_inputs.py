@@ -1,5 +1,6 @@
 """What a user gives is checked first: one line, exit 2, before a kernel, a request, or a written file."""
 
+import argparse
 import json
 import os
 import re
@@ -9,9 +10,10 @@ import sys
 import own_items
 import pytest
 
-from katayori import paths
+from katayori import paths, profiles
 from katayori.data.source import CLUSTERS
-from katayori_tools import cli, inputs, reproduce
+from katayori.metrics import uncertainty
+from katayori_tools import asking, cli, inputs, planning, reproduce
 
 MODEL = "my-model@custom"
 PAPERS = list(own_items.PAPERS)
@@ -320,3 +322,59 @@ def test_the_cheap_checks_import_nothing_heavy(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert done.stdout.strip() == "False"
+
+
+def test_the_light_engine_gets_two_clusters_and_servers_twenty():
+    """LIMIT= comes first; without MODELS= a run is a demonstration."""
+
+    def limit(profile="live", **given):
+        args = argparse.Namespace(**{"limit": None, "models": None} | given)
+        return asking.limit_of(args, profiles.load(profile))
+
+    assert limit() == profiles.DEMONSTRATION == 2
+    assert limit(models=MODEL) == 20 == limit("live-official", models=MODEL)
+    assert limit(limit=7) == limit(limit=7, models=MODEL) == 7
+    assert limit("imported", models=MODEL) is None
+
+
+def test_the_half_width_is_a_bound_of_the_number_of_clusters():
+    assert planning.half_width(20) == pytest.approx(1.96 * 0.5 / 20**0.5)
+    assert planning.half_width(1) == pytest.approx(0.98) and planning.half_width(0) != 0
+    assert uncertainty.FEW_CLUSTERS == 10
+
+
+def test_live_reads_own_items_and_asks_nothing_before_they_are_right(here, capsys, monkeypatch):
+    """The cases of a bad file are found before a server is spoken to (it is not there)."""
+    monkeypatch.setenv("KATAYORI_BASE_URL", "http://127.0.0.1:9")
+    bad = here / "cases.yaml"
+    bad.write_text("cases: [{id: x}]", encoding="utf-8")
+    err = refused(capsys, "live", "--papers", "04", "--models", MODEL, "--cases", bad)
+    assert "cases.yaml case x: lacks category" in err
+    bad.write_text("item_id,question\n1,x\n", encoding="utf-8")
+    pairs = bad.rename(here / "pairs.csv")
+    err = refused(capsys, "live", "--papers", "03", "--models", MODEL, "--comparisons", pairs)
+    assert "pairs.csv lacks the column(s) question_id, system_1" in err
+    err = refused(
+        capsys, "live", "--papers", "05", "--models", MODEL, "--topics", here, "--preset", "none"
+    )
+    assert "no topic files (*.yaml)" in err
+    topics = own_items.write("inter_jbbq", here)
+    err = refused(
+        capsys, "live", "--papers", "05", "--models", MODEL, "--topics", topics, "--preset", "x"
+    )
+    assert "unknown preset 'x'; known: mine" in err
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_batch_is_about_the_same_requests(paper, here, capsys):
+    """`batch export` takes the same options, and keeps them for its import."""
+    given = own_items.options(paper, here)
+    words = ["--papers", paper, "--models", MODEL, *flags(given), "--limit", "2"]
+    assert cli.main(["estimate", *words]) == 0
+    calls = int(capsys.readouterr().out.splitlines()[1].split()[2])
+    assert cli.main(["batch", *words, "export", str(here / "out")]) == 0
+    n = sum(len(file.read_bytes().splitlines()) for file in (here / "out").glob("*.jsonl"))
+    waiting = [int(w) for w in re.findall(r"(\d+) wait for", capsys.readouterr().out)]
+    assert n + sum(waiting) == calls
+    asked = json.loads((here / "out" / "batch.json").read_text())["asked"]
+    assert {name: asked[name] for name in given} == given
