@@ -1,6 +1,4 @@
-"""`make record`, `make live`, `make estimate`: real questions to real models, through a local
-engine where needed.
-"""
+"""`make record`, `make live`, `make estimate`: real questions to real models, through a local engine where needed."""
 
 import argparse
 import sys
@@ -111,9 +109,7 @@ def plan(paper: str) -> list[dict[str, Any]]:
 
 
 def steps(paper: str, dataset: str) -> list[list[str]]:
-    """The prompts a data set is asked, those that need no earlier answer first (from the recording
-    plan).
-    """
+    """The prompts a data set is asked, those that need no earlier answer first (from the recording plan)."""
     whole = [e for e in plan(paper) if e["dataset"] == dataset and "sample" not in e]
     return [list(step) for step in dict.fromkeys(tuple(entry["prompts"]) for entry in whole)]
 
@@ -156,9 +152,7 @@ def requests_of(
 def served(
     model: Model, endpoint: Endpoint, base_url: str, needed: Any
 ) -> AbstractContextManager[str]:
-    """`with` it: the base URL to ask, the given one, the endpoint's own, or that of a local engine
-    of this block.
-    """
+    """`with` it: the base URL to ask, the given one, the endpoint's own, or that of a local engine of this block."""
     if not needed:
         return nullcontext("")
     if base_url or endpoint.kind != "local":
@@ -169,9 +163,7 @@ def served(
 
 
 def record(args: argparse.Namespace) -> int:
-    """Ask the recording plan and export each shard as it completes; a second start continues where
-    the first ended.
-    """
+    """Ask the recording plan and export each shard as it completes; a second start continues where the first ended."""
     chosen = set(names(args.models))
     for paper in names(args.papers) or PAPERS:
         entries = plan(paper)
@@ -232,9 +224,7 @@ def _record_model(
 def _export(
     store: Store, requests: list[Request], entry: dict, endpoint: Endpoint, concurrency: int | None
 ) -> None:
-    """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are
-    answered in full.
-    """
+    """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are answered in full."""
     from katayori_tools.engines import server
 
     answered = list(store.get(requests))
@@ -263,9 +253,7 @@ def _export(
 
 
 def _bare(request: Request, answer: Response) -> Response:
-    """The answer to a third-party item without the prose, which may repeat text that is not ours to
-    give out.
-    """
+    """The answer to a third-party item without the prose, which may repeat text that is not ours to give out."""
     if request.one_token:
         return answer
     if answer.outcome != "ok":
@@ -332,9 +320,7 @@ def _read_first(papers: list[str], dataset: str, limit: int | None, own: OwnItem
 
 
 def live(args: argparse.Namespace) -> int:
-    """Ask a sample of a profile's items now, compare with the recording where there is one, then
-    run the notebooks.
-    """
+    """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
     from katayori_tools.reproduce import reproduce
 
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
@@ -370,9 +356,7 @@ def _say(summary: Summary, name: str) -> None:
 
 
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
-    """Print how far live answers agree with the recording of the same model: same answer, and
-    distance of P(yes).
-    """
+    """Print how far live answers agree with the recording of the same model: same answer, and distance of P(yes)."""
     answered = [(q, a) for q, a in store.get(requests) if a]
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests):
         known = recordings.entry(paper, model.id, prompt_id)

@@ -1,6 +1,4 @@
-"""The command line behind `make`: parses, calls one function, turns a KatayoriError into one
-line.
-"""
+"""The command line behind `make`: parses, calls one function, turns a KatayoriError into one line."""
 
 import argparse
 import errno
@@ -46,9 +44,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _in(module: str) -> Callable[[argparse.Namespace], int]:
-    """The function named like the command in a module of this package, imported when it is
-    called.
-    """
+    """The function named like the command in a module of this package, imported when it is called."""
     return lambda args: getattr(import_module(f"katayori_tools.{module}"), args.command)(args) or 0
 
 

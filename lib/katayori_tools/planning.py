@@ -1,6 +1,4 @@
-"""Before a run: a template of the requests, what they would cost, and whether an endpoint gives log
-probabilities.
-"""
+"""Before a run: a template of the requests, what they would cost, and whether an endpoint gives log probabilities."""
 
 import csv
 import json
@@ -36,8 +34,7 @@ def half_width(clusters: int) -> float:
 
 
 def export_requests(requests: Sequence[Request], path: str | Path) -> Path:
-    """Write the requests as a template to fill in: `.jsonl` with messages and settings, or `.csv`
-    with the user text.
+    """Write the requests as a template to fill in: `.jsonl` with messages and settings, or `.csv` with the user text.
 
     The columns `text` and, where known, `finish_reason` are for the answers.
     """
@@ -89,15 +86,13 @@ async def probe_logprobs(
 def estimate(
     requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None
 ) -> dict:
-    """Before a run: calls, tokens, cost range and time at the limits; what is stored already is
-    free.
+    """Before a run: calls, tokens, cost range and time at the limits; what is stored already is free.
 
-    Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted
-    where some are answered. Output: the answers to the same prompts in the store are a pilot,
-    `pilot` of them; prompts without one count with their limit (2,048 tokens where they have none).
-    The cost lies between the pilot's mean output, or 8 tokens where there is none, and the limit.
-    Minutes: at the endpoint's limits a minute and, where there is a pilot, at its latency and the
-    usual number of requests at once, whichever takes longer; None where neither is known.
+    Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted where some are
+    answered. Output: the answers to the same prompts in the store are a pilot, `pilot` of them; prompts without one
+    count with their limit (2,048 tokens where they have none). The cost lies between the pilot's mean output, or 8
+    tokens where there is none, and the limit. Minutes: at the endpoint's limits a minute and, where there is a pilot,
+    at its latency and the usual number of requests at once, whichever takes longer; None where neither is known.
     """
     limits = limits_of(endpoint)
     answered = (
