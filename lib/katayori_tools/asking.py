@@ -12,7 +12,7 @@ from katayori import paths, profiles
 from katayori.data import files, source
 from katayori.data.items import sample as take
 from katayori.data.source import OwnItems
-from katayori.errors import KatayoriError, expect
+from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
@@ -286,8 +286,7 @@ def wanted(
     limit = limit_of(args, profile)
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
     real = [(name, *get_model(name)) for name in given if not get_model(name)[0].simulated]
-    if any(own.of(paper) for paper in papers):
-        _read_first(papers, profile["items"], limit, own)
+    papers = _read_first(papers, profile["items"], limit, own, folder)
     chosen = {"dataset": profile["items"], "limit": limit, "own": own}
     chosen |= {"folder": folder, "stand_in": stand_in}
     for paper in papers:
@@ -308,15 +307,31 @@ def limit_of(args: argparse.Namespace, profile: dict[str, Any]) -> int | None:
     return source.check_limit(args.limit) or (profiles.DEMONSTRATION if light else profile["size"])
 
 
-def _read_first(papers: list[str], dataset: str, limit: int | None, own: OwnItems) -> None:
-    """Read every paper's own items, so that a bad file of one is found before another is asked; say
-    what is odd.
+def _read_first(
+    papers: list[str], dataset: str, limit: int | None, own: OwnItems, folder: str
+) -> list[str]:
+    """The papers that can be asked, with every prompt and item that is not ours read once.
+
+    So a bad file of one paper is found before another is asked. Of several papers one whose items
+    are not on this machine is left out, and said so; what is odd about items is said, too.
     """
+    able = []
     for paper in papers:
-        if own.of(paper):
+        prompts.load_prompts(paper, folder)
+        if dataset == "study" and not own.of(paper):
+            able.append(paper)
+            continue
+        try:
             read = source.read_items(paper, dataset, limit=limit, own=own)
-            for note in read.notes:
-                print(f"{paper:<16} {note}", file=sys.stderr)
+        except UnavailableError as error:
+            if own.of(paper) or len(papers) == 1:
+                raise
+            print(f"{paper:<16} left out: {error}", file=sys.stderr)
+            continue
+        for note in read.notes:
+            print(f"{paper:<16} {note}", file=sys.stderr)
+        able.append(paper)
+    return able
 
 
 def live(args: argparse.Namespace) -> int:
@@ -402,7 +417,7 @@ def template(args: argparse.Namespace) -> int:
     profile = profiles.load(args.profile)
     own = inputs.own_items(args, [paper])
     dataset, limit = profile["items"], limit_of(args, profile)
-    _read_first([paper], dataset, limit, own)
+    _read_first([paper], dataset, limit, own, args.prompts or "")
     known = prompts.load_prompts(paper, args.prompts or "")
     prompt_steps = steps(paper, source.prompts_of(paper, dataset, own))
     asked = [p for step in prompt_steps for p in step if not (known[p].prefix or known[p].given)]

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -378,3 +379,27 @@ def test_a_batch_is_about_the_same_requests(paper, here, capsys):
     assert n + sum(waiting) == calls
     asked = json.loads((here / "out" / "batch.json").read_text())["asked"]
     assert {name: asked[name] for name in given} == given
+
+
+def test_every_paper_is_read_before_the_first_is_asked(here, capsys, monkeypatch):
+    """Prompts that lack the last paper, or a bad file of it, stop a run before its first request."""
+    monkeypatch.setenv("KATAYORI_BASE_URL", "http://127.0.0.1:9")
+    (here / "wording").mkdir()
+    shutil.copytree(paths.data_dir() / "prompts" / "jubaku_v2", here / "wording" / "jubaku_v2")
+    words = ["live", "--papers", "04 05", "--models", MODEL]
+    err = refused(capsys, *words, "--prompts", here / "wording")
+    assert "no prompts for inter_jbbq" in err
+    (here / "library.yaml").write_text("topic: library", encoding="utf-8")
+    assert "library.yaml" in refused(capsys, *words, "--topics", here / "library.yaml")
+
+
+@pytest.mark.mirror
+def test_official_items_that_are_not_here_are_left_out_and_named(here, capsys):
+    if not paths.mirror_dirs():
+        pytest.skip("KATAYORI_MIRROR is not set")
+    words = ["--profile", "live-official", "--models", MODEL, "--limit", "2"]
+    assert cli.main(["estimate", "--papers", "04 05", *words]) == 0
+    said = capsys.readouterr()
+    assert "inter_jbbq       left out: inter-JBBQ has no public copy" in said.err
+    assert said.out.splitlines()[1].split()[0] == "jubaku_v2" and "inter_jbbq" not in said.out
+    assert "no public copy" in refused(capsys, "estimate", "--papers", "05", *words)
