@@ -1,4 +1,6 @@
-"""A user's own items of every paper, made small for tests: files of the shapes that the READMEs tell of."""
+"""A user's own items of every paper, made small for tests: files of the shapes that the READMEs
+tell of.
+"""
 
 import json
 import re
@@ -9,7 +11,7 @@ import yaml
 
 from katayori import paths
 
-#: paper -> (option, how many clusters `write` makes, prompts a run of an endpoint without prefill asks)
+#: paper -> (option, clusters that `write` makes, prompts that an endpoint without prefill is asked)
 PAPERS = {
     "discrim_eval": ("questions", 2, 1),
     "persona_jbbq": ("jbbq", 3, 5),

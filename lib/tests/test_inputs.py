@@ -1,4 +1,6 @@
-"""What a user gives is checked first: one line, exit 2, before a kernel, a request, or a written file."""
+"""What a user gives is checked first: one line, exit 2, before a kernel, a request, or a written
+file.
+"""
 
 import argparse
 import json
@@ -42,7 +44,7 @@ def flags(values: dict[str, str]) -> list[str]:
     return [word for name, value in values.items() for word in (f"--{name}", value)]
 
 
-# -- a user's folder through estimate, template and the loading path ---------------------------------
+# -- a user's folder through estimate, template and the loading path -------------------------------
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -82,7 +84,9 @@ def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_template_has_as_many_requests_as_the_estimate_counts(paper, here, capsys):
-    """Without LIMIT both are about the profile's 20 clusters, and all of them where there are fewer."""
+    """Without LIMIT both are about the profile's 20 clusters, and all of them where there are
+    fewer.
+    """
     words = ["--papers", paper, "--models", MODEL]
     assert cli.main(["estimate", *words]) == 0
     line = capsys.readouterr().out.splitlines()[1].split()
@@ -124,7 +128,7 @@ def test_the_old_name_works_for_one_version_and_says_so(here, capsys):
     assert inputs.parameters_of("discrim_eval", {"topics": "x", "seed": 1}, PAPERS) == {"seed": 1}
 
 
-# -- wrong requests ----------------------------------------------------------------------------------
+# -- wrong requests --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -183,9 +187,9 @@ def test_another_encoding_is_named_with_its_remedy(here, capsys, name, encoding,
     ("text", "says"),
     [
         ("item_id,prompt_id,model\nx,p,m@custom\n", "row 1 lacks the column(s) text"),
-        ("item_id,prompt_id,model,text\nx,ju_1_ja,o,A\n", "holds no answer of 'm@custom'; its models: o"),
+        ("item_id,prompt_id,model,text\nx,ju_1_ja,o,A\n", "no answer of 'm@custom'; its models: o"),
         ("item_id,prompt_id,model,text\nx,ju_1_ja,m@custom,A\n", "answers none of these items"),
-        ("item_id,prompt_id,model,text\nx,p,m@custom,A\n", "no answer of 'm@custom' to a prompt of"),
+        ("item_id,prompt_id,model,text\nx,p,m@custom,A\n", "of 'm@custom' to a prompt of"),
         ("", "its models: none"),
         ('item_id,prompt_id,model,text\n"x', "is the file cut off?"),
     ],
@@ -202,7 +206,9 @@ def test_answers_are_read_before_the_notebook_starts(here, capsys, text, says):
 
 
 def test_imported_answers_choose_the_papers_and_say_what_they_lack(here, monkeypatch, capsys):
-    """Without PAPERS= those whose prompts the file answers; the judge's method needs log probabilities."""
+    """Without PAPERS= those whose prompts the file answers; the judge's method needs log
+    probabilities.
+    """
     ran = []
     monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job.paper) or "")
     words = ["--papers", "03", "--models", MODEL, "--limit", "2", str(here / "a.jsonl")]
@@ -253,7 +259,7 @@ def test_a_disk_that_fills_up_later_is_one_line(here, capsys, monkeypatch):
         cli.main(["estimate"])
 
 
-# -- environment variables -----------------------------------------------------------------------------
+# -- environment variables -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -382,7 +388,9 @@ def test_a_batch_is_about_the_same_requests(paper, here, capsys):
 
 
 def test_every_paper_is_read_before_the_first_is_asked(here, capsys, monkeypatch):
-    """Prompts that lack the last paper, or a bad file of it, stop a run before its first request."""
+    """Prompts that lack the last paper, or a bad file of it, stop a run before its first
+    request.
+    """
     monkeypatch.setenv("KATAYORI_BASE_URL", "http://127.0.0.1:9")
     (here / "wording").mkdir()
     shutil.copytree(paths.data_dir() / "prompts" / "jubaku_v2", here / "wording" / "jubaku_v2")

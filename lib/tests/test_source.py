@@ -1,4 +1,6 @@
-"""One source of items: clusters as the unit, own files of every paper, and what was recorded unchanged."""
+"""One source of items: clusters as the unit, own files of every paper, and what was recorded
+unchanged.
+"""
 
 import json
 
@@ -131,7 +133,9 @@ def test_some_cases_are_chosen_by_id():
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_imported_answers_say_which_clusters_are_read(paper, tmp_path):
-    """A template about two clusters comes back as a run about these two, not about errors of others."""
+    """A template about two clusters comes back as a run about these two, not about errors of
+    others.
+    """
     asked = load(paper, "study", limit=2)
     file = tmp_path / "answers.jsonl"
     rows = [

@@ -291,7 +291,7 @@ def _answered(
     return items[kept].reset_index(drop=True), told
 
 
-# -- one reader a paper: everything there is, its name, and notes ------------------------------------------------------
+# -- one reader a paper: everything there is, its name, and notes ----------------------------------
 
 Found = tuple["pd.DataFrame", str, list[str]]
 
