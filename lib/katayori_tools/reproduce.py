@@ -207,7 +207,9 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
     own |= {name: value for name in OWN if (value := getattr(args, name, None))}
     # A notebook runs in its own folder, where a relative path would mean another file.
     return given, own | {
-        name: os.path.abspath(own[name]) for name in FILES & own.keys() if own[name]
+        name: os.path.abspath(path)
+        for name in FILES & own.keys()
+        if isinstance(path := own[name], str) and path  # another type is refused by its name
     }
 
 

@@ -411,3 +411,14 @@ def test_official_items_that_are_not_here_are_left_out_and_named(here, capsys):
     assert "inter_jbbq       left out: inter-JBBQ has no public copy" in said.err
     assert said.out.splitlines()[1].split()[0] == "jubaku_v2" and "inter_jbbq" not in said.out
     assert "no public copy" in refused(capsys, "estimate", "--papers", "05", *words)
+
+
+def test_a_list_of_cases_and_a_wrong_type_reach_their_checks(here, monkeypatch, capsys):
+    """`cases` was the list of ids to ask: it is passed on as `case_ids`; a number is no path."""
+    ran = []
+    monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job.parameters) or "")
+    assert cli.main(["reproduce", "--papers", "04", "-p", 'cases=["jk01"]']) == 0
+    assert ran[0]["case_ids"] == ["jk01"] and "cases" not in ran[0]
+    assert "'topics' must be str, not 3" in refused(
+        capsys, "reproduce", "--papers", "05", "-p", "topics=3"
+    )
