@@ -5,10 +5,13 @@ from typing import Any
 
 from katayori import paths, renamed
 from katayori.data.files import read_yaml
+from katayori.data.source import MOST
 from katayori.errors import KatayoriError, expect
 
 ITEMS = ("study", "official")
 ANSWERS = ("recorded", "live", "simulated", "imported")
+#: The light local engine, asked where no model is named, gets so many clusters: a demonstration.
+DEMONSTRATION = 2
 
 
 def closed(profile: dict[str, Any]) -> bool:
@@ -37,8 +40,11 @@ def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
     expect(block.get("items"), ITEMS, f"items of {where}:")
     expect(block.get("answers"), ANSWERS, f"answers of {where}:")
     size = block.get("size")
-    if size != "full" and not (type(size) is int and size > 0):
-        raise KatayoriError(f"{where}: size is {size!r}; valid: full or a positive number of items")
+    if size != "full" and not (type(size) is int and 0 < size <= MOST):
+        said = f"{where}: size is {size!r}; valid: full or a positive number of clusters"
+        raise KatayoriError(
+            f"{said} (questions, templates, pairs, cases, families; at most {MOST:,})"
+        )
     if name in (".", "..") or not name.isprintable() or "/" in name:
         raise KatayoriError(f"{where}: the name becomes a folder and cannot hold a slash")
     return block | {"name": name, "size": None if size == "full" else size}
@@ -50,9 +56,11 @@ def shipped() -> dict[str, dict[str, Any]]:
 
 
 def load(name_or_path: str) -> dict[str, Any]:
-    """The profile of that name in `data/profiles.yaml`, or the single one in a YAML file of the user's.
+    """The profile of that name in `data/profiles.yaml`, or the single one in a YAML file of the
+    user's.
 
-    A dict of name, items, answers and size (None for everything, else a number of items), perhaps about.
+    A dict of name, items, answers and size (None for everything, else a number of clusters, see
+    `data.source`), perhaps about.
 
     KatayoriError, naming what is valid, for an unknown name, an unknown field or a wrong value.
     """

@@ -1,6 +1,7 @@
 """`make record`, `make live`, `make estimate`: real questions to real models, through a local engine where needed."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
@@ -8,16 +9,17 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles
-from katayori.data import files
+from katayori.data import files, source
 from katayori.data.items import sample as take
-from katayori.errors import KatayoriError, expect
+from katayori.data.source import OwnItems
+from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
 from katayori.prompting.requests import OURS, Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
-from katayori_tools import recording, servers
+from katayori_tools import inputs, recording, servers
 from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import names
@@ -49,46 +51,63 @@ MORE = {"logprob_judge": ("tasks", "answers"), "jubaku_v2": ("jbnli", "bbq")}
 
 
 def items_of(
-    paper: str, dataset: str, size: int | None = None, *, whole: bool = False, questions: str = ""
+    paper: str,
+    dataset: str,
+    size: int | None = None,
+    *,
+    limit: int | None = None,
+    own: OwnItems | None = None,
 ) -> list[dict[str, Any]]:
-    """A paper's study or official items, or a sample of them, as rows with `item_id` and the prompt's places.
+    """The items of a paper as rows with `item_id` and the prompt's places (see `data.source`).
 
-    `questions` is a question file of the user's that takes the place of the study set.
+    `limit` counts clusters. `size` counts items, as the recording plan does: at least so many,
+    balanced where the paper's items are, a sample of all elsewhere.
+    """
+    expect(paper, PAPERS, "paper with items to ask")
+    expect(dataset, ("study", "official", *MORE.get(paper, ())), f"data set of {paper}")
+    if dataset in MORE.get(paper, ()):
+        return _more_items(paper, dataset, size).to_dict("records")
+    if size is None and (limit or own):
+        return source.load(paper, dataset, limit=limit, own=own).to_dict("records")
+    return _as_planned(paper, dataset, size).to_dict("records")
+
+
+def _as_planned(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
+    """The items of an entry of the recording plan, whose size counts items (frozen: it was recorded
+    so).
     """
     from katayori.data import bbq, discrim_eval, inter_jbbq, jubaku, judge
 
-    expect(paper, PAPERS, "paper with items to ask")
-    expect(dataset, ("study", "official", *MORE.get(paper, ())), f"data set of {paper}")
-    if (
-        paper == "persona_jbbq"
-    ):  # in order of rank, so that an interrupted recording is balanced, too
-        items = bbq.balanced(bbq.load_items(dataset, questions)[0], size).sort_values(
-            "rank", kind="stable"
-        )
+    if paper == "persona_jbbq":
+        items = bbq.balanced(bbq.load_items(dataset)[0], size)
     elif paper == "inter_jbbq":
-        items = bbq.balanced(inter_jbbq.load_items(dataset, questions)[0], size).sort_values(
-            "rank", kind="stable"
-        )
+        items = bbq.balanced(inter_jbbq.load_items(dataset)[0], size)
     elif paper == "jubaku_v2":
-        items = jubaku.load_items(dataset, questions, size)[0]
-    elif dataset in ("tasks", "answers"):
-        items, said = judge.load_extra_tasks(), {}
-        if dataset == "answers":
-            for name in (entry["model"] for entry in recordings.shards(paper, "lj_task")):
-                said[name] = {
-                    row["item_id"]: row["text"] for row in recordings.read(paper, name, "lj_task")
-                }
-            items = judge.in_both_orders(judge.pairs_of_answers(items, said))
+        items = jubaku.load_items(dataset, size=size)[0]
     elif paper == "logprob_judge":
-        items = judge.load_items(dataset, questions)[0]
-        items = judge.in_both_orders(
-            take(items, size, whole="question_id" if dataset == "study" else None)
-        )
+        items = judge.load_items(dataset)[0]
+        items = take(items, size, whole="question_id" if dataset == "study" else None)
     else:
-        items = discrim_eval.load_items(dataset, questions)[0]
-        items = take(items, size, whole="decision_question_id" if whole else None)
-        items = items.assign(question=items["filled_template"])
-    return items.to_dict("records")
+        items = take(discrim_eval.load_items(dataset)[0], size)
+    return source.as_asked(paper, items)
+
+
+def _more_items(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
+    """The data sets of `MORE`: comparison benchmarks, a judge's tasks, and the pairs of recorded
+    answers to these.
+    """
+    from katayori.data import jubaku, judge
+
+    if paper == "jubaku_v2":
+        return jubaku.load_items(dataset, size=size)[0]
+    tasks = judge.load_extra_tasks()
+    if dataset == "tasks":
+        return tasks
+    answers: dict[str, dict[str, str]] = {}
+    for name in (entry["model"] for entry in recordings.shards(paper, "lj_task")):
+        rows = recordings.read(paper, name, "lj_task")
+        answers[name] = {row["item_id"]: row["text"] for row in rows}
+    return judge.in_both_orders(judge.pairs_of_answers(tasks, answers))
 
 
 def plan(paper: str) -> list[dict[str, Any]]:
@@ -106,13 +125,17 @@ def steps(paper: str, dataset: str) -> list[list[str]]:
 
 def requests_of(
     paper: str, model: Model, endpoint: Endpoint, prompt_ids: list[str], *, dataset: str = "study", variant: str = "",
-    sample: int | None = None, whole: bool = False, questions: str = "", folder: str = "", store: Store | None = None,
-    stand_in: str = "",
+    sample: int | None = None, limit: int | None = None, own: OwnItems | None = None, folder: str = "",
+    store: Store | None = None, stand_in: str = "",
 ) -> list[Request]:  # fmt: skip
-    """Requests of some prompts to a paper's items (see `items_of`), the prompts of an item next to each other.
+    """Requests of some prompts to a paper's items (see `items_of`), the prompts of an item next to
+    each other.
 
-    Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in` takes its place, and
-    without that the item is left out, where the earlier prompt has not been asked yet.
+    `sample` counts items, as the recording plan does, `limit` clusters.
+
+    Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in`
+    takes its place, and without that the item is left out, where the earlier prompt has not been
+    asked yet.
     """
 
     def earlier(asked: list[Request]) -> list[Response | None]:
@@ -126,8 +149,9 @@ def requests_of(
     known = prompts.load_prompts(paper, folder)
     for prompt_id in prompt_ids:
         expect(prompt_id, known, f"prompt of {paper}")
-    rows = items_of(paper, dataset, sample, whole=whole, questions=questions)
-    chosen, built = {"dataset": dataset, "variant": variant}, []
+    rows = items_of(paper, dataset, sample, limit=limit, own=own)
+    asked_as = source.request_dataset(paper, dataset, own or OwnItems())
+    chosen, built = {"dataset": asked_as, "variant": variant}, []
     for prompt in (known[prompt_id] for prompt_id in prompt_ids):
         asked = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **chosen)
         built.append(build(asked, prompt, model, endpoint, **chosen))
@@ -260,29 +284,70 @@ def wanted(
 ) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
     """What `live` asks and `estimate` estimates: paper, name as given, model, endpoint, requests.
 
-    Prompts are those the recording plan asks of the whole set, step by step: the requests of a step are made when the
-    one before has been answered (`stand_in`: see `requests_of`). Items and their number come from the profile (LIMIT=
-    overrides the number), the wording from PROMPTS=. Without MODELS= the smallest local model is asked. Raises
-    KatayoriError for a profile whose answers are not live.
+    Prompts are those the recording plan asks of the whole set, step by step: the requests of a step
+    are made when the one before has been answered (`stand_in`: see `requests_of`). Items and their
+    number come from the profile (LIMIT= overrides the number, in clusters), the wording from
+    PROMPTS=. Without MODELS= the smallest local model is asked. Everything of the user's is read
+    before the first of them. Raises KatayoriError for a profile whose answers are not live, and for
+    what is wrong with the user's files.
     """
     profile, folder = profiles.load(args.profile), args.prompts or ""
     if profile["answers"] != "live":
-        said = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
-        raise KatayoriError(f"{said}; use PROFILE=live")
-    chosen = {"dataset": profile["items"], "sample": args.limit or profile["size"], "whole": True}
-    chosen |= {"folder": folder, "questions": args.questions or "", "stand_in": stand_in}
+        reason = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
+        raise KatayoriError(f"{reason}; use PROFILE=live, or live-official for the papers' items")
+    papers = names(args.papers) or list(PAPERS)
+    own = inputs.own_items(args, papers)
+    limit = limit_of(args, profile)
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
     real = [name for name in given if not get_model(name)[0].simulated]
-    asked_at = servers.asked_at(args, real, names(args.papers) or PAPERS)
-    for paper in names(args.papers) or PAPERS:
+    papers = _read_first(papers, profile["items"], limit, own, folder)
+    asked_at = servers.asked_at(args, real, papers)
+    chosen = {"dataset": profile["items"], "limit": limit, "own": own}
+    chosen |= {"folder": folder, "stand_in": stand_in}
+    for paper in papers:
         known = prompts.load_prompts(paper, folder)
+        prompt_steps = steps(paper, source.prompts_of(paper, profile["items"], own))
         for name in real:
             model, endpoint = asked_at[paper, name]
-            for step in steps(paper, profile["items"]):
+            for step in prompt_steps:
                 asked = [p for p in step if respondents.able([name], "live", known[p])]
                 with Store(respondents.store_path()) as store:
                     requests = requests_of(paper, model, endpoint, asked, **chosen, store=store)
                 yield paper, name, model, endpoint, requests
+
+
+def limit_of(args: argparse.Namespace, profile: dict[str, Any]) -> int | None:
+    """How many clusters are asked about: LIMIT=, else a demonstration's where the light engine is
+    asked, else the profile's."""
+    light = profile["name"] == "live" and not args.models
+    return source.check_limit(args.limit) or (profiles.DEMONSTRATION if light else profile["size"])
+
+
+def _read_first(
+    papers: list[str], dataset: str, limit: int | None, own: OwnItems, folder: str
+) -> list[str]:
+    """The papers that can be asked, with every prompt and item that is not ours read once.
+
+    So a bad file of one paper is found before another is asked. Of several papers one whose items
+    are not on this machine is left out, and said so; what is odd about items is said, too.
+    """
+    able = []
+    for paper in papers:
+        prompts.load_prompts(paper, folder)
+        if dataset == "study" and not own.of(paper):
+            able.append(paper)
+            continue
+        try:
+            read = source.read_items(paper, dataset, limit=limit, own=own)
+        except UnavailableError as error:
+            if own.of(paper) or len(papers) == 1:
+                raise
+            print(f"{paper:<16} left out: {error}", file=sys.stderr)
+            continue
+        for note in read.notes:
+            print(f"{paper:<16} {note}", file=sys.stderr)
+        able.append(paper)
+    return able
 
 
 def live(args: argparse.Namespace) -> int:
@@ -290,6 +355,10 @@ def live(args: argparse.Namespace) -> int:
     from katayori_tools.reproduce import reproduce
 
     servers.reach_all(args)
+    inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
+    inputs.writable(paths.cache_dir(), "KATAYORI_CACHE")
+    limit = limit_of(args, profiles.load(args.profile))
+    light = limit == profiles.DEMONSTRATION and not args.models
     asked, papers = {}, {}  # each name once, in order
     for paper, name, model, endpoint, requests in wanted(args):
         if (paper, name) not in asked:
@@ -305,10 +374,11 @@ def live(args: argparse.Namespace) -> int:
             _say_logprobs(store, requests)
             if not args.prompts:
                 _agreement(paper, store, requests, model)
-    given = [f"limit={args.limit}"] if args.limit else []
-    given += [f"questions={args.questions}"] if args.questions else []
-    models = dict.fromkeys(name for _, name in asked)
-    args.models, args.papers, args.parameter = " ".join(models), ",".join(papers), given
+    if light:
+        print(f"a demonstration: {limit} clusters a paper; LIMIT=20 or more measures something")
+    args.models = " ".join(dict.fromkeys(name for _, name in asked))
+    args.papers, args.limit = ",".join(papers), None
+    args.parameter = [f"limit={limit}"] if limit else []
     with servers.environment(args):
         return reproduce(args)
 
@@ -319,7 +389,9 @@ def _say_before(
     """What a run leaves out: answers under other servers, prompts that need a forced start."""
     servers.say_elsewhere(paper, name, model, endpoint)
     known = prompts.load_prompts(paper, args.prompts or "")
-    planned = [p for step in steps(paper, profiles.load(args.profile)["items"]) for p in step]
+    own = inputs.own_items(args, [paper])
+    dataset = source.prompts_of(paper, profiles.load(args.profile)["items"], own)
+    planned = [prompt for step in steps(paper, dataset) for prompt in step]
     able = [p for p in planned if respondents.able([name], "live", known[p])]
     if left_out := [p for p in planned if p not in able]:
         cause = f"{endpoint.name} is not known to continue a given start of the answer"
@@ -391,7 +463,12 @@ def _how_alike(now: "pd.DataFrame", before: "pd.DataFrame", options: tuple[str, 
 
 
 def template(args: argparse.Namespace) -> int:
-    """Write the requests of one paper and model as a file to be answered elsewhere (see `exchange.import_answers`)."""
+    """Write the requests of one paper and model as a file to be answered elsewhere (see
+    `exchange.import_answers`).
+
+    They are those that `live` would ask with the same options, but for prompts that force the start
+    of an answer or hold an earlier one: nobody else can be asked these.
+    """
     from katayori_tools.planning import export_requests
 
     given = names(args.papers), names(args.models)
@@ -400,41 +477,59 @@ def template(args: argparse.Namespace) -> int:
             "a template holds one paper and one model: PAPERS=discrim_eval MODELS=name"
         )
     [paper], [name] = given
-    chosen = {
-        "folder": args.prompts or "",
-        "sample": args.limit,
-        "whole": True,
-        "questions": args.questions or "",
-    }
+    expect(paper, PAPERS, "paper with items to ask")
+    file = inputs.output_file(args.file, (".jsonl", ".csv"))
+    profile = profiles.load(args.profile)
+    own = inputs.own_items(args, [paper])
+    dataset, limit = profile["items"], limit_of(args, profile)
+    _read_first([paper], dataset, limit, own, args.prompts or "")
     known = prompts.load_prompts(paper, args.prompts or "")
-    asked = [
-        p for step in steps(paper, "study") for p in step if not (known[p].prefix or known[p].given)
-    ]
+    prompt_steps = steps(paper, source.prompts_of(paper, dataset, own))
+    asked = [p for step in prompt_steps for p in step if not (known[p].prefix or known[p].given)]
+    chosen = {"dataset": dataset, "limit": limit, "own": own, "folder": args.prompts or ""}
     requests = requests_of(paper, *get_model(name), asked, **chosen)
-    print(
-        f"{len(requests)} requests written to {export_requests(requests, args.file)}; fill in the column text"
-    )
+    export_requests(requests, file)
+    told = f"{len(requests)} requests about {_clusters(paper, requests)} written to {file}"
+    print(f"{told}; fill in the column text")
     return 0
 
 
+def _clusters(paper: str, requests: list[Request]) -> str:
+    """How many clusters some requests are about, with their name."""
+    return f"{n_clusters(requests)} {source.CLUSTERS[paper][0]}"
+
+
+def n_clusters(requests: list[Request]) -> int:
+    """How many clusters some requests are about."""
+    return len({q.fields["cluster"] for q in requests})
+
+
 def estimate(args: argparse.Namespace) -> int:
-    """Calls, tokens, cost and time of a run before anything is asked; what the store holds is free."""
+    """Clusters, calls, tokens, cost, time and the half-width to expect, before anything is asked.
+
+    What the store holds is free. half_width: see `planning.half_width`.
+    """
+    inputs.own_items(args, names(args.papers) or PAPERS)  # before anything heavy is imported
     import pandas as pd
 
+    from katayori_tools.planning import HALF_WIDTH, half_width
     from katayori_tools.planning import estimate as planned
 
     rows = []
-    known = [
+    priced = [
         name for name, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]
     ]
-    args.models = args.models or " ".join(known)
-    told: set[tuple[str, str]] = set()
+    args.models = args.models or " ".join(priced)
+    clusters: dict[tuple[str, str], int] = {}
     for paper, name, model, endpoint, requests in wanted(args, stand_in="・" * 200):
-        if (paper, name) not in told:
-            told.add((paper, name))
+        key = (paper, model.id)
+        if key not in clusters:
             servers.say_elsewhere(paper, name, model, endpoint)
+        clusters[key] = max(clusters.get(key, 0), n_clusters(requests))
         with Store(respondents.store_path()) as store:
             rows.append({"paper": paper, **planned(requests, model, endpoint, store)})
+    if not rows:
+        raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
     lines = pd.DataFrame(rows).set_index(["paper", "model"])
     lines = lines.astype({name: float for name in ("cost_low_usd", "cost_high_usd", "minutes")})
     # The steps of a paper in one line; a sum with an unknown part is unknown.
@@ -443,13 +538,24 @@ def estimate(args: argparse.Namespace) -> int:
         .agg(lambda column: column.sum(skipna=False))
         .reset_index()
     )
-    print(
-        frame.round({"cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1}).to_string(
-            index=False, na_rep="unknown"
-        )
-    )
-    known = frame["cost_high_usd"].notna()
-    low, high = (frame.loc[known, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
-    print(f"{frame['calls'].sum():,} calls; ${low:,.2f} to ${high:,.2f} for {known.sum()} of {len(frame)} lines, "
-          "price unknown for the rest")  # fmt: skip
+    counted = [clusters[key] for key in zip(frame["paper"], frame["model"], strict=True)]
+    frame.insert(4, "clusters", counted)
+    frame.insert(5, "half_width", [half_width(n) for n in counted])
+    rounded = frame.round({"half_width": 2, "cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1})
+    print(rounded.to_string(index=False, na_rep="unknown"))
+    print(_total(frame))
+    print(HALF_WIDTH)
     return 0
+
+
+def _total(frame: "pd.DataFrame") -> str:
+    """Calls and cost of all lines; a price that nobody here knows is unknown, never nothing."""
+    calls = f"{frame['calls'].sum():,} calls"
+    known = frame["cost_high_usd"].notna()
+    if not known.any():
+        return f"{calls}; price unknown"
+    low, high = (frame.loc[known, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
+    cost = f"{calls}; ${low:,.2f} to ${high:,.2f}"
+    if known.all():
+        return cost
+    return f"{cost} for {known.sum()} of {len(frame)} lines, price unknown for the rest"

@@ -27,6 +27,7 @@ from typing import Any
 import orjson
 
 from katayori import paths
+from katayori.data.source import OWN
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
 from katayori.prompting.models import Endpoint, Model, at_server, get_model
@@ -40,7 +41,7 @@ from katayori_tools.send import Sender, cause_of, read_completion, wire_body
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"
-ASKED = ("papers", "profile", "models", "prompts", "limit", "questions", "engine")
+ASKED = ("papers", "profile", "models", "prompts", "limit", "engine", *OWN)
 FINAL = ("completed", "failed", "expired", "cancelled")
 POLL = 30.0  # seconds
 Refused = list[tuple[str, int, str]]  # file, line (or sample), cause
@@ -101,7 +102,7 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
         print(
             f"{paper} {name}: {said}, {n - len(requests)} wait for an earlier answer; {len(shards)} shard(s) so far"
         )
-    asked = {name: getattr(args, name) for name in ASKED}
+    asked = {name: getattr(args, name, None) for name in ASKED}
     state = {"export": secrets.token_hex(8), "asked": asked, "servers": at, "shards": shards}
     _save(folder, state)
     return 0

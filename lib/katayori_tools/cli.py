@@ -1,6 +1,7 @@
 """The command line behind `make`: parses, calls one function, turns a KatayoriError into one line."""
 
 import argparse
+import errno
 import os
 import subprocess
 import sys
@@ -10,9 +11,32 @@ from importlib import import_module
 
 import katayori
 from katayori import paths, renamed
+from katayori.data.source import MOST, OF_CLUSTERS, check_limit
 from katayori.errors import KatayoriError, expect
 from katayori.report.tables import visible
-from katayori_tools import notebooks
+from katayori_tools import inputs, notebooks
+
+#: The user's own items, one name each (see `data.source.OwnItems`).
+ITEMS = {
+    "questions": "01: a question file (.yaml)",
+    "jbbq": "02: a folder in the form of JBBQ, or one file of it (.jsonl)",
+    "comparisons": "03: comparisons (.csv or .jsonl), or task files (.yaml)",
+    "cases": "04: a case file (.yaml)",
+    "topics": "05: a folder of topic files (.yaml), or one of them",
+    "preset": "05: how many items the topic files give (published_counts, or a name in them)",
+    "official": "05: a folder with your copy of the official items (.jsonl)",
+}
+#: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
+OF_FILES = (
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EISDIR,
+    errno.ENOENT,
+    errno.ENOSPC,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -65,6 +89,22 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _limit(text: str) -> int:
+    """A number of clusters."""
+    try:
+        return check_limit(int(text))
+    except (ValueError, KatayoriError):
+        valid = f"a whole number {OF_CLUSTERS} from 1 to {MOST:,}"
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not {valid}; leave it out for what the profile says"
+        ) from None
+
+
+def _limit_parameter(text: str) -> str:
+    """A number of clusters as the notebooks' parameter."""
+    return f"limit={_limit(text)}"
+
+
 def _papers(text: str) -> str:
     """The papers asked for by name, number or file, by name."""
     return ",".join(notebooks.choose(text))
@@ -106,6 +146,15 @@ def _parser() -> argparse.ArgumentParser:
         told = "papers by name or number, separated by commas or spaces (default: all)"
         one.add_argument("--papers", type=_papers, help=told)
 
+    def add_limit(one: argparse.ArgumentParser, about: str) -> None:
+        one.add_argument("--limit", type=_limit, metavar="N", help=f"{about} {OF_CLUSTERS}")
+
+    def add_items(one: argparse.ArgumentParser) -> None:
+        group = one.add_argument_group("items of yours in place of ours")
+        for name, about in ITEMS.items():
+            path = {} if name == "preset" else {"type": os.path.abspath}
+            group.add_argument(f"--{name}", help=about, **path)
+
     def which(one: argparse.ArgumentParser, profile: str) -> None:
         add_papers(one)
         known = f"a name in data/profiles.yaml or a file (default: {profile})"
@@ -124,8 +173,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=YAML",
         help="a notebook parameter",
     )
-    short = {"dest": "parameter", "action": "append", "type": "limit={}".format, "metavar": "N"}
-    one.add_argument("--limit", **short, help="short for -p limit=N")
+    short = {"dest": "parameter", "action": "append", "type": _limit_parameter, "metavar": "N"}
+    one.add_argument("--limit", **short, help=f"short for -p limit=N, N {OF_CLUSTERS}")
+    add_items(one)
     one.add_argument(
         "--jobs",
         type=int,
@@ -166,14 +216,11 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument(
                 "--repetitions", type=int, default=1, help="how often to ask again (1)"
             )
-        one.add_argument(
-            "--limit", type=int, help="ask about so many items (whole questions or templates)"
-        )
-        one.add_argument(
-            "--questions",
-            type=os.path.abspath,
-            help="a question file of yours in place of the study set",
-        )
+        if name == "record":
+            one.add_argument("--limit", type=_positive, help="ask about so many items (a pilot)")
+        else:
+            add_limit(one, "ask about so many")
+            add_items(one)
         one.add_argument("--engine", help="local engine for a local model")
         _add_server(one)
         one.add_argument("--concurrency", type=int, help="requests under way at once")
@@ -196,14 +243,8 @@ def _parser() -> argparse.ArgumentParser:
     told = "export: lines a file (20000; OpenAI takes 50000)"
     one.add_argument("--shard", type=_positive, default=20_000, metavar="N", help=told)
     one.add_argument("--wait", action="store_true", help="fetch: until every batch has ended")
-    one.add_argument(
-        "--limit", type=int, help="export about so many items (whole questions or templates)"
-    )
-    one.add_argument(
-        "--questions",
-        type=os.path.abspath,
-        help="a question file of yours in place of the study set",
-    )
+    add_limit(one, "export: about so many")
+    add_items(one)
     one.add_argument("--engine", help="local engine for a local model")
     _add_server(one)
 
@@ -220,11 +261,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("file", help="the answers file to write (.jsonl)")
     one.add_argument("--prompt", help="the prompt all rows answer, where they name none")
-    one.add_argument(
-        "--questions",
-        type=os.path.abspath,
-        help="a question file of yours in place of the study set",
-    )
+    add_items(one)
 
     one = command(
         "data", _data, "fetch the data sets that can be downloaded; list the state of all"
@@ -279,7 +316,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--seeds", help="a seed file, or jubaku_v1 (default: our seeds)")
     one.add_argument("--raters", type=int, default=6, help="people who rate every case (6)")
     one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
-    one.add_argument("--limit", type=int, help="use so many seeds")
+    one.add_argument("--limit", type=_positive, help="use so many seeds")
     one.add_argument("--engine", help="local engine for a local model")
     _add_server(one)
 
@@ -291,7 +328,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--topics", default="", help="a folder of topic files of your own (default: ours)"
     )
-    one.add_argument("--limit", type=int, help="so many passages (default: all)")
+    one.add_argument("--limit", type=_positive, help="so many passages (default: all)")
     _add_server(one)
 
     one = command(
@@ -344,8 +381,13 @@ def _server_named(args: argparse.Namespace) -> AbstractContextManager[None]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit code: 0, 1 when something that ran failed, 2 when the request was wrong (one line on stderr)."""
+    """The exit code: 0; 1 when something that ran failed, as a notebook; 2 when the request was
+    wrong.
+
+    What was wrong is one line on stderr.
+    """
     try:
+        inputs.check_environment()
         words = sys.argv[1:] if argv is None else argv
         args = _parser().parse_args(renamed.arguments(words))
         with _server_named(args):
@@ -356,6 +398,14 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in OF_FILES:
+            raise
+        where = f": {error.filename}" if error.filename else ""
+        print(
+            f"katayori: {error.strerror}{where}; make room or name another place", file=sys.stderr
+        )
+        return 2
     except KeyboardInterrupt as stopped:
         print(
             "katayori: interrupted; what was answered or finished is kept, start again to go on",

@@ -35,12 +35,14 @@ from typing import Any
 
 from katayori import profiles
 from katayori.data.files import json_lines
+from katayori.data.source import prompts_of
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request
 from katayori_tools.asking import requests_of, steps
 from katayori_tools.batch import Refused, list_refused
+from katayori_tools.inputs import own_items
 from katayori_tools.notebooks import names
 from katayori_tools.send import read_completion
 
@@ -71,10 +73,14 @@ def convert(args: argparse.Namespace) -> int:
     [[paper], [name]] = given
     model, endpoint = get_model(name)
     dataset, known = profiles.load(args.profile)["items"], load_prompts(paper, args.prompts or "")
+    own = own_items(args, [paper])
     able = [
-        p for step in steps(paper, dataset) for p in step if not (known[p].prefix or known[p].given)
+        p
+        for step in steps(paper, prompts_of(paper, dataset, own))
+        for p in step
+        if not (known[p].prefix or known[p].given)
     ]
-    chosen = {"dataset": dataset, "folder": args.prompts or "", "questions": args.questions or ""}
+    chosen = {"dataset": dataset, "folder": args.prompts or "", "own": own}
     requests = requests_of(paper, model, endpoint, able, **chosen)
     only = args.prompt or (able[0] if len(able) == 1 else "")
     taken = Conversion({(q.item_id, q.prompt_id): q for q in requests}, model, only)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -13,6 +14,23 @@ from katayori.prompting.requests import Request
 from katayori.prompting.store import Store
 from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.send import Sender
+
+#: Said under every estimate: what `half_width` is, and what it is not.
+HALF_WIDTH = (
+    "half_width: half of the 95 % interval to expect of a share, 1.96 x 0.5 / sqrt(clusters);\n"
+    "0.5 is the largest standard deviation that means of clusters can have, so yours is likely\n"
+    "narrower. Below 10 clusters no interval can be relied on."
+)
+
+
+def half_width(clusters: int) -> float:
+    """Half of the 95 % interval to expect of a share (0 to 1) over so many clusters, at most.
+
+    1.96 sd / sqrt(clusters), with 0.5 for the standard deviation of the clusters' means: the
+    largest that shares can have, so it is a bound that no model exceeds, whatever its answers. NaN
+    without clusters.
+    """
+    return 1.96 * 0.5 / math.sqrt(clusters) if clusters else math.nan
 
 
 def export_requests(requests: Sequence[Request], path: str | Path) -> Path:

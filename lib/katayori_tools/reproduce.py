@@ -18,17 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from katayori import paths, profiles, renamed
+from katayori.data.source import OWN
 from katayori.errors import KatayoriError
 from katayori.paths import sha256
-from katayori_tools import notebooks
+from katayori_tools import inputs, notebooks
 
 STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
-FILES = {
-    "questions",
-    "answers_file",
-    "prompts",
-}  # parameters that name a file or folder of the user's
+# Parameters that name a file or folder of the user's.
+FILES = {"answers_file", "prompts", *OWN} - {"preset"}
 # What differs from run to run (times, widget state, the Python version) goes from the committed notebooks.
 CLEAR = (
     "--ClearMetadataPreprocessor.enabled=True",
@@ -212,9 +210,24 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
         name: yaml.safe_load(value)
         for name, _, value in (pair.partition("=") for pair in args.parameter)
     }
+    own |= {name: value for name in OWN if (value := getattr(args, name, None))}
     # A notebook runs in its own folder, where a relative path would mean another file.
     files = renamed.with_old("parameter", FILES) & own.keys()
-    return given, own | {name: os.path.abspath(own[name]) for name in files if own[name]}
+    return given, own | {
+        name: os.path.abspath(path)
+        for name in files
+        if isinstance(path := own[name], str) and path  # another type is refused by its name
+    }
+
+
+def _chosen(args: Namespace, profile: dict, parameters: dict) -> dict[str, Path]:
+    """The notebooks to run; of imported answers without PAPERS= those that the file answers."""
+    chosen = notebooks.choose(args.papers)
+    file = parameters.get("answers_file")
+    if args.papers or profile["answers"] != "imported" or not file:
+        return chosen
+    held = inputs.papers_of_answers(file, [paper for paper in chosen if paper != notebooks.LAST])
+    return {paper: chosen[paper] for paper in held}
 
 
 def _plan(args: Namespace) -> list[Job]:
@@ -222,14 +235,17 @@ def _plan(args: Namespace) -> list[Job]:
     profile = profiles.load(args.profile)
     given, own = _parameters(args, profile)
     jobs, known = [], set()
-    for paper, notebook in notebooks.choose(args.papers).items():
+    chosen = _chosen(args, profile, given | own)
+    for paper, notebook in chosen.items():
         declared = notebooks.parameters(notebook)
         # The overview comes last and asks nothing itself: it may lack what is shared and what is meant for the others.
         lacks = (given.keys() | known) - declared.keys() if paper == notebooks.LAST else ()
-        values = {name: value for name, value in (given | own).items() if name not in lacks}
+        values = inputs.parameters_of(paper, given | own, list(chosen))
+        values = {name: value for name, value in values.items() if name not in lacks}
         known |= declared.keys() | values.keys()
         values = renamed.keys("parameter", values, where=paper)
         notebooks.check(notebook, {**values, "output_dir": ""})
+        inputs.check_run(paper, profile, values)
         jobs.append(
             Job(paper, notebook, values, paths.outputs_dir() / profile["name"] / paper, profile)
         )
@@ -240,6 +256,7 @@ def _plan(args: Namespace) -> list[Job]:
 
 def reproduce(args: Namespace) -> int:
     """Runs what is out of date; 0 unless a notebook failed (then 1). KatayoriError before anything starts."""
+    inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
     jobs, shared = _plan(args), shared_inputs()
     folder, failed = jobs[0].final.parent, {}
     folder.mkdir(parents=True, exist_ok=True)

@@ -137,7 +137,7 @@ def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys)
         return "Answer: no" if "30-year-old" in said and count[said] > 1 else "Answer: yes"
 
     with Double(answer=answer) as double:
-        args = _args(models="my-model@custom", limit=135, base_url=double.url, repetitions=2)
+        args = _args(models="my-model@custom", limit=1, base_url=double.url, repetitions=2)
         repeat(args)
         assert set(double.bodies.values()) == {3} and len(double.bodies) == 135
         repeat(args)

@@ -48,7 +48,9 @@ def house(tmp_path, monkeypatch):
 
 
 def _args(**changes):
-    names = "papers profile models prompts limit engine base_url concurrency budget questions parameter".split()
+    names = (
+        "papers profile models prompts limit engine base_url concurrency budget parameter".split()
+    )
     return argparse.Namespace(
         **dict.fromkeys(names)
         | {"profile": "live", "papers": "discrim_eval", "parameter": []}
@@ -219,19 +221,19 @@ def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
 
 
 def test_live_asks_whole_questions_compares_and_then_runs_the_notebooks(house, monkeypatch, capsys):
-    """A limit of 6 takes one question with its whole cross of 135, by both prompts."""
+    """A limit of 1 takes one question with its whole cross of 135, by both prompts."""
     ran = []
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: ran.append(args) or 0)
     with Double(answer=lambda body: "Answer: no") as double:
-        args = _args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=6)
+        args = _args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=1)
         assert asking.live(args) == 0
         assert double.asked == 270 and {body["model"] for body in double.requests} == {"llama"}
-        asking.live(_args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=6))
+        asking.live(_args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=1))
         assert double.asked == 270
         said = capsys.readouterr().out
         assert "270 asked, 0 already stored" in said and "0 asked, 270 already stored" in said
         assert "no recording of llama@vllm to compare with" in said
-    assert ran[0].models == "llama@vllm" and "limit=6" in ran[0].parameter
+    assert ran[0].models == "llama@vllm" and "limit=1" in ran[0].parameter
 
 
 def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, capsys):
@@ -241,16 +243,14 @@ def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, cap
             "papers": "discrim_eval",
             "models": "smollm2-135m",
             "base_url": double.url,
-            "limit": 6,
+            "limit": 1,
         }
         asking.live(_args(**args))
         with Store(respondents.store_path()) as store:
             model, endpoint = get_model("smollm2-135m")
             for prompt in ("de_answer_line", "de_answer_prefix"):
                 pairs = store.get(
-                    asking.requests_of(
-                        "discrim_eval", model, endpoint, [prompt], sample=6, whole=True
-                    )
+                    asking.requests_of("discrim_eval", model, endpoint, [prompt], limit=1)
                 )
                 recording.export(pairs, settings={})
         capsys.readouterr()
@@ -271,7 +271,7 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
             papers="discrim_eval",
             models="gpt-4o",
             base_url=double.url,
-            limit=50,
+            limit=1,
             budget=0.001,
             concurrency=1,
         )
@@ -284,8 +284,10 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
 
 
 def test_estimate_asks_nothing(house, capsys):
-    asking.estimate(_args(models="gpt-4o sim-fair my-model@openai", limit=10))
-    *_, known, unknown, last = capsys.readouterr().out.splitlines()
+    asking.estimate(_args(models="gpt-4o sim-fair my-model@openai", limit=1))
+    _, known, unknown, last, *about = capsys.readouterr().out.splitlines()
+    assert "1.96 x 0.5 / sqrt(clusters)" in about[0]  # what the half-width is
+    assert known.split()[4:6] == unknown.split()[4:6] == ["1", "0.98"]  # clusters, half-width
     assert re.fullmatch(
         r"270 calls; \$0\.\d\d to \$\d+\.\d\d for 1 of 2 lines, price unknown for the rest", last
     )

@@ -41,7 +41,7 @@ def run(*words, **options):
     return cli.main(["batch", *given, *map(str, words)])
 
 
-def export(here, folder="out", model=MODEL, limit=270, **options):
+def export(here, folder="out", model=MODEL, limit=2, **options):
     assert (
         run("export", here / folder, papers="discrim_eval", models=model, limit=limit, **options)
         == 0
@@ -88,7 +88,7 @@ def contents():
         return store.db.execute("SELECT * FROM answers ORDER BY key").fetchall()
 
 
-def live_requests(model=MODEL, limit=270):
+def live_requests(model=MODEL, limit=2):
     args = argparse.Namespace(
         papers="discrim_eval", profile="live", models=model, prompts=None, limit=limit
     )
@@ -221,7 +221,7 @@ def test_fetch_can_wait_for_the_end(here, monkeypatch):
 
 
 def test_what_is_left_can_be_exported_again(here):
-    folder = export(here, limit=270)
+    folder = export(here, limit=2)
     done = lines(folder)[:100]
     write(folder / "results.jsonl", [result(one["custom_id"]) for one in done])
     assert run("import", folder) == 0
@@ -346,7 +346,7 @@ def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(
         result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")
     ]
     write(tmp_path / "one" / "results.jsonl", answers)
-    assert run("import", tmp_path / "one") == 0 and len(answers) == 2 == len(stored())
+    assert run("import", tmp_path / "one") == 0 and len(answers) == 6 == len(stored())
     assert run("export", tmp_path / "two", **given) == 0
     second = lines(tmp_path / "two", "logprob*.jsonl")
     asked = [{one["custom_id"] for one in some} for some in (first, answers, second)]

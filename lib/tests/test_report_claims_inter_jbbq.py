@@ -131,3 +131,12 @@ def test_published_evidence():
     assert (
         frame["group"].tolist() == ["reference", *["studied"] * 4] and frame["accuracy"].max() == 1
     )
+
+
+def test_a_topic_of_one_attribute_has_nothing_to_combine():
+    """A user's topic with a single attribute cannot test the claim, and does not stop the notebook."""
+    made = evidence()
+    alone = made[~((made["cell"] == "attributes") & (made["of"] == "all"))]
+    found = check_claims(claims.CLAIMS, alone).set_index("statement")["verdict"]
+    [name] = [one for one in found.index if "all attributes differs" in one]
+    assert found[name] == "cannot be tested"

@@ -404,7 +404,9 @@ def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
 
 def test_shipped_profiles():
     known = profiles.shipped()
-    assert list(known) == ["recorded", "smoke", "live", "official"]
+    assert list(known) == ["recorded", "smoke", "live", "official", "live-official", "imported"]
+    own = {name: known["imported"][name] for name in ("items", "answers", "size")}
+    assert own == {"items": "study", "answers": "imported", "size": None}
     assert {name: known["recorded"][name] for name in ("items", "answers", "size")} == {
         "items": "study",
         "answers": "recorded",

@@ -479,6 +479,8 @@ def rows_of_folder(
 ) -> list[tuple[Path, int, dict[str, Any]]]:
     """File, number and content of every row in the `.jsonl` files of a folder that the owners of a data set gave.
 
+    One file of it may be named in place of the folder.
+
     Raises UnavailableError where there is none of `what`, saying how to get the data set.
     """
     files = _files_of(folder, dataset_id, what)

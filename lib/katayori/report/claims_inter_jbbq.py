@@ -92,6 +92,8 @@ def some_exceed_the_reference(evidence: Any) -> tuple[str, str]:
 def combination_differs_from_single(evidence: Any) -> tuple[str, str]:
     """For every model the accuracy with all attributes differs from that with a single one (sec 4.2; IJ-c4)"""
     rows = _table(evidence, "attributes", "").stack().unstack("of")
+    if "all" not in rows or rows.shape[1] < 2:  # a topic of one attribute
+        raise KatayoriError("needs profiles of a single attribute and of all of several")
     gaps = rows.drop(columns="all").sub(rows["all"], axis=0).abs().max(axis=1)
     models = (gaps > 0).groupby("model").any()
     told = f"{models.sum()} of {len(models)} models, {(gaps > 0).sum()} of {len(gaps)} rows"

@@ -1,0 +1,285 @@
+"""What a user gives is checked before a kernel starts, a request is sent or anything is
+overwritten.
+
+Every mistake is a KatayoriError: one line that names cause and remedy. Nothing heavy is imported
+until the cheap checks are through.
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from katayori import paths
+from katayori.data.files import read_text, read_yaml
+from katayori.data.source import CLUSTERS, OWN, OwnItems, check_limit, read_items
+from katayori.errors import KatayoriError
+from katayori.prompting.exchange import read_answers
+from katayori.prompting.store import Response
+
+#: Every variable that the code reads, but for those that end in the name of an endpoint or weights.
+VARIABLES = (
+    "KATAYORI_API_KEY",
+    "KATAYORI_BASE_URL",
+    "KATAYORI_CACHE",
+    "KATAYORI_CI",
+    "KATAYORI_FRESH",
+    "KATAYORI_LABEL",
+    "KATAYORI_MIRROR",
+    "KATAYORI_OUTPUTS",
+    "KATAYORI_ROOT",
+    "KATAYORI_WEIGHTS_FROM_WHEELS",
+)
+#: Limits of an endpoint: its name follows, in capitals, `_` for `-`.
+OF_ENDPOINT = ("KATAYORI_RPM_", "KATAYORI_TPM_", "KATAYORI_CONCURRENCY_")
+OF_WEIGHTS = "KATAYORI_WEIGHTS_"
+SLIPS = 2  # an edit distance up to this is taken for a slip of the pen
+#: What each of the user's own items must be on disk.
+KINDS = {"questions": "file", "cases": "file", "official": "folder"}
+#: An old name of a paper's items keeps working for one version.
+RENAMED = {
+    ("questions", "persona_jbbq"): "jbbq",
+    ("questions", "logprob_judge"): "comparisons",
+    ("questions", "jubaku_v2"): "cases",
+    ("questions", "inter_jbbq"): "topics",
+}
+
+
+# -- environment variables -------------------------------------------------------------------------
+
+
+def check_environment() -> None:
+    """KatayoriError for a KATAYORI_ variable that is a known one misspelt; other unknown ones are
+    nobody's business.
+    """
+    given = [name for name in os.environ if name.upper().startswith("KATAYORI")]
+    unknown = [name for name in given if name not in VARIABLES]
+    known = known_variables() if unknown else []
+    for name in sorted(set(unknown) - set(known)):
+        near = sorted(known, key=lambda one: edit_distance(name, one))[0]
+        if edit_distance(name, near) <= min(SLIPS, len(near) - len("KATAYORI_XX")):
+            said = f"the environment variable {name} is unknown; do you mean {near}?"
+            raise KatayoriError(f"{said} (unset {name} otherwise)")
+
+
+def known_variables() -> list[str]:
+    """Every variable of `VARIABLES`, and one for each endpoint's limits and each model's
+    weights.
+    """
+    endpoints = _names_in("models.yaml", "endpoints")
+    weights = _names_in("weights.yaml", "weights")
+    of_endpoints = [start + name for start in OF_ENDPOINT for name in endpoints]
+    return [*VARIABLES, *of_endpoints, *(OF_WEIGHTS + name for name in weights)]
+
+
+def _names_in(file: str, block: str) -> list[str]:
+    """The keys of one block of a file of ours, as they end a variable's name; none where it cannot
+    be read.
+    """
+    try:
+        names = read_yaml(paths.data_dir() / file, "data file")[block]
+    except (KatayoriError, KeyError, TypeError):
+        return []
+    return [re.sub(r"\W", "_", str(name)).upper() for name in names]
+
+
+def edit_distance(one: str, other: str) -> int:
+    """How many letters must be put in, left out or changed to make one text of the other."""
+    before = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        row = [i]
+        for j, wanted in enumerate(other, 1):
+            changed = before[j - 1] + (letter != wanted)
+            row.append(min(before[j] + 1, row[j - 1] + 1, changed))
+        before = row
+    return before[-1]
+
+
+# -- files and folders -----------------------------------------------------------------------------
+
+
+def check_path(name: str, value: str) -> None:
+    """KatayoriError for an input that is not there, or is a folder for a file or a file for a
+    folder.
+    """
+    kind = KINDS.get(name, "file or folder")
+    path = Path(value)
+    if not os.path.exists(path):
+        raise KatayoriError(f"{name}: there is no {value}; name a {kind} that exists")
+    if kind == "file" and path.is_dir():
+        raise KatayoriError(f"{name}: {value} is a folder; name a file in it")
+    if kind == "folder" and not path.is_dir():
+        raise KatayoriError(f"{name}: {value} is a file; name the folder that holds it")
+    if path.is_file():
+        read_text(path, name)  # says so where it is not UTF-8
+
+
+def writable(folder: Path, variable: str) -> None:
+    """KatayoriError where files cannot be written to a folder: read-only, full, or a file of that
+    name.
+
+    `variable` names the environment variable that moves the folder.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\0" * 65_536)
+            file.flush()
+    except OSError as error:
+        said = f"cannot write to {folder} ({error.strerror or error})"
+        raise KatayoriError(f"{said}; make room or name another folder with {variable}") from None
+
+
+def output_file(name: str, suffixes: Iterable[str]) -> Path:
+    """The path of a file to write: its folder must be there and writable, and no file may lie there
+    yet.
+    """
+    path = Path(name)
+    known = " or ".join(suffixes)
+    if path.suffix not in suffixes:
+        raise KatayoriError(f"export to {path.name}: the file name must end in {known}")
+    if not path.parent.is_dir():
+        raise KatayoriError(f"{path.parent} is no folder; make it first, nothing was written")
+    if path.exists():
+        raise KatayoriError(f"{path} exists, and may hold answers; name another file or remove it")
+    if not os.access(path.parent, os.W_OK):
+        raise KatayoriError(f"cannot write to {path.parent} (read-only); name another folder")
+    return path
+
+
+# -- items of the user's ---------------------------------------------------------------------------
+
+
+def own_items(args: argparse.Namespace, papers: Iterable[str] = ()) -> OwnItems:
+    """The user's own items from the command's options, each path checked.
+
+    KatayoriError for a path that is wrong, and for items that none of the papers takes. An old name
+    is mapped, and said on stderr.
+    """
+    papers = list(papers)
+    given = {name: getattr(args, name, None) or "" for name in OWN}
+    given = {name: value for name, value in given.items() if value}
+    if len(papers) == 1:
+        given = renamed(given, papers[0])
+    for name, value in given.items():
+        if papers and OWN[name] not in papers:
+            raise KatayoriError(f"--{name} is for {OWN[name]}, which is not asked (PAPERS=)")
+        if name != "preset":
+            check_path(name, value)
+    return OwnItems(**given)
+
+
+def parameters_of(paper: str, values: dict[str, Any], papers: list[str]) -> dict[str, Any]:
+    """The parameters of one notebook of a run of several: own items of the other papers left out.
+
+    Where one paper is run, an old name is replaced by today's (see `renamed`).
+    """
+    elsewhere = [name for name in OWN if OWN[name] != paper and OWN[name] in papers]
+    kept = {name: value for name, value in values.items() if name not in elsewhere}
+    return renamed(kept, paper) if len(papers) == 1 else kept
+
+
+def renamed(given: dict[str, Any], paper: str) -> dict[str, Any]:
+    """Parameters of one paper with an old name replaced by today's, which is said on stderr."""
+    names = dict(given)
+    for (old, where), new in RENAMED.items():
+        if where == paper and old in names and new not in names:
+            names[new] = names.pop(old)
+            _say_renamed(old, new, paper)
+    if paper == "jubaku_v2" and isinstance(names.get("cases"), list):
+        names["case_ids"] = names.pop("cases")
+        _say_renamed("cases (a list)", "case_ids", paper)
+    return names
+
+
+@cache
+def _say_renamed(old: str, new: str, paper: str) -> None:
+    told = (
+        f"katayori: {old} of {paper} is called {new} now; the old name goes with the next version"
+    )
+    print(told, file=sys.stderr)
+
+
+# -- a run of notebooks ----------------------------------------------------------------------------
+
+
+def check_run(paper: str, profile: dict[str, Any], parameters: dict[str, Any]) -> None:
+    """Read everything a notebook will read of the user's, in this process: limit, answers, items.
+
+    KatayoriError for whatever is wrong with it, before a kernel starts.
+    """
+    if paper not in CLUSTERS:
+        return
+    if "limit" in parameters:
+        check_limit(parameters["limit"])
+    own = {name: parameters[name] for name in OWN if parameters.get(name)}
+    for name, value in own.items():
+        if name != "preset":
+            check_path(name, value)
+    answers_file = parameters.get("answers_file") or ""
+    imported = profile["answers"] == "imported"
+    if answers_file and not imported:
+        kind = f"{profile['name']} ({profile['answers']} answers)"
+        raise KatayoriError(f"answers_file is read with PROFILE=imported, not {kind}")
+    told = _check_imported(paper, parameters) if imported else []
+    if own or answers_file:
+        limit = parameters.get("limit") or profile["size"]
+        read_items(
+            paper, profile["items"], limit=limit, own=OwnItems(**own), answers_file=answers_file
+        )
+    for line in told:
+        print(f"{paper:<16} {line}", file=sys.stderr)
+
+
+def _check_imported(paper: str, parameters: dict[str, Any]) -> list[str]:
+    """Check the models and answers of an imported run; what to say of each model's answers."""
+    from katayori.prompting.models import get_model
+    from katayori.prompting.prompts import load_prompts
+
+    file = parameters.get("answers_file")
+    if not parameters.get("models"):
+        raise KatayoriError("imported answers need a model: MODELS=my-model@custom, as in the file")
+    if not file:
+        raise KatayoriError('name the file of answers: ARGS="-p answers_file=/path/to/answers.csv"')
+    name = Path(file).name
+    answers = read_answers(file)
+    models = {key[2] for key in answers}
+    prompt_ids = load_prompts(paper, parameters.get("prompts") or "").keys()
+    told = []
+    for model_id in (get_model(asked)[0].id for asked in parameters["models"]):
+        if model_id not in models:
+            known = ", ".join(sorted(models)) or "none"
+            raise KatayoriError(f"{name} holds no answer of {model_id!r}; its models: {known}")
+        own = [a for key, a in answers.items() if key[2] == model_id and key[1] in prompt_ids]
+        if not own:
+            raise KatayoriError(f"{name} holds no answer of {model_id!r} to a prompt of {paper}")
+        told.append(f"{name}: {_probabilities(paper, model_id, own)}")
+    return told
+
+
+def _probabilities(paper: str, model_id: str, answers: list[Response]) -> str:
+    """How many answers carry log probabilities, and what lacks them where a method needs them."""
+    carried = sum(bool(answer.top) for answer in answers)
+    counts = f"{len(answers)} answers of {model_id}, {carried} with log probabilities"
+    lacking = len(answers) - carried
+    if paper != "logprob_judge" or not lacking:
+        return counts
+    remedy = "a .csv file carries none, in a .jsonl file `top` of a row gives them"
+    return f"{counts}; the proposed method needs them, {lacking} answers lack them ({remedy})"
+
+
+def papers_of_answers(file: str, papers: Iterable[str]) -> list[str]:
+    """The papers whose prompts an answers file has rows of. KatayoriError where there is none."""
+    from katayori.prompting.prompts import load_prompts
+
+    prompt_ids = {key[1] for key in read_answers(file)}
+    held = [paper for paper in papers if prompt_ids & load_prompts(paper).keys()]
+    if not held:
+        known = ", ".join(sorted(prompt_ids)[:5]) or "none"
+        raise KatayoriError(f"{Path(file).name} answers no prompt of ours; its prompts: {known}")
+    return held

@@ -1,0 +1,424 @@
+"""What a user gives is checked first: one line, exit 2, before a kernel, a request, or a written
+file.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import own_items
+import pytest
+
+from katayori import paths, profiles
+from katayori.data.source import CLUSTERS
+from katayori.metrics import uncertainty
+from katayori_tools import asking, cli, inputs, planning, reproduce
+
+MODEL = "my-model@custom"
+PAPERS = list(own_items.PAPERS)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Folders of its own, and nothing that may start a kernel."""
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setattr(reproduce, "_run", lambda job: pytest.fail("a kernel would have started"))
+    return tmp_path
+
+
+def refused(capsys, *words: str) -> str:
+    """The one line that a wrong request gets."""
+    capsys.readouterr()
+    assert cli.main([str(word) for word in words]) == 2
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1, err
+    return err
+
+
+def flags(values: dict[str, str]) -> list[str]:
+    return [word for name, value in values.items() for word in (f"--{name}", value)]
+
+
+# -- a user's folder through estimate, template and the loading path -------------------------------
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
+    paper, here, monkeypatch, capsys
+):
+    """The same option everywhere, and everywhere the same number of requests."""
+    _, n_clusters, n_prompts = own_items.PAPERS[paper]
+    given = own_items.options(paper, here)
+    words = ["--papers", paper, "--models", MODEL, *flags(given)]
+    assert cli.main(["estimate", *words]) == 0
+    said = capsys.readouterr()
+    line = said.out.splitlines()[1].split()
+    calls, clusters = int(line[2]), int(line[4])
+    assert clusters == n_clusters and "price unknown" in said.out and "$" not in said.out
+
+    file = here / "answers.jsonl"
+    assert cli.main(["template", *words, str(file)]) == 0
+    rows = [json.loads(row) for row in file.read_text(encoding="utf-8").splitlines()]
+    prompts = {row["prompt_id"] for row in rows}
+    if paper == "logprob_judge":  # what rests on the criteria cannot be asked elsewhere
+        assert len(rows) == calls - 4 * n_clusters and len(prompts) == n_prompts - 1
+    else:
+        assert len(rows) == calls and len(prompts) == n_prompts
+    assert f"{n_clusters} {CLUSTERS[paper][0]}" in capsys.readouterr().out
+
+    text = "".join(json.dumps(row | {"text": "1"}) + "\n" for row in rows)
+    file.write_text(text, encoding="utf-8")
+    ran = []
+    monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job) or "")
+    words = [*words, "--profile", "imported", "-p", f"answers_file={file}"]
+    assert cli.main(["reproduce", *words]) == 0
+    [job] = ran
+    assert {name: job.parameters[name] for name in given} == given
+    assert f"answers.jsonl: {len(rows)} answers of {MODEL}, 0 with log" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_template_has_as_many_requests_as_the_estimate_counts(paper, here, capsys):
+    """Without LIMIT both are about the profile's 20 clusters, and all of them where there are
+    fewer.
+    """
+    words = ["--papers", paper, "--models", MODEL]
+    assert cli.main(["estimate", *words]) == 0
+    line = capsys.readouterr().out.splitlines()[1].split()
+    assert line[4:6] == ["20", "0.22"]
+    assert cli.main(["template", *words, str(here / "a.csv")]) == 0
+    told = capsys.readouterr().out
+    n = int(told.split()[0])
+    # The judge's criteria are asked for, too; what rests on them is asked by `live` only.
+    assert n == int(line[2]) - (80 if paper == "logprob_judge" else 0)
+    assert f"20 {CLUSTERS[paper][0]}" in told
+
+
+@pytest.mark.mirror
+def test_a_template_of_official_items_holds_official_items(here, capsys):
+    if not paths.mirror_dirs():
+        pytest.skip("KATAYORI_MIRROR is not set")
+    words = ["--papers", "persona_jbbq", "--models", MODEL, "--limit", "3"]
+    assert cli.main(["template", *words, "--profile", "official", str(here / "a.jsonl")]) == 0
+    rows = [json.loads(row) for row in (here / "a.jsonl").read_text().splitlines()]
+    assert all(row["item_id"].startswith("bbq-") for row in rows)
+    assert {row["prompt_id"] for row in rows} == {"pj_basic_en", "pj_biased_en"}
+
+
+def test_the_old_name_works_for_one_version_and_says_so(here, capsys):
+    inputs._say_renamed.cache_clear()
+    cases = own_items.write("jubaku_v2", here)
+    words = ["--papers", "04", "--models", MODEL, "--questions", cases]
+    assert cli.main(["estimate", *words]) == 0
+    said = capsys.readouterr()
+    renamed = (
+        "katayori: questions of jubaku_v2 is called cases now; the old name goes with the next"
+    )
+    assert said.err.splitlines()[0] == f"{renamed} version" and said.err.count(renamed) == 1
+    assert "limit 20: the set has 3 cases, all are taken" in said.err
+    assert said.out.splitlines()[1].split()[4] == "3"
+    inputs._say_renamed.cache_clear()
+    assert inputs.renamed({"cases": ["jk01"]}, "jubaku_v2") == {"case_ids": ["jk01"]}
+    assert "case_ids" in capsys.readouterr().err
+    assert inputs.parameters_of("discrim_eval", {"topics": "x", "seed": 1}, PAPERS) == {"seed": 1}
+
+
+# -- wrong requests --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["estimate", "--limit", "-5"], "'-5' is not a whole number of clusters"),
+        (["estimate", "--limit", "0"], "'0' is not a whole number"),
+        (["live", "--limit", "1000000000000"], "from 1 to 1,000,000"),
+        (["reproduce", "--limit", "-1"], "'-1' is not a whole number"),
+        (["reproduce", "--papers", "04", "-p", "limit=0"], "limit is 0; valid"),
+        (["reproduce", "--papers", "04", "-p", "limit=1000000000000"], "limit is 1000000000000"),
+        (["repeat", "--limit", "x"], "'x' is not a whole number"),
+        (["live", "--papers", "05", "--models", MODEL, "--topics", "/no"], "there is no /no"),
+        (["live", "--papers", "01", "--models", MODEL, "--questions", "."], "is a folder"),
+        (["live", "--papers", "01", "--models", MODEL, "--topics", "."], "for inter_jbbq, which"),
+        (["estimate", "--models", "sim-fair"], "a simulated model costs nothing"),
+        (["template", "--papers", "04", "--models", MODEL, "/no/a.csv"], "/no is no folder"),
+        (["template", "--papers", "04", "--models", MODEL, "/tmp/a.txt"], "must end in"),
+        (["reproduce", "--profile", "imported", "--papers", "04"], "need a model: MODELS="),
+        (
+            ["reproduce", "--profile", "imported", "--papers", "04", "--models", MODEL],
+            'ARGS="-p answers_file=',
+        ),
+        (
+            ["reproduce", "--papers", "04", "-p", "answers_file=x.csv"],
+            "read with PROFILE=imported, not recorded",
+        ),
+        (["live", "--profile", "official"], "use PROFILE=live, or live-official"),
+    ],
+)
+def test_wrong_requests_are_one_line(here, capsys, words, says):
+    assert says in refused(capsys, *words)
+    assert not (here / "cache" / "answers.sqlite").exists()
+
+
+def test_a_template_overwrites_nothing(here, capsys):
+    (here / "a.csv").write_text("filled in for hours")
+    err = refused(capsys, "template", "--papers", "04", "--models", MODEL, here / "a.csv")
+    assert "may hold answers" in err and (here / "a.csv").read_text() == "filled in for hours"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"), [("cp932", "iconv -f CP932"), ("utf-16", "iconv -f UTF-16")]
+)
+@pytest.mark.parametrize("name", ["comparisons", "answers_file"])
+def test_another_encoding_is_named_with_its_remedy(here, capsys, name, encoding, named):
+    text = "item_id,prompt_id,model,text\np0-12,lj_verdict,m@custom,はい\n"
+    (here / "mine.csv").write_bytes(text.encode(encoding))
+    words = ["--papers", "03", "--models", "m@custom", "-p", f"{name}={here / 'mine.csv'}"]
+    words += ["--profile", "imported"] if name == "answers_file" else []
+    err = refused(capsys, "reproduce", *words)
+    assert "is not UTF-8" in err and named in err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("item_id,prompt_id,model\nx,p,m@custom\n", "row 1 lacks the column(s) text"),
+        ("item_id,prompt_id,model,text\nx,ju_1_ja,o,A\n", "no answer of 'm@custom'; its models: o"),
+        ("item_id,prompt_id,model,text\nx,ju_1_ja,m@custom,A\n", "answers none of these items"),
+        ("item_id,prompt_id,model,text\nx,p,m@custom,A\n", "of 'm@custom' to a prompt of"),
+        ("", "its models: none"),
+        ('item_id,prompt_id,model,text\n"x', "is the file cut off?"),
+    ],
+)  # fmt: skip
+def test_answers_are_read_before_the_notebook_starts(here, capsys, text, says):
+    before = here / "outputs" / "imported" / "jubaku_v2"
+    before.mkdir(parents=True)
+    (before / "results.json").write_text("an earlier run")
+    (here / "answers.csv").write_text(text, encoding="utf-8")
+    words = ["--papers", "04", "--models", "m@custom", "--profile", "imported"]
+    words += ["-p", f"answers_file={here / 'answers.csv'}"]
+    assert says in refused(capsys, "reproduce", *words)
+    assert (before / "results.json").read_text() == "an earlier run"
+
+
+def test_imported_answers_choose_the_papers_and_say_what_they_lack(here, monkeypatch, capsys):
+    """Without PAPERS= those whose prompts the file answers; the judge's method needs log
+    probabilities.
+    """
+    ran = []
+    monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job.paper) or "")
+    words = ["--papers", "03", "--models", MODEL, "--limit", "2", str(here / "a.jsonl")]
+    assert cli.main(["template", *words]) == 0
+    rows = [json.loads(row) | {"text": "A"} for row in (here / "a.jsonl").read_text().splitlines()]
+    rows[0]["top"] = [["A", -0.1]]
+    (here / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["--profile", "imported", "--models", MODEL, "-p", f"answers_file={here / 'a.jsonl'}"]
+    assert cli.main(["reproduce", *words]) == 0
+    assert ran == ["logprob_judge"]
+    err = capsys.readouterr().err
+    assert f"{len(rows)} answers of {MODEL}, 1 with log probabilities" in err
+    assert f"needs them, {len(rows) - 1} answers lack them (a .csv file carries none" in err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_output_folder_is_one_line(here, capsys):
+    (here / "outputs").mkdir(mode=0o500)
+    assert "KATAYORI_OUTPUTS" in refused(capsys, "reproduce", "--papers", "04")
+
+
+def test_outputs_that_cannot_be_written_are_one_line(here, capsys, monkeypatch):
+    (here / "outputs").write_text("a file")
+    err = refused(capsys, "reproduce", "--papers", "04")
+    assert "cannot write to" in err and "KATAYORI_OUTPUTS" in err
+    assert "KATAYORI_OUTPUTS" in refused(capsys, "live", "--papers", "04", "--models", MODEL)
+
+    def full(**_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(here / "full"))
+    monkeypatch.setattr(inputs.tempfile, "TemporaryFile", full)
+    assert "No space left on device" in refused(capsys, "reproduce", "--papers", "04")
+
+
+def test_a_disk_that_fills_up_later_is_one_line(here, capsys, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device", "answers.sqlite")
+
+    monkeypatch.setattr("katayori_tools.asking.estimate", full)
+    assert "No space left on device: answers.sqlite" in refused(capsys, "estimate")
+
+    def broken(_):
+        raise OSError(5, "Input/output error")  # not the user's doing
+
+    monkeypatch.setattr("katayori_tools.asking.estimate", broken)
+    with pytest.raises(OSError, match="Input/output"):
+        cli.main(["estimate"])
+
+
+# -- environment variables -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("KATAYORI_BASEURL", "KATAYORI_BASE_URL"),
+        ("KATAYORI_MIROR", "KATAYORI_MIRROR"),
+        ("KATAYORI_RPM_CUSTM", "KATAYORI_RPM_CUSTOM"),
+        ("KATAYORI_CONCURENCY_OPENAI", "KATAYORI_CONCURRENCY_OPENAI"),
+        ("KATAYORI_TPM_LOCAL_VLM", "KATAYORI_TPM_LOCAL_VLLM"),
+        ("KATAYORI_OUTPUT", "KATAYORI_OUTPUTS"),
+        ("KATAYORI_WEIGHTS_QWEN2_5_CODER_05B", "KATAYORI_WEIGHTS_QWEN2_5_CODER_0_5B"),
+        ("KATAYORIMIRROR", "KATAYORI_MIRROR"),
+    ],
+)
+def test_a_misspelt_variable_is_named(here, monkeypatch, capsys, given, meant):
+    monkeypatch.setenv(given, "1")
+    err = refused(capsys, "doctor")
+    assert f"{given} is unknown; do you mean {meant}?" in err
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "KATAYORI_TEST_KEY",
+        "KATAYORI_RPM_OPENAI",
+        "KATAYORI_CONCURRENCY_LOCAL_XLLAMACPP",
+        "KATAYORI_WEIGHTS_QWEN2_5_CODER_0_5B",
+        "KATAYORI_LABEL",
+        "KATAYORI_XY",
+    ],
+)
+def test_known_and_far_variables_pass(monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    inputs.check_environment()
+
+
+def test_every_variable_of_the_code_is_listed():
+    """A variable that the code reads and this list lacks would be refused as a slip of the pen."""
+    house = paths.root()
+    texts = [
+        file.read_text(encoding="utf-8")
+        for folder in ("lib/katayori", "lib/katayori_tools")
+        for file in (house / folder).rglob("*.py")
+    ]
+    texts += [
+        (house / name).read_text(encoding="utf-8") for name in ("README.md", "data/models.yaml")
+    ]
+    read = set(re.findall(r"KATAYORI_[A-Z0-9_]*[A-Z0-9](?![A-Z0-9_<])", "\n".join(texts)))
+    assert read - {"KATAYORI_XX"} <= set(inputs.known_variables())
+
+
+def test_edit_distance():
+    pairs = {("a", "a"): 0, ("", "ab"): 2, ("kitten", "sitting"): 3, ("ab", "ba"): 2}
+    for (one, other), distance in pairs.items():
+        assert inputs.edit_distance(one, other) == inputs.edit_distance(other, one) == distance
+
+
+def test_the_cheap_checks_import_nothing_heavy(tmp_path):
+    """A wrong path, limit or variable is found without pandas."""
+    code = (
+        "import sys\nfrom katayori_tools import cli\n"
+        "words = ['estimate', '--papers', '05', '--models', 'm@custom', '--topics', '/none']\n"
+        "assert cli.main(words) == 2\nprint('pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_the_light_engine_gets_two_clusters_and_servers_twenty():
+    """LIMIT= comes first; without MODELS= a run is a demonstration."""
+
+    def limit(profile="live", **given):
+        args = argparse.Namespace(**{"limit": None, "models": None} | given)
+        return asking.limit_of(args, profiles.load(profile))
+
+    assert limit() == profiles.DEMONSTRATION == 2
+    assert limit(models=MODEL) == 20 == limit("live-official", models=MODEL)
+    assert limit(limit=7) == limit(limit=7, models=MODEL) == 7
+    assert limit("imported", models=MODEL) is None
+
+
+def test_the_half_width_is_a_bound_of_the_number_of_clusters():
+    assert planning.half_width(20) == pytest.approx(1.96 * 0.5 / 20**0.5)
+    assert planning.half_width(1) == pytest.approx(0.98) and planning.half_width(0) != 0
+    assert uncertainty.FEW_CLUSTERS == 10
+
+
+def test_live_reads_own_items_and_asks_nothing_before_they_are_right(here, capsys, monkeypatch):
+    """The cases of a bad file are found before a server is spoken to (it is not there)."""
+    monkeypatch.setenv("KATAYORI_BASE_URL", "http://127.0.0.1:9")
+    bad = here / "cases.yaml"
+    bad.write_text("cases: [{id: x}]", encoding="utf-8")
+    err = refused(capsys, "live", "--papers", "04", "--models", MODEL, "--cases", bad)
+    assert "cases.yaml case x: lacks category" in err
+    bad.write_text("item_id,question\n1,x\n", encoding="utf-8")
+    pairs = bad.rename(here / "pairs.csv")
+    err = refused(capsys, "live", "--papers", "03", "--models", MODEL, "--comparisons", pairs)
+    assert "pairs.csv lacks the column(s) question_id, system_1" in err
+    err = refused(
+        capsys, "live", "--papers", "05", "--models", MODEL, "--topics", here, "--preset", "none"
+    )
+    assert "no topic files (*.yaml)" in err
+    topics = own_items.write("inter_jbbq", here)
+    err = refused(
+        capsys, "live", "--papers", "05", "--models", MODEL, "--topics", topics, "--preset", "x"
+    )
+    assert "unknown preset 'x'; known: mine" in err
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_batch_is_about_the_same_requests(paper, here, capsys):
+    """`batch export` takes the same options, and keeps them for its import."""
+    given = own_items.options(paper, here)
+    words = ["--papers", paper, "--models", MODEL, *flags(given), "--limit", "2"]
+    assert cli.main(["estimate", *words]) == 0
+    calls = int(capsys.readouterr().out.splitlines()[1].split()[2])
+    assert cli.main(["batch", *words, "export", str(here / "out")]) == 0
+    n = sum(len(file.read_bytes().splitlines()) for file in (here / "out").glob("*.jsonl"))
+    waiting = [int(w) for w in re.findall(r"(\d+) wait for", capsys.readouterr().out)]
+    assert n + sum(waiting) == calls
+    asked = json.loads((here / "out" / "batch.json").read_text())["asked"]
+    assert {name: asked[name] for name in given} == given
+
+
+def test_every_paper_is_read_before_the_first_is_asked(here, capsys, monkeypatch):
+    """Prompts that lack the last paper, or a bad file of it, stop a run before its first
+    request.
+    """
+    monkeypatch.setenv("KATAYORI_BASE_URL", "http://127.0.0.1:9")
+    (here / "wording").mkdir()
+    shutil.copytree(paths.data_dir() / "prompts" / "jubaku_v2", here / "wording" / "jubaku_v2")
+    words = ["live", "--papers", "04 05", "--models", MODEL]
+    err = refused(capsys, *words, "--prompts", here / "wording")
+    assert "no prompts for inter_jbbq" in err
+    (here / "library.yaml").write_text("topic: library", encoding="utf-8")
+    assert "library.yaml" in refused(capsys, *words, "--topics", here / "library.yaml")
+
+
+@pytest.mark.mirror
+def test_official_items_that_are_not_here_are_left_out_and_named(here, capsys):
+    if not paths.mirror_dirs():
+        pytest.skip("KATAYORI_MIRROR is not set")
+    words = ["--profile", "live-official", "--models", MODEL, "--limit", "2"]
+    assert cli.main(["estimate", "--papers", "04 05", *words]) == 0
+    said = capsys.readouterr()
+    assert "inter_jbbq       left out: inter-JBBQ has no public copy" in said.err
+    assert said.out.splitlines()[1].split()[0] == "jubaku_v2" and "inter_jbbq" not in said.out
+    assert "no public copy" in refused(capsys, "estimate", "--papers", "05", *words)
+
+
+def test_a_list_of_cases_and_a_wrong_type_reach_their_checks(here, monkeypatch, capsys):
+    """`cases` was the list of ids to ask: it is passed on as `case_ids`; a number is no path."""
+    ran = []
+    monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job.parameters) or "")
+    assert cli.main(["reproduce", "--papers", "04", "-p", 'cases=["jk01"]']) == 0
+    assert ran[0]["case_ids"] == ["jk01"] and "cases" not in ran[0]
+    assert "'topics' must be str, not 3" in refused(
+        capsys, "reproduce", "--papers", "05", "-p", "topics=3"
+    )

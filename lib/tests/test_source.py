@@ -1,0 +1,164 @@
+"""One source of items: clusters as the unit, own files of every paper, and what was recorded
+unchanged.
+"""
+
+import json
+
+import own_items
+import pandas as pd
+import pytest
+
+from katayori.data import bbq, discrim_eval, inter_jbbq, jubaku, judge
+from katayori.data.source import (
+    CLUSTERS,
+    OWN,
+    OwnItems,
+    check_limit,
+    cluster_of,
+    load,
+    prompts_of,
+    read_items,
+    request_dataset,
+)
+from katayori.errors import KatayoriError, UnavailableError
+from katayori.prompting.prompts import load_prompts
+from katayori_tools.asking import steps
+
+PAPERS = list(CLUSTERS)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
+    """The default run's items: whole study sets, of persona_jbbq the 1,800 balanced ones."""
+    before = {
+        "discrim_eval": lambda: discrim_eval.load_study(),
+        "persona_jbbq": lambda: bbq.balanced(bbq.load_study_bbq(), 1800),
+        "logprob_judge": lambda: judge.load_study_judge(),
+        "jubaku_v2": lambda: jubaku.load_study_jubaku(),
+        "inter_jbbq": lambda: inter_jbbq.generate(),
+    }
+    found = read_items(paper, "study")
+    pd.testing.assert_frame_equal(found.items, before[paper]())
+    assert found.dataset == "study" and found.notes == ()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_limit_counts_whole_clusters_and_smaller_ones_are_parts_of_larger(paper):
+    everything = read_items(paper, "study").items
+    sizes = everything.groupby(cluster_of(paper, everything)).size()
+    taken: set[str] = set()
+    for limit in (1, 2, 4, 20):
+        found = read_items(paper, "study", limit=limit)
+        clusters = cluster_of(paper, found.items)
+        assert found.n_clusters == clusters.nunique() == limit
+        assert clusters.value_counts().to_dict() == sizes[clusters.unique()].to_dict()  # whole
+        assert taken <= set(clusters)
+        taken = set(clusters)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_rows_to_ask_carry_cluster_and_every_place_of_the_prompts(paper):
+    rows = load(paper, "study", limit=2)
+    assert rows["cluster"].nunique() == 2 and rows["item_id"].is_unique
+    known = load_prompts(paper)
+    for prompt in (known[name] for step in steps(paper, "study") for name in step):
+        if not prompt.given and prompt.per == "item_id":
+            filled = prompt.messages(**{k: str(v) for k, v in rows.iloc[0].items()})
+            assert "{" not in filled[-1]["content"], prompt.id
+
+
+def test_few_clusters_are_spread_over_what_there_is():
+    """Templates over categories, families over topics, pairs over questions."""
+    assert read_items("persona_jbbq", "study", limit=5).items["category"].nunique() == 5
+    assert read_items("inter_jbbq", "study", limit=4).items["category"].nunique() == 4
+    assert read_items("logprob_judge", "study", limit=20).items["question_id"].nunique() == 20
+
+
+@pytest.mark.parametrize("limit", [0, -5, 10**12, True, 1.5, "3"])
+def test_other_limits_are_refused(limit):
+    with pytest.raises(KatayoriError, match="valid: a whole number of clusters"):
+        read_items("jubaku_v2", "study", limit=limit)
+
+
+def test_a_limit_above_the_set_takes_all_and_says_so():
+    found = read_items("jubaku_v2", "study", limit=1000)
+    assert found.n_clusters == 27 and check_limit(None) is None
+    assert found.notes == ("limit 1,000: the set has 27 cases, all are taken",)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_own_items_take_the_place_of_ours(paper, tmp_path):
+    own = OwnItems(**own_items.options(paper, tmp_path))
+    _, n_clusters, _ = own_items.PAPERS[paper]
+    found = read_items(paper, "study", own=own)
+    assert found.n_clusters == n_clusters
+    assert found.dataset == ("official" if paper == "persona_jbbq" else "study")
+    assert prompts_of(paper, "official", own) == "study"  # ours, in the items' language
+    assert read_items(paper, "study", own=own, limit=1).n_clusters == 1
+    ours = read_items(paper, "study", limit=2)
+    assert not set(found.items["item_id"]) & set(ours.items["item_id"]) or paper == "jubaku_v2"
+    for other in set(PAPERS) - {paper}:  # nobody else's business
+        assert request_dataset(other, "study", own) == "study" and not own.of(other)
+
+
+def test_every_own_item_belongs_to_a_paper():
+    assert set(OWN) == set(OwnItems.__dataclass_fields__) and set(OWN.values()) == set(PAPERS)
+
+
+def test_any_part_of_jbbq_is_read_and_its_counts_stand_beside_the_papers(tmp_path):
+    """A subset, a single category, the release of June 2024: other counts are said, not refused."""
+    folder = own_items.write("persona_jbbq", tmp_path)
+    found = read_items("persona_jbbq", "study", own=OwnItems(jbbq=folder))
+    assert "age 12 of 28,176, disability 0 of 8,064" in found.notes[0] and len(found.items) == 12
+    assert found.name == "JBBQ (other counts than the paper's)"
+    single = read_items("persona_jbbq", "study", own=OwnItems(jbbq=f"{folder}/Age.jsonl"))
+    pd.testing.assert_frame_equal(single.items, found.items)
+    with pytest.raises(UnavailableError, match="no JBBQ files"):
+        read_items("persona_jbbq", "study", own=OwnItems(jbbq=str(tmp_path / "none")))
+
+
+def test_the_whole_jbbq_has_nothing_to_be_said_of(tmp_path, monkeypatch):
+    folder = own_items.write("persona_jbbq", tmp_path)
+    monkeypatch.setattr(bbq, "CATEGORIES", {"age": 12})
+    found = read_items("persona_jbbq", "study", own=OwnItems(jbbq=folder))
+    assert (found.name, found.notes) == ("JBBQ", ())
+
+
+def test_some_cases_are_chosen_by_id():
+    found = read_items("jubaku_v2", "study", only=["jk02", "jk01"])
+    assert list(found.items["case_id"].unique()) == ["jk01", "jk02"]
+    with pytest.raises(UnavailableError, match="no case jk99 in katayori-jubaku-study v2; its"):
+        read_items("jubaku_v2", "study", only=["jk99"])
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_imported_answers_say_which_clusters_are_read(paper, tmp_path):
+    """A template about two clusters comes back as a run about these two, not about errors of
+    others.
+    """
+    asked = load(paper, "study", limit=2)
+    file = tmp_path / "answers.jsonl"
+    rows = [
+        {"item_id": name, "prompt_id": "p", "model": "m", "text": "1"} for name in asked["item_id"]
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows[1:]), encoding="utf-8")
+    found = read_items(paper, "study", answers_file=file)
+    kept = read_items(paper, "study", limit=2)
+    pd.testing.assert_frame_equal(found.items, kept.items)
+    assert found.notes[0].startswith("answers.jsonl answers 2 of ")
+    file.write_text(json.dumps(rows[0] | {"item_id": "other"}) + "\n", encoding="utf-8")
+    with pytest.raises(KatayoriError, match="answers none of these items"):
+        read_items(paper, "study", answers_file=file)
+
+
+@pytest.mark.mirror
+def test_official_items_are_those_that_were_recorded():
+    from katayori import paths
+
+    if not paths.mirror_dirs():
+        pytest.skip("KATAYORI_MIRROR is not set")
+    assert len(read_items("persona_jbbq", "official").items) == 1008
+    assert len(read_items("logprob_judge", "official").items) == 999
+    assert read_items("jubaku_v2", "official").n_clusters == 30
+    with pytest.raises(UnavailableError, match="no public copy"):
+        read_items("inter_jbbq", "official")
