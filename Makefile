@@ -30,7 +30,7 @@ setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	  echo 'katayori: $(BOOT) is missing or older than Python 3.11; name one: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 2; }
 	@PYTHONPATH=lib $(BOOT) -m katayori_tools.environment setup
 
-reproduce: setup  ## run the notebooks into outputs/<profile>/<paper>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
+reproduce: setup  ## run the notebooks into outputs/<profile>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
 	$(KATAYORI) reproduce $(OPTIONS) $(ARGS)
 
 test: reproduce  ## lint, unit and property tests, notebook checks
@@ -66,8 +66,8 @@ convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPER
 compare: setup  ## two runs or two models side by side (A= B=)
 	$(KATAYORI) compare '$(A)' '$(B)' $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
 
-site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE=)
-	$(KATAYORI) site $(call option,PROFILE,profile) $(ARGS)
+site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE= MODELS=)
+	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
 
 doctor: setup  ## what works on this machine, and the remedy for what does not
 	$(KATAYORI) doctor $(ARGS)
@@ -82,8 +82,8 @@ nb: setup  ## execute the committed notebooks in place on their default paramete
 students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)
 	$(KATAYORI) students $(call option,PAPERS,papers) $(ARGS)
 
-slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE=)
-	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
+slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS=)
+	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
 
 simulate: setup  ## draw the long simulations anew into data/simulated
 	$(KATAYORI) simulate $(ARGS)

@@ -212,10 +212,36 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
     }
 
 
+def _folder(profile: dict, values: dict, papers: Iterable[str]) -> Path:
+    """The run folder. KatayoriError for one that holds other models' answers under the same label."""
+    models = values.get("models") or []
+    if not isinstance(models, list):
+        return paths.outputs_dir() / profile["name"]  # the check of parameters will refuse it
+    models = [str(model) for model in models]
+    label = paths.run_label()
+    if set(papers) == {notebooks.LAST}:
+        return paths.only_run(profile, models, label)
+    folder = paths.run_folder(profile, models, label)
+    if label and (others := _asked(folder) - {*models, ""}):
+        held = f"{folder} holds answers of {', '.join(sorted(others))} under the label {label}"
+        raise KatayoriError(f"{held}; give this run another LABEL=")
+    return folder
+
+
+def _asked(folder: Path) -> set[str]:
+    """The models whose answers the notebooks of a run folder show, as they were asked."""
+    models: set[str] = set()
+    for path in folder.glob("[!.]*/provenance.json"):
+        text = json.loads(path.read_text(encoding="utf-8"))
+        models |= {str(model) for model in text["parameters"].get("models") or []}
+    return models
+
+
 def _plan(args: Namespace) -> list[Job]:
     """Every job asked for, all parameters checked; KatayoriError for any wrong name or type."""
     profile = profiles.load(args.profile)
     given, own = _parameters(args, profile)
+    folder = _folder(profile, given | own, notebooks.choose(args.papers))
     jobs, known = [], set()
     for paper, notebook in notebooks.choose(args.papers).items():
         declared = notebooks.parameters(notebook)
@@ -224,9 +250,7 @@ def _plan(args: Namespace) -> list[Job]:
         values = {name: value for name, value in (given | own).items() if name not in lacks}
         known |= declared.keys()
         notebooks.check(notebook, {**values, "output_dir": ""})
-        jobs.append(
-            Job(paper, notebook, values, paths.outputs_dir() / profile["name"] / paper, profile)
-        )
+        jobs.append(Job(paper, notebook, values, folder / paper, profile))
     if not jobs:
         raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
     return jobs
