@@ -98,9 +98,10 @@ def options(paper: str) -> list[str]:
 
 
 def probabilities(paper: str, text: str) -> list[tuple[str, float]]:
-    """Tokens and log probabilities at the answer's place."""
+    """Tokens and log probabilities at the answer's place; none of an answer where none can be read."""
     chosen = text.split()[-1]
     others = [option for option in options(paper) if option != chosen]
+    others = ["…"] if text == UNREADABLE else others
     rest = math.log((1 - SURE) / len(others))
     return [(chosen, math.log(SURE)), *((other, rest) for other in others)]
 
@@ -142,7 +143,7 @@ class Stub(Double):
             return web.json_response({"error": {"message": "no"}}, status=422)
         text = troubled(request, self.trouble)
         more = {}
-        if body.get("logprobs") and self.trouble not in ("no log probabilities", "nothing valid"):
+        if body.get("logprobs") and self.trouble != "no log probabilities":
             more["logprobs"] = {"content": self._tokens(request.paper, text)}
         return web.json_response(completion(text, model="stub", **more))
 
@@ -165,7 +166,7 @@ def filled(rows: list[dict[str, Any]], rules: Mapping[tuple, Request], trouble: 
             continue
         text = troubled(request, trouble)
         new = {**row, "text": text}
-        if trouble not in ("no log probabilities", "nothing valid") and "lj_criteria" not in text:
-            new["top"] = probabilities(request.paper, text) if text != CRITERIA else None
+        if trouble != "no log probabilities" and request.body.get("logprobs"):
+            new["top"] = probabilities(request.paper, text)
         out.append(new)
     return out

@@ -190,9 +190,13 @@ class Run:
         return frame
 
     def figure(self, name: str, fig: Any) -> None:
-        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg."""
+        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg; nothing of one without a value."""
         from matplotlib import rc_context
 
+        from katayori.report.figures import is_empty
+
+        if is_empty(fig):
+            return
         stem = self.folder / "figures" / paths.safe_name(name)
         stem.parent.mkdir(exist_ok=True)
         with rc_context({"svg.hashsalt": "katayori"}):
