@@ -20,7 +20,7 @@ from katayori.prompting.verdicts import parse_choice, parse_verdict
 from katayori_tools import recording
 from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
-from katayori_tools.notebooks import names
+from katayori_tools.notebooks import LAST, names
 
 #: Papers with items to ask: how a text is read, and the shortest text that reads so.
 PARSERS = {
@@ -238,6 +238,17 @@ def _bare(request: Request, answer: Response) -> Response:
     )
 
 
+def _with_prompts(args: argparse.Namespace) -> list[str]:
+    """The papers to ask. KatayoriError where only the overview is named, which asks nobody."""
+    papers = names(args.papers) or list(PAPERS)
+    asked = [paper for paper in papers if paper != LAST]
+    if not asked:
+        models = f" MODELS='{args.models}'" if args.models else ""
+        remedy = f"make reproduce PAPERS={LAST} PROFILE={args.profile}{models}"
+        raise KatayoriError(f"the {LAST} asks nobody, it reads the results of the others: {remedy}")
+    return asked
+
+
 def wanted(
     args: argparse.Namespace, stand_in: str = ""
 ) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
@@ -256,7 +267,7 @@ def wanted(
     chosen |= {"folder": folder, "questions": args.questions or "", "stand_in": stand_in}
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
     real = [(name, *get_model(name)) for name in given if not get_model(name)[0].simulated]
-    for paper in names(args.papers) or PAPERS:
+    for paper in _with_prompts(args):
         known = prompts.load_prompts(paper, folder)
         for name, model, endpoint in real:
             for step in steps(paper, profile["items"]):
@@ -282,6 +293,7 @@ def live(args: argparse.Namespace) -> int:
             _say(summary, name)
             if not args.prompts:
                 _agreement(paper, store, requests, model)
+    papers |= {LAST: True} if LAST in names(args.papers) else {}
     given = [f"limit={args.limit}"] if args.limit else []
     given += [f"questions={args.questions}"] if args.questions else []
     args.models, args.papers, args.parameter = " ".join(asked), ",".join(papers), given
