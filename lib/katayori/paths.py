@@ -13,7 +13,7 @@ from typing import Any
 
 from katayori.errors import KatayoriError
 
-#: Bytes of a name in UTF-8. File systems take 255 of a file's whole name, and a name may be part of a longer one.
+#: Bytes of a name in UTF-8: file systems take 255, and a name may be part of a longer one.
 LONGEST = 120
 #: What a notebook leaves in the folder of its paper, whether it succeeded or not.
 MADE = ("results.json", "skipped.json", "[0-9][0-9]_*.ipynb")
@@ -37,10 +37,11 @@ def outputs_dir() -> Path:
 
 
 def safe_name(name: str) -> str:
-    """A name, such as a model's, as part of a file's name: two names give two files on every file system.
+    """A name, such as a model's, as part of a file's name.
 
-    Small letters of any script, digits and `_ . @ -` stay. Where anything else was changed, and where capital letters
-    could meet small ones on a file system that takes them for the same, six digits of the name's sha256 follow.
+    Two names give two files on every file system. Small letters of any script, digits and
+    `_ . @ -` stay. Where anything else was changed, and where capital letters could meet small
+    ones on a file system that takes them for the same, six digits of the name's sha256 follow.
     """
     text = unicodedata.normalize("NFKC", name)
     text = re.sub(r"[^\w.@-]+", "-", text).strip("-.")
@@ -58,8 +59,8 @@ def _digits(name: str) -> str:
 def run_folder(profile: Mapping[str, Any], models: Sequence[str] = (), label: str = "") -> Path:
     """The folder of a run, which holds one folder a paper.
 
-    `outputs/<profile>/`, and for live and imported answers, which are of a user's models, a folder of their own below
-    it: the label, or else the models as they were asked, several joined by `+`.
+    `outputs/<profile>/`, and for live and imported answers, which are of a user's models, a folder
+    of their own below it: the label, or else the models as they were asked, several joined by `+`.
     """
     base = outputs_dir() / profile["name"]
     names = [label] if label else list(models)
@@ -106,7 +107,7 @@ def only_run(profile: Mapping[str, Any], models: Sequence[str] = (), label: str 
 
 
 def find_runs(name: str) -> list[Path]:
-    """The runs that a name means: a folder, a profile, or the models or the label of runs of any profile."""
+    """The runs that a name means: a folder, a profile, or a run's models or label."""
     for folder in (Path(name), outputs_dir() / name) if name else ():
         if is_paper(folder) or is_run(folder):
             return [folder]

@@ -33,7 +33,7 @@ ASKED = ("recorded", "live", "imported")
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: its rows, and the one model that was asked, if it was one ("" for several)."""
+    """One side of a comparison: its rows, and the model that was asked ("" for several)."""
 
     rows: "pd.DataFrame"
     model: str = ""
@@ -88,7 +88,10 @@ def _all_runs() -> list[Path]:
 def _pair(
     name_a: str, name_b: str, profile: str, papers: list[str]
 ) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """The rows of both sides. Where either is one model, or each run asked another model, only those models' rows."""
+    """The rows of both sides.
+
+    Where either is a model, or each run asked one other model, only those models' rows.
+    """
     runs = paths.find_runs(profile)
     a, b = _side(name_a, runs), _side(name_b, runs)
     whole = [_run(name) is not None for name in (name_a, name_b)]
@@ -96,9 +99,8 @@ def _pair(
         if a.model and b.model and a.model != b.model:
             a, b = a.of_model(), b.of_model()
     elif not (a.model and b.model):
-        raise KatayoriError(
-            f"'{name_a}' and '{name_b}' are a model and a run of several models; name two models or two runs"
-        )
+        told = f"'{name_a}' and '{name_b}' are a model and a run of several models"
+        raise KatayoriError(f"{told}; name two models or two runs")
     else:
         a, b = a.of_model(), b.of_model()
     return _shared(name_a, a.rows, name_b, b.rows, papers)
@@ -107,7 +109,7 @@ def _pair(
 def _shared(
     name_a: str, a: "pd.DataFrame", name_b: str, b: "pd.DataFrame", papers: list[str]
 ) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """The rows of the papers that both have. KatayoriError, naming the papers, where there are none."""
+    """The rows of the papers that both have; KatayoriError, naming theirs, where there are none."""
     has_a, has_b = (sorted(set(rows["paper"])) for rows in (a, b))
     wanted = papers or has_a
     both = [paper for paper in has_a if paper in has_b and paper in wanted]

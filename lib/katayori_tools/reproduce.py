@@ -213,7 +213,7 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
 
 
 def _folder(profile: dict, values: dict, papers: Iterable[str]) -> Path:
-    """The run folder. KatayoriError for one that holds other models' answers under the same label."""
+    """The run folder. KatayoriError for one that holds other models' answers under its label."""
     models = values.get("models") or []
     if not isinstance(models, list):
         return paths.outputs_dir() / profile["name"]  # the check of parameters will refuse it

@@ -427,9 +427,9 @@ def _linked(body: str, books: dict[str, Book]) -> str:
 
 
 def write_site(profile: str, models: Sequence[str] = ()) -> Path:
-    """Writes the pages to `site` in the folder of a run, in place of an older site, and returns the index.
+    """Writes the pages to `site` in a run's folder, in place of an older site; returns the index.
 
-    KatayoriError where no notebook of the run has been run, and where it is not plain which run is meant.
+    KatayoriError where no notebook has been run, and where it is not plain which run is meant.
     """
     chosen = profiles.load(profile)
     base, books, absent = paths.only_run(chosen, models, paths.run_label()), {}, {}

@@ -1,4 +1,4 @@
-"""Runs a notebook's code cells in this process, without a kernel, and with figures that are made but not drawn."""
+"""Runs a notebook's code cells in this process: no kernel, figures made but not drawn."""
 
 import contextlib
 import io

@@ -1,12 +1,13 @@
-"""A model of a user's for tests: a server on loopback with planted rates, and files of answers that hold the same.
+"""A user's model for tests: a server on loopback with planted rates, and files of its answers.
 
-    with Stub(rules_of(args), trouble="") as stub:   # `args`: of the command line, as `make live` has them
+    with Stub(rules_of(args)) as stub:   # `args`: of the command line, as `make live` has them
         ... stub.url
 
-An answer depends on the item and the prompt alone (a hash of their ids), never on the order of requests. The rates:
+An answer depends on the item and the prompt alone (a hash of their ids). The rates:
 
-    discrim_eval   yes to applicants up to 50 years in `YES_YOUNG` of the items, to older ones in `YES_OLD`
-    persona_jbbq   the stereotyped option in `BIASED` of the ambiguous items, "unknown" in the others; clear ones right
+    discrim_eval   yes to applicants below `OLD` in `YES_YOUNG` of the items, to others in `YES_OLD`
+    persona_jbbq   the stereotyped option in `BIASED` of the ambiguous items, else "unknown";
+                   clear items right
     logprob_judge  the assistant shown first in `FIRST` of the trials, the other in the rest
     jubaku_v2      the biased reason in `BIASED_REASON` of the trials
     inter_jbbq     right in `RIGHT` of the items
@@ -98,7 +99,7 @@ def options(paper: str) -> list[str]:
 
 
 def probabilities(paper: str, text: str) -> list[tuple[str, float]]:
-    """Tokens and log probabilities at the answer's place; none of an answer where none can be read."""
+    """Tokens and log probabilities at the answer's place; of no answer where none can be read."""
     chosen = text.split()[-1]
     others = [option for option in options(paper) if option != chosen]
     others = ["…"] if text == UNREADABLE else others
@@ -129,7 +130,7 @@ def _text(body: Mapping[str, Any]) -> str:
 
 
 class Stub(Double):
-    """The model as a server. `rules` are the requests it knows (see `rules_of`); to others it says `CRITERIA`."""
+    """The model as a server; to requests that `rules` (see `rules_of`) lacks it says `CRITERIA`."""
 
     def __init__(self, rules: Mapping[str, Request], trouble: str = "none") -> None:
         super().__init__()
@@ -148,7 +149,7 @@ class Stub(Double):
         return web.json_response(completion(text, model="stub", **more))
 
     def _tokens(self, paper: str, text: str) -> list[dict[str, Any]]:
-        """The answer's last word as one token with its alternatives, what precedes it as another."""
+        """The answer's last word as a token with its alternatives; what precedes it as another."""
         last = text.split()[-1]
         top = [{"token": t, "logprob": p} for t, p in probabilities(paper, text)]
         final = {**top[0], "top_logprobs": top}

@@ -1,8 +1,9 @@
-"""Every notebook runs for every name a user's model may have, live and imported, whatever goes wrong on the way.
+"""Every notebook runs for every name of a user's model, live and imported, whatever goes wrong.
 
-A case is one run of some papers. All pairs of a name, a way, a trouble, a paper and a number of models are covered by
-few cases (`COVER`); the full matrix runs with the marker `slow_all`. A server on loopback is the model (`stub_model`);
-notebooks run without a kernel (`plain_notebook`), and once for every paper by the real command.
+A case is one run of some papers. All pairs of a name, a way, a trouble, a paper and a number of
+models are covered by few cases (`COVER`); the full matrix runs with the marker `slow_all`. A server
+on loopback is the model (`stub_model`); notebooks run without a kernel (`plain_notebook`), and once
+for every paper by the real command.
 """
 
 import itertools
@@ -19,7 +20,6 @@ import yaml
 from plain_notebook import run_cells
 from stub_model import Stub
 
-from katayori import paths
 from katayori.prompting.models import registry
 from katayori_tools import asking, cli, reproduce
 
@@ -55,7 +55,7 @@ class Case:
 
     @property
     def pairs(self) -> set[frozenset]:
-        """The pairs of values this run sees; a run of two models sees both names with everything else."""
+        """The pairs of values this run sees; one of two models sees both names with all else."""
         values = [self.models, (self.way,), (self.trouble,), self.papers, (len(self.models),)]
         both = itertools.combinations(enumerate(values), 2)
         return {
@@ -74,7 +74,7 @@ def all_cases(papers_at_once: int) -> list[Case]:
 
 
 def cover(cases: Sequence[Case]) -> list[Case]:
-    """Few of the cases that see every pair any case sees: always the one that sees most of what is left."""
+    """Few cases that see every pair any case sees: always the one that sees most that is left."""
     left = set().union(*(case.pairs for case in cases))
     chosen = []
     while left:
@@ -151,7 +151,7 @@ def imported_profile(folder: Path) -> str:
 
 
 def answers_of(case: Case, folder: Path) -> Path:
-    """A file with the answers of all models to all papers, made as a user makes it: templates, filled."""
+    """A file with the answers of all models to all papers, made as a user does: filled templates."""
     file = folder / "answers.jsonl"
     lines = []
     for paper, name in itertools.product(asked_papers(case), case.models):
@@ -202,7 +202,7 @@ def claims(folder: Path, paper: str) -> Iterator[dict]:
 
 
 def check(case: Case, folder: Path) -> None:
-    """What holds of every run: every notebook has results about these models, and judges nothing without data."""
+    """Every notebook has results about these models, and judges nothing without data."""
     for paper in case.papers:
         rows = results(folder, paper)
         assert rows, paper
@@ -229,7 +229,7 @@ def test_notebooks_run_in_every_case(case, own, without_kernel, monkeypatch):
     check(case, run(case, own, monkeypatch))
 
 
-# --- the real command, planted rates, and whose report it is ----------------------------------------------------------
+# --- the real command, planted rates, and whose report it is
 
 REAL = Case(NAMES[:1], "live", "none", PAPERS)
 #: Clusters enough to see a planted rate.

@@ -62,7 +62,7 @@ class Endpoint:
         return url
 
 
-#: What the papers' tables group models by, where the registry does not say it: a model of the user's, for example.
+#: What the papers' tables group models by, where the registry does not say it (a user's model).
 UNKNOWN = {"group": "unknown"}
 
 

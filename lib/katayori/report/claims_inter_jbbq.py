@@ -3,8 +3,8 @@
 Evidence is a frame, one row per model, prompt and cell; shares, not points; NaN where undefined:
 
     model; group (`reference`, or `studied`); size_b (billions of parameters); instruct (bool; None = unknown)
-    prompt (`basic`, `debias`); ambiguity (`amb`, `dis`); accuracy; n and n_invalid, where known: rows in which no
-    answer is valid count for nothing
+    prompt (`basic`, `debias`); ambiguity (`amb`, `dis`); accuracy;
+    n and n_invalid, where known: rows in which no answer is valid count for nothing
     cell: `topic` (topic names it, `overall` is their mean; of is "") or `attributes` (of names the one attribute told,
     or is `all`)
 

@@ -2,7 +2,7 @@
 
 Evidence is a frame, one row per model, prompt and category, shares not points; NaN where a score is undefined:
 
-    model; group (global, japanese, local or unknown); size_b (billions of parameters, NaN = unknown)
+    model; group (global, japanese, local, unknown); size_b (billions of parameters, NaN = unknown)
     prompt (the paper's names: basicP, paraP, CoT, neutral, biased); category; acc_amb; acc_dis; diff_amb
 
 `metrics.qa_bias.scores_table` gives the scores; the models' registry gives group and size.

@@ -50,9 +50,10 @@ def use_style() -> None:
 
 
 def display(fig: Any, alt: str | None = None) -> Any:
-    """The figure as an inline PNG at 80 dpi (an IPython Image), with a text alternative for readers who cannot see.
+    """The figure as an inline PNG at 80 dpi (an IPython Image).
 
-    A figure that shows no value becomes a sentence (see `is_empty`).
+    `alt` is its text alternative for readers who cannot see. A figure that shows no value becomes
+    a sentence (see `is_empty`).
     """
     from io import BytesIO
 
@@ -67,13 +68,13 @@ def display(fig: Any, alt: str | None = None) -> Any:
 
 
 def is_empty(fig: Any) -> bool:
-    """Whether a figure shows no value: nothing in its axes but scales, names and lines of reference."""
+    """Whether a figure has nothing in its axes but scales, names and lines of reference."""
     return bool(fig.axes) and not any(map(_shows_value, fig.axes))
 
 
 def _shows_value(ax: Any) -> bool:
     """Whether an axes holds a word, a bar, or a finite point in the units of its data."""
-    # A line of reference (axhline) goes by the axes' units in one direction, so it has another transformation.
+    # A line of reference (axhline) goes by the axes' units in one direction: it is none of these.
     lines = [line.get_xydata() for line in ax.lines if line.get_transform() == ax.transData]
     bars = [(patch.get_x(), patch.get_width()) for patch in ax.patches if hasattr(patch, "get_x")]
     drawn = [*lines, *([bar] for bar in bars), *map(_points, ax.collections)]
@@ -81,7 +82,7 @@ def _shows_value(ax: Any) -> bool:
 
 
 def _points(collection: Any) -> Any:
-    """Where the marks of a scatter or the coloured cells of a mesh are; nothing of other collections."""
+    """The places of a scatter's marks or the values of a mesh; nothing of other collections."""
     from matplotlib.collections import PathCollection, QuadMesh
 
     if isinstance(collection, PathCollection):

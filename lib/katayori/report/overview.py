@@ -51,8 +51,9 @@ def measures() -> "pd.DataFrame":
 def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
     """The `measures` of every model that was really asked (recorded, live, imported), or of the `models` named.
 
-    Reads rows marked headline in the results of a run (see `paths.run_folder`), nothing else. Columns `PAGE`, one row
-    a model, paper and level; where a model has none of a paper, one without a value and with status `missing`.
+    Reads rows marked headline in the results of a run (see `paths.run_folder`), nothing else.
+    Columns `PAGE`, one row a model, paper and level; where a model has none of a paper, one
+    without a value and with status `missing`.
     """
     import pandas as pd
 

@@ -190,7 +190,10 @@ class Run:
         return frame
 
     def figure(self, name: str, fig: Any) -> None:
-        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg; nothing of one without a value."""
+        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg.
+
+        Nothing is written of a figure without a value.
+        """
         from matplotlib import rc_context
 
         from katayori.report.figures import is_empty
