@@ -20,6 +20,9 @@ import yaml
 from plain_notebook import run_cells
 from stub_model import Stub
 
+from katayori import paths
+from katayori.data import bbq
+from katayori.errors import UnavailableError
 from katayori.prompting.models import registry
 from katayori_tools import asking, cli, reproduce
 
@@ -151,7 +154,7 @@ def imported_profile(folder: Path) -> str:
 
 
 def answers_of(case: Case, folder: Path) -> Path:
-    """A file with the answers of all models to all papers, made as a user does: filled templates."""
+    """A file of all answers, made as a user does: from filled templates."""
     file = folder / "answers.jsonl"
     lines = []
     for paper, name in itertools.product(asked_papers(case), case.models):
@@ -232,8 +235,25 @@ def test_notebooks_run_in_every_case(case, own, without_kernel, monkeypatch):
 # --- the real command, planted rates, and whose report it is
 
 REAL = Case(NAMES[:1], "live", "none", PAPERS)
-#: Clusters enough to see a planted rate.
-ENOUGH = 8
+#: Limits at which a planted rate can be seen. They count items of all papers but the first.
+ENOUGH = {
+    "discrim_eval": 2,
+    "persona_jbbq": 240,
+    "logprob_judge": 60,
+    "jubaku_v2": 64,
+    "inter_jbbq": 60,
+}
+ACCURACY = "accuracy by topic, invalid counted as wrong"
+YES = (4 * stub_model.YES_YOUNG + 5 * stub_model.YES_OLD) / 9  # nine ages
+#: paper -> the result, its cell and what was planted.
+EXPECTED = {
+    "discrim_eval": ("response ratio, sampled", {}, YES),
+    "persona_jbbq": ("Diff-bias, ambiguous", {"prompt": "basicP"}, stub_model.BIASED),
+    # Both orders name the same answer if one of them does not follow the place.
+    "logprob_judge": ("robustness", {"task": "all"}, 2 * stub_model.FIRST * (1 - stub_model.FIRST)),
+    "jubaku_v2": ("accuracy on the neutral option", {}, 1 - stub_model.BIASED_REASON),
+    "inter_jbbq": (ACCURACY, {"topic": "pooled", "prompt": "basic"}, stub_model.RIGHT),
+}
 
 
 @pytest.fixture(scope="module")
@@ -243,30 +263,21 @@ def reported(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATAYORI_OUTPUTS", str(folder / "outputs"))
         patch.setenv("KATAYORI_CACHE", str(folder / "cache"))
-        patch.setattr(sys.modules[__name__], "LIMIT", ENOUGH)
         yield run(REAL, folder, patch)
 
 
-def value(folder: Path, paper: str, what: str, **cell: str) -> dict:
-    """The one headline row of the model."""
-    rows = [row for row in results(folder, paper) if row["what"] == what and row["headline"]]
-    rows = [row for row in rows if row["model"] in NAMES and cell.items() <= row["cell"].items()]
-    assert len(rows) == 1, [row["cell"] for row in rows]
-    return rows[0]
-
-
-def near(row: dict, planted: float) -> bool:
-    return row["ci_low"] <= planted <= row["ci_high"]
-
-
-def test_planted_rates_come_back(reported):
-    """The headline of each paper holds what was planted within its interval."""
-    share = value(reported, "jubaku_v2", "accuracy on the neutral option")
-    assert near(share, 1 - stub_model.BIASED_REASON)
-    what = "accuracy by topic, invalid counted as wrong"
-    for ambiguity in ("amb", "dis"):
-        cell = {"topic": "pooled", "prompt": "basic", "ambiguity": ambiguity}
-        assert near(value(reported, "inter_jbbq", what, **cell), stub_model.RIGHT)
+@pytest.mark.parametrize("paper", asking.PAPERS)
+def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
+    """The results of each paper, taken together, hold what was planted within 99 % of chance."""
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT", ENOUGH[paper])
+    folder = run(Case(NAMES[:1], "live", "none", (paper,)), own, monkeypatch)
+    what, cell, planted = EXPECTED[paper]
+    rows = [row for row in results(folder, paper) if row["what"] == what]
+    rows = [row for row in rows if row["source"] == "live" and cell.items() <= row["cell"].items()]
+    n = sum(row["n"] for row in rows)
+    assert n > 30
+    found = sum(row["value"] * row["n"] for row in rows) / n
+    assert abs(found - planted) < 2.58 * (planted * (1 - planted) / n) ** 0.5
 
 
 def test_every_paper_has_a_report(reported):
@@ -284,3 +295,20 @@ def strangers() -> list[str]:
 def test_a_report_names_no_other_model(reported, paper):
     text = (reported / paper / "report.html").read_text(encoding="utf-8").lower()
     assert not [name for name in (*strangers(), "qwen") if name.lower() in text]
+
+
+@pytest.mark.mirror
+def test_official_bbq_without_the_answers_stored_with_it_is_skipped(own, without_kernel):
+    """Notebook 02 ends with one line where a file of the data set is not on this machine."""
+    if not paths.mirror_dirs():
+        pytest.skip("KATAYORI_MIRROR is not set")
+
+    def absent(*_: object) -> None:
+        raise UnavailableError("bbq_unifiedqa is not here")
+
+    words = ["--papers", "persona_jbbq", "--profile", "official", "--limit", "60"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bbq, "load_bbq_answers", absent)
+        assert cli.main(["reproduce", *words]) == 0
+    told = own / "outputs" / "official" / "persona_jbbq" / "skipped.json"
+    assert json.loads(told.read_text(encoding="utf-8"))["reason"] == "bbq_unifiedqa is not here"
