@@ -89,7 +89,9 @@ def slides(args: Namespace) -> None:
         if not books or (args.papers and len(books) < len(ran)):
             lost = ", ".join(ran.keys() - books.keys())
             again = f"PROFILE={args.profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
-            raise KatayoriError(f"{run} holds no run of {lost}; make one: make reproduce {again}")
+            raise KatayoriError(
+                f"profile {args.profile} holds no run of {lost}; make one: make reproduce {again}"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     for path in books.values():
         print(f"{path.stem}: {write_talk(path, folder / f'{path.stem}.html')} slides")
