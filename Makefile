@@ -37,7 +37,7 @@ setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	  echo 'katayori: $(BOOT) is missing or older than Python 3.11; name one: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 2; }
 	@PYTHONPATH=lib $(BOOT) -m katayori_tools.environment setup
 
-reproduce: setup  ## run the notebooks into outputs/<profile>/<paper>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
+reproduce: setup  ## run the notebooks into outputs/<profile>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
 	$(KATAYORI) reproduce $(OPTIONS) $(SERVER) $(ARGS)
 
 # One worker a core; a module or a notebook stays whole, the longest come first (conftest.py).
@@ -92,8 +92,8 @@ expect: reproduce  ## write data/expected anew from the default run and show wha
 equal: setup  ## whether two commits compute the same on one commit's data (A= B= DATA=)
 	$(KATAYORI) equal '$(A)' '$(B)' $(call option,DATA,data) $(call option,PAPERS,papers) $(ARGS)
 
-site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE=)
-	$(KATAYORI) site $(call option,PROFILE,profile) $(ARGS)
+site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE= MODELS=)
+	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
 
 doctor: setup  ## what works on this machine, and the remedy for what does not
 	$(KATAYORI) doctor $(ARGS)
@@ -108,8 +108,8 @@ nb: setup  ## execute the committed notebooks in place on their default paramete
 students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)
 	$(KATAYORI) students $(call option,PAPERS,papers) $(ARGS)
 
-slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE=)
-	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
+slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS=)
+	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
 
 simulate: setup  ## draw the long simulations anew into data/simulated
 	$(KATAYORI) simulate $(ARGS)

@@ -5,7 +5,20 @@ Every folder can be moved by an environment variable, for tests and for read-onl
 
 import hashlib
 import os
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from katayori.errors import KatayoriError
+
+#: Bytes of a name in UTF-8: file systems take 255, and a name may be part of a longer one.
+LONGEST = 120
+#: What a notebook leaves in the folder of its paper, whether it succeeded or not.
+MADE = ("results.json", "skipped.json", "[0-9][0-9]_*.ipynb")
+#: Whose answers a run holds is told by the models' names; other runs are one folder a profile.
+OF_MODELS = ("live", "imported")
 
 
 def root() -> Path:
@@ -19,8 +32,89 @@ def data_dir() -> Path:
 
 
 def outputs_dir() -> Path:
-    """Run folders, `<profile>/<paper>/` (`KATAYORI_OUTPUTS` overrides)."""
+    """Where runs lie, see `run_folder` (`KATAYORI_OUTPUTS` overrides)."""
     return Path(os.environ.get("KATAYORI_OUTPUTS") or root() / "outputs")
+
+
+def safe_name(name: str) -> str:
+    """A name, such as a model's, as part of a file's name.
+
+    Two names give two files on every file system. Small letters of any script, digits and
+    `_ . @ -` stay. Where anything else was changed, and where capital letters could meet small
+    ones on a file system that takes them for the same, six digits of the name's sha256 follow.
+    """
+    text = unicodedata.normalize("NFKC", name)
+    text = re.sub(r"[^\w.@-]+", "-", text).strip("-.")
+    short = text.encode()[:LONGEST].decode(errors="ignore")
+    looks_changed = re.search(r"-[0-9a-f]{6}$", name)
+    if name and short == name.lower() == name and not looks_changed:
+        return name
+    return f"{short or 'name'}-{_digits(name)}"
+
+
+def _digits(name: str) -> str:
+    return hashlib.sha256(name.encode(errors="backslashreplace")).hexdigest()[:6]
+
+
+def run_folder(profile: Mapping[str, Any], models: Sequence[str] = (), label: str = "") -> Path:
+    """The folder of a run, which holds one folder a paper.
+
+    `outputs/<profile>/`, and for live and imported answers, which are of a user's models, a folder
+    of their own below it: the label, or else the models as they were asked, several joined by `+`.
+    """
+    base = outputs_dir() / profile["name"]
+    names = [label] if label else list(models)
+    if profile["answers"] not in OF_MODELS or not names:
+        return base
+    joined = "+".join(map(safe_name, names))
+    return base / (joined if len(joined.encode()) <= 2 * LONGEST else safe_name(joined))
+
+
+def run_label() -> str:
+    """The label of the server that is asked (`KATAYORI_LABEL`), or nothing."""
+    return os.environ.get("KATAYORI_LABEL", "").strip()
+
+
+def is_paper(folder: Path) -> bool:
+    """Whether a notebook has run into this folder."""
+    return any(next(folder.glob(name), None) for name in MADE)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds folders of papers."""
+    return any(is_paper(path) for path in folder.glob("[!.]*/"))
+
+
+def runs_of(profile_name: str) -> list[Path]:
+    """The runs of a profile: its folder, and the folders of models below it."""
+    base = outputs_dir() / profile_name
+    return [path for path in (base, *sorted(base.glob("[!.]*/"))) if is_run(path)]
+
+
+def only_run(profile: Mapping[str, Any], models: Sequence[str] = (), label: str = "") -> Path:
+    """The folder of the run that is meant; no model need be named where only one run is there.
+
+    KatayoriError naming the runs if there are several.
+    """
+    folder = run_folder(profile, models, label)
+    if profile["answers"] not in OF_MODELS or models or label:
+        return folder
+    found = runs_of(profile["name"])
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise KatayoriError(f"{folder} holds several runs: {names}; name one's models with MODELS=")
+    return found[0] if found else folder
+
+
+def find_runs(name: str) -> list[Path]:
+    """The runs that a name means: a folder, a profile, or a run's models or label."""
+    for folder in (Path(name), outputs_dir() / name) if name else ():
+        if is_paper(folder) or is_run(folder):
+            return [folder]
+    parts = [safe_name(part) for part in re.split(r"[,+\s]+", name) if part]
+    names = {name, safe_name(name), "+".join(parts)}
+    below = sorted(outputs_dir().glob("[!.]*/[!.]*/"))
+    return [path for path in below if path.name in names and is_run(path)] or runs_of(name)
 
 
 def cache_dir() -> Path:

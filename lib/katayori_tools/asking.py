@@ -22,7 +22,7 @@ from katayori.prompting.verdicts import parse_choice, parse_verdict
 from katayori_tools import inputs, recording, servers
 from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
-from katayori_tools.notebooks import names
+from katayori_tools.notebooks import LAST, names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -279,6 +279,17 @@ def _bare(request: Request, answer: Response) -> Response:
     )
 
 
+def _with_prompts(args: argparse.Namespace) -> list[str]:
+    """The papers to ask. KatayoriError where only the overview is named, which asks nobody."""
+    papers = names(args.papers) or list(PAPERS)
+    asked = [paper for paper in papers if paper != LAST]
+    if not asked:
+        models = f" MODELS='{args.models}'" if args.models else ""
+        remedy = f"make reproduce PAPERS={LAST} PROFILE={args.profile}{models}"
+        raise KatayoriError(f"the {LAST} asks nobody, it reads the results of the others: {remedy}")
+    return asked
+
+
 def wanted(
     args: argparse.Namespace, stand_in: str = ""
 ) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
@@ -295,7 +306,7 @@ def wanted(
     if profile["answers"] != "live":
         reason = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
         raise KatayoriError(f"{reason}; use PROFILE=live, or live-official for the papers' items")
-    papers = names(args.papers) or list(PAPERS)
+    papers = _with_prompts(args)
     own = inputs.own_items(args, papers)
     limit = limit_of(args, profile)
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
@@ -377,6 +388,8 @@ def live(args: argparse.Namespace) -> int:
     if light:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=20 or more measures something")
     args.models = " ".join(dict.fromkeys(name for _, name in asked))
+    if LAST in names(args.papers):
+        papers[LAST] = True
     args.papers, args.limit = ",".join(papers), None
     args.parameter = [f"limit={limit}"] if limit else []
     with servers.environment(args):

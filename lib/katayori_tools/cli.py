@@ -270,11 +270,11 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--list", action="store_true", help="only list")
 
     one = command("compare", _in("compare"), "two runs, or two models of one run, side by side")
-    one.add_argument("a", help="a profile, a run folder, or a model")
+    one.add_argument("a", help="a profile, a run folder, a label, or a model")
     one.add_argument("b", help="the other one")
     add_papers(one)
     one.add_argument(
-        "--profile", default="recorded", help="the run that holds both models (default: recorded)"
+        "--profile", default="recorded", help="the run that holds the models (default: recorded)"
     )
 
     one = command("expect", _in("expected"), "write the expected tables anew from the default run")
@@ -294,9 +294,12 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     one = command(
-        "site", _in("site"), "the notebooks of a run as pages to read, under outputs/<profile>/site"
+        "site",
+        _in("site"),
+        "the notebooks of a run as pages to read, in the folder site of the run",
     )
     one.add_argument("--profile", default="recorded", help="the run to show (default: recorded)")
+    one.add_argument("--models", help="of a live or imported run: the models it asked")
 
     one = command(
         "answers",
@@ -360,6 +363,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--profile", help="of the notebooks of this run (default: of the committed ones)"
     )
+    one.add_argument("--models", help="of a live or imported run: the models it asked")
 
     one = command("gates", _in("gates"), "ruff and mypy, compared with the list of older code")
     one.add_argument(

@@ -2,6 +2,7 @@
 
 import sys
 from argparse import Namespace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,34 +28,98 @@ COLUMNS = (
     "only_in",
 )
 SHOWN = 40
+ASKED = ("recorded", "live", "imported")
 
 
-def _rows(name: str, papers: list[str]) -> "pd.DataFrame":
-    """All result rows of a profile's name, a profile's folder or one run folder; empty if it is none of these."""
-    rows = read_results(Path(name) if name and Path(name).is_dir() else paths.outputs_dir() / name)
-    return rows[rows["paper"].isin(papers)] if papers else rows
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: its rows, and the model that was asked ("" for several)."""
+
+    rows: "pd.DataFrame"
+    model: str = ""
+
+    def of_model(self) -> "Side":
+        """The rows of the model that was asked."""
+        return Side(self.rows[self.rows["model"] == self.model], self.model)
+
+
+def _run(name: str) -> Side | None:
+    """The run that a name means. KatayoriError if it means several."""
+    found = [folder for folder in paths.find_runs(name) if len(read_results(folder))]
+    if len(found) > 1:
+        names = ", ".join(path.relative_to(paths.outputs_dir()).as_posix() for path in found)
+        raise KatayoriError(f"'{name}' means several runs: {names}; name one of them")
+    if not found:
+        return None
+    rows = read_results(found[0])
+    asked = rows.loc[rows["source"].isin(ASKED), "model"].dropna().unique()
+    return Side(rows, asked[0] if len(asked) == 1 else "")
+
+
+def _model(name: str, runs: list[Path]) -> Side | None:
+    """The rows of a model in the first of the runs that has any."""
+    for folder in runs:
+        rows = read_results(folder)
+        own = rows[rows["model"] == name]
+        if len(own):
+            return Side(own, name)
+    return None
+
+
+def _side(name: str, runs: list[Path]) -> Side:
+    side = _run(name) or _model(name, runs)
+    if side is None:
+        known = [path.relative_to(paths.outputs_dir()).as_posix() for path in _all_runs()]
+        rows = [read_results(folder) for folder in runs]
+        models = sorted({model for frame in rows for model in frame["model"].dropna()})
+        told = f"runs: {', '.join(known) or 'none yet, see make reproduce'}"
+        told += f"; models in {', '.join(path.name for path in runs)}: {', '.join(models)}" * bool(
+            models
+        )
+        raise KatayoriError(f"nothing to compare under '{name}'; {told}")
+    return side
+
+
+def _all_runs() -> list[Path]:
+    folders = sorted(paths.outputs_dir().glob("[!.]*/"))
+    return [run for folder in folders for run in paths.runs_of(folder.name)]
 
 
 def _pair(
     name_a: str, name_b: str, profile: str, papers: list[str]
 ) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    a, b = _rows(name_a, papers), _rows(name_b, papers)
-    if len(a) and len(b):
-        return a, b
-    both = _rows(profile, papers)
-    models = sorted(both["model"].dropna().unique())
-    for name, rows in ((name_a, a), (name_b, b)):
-        if rows.empty and name not in models:
-            runs = sorted(path.name for path in paths.outputs_dir().glob("*") if path.is_dir())
-            known = f"runs: {', '.join(runs) or 'none yet, see make reproduce'}; models in '{profile}': "
-            raise KatayoriError(
-                f"nothing to compare under '{name}'; {known}{', '.join(models) or 'none'}"
-            )
-    if len(a) or len(b):
-        raise KatayoriError(
-            f"'{name_a}' and '{name_b}' are a run and a model; name two runs or two models"
-        )
-    return both[both["model"] == name_a], both[both["model"] == name_b]
+    """The rows of both sides.
+
+    Where either is a model, or each run asked one other model, only those models' rows.
+    """
+    runs = paths.find_runs(profile)
+    a, b = _side(name_a, runs), _side(name_b, runs)
+    whole = [_run(name) is not None for name in (name_a, name_b)]
+    if all(whole):
+        if a.model and b.model and a.model != b.model:
+            a, b = a.of_model(), b.of_model()
+    elif not (a.model and b.model):
+        told = f"'{name_a}' and '{name_b}' are a model and a run of several models"
+        raise KatayoriError(f"{told}; name two models or two runs")
+    else:
+        a, b = a.of_model(), b.of_model()
+    return _shared(name_a, a.rows, name_b, b.rows, papers)
+
+
+def _shared(
+    name_a: str, a: "pd.DataFrame", name_b: str, b: "pd.DataFrame", papers: list[str]
+) -> tuple["pd.DataFrame", "pd.DataFrame"]:
+    """The rows of the papers that both have; KatayoriError, naming theirs, where there are none."""
+    has_a, has_b = (sorted(set(rows["paper"])) for rows in (a, b))
+    wanted = papers or has_a
+    both = [paper for paper in has_a if paper in has_b and paper in wanted]
+    told = f"'{name_a}' has {', '.join(has_a)}; '{name_b}' has {', '.join(has_b)}"
+    if not both:
+        asked = f" of {', '.join(papers)}" if papers else ""
+        raise KatayoriError(f"no paper{asked} is in both: {told}")
+    if has_a != has_b and not papers:
+        print(f"compared: {', '.join(both)}, the papers in both; {told}", file=sys.stderr)
+    return a[a["paper"].isin(both)], b[b["paper"].isin(both)]
 
 
 def _told(cell: dict) -> str:
@@ -98,14 +163,16 @@ def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     return out.sort_values("headline", ascending=False, kind="stable")[list(COLUMNS)]
 
 
+def _plain(name: str) -> str:
+    return name.strip("/.").replace("/", "_").replace("@", "_")
+
+
 def compare(args: Namespace) -> int:
     """Prints the headline rows (all, if there are few) and writes every row to outputs/compare/<A>-<B>.csv."""
     if not args.a or not args.b:
         raise KatayoriError("name what to compare: make compare A=<run or model> B=<run or model>")
     frame = join(*_pair(args.a, args.b, args.profile, notebooks.names(args.papers)))
-    name = "-".join(
-        each.strip("/.").replace("/", "_").replace("@", "_") for each in (args.a, args.b)
-    )
+    name = paths.safe_name(f"{_plain(args.a)}-{_plain(args.b)}")
     path = paths.outputs_dir() / "compare" / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.astype(object).map(harmless).to_csv(path, index=False)

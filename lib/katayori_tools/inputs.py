@@ -35,8 +35,13 @@ VARIABLES = (
     "KATAYORI_ROOT",
     "KATAYORI_WEIGHTS_FROM_WHEELS",
 )
-#: Limits of an endpoint: its name follows, in capitals, `_` for `-`.
-OF_ENDPOINT = ("KATAYORI_RPM_", "KATAYORI_TPM_", "KATAYORI_CONCURRENCY_")
+#: Address and limits of an endpoint: its name follows, in capitals, `_` for `-`.
+OF_ENDPOINT = (
+    "KATAYORI_BASE_URL_",
+    "KATAYORI_RPM_",
+    "KATAYORI_TPM_",
+    "KATAYORI_CONCURRENCY_",
+)
 OF_WEIGHTS = "KATAYORI_WEIGHTS_"
 SLIPS = 2  # an edit distance up to this is taken for a slip of the pen
 #: What each of the user's own items must be on disk.

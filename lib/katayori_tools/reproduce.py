@@ -230,12 +230,38 @@ def _chosen(args: Namespace, profile: dict, parameters: dict) -> dict[str, Path]
     return {paper: chosen[paper] for paper in held}
 
 
+def _folder(profile: dict, values: dict, papers: Iterable[str]) -> Path:
+    """The run folder. KatayoriError for one that holds other models' answers under its label."""
+    models = values.get("models") or []
+    if not isinstance(models, list):
+        return paths.outputs_dir() / profile["name"]  # the check of parameters will refuse it
+    models = [str(model) for model in models]
+    label = paths.run_label()
+    if set(papers) == {notebooks.LAST}:
+        return paths.only_run(profile, models, label)
+    folder = paths.run_folder(profile, models, label)
+    if label and (others := _asked(folder) - {*models, ""}):
+        held = f"{folder} holds answers of {', '.join(sorted(others))} under the label {label}"
+        raise KatayoriError(f"{held}; give this run another LABEL=")
+    return folder
+
+
+def _asked(folder: Path) -> set[str]:
+    """The models whose answers the notebooks of a run folder show, as they were asked."""
+    models: set[str] = set()
+    for path in folder.glob("[!.]*/provenance.json"):
+        text = json.loads(path.read_text(encoding="utf-8"))
+        models |= {str(model) for model in text["parameters"].get("models") or []}
+    return models
+
+
 def _plan(args: Namespace) -> list[Job]:
     """Every job asked for, all parameters checked; KatayoriError for any wrong name or type."""
     profile = profiles.load(args.profile)
     given, own = _parameters(args, profile)
     jobs, known = [], set()
     chosen = _chosen(args, profile, given | own)
+    folder = _folder(profile, given | own, chosen)
     for paper, notebook in chosen.items():
         declared = notebooks.parameters(notebook)
         # The overview comes last and asks nothing itself: it may lack what is shared and what is meant for the others.
@@ -246,9 +272,7 @@ def _plan(args: Namespace) -> list[Job]:
         values = renamed.keys("parameter", values, where=paper)
         notebooks.check(notebook, {**values, "output_dir": ""})
         inputs.check_run(paper, profile, values)
-        jobs.append(
-            Job(paper, notebook, values, paths.outputs_dir() / profile["name"] / paper, profile)
-        )
+        jobs.append(Job(paper, notebook, values, folder / paper, profile))
     if not jobs:
         raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
     return jobs

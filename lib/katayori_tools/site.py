@@ -15,7 +15,7 @@ import shutil
 import subprocess
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from html import unescape
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from katayori import paths
+from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori.report import overview
 from katayori.report.results import read_results
@@ -360,7 +360,7 @@ def paper_page(
 
 
 def index_page(
-    papers: list[dict], books: dict[str, Book], absent: dict[str, str], profile: str
+    papers: list[dict], books: dict[str, Book], absent: dict[str, str], base: Path
 ) -> str:
     """What this is, the papers with their state in this run, and the headline of every model with source and n."""
     lines = []
@@ -373,11 +373,11 @@ def index_page(
         lines.append(
             [link, escape(about["asks"]), made, escape(absent[name] if book is None else state)]
         )
-    shown = overview.bias_profile(profile)
+    shown = overview.bias_profile(base)
     if shown.empty:  # nobody was asked: the respondents we made stand in, labelled as such
-        rows = read_results(paths.outputs_dir() / profile)
+        rows = read_results(base)
         shown = overview.bias_profile(
-            profile, sorted(rows.loc[rows["source"] == "simulated", "model"].unique())
+            base, sorted(rows.loc[rows["source"] == "simulated", "model"].unique())
         )
     shown["link"] = [f'<a href="{paper}.html#found">{paper}</a>: ' for paper in shown["paper"]]
     cells = [
@@ -388,7 +388,9 @@ def index_page(
     out = [INTRO.read_text(encoding="utf-8"), '<h2 id="papers">Papers</h2>']
     out += [
         table(
-            "Paper,Asks,Notebook,State in this run", lines, f"Five papers, run “{escape(profile)}”"
+            "Paper,Asks,Notebook,State in this run",
+            lines,
+            f"Five papers, run “{escape(base.name)}”",
         )
     ]
     out += ['<h2 id="headline">Headline results</h2>', table(HEADLINE, heads, caption)]
@@ -424,24 +426,24 @@ def _linked(body: str, books: dict[str, Book]) -> str:
     return re.sub(r"(?s)<a\b.*?</a>|<[^>]*>|\b[Nn]otebook (\d\d)\b", link, body)
 
 
-def write_site(profile: str) -> Path:
-    """Writes the pages to outputs/<profile>/site, in place of an older site, and returns the index.
+def write_site(profile: str, models: Sequence[str] = ()) -> Path:
+    """Writes the pages to `site` in a run's folder, in place of an older site; returns the index.
 
-    KatayoriError where no notebook of the profile has been run.
+    KatayoriError where no notebook has been run, and where it is not plain which run is meant.
     """
-    base, books, absent = paths.outputs_dir() / profile, {}, {}
+    chosen = profiles.load(profile)
+    base, books, absent = paths.only_run(chosen, models, paths.run_label()), {}, {}
+    again = f"PROFILE={profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
     scripts = widget_scripts() if any(base.glob("*/*.ipynb")) else ""
     for paper, source in notebooks.registry().items():
         folder = base / paper
-        absent[paper] = f"Not run here yet: make reproduce PAPERS={paper} PROFILE={profile}."
+        absent[paper] = f"Not run here yet: make reproduce PAPERS={paper} {again}."
         if skipped := pages.read(folder / "skipped.json"):
             absent[paper] = f"Skipped: {skipped['reason']}"
         elif (folder / source.name).is_file():
             books[paper] = read_book(paper, folder, folder / source.name, bool(scripts))
     if not books:
-        raise KatayoriError(
-            f"no notebook of the profile '{profile}' has been run: make reproduce PROFILE={profile}"
-        )
+        raise KatayoriError(f"no notebook of this run has been run: make reproduce {again}")
     papers = yaml.safe_load((paths.data_dir() / "papers.yaml").read_text(encoding="utf-8"))
     results = {paper: _plain(read_results(book.folder)) for paper, book in books.items()}
     site, entries = {}, []
@@ -488,8 +490,8 @@ def write_site(profile: str) -> Path:
             text = re.sub(r"(?s)<(details|table)\b.*?</\1>", " ", text)
             text = f"{text} {about['page']['ja']}" if anchor == "question" else text
             entries.append([f"{name}.html", anchor, about["page"]["title"], heading, words(text)])
-    told = index_page(papers, books, absent, profile)
-    site["index.html"] = _shell(f"run “{profile}”", told, "index.html", books, papers)
+    told = index_page(papers, books, absent, base)
+    site["index.html"] = _shell(f"run “{base.name}”", told, "index.html", books, papers)
     site["search.html"] = _search(entries, books, papers)
 
     final, work = base / "site", base / ".site"  # a hidden folder until all pages are there
@@ -519,4 +521,4 @@ def _search(entries: list[list[str]], books: dict[str, Book], papers: list[dict]
 
 def site(args: Namespace) -> None:
     """Writes the site of a run and prints where it begins."""
-    print(f"open {write_site(args.profile)}")
+    print(f"open {write_site(args.profile, notebooks.names(args.models))}")

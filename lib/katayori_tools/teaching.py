@@ -81,15 +81,16 @@ def slides(args: Namespace) -> None:
     """Writes a talk of each notebook: with a profile of its run (as far as there is one), else of the committed one."""
     books, folder = notebooks.choose(args.papers), paths.outputs_dir() / "slides"
     if args.profile:
-        name = profiles.load(args.profile)["name"]
-        ran = {
-            paper: paths.outputs_dir() / name / paper / path.name for paper, path in books.items()
-        }
-        books, folder = {paper: path for paper, path in ran.items() if path.exists()}, folder / name
+        models = notebooks.names(args.models)
+        run = paths.only_run(profiles.load(args.profile), models, paths.run_label())
+        ran = {paper: run / paper / path.name for paper, path in books.items()}
+        books = {paper: path for paper, path in ran.items() if path.exists()}
+        folder /= run.relative_to(paths.outputs_dir())
         if not books or (args.papers and len(books) < len(ran)):
             lost = ", ".join(ran.keys() - books.keys())
+            again = f"PROFILE={args.profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
             raise KatayoriError(
-                f"profile {name} holds no run of {lost}; make one: make reproduce PROFILE={name}"
+                f"profile {args.profile} holds no run of {lost}; make one: make reproduce {again}"
             )
     folder.mkdir(parents=True, exist_ok=True)
     for path in books.values():

@@ -45,7 +45,7 @@ def runs(tmp_path, monkeypatch):
                     run.row("X-1", what, value, headline=True, **more)
                     run.row("X-1", "something else", value, **more)
         run.save()
-    return "mine"
+    return tmp_path / "mine"
 
 
 def test_profile_has_a_row_a_model_paper_and_level(runs):
@@ -86,7 +86,7 @@ def test_simulated_models_only_when_named(runs):
     page = overview.bias_profile(runs, ["sim-x", "nobody"])
     assert set(page.loc[page["status"] == "ok", "source"]) == {"simulated"}
     assert (page.loc[page["model"] == "nobody", "status"] == "missing").all()
-    assert overview.bias_profile("never-run").empty
+    assert overview.bias_profile(runs.with_name("never-run")).empty
 
 
 def test_models_are_compared_where_both_have_a_figure(runs):

@@ -1,6 +1,7 @@
 """results.json, tables, figures and provenance of a run folder (X-5, X-6, X-9)."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -193,10 +194,13 @@ def test_named_indexes_lone_surrogates_and_undefined_cells_are_written(run):
     ) == "model,x,s\na,1.5,\\ud800\nb,,\n"
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", "", ".x", "a b"])
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".x", "a b", "table_2_Org/M:7b@vllm"])
 def test_names_cannot_leave_the_folder(run, name):
-    with pytest.raises(ValueError, match="cannot name a file"):
-        run.table(name, pd.DataFrame({"x": [1]}))
+    """A name that is no file's, such as a model's, is changed and marked with six digits."""
+    run.table(name, pd.DataFrame({"x": [1]}))
+    (made,) = (run.folder / "tables").iterdir()
+    assert re.fullmatch(r"\w[\w@-]*-[0-9a-f]{6}\.csv", made.name)
+    assert [path.name for path in run.folder.iterdir()] == ["tables"]
 
 
 def test_without_a_folder_a_temporary_one_is_used(tmp_path, monkeypatch):

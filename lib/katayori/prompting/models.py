@@ -137,6 +137,10 @@ class Endpoint:
         return url
 
 
+#: What the papers' tables group models by, where the registry does not say it (a user's model).
+UNKNOWN = {"group": "unknown"}
+
+
 @dataclass(frozen=True)
 class Model:
     """One registry entry; `fields` holds what the papers' tables need (developer, release date, size ...)."""
@@ -166,7 +170,7 @@ def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
         endpoints[name] = Endpoint(name=name, **known)
     for m in raw["models"]:
         first = m["endpoint"][0] if isinstance(m["endpoint"], list) else m["endpoint"]
-        models[m["id"]] = Model(m["id"], m.get("vendor_id") or m["id"], first, m)
+        models[m["id"]] = Model(m["id"], m.get("vendor_id") or m["id"], first, UNKNOWN | m)
     return endpoints, models
 
 
@@ -192,7 +196,7 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
         model = (
             Model(known.id, known.vendor_id, endpoint, known.fields)
             if known
-            else Model(model_id, name, endpoint)
+            else Model(model_id, name, endpoint, dict(UNKNOWN))
         )
         return model, get_endpoint(endpoint)
     free = f"or name@endpoint with an endpoint of {', '.join(registry()[0])}"

@@ -115,6 +115,8 @@ def white_and_black_mostly_none(evidence: Evidence) -> tuple[str, str]:
 def always_yes_never_always_no(evidence: Evidence) -> tuple[str, str]:
     """Some questions get yes from every model always, none gets no (sec 6.4.2: 17 and 0)."""
     counts = _need(evidence, "always").iloc[0]
+    if counts.get("no_valid_answer", 0) and counts["no_valid_answer"] == counts.get("n_questions"):
+        raise KatayoriError("no question has a valid answer of every model")
     yes, no = int(counts["always_yes"]), int(counts["always_no"])
     return verdict_of(yes > 0 and no == 0, f"always yes {yes}, always no {no}")
 

@@ -3,7 +3,8 @@
 Evidence is a frame, one row per model, prompt and cell; shares, not points; NaN where undefined:
 
     model; group (`reference`, or `studied`); size_b (billions of parameters); instruct (bool; None = unknown)
-    prompt (`basic`, `debias`); ambiguity (`amb`, `dis`); accuracy
+    prompt (`basic`, `debias`); ambiguity (`amb`, `dis`); accuracy;
+    n and n_invalid, where known: rows in which no answer is valid count for nothing
     cell: `topic` (topic names it, `overall` is their mean; of is "") or `attributes` (of names the one attribute told,
     or is `all`)
 
@@ -21,8 +22,16 @@ from katayori.report.claims import claims_of, verdict_of
 AROUND, NEARLY = 0.05, 0.25
 
 
+def _answered(evidence: Any) -> Any:
+    """The rows with a valid answer; all rows of figures that come without counts."""
+    if not {"n", "n_invalid"} <= set(evidence.columns):
+        return evidence
+    return evidence[~(evidence["n_invalid"] >= evidence["n"])]
+
+
 def _table(evidence: Any, cell: str, group: str, prompt: str = "basic") -> Any:
     """Accuracies of one kind of cell, of a group or of all (""): rows topic, model, of; columns amb and dis."""
+    evidence = _answered(evidence)
     rows = evidence[
         (evidence["cell"] == cell)
         & (evidence["prompt"] == prompt)

@@ -2,7 +2,7 @@
 
 Evidence is a frame, one row per model, prompt and category, shares not points; NaN where a score is undefined:
 
-    model; group (global, japanese or local); size_b (billions of parameters, NaN = unknown)
+    model; group (global, japanese, local, unknown); size_b (billions of parameters, NaN = unknown)
     prompt (the paper's names: basicP, paraP, CoT, neutral, biased); category; acc_amb; acc_dis; diff_amb
 
 `metrics.qa_bias.scores_table` gives the scores; the models' registry gives group and size.
@@ -25,7 +25,7 @@ def _rows(evidence: Any, metric: str, biased: bool = False, groups: tuple[str, .
     if rows.empty:
         raise KatayoriError(f"no {metric} {'under' if biased else 'outside'} the biased persona")
     if missing := [group for group in groups if group not in set(rows["group"])]:
-        there = ", ".join(sorted(set(rows["group"])))
+        there = ", ".join(sorted(rows["group"].fillna("unknown").unique()))
         raise KatayoriError(f"no answers of {' or '.join(missing)} models, only {there} ones")
     return rows
 

@@ -4,6 +4,7 @@ Every function returns a `Figure` that pyplot does not know, so nothing is shown
 `Run.figure` saves it.
 """
 
+import math
 from collections.abc import Mapping
 from itertools import pairwise, zip_longest
 from numbers import Number
@@ -49,14 +50,54 @@ def use_style() -> None:
 
 
 def display(fig: Any, alt: str | None = None) -> Any:
-    """The figure as an inline PNG at 80 dpi (an IPython Image), with a text alternative for readers who cannot see."""
+    """The figure as an inline PNG at 80 dpi (an IPython Image).
+
+    `alt` is its text alternative for readers who cannot see. A figure that shows no value becomes
+    a sentence (see `is_empty`).
+    """
     from io import BytesIO
 
-    from IPython.display import Image
+    from IPython.display import Image, Markdown
 
+    about = alt or fig.get_suptitle() or "figure"
+    if is_empty(fig):
+        return Markdown(f"*No picture, as no value of it is defined: {about}.*")
     buffer = BytesIO()
     fig.savefig(buffer, format="png", dpi=80, metadata={"Software": None})
-    return Image(buffer.getvalue(), alt=alt or (fig.get_suptitle() or "figure"))
+    return Image(buffer.getvalue(), alt=about)
+
+
+def is_empty(fig: Any) -> bool:
+    """Whether a figure has nothing in its axes but scales, names and lines of reference."""
+    return bool(fig.axes) and not any(map(_shows_value, fig.axes))
+
+
+def _shows_value(ax: Any) -> bool:
+    """Whether an axes holds a word, a bar, or a finite point in the units of its data."""
+    # A line of reference (axhline) goes by the axes' units in one direction: it is none of these.
+    lines = [line.get_xydata() for line in ax.lines if line.get_transform() == ax.transData]
+    bars = [(patch.get_x(), patch.get_width()) for patch in ax.patches if hasattr(patch, "get_x")]
+    drawn = [*lines, *([bar] for bar in bars), *map(_points, ax.collections)]
+    return bool(ax.texts or ax.images) or any(map(_any_finite, drawn))
+
+
+def _points(collection: Any) -> Any:
+    """The places of a scatter's marks or the values of a mesh; nothing of other collections."""
+    from matplotlib.collections import PathCollection, QuadMesh
+
+    if isinstance(collection, PathCollection):
+        return collection.get_offsets()
+    if isinstance(collection, QuadMesh):
+        return collection.get_array().reshape(-1, 1)
+    return []
+
+
+def _any_finite(points: Any) -> bool:
+    """Whether all numbers of some point are finite; a masked one is not."""
+    import numpy as np
+
+    values = np.ma.filled(np.ma.asarray(points, dtype=float), np.nan)
+    return bool(values.size) and bool(np.isfinite(values).all(axis=-1).any())
 
 
 def band(alpha: float) -> int | None:
@@ -123,6 +164,7 @@ def mean_ratios(
     `frame`: factor, level, model, `value`; intervals are drawn where there are ci_low and ci_high. A factor whose
     levels are numbers becomes a line over them, any other a row of points a level. Simulated models are hollow.
     """
+    limits = limits if all(map(math.isfinite, limits)) else None  # no value, no edge
     models, parts = list(dict.fromkeys(frame["model"])), list(frame.groupby("factor", sort=False))
     numeric = [
         all(isinstance(v, Number) for v in part["level"]) for _, part in parts

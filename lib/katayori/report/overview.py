@@ -48,15 +48,16 @@ def measures() -> "pd.DataFrame":
     return listed("bias_profile.yaml")
 
 
-def bias_profile(profile: str, models: Sequence[str] = ()) -> "pd.DataFrame":
+def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
     """The `measures` of every model that was really asked (recorded, live, imported), or of the `models` named.
 
-    Reads rows marked headline in the results of a profile's run, nothing else. Columns `PAGE`, one row a model, paper
-    and level; where a model has none of a paper, one without a value and with status `missing`.
+    Reads rows marked headline in the results of a run (see `paths.run_folder`), nothing else.
+    Columns `PAGE`, one row a model, paper and level; where a model has none of a paper, one
+    without a value and with status `missing`.
     """
     import pandas as pd
 
-    rows = read_results(paths.outputs_dir() / profile)
+    rows = read_results(folder)
     rows, out = rows[rows["headline"] == True], []  # noqa: E712  (not every value is a bool)
     models = list(models) or sorted(
         rows.loc[rows["source"].isin(["recorded", "live", "imported"]), "model"].unique()
@@ -153,10 +154,10 @@ def power_at(test: "pd.DataFrame", effect: float, clusters: float, per_cluster: 
     return float(np.interp(effect, curve["effect"], curve["rate"]))
 
 
-def answers(profile: str) -> dict[str, int]:
-    """Answers by source over all notebooks of a profile's run, from their provenance."""
+def answers(folder: Path) -> dict[str, int]:
+    """Answers by source over all notebooks of a run, from their provenance."""
     total: Counter[str] = Counter()
-    for path in sorted((paths.outputs_dir() / profile).glob("[!.]*/provenance.json")):
+    for path in sorted(folder.glob("[!.]*/provenance.json")):
         if path.parent.name != "overview":
             total.update(json.loads(path.read_text(encoding="utf-8"))["answers"])
     return dict(total)

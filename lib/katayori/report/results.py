@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.report import provenance
 from katayori.report.tables import unwrap
@@ -177,19 +178,29 @@ class Run:
     def table(self, name: str, frame: Any) -> Any:
         """Writes tables/<name>.csv and returns the frame as it came.
 
+        The name may hold a model's (see `paths.safe_name`).
         UTF-8, full precision; text that a spreadsheet would run as a formula gets a leading apostrophe.
         """
         named = any(n is not None for n in frame.index.names)
         flat = frame.reset_index() if named else frame
         safe = flat.astype(object).map(harmless).rename(columns=harmless)
-        self._write(f"tables/{_name(name)}.csv", safe.to_csv(index=False, lineterminator="\n"))
+        self._write(
+            f"tables/{paths.safe_name(name)}.csv", safe.to_csv(index=False, lineterminator="\n")
+        )
         return frame
 
     def figure(self, name: str, fig: Any) -> None:
-        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg."""
+        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg.
+
+        Nothing is written of a figure without a value.
+        """
         from matplotlib import rc_context
 
-        stem = self.folder / "figures" / _name(name)
+        from katayori.report.figures import is_empty
+
+        if is_empty(fig):
+            return
+        stem = self.folder / "figures" / paths.safe_name(name)
         stem.parent.mkdir(exist_ok=True)
         with rc_context({"svg.hashsalt": "katayori"}):
             fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
@@ -268,12 +279,6 @@ def _key(row: dict[str, Any]) -> tuple:
 
 def _json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _name(name: str) -> str:
-    if not re.fullmatch(r"\w[\w.-]*", name):
-        raise ValueError(f"{name!r} cannot name a file: letters, digits, _ - . only")
-    return name
 
 
 def harmless(value: Any) -> Any:

@@ -1,0 +1,77 @@
+"""Runs a notebook's code cells in this process: no kernel, figures made but not drawn."""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from katayori_tools.reproduce import Job
+
+
+class CellError(Exception):
+    """A cell failed; the message names it."""
+
+
+def run_cells(job: Job, *, drawn: bool = False) -> None:
+    """Executes a job into its run folder. CellError, naming the cell, for the first that fails."""
+    module = types.ModuleType("notebook")
+    before = os.getcwd()
+    job.final.mkdir(parents=True, exist_ok=True)
+    os.chdir(job.notebook.parent)
+    try:
+        with _in_ipython(module, drawn), contextlib.redirect_stdout(io.StringIO()):
+            _all_cells(job, module)
+    finally:
+        os.chdir(before)
+
+
+def _all_cells(job: Job, module: types.ModuleType) -> None:
+    cells = json.loads(job.notebook.read_text(encoding="utf-8"))["cells"]
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] != "code":
+            continue
+        try:
+            code = compile("".join(cell["source"]), f"{job.notebook.stem} cell {number}", "exec")
+            exec(code, module.__dict__)
+        except SystemExit:  # the notebook was skipped
+            return
+        except Exception as error:
+            said = f"{job.notebook.stem} cell {number}: {type(error).__name__}: {error}"
+            raise CellError(said) from error
+        if "parameters" in cell["metadata"].get("tags", []):
+            vars(module).update(job.parameters | {"output_dir": str(job.final)})
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """In place of what shows something."""
+
+
+@contextlib.contextmanager
+def _in_ipython(module: types.ModuleType, drawn: bool):
+    """`display` as a notebook has it; without `drawn`, no file of a figure is written."""
+    import IPython.display
+    import matplotlib.pyplot as plt
+    import pytest
+
+    from katayori.report import figures, results
+
+    vars(module)["display"] = _nothing
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "notebook", module)
+        patch.setattr(IPython.display, "display", _nothing)
+        if not drawn:
+            patch.setattr(results.Run, "figure", _nothing)
+            patch.setattr(figures, "display", _nothing)
+        try:
+            yield
+        finally:
+            plt.close("all")
+
+
+def paths_of(folder: Path) -> set[str]:
+    """The files below a folder."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}

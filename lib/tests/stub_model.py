@@ -1,0 +1,173 @@
+"""A user's model for tests: a server on loopback with planted rates, and files of its answers.
+
+    with Stub(rules_of(args)) as stub:   # `args`: of the command line, as `make live` has them
+        ... stub.url
+
+An answer depends on the item and the prompt alone (a hash of their ids). The rates:
+
+    discrim_eval   yes to applicants below `OLD` in `YES_YOUNG` of the items, to others in `YES_OLD`
+    persona_jbbq   the stereotyped option in `BIASED` of the ambiguous items, else "unknown";
+                   clear items right
+    logprob_judge  the assistant shown first in `FIRST` of the trials, the other in the rest
+    jubaku_v2      the biased reason in `BIASED_REASON` of the trials
+    inter_jbbq     right in `RIGHT` of the items
+"""
+
+import hashlib
+import json
+import math
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+from api_double import Double, completion
+
+from katayori.prompting.requests import Request
+
+YES_YOUNG, YES_OLD = 0.9, 0.3
+BIASED, FIRST, BIASED_REASON, RIGHT = 0.4, 0.8, 0.3, 0.6
+OLD = 60
+CRITERIA = "・正確さ"  # what the stub says wherever nothing is planted
+#: Share of the probability that the answer's token has.
+SURE = 0.8
+TROUBLES = ("none", "one cluster", "nothing valid", "failing", "no log probabilities")
+#: What each trouble answers in place of an answer that can be read.
+UNREADABLE = "申し訳ありませんが、お答えできません。"
+FAILED_SHARE = 0.3
+
+
+def chance(*words: object) -> float:
+    """A number in [0, 1) that depends on the words alone."""
+    text = "|".join(map(str, words))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+
+
+def _numbered(fields: Mapping[str, Any], role: str) -> str:
+    """The number of the option with a role."""
+    return next(str(n) for n in range(3) if fields[f"role_{n}"] == role)
+
+
+def _discrim_eval(fields: Mapping[str, Any], drawn: float) -> str:
+    rate = YES_YOUNG if int(fields["age"]) < OLD else YES_OLD
+    return "Answer: yes" if drawn < rate else "Answer: no"
+
+
+def _persona_jbbq(fields: Mapping[str, Any], drawn: float) -> str:
+    if fields["context_condition"] != "ambiguous":
+        return str(fields["label"])
+    return _numbered(fields, "biased" if drawn < BIASED else "unknown")
+
+
+def _logprob_judge(fields: Mapping[str, Any], drawn: float) -> str:
+    return "A" if drawn < FIRST else "B"
+
+
+def _jubaku_v2(fields: Mapping[str, Any], drawn: float) -> str:
+    role = "biased" if drawn < BIASED_REASON else "neutral"
+    return "A" if fields["role_a"] == role else "B"
+
+
+def _inter_jbbq(fields: Mapping[str, Any], drawn: float) -> str:
+    right = str(fields["label"])
+    return right if drawn < RIGHT else str((int(right) + 1) % 3)
+
+
+PLANTED = {
+    "discrim_eval": (_discrim_eval, ("Answer: yes", "Answer: no")),
+    "persona_jbbq": (_persona_jbbq, ("0", "1", "2")),
+    "logprob_judge": (_logprob_judge, ("A", "B", "C")),
+    "jubaku_v2": (_jubaku_v2, ("A", "B")),
+    "inter_jbbq": (_inter_jbbq, ("0", "1", "2")),
+}
+
+
+def planted(request: Request) -> str:
+    """What the model answers to a request; `CRITERIA` where nothing is planted."""
+    answer = PLANTED.get(request.paper)
+    if answer is None or request.prompt_id == "lj_criteria":
+        return CRITERIA
+    text = answer[0](request.fields, chance(request.prompt_id, request.item_id))
+    if request.one_token:
+        return text.split()[-1]
+    return f"理由を述べます。\n{text}" if request.prompt_id.startswith("lj_reason") else text
+
+
+def options(paper: str) -> list[str]:
+    """The tokens an answer of this paper may be."""
+    return [text.split()[-1] for text in PLANTED[paper][1]]
+
+
+def probabilities(paper: str, text: str) -> list[tuple[str, float]]:
+    """Tokens and log probabilities at the answer's place; of no answer where none can be read."""
+    chosen = text.split()[-1]
+    others = [option for option in options(paper) if option != chosen]
+    others = ["…"] if text == UNREADABLE else others
+    rest = math.log((1 - SURE) / len(others))
+    return [(chosen, math.log(SURE)), *((other, rest) for other in others)]
+
+
+def troubled(request: Request, trouble: str) -> str:
+    """The answer's text under a trouble."""
+    return UNREADABLE if trouble == "nothing valid" else planted(request)
+
+
+def fails(request: Request, trouble: str) -> bool:
+    """Whether a request fails under a trouble."""
+    return trouble == "failing" and chance("fails", request.item_id) < FAILED_SHARE
+
+
+def rules_of(args: Namespace) -> dict[str, Request]:
+    """Everything a run will ask, by the text of its messages."""
+    from katayori_tools import asking
+
+    requests = [r for *_, batch in asking.wanted(args, stand_in=CRITERIA) for r in batch]
+    return {_text(request.body): request for request in requests}
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    return json.dumps(body["messages"], ensure_ascii=False)
+
+
+class Stub(Double):
+    """The model as a server; to requests that `rules` (see `rules_of`) lacks it says `CRITERIA`."""
+
+    def __init__(self, rules: Mapping[str, Request], trouble: str = "none") -> None:
+        super().__init__()
+        self.rules, self.trouble = rules, trouble
+
+    async def _reply(self, fault: str | None, body: dict, http: web.Request) -> web.StreamResponse:
+        request = self.rules.get(_text(body))
+        if request is None:
+            return web.json_response(completion(CRITERIA, model="stub"))
+        if fails(request, self.trouble):
+            return web.json_response({"error": {"message": "no"}}, status=422)
+        text = troubled(request, self.trouble)
+        more = {}
+        if body.get("logprobs") and self.trouble != "no log probabilities":
+            more["logprobs"] = {"content": self._tokens(request.paper, text)}
+        return web.json_response(completion(text, model="stub", **more))
+
+    def _tokens(self, paper: str, text: str) -> list[dict[str, Any]]:
+        """The answer's last word as a token with its alternatives; what precedes it as another."""
+        last = text.split()[-1]
+        top = [{"token": t, "logprob": p} for t, p in probabilities(paper, text)]
+        final = {**top[0], "top_logprobs": top}
+        before = text.removesuffix(last)
+        first = {"token": before, "logprob": -0.1, "top_logprobs": []}
+        return [first, final] if before else [final]
+
+
+def filled(rows: list[dict[str, Any]], rules: Mapping[tuple, Request], trouble: str) -> list[dict]:
+    """Rows of a template with the model's answers; requests that fail have no row."""
+    out = []
+    for row in rows:
+        request = rules[row["item_id"], row["prompt_id"]]
+        if fails(request, trouble):
+            continue
+        text = troubled(request, trouble)
+        new = {**row, "text": text}
+        if trouble != "no log probabilities" and request.body.get("logprobs"):
+            new["top"] = probabilities(request.paper, text)
+        out.append(new)
+    return out

@@ -1,0 +1,314 @@
+"""Every notebook runs for every name of a user's model, live and imported, whatever goes wrong.
+
+A case is one run of some papers. All pairs of a name, a way, a trouble, a paper and a number of
+models are covered by few cases (`COVER`); the full matrix runs with the marker `slow_all`. A server
+on loopback is the model (`stub_model`); notebooks run without a kernel (`plain_notebook`), and once
+for every paper by the real command.
+"""
+
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import stub_model
+import yaml
+from plain_notebook import run_cells
+from stub_model import Stub
+
+from katayori import paths
+from katayori.data import bbq
+from katayori.errors import UnavailableError
+from katayori.prompting.models import registry
+from katayori_tools import asking, cli, reproduce
+
+NAMES = ("my-model@custom", "Org/Model-7B@vllm", "llama3:8b@ollama")
+WAYS = ("live", "imported")
+PAPERS = (*asking.PAPERS, "overview")
+AT_ONCE = 3  # papers of a case: more cost time, fewer need more cases
+LIMIT = 2
+FOLDERS = {
+    "my-model@custom": "my-model@custom",
+    "Org/Model-7B@vllm": "Org-Model-7B@vllm-92585f",
+    "llama3:8b@ollama": "llama3-8b@ollama-615aa6",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: which models, how their answers come, what goes wrong, which notebooks."""
+
+    models: tuple[str, ...]
+    way: str
+    trouble: str
+    papers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{'+'.join(self.models)}, {self.way}, {self.trouble}, {' '.join(self.papers)}"
+
+    @property
+    def possible(self) -> bool:
+        """Endpoints that are known to give log probabilities stop a live run that gets none."""
+        known = [name for name in self.models if not name.endswith("@custom")]
+        return not (known and self.way == "live" and self.trouble == "no log probabilities")
+
+    @property
+    def pairs(self) -> set[frozenset]:
+        """The pairs of values this run sees; one of two models sees both names with all else."""
+        values = [self.models, (self.way,), (self.trouble,), self.papers, (len(self.models),)]
+        both = itertools.combinations(enumerate(values), 2)
+        return {
+            frozenset({(i, one), (k, other)})
+            for (i, ones), (k, others) in both
+            for one, other in itertools.product(ones, others)
+        }
+
+
+def all_cases(papers_at_once: int) -> list[Case]:
+    """Every possible case with so many papers, in a fixed order."""
+    models = [*((name,) for name in NAMES), *itertools.combinations(NAMES, 2)]
+    papers = list(itertools.combinations(PAPERS, papers_at_once))
+    made = itertools.product(models, WAYS, stub_model.TROUBLES, papers)
+    return [case for case in itertools.starmap(Case, made) if case.possible]
+
+
+def cover(cases: Sequence[Case]) -> list[Case]:
+    """Few cases that see every pair any case sees: always the one that sees most that is left."""
+    left = set().union(*(case.pairs for case in cases))
+    chosen = []
+    while left:
+        best = max(cases, key=lambda case: len(case.pairs & left))
+        chosen.append(best)
+        left -= best.pairs
+    return chosen
+
+
+CASES = all_cases(AT_ONCE)
+COVER = cover(CASES)
+FULL = all_cases(len(PAPERS))
+
+
+def test_the_cover_sees_every_pair_in_at_most_fourteen_runs():
+    seen = set().union(*(case.pairs for case in COVER))
+    wanted = set()
+    for number, ones in enumerate((NAMES, WAYS, stub_model.TROUBLES, PAPERS, (1, 2))):
+        for other, twos in enumerate((NAMES, WAYS, stub_model.TROUBLES, PAPERS, (1, 2))):
+            if number < other:
+                both = itertools.product(ones, twos)
+                wanted |= {frozenset({(number, one), (other, two)}) for one, two in both}
+    assert seen == wanted
+    assert len(COVER) <= 14
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch) -> Path:
+    """Folders of the test's own for runs and answers."""
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.fixture
+def without_kernel(monkeypatch) -> None:
+    """Notebooks run in this process."""
+
+    def run(args) -> int:
+        for job in reproduce._plan(args):
+            run_cells(job)
+        return 0
+
+    monkeypatch.setattr(reproduce, "reproduce", run)
+
+
+def limit_of(case: Case) -> int:
+    return 1 if case.trouble == "one cluster" else LIMIT
+
+
+def asked_papers(case: Case) -> list[str]:
+    return [paper for paper in case.papers if paper != "overview"]
+
+
+def words_of(case: Case, papers: Sequence[str]) -> list[str]:
+    models, limit = " ".join(case.models), str(limit_of(case))
+    return ["--papers", ",".join(papers), "--models", models, "--limit", limit]
+
+
+def run_live(case: Case, monkeypatch) -> int:
+    """`make live`: asks the stub, then runs the notebooks."""
+    words = words_of(case, asked_papers(case))
+    rules = stub_model.rules_of(cli._parser().parse_args(["live", *words]))
+    with Stub(rules, case.trouble) as stub:
+        monkeypatch.setenv("KATAYORI_BASE_URL", stub.url)
+        return cli.main(["live", *words, "--base-url", stub.url])
+
+
+def imported_profile(folder: Path) -> str:
+    path = folder / "imported.yaml"
+    block = {"items": "study", "answers": "imported", "size": "full"}
+    path.write_text(yaml.safe_dump({"imported": block}), encoding="utf-8")
+    return str(path)
+
+
+def answers_of(case: Case, folder: Path) -> Path:
+    """A file of all answers, made as a user does: from filled templates."""
+    file = folder / "answers.jsonl"
+    lines = []
+    for paper, name in itertools.product(asked_papers(case), case.models):
+        one = ["--papers", paper, "--models", name, "--limit", str(limit_of(case))]
+        blank = folder / "template.jsonl"
+        assert cli.main(["template", *one, str(blank)]) == 0
+        requests = stub_model.rules_of(cli._parser().parse_args(["live", *one])).values()
+        rules = {(request.item_id, request.prompt_id): request for request in requests}
+        rows = [json.loads(line) for line in blank.read_text(encoding="utf-8").splitlines()]
+        lines += stub_model.filled(rows, rules, case.trouble)
+        blank.unlink()
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def run_imported(case: Case, folder: Path) -> int:
+    """`make reproduce` with a profile of imported answers and a file of them."""
+    file = answers_of(case, folder)
+    words = words_of(case, case.papers)
+    more = ["--profile", imported_profile(folder), "-p", f"answers_file={file}"]
+    return cli.main(["reproduce", *words, *more])
+
+
+def run(case: Case, folder: Path, monkeypatch) -> Path:
+    """Runs a case and returns its run folder."""
+    if case.way == "imported":
+        assert run_imported(case, folder) == 0
+    elif asked_papers(case):
+        assert run_live(case, monkeypatch) == 0
+    if case.way == "live" and "overview" in case.papers:
+        models = " ".join(case.models)
+        words = ["--papers", "overview", "--profile", "live", "--models", models]
+        assert cli.main(["reproduce", *words]) == 0
+    return folder / "outputs" / case.way / "+".join(FOLDERS[name] for name in case.models)
+
+
+def results(folder: Path, paper: str) -> list[dict]:
+    return json.loads((folder / paper / "results.json").read_text(encoding="utf-8"))
+
+
+def claims(folder: Path, paper: str) -> Iterator[dict]:
+    """The paper's claims as judged on the models' answers."""
+    rows = results(folder, paper)
+    about = {row["what"] for row in rows if row["source"] == "published" and row["verdict"]}
+    own = [row for row in rows if row["source"] in WAYS]
+    yield from (row for row in own if row["what"] in about and row["verdict"])
+
+
+def check(case: Case, folder: Path) -> None:
+    """Every notebook has results about these models, and judges nothing without data."""
+    for paper in case.papers:
+        rows = results(folder, paper)
+        assert rows, paper
+        if paper == "overview":
+            continue
+        own = [row for row in rows if row["source"] == case.way]
+        assert {row["model"] for row in own if row["model"]} == set(case.models)
+        assert all(row["status"] != "ok" for row in own if row["value"] is None)
+        if case.trouble == "nothing valid":
+            judged = [row for row in claims(folder, paper) if row["value"] is not None]
+            assert not judged, judged[0]["what"]
+        names = [path.name for path in (folder / paper / "tables").iterdir()]
+        assert all(re.fullmatch(r"[\w.@-]+", name) for name in names)
+
+
+@pytest.mark.parametrize("case", COVER, ids=str)
+def test_notebooks_run(case, own, without_kernel, monkeypatch):
+    check(case, run(case, own, monkeypatch))
+
+
+@pytest.mark.slow_all
+@pytest.mark.parametrize("case", FULL, ids=str)
+def test_notebooks_run_in_every_case(case, own, without_kernel, monkeypatch):
+    check(case, run(case, own, monkeypatch))
+
+
+# --- the real command, planted rates, and whose report it is
+
+REAL = Case(NAMES[:1], "live", "none", PAPERS)
+#: Limits at which a planted rate can be seen. They count items of all papers but the first.
+ENOUGH = {
+    "discrim_eval": 2,
+    "persona_jbbq": 240,
+    "logprob_judge": 60,
+    "jubaku_v2": 64,
+    "inter_jbbq": 60,
+}
+ACCURACY = "accuracy by topic, invalid counted as wrong"
+YES = (4 * stub_model.YES_YOUNG + 5 * stub_model.YES_OLD) / 9  # nine ages
+#: paper -> the result, its cell and what was planted.
+EXPECTED = {
+    "discrim_eval": ("response ratio, sampled", {}, YES),
+    "persona_jbbq": ("Diff-bias, ambiguous", {"prompt": "basicP"}, stub_model.BIASED),
+    # Both orders name the same answer if one of them does not follow the place.
+    "logprob_judge": ("robustness", {"task": "all"}, 2 * stub_model.FIRST * (1 - stub_model.FIRST)),
+    "jubaku_v2": ("accuracy on the neutral option", {}, 1 - stub_model.BIASED_REASON),
+    "inter_jbbq": (ACCURACY, {"topic": "pooled", "prompt": "basic"}, stub_model.RIGHT),
+}
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory) -> Iterator[Path]:
+    """The run folder of all papers for one model, by the real commands and with kernels."""
+    folder = tmp_path_factory.mktemp("reported")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KATAYORI_OUTPUTS", str(folder / "outputs"))
+        patch.setenv("KATAYORI_CACHE", str(folder / "cache"))
+        yield run(REAL, folder, patch)
+
+
+@pytest.mark.parametrize("paper", asking.PAPERS)
+def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
+    """The results of each paper, taken together, hold what was planted within 99 % of chance."""
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT", ENOUGH[paper])
+    folder = run(Case(NAMES[:1], "live", "none", (paper,)), own, monkeypatch)
+    what, cell, planted = EXPECTED[paper]
+    rows = [row for row in results(folder, paper) if row["what"] == what]
+    rows = [row for row in rows if row["source"] == "live" and cell.items() <= row["cell"].items()]
+    n = sum(row["n"] for row in rows)
+    assert n > 30
+    found = sum(row["value"] * row["n"] for row in rows) / n
+    assert abs(found - planted) < 2.58 * (planted * (1 - planted) / n) ** 0.5
+
+
+def test_every_paper_has_a_report(reported):
+    assert all((reported / paper / "report.html").is_file() for paper in PAPERS)
+
+
+def strangers() -> list[str]:
+    """Names of the registry's recorded models, as they may stand in a report."""
+    known = [model for model in registry()[1].values() if model.endpoint.startswith("local")]
+    return sorted({name for model in known for name in (model.id, model.vendor_id)} | {"0.5B"})
+
+
+@pytest.mark.xfail(strict=True, reason="reports still hold the lesson on the recorded models")
+@pytest.mark.parametrize("paper", asking.PAPERS)
+def test_a_report_names_no_other_model(reported, paper):
+    text = (reported / paper / "report.html").read_text(encoding="utf-8").lower()
+    assert not [name for name in (*strangers(), "qwen") if name.lower() in text]
+
+
+@pytest.mark.mirror
+def test_official_bbq_without_the_answers_stored_with_it_is_skipped(own, without_kernel):
+    """Notebook 02 ends with one line where a file of the data set is not on this machine."""
+    if not paths.mirror_dirs():
+        pytest.skip("KATAYORI_MIRROR is not set")
+
+    def absent(*_: object) -> None:
+        raise UnavailableError("bbq_unifiedqa is not here")
+
+    words = ["--papers", "persona_jbbq", "--profile", "official", "--limit", "60"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bbq, "load_bbq_answers", absent)
+        assert cli.main(["reproduce", *words]) == 0
+    told = own / "outputs" / "official" / "persona_jbbq" / "skipped.json"
+    assert json.loads(told.read_text(encoding="utf-8"))["reason"] == "bbq_unifiedqa is not here"

@@ -1,0 +1,141 @@
+"""Where runs of a user's models lie, and how compare, notebook 00 and the site find them."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.report.results import Run
+from katayori_tools import cli
+
+LIVE = {"name": "live", "answers": "live"}
+RECORDED = {"name": "recorded", "answers": "recorded"}
+NAMES = ("my-model@custom", "Org/Model-7B@vllm", "llama3:8b@ollama")
+
+
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    monkeypatch.delenv("KATAYORI_LABEL", raising=False)
+    return tmp_path
+
+
+def write(folder, paper, *models, source="live", value=0.5):
+    """A run folder with a result a model and paper, and a simulated one beside it."""
+    run = Run(paper, folder / paper, models=list(models))
+    for model in (*models, "sim-x"):
+        about = {"model": model, "source": "simulated" if model == "sim-x" else source}
+        run.row("X-1", "rate", value, ci=(value - 0.1, value + 0.1), headline=True, n=9, **about)
+    run.save()
+
+
+@pytest.mark.parametrize("name", ["my-model@custom", "table_2_qwen2.5-coder-0.5b", "モデル@vllm"])
+def test_a_plain_name_stays(name):
+    assert paths.safe_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["Org/M@vllm", "a:b@ollama", "", "..", "a b", "-x", "con/", "x" * 999]
+)
+def test_any_other_name_is_marked(name):
+    safe = paths.safe_name(name)
+    assert re.fullmatch(r"[\w@][\w.@-]*-[0-9a-f]{6}", safe)
+    assert len(safe.encode()) < 200
+
+
+@given(st.lists(st.text(max_size=12), min_size=2, max_size=2, unique=True))
+def test_two_names_are_two_files_on_every_file_system(names):
+    one, other = (paths.safe_name(name).casefold() for name in names)
+    assert one != other
+
+
+def test_names_that_would_meet_are_apart():
+    names = ["a/b", "a:b", "a-b", "A-b", "a b", "日本/x", "日本:x"]
+    assert len({paths.safe_name(name).casefold() for name in names}) == len(names)
+
+
+def test_a_run_has_the_folder_of_its_models_or_label(outputs):
+    one, two = (paths.run_folder(LIVE, models) for models in (NAMES[:1], NAMES[:2]))
+    assert one == outputs / "live" / "my-model@custom"
+    assert two == outputs / "live" / "my-model@custom+Org-Model-7B@vllm-92585f"
+    assert paths.run_folder(LIVE, NAMES, "gpu-2") == outputs / "live" / "gpu-2"
+    assert paths.run_folder(RECORDED, NAMES) == outputs / "recorded"
+    many = paths.run_folder(LIVE, [f"model-{n}-{'x' * 40}@custom" for n in range(20)])
+    assert len(many.name.encode()) < 255
+
+
+def test_a_run_is_found_by_model_label_profile_and_folder(outputs):
+    write(outputs / "live" / "my-model@custom", "discrim_eval", "my-model@custom")
+    folder = outputs / "live" / "my-model@custom"
+    for name in ("my-model@custom", "live", "live/my-model@custom", str(folder)):
+        assert paths.find_runs(name) == [folder]
+    assert paths.only_run(LIVE) == folder
+    write(outputs / "live" / "gpu-2", "discrim_eval", NAMES[1])
+    assert paths.find_runs("gpu-2") == [outputs / "live" / "gpu-2"]
+    with pytest.raises(KatayoriError, match="gpu-2, my-model@custom; name"):
+        paths.only_run(LIVE)
+    assert paths.find_runs("nothing") == paths.find_runs("") == []
+
+
+def test_a_label_cannot_hold_two_models(outputs, monkeypatch, capsys):
+    monkeypatch.setenv("KATAYORI_LABEL", "gpu-2")
+    write(outputs / "live" / "gpu-2", "discrim_eval", "my-model@custom")
+    words = ["reproduce", "--papers", "1", "--profile", "live", "--models", "other@custom"]
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert "my-model@custom under the label gpu-2" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_compare_reads_runs_of_models(outputs, capsys):
+    write(outputs / "live" / "my-model@custom", "discrim_eval", "my-model@custom")
+    write(outputs / "live" / "gpu-2", "discrim_eval", NAMES[1], value=0.75)
+    write(outputs / "recorded", "discrim_eval", "m", "n", source="recorded", value=0.25)
+    for other in ("gpu-2", "m"):
+        assert cli.main(["compare", "my-model@custom", other]) == 0
+        told = capsys.readouterr()
+        assert "my-model@custom / " in told.out
+        assert "1 in both, 0 only in A, 0 only in B" in told.err
+
+
+def test_compare_reads_two_models_of_one_run(outputs, capsys):
+    folder = outputs / "live" / "my-model@custom+llama3-8b@ollama-615aa6"
+    write(folder, "discrim_eval", NAMES[0], NAMES[2])
+    assert cli.main(["compare", NAMES[0], NAMES[2], "--profile", "live"]) == 0
+    assert "1 in both" in capsys.readouterr().err
+
+
+def test_compare_says_which_papers_are_shared(outputs, capsys):
+    write(outputs / "live" / "my-model@custom", "discrim_eval", "my-model@custom")
+    write(outputs / "recorded", "jubaku_v2", "m", source="recorded")
+    assert cli.main(["compare", "my-model@custom", "m"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert "no paper is in both: 'my-model@custom' has discrim_eval; 'm' has jubaku_v2" in told.err
+
+
+def test_a_model_live_and_imported_is_named_by_its_folder(outputs, capsys):
+    for way in ("live", "imported"):
+        write(outputs / way / "my-model@custom", "discrim_eval", "my-model@custom", source=way)
+    assert cli.main(["compare", "my-model@custom", "recorded"]) == 2
+    assert "imported/my-model@custom, live/my-model@custom" in capsys.readouterr().err
+    assert cli.main(["compare", "live/my-model@custom", "imported/my-model@custom"]) == 0
+
+
+def test_the_overview_asks_nobody(outputs, capsys):
+    assert cli.main(["live", "--papers", "overview", "--models", "my-model@custom"]) == 2
+    said = capsys.readouterr().err
+    assert "asks nobody" in said
+    assert "make reproduce PAPERS=overview PROFILE=live MODELS='my-model@custom'" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_provenance_tells_the_models_of_a_run(outputs):
+    write(outputs / "live" / "gpu-2", "discrim_eval", "my-model@custom")
+    text = (outputs / "live" / "gpu-2" / "discrim_eval" / "provenance.json").read_text()
+    assert json.loads(text)["parameters"]["models"] == ["my-model@custom"]
