@@ -426,12 +426,19 @@ def _linked(body: str, books: dict[str, Book]) -> str:
     return re.sub(r"(?s)<a\b.*?</a>|<[^>]*>|\b[Nn]otebook (\d\d)\b", link, body)
 
 
+def _profile(name: str) -> dict[str, Any]:
+    """A profile by name or file; of a user's own, whose file need not be named again, the folder."""
+    if name in profiles.shipped() or Path(name).is_file():
+        return profiles.load(name)
+    return {"name": name, "answers": "live"}  # its runs may lie in folders of models
+
+
 def write_site(profile: str, models: Sequence[str] = ()) -> Path:
     """Writes the pages to `site` in a run's folder, in place of an older site; returns the index.
 
     KatayoriError where no notebook has been run, and where it is not plain which run is meant.
     """
-    chosen = profiles.load(profile)
+    chosen = _profile(profile)
     base, books, absent = paths.only_run(chosen, models, paths.run_label()), {}, {}
     again = f"PROFILE={profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
     scripts = widget_scripts() if any(base.glob("*/*.ipynb")) else ""
@@ -443,7 +450,9 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
         elif (folder / source.name).is_file():
             books[paper] = read_book(paper, folder, folder / source.name, bool(scripts))
     if not books:
-        raise KatayoriError(f"no notebook of this run has been run: make reproduce {again}")
+        raise KatayoriError(
+            f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
+        )
     papers = yaml.safe_load((paths.data_dir() / "papers.yaml").read_text(encoding="utf-8"))
     results = {paper: _plain(read_results(book.folder)) for paper, book in books.items()}
     site, entries = {}, []
