@@ -9,6 +9,7 @@ import pandas as pd
 from statsmodels.stats.contingency_tables import mcnemar
 
 PATTERNS = 9999  # of signs, drawn at most
+FEW_CLUSTERS = 10  # below this many, an interval over clusters is too narrow to be quoted
 
 
 def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
