@@ -19,10 +19,10 @@ POLICY = (
 )
 POLICY += "; form-action 'none'"
 MEANING = {
-    "recorded": "given by a real model, recorded earlier",
-    "simulated": "made by a program with planted behaviour; no language model",
     "live": "given by a real model asked from this machine, in this run or earlier; kept in the answer store",
     "imported": "brought in from a file; not checked by us",
+    "recorded": "given by a real model, recorded earlier",
+    "simulated": "made by a program with planted behaviour; no language model",
 }
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}

@@ -15,6 +15,8 @@ from katayori.report.tables import NOTHING
 
 LEFT_OUT = {"exercise", "recorded"}
 INJECTED, PARAMETERS = "injected-parameters", "parameters"
+#: A learner's paragraph in the first cell.
+GOALS = "**You will learn**"
 HEADING = re.compile(r"(#{1,4}) .+")
 
 
@@ -63,9 +65,11 @@ def _shows(output: Any) -> bool:
 
 
 def _filtered(cell: Any) -> Any:
-    if cell.cell_type != "code":
-        return cell
     kept = cell.copy()
+    if cell.cell_type != "code":
+        paragraphs = cell.source.split("\n\n")
+        kept.source = "\n\n".join(p for p in paragraphs if not p.startswith(GOALS))
+        return kept
     kept.outputs = [o for o in cell.outputs if _shows(o) and not _is_nothing(o)]
     return kept
 

@@ -45,8 +45,8 @@ def made(folder, *frames, clusters=50, models=(MODEL,), paper="jubaku_v2", **end
     for k, model in enumerate(models):
         told = {"source": "live", "model": model, "headline": True, "clusters": clusters}
         values = {"value": 0.6125 + k / 10, "ci": (0.5, 0.7 + k / 10), "n": 96, "n_invalid": 4}
-        run.row("JU-13", "accuracy on the neutral option", **values, **told)
-    run.row("JU-13", "accuracy on the neutral option", 0.9, source="simulated", model="sim-x",
+        run.row("T-1", "accuracy on the neutral option", **values, **told)
+    run.row("T-1", "accuracy on the neutral option", 0.9, source="simulated", model="sim-x",
             headline=True)  # fmt: skip
     run.answers(*(frames or [answers(100, model=model) for model in models]))
     told = [
@@ -77,7 +77,8 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     assert float(shown["value"]) == pytest.approx(row["value"], abs=5e-4)
     assert shown["95 % interval"] == f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
     assert [shown["n"], shown["invalid"], shown["cases"]] == ["96", "4", "50"]
-    assert shown["blank"] == shown["limit of detection"] == "not measured yet"
+    facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
+    assert facts["Blank"] == facts["Limit of detection"] == "not measured yet"
     assert "sim-x" not in page.text and "0.900" not in page.text
     assert page.h1.text == MODEL and "same proposal?" in page.text
     assert "own server" in page.text and "study v3" in page.text and "2025-11-21" in page.text
@@ -135,7 +136,7 @@ def test_few_clusters_are_said(tmp_path, clusters, few):
     assert ("Too little data" in page.text) is few
     assert any("TOO LITTLE DATA" in line for line in lines) is few
     (row,) = table(page, "Headline numbers")
-    assert ("too little data" in row["read against"]) is few
+    assert (row.get("note") == "too little data") is few
     assert row["95 % interval"] != "—"
 
 
@@ -218,7 +219,7 @@ def text(source, *tags):
 def tiny_notebook():
     empty = shown(show(pd.DataFrame({"x": []}), caption="Parts"))
     return [
-        text("# 01 · A title"),
+        text("# 01 · A title\n\nAbout it.\n\n**You will learn** much."),
         text("About qwen, recorded.", "recorded"),
         code("models: list[str] = []  # which\nlimit: int = 0  # how many", tags=["parameters"]),
         code(INJECTED, tags=["injected-parameters"]),
@@ -245,7 +246,14 @@ def test_the_filter_keeps_what_is_about_the_users_model():
     headings = [line for s in sources for line in s.splitlines() if line.startswith("#")]
     assert headings == ["# 01 · A title", "## 1 · Kept", "## 3 · Heading stays"]
     whole = json.dumps(cells)
-    for gone in ("qwen", "UserWarning", "Introduces nothing", "no answers of this run", "Empty at"):
+    for gone in (
+        "qwen",
+        "UserWarning",
+        "will learn",
+        "Introduces nothing",
+        "no answers of this run",
+        "Empty at",
+    ):
         assert gone not in whole
     assert "result" in whole and "Then something." in sources
 

@@ -29,6 +29,8 @@ VALID_ENOUGH = 0.9
 DEMONSTRATION = 2
 #: Until a calibration measures them, their places say so.
 NOT_MEASURED = "not measured yet"
+#: Units that count things.
+WHOLE = ("questions", "items", "cases", "comparisons")
 MAX_TEXT, MAX_TEXTS, MAX_LINES, MAX_ROWS = 80, 3, 10, 24
 
 
@@ -150,7 +152,7 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
         "rows": rows,
         "called": _shown_rows(paper).get("clusters", "clusters"),
         "clusters": min(known, default=None),
-        "demonstration": bool(known) and max(known) <= DEMONSTRATION,
+        "demonstration": 0 < max(known, default=0) <= DEMONSTRATION,
     }
 
 
@@ -183,7 +185,7 @@ def _headline(row: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
     label = entry["label"]
     for name, level in row["cell"].items():
         label = label.replace("{" + name + "}", str(level).replace("_", " "))
-    names = ("model", "value", "ci_low", "ci_high", "n", "n_invalid", "status")
+    names = ("model", "value", "unit", "ci_low", "ci_high", "n", "n_invalid", "status")
     kept = {name: row[name] for name in names}
     return kept | {"label": label, "means": entry.get("means", ""), "clusters": row.get("clusters")}
 
@@ -213,7 +215,9 @@ def _items(about: dict[str, Any]) -> str:
     given = about.get("parameters", {})
     own = [str(given[name]) for name in OWN_ITEMS if given.get(name)]
     names = ", ".join(about.get("datasets", {}))
-    return f"{names} (yours: {', '.join(own)})" if own else names
+    if own:
+        return f"{names} (yours: {', '.join(own)})"
+    return f"{names} (Katayori's own items)" if names.startswith("katayori-") else names
 
 
 def _days(prompts: list[dict[str, Any]]) -> str:
@@ -250,6 +254,8 @@ def _list_of_facts(said: dict[str, Any]) -> str:
         "Items": said["items"],
         "Answered": said["days"] or "day not told",
         "Valid answers": share,
+        "Blank": NOT_MEASURED,
+        "Limit of detection": NOT_MEASURED,
         "Report made": said["made"],
     }
     rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in terms.items())
@@ -334,31 +340,41 @@ def _valid_table(prompts: list[dict[str, Any]]) -> str:
 
 def _headline_table(said: dict[str, Any]) -> str:
     several = len(said["models"]) > 1
-    heads = ("measure", "value", "95 % interval", "n", "invalid", said["called"])
-    heads += ("blank", "limit of detection", "read against")
-    rows = []
+    heads = ("measure", "value", "95 % interval", "n", "invalid", said["called"], "read against")
+    noted = any(_note(row) for row in said["rows"])
+    rows: list[tuple[str, ...]] = []
+    means = ""
     for row in said["rows"][:MAX_ROWS]:
         label = f"{row['model']}: {row['label']}" if several else row["label"]
-        numbers = (_number(row["value"]), _interval(row, said["demonstration"]))
+        numbers = (_number(row), _interval(row, said["demonstration"]))
         counts = (_count(row["n"]), _count(row["n_invalid"]), _count(row["clusters"]))
-        rows.append((label, *numbers, *counts, NOT_MEASURED, NOT_MEASURED, _note(row)))
+        against = "″" if rows and row["means"] == means else row["means"]
+        means = row["means"]
+        note = (_note(row),) if noted else ()
+        rows.append((label, *numbers, *counts, against, *note))
     left_out = len(said["rows"]) - len(rows)
     more = f"<p>{left_out} more rows stand in results.json.</p>" if left_out else ""
     if not rows:
         return "<p>No headline number could be computed from these answers.</p>"
+    heads += ("note",) if noted else ()
     return _table("Headline numbers", heads, rows, right=(1, 2, 3, 4, 5)) + more
 
 
 def _note(row: dict[str, Any]) -> str:
-    if row["value"] is None:
+    if not _has_value(row):
         return f"no value: {row['status'].replace('_', ' ')}"
-    return f"too little data; {row['means']}" if row["few"] else row["means"]
+    return "too little data" if row["few"] else ""
 
 
-def _number(value: float | None) -> str:
-    if value is None:
+def _has_value(row: dict[str, Any]) -> bool:
+    """A count of 0 among 0 is no value."""
+    return row["value"] is not None and row["n"] != 0
+
+
+def _number(row: dict[str, Any]) -> str:
+    if not _has_value(row):
         return "—"
-    return f"{value:,}" if value == int(value) and abs(value) > 1 else f"{value:.3f}"
+    return f"{row['value']:,.0f}" if row["unit"] in WHOLE else f"{row['value']:.3f}"
 
 
 def _count(n: int | None) -> str:
@@ -421,4 +437,4 @@ def _row_in_short(row: dict[str, Any], said: dict[str, Any], several: bool) -> s
     label = f"{row['model']}: {row['label']}" if several else row["label"]
     interval = _interval(row, said["demonstration"])
     counts = f"n {_count(row['n'])}, {_count(row['clusters'])} {said['called']}"
-    return f"  {label}: {_number(row['value'])} {interval}  ({counts})"
+    return f"  {label}: {_number(row)} {interval}  ({counts})"

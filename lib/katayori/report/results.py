@@ -225,7 +225,7 @@ class Run:
 
         rows = [self._rows[k] for k in sorted(self._rows, key=str)]
         self._write("results.json", _json(rows))
-        self._write("answers.json", _json(self._outcomes))
+        self._write("answers.json", _json(provenance.without_secrets(self._outcomes)))
         record = provenance.collect(parameters=self.parameters, **about)
         self._write("provenance.json", _json({"results_schema": SCHEMA, **record}))
         (self.folder / "skipped.json").unlink(missing_ok=True)
