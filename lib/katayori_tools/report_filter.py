@@ -17,6 +17,8 @@ LEFT_OUT = {"exercise", "recorded"}
 INJECTED, PARAMETERS = "injected-parameters", "parameters"
 #: A learner's paragraph in the first cell.
 GOALS = "**You will learn**"
+#: What `figures.display` says of a figure without any value.
+NO_PICTURE = "*No picture, as no value"
 HEADING = re.compile(r"(#{1,4}) .+")
 
 
@@ -75,8 +77,10 @@ def _filtered(cell: Any) -> Any:
 
 
 def _is_nothing(output: Any) -> bool:
-    markup = output.get("data", {}).get("text/html", "")
-    return re.sub(r"^<div[^>]*>", "", "".join(markup)).startswith(NOTHING)
+    data = output.get("data", {})
+    if "".join(data.get("text/markdown", "")).startswith(NO_PICTURE):
+        return True
+    return re.sub(r"^<div[^>]*>", "", "".join(data.get("text/html", ""))).startswith(NOTHING)
 
 
 def _with_needed_headings(groups: list[tuple[str, list[Any]]]) -> list[list[Any]]:

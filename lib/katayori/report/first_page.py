@@ -178,7 +178,12 @@ def _shown_rows(paper: str) -> dict[str, Any]:
 
 
 def _fits(row: dict[str, Any], entry: dict[str, Any]) -> bool:
-    return row["what"] == entry["what"] and entry.get("where", {}).items() <= row["cell"].items()
+    """Whether a row is meant: its cell holds one of the levels named of each of its names."""
+    if row["what"] != entry["what"]:
+        return False
+    where = entry.get("where", {})
+    levels = {name: one if isinstance(one, list) else [one] for name, one in where.items()}
+    return all(row["cell"].get(name) in allowed for name, allowed in levels.items())
 
 
 def _headline(row: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
@@ -195,15 +200,15 @@ def _is_few(row: dict[str, Any], few: int) -> bool:
 
 
 def _models(about: dict[str, Any]) -> list[dict[str, str]]:
-    """Each model of the user's, and where it was asked: by a label, an endpoint, or neither."""
+    """Each model of the user's, and where it was asked: `server` is a label or stands for one."""
     found = {}
     for entry in about.get("models", []):
         if entry["source"] not in OWN_SOURCES:
             continue
         if entry["source"] == "imported":
             where = "imported from a file"
-        elif entry.get("label"):
-            where = f"label {entry['label']}"
+        elif entry.get("server"):
+            where = entry["server"]
         else:
             where = OWN_SERVER if entry["endpoint"] in OWN_ENDPOINTS else entry["endpoint"]
         found[entry["id"]] = {"name": entry["id"], "where": where}
