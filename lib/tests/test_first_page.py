@@ -194,6 +194,12 @@ def test_every_paper_writes_the_rows_of_its_page(paper):
     assert json.loads(file.with_name("answers.json").read_text(encoding="utf-8"))["prompts"]
 
 
+def test_an_empty_table_is_one_sentence():
+    table = show(pd.DataFrame({"x": []}), caption="Parts <b>", missing="nobody was asked")
+    assert repr(table) == "Parts <b>: nobody was asked."
+    assert "<table" not in table._repr_html_() and "&lt;b&gt;" in table._repr_html_()
+
+
 def test_simulated_answers_are_not_counted():
     told = first_page.outcomes(answers(3, source="simulated"), answers(5))
     assert [(one["source"], one["valid"], one["asked"]) for one in told["prompts"]] == [

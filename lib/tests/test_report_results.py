@@ -29,8 +29,8 @@ def test_fields_are_the_contract():
 
 def test_clusters_are_counted_and_older_files_are_read(run):
     frame = pd.DataFrame({"model": ["m"], "value": [0.5], "n_cases": [12.0]})
-    run.rows(frame, "JU-13", "accuracy", source="live", clusters_in="n_cases")
-    run.row("JU-13", "other", 0.5, source="live")
+    run.rows(frame, "DE-24", "accuracy", source="live", clusters_in="n_cases")
+    run.row("DE-24", "other", 0.5, source="live")
     run.save()
     assert [row["clusters"] for row in load(run)] == [12, None]
     assert load(run, "provenance.json")["results_schema"] == 2
@@ -39,7 +39,7 @@ def test_clusters_are_counted_and_older_files_are_read(run):
     frame = read_results(run.folder)
     assert tuple(frame.columns) == FIELDS and frame["clusters"].isna().all()
     with pytest.raises(ValueError, match="count"):
-        run.row("JU-13", "accuracy", 0.5, source="live", clusters=-1)
+        run.row("DE-24", "accuracy", 0.5, source="live", clusters=-1)
 
 
 def test_what_came_back_is_kept(run):
