@@ -218,7 +218,8 @@ def _models(about: dict[str, Any]) -> list[dict[str, str]]:
 def _items(about: dict[str, Any]) -> str:
     """The data set, and whether it is the user's own."""
     given = about.get("parameters", {})
-    own = [str(given[name]) for name in OWN_ITEMS if given.get(name)]
+    paths_given = [given.get(name) for name in OWN_ITEMS]
+    own = [path for path in paths_given if isinstance(path, str) and path]
     names = ", ".join(about.get("datasets", {}))
     if own:
         return f"{names} (yours: {', '.join(own)})"
