@@ -97,7 +97,8 @@ def test_a_banner_where_less_than_nine_in_ten_are_valid(tmp_path, valid, warned)
     assert any("WARNING" in line for line in lines) is warned
     if warned:
         text = page.select_one(".warning").text
-        assert f"{valid}.0 %" in text and f"{valid} of 100" in text and "p_ja" in text
+        assert f"Only {valid}.0 %" in text if valid else "None of the answers" in text
+        assert f"{valid} of 100" in text and "p_ja" in text
         assert f"no letter (out_of_choice, {100 - valid} times)" in text
 
 
@@ -150,6 +151,26 @@ def test_a_demonstration_has_no_interval(tmp_path):
     assert "Demonstration" in page.text and "2 cases were asked" in page.text
     assert "[0.5" not in page.text and not any("[0.5" in line for line in lines)
     assert any("DEMONSTRATION" in line for line in lines)
+
+
+def test_without_a_valid_answer_a_demonstration_still_tells_what_was_asked(tmp_path):
+    run = Run("discrim_eval", tmp_path)
+    told = {"source": "live", "model": MODEL, "headline": True, "cell": {"factor": "age"}}
+    run.row(
+        "T-1", "Krippendorff's alpha, sampled", None, status="no_pairable", n=0, clusters=0, **told
+    )
+    run.row(
+        "T-1", "questions with a significant factor", 0, n=0, clusters=2, unit="questions", **told
+    )
+    run.answers(answers(0))
+    run.save(
+        answers_by_source={"live": 100}, models=[{"id": MODEL, "source": "live", "endpoint": "x"}]
+    )
+    page = page_of(tmp_path)
+    assert "2 questions were asked" in page.text
+    rows = table(page, "Headline numbers")
+    assert [row["value"] for row in rows] == ["—", "—"]
+    assert rows[0]["note"] == "no value: no pairable"
 
 
 def test_two_models_stand_side_by_side(tmp_path):

@@ -126,9 +126,9 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
         (`metrics.uncertainty.FEW_CLUSTERS`).
 
     Returns models (name, where), items, days, prompts (as of `outcomes`, with `share`), poor (those
-    of them below `VALID_ENOUGH`), invalid, clusters (the fewest and what they are called),
-    demonstration, and rows: model, label, means, value, ci_low, ci_high, n, n_invalid, clusters,
-    status, few.
+    of them below `VALID_ENOUGH`), invalid, fewest and most (clusters of a row), called (what the
+    clusters are), demonstration, and rows: model, label, means, value, unit, ci_low, ci_high, n,
+    n_invalid, clusters, status, few.
     """
     about, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
     prompts = [
@@ -151,7 +151,8 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
         "invalid": kept.get("invalid", []),
         "rows": rows,
         "called": _shown_rows(paper).get("clusters", "clusters"),
-        "clusters": min(known, default=None),
+        "fewest": min(known, default=None),
+        "most": max(known, default=None),
         "demonstration": 0 < max(known, default=0) <= DEMONSTRATION,
     }
 
@@ -256,7 +257,9 @@ def _list_of_facts(said: dict[str, Any]) -> str:
     valid = sum(one["valid"] for one in said["prompts"])
     share = f"{_percent(valid / asked)} of {asked:,}" if asked else "none asked"
     terms = {
-        "Model": ", ".join(f"{model['name']} ({model['where']})" for model in said["models"]),
+        "Model" if len(said["models"]) == 1 else "Models": ", ".join(
+            f"{model['name']} ({model['where']})" for model in said["models"]
+        ),
         "Items": said["items"],
         "Answered": said["days"] or "day not told",
         "Valid answers": share,
@@ -294,7 +297,8 @@ def _poor_words(one: dict[str, Any]) -> str:
     prompts = len(one["prompts"])
     others = f" ({prompts} prompts are below {_percent(VALID_ENOUGH)})" if prompts > 1 else ""
     counts = f"{one['valid']:,} of {one['asked']:,}"
-    share = f"Only {_percent(one['share'])} of the answers of {one['model']} to {one['prompt_id']}"
+    part = f"Only {_percent(one['share'])}" if one["valid"] else "None"
+    share = f"{part} of the answers of {one['model']} to {one['prompt_id']}"
     return f"{share} could be read ({counts}){others}."
 
 
@@ -316,14 +320,14 @@ def _one_line(text: str) -> str:
 
 def _demonstration(said: dict[str, Any]) -> str:
     return (
-        f"{said['clusters']} {said['called']} were asked. This shows how a report looks. "
+        f"{said['most']} {said['called']} were asked. This shows how a report looks. "
         "No interval can be given, and no number here is a finding."
     )
 
 
 def _too_little(said: dict[str, Any]) -> str:
     return (
-        f"Some numbers rest on {said['clusters']} {said['called']} only. An interval over so few "
+        f"Some numbers rest on {said['fewest']} {said['called']} only. An interval over so few "
         "is too narrow: it must not be quoted. Ask more with a higher LIMIT=."
     )
 
