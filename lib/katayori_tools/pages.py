@@ -10,17 +10,19 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from katayori.report import first_page
 from katayori.report.tables import visible
+from katayori_tools.report_filter import with_given_parameters, without_the_lesson
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'"
 )
 POLICY += "; form-action 'none'"
 MEANING = {
-    "recorded": "given by a real model, recorded earlier",
-    "simulated": "made by a program with planted behaviour; no language model",
     "live": "given by a real model asked from this machine, in this run or earlier; kept in the answer store",
     "imported": "brought in from a file; not checked by us",
+    "recorded": "given by a real model, recorded earlier",
+    "simulated": "made by a program with planted behaviour; no language model",
 }
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
@@ -53,25 +55,42 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     """Writes the page and returns its path. The banner is read from provenance.json beside it.
 
     Code is folded; a widget shows its picture; formulas become pictures; any HTML in outputs or text loses scripts,
-    styles and remote resources, and the page's own policy forbids them once more. The cell of injected parameters is
-    left out and the notebook's folder is written `.`, so that no path of this machine shows.
+    styles and remote resources, and the page's own policy forbids them once more. The injected
+    parameters stand in the cell of parameters and the notebook's folder is written `.`, so that no
+    path of this machine shows.
+
+    A report about a user's model (live or imported answers) begins with its first page and leaves
+    out exercises and what speaks of recorded models.
     """
     ipynb_path, html_path = Path(ipynb_path), Path(html_path)
     notebook, folder = load(ipynb_path), ipynb_path.parent.absolute()
-    content = f"{banner(folder)}\n<main>{render(notebook, folder)}</main>\n<footer>{footer(folder)}</footer>"
-    page = document(title(notebook) or ipynb_path.stem, content, language)
+    heading = title(notebook) or ipynb_path.stem
+    opening = banner(folder)
+    if first_page.is_own(folder):
+        notebook.cells = without_the_lesson(notebook.cells)
+    if first_page.has_page(folder):
+        opening = own_page(folder, heading) + opening
+    body = render(notebook, folder)
+    content = f"{opening}\n<main>{body}</main>\n<footer>{footer(folder)}</footer>"
+    page = document(heading, content, language)
     html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
 
 
+def own_page(folder: Path, heading: str) -> str:
+    """The first page of a report about a user's model."""
+    from katayori.metrics.uncertainty import FEW_CLUSTERS
+
+    question = re.sub(r"^\d+ · ", "", heading)
+    return visible(first_page.markup(folder, question, FEW_CLUSTERS))
+
+
 def load(ipynb_path: Path) -> Any:
-    """An executed notebook without the cell of injected parameters and the mechanics of a stop."""
+    """An executed notebook with the parameters it was given, without the mechanics of a stop."""
     import nbformat
 
     notebook = nbformat.read(ipynb_path, as_version=4)
-    notebook.cells = [
-        c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])
-    ]
+    notebook.cells = with_given_parameters(notebook.cells)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = _without_stop(cell.outputs)

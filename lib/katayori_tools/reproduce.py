@@ -82,7 +82,7 @@ def shared_inputs() -> dict[str, str]:
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
     library = [*(here.parents[1] / "katayori").rglob("*.py")]
     library += [
-        here.with_name(name) for name in ("execute.py", "pages.py", "page.css")
+        here.with_name(name) for name in ("execute.py", "pages.py", "page.css", "report_filter.py")
     ]  # they make report.html
     return {
         "library": digest(library, here.parents[1]),
@@ -302,8 +302,21 @@ def reproduce(args: Namespace) -> int:
             }
     for paper, told in failed.items():
         say(paper, f"FAILED: {told}")
+    for job in jobs:
+        if job.paper not in failed:
+            _tell_in_short(job.final)
     print(f"results: {folder}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _tell_in_short(folder: Path) -> None:
+    """The first page of a report about a user's model, for the terminal."""
+    from katayori.report import first_page
+
+    if first_page.has_page(folder):
+        from katayori.metrics.uncertainty import FEW_CLUSTERS
+
+        print("\n".join(first_page.in_short(folder, FEW_CLUSTERS)), flush=True)
 
 
 def nb(args: Namespace) -> int:

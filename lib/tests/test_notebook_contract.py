@@ -99,7 +99,14 @@ LATE_MUTATIONS = {
 OUTPUTS = paths.outputs_dir()
 
 IGNORE = "nbval-ignore-output"
-TAGS = {"parameters", IGNORE}
+#: `exercise` and `recorded`: left out of a report about a user's model (`report_filter`).
+TAGS = {"parameters", IGNORE, "exercise", "recorded"}
+#: Text that is true of the recorded models only.
+OF_RECORDED = re.compile(
+    r"\b[01]\.5B\b|Qwen2\.5|SmolLM|\brecorded (?:models?|judges?|Qwen|answers (?:come|all))\b"
+    r"|\b(?:is|are) recorded here\b|記録したもの",
+    re.IGNORECASE,
+)
 MAX_LINES, MAX_PIXELS, MAX_BYTES = 25, 720, 2_000_000
 UNSTABLE = {
     "an absolute path": r"(?<![\w/.])/(?:home|Users|root|tmp|var|mnt|work|opt|usr|private)/|\b[A-Za-z]:\\\w",
@@ -179,10 +186,21 @@ def parameterised(nb: dict, tmp_path: Path) -> Iterator[str]:
             yield f"`{ast.unparse(node)}` has no comment"
 
 
+def _is_exercise(cell: dict) -> bool:
+    if cell["cell_type"] == "markdown":
+        return "**Exercise " in _source(cell)
+    return "exercise_check(" in _source(cell)
+
+
 def tagged(nb: dict) -> Iterator[str]:
     for cell in nb["cells"]:
         if unknown := set(_tags(cell)) - TAGS:
             yield f"cell {cell.get('id')}: tags {sorted(unknown)}; allowed are {sorted(TAGS)}"
+        if _is_exercise(cell) and "exercise" not in _tags(cell):
+            yield f"cell {cell.get('id')} is an exercise without the tag"
+        speaks = cell["cell_type"] == "markdown" and OF_RECORDED.search(_source(cell))
+        if speaks and "recorded" not in _tags(cell):
+            yield f"cell {cell.get('id')} says {speaks[0]!r} without the tag 'recorded'"
         if re.search(r"#\s*(NBVAL|PYTEST)_", _source(cell)):
             yield f"cell {cell.get('id')}: nbval is steered by a comment; use a tag"
 
@@ -347,6 +365,9 @@ def _png(width: int) -> dict:
     return {"output_type": "execute_result", "data": {"image/png": data}}
 
 
+EXERCISE = "exercise_check(lambda: x == 1, '')"
+
+
 def tiny() -> dict:
     summary = (
         "# T\n\n日本語の要約 "
@@ -363,7 +384,7 @@ def tiny() -> dict:
         _cell("figures.display(fig)", _png(535), tags=(IGNORE,), count=3),
         _cell("playground(sliders, draw)", tags=(IGNORE,), count=4),
         {"cell_type": "markdown", "metadata": {}, "source": words},
-        *(_cell("exercise_check(lambda: x == 1, '')", count=count) for count in (5, 6, 7)),
+        *(_cell(EXERCISE, tags=("exercise",), count=count) for count in (5, 6, 7)),
         _cell("show(glossary())", count=8),
         {"cell_type": "markdown", "metadata": {}, "source": "## 4 · Limits, ethics 限界・倫理"},
         _cell("show(run.save())", count=9),
@@ -389,6 +410,10 @@ SPOILT = [
     ),
     (tagged, 2, {"metadata": {"tags": ["raises-exception"]}}),
     (tagged, 2, {"source": "# NBVAL_SKIP\nprint(1)"}),
+    (tagged, 6, {"metadata": {}}),
+    (tagged, 5, {"source": "## 2 · Exercises 練習\n\n**Exercise 1.**"}),
+    (tagged, 5, {"source": "What the recorded models show."}),
+    (tagged, 5, {"source": "The 0.5B writes 1 nearly always."}),
     (ignored, 2, {"metadata": {"tags": [IGNORE]}}),
     (ignored, 3, {"source": "run.row(1)\nfigures.display(fig)"}),
     (ignored, 3, {"source": "explorer({}, f)\nshow(check_claims(c, f))"}),

@@ -23,8 +23,36 @@ def load(run, name="results.json"):
 
 
 def test_fields_are_the_contract():
-    contract = "paper requirement what model dataset source prompt_id cell headline value unit n n_invalid ci_low ci_high"
-    assert (*contract.split(), "status", "published", "difference", "verdict") == FIELDS
+    contract = "paper requirement what model dataset source prompt_id cell headline value unit n"
+    contract += " n_invalid clusters ci_low ci_high status published difference verdict"
+    assert tuple(contract.split()) == FIELDS
+
+
+def test_clusters_are_counted_and_older_files_are_read(run):
+    frame = pd.DataFrame({"model": ["m"], "value": [0.5], "n_cases": [12.0]})
+    run.rows(frame, "DE-24", "accuracy", source="live", clusters_in="n_cases")
+    run.row("DE-24", "other", 0.5, source="live")
+    run.save()
+    assert [row["clusters"] for row in load(run)] == [12, None]
+    assert load(run, "provenance.json")["results_schema"] == 2
+    old = [{k: v for k, v in row.items() if k != "clusters"} for row in load(run)]
+    (run.folder / "results.json").write_text(json.dumps(old), encoding="utf-8")
+    frame = read_results(run.folder)
+    assert tuple(frame.columns) == FIELDS and frame["clusters"].isna().all()
+    with pytest.raises(ValueError, match="count"):
+        run.row("DE-24", "accuracy", 0.5, source="live", clusters=-1)
+
+
+def test_what_came_back_is_kept(run):
+    answers = {"model": ["m", "m"], "source": ["live", "live"], "prompt_id": ["p", "p"]}
+    answers |= {"outcome": ["ok", "refusal"], "text": ["1", "\ud800 no"], "note": ["", ""]}
+    run.answers(pd.DataFrame(answers))
+    run.save()
+    kept = load(run, "answers.json")
+    assert kept["prompts"][0]["outcomes"] == {"ok": 1, "refusal": 1}
+    assert kept["invalid"] == [
+        {"model": "m", "outcome": "refusal", "text": "\ud800 no", "times": 1}
+    ]
 
 
 def test_rows_are_complete_sorted_and_plain_json(run):
@@ -305,7 +333,10 @@ def test_a_secret_of_the_environment_reaches_no_file(run, monkeypatch):
     run.parameters["endpoint"] = f"https://user:{canary}@host/v1"
     run.row("DE-24", "alpha", 0.5, source="recorded")
     run.table("t", pd.DataFrame({"x": [1]}))
+    told = {"model": ["m"], "source": "live", "prompt_id": "p", "outcome": "refusal"}
+    run.answers(pd.DataFrame(told | {"text": f"your key is {canary}", "note": ""}))
     run.save(models=[{"id": "m", "note": canary}], prompts={canary: "h"})
     files = [p for p in run.folder.rglob("*") if p.is_file()]
-    assert len(files) == 3 and not any(canary in p.read_text() for p in files)
-    assert "***" in (run.folder / "provenance.json").read_text()
+    assert len(files) == 4 and not any(canary in p.read_text() for p in files)
+    for name in ("provenance.json", "answers.json"):
+        assert "***" in (run.folder / name).read_text()

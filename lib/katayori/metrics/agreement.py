@@ -12,12 +12,16 @@ import pandas as pd
 
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.response import ATTRIBUTES, FACTORS, by_model, checked, contingency_table
-from katayori.metrics.uncertainty import cluster_draws, interval
+from katayori.metrics.uncertainty import FEW_CLUSTERS, cluster_draws, interval
 
 ALPHA_COLUMNS = "factor alpha ci_low ci_high noise_floor band status n n_units n_missing".split()
 WEIGHTS = ("standard", "n_i_self_pairs")
 #: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
 BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (np.inf, "strong"))
+
+#: What stands in the place of a band that the data do not back.
+WITHHELD = "too little data"
+NEAR_CONSTANT = 0.05
 
 
 def alpha_band(alpha: float) -> str:
@@ -27,6 +31,36 @@ def alpha_band(alpha: float) -> str:
     if alpha < 0:
         return BANDS[0][1]
     return next(name for bound, name in BANDS[1:] if alpha <= bound)
+
+
+def stated_bands(alphas: pd.DataFrame, values: pd.DataFrame) -> pd.Series:
+    """The bands that may be quoted: `WITHHELD` where the data do not back one.
+
+    A band is withheld where fewer than `FEW_CLUSTERS` questions have answers, where there is no
+    interval or an end of it lies in another band, and where nearly all answers are the same (less
+    than `NEAR_CONSTANT` of them differ). "undefined" stays.
+
+    Args:
+        alphas: model, ci_low, ci_high, band, as of `alpha_by_factor` or `alpha_pairs_by_factor`.
+        values: the frame of `response.with_value` they were computed from.
+    """
+    usable = {model: _has_enough(one) for model, one in values.groupby("model")}
+
+    def stated(row: Any) -> str:
+        backed = usable.get(row.model, False)
+        backed &= alpha_band(row.ci_low) == row.band == alpha_band(row.ci_high)
+        return row.band if backed or row.band == "undefined" else WITHHELD
+
+    return pd.Series([stated(row) for row in alphas.itertuples()], alphas.index, dtype=object)
+
+
+def _has_enough(values: pd.DataFrame) -> bool:
+    kept = values.dropna(subset=["value"])
+    if kept["decision_question_id"].nunique() < FEW_CLUSTERS:
+        return False
+    share = kept["value"].mean()
+    drawn = kept["value"].isin([0.0, 1.0]).all()  # probabilities may all be near and still differ
+    return not drawn or min(share, 1 - share) >= NEAR_CONSTANT
 
 
 def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarray]:

@@ -315,8 +315,9 @@ def ask(
             others (for a judge `verdicts.verdicts_frame`); default, `answers_frame`.
         answers_file: the file of imported answers (see `exchange`).
 
-    Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, and, for prompts that ask for log
-    probabilities, one column p_<option> each and `mass`, with the likelier option as `answer`. Without models the
+    Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds since 1970, 0 where
+    unknown), and, for prompts that ask for log probabilities, one column p_<option> each and `mass`, with the likelier
+    option as `answer`. Without models the
     frame is empty and has all its columns.
     """
     import pandas as pd
@@ -363,7 +364,15 @@ def ask(
         [*(f"p_{option}" for option in options), "mass"] if prompt.settings.get("logprobs") else []
     )
     return pd.DataFrame(
-        columns=[*ANSWER_COLUMNS, "note", "text", "finish_reason", "completion_tokens", *shares]
+        columns=[
+            *ANSWER_COLUMNS,
+            "note",
+            "text",
+            "finish_reason",
+            "completion_tokens",
+            "created",
+            *shares,
+        ]
     )
 
 
@@ -405,5 +414,6 @@ def answers_frame(
         }
         row |= {"text": response.text, "finish_reason": response.finish_reason}
         row["completion_tokens"] = response.completion_tokens
+        row["created"] = response.created
         rows.append(row)
     return pd.DataFrame(rows)

@@ -47,6 +47,11 @@ def collect(
         **{"datasets": dict(datasets), "models": list(models), "prompts": dict(prompts)},
         "answers": dict(answers_by_source),
     }
+    return without_secrets(record)
+
+
+def without_secrets(record: Any) -> Any:
+    """A JSON-ready record in which values of key-like environment variables read `***`."""
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=unwrap)
     for name, value in os.environ.items():
         if len(value) >= 8 and re.search("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", name.upper()):

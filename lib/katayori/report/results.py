@@ -11,27 +11,36 @@ from typing import Any, NoReturn
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.report import provenance
+from katayori.report import first_page, provenance
 from katayori.report.tables import unwrap
 
 FIELDS = (
-    *(
-        "paper",
-        "requirement",
-        "what",
-        "model",
-        "dataset",
-        "source",
-        "prompt_id",
-        "cell",
-        "headline",
-        "value",
-        "unit",
-    ),
-    *("n", "n_invalid", "ci_low", "ci_high", "status", "published", "difference", "verdict"),
+    "paper",
+    "requirement",
+    "what",
+    "model",
+    "dataset",
+    "source",
+    "prompt_id",
+    "cell",
+    "headline",
+    "value",
+    "unit",
+    "n",
+    "n_invalid",
+    "clusters",
+    "ci_low",
+    "ci_high",
+    "status",
+    "published",
+    "difference",
+    "verdict",
 )
+#: Schema 2 adds `clusters`. What an earlier version wrote lacks it and is read all the same.
+SCHEMA = 2
+ADDED = {"clusters"}
 NUMBERS = ("value", "published", "difference", "ci_low", "ci_high")
-COUNTS = ("n", "n_invalid")
+COUNTS = ("n", "n_invalid", "clusters")
 KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
 # Spreadsheets run these; the full-width forms count too where the locale is Japanese.
@@ -70,6 +79,7 @@ class Run:
         )
         self.folder.mkdir(parents=True, exist_ok=True)
         self._rows: dict[tuple, dict] = {}
+        self._outcomes: dict[str, list] = {}
 
     def __repr__(self) -> str:
         return f"Run({self.paper!r})"  # no path: it may be shown in a compared cell
@@ -87,8 +97,9 @@ class Run:
         """Adds one result and returns it; the same key again replaces it, so a cell can be run twice (X-5, X-6).
 
         `ci` is (low, high). `more`, all optional: the texts model, dataset, prompt_id, unit, status ("ok") and verdict;
-        cell (a dict that tells rows apart); headline (bool); the counts n and n_invalid; the numbers published and
-        difference (default: value - published). NaN and infinities become null and need a status that says why.
+        cell (a dict that tells rows apart); headline (bool); the counts n, n_invalid and clusters
+        (independent units behind the interval); the numbers published and difference (default:
+        value - published). NaN and infinities become null and need a status that says why.
         ValueError: unknown source, undefined value with status "ok", a value or count that is not a number. TypeError:
         unknown field.
         """
@@ -135,12 +146,14 @@ class Run:
         *,
         value: str = "value",
         cell: Iterable[str] = (),
+        clusters_in: str = "clusters",
         **common: Any,
     ) -> Any:
         """Adds every row of a tidy frame and returns the frame.
 
-        `value` names the value column, `cell` the columns that tell rows apart; columns named like a field of the
-        contract (model, source, n, ci_low, status ...) are taken row by row, `common` gives the rest.
+        `value` names the value column, `cell` the columns that tell rows apart, `clusters_in` the
+        column that counts clusters; columns named like a field of the contract (model, source, n,
+        ci_low, status ...) are taken row by row, `common` gives the rest.
         ValueError: two rows with the same key (a column is missing from `cell`).
         """
         missing = [c for c in (value, *cell) if c not in frame.columns]
@@ -156,6 +169,8 @@ class Run:
         seen = set()
         for record in frame.to_dict("records"):
             fields = common | {f: record[f] for f in taken}
+            if clusters_in in frame.columns:
+                fields["clusters"] = record[clusters_in]
             new = self.row(
                 requirement, what, record[value], cell={c: record[c] for c in cell}, **fields
             )
@@ -206,8 +221,14 @@ class Run:
             fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
             fig.savefig(f"{stem}.svg", metadata={"Date": None})
 
+    def answers(self, *frames: Any) -> None:
+        """Keeps what came back of these frames of answers, for `save` (`first_page.outcomes`)."""
+        self._outcomes = first_page.outcomes(*frames)
+
     def save(self, **about: Any) -> Any:
-        """Writes results.json and provenance.json (`about`: arguments of `provenance.collect`).
+        """Writes results.json, answers.json and provenance.json.
+
+        `about`: arguments of `provenance.collect`.
 
         Returns requirement, rows, undefined: a frame that is the same on every machine.
         """
@@ -215,9 +236,9 @@ class Run:
 
         rows = [self._rows[k] for k in sorted(self._rows, key=str)]
         self._write("results.json", _json(rows))
-        self._write(
-            "provenance.json", _json(provenance.collect(parameters=self.parameters, **about))
-        )
+        self._write("answers.json", _json(provenance.without_secrets(self._outcomes)))
+        record = provenance.collect(parameters=self.parameters, **about)
+        self._write("provenance.json", _json({"results_schema": SCHEMA, **record}))
         (self.folder / "skipped.json").unlink(missing_ok=True)
         frame = pd.DataFrame(rows, columns=list(FIELDS))
         counts = (
@@ -262,7 +283,7 @@ def read_results(path: Path) -> Any:
     for file in found:
         try:
             new = json.loads(file.read_text(encoding="utf-8"))
-            wrong = any(set(row) != set(FIELDS) for row in new)
+            wrong = any(set(row) | ADDED != set(FIELDS) for row in new)
         except (ValueError, TypeError):
             wrong = True
         if wrong:

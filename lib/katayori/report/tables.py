@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
+#: How the markup of `nothing` begins; escaped text can never look like it.
+NOTHING = '<p class="nothing">'
 _HIDDEN = [
     *range(0x80, 0xA0),
     0x061C,
@@ -50,11 +52,28 @@ class Shown:
         return self._text
 
 
-def show(frame: Any, digits: int = 3, caption: str | None = None, max_rows: int = 60) -> Shown:
+def nothing(text: str) -> Shown:
+    """One short sentence in the place of a table or figure that this run cannot have.
+
+    A report about a user's model leaves it out (`NOTHING` marks it).
+    """
+    return Shown(f"{NOTHING}{escape(text)}</p>", visible(text))
+
+
+def show(
+    frame: Any,
+    digits: int = 3,
+    caption: str | None = None,
+    max_rows: int = 60,
+    missing: str = "no answers of this run belong here",
+) -> Shown:
     """A frame for the eye: floats to `digits` places, undefined as an em dash, text escaped and clipped.
 
-    The index is shown only if named. Beyond `max_rows` the number of rows left out is stated.
+    The index is shown only if named. Beyond `max_rows` the number of rows left out is stated. An empty frame becomes
+    one sentence (see `nothing`): its caption and what is `missing`.
     """
+    if not len(frame):
+        return nothing(f"{caption or 'Table'}: {missing}.")
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     levels = [c if isinstance(c, tuple) else (c,) for c in frame.columns]
@@ -62,13 +81,7 @@ def show(frame: Any, digits: int = 3, caption: str | None = None, max_rows: int 
     found = frame.head(max_rows).itertuples(index=False, name=None)
     rows = [[_cell(v, digits, name) for v, name in zip(row, heads, strict=True)] for row in found]
     right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
-    left_out = (
-        f"… {len(frame) - max_rows:,} more rows"
-        if len(frame) > max_rows
-        else ""
-        if len(frame)
-        else "no rows"
-    )
+    left_out = f"… {len(frame) - max_rows:,} more rows" if len(frame) > max_rows else ""
     parts = heads, rows, right, caption, left_out
     return Shown(_markup(*parts), _text(*parts))
 

@@ -1,0 +1,450 @@
+"""The first page of a report about a user's model.
+
+Whose answers these are, how many were valid, the headline numbers of the paper, and what to beware.
+
+It is built from what a run folder holds (results.json, answers.json, provenance.json) and computes
+nothing anew. What a model said is hostile input: it is shortened and escaped wherever it is shown.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from katayori import paths
+from katayori.report.tables import escape, visible
+
+#: Answers of a user's own run, in place of recorded and simulated ones.
+OWN_SOURCES = ("live", "imported")
+#: Servers that only their user knows; a label names them, else they are called so.
+OWN_ENDPOINTS = ("custom", "vllm", "ollama", "llamacpp", "completions")
+OWN_SERVER = "own server"
+#: Parameters that put a user's items in the place of ours.
+OWN_ITEMS = ("questions", "jbbq", "comparisons", "cases", "topics", "official")
+#: Below this share of valid answers a banner warns: what is left is a chosen part.
+VALID_ENOUGH = 0.9
+#: With no more clusters than this a run shows how a report looks, and has no interval to offer.
+DEMONSTRATION = 2
+#: Until a calibration measures them, their places say so.
+NOT_MEASURED = "not measured yet"
+#: Units that count things.
+WHOLE = ("questions", "items", "cases", "comparisons")
+MAX_TEXT, MAX_TEXTS, MAX_LINES, MAX_ROWS = 80, 3, 10, 24
+
+
+def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
+    """Counts of outcomes, and the commonest texts that were no valid answer, of frames of answers.
+
+    Simulated answers are left out. Returns `prompts`: model, source, prompt_id, asked, valid,
+    outcomes (a count each) and the days of the first and the last answer (empty where unknown); and
+    `invalid`: model, outcome, text (cut to `MAX_TEXT` characters; of an error its cause) and times,
+    at most `MAX_TEXTS` a model.
+    """
+    counted: dict[tuple[str, str, str], Counter[str]] = {}
+    times: dict[tuple[str, str, str], list[float]] = {}
+    texts: dict[str, Counter[tuple[str, str]]] = {}
+    for frame in frames:
+        for key, part in frame.groupby(["model", "source", "prompt_id"], sort=False):
+            if key[1] == "simulated":
+                continue
+            counted.setdefault(key, Counter()).update(part["outcome"])
+            times.setdefault(key, []).extend(_moments(part))
+            invalid = part[part["outcome"] != "ok"]
+            pairs = zip(
+                invalid["outcome"], map(_invalid_text, invalid.to_dict("records")), strict=True
+            )
+            texts.setdefault(key[0], Counter()).update(pairs)
+    return {
+        "prompts": [_of_prompt(key, found, times[key]) for key, found in counted.items()],
+        "invalid": [
+            {"model": model, "outcome": outcome, "text": text, "times": n}
+            for model, found in texts.items()
+            for (outcome, text), n in found.most_common(MAX_TEXTS)
+        ],
+    }
+
+
+def _moments(part: Any) -> list[float]:
+    """Seconds since 1970 of the answers that tell theirs."""
+    if "created" not in part:
+        return []
+    return [float(moment) for moment in part["created"] if moment > 0]
+
+
+def _invalid_text(row: dict[str, Any]) -> str:
+    """The text, or of an error the words before the first colon: what follows may name a server."""
+    if row["outcome"] == "error":
+        return str(row.get("note") or "").partition(":")[0][:MAX_TEXT]
+    text = str(row["text"])
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+
+
+def _of_prompt(
+    key: tuple[str, str, str], found: Counter[str], moments: list[float]
+) -> dict[str, Any]:
+    days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in moments]
+    return {
+        "model": key[0],
+        "source": key[1],
+        "prompt_id": key[2],
+        "asked": found.total(),
+        "valid": found["ok"],
+        "outcomes": dict(sorted(found.items())),
+        "first": min(days, default=""),
+        "last": max(days, default=""),
+    }
+
+
+def is_own(folder: Path) -> bool:
+    """Whether a run folder holds answers of a user's model (live or imported)."""
+    about = _read(folder, "provenance.json")
+    return any(source in about.get("answers", {}) for source in OWN_SOURCES)
+
+
+def has_page(folder: Path) -> bool:
+    """Whether the page has something to say: the overview, which asks nothing, has none."""
+    return is_own(folder) and bool(_read(folder, "answers.json").get("prompts"))
+
+
+def _read(folder: Path, name: str) -> Any:
+    path = folder / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+# -- what is to be said
+# ------------------------------------------------------------------------------------------------
+
+
+def facts(folder: Path, few: int) -> dict[str, Any]:
+    """Everything the page says, as plain values.
+
+    Args:
+        folder: of a run.
+        few: fewer clusters than this are called too little data
+        (`metrics.uncertainty.FEW_CLUSTERS`).
+
+    Returns models (name, where), items, days, prompts (as of `outcomes`, with `share`), poor (those
+    of them below `VALID_ENOUGH`), invalid, fewest and most (clusters of a row), called (what the
+    clusters are), demonstration, and rows: model, label, means, value, unit, ci_low, ci_high, n,
+    n_invalid, clusters, status, few.
+    """
+    about, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
+    prompts = [
+        one | {"share": one["valid"] / one["asked"]}
+        for one in kept.get("prompts", [])
+        if one["source"] in OWN_SOURCES and one["asked"]
+    ]
+    results = _read(folder, "results.json") or []
+    paper = next((row["paper"] for row in results), "")
+    rows = [row | {"few": _is_few(row, few)} for row in headlines(paper, results)]
+    known = [row["clusters"] for row in rows if row["clusters"] is not None]
+    return {
+        "paper": paper,
+        "models": _models(about),
+        "items": _items(about),
+        "days": _days(prompts),
+        "made": about.get("date", "")[:10],
+        "prompts": prompts,
+        "poor": [one for one in prompts if one["share"] < VALID_ENOUGH],
+        "invalid": kept.get("invalid", []),
+        "rows": rows,
+        "called": _shown_rows(paper).get("clusters", "clusters"),
+        "fewest": min(known, default=None),
+        "most": max(known, default=None),
+        "demonstration": 0 < max(known, default=0) <= DEMONSTRATION,
+    }
+
+
+def headlines(paper: str, results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of results.json that the page shows, by model, as data/first_page.yaml orders."""
+    own = [row for row in results if row["headline"] and row["source"] in OWN_SOURCES]
+    listed = _shown_rows(paper).get("rows")
+    if listed is None:  # a paper without an entry shows what it marked
+        listed = [{"what": what, "label": what} for what in dict.fromkeys(r["what"] for r in own)]
+    shown = []
+    for model in dict.fromkeys(row["model"] for row in own):
+        for entry in listed:
+            of_entry = [row for row in own if row["model"] == model and _fits(row, entry)]
+            shown += [_headline(row, entry) for row in of_entry]
+    return shown
+
+
+def _shown_rows(paper: str) -> dict[str, Any]:
+    import yaml
+
+    path = paths.data_dir() / "first_page.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8")).get(paper, {})
+
+
+def _fits(row: dict[str, Any], entry: dict[str, Any]) -> bool:
+    """Whether a row is meant: its cell holds one of the levels named of each of its names."""
+    if row["what"] != entry["what"]:
+        return False
+    where = entry.get("where", {})
+    levels = {name: one if isinstance(one, list) else [one] for name, one in where.items()}
+    return all(row["cell"].get(name) in allowed for name, allowed in levels.items())
+
+
+def _headline(row: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+    label = entry["label"]
+    for name, level in row["cell"].items():
+        label = label.replace("{" + name + "}", str(level).replace("_", " "))
+    names = ("model", "value", "unit", "ci_low", "ci_high", "n", "n_invalid", "status")
+    kept = {name: row[name] for name in names}
+    return kept | {"label": label, "means": entry.get("means", ""), "clusters": row.get("clusters")}
+
+
+def _is_few(row: dict[str, Any], few: int) -> bool:
+    return row["clusters"] is not None and row["clusters"] < few
+
+
+def _models(about: dict[str, Any]) -> list[dict[str, str]]:
+    """Each model of the user's, and where it was asked: `server` is a label or stands for one."""
+    found = {}
+    for entry in about.get("models", []):
+        if entry["source"] not in OWN_SOURCES:
+            continue
+        if entry["source"] == "imported":
+            where = "imported from a file"
+        elif entry.get("server"):
+            where = entry["server"]
+        else:
+            where = OWN_SERVER if entry["endpoint"] in OWN_ENDPOINTS else entry["endpoint"]
+        found[entry["id"]] = {"name": entry["id"], "where": where}
+    return list(found.values())
+
+
+def _items(about: dict[str, Any]) -> str:
+    """The data set, and whether it is the user's own."""
+    given = about.get("parameters", {})
+    paths_given = [given.get(name) for name in OWN_ITEMS]
+    own = [path for path in paths_given if isinstance(path, str) and path]
+    names = ", ".join(about.get("datasets", {}))
+    if own:
+        return f"{names} (yours: {', '.join(own)})"
+    return f"{names} (Katayori's own items)" if names.startswith("katayori-") else names
+
+
+def _days(prompts: list[dict[str, Any]]) -> str:
+    first = min((one["first"] for one in prompts if one["first"]), default="")
+    last = max((one["last"] for one in prompts if one["last"]), default="")
+    return first if first == last else f"{first} to {last}"
+
+
+# -- how it is said
+# --------------------------------------------------------------------------------------------------
+
+
+def markup(folder: Path, heading: str, few: int) -> str:
+    """The page as HTML: `heading` is the notebook's title, `few` as for `facts`."""
+    said = facts(folder, few)
+    names = ", ".join(model["name"] for model in said["models"])
+    parts = [
+        f"<h1>{escape(names)}</h1>",
+        f'<p class="asked">{escape(heading)}</p>',
+        _list_of_facts(said),
+        *(f'<div class="banner warning">{text}</div>' for text in _warnings(said)),
+        _valid_table(said["prompts"]),
+        _headline_table(said),
+    ]
+    return f'<header class="first">{"".join(parts)}</header>'
+
+
+def _list_of_facts(said: dict[str, Any]) -> str:
+    asked = sum(one["asked"] for one in said["prompts"])
+    valid = sum(one["valid"] for one in said["prompts"])
+    share = f"{_percent(valid / asked)} of {asked:,}" if asked else "none asked"
+    terms = {
+        "Model" if len(said["models"]) == 1 else "Models": ", ".join(
+            f"{model['name']} ({model['where']})" for model in said["models"]
+        ),
+        "Items": said["items"],
+        "Answered": said["days"] or "day not told",
+        "Valid answers": share,
+        "Blank": NOT_MEASURED,
+        "Limit of detection": NOT_MEASURED,
+        "Report made": said["made"],
+    }
+    rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in terms.items())
+    return f'<table class="facts"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _percent(share: float) -> str:
+    """A share in percent that never says 90 where less was valid, nor 100 where one was not."""
+    return f"{int(1000 * share + 1e-9) / 10:.1f} %"
+
+
+def _warnings(said: dict[str, Any]) -> list[str]:
+    """HTML of what a reader must know before any number."""
+    made = [_poor(one, said["invalid"]) for one in _worst_of_each_model(said["poor"])]
+    if said["demonstration"]:
+        made.append(f"<strong>Demonstration.</strong> {escape(_demonstration(said))}")
+    elif any(row["few"] for row in said["rows"]):
+        made.append(f"<strong>Too little data.</strong> {escape(_too_little(said))}")
+    return made
+
+
+def _worst_of_each_model(poor: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    worst: dict[str, dict[str, Any]] = {}
+    for one in sorted(poor, key=lambda one: one["share"]):
+        worst.setdefault(one["model"], one | {"prompts": []})["prompts"].append(one["prompt_id"])
+    return list(worst.values())
+
+
+def _poor_words(one: dict[str, Any]) -> str:
+    prompts = len(one["prompts"])
+    others = f" ({prompts} prompts are below {_percent(VALID_ENOUGH)})" if prompts > 1 else ""
+    counts = f"{one['valid']:,} of {one['asked']:,}"
+    part = f"Only {_percent(one['share'])}" if one["valid"] else "None"
+    share = f"{part} of the answers of {one['model']} to {one['prompt_id']}"
+    return f"{share} could be read ({counts}){others}."
+
+
+def _poor(one: dict[str, Any], invalid: list[dict[str, Any]]) -> str:
+    texts = [_quoted(found) for found in invalid if found["model"] == one["model"]]
+    commonest = f"<br>The commonest without a valid answer: {'; '.join(texts)}." if texts else ""
+    rest = "Every number below describes the part that could be read, not the model."
+    return f"<strong>{escape(_poor_words(one))}</strong> {rest}{commonest}"
+
+
+def _quoted(found: dict[str, Any]) -> str:
+    text = escape(_one_line(found["text"])) or "(an empty text)"
+    return f"<code>{text}</code> ({escape(found['outcome'])}, {found['times']:,} times)"
+
+
+def _one_line(text: str) -> str:
+    return visible(text).replace("\n", "⏎").replace("\t", " ")
+
+
+def _demonstration(said: dict[str, Any]) -> str:
+    return (
+        f"{said['most']} {said['called']} were asked. This shows how a report looks. "
+        "No interval can be given, and no number here is a finding."
+    )
+
+
+def _too_little(said: dict[str, Any]) -> str:
+    return (
+        f"Some numbers rest on {said['fewest']} {said['called']} only. An interval over so few "
+        "is too narrow: it must not be quoted. Ask more with a higher LIMIT=."
+    )
+
+
+def _valid_table(prompts: list[dict[str, Any]]) -> str:
+    heads = ("model", "prompt", "asked", "valid", "valid share", "not valid")
+    rows = [
+        (
+            one["model"],
+            one["prompt_id"],
+            f"{one['asked']:,}",
+            f"{one['valid']:,}",
+            _percent(one["share"]),
+            ", ".join(f"{n:,} {name}" for name, n in one["outcomes"].items() if name != "ok"),
+        )
+        for one in prompts
+    ]
+    return _table("Valid answers by prompt", heads, rows, right=(2, 3, 4))
+
+
+def _headline_table(said: dict[str, Any]) -> str:
+    several = len(said["models"]) > 1
+    heads = ("measure", "value", "95 % interval", "n", "invalid", said["called"], "read against")
+    noted = any(_note(row) for row in said["rows"])
+    rows: list[tuple[str, ...]] = []
+    means = ""
+    for row in said["rows"][:MAX_ROWS]:
+        label = f"{row['model']}: {row['label']}" if several else row["label"]
+        numbers = (_number(row), _interval(row, said["demonstration"]))
+        counts = (_count(row["n"]), _count(row["n_invalid"]), _count(row["clusters"]))
+        against = "″" if rows and row["means"] == means else row["means"]
+        means = row["means"]
+        note = (_note(row),) if noted else ()
+        rows.append((label, *numbers, *counts, against, *note))
+    left_out = len(said["rows"]) - len(rows)
+    more = f"<p>{left_out} more rows stand in results.json.</p>" if left_out else ""
+    if not rows:
+        return "<p>No headline number could be computed from these answers.</p>"
+    heads += ("note",) if noted else ()
+    return _table("Headline numbers", heads, rows, right=(1, 2, 3, 4, 5)) + more
+
+
+def _note(row: dict[str, Any]) -> str:
+    if not _has_value(row):
+        return f"no value: {row['status'].replace('_', ' ')}"
+    return "too little data" if row["few"] else ""
+
+
+def _has_value(row: dict[str, Any]) -> bool:
+    """A count of 0 among 0 is no value."""
+    return row["value"] is not None and row["n"] != 0
+
+
+def _number(row: dict[str, Any]) -> str:
+    if not _has_value(row):
+        return "—"
+    return f"{row['value']:,.0f}" if row["unit"] in WHOLE else f"{row['value']:.3f}"
+
+
+def _count(n: int | None) -> str:
+    return "—" if n is None else f"{n:,}"
+
+
+def _interval(row: dict[str, Any], demonstration: bool) -> str:
+    if demonstration or row["ci_low"] is None or row["ci_high"] is None:
+        return "—"
+    return f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
+
+
+def _table(
+    caption: str, heads: tuple[str, ...], rows: list[tuple[str, ...]], right: tuple[int, ...]
+) -> str:
+    def line(tag: str, cells: tuple[str, ...]) -> str:
+        made = (
+            f"<{tag}{' class=' + chr(34) + 'number' + chr(34) if i in right else ''}>"
+            f"{escape(cell)}</{tag}>"
+            for i, cell in enumerate(cells)
+        )
+        return f"<tr>{''.join(made)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    head = f"<thead>{line('th', heads)}</thead>"
+    return f"<table><caption>{caption}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+def in_short(folder: Path, few: int) -> list[str]:
+    """The page for a terminal, at most `MAX_LINES` lines of printable text."""
+    said = facts(folder, few)
+    names = ", ".join(f"{model['name']} ({model['where']})" for model in said["models"])
+    lines = [f"{said['paper']}: {names}; {said['items']}"]
+    for one in _worst_of_each_model(said["poor"])[:2]:
+        texts = [f["text"] for f in said["invalid"] if f["model"] == one["model"]]
+        commonest = "; ".join(f'"{_one_line(text)[:40]}"' for text in texts)
+        lines.append(f"  WARNING: {_poor_words(one)} Commonest: {commonest}")
+    if not said["poor"]:
+        lines.append("  " + _all_valid(said["prompts"]))
+    if said["demonstration"]:
+        lines.append(f"  DEMONSTRATION: {_demonstration(said)}")
+    elif any(row["few"] for row in said["rows"]):
+        lines.append(f"  TOO LITTLE DATA: {_too_little(said)}")
+    room = MAX_LINES - len(lines) - 1
+    rows = said["rows"] if len(said["rows"]) <= room else said["rows"][: room - 1]
+    several = len(said["models"]) > 1
+    lines += [_row_in_short(row, said, several) for row in rows]
+    if len(rows) < len(said["rows"]):
+        lines.append(f"  ... {len(said['rows']) - len(rows)} more on the first page of the report")
+    return [_one_line(line) for line in lines]
+
+
+def _all_valid(prompts: list[dict[str, Any]]) -> str:
+    asked = sum(one["asked"] for one in prompts)
+    valid = sum(one["valid"] for one in prompts)
+    return f"valid: {_percent(valid / asked)} of {asked:,} answers" if asked else "nothing asked"
+
+
+def _row_in_short(row: dict[str, Any], said: dict[str, Any], several: bool) -> str:
+    label = f"{row['model']}: {row['label']}" if several else row["label"]
+    interval = _interval(row, said["demonstration"])
+    counts = f"n {_count(row['n'])}, {_count(row['clusters'])} {said['called']}"
+    return f"  {label}: {_number(row)} {interval}  ({counts})"

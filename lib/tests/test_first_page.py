@@ -1,0 +1,332 @@
+"""The first page of a report about a user's model: true numbers, true warnings, nothing hostile.
+
+And what such a report leaves out of the notebook (`report_filter`).
+"""
+
+import json
+import re
+
+import nbformat
+import pandas as pd
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from katayori import paths
+from katayori.metrics.uncertainty import FEW_CLUSTERS
+from katayori.report import first_page
+from katayori.report.results import Run
+from katayori.report.tables import nothing, show
+from katayori_tools.pages import write_report
+from katayori_tools.report_filter import NO_PICTURE, with_given_parameters, without_the_lesson
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202eevil\x00\ud800\n| " + "long " * 100
+MODEL = "my-model"
+INJECTED = "models = ['m@custom']\nlimit = 20\noutput_dir = '/tmp/x'"
+
+
+def answers(valid, asked=100, model=MODEL, text="no letter", source="live", prompt="p_ja"):
+    """A frame of answers, of which so many are valid."""
+    outcomes = ["ok"] * valid + ["out_of_choice"] * (asked - valid)
+    columns = {
+        "model": model,
+        "source": source,
+        "prompt_id": prompt,
+        "outcome": outcomes,
+        "text": [text if outcome != "ok" else "1" for outcome in outcomes],
+        "note": "",
+        "created": 1_763_700_000.0,
+    }
+    return pd.DataFrame(columns)
+
+
+def made(folder, *frames, clusters=50, models=(MODEL,), paper="jubaku_v2", **endpoint):
+    """A run folder with a headline row a model."""
+    run = Run(paper, folder, profile="live", **endpoint.pop("parameters", {}))
+    for k, model in enumerate(models):
+        told = {"source": "live", "model": model, "headline": True, "clusters": clusters}
+        values = {"value": 0.6125 + k / 10, "ci": (0.5, 0.7 + k / 10), "n": 96, "n_invalid": 4}
+        run.row("T-1", "accuracy on the neutral option", **values, **told)
+    run.row("T-1", "accuracy on the neutral option", 0.9, source="simulated", model="sim-x",
+            headline=True)  # fmt: skip
+    run.answers(*(frames or [answers(100, model=model) for model in models]))
+    told = [
+        {"id": model, "source": "live", "endpoint": "custom", "vendor_id": model, **endpoint}
+        for model in models
+    ]
+    run.save(datasets={"study v3": "abc"}, models=told, answers_by_source={"live": 100})
+    return folder
+
+
+def page_of(folder):
+    return BeautifulSoup(first_page.markup(folder, "same proposal?", FEW_CLUSTERS), "html.parser")
+
+
+def table(page, caption):
+    (found,) = [t for t in page.find_all("table") if t.caption and t.caption.text == caption]
+    heads = [cell.text for cell in found.thead.find_all("th")]
+    rows = found.tbody.find_all("tr")
+    return [dict(zip(heads, (c.text for c in row.find_all("td")), strict=True)) for row in rows]
+
+
+def test_the_numbers_are_those_of_results_json(tmp_path):
+    folder = made(tmp_path)
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    (row,) = [row for row in results if row["source"] == "live"]
+    page = page_of(folder)
+    (shown,) = table(page, "Headline numbers")
+    assert float(shown["value"]) == pytest.approx(row["value"], abs=5e-4)
+    assert shown["95 % interval"] == f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
+    assert [shown["n"], shown["invalid"], shown["cases"]] == ["96", "4", "50"]
+    facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
+    assert facts["Blank"] == facts["Limit of detection"] == "not measured yet"
+    assert "sim-x" not in page.text and "0.900" not in page.text
+    assert page.h1.text == MODEL and "same proposal?" in page.text
+    assert "own server" in page.text and "study v3" in page.text and "2025-11-21" in page.text
+    (by_prompt,) = table(page, "Valid answers by prompt")
+    assert by_prompt["prompt"] == "p_ja" and by_prompt["valid share"] == "100.0 %"
+    assert not page.select(".warning")
+
+
+@pytest.mark.parametrize("valid, warned", [(89, True), (90, False), (0, True)])
+def test_a_banner_where_less_than_nine_in_ten_are_valid(tmp_path, valid, warned):
+    folder = made(tmp_path, answers(valid))
+    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    assert bool(page.select(".warning")) is warned
+    assert any("WARNING" in line for line in lines) is warned
+    if warned:
+        text = page.select_one(".warning").text
+        assert f"Only {valid}.0 %" in text if valid else "None of the answers" in text
+        assert f"{valid} of 100" in text and "p_ja" in text
+        assert f"no letter (out_of_choice, {100 - valid} times)" in text
+
+
+def test_a_share_is_never_rounded_up_to_the_limit(tmp_path):
+    folder = made(tmp_path, answers(8_999, 10_000))
+    assert "89.9 %" in page_of(folder).select_one(".warning").text
+
+
+def test_the_three_commonest_texts_of_all_prompts(tmp_path):
+    frames = [answers(80, text=f"text {k}", prompt=f"p{k}", asked=90 + k) for k in range(4)]
+    folder = made(tmp_path, *frames)
+    warning = page_of(folder).select_one(".warning").text
+    assert [f"text {k}" in warning for k in range(4)] == [False, True, True, True]
+    assert "4 prompts are below" in warning
+
+
+def test_hostile_texts_are_shortened_and_escaped(tmp_path):
+    folder = made(tmp_path, answers(10, model="<b>m</b>", text=HOSTILE), models=["<b>m</b>"])
+    markup = first_page.markup(folder, "<i>heading</i>", FEW_CLUSTERS)
+    page = BeautifulSoup(markup, "html.parser")
+    assert not page.find_all(["script", "b", "i"])
+    assert "<script>alert(1)</script>" in page.select_one(".warning").text
+    assert len(page.select_one(".warning code").text) < 130
+    for text in (markup, *first_page.in_short(folder, FEW_CLUSTERS)):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", text)
+
+
+def test_the_cause_of_an_error_is_told_without_its_address(tmp_path):
+    frame = answers(0).assign(outcome="error", text="", note="ConnectError: 10.0.0.7:8000 refused")
+    markup = first_page.markup(made(tmp_path, frame), "x", FEW_CLUSTERS)
+    assert "ConnectError" in markup and "10.0.0.7" not in markup
+
+
+@pytest.mark.parametrize("clusters, few", [(3, True), (9, True), (10, False), (None, False)])
+def test_few_clusters_are_said(tmp_path, clusters, few):
+    folder = made(tmp_path, clusters=clusters)
+    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    assert ("Too little data" in page.text) is few
+    assert any("TOO LITTLE DATA" in line for line in lines) is few
+    (row,) = table(page, "Headline numbers")
+    assert (row.get("note") == "too little data") is few
+    assert row["95 % interval"] != "—"
+
+
+def test_a_demonstration_has_no_interval(tmp_path):
+    folder = made(tmp_path, clusters=2)
+    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    (row,) = table(page, "Headline numbers")
+    assert row["95 % interval"] == "—" and row["value"] != "—"
+    assert "Demonstration" in page.text and "2 cases were asked" in page.text
+    assert "[0.5" not in page.text and not any("[0.5" in line for line in lines)
+    assert any("DEMONSTRATION" in line for line in lines)
+
+
+def test_without_a_valid_answer_a_demonstration_still_tells_what_was_asked(tmp_path):
+    run = Run("discrim_eval", tmp_path)
+    told = {"source": "live", "model": MODEL, "headline": True, "cell": {"factor": "age"}}
+    run.row(
+        "T-1", "Krippendorff's alpha, sampled", None, status="no_pairable", n=0, clusters=0, **told
+    )
+    run.row(
+        "T-1", "questions with a significant factor", 0, n=0, clusters=2, unit="questions", **told
+    )
+    run.answers(answers(0))
+    run.save(
+        answers_by_source={"live": 100}, models=[{"id": MODEL, "source": "live", "endpoint": "x"}]
+    )
+    page = page_of(tmp_path)
+    assert "2 questions were asked" in page.text
+    rows = table(page, "Headline numbers")
+    assert [row["value"] for row in rows] == ["—", "—"]
+    assert rows[0]["note"] == "no value: no pairable"
+
+
+def test_two_models_stand_side_by_side(tmp_path):
+    models = ["a-model", "b-model"]
+    frames = [answers(95, model="a-model"), answers(50, model="b-model")]
+    page = page_of(made(tmp_path, *frames, models=models))
+    assert [row["measure"].partition(":")[0] for row in table(page, "Headline numbers")] == models
+    (warning,) = page.select(".warning")
+    assert "b-model" in warning.text and "a-model" not in warning.text
+    assert page.h1.text == "a-model, b-model"
+
+
+def test_a_label_names_the_server_and_own_items_are_named(tmp_path):
+    folder = made(tmp_path, server="checkpoint 7", parameters={"questions": "/home/me/mine.yaml"})
+    text = page_of(folder).text
+    assert "my-model (checkpoint 7)" in text and "yours: mine.yaml" in text and "/home" not in text
+
+
+def test_the_terminal_gets_ten_lines_at_most(tmp_path):
+    models = [f"model-{k}" for k in range(14)]
+    frames = [answers(k, model=model) for k, model in enumerate(models)]
+    lines = first_page.in_short(made(tmp_path, *frames, models=models), FEW_CLUSTERS)
+    assert len(lines) <= 10 and "more on the first page" in lines[-1]
+
+
+LISTED = yaml.safe_load((paths.data_dir() / "first_page.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("paper", LISTED)
+def test_every_paper_writes_the_rows_of_its_page(paper):
+    """Each row named in data/first_page.yaml stands in the default run, with n and clusters."""
+    file = paths.outputs_dir() / "recorded" / paper / "results.json"
+    if not file.exists():
+        pytest.skip("run `make reproduce` first, as `make test` does")
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    own = [row | {"source": "live"} for row in rows if row["source"] == "recorded"]
+    for entry in LISTED[paper]["rows"]:
+        name = entry["label"].partition("{")[0]
+        found = [r for r in first_page.headlines(paper, own) if r["label"].startswith(name)]
+        assert found, entry
+        assert all(row["n"] is not None and row["clusters"] is not None for row in found), entry
+    assert json.loads(file.with_name("answers.json").read_text(encoding="utf-8"))["prompts"]
+
+
+def test_an_empty_table_is_one_sentence():
+    table = show(pd.DataFrame({"x": []}), caption="Parts <b>", missing="nobody was asked")
+    assert repr(table) == "Parts <b>: nobody was asked."
+    assert "<table" not in table._repr_html_() and "&lt;b&gt;" in table._repr_html_()
+
+
+def test_simulated_answers_are_not_counted():
+    told = first_page.outcomes(answers(3, source="simulated"), answers(5))
+    assert [(one["source"], one["valid"], one["asked"]) for one in told["prompts"]] == [
+        ("live", 5, 100)
+    ]
+
+
+# -- what the report leaves out --------------------------------------------------------------------
+
+
+def shown(value):
+    data = {"text/plain": repr(value), "text/html": value._repr_html_()}
+    return new_output("execute_result", data=data, execution_count=1)
+
+
+def said(text, name="stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def code(source, *outputs, tags=()):
+    return new_code_cell(source, outputs=list(outputs), metadata={"tags": list(tags)})
+
+
+def text(source, *tags):
+    return new_markdown_cell(source, metadata={"tags": list(tags)})
+
+
+def tiny_notebook():
+    empty = shown(show(pd.DataFrame({"x": []}), caption="Parts"))
+    return [
+        text("# 01 · A title\n\nAbout it.\n\n**You will learn** much."),
+        text("About qwen, recorded.", "recorded"),
+        code("models: list[str] = []  # which\nlimit: int = 0  # how many", tags=["parameters"]),
+        code(INJECTED, tags=["injected-parameters"]),
+        text("## 1 · Kept\n\nWords."),
+        code("a", said("result"), said("UserWarning: careful", "stderr")),
+        text("Introduces nothing but an empty table."),
+        code("b", empty),
+        text("## 2 · Empty\n\nOnly empty tables here."),
+        code("c", empty, empty),
+        text("## 3 · Heading stays\n\nEmpty at first."),
+        code("d", empty),
+        text("Then something."),
+        code("e", shown(show(pd.DataFrame({"x": [1]})))),
+        text("## 4 · Exercises\n\n**Exercise 1.**", "exercise"),
+        code("exercise_check()", said("Not yet. Hint: qwen"), tags=["exercise"]),
+        text("## 5 · Gone, too\n\nSince nothing is left."),
+        code("f", shown(nothing("no such thing here"))),
+        code("g", new_output("display_data", data={"text/markdown": NO_PICTURE + " here*"})),
+    ]  # fmt: skip
+
+
+def test_the_filter_keeps_what_is_about_the_users_model():
+    cells = without_the_lesson(with_given_parameters(tiny_notebook()))
+    sources = [cell.source for cell in cells]
+    headings = [line for s in sources for line in s.splitlines() if line.startswith("#")]
+    assert headings == ["# 01 · A title", "## 1 · Kept", "## 3 · Heading stays"]
+    whole = json.dumps(cells)
+    for gone in (
+        "qwen",
+        "UserWarning",
+        "will learn",
+        "Introduces nothing",
+        "no answers of this run",
+        "Empty at",
+    ):
+        assert gone not in whole
+    assert "result" in whole and "Then something." in sources
+
+
+def test_a_text_without_code_stays():
+    cells = without_the_lesson([text("## 1 · Limits\n\nStay."), text("More.")])
+    assert [cell.source for cell in cells] == ["## 1 · Limits\n\nStay.", "More."]
+
+
+def test_parameters_are_shown_as_given():
+    (cell,) = [c for c in with_given_parameters(tiny_notebook()) if "parameters" in c.metadata.tags]
+    assert cell.source == "models: list[str] = ['m@custom']  # which\nlimit: int = 20  # how many"
+
+
+def test_of_a_path_only_the_last_part_is_shown():
+    cells = [
+        code('questions: str = ""  # yours', tags=["parameters"]),
+        code("questions = '/home/me/mine.yaml'", tags=["injected-parameters"]),
+    ]
+    assert with_given_parameters(cells)[0].source == "questions: str = 'mine.yaml'  # yours"
+
+
+def test_the_cells_given_stay_as_they_are():
+    cells = tiny_notebook()
+    before = json.dumps(cells)
+    without_the_lesson(with_given_parameters(cells))
+    assert json.dumps(cells) == before
+
+
+@pytest.mark.parametrize("source, own", [("live", True), ("imported", True), ("recorded", False)])
+def test_only_a_users_report_is_filtered(tmp_path, source, own):
+    run = Run("jubaku_v2", tmp_path)
+    run.answers(answers(80, source=source))
+    run.save(answers_by_source={source: 100})
+    nbformat.write(new_notebook(cells=tiny_notebook()), tmp_path / "x.ipynb")
+    page = write_report(tmp_path / "x.ipynb", tmp_path / "r.html").read_text(encoding="utf-8")
+    assert ("qwen" not in page) is own and ('<header class="first">' in page) is own
+    assert "/tmp/x" not in page and "m@custom" in page
+
+
+def test_a_run_without_answers_has_no_first_page(tmp_path):
+    Run("overview", tmp_path).save(answers_by_source={"live": 5})
+    assert first_page.is_own(tmp_path) and not first_page.has_page(tmp_path)
