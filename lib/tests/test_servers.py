@@ -298,9 +298,9 @@ def test_estimate_needs_no_address_and_tells_of_answers_elsewhere(quiet, capsys)
     assert cli.main(asked) == 0
     said = capsys.readouterr().out
     assert "135 answers lie under other servers" in said and "LABEL=" in said
-    assert said.splitlines()[-1].startswith("135 calls")
+    assert "\n135 calls" in said
     assert cli.main([*asked, "--base-url", double.url]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("0 calls")
+    assert "\n0 calls" in capsys.readouterr().out
 
 
 def test_fresh_asks_anew_and_the_newest_is_read(quiet, monkeypatch):

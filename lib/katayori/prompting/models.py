@@ -138,7 +138,7 @@ class Endpoint:
 
 
 #: What the papers' tables group models by, where the registry does not say it (a user's model).
-UNKNOWN = {"group": "unknown"}
+UNREGISTERED = {"group": "unknown"}
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
         endpoints[name] = Endpoint(name=name, **known)
     for m in raw["models"]:
         first = m["endpoint"][0] if isinstance(m["endpoint"], list) else m["endpoint"]
-        models[m["id"]] = Model(m["id"], m.get("vendor_id") or m["id"], first, UNKNOWN | m)
+        models[m["id"]] = Model(m["id"], m.get("vendor_id") or m["id"], first, UNREGISTERED | m)
     return endpoints, models
 
 
@@ -196,7 +196,7 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
         model = (
             Model(known.id, known.vendor_id, endpoint, known.fields)
             if known
-            else Model(model_id, name, endpoint, dict(UNKNOWN))
+            else Model(model_id, name, endpoint, dict(UNREGISTERED))
         )
         return model, get_endpoint(endpoint)
     free = f"or name@endpoint with an endpoint of {', '.join(registry()[0])}"
