@@ -42,7 +42,7 @@ class Base(Double):
         return web.json_response({"model": "base", "choices": [choice], "usage": usage})
 
 
-def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):  # noqa: F811
+def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):
     """Both prompts of notebook 01: the texts joined by a blank line, a prefix continued."""
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
     with Base(answer=" yes") as double:
@@ -86,7 +86,7 @@ def test_every_paper_has_prompts_for_a_base_model(paper):
         assert "messages" not in body and isinstance(body.get("logprobs", 1), int)
 
 
-def test_the_probe_tells_of_forced_starts(house, capsys, monkeypatch):  # noqa: F811
+def test_the_probe_tells_of_forced_starts(house, capsys, monkeypatch):
     with Base(answer=" yes") as double:
         has = asyncio.run(probe_logprobs(*get_model("b@completions"), base_url=double.url))
         assert has == (True, "3 alternatives")
@@ -246,7 +246,7 @@ def test_live_answers_like_the_recorded_ones_agree_in_every_paper(paper, store, 
     assert compared >= 10, said
 
 
-def test_a_forced_start_is_said_to_be_left_out(house, monkeypatch, capsys):  # noqa: F811
+def test_a_forced_start_is_said_to_be_left_out(house, monkeypatch, capsys):
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
     with Double(answer="Answer: no") as double:
         asking.live(_args(models="m@custom", limit=1, base_url=double.url))

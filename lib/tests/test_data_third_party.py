@@ -300,7 +300,7 @@ def test_spellings_of_values_are_read_alike(tmp_path, tag):
     assert bbq.load_jbbq(tmp_path, partial=True).equals(plain)
 
 
-def test_a_stray_file_and_bad_rows_are_counted_and_stop_nothing(jbbq, capsys):  # noqa: F811
+def test_a_stray_file_and_bad_rows_are_counted_and_stop_nothing(jbbq, capsys):
     lines(jbbq / "answers.jsonl", [{"item_id": "x", "text": "1"}] * 3)
     rows = [upstream("age", n) for n in range(48)]
     rows[3] |= {"label": 9}
@@ -317,7 +317,7 @@ def test_a_stray_file_and_bad_rows_are_counted_and_stop_nothing(jbbq, capsys):  
     assert counts == dict.fromkeys(CATEGORIES, 48) and len(notes) == 2
 
 
-def test_one_file_is_a_part_and_nothing_usable_is_an_error(jbbq, tmp_path_factory):  # noqa: F811
+def test_one_file_is_a_part_and_nothing_usable_is_an_error(jbbq, tmp_path_factory):
     items, counts, notes = bbq.read_jbbq(jbbq / "Age.jsonl")
     assert len(items) == counts["age"] == 48 and not notes and counts["gender"] == 0
     other = tmp_path_factory.mktemp("other")

@@ -32,7 +32,7 @@ HERE = str(Path(__file__).parent)
 
 
 @pytest.fixture
-def quiet(house, monkeypatch):  # noqa: F811
+def quiet(house, monkeypatch):
     """A checkout whose `make live` asks, and runs no notebook."""
     (house / "notebooks").symlink_to(Path(__file__).parents[2] / "notebooks")
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
@@ -318,7 +318,7 @@ def test_fresh_asks_anew_and_the_newest_is_read(quiet, monkeypatch):
         assert set(answers.stored_answers(store, ["series"])["series"]) == {0, 1, 2}
 
 
-def test_notebooks_of_live_find_label_and_address(house, monkeypatch):  # noqa: F811
+def test_notebooks_of_live_find_label_and_address(house, monkeypatch):
     import os
 
     seen = {}
