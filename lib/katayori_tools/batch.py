@@ -114,7 +114,8 @@ def _check_models(args: argparse.Namespace) -> None:
         _, endpoint = get_model(name)
         if endpoint.kind == "completions":
             raise KatayoriError(f"{name}: batches are of chats; ask base models with make live")
-        at_server(endpoint, **servers.settings(args))
+        server = servers.settings(args)
+        at_server(endpoint, base_url=server["base_url"], label=server["label"])
 
 
 def _state(folder: Path) -> dict[str, Any]:
@@ -305,7 +306,10 @@ def _read(path: Path, start: int) -> dict[str, Any]:
 
 
 def to_response(row: dict[str, Any], request: Request) -> Response:
-    """A row of a result file as the Response that asking would have given; failures have outcome error or filtered."""
+    """A row of a result file as the Response that asking would have given.
+
+    Failures have outcome error or filtered.
+    """
     answer = row.get("response") or {}
     body, status = (
         (answer.get("body"), answer.get("status_code"))
@@ -321,7 +325,7 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
         response = read_completion(body, request)
     except ValueError as error:
         return Response("error", error=f"batch: {error}"[:300])
-    made = body.get("created")
+    made = body.get("created") if isinstance(body, dict) else None
     response.created = float(made) if isinstance(made, int) and 0 < made < 2**33 else 0.0
     return response
 

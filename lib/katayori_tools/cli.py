@@ -1,4 +1,7 @@
-"""The command line behind `make`: parses, calls one function, turns a KatayoriError into one line."""
+"""The command line behind `make`: it parses and calls one function.
+
+A KatayoriError becomes one line.
+"""
 
 import argparse
 import errno
@@ -8,6 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from typing import TypeAlias
 
 import katayori
 from katayori import paths, renamed
@@ -25,6 +29,20 @@ ITEMS = {
     "topics": "05: a folder of topic files (.yaml), or one of them",
     "preset": "05: how many items the topic files give (published_counts, or a name in them)",
     "official": "05: a folder with your copy of the official items (.jsonl)",
+}
+#: The commands that ask: the profile that each takes where none is named, and what it does.
+ASKING = {
+    "record": ("recorded", "ask models the study prompts and keep the answers in data/recorded"),
+    "live": ("live", "ask a model now and run the notebooks on its answers"),
+    "estimate": ("live", "requests, tokens, time and cost of a run, asking nothing"),
+    "repeat": (
+        "live",
+        "ask the same again and tell how often the answer changes (the flip rate)",
+    ),
+    "template": (
+        "live",
+        "write requests to a file that is answered elsewhere (.csv or .jsonl)",
+    ),
 }
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = (
@@ -44,8 +62,15 @@ class _Parser(argparse.ArgumentParser):
         raise KatayoriError(f"{message} (python -m {self.prog} --help)")
 
 
-def _in(module: str) -> Callable[[argparse.Namespace], int]:
-    """The function named like the command in a module of this package, imported when it is called."""
+Function = Callable[[argparse.Namespace], int]  # what a command calls; gives the exit code
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
+
+
+def _in(module: str) -> Function:
+    """The function of a module of this package that is named like the command.
+
+    The module is imported when the command is called.
+    """
     return lambda args: getattr(import_module(f"katayori_tools.{module}"), args.command)(args) or 0
 
 
@@ -57,7 +82,8 @@ def _data(args: argparse.Namespace) -> int:
         expect(name, known, "data set")
     failed = False
     for name in [] if args.list else args.datasets or known:
-        # Files without an address come from a mirror or from their owners: only a set asked for by name misses them.
+        # Files without an address come from a mirror or from their owners: only a set that is
+        # asked for by name misses them.
         wanted = [file["path"] for file in known[name]["files"] if file["url"] or args.datasets]
         try:
             for path in wanted or [None] * bool(args.datasets):
@@ -92,7 +118,9 @@ def _positive(text: str) -> int:
 def _limit(text: str) -> int:
     """A number of clusters."""
     try:
-        return check_limit(int(text))
+        number = int(text)
+        check_limit(number)
+        return number
     except (ValueError, KatayoriError):
         valid = f"a whole number {OF_CLUSTERS} from 1 to {MOST:,}"
         raise argparse.ArgumentTypeError(
@@ -130,40 +158,47 @@ def _add_server(one: argparse.ArgumentParser, *, asks: bool = True) -> None:
         one.add_argument("--fresh", action="store_true", help="ask again what is stored, beside it")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="katayori", description=katayori.__doc__)
-    parser.add_argument("--version", action="version", version=f"katayori {katayori.__version__}")
-    commands = parser.add_subparsers(
-        dest="command", required=True, parser_class=_Parser, metavar="command"
+def _command(
+    commands: Commands, name: str, function: Function, about: str
+) -> argparse.ArgumentParser:
+    """A new command; `function` is called with what was parsed."""
+    one = commands.add_parser(name, help=about, description=about)
+    one.set_defaults(function=function)
+    return one
+
+
+def _add_papers(one: argparse.ArgumentParser) -> None:
+    about = "papers by name or number, separated by commas or spaces (default: all)"
+    one.add_argument("--papers", type=_papers, help=about)
+
+
+def _add_limit(one: argparse.ArgumentParser, about: str) -> None:
+    one.add_argument("--limit", type=_limit, metavar="N", help=f"{about} {OF_CLUSTERS}")
+
+
+def _add_items(one: argparse.ArgumentParser) -> None:
+    """Options that name the user's own items. All of them are paths but the preset's name."""
+    group = one.add_argument_group("items of yours in place of ours")
+    for name, about in ITEMS.items():
+        kind: Callable[[str], str] = str if name == "preset" else os.path.abspath
+        group.add_argument(f"--{name}", help=about, type=kind)
+
+
+def _add_run(one: argparse.ArgumentParser, profile: str) -> None:
+    """Options that say which run: papers, profile, models and wording."""
+    _add_papers(one)
+    about = f"a name in data/profiles.yaml or a file (default: {profile})"
+    one.add_argument("--profile", default=profile, help=about)
+    one.add_argument("--models", help="models of data/models.yaml, or name@endpoint")
+    one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
+
+
+def _add_reproduce(commands: Commands) -> None:
+    """The command that runs notebooks."""
+    one = _command(
+        commands, "reproduce", _in("reproduce"), "run notebooks into outputs/<profile>/<paper>/"
     )
-
-    def command(name: str, function, about: str) -> argparse.ArgumentParser:
-        one = commands.add_parser(name, help=about, description=about)
-        one.set_defaults(function=function)
-        return one
-
-    def add_papers(one: argparse.ArgumentParser) -> None:
-        told = "papers by name or number, separated by commas or spaces (default: all)"
-        one.add_argument("--papers", type=_papers, help=told)
-
-    def add_limit(one: argparse.ArgumentParser, about: str) -> None:
-        one.add_argument("--limit", type=_limit, metavar="N", help=f"{about} {OF_CLUSTERS}")
-
-    def add_items(one: argparse.ArgumentParser) -> None:
-        group = one.add_argument_group("items of yours in place of ours")
-        for name, about in ITEMS.items():
-            path = {} if name == "preset" else {"type": os.path.abspath}
-            group.add_argument(f"--{name}", help=about, **path)
-
-    def which(one: argparse.ArgumentParser, profile: str) -> None:
-        add_papers(one)
-        known = f"a name in data/profiles.yaml or a file (default: {profile})"
-        one.add_argument("--profile", default=profile, help=known)
-        one.add_argument("--models", help="models of data/models.yaml, or name@endpoint")
-        one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
-
-    one = command("reproduce", _in("reproduce"), "run notebooks into outputs/<profile>/<paper>/")
-    which(one, "recorded")
+    _add_run(one, "recorded")
     _add_server(one, asks=False)
     one.add_argument(
         "-p",
@@ -173,9 +208,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=YAML",
         help="a notebook parameter",
     )
-    short = {"dest": "parameter", "action": "append", "type": _limit_parameter, "metavar": "N"}
-    one.add_argument("--limit", **short, help=f"short for -p limit=N, N {OF_CLUSTERS}")
-    add_items(one)
+    one.add_argument(
+        "--limit",
+        dest="parameter",
+        action="append",
+        type=_limit_parameter,
+        metavar="N",
+        help=f"short for -p limit=N, N {OF_CLUSTERS}",
+    )
+    _add_items(one)
     one.add_argument(
         "--jobs",
         type=int,
@@ -189,27 +230,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--force", action="store_true", help="run even what is up to date")
 
-    for name, profile, about in (
-        (
-            "record",
-            "recorded",
-            "ask models the study prompts and keep the answers in data/recorded",
-        ),
-        ("live", "live", "ask a model now and run the notebooks on its answers"),
-        ("estimate", "live", "requests, tokens, time and cost of a run, asking nothing"),
-        (
-            "repeat",
-            "live",
-            "ask the same again and tell how often the answer changes (the flip rate)",
-        ),
-        (
-            "template",
-            "live",
-            "write requests to a file that is answered elsewhere (.csv or .jsonl)",
-        ),
-    ):
-        one = command(name, _in("repeat" if name == "repeat" else "asking"), about)
-        which(one, profile)
+
+def _add_asking(commands: Commands) -> None:
+    """Commands that send requests, or count or write those that would be sent."""
+    for name, (profile, about) in ASKING.items():
+        one = _command(commands, name, _in("repeat" if name == "repeat" else "asking"), about)
+        _add_run(one, profile)
         if name == "template":
             one.add_argument("file", help="where to write it")
         if name == "repeat":
@@ -219,18 +245,24 @@ def _parser() -> argparse.ArgumentParser:
         if name == "record":
             one.add_argument("--limit", type=_positive, help="ask about so many items (a pilot)")
         else:
-            add_limit(one, "ask about so many")
-            add_items(one)
+            _add_limit(one, "ask about so many")
+            _add_items(one)
         one.add_argument("--engine", help="local engine for a local model")
         _add_server(one)
         one.add_argument("--concurrency", type=int, help="requests under way at once")
         one.add_argument("--budget", type=float, help="stop before spending more than this")
         one.set_defaults(jobs=2, timeout=1800, force=False)  # of the notebooks that `live` runs
 
-    one = command(
-        "batch", _in("batch"), "requests as OpenAI Batch files: export, submit, fetch, import"
+
+def _add_elsewhere(commands: Commands) -> None:
+    """Commands for requests that are answered elsewhere."""
+    one = _command(
+        commands,
+        "batch",
+        _in("batch"),
+        "requests as OpenAI Batch files: export, submit, fetch, import",
     )
-    which(one, "live")
+    _add_run(one, "live")
     one.add_argument(
         "step", choices=("export", "submit", "fetch", "import"), help="what to do, in this order"
     )
@@ -240,20 +272,21 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         help="import: result files (default: results* and errors* of the folder)",
     )
-    told = "export: lines a file (20000; OpenAI takes 50000)"
-    one.add_argument("--shard", type=_positive, default=20_000, metavar="N", help=told)
+    about = "export: lines a file (20000; OpenAI takes 50000)"
+    one.add_argument("--shard", type=_positive, default=20_000, metavar="N", help=about)
     one.add_argument("--wait", action="store_true", help="fetch: until every batch has ended")
-    add_limit(one, "export: about so many")
-    add_items(one)
+    _add_limit(one, "export: about so many")
+    _add_items(one)
     one.add_argument("--engine", help="local engine for a local model")
     _add_server(one)
 
-    one = command(
+    one = _command(
+        commands,
         "convert",
         _in("importers"),
         "logs of inspect_ai or lm-evaluation-harness as a file of answers",
     )
-    which(one, "live")
+    _add_run(one, "live")
     one.add_argument(
         "logs",
         nargs="+",
@@ -261,26 +294,35 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("file", help="the answers file to write (.jsonl)")
     one.add_argument("--prompt", help="the prompt all rows answer, where they name none")
-    add_items(one)
+    _add_items(one)
 
-    one = command(
-        "data", _data, "fetch the data sets that can be downloaded; list the state of all"
+
+def _add_data(commands: Commands) -> None:
+    """Commands that fetch data and compare results."""
+    one = _command(
+        commands, "data", _data, "fetch the data sets that can be downloaded; list the state of all"
     )
     one.add_argument("datasets", nargs="*", help="names in data/catalogue.yaml (default: all)")
     one.add_argument("--list", action="store_true", help="only list")
 
-    one = command("compare", _in("compare"), "two runs, or two models of one run, side by side")
+    one = _command(
+        commands, "compare", _in("compare"), "two runs, or two models of one run, side by side"
+    )
     one.add_argument("a", help="a profile, a run folder, a label, or a model")
     one.add_argument("b", help="the other one")
-    add_papers(one)
+    _add_papers(one)
     one.add_argument(
         "--profile", default="recorded", help="the run that holds the models (default: recorded)"
     )
 
-    one = command("expect", _in("expected"), "write the expected tables anew from the default run")
-    add_papers(one)
+    one = _command(
+        commands, "expect", _in("expected"), "write the expected tables anew from the default run"
+    )
+    _add_papers(one)
 
-    one = command("equal", _in("equality"), "whether two commits compute the same on the same data")
+    one = _command(
+        commands, "equal", _in("equality"), "whether two commits compute the same on the same data"
+    )
     one.add_argument("a", help="a commit, or with --folders a folder of run folders")
     one.add_argument("b", help="the other one")
     one.add_argument("--data", help="the commit whose data/ both are given (default: b's)")
@@ -289,11 +331,18 @@ def _parser() -> argparse.ArgumentParser:
         "--folders", action="store_true", help="compare two folders of outputs, running nothing"
     )
 
-    command(
-        "trace", _in("notebooks"), "write data/traceability.csv: which file cites which requirement"
+
+def _add_reading(commands: Commands) -> None:
+    """Commands that list or show what is there."""
+    _command(
+        commands,
+        "trace",
+        _in("notebooks"),
+        "write data/traceability.csv: which file cites which requirement",
     )
 
-    one = command(
+    one = _command(
+        commands,
         "site",
         _in("site"),
         "the notebooks of a run as pages to read, in the folder site of the run",
@@ -301,15 +350,20 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--profile", default="recorded", help="the run to show (default: recorded)")
     one.add_argument("--models", help="of a live or imported run: the models it asked")
 
-    one = command(
+    one = _command(
+        commands,
         "answers",
         _in("answers"),
         "what the store holds: endpoints, models, versions, tokens, dates",
     )
-    add_papers(one)
+    _add_papers(one)
     one.add_argument("--models", help="ids as they were asked (default: all)")
 
-    one = command(
+
+def _add_making(commands: Commands) -> None:
+    """Commands by which models and people make items."""
+    one = _command(
+        commands,
         "construct",
         _in("construct"),
         "make cases as JUBAKU-v2 was made: generate, screen, review, validate",
@@ -323,8 +377,11 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--engine", help="local engine for a local model")
     _add_server(one)
 
-    one = command(
-        "proofread", _in("proofread"), "a model smooths inter-JBBQ passages, for people to read"
+    one = _command(
+        commands,
+        "proofread",
+        _in("proofread"),
+        "a model smooths inter-JBBQ passages, for people to read",
     )
     one.add_argument("log", help="the file to write: before, after, accepted or why not (.csv)")
     one.add_argument("--models", required=True, help="the proof-reader, one model")
@@ -334,44 +391,84 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--limit", type=_positive, help="so many passages (default: all)")
     _add_server(one)
 
-    one = command(
-        "doctor", _in("doctor"), "what works on this machine, and the remedy for what does not"
+
+def _add_machine(commands: Commands) -> None:
+    """Commands about this machine."""
+    one = _command(
+        commands,
+        "doctor",
+        _in("doctor"),
+        "what works on this machine, and the remedy for what does not",
     )
     one.add_argument(
         "--probe", metavar="MODEL", help="ask this model once whether it returns log-probabilities"
     )
 
-    one = command("bench", _bench, "run the benchmarks one after another")
+    one = _command(commands, "bench", _bench, "run the benchmarks one after another")
     one.add_argument("names", nargs="*", help="scripts of lib/benchmarks (default: all)")
 
-    one = command(
+
+def _add_teaching(commands: Commands) -> None:
+    """Commands that execute the committed notebooks or hand them out."""
+    one = _command(
+        commands,
         "nb",
         _in("reproduce"),
         "execute the committed notebooks in place on their default parameters",
     )
-    add_papers(one)
+    _add_papers(one)
 
-    one = command(
-        "students", _in("teaching"), "copies of the notebooks to hand out, without solutions"
+    one = _command(
+        commands,
+        "students",
+        _in("teaching"),
+        "copies of the notebooks to hand out, without solutions",
     )
-    add_papers(one)
+    _add_papers(one)
 
-    one = command(
-        "slides", _in("teaching"), "a talk of each executed notebook, one HTML file without network"
+    one = _command(
+        commands,
+        "slides",
+        _in("teaching"),
+        "a talk of each executed notebook, one HTML file without network",
     )
-    add_papers(one)
+    _add_papers(one)
     one.add_argument(
         "--profile", help="of the notebooks of this run (default: of the committed ones)"
     )
     one.add_argument("--models", help="of a live or imported run: the models it asked")
 
-    one = command("gates", _in("gates"), "ruff and mypy, compared with the list of older code")
+
+def _add_keeping(commands: Commands) -> None:
+    """Commands for those who work on Katayori itself."""
+    one = _command(
+        commands, "gates", _in("gates"), "ruff and mypy, compared with the list of older code"
+    )
     one.add_argument(
         "--update", action="store_true", help="take what is mended off lib/offenders.yaml"
     )
 
-    command("simulate", _in("simulate"), "draw the long simulations anew into data/simulated")
+    _command(
+        commands, "simulate", _in("simulate"), "draw the long simulations anew into data/simulated"
+    )
 
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="katayori", description=katayori.__doc__)
+    parser.add_argument("--version", action="version", version=f"katayori {katayori.__version__}")
+    commands = parser.add_subparsers(
+        dest="command", required=True, parser_class=_Parser, metavar="command"
+    )
+    # In the order in which --help lists them.
+    _add_reproduce(commands)
+    _add_asking(commands)
+    _add_elsewhere(commands)
+    _add_data(commands)
+    _add_reading(commands)
+    _add_making(commands)
+    _add_machine(commands)
+    _add_teaching(commands)
+    _add_keeping(commands)
     return parser
 
 

@@ -1,4 +1,7 @@
-"""The collector: many requests at once, within limits, one capped retry layer; interrupt and resume anywhere."""
+"""The collector: many requests at once, within limits, one capped retry layer.
+
+It can be interrupted and resumed anywhere.
+"""
 
 import asyncio
 import os
@@ -11,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, count
+from itertools import chain
 from typing import IO, Any
 
 from katayori.errors import KatayoriError
@@ -29,8 +32,9 @@ TICK = 5.0  # seconds between two lines of progress
 
 @dataclass
 class Summary:
-    """What a run did: requests in all, already stored, asked now, by outcome; tokens, cost (None: price unknown).
+    """What a run did: requests in all, already stored, asked now, by outcome; tokens and cost.
 
+    A cost of None: the price is unknown.
     `cuts`: how often the number of requests at once was halved because the endpoint was overloaded.
     `refuses_logprobs`: in which words a user's server refused to return log probabilities.
     """
@@ -63,11 +67,12 @@ class RateLimit:
 
 
 class PacedSender(Sender):
-    """A Sender that keeps to the limits of its endpoint and finds out how many requests at once it can carry.
+    """A Sender that keeps to the limits of its endpoint.
 
-    Requests under way are halved when the endpoint is overloaded, and grow by one with each round of answers: additive
-    increase and multiplicative decrease, as TCP does it (D.-M. Chiu and R. Jain, Computer Networks and ISDN Systems 17
-    (1989), 1-14). A request that waits before it is asked again is not under way.
+    It finds out how many requests at once the endpoint can carry. Requests under way are halved
+    when the endpoint is overloaded, and grow by one with each round of answers: additive increase
+    and multiplicative decrease, as TCP does it (D.-M. Chiu and R. Jain, Computer Networks and ISDN
+    Systems 17 (1989), 1-14). A request that waits before it is asked again is not under way.
     """
 
     def __init__(
@@ -94,7 +99,8 @@ class PacedSender(Sender):
             self.on_the_wire.add(task)
             response = await super().send(request)
         except openai.APIStatusError as e:
-            # 529 is one vendor's word for overloaded. What was sent before a cut tells nothing about it.
+            # 529 is one vendor's word for overloaded. What was sent before a cut tells nothing
+            # about it.
             if e.status_code in (429, 503, 529) and cuts == self.cuts:
                 self.allowed, self.cuts = max(1.0, self.allowed / 2), cuts + 1
             raise
@@ -110,9 +116,10 @@ class PacedSender(Sender):
 
 
 def limits_of(endpoint: Endpoint) -> dict[str, int | None]:
-    """Requests at once (`concurrency`) and requests and tokens a minute (`rpm`, `tpm`); None where unlimited.
+    """Requests at once (`concurrency`) and requests and tokens a minute (`rpm`, `tpm`).
 
-    They depend on the account: the variables KATAYORI_RPM_<ENDPOINT> and so on come before data/models.yaml.
+    None where unlimited. They depend on the account: the variables KATAYORI_RPM_<ENDPOINT> and so
+    on come before data/models.yaml.
     """
     limits = {}
     for name in ("concurrency", "rpm", "tpm"):
@@ -144,7 +151,10 @@ def cost_of(model: Model, prompt_tokens: int, completion_tokens: int) -> float |
 
 
 def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
-    """Seconds: what the server asks for, in any form the client reads (None, or NaN, elsewhere), or our back-off."""
+    """Seconds: what the server asks for, or our back-off.
+
+    The server may ask in any form that the client reads (None, or NaN, elsewhere).
+    """
     headers = getattr(getattr(error, "response", None), "headers", None)
     asked = sender.client._parse_retry_after_header(headers) or 0
     backoff = min(MAX_WAIT, 0.5 * 2**attempt) * (0.5 + random.random() / 2)
@@ -158,14 +168,17 @@ def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
 async def ask_one(
     sender: Sender, request: Request, *, retries: int = 6, sleep: Callable = asyncio.sleep
 ) -> Response:
-    """Ask with retries, the only layer of them. Failures become Responses with outcome `error` or `filtered` and cause.
+    """Ask with retries, the only layer of them.
 
-    The waits of one request add up to at most `retries` times `MAX_RETRY_AFTER` (`MAX_WAIT`, where no server asks).
-    Raises KatayoriError where every request would fail alike (key refused, model or address unknown).
+    Failures become Responses with outcome `error` or `filtered` and cause. The waits of one request
+    add up to at most `retries` times `MAX_RETRY_AFTER` (`MAX_WAIT`, where no server asks). Raises
+    KatayoriError where every request would fail alike (key refused, model or address unknown).
     """
     import openai
 
-    for attempt in count():
+    attempt = -1
+    while True:
+        attempt += 1
         try:
             response = await sender.send(request)
         except (openai.AuthenticationError, openai.PermissionDeniedError) as e:
@@ -244,8 +257,12 @@ class _Run:
     def _draw(self) -> Iterator[Request]:
         """What the store does not hold yet, counted as it is drawn."""
         supports = self.endpoint.supports | self.model.fields.get("supports", {})
-        is_list = isinstance(self.requests, Sequence)
-        for batch in [self.requests] if is_list else batches(self.requests):
+        in_parts: Iterable[Sequence[Request]]
+        if isinstance(self.requests, Sequence):
+            in_parts = [self.requests]
+        else:
+            in_parts = batches(self.requests)
+        for batch in in_parts:
             left = [r for r in self.store.pending(batch) if r.key not in self.asking]
             self.summary.total += len(batch)
             self.summary.stored += len(batch) - len(left)
@@ -405,7 +422,8 @@ def _progress_line(summary: Summary, model: Model, started: float) -> str:
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     eta = f"{left / rate / 60:.1f} min left" if rate else "no rate yet"
     outcomes = " ".join(f"{k} {v}" for k, v in sorted(summary.outcomes.items()))
-    return f"{model.id}: {summary.stored + summary.asked}/{summary.total}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
+    done = f"{summary.stored + summary.asked}/{summary.total}"
+    return f"{model.id}: {done}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
 
 
 class Terminated(KeyboardInterrupt):

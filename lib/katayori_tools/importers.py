@@ -185,6 +185,8 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 def _packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """The packed bytes of a member: behind its local head, whose two lengths are its own."""
     file = archive.fp
+    if file is None:
+        raise ValueError(f"{archive.filename} is closed")
     file.seek(member.header_offset)
     head = file.read(30)
     if head[:4] != b"PK\x03\x04":
@@ -230,7 +232,7 @@ def _asked_by_inspect(sample: Row, attached: dict[str, str]) -> list[Turn]:
 def _choice(choice: Row, attached: dict[str, str]) -> Row:
     """A choice in the form of a chat completion."""
     content = _content(choice["message"].get("content"), attached)
-    finish = FINISH.get(choice.get("stop_reason"), "stop")
+    finish = FINISH.get(choice.get("stop_reason", ""), "stop")
     return choice | {"message": {"content": content}, "finish_reason": finish}
 
 

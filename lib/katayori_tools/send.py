@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import time
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from katayori.errors import KatayoriError
@@ -150,7 +150,7 @@ class Sender:
         self.quiet = False
         self._announced: set[str] = set()
 
-    async def __aenter__(self) -> "Sender":
+    async def __aenter__(self) -> Self:
         import aiohttp
         import openai
         from openai._models import FinalRequestOptions

@@ -1,9 +1,9 @@
 """`make site`: the executed notebooks of a run as pages that need neither a server nor the network.
 
-Every page is one file with its styles, pictures and font inside. Nothing runs but the script of the search page and,
-where npm brings html-manager, the one that shows the controls of widgets; the policies of their pages name both by
-hash. What a page says we found is computed from results.json when it is made; the words around the numbers stand under
-`page` in data/papers.yaml.
+Every page is one file with its styles, pictures and font inside. Nothing runs but the script of the
+search page and, where npm brings html-manager, the one that shows the controls of widgets; the
+policies of their pages name both by hash. What a page says we found is computed from results.json
+when it is made; the words around the numbers stand under `page` in data/papers.yaml.
 """
 
 import base64
@@ -39,7 +39,8 @@ ASKED = ("recorded", "live", "imported")
 TINY = 1e-9  # an interval that ends where the reference lies is on neither side of it
 FILES = ("site.css", "site.js", "site_widgets.js", "site_index.html", "site_paper.html")
 STYLE, SCRIPT, WIDGETS, INTRO, PAPER = (Path(__file__).with_name(name) for name in FILES)
-# The search form of every page leads to the search page beside it, which is no `self` when pages are files.
+# The search form of every page leads to the search page beside it, which is no `self` when pages
+# are files.
 POLICY = pages.POLICY.replace("form-action 'none'", "form-action 'self' file:")
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
@@ -53,7 +54,8 @@ page: moving them draws nothing anew.</em></p></div>{% endif %}
  <a href="#code-{{ cell.id }}">the cell that made it</a></p>
 </div>{% else %}{{ super() }}{% endif %}{% endblock %}"""
 STATE, VIEW = (f"application/vnd.jupyter.widget-{name}+json" for name in ("state", "view"))
-#: The npm packages that show widgets: a file of each, and the sha512 of the whole as the registry publishes it.
+#: The npm packages that show widgets: a file of each, and the sha512 of the whole as the registry
+#: publishes it.
 PACKAGES = {
     "requirejs@2.3.8": (
         "require.js",
@@ -64,8 +66,9 @@ PACKAGES = {
         "5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
     ),
 }
-# html-manager compiles checks of the widgets' state from text, which the policy forbids; the state is ours, so a
-# stand-in of that compiler lets all pass. The fonts of icons, which no widget of ours has, are not loaded.
+# html-manager compiles checks of the widgets' state from text, which the policy forbids; the state
+# is ours, so a stand-in of that compiler lets all pass. The fonts of icons, which no widget of ours
+# has, are not loaded.
 SHELL = """/* requirejs 2.3.8, MIT licence, and @jupyter-widgets/html-manager 1.0.15, Modified BSD License, Copyright
 (c) Jupyter Development Team; changed: `Function` stands for a stub, and no @font-face is left */
 %s
@@ -514,7 +517,7 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
 
 
 def _running(script: Path, name: str, data: Any, more: str = "") -> dict[str, str]:
-    """What a page needs to run one script of ours: its policy, and the script below the data that it reads."""
+    """What a page needs to run one script of ours: its policy, and the script below its data."""
     text = script.read_text(encoding="utf-8")
     data = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     both = f'<script type="application/json" id="{name}">{data}</script><script>{text}</script>'
@@ -523,7 +526,8 @@ def _running(script: Path, name: str, data: Any, more: str = "") -> dict[str, st
 
 def _search(entries: list[list[str]], books: dict[str, Book], papers: list[dict]) -> str:
     """The search page: the index as data, and the script that reads it."""
-    main = "<h1>Search 検索</h1><p id='state'>Sections, figures and tables of all pages; all words must occur.</p>"
+    about = "Sections, figures and tables of all pages; all words must occur."
+    main = f"<h1>Search 検索</h1><p id='state'>{about}</p>"
     more = _running(SCRIPT, "entries", entries)
     return _shell("Search", f'{main}<ol id="results"></ol>', "search.html", books, papers, **more)
 

@@ -1,5 +1,7 @@
-"""The inter-JBBQ paper's claims as checks (IJ-20): on published figures, and on accuracies made to satisfy or break
-each of them."""
+"""The inter-JBBQ paper's claims as checks (IJ-20).
+
+On published figures, and on accuracies made to satisfy or break each of them.
+"""
 
 import itertools
 
@@ -11,7 +13,8 @@ from katayori.data import published
 from katayori.report import claims_inter_jbbq as claims
 from katayori.report.claims import check_claims
 
-#: model -> group, size, tuned, then accuracy in ambiguous and disambiguated items under basic, and the gains by debias.
+#: model -> group, size, tuned, then accuracy in ambiguous and disambiguated items under basic, and
+#: the gains by debias.
 PAPER = {
     "ref": ("reference", np.nan, None, 0.95, 0.58, 0.03, 0.11),
     "small": ("studied", 8.0, False, 0.31, 0.49, 0.19, -0.09),
@@ -78,7 +81,10 @@ def test_a_claim_holds_and_fails_where_it_must(check):
 
 @pytest.mark.parametrize("check", BREAKING, ids=lambda check: check.__name__)
 def test_missing_input_is_named(check):
-    """Contract: a claim that cannot be tested says what is missing; one model of unknown tuning tests little."""
+    """Contract: a claim that cannot be tested says what is missing.
+
+    One model of unknown tuning tests little.
+    """
     claim, full = next(c for c in claims.CLAIMS if c.check is check), evidence()
     empty = check_claims([claim], full.assign(accuracy=np.nan)).iloc[0]
     assert empty["verdict"] == "cannot be tested" and len(empty["detail"]) > 15

@@ -90,7 +90,8 @@ def balanced(items: pd.DataFrame, size: int | None) -> pd.DataFrame:
         items = items[level == 0]
         level = items.groupby("category")["template_id"].transform(lambda ids: ids.factorize()[0])
     counts = level.value_counts().sort_index().cumsum()
-    return items[level <= counts.index[counts.searchsorted(size)]].reset_index(drop=True)
+    last = counts.index[int(counts.searchsorted(size))]
+    return items[level <= last].reset_index(drop=True)
 
 
 def digest(items: pd.DataFrame) -> str:
@@ -104,7 +105,8 @@ def load_study_bbq(path: str | Path = "") -> pd.DataFrame:
     Columns `COLUMNS` plus pair, mention (who is named first) and unknown (the wording). A template gives 6 orders of
     options x 2 of mention x its pairs x 3 contexts x 2 questions. Raises KatayoriError naming file, template and key.
     """
-    rows, seen = [], set()
+    rows: list[tuple] = []
+    seen: set[str] = set()
     for file, document in _documents(path):
         for template in document["templates"]:
             if template["id"] in seen:
@@ -424,7 +426,7 @@ _FIELDS = {
 }
 _CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
 #: Other spellings of the fields' values.
-_SPELT = {
+_SPELT: dict[str, dict[str, str | int]] = {
     "question_polarity": {"negative": "neg", "non_negative": "nonneg", "nonnegative": "nonneg"},
     "context_condition": {"ambiguous": "ambig", "disambiguated": "disambig"},
     "label": {"0": 0, "1": 1, "2": 2},
@@ -546,9 +548,9 @@ def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
     for n, raw in enumerate(raws):
         persons = [i for i in range(3) if i != unknown_option(raw)]
         meant = persons if raw["question_polarity"] == "neg" else persons[::-1]
-        targets.append(
-            {str(i): other for i, other in zip(persons, meant, strict=True)}.get(marked.get(n))
-        )
+        by_location = {str(i): other for i, other in zip(persons, meant, strict=True)}
+        location = marked.get(n)
+        targets.append(None if location is None else by_location.get(location))
     return targets
 
 

@@ -27,7 +27,7 @@ QUALITIES = ("quality_1", "quality_2")  # of the study set: points met, of three
 #: Both orders of presentation: which system's answer stands as A, and which as B.
 ORDERS = {"12": ("1", "2"), "21": ("2", "1")}
 ANNOTATOR = "annotator_"
-_TASK = {"id": str, "task": str, "question": str, "reference": str}
+_TASK: dict[str, type] = {"id": str, "task": str, "question": str, "reference": str}
 _STUDY = _TASK | {"variant": str, "checklist": list, "answers": dict}
 _SAID = {"0": "tie", "1": "1", "2": "2"}  # in PandaLM's numbers
 _BASELINE = "openai--text-davinci-003"
@@ -191,7 +191,8 @@ def load_pandalm() -> pd.DataFrame:
     The question is upstream's instruction and, where there is one, its input; `question_id` counts different
     questions (170). Six answers that upstream holds as a truth value are its word, and noted. Raises as `fetch`.
     """
-    rows, numbers = [], {}
+    rows = []
+    numbers: dict[str, int] = {}
     for raw in _pandalm("testset-v1"):
         question = "\n\n".join(part for part in (raw["instruction"], raw["input"]) if part.strip())
         systems, number = raw["cmp_key"].split("_"), numbers.setdefault(question, len(numbers))
@@ -250,8 +251,17 @@ def load_vicuna_verdicts(system: str, path: str | Path = "") -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("item_id", ignore_index=True)
 
 
-_VICUNA = ("model_1", "model_2", "question_id", "judge_model", "judge_prompt")
-_VICUNA += ("g1_judgment", "g2_judgment", "g1_winner", "g2_winner")
+_VICUNA = (
+    "model_1",
+    "model_2",
+    "question_id",
+    "judge_model",
+    "judge_prompt",
+    "g1_judgment",
+    "g2_judgment",
+    "g1_winner",
+    "g2_winner",
+)
 
 
 def _vicuna_file(system: str) -> Path:
@@ -322,7 +332,7 @@ def _frame(rows: list[dict[str, Any]], what: str) -> pd.DataFrame:
     frame = pd.DataFrame(rows, dtype=object)
     if missing := [c for c in COLUMNS if c not in (*frame, "task", "reference", "note")]:
         raise KatayoriError(f"{what} lacks the column(s) {', '.join(missing)}")
-    verdicts = [c for c in frame if c == "truth" or c.startswith(ANNOTATOR)]
+    verdicts = [c for c in map(str, frame) if c == "truth" or c.startswith(ANNOTATOR)]
     if not verdicts:
         raise KatayoriError(
             f"{what} holds nobody's verdicts: add a column {ANNOTATOR}<name> for each person"
@@ -370,7 +380,7 @@ def in_both_orders(comparisons: pd.DataFrame) -> pd.DataFrame:
     """
     shown, pairs = [], comparisons.reset_index(drop=True)
     for order, (a, b) in ORDERS.items():
-        columns = {
+        columns: dict[str, pd.Series | str] = {
             "pair_id": pairs["item_id"],
             "order": order,
             "item_id": pairs["item_id"] + f"-{order}",

@@ -8,7 +8,8 @@ from typing import Any
 from katayori.prompting.models import NO_SERVER, UNKNOWN, Endpoint, Model, Server
 from katayori.prompting.prompts import Prompt
 
-#: Data sets whose texts are this project's own; answers to any other are kept by item id, without prose.
+#: Data sets whose texts are this project's own; answers to any other are kept by item id, without
+#: prose.
 OURS = ("study", "tasks", "answers")
 
 
@@ -16,7 +17,8 @@ OURS = ("study", "tasks", "answers")
 class Request:
     """One question to one model.
 
-    Not part of the key: `fields`, the item's row (for simulated respondents), and `answer_at` (see `Prompt`).
+    Not part of the key: `fields`, the item's row (for simulated respondents), and `answer_at` (see
+    `Prompt`).
     """
 
     paper: str
@@ -60,16 +62,16 @@ class Request:
 def seed_for(item_id: str, repetition: int = 0) -> int:
     """A seed of its own for every item and repetition.
 
-    Servers re-seed per request: one constant seed gives every prompt the same random draw, and sampled answers become
-    a step function of P(yes).
+    Servers re-seed per request: one constant seed gives every prompt the same random draw, and
+    sampled answers become a step function of P(yes).
     """
     return (
         int.from_bytes(hashlib.sha256(f"{item_id}#{repetition}".encode()).digest()[:4], "big") >> 1
     )
 
 
-#: Sampling for local models: plain draws from the model's distribution. A truncated or sharpened one (a common
-#: default) would turn the share of "yes" into a step function of P(yes) for small models.
+#: Sampling for local models: plain draws from the model's distribution. A truncated or sharpened one
+#: (a common default) would turn the share of "yes" into a step function of P(yes) for small models.
 LOCAL_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
 
 
@@ -123,10 +125,11 @@ def build(
     variant: str = "",
     repetitions: int = 1,
 ) -> list[Request]:
-    """Requests for every item (a mapping with `item_id` and the prompt's places) and repetition, in the given order.
+    """Requests for every item and repetition, in the given order.
 
-    A prompt with `per` is asked once each value of that column, which then is the item's id; one with `only`, of the
-    items that have these values.
+    An item is a mapping with `item_id` and the prompt's places. A prompt with `per` is asked once
+    each value of that column, which then is the item's id; one with `only`, of the items that have
+    these values.
     `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
     """
     asked = (
@@ -134,19 +137,7 @@ def build(
         if variant == "seed1"
         else prompt
     )
-    same = {
-        "paper": prompt.paper,
-        "dataset": dataset,
-        "prompt_id": prompt.id,
-        "prompt_hash": prompt.hash,
-    }
-    same |= {
-        "variant": variant,
-        "model": model.id,
-        "endpoint": endpoint.name,
-        "identity": model.identity,
-    }
-    same |= {"answer_at": prompt.answer_at, "server": endpoint.server}
+    prompt_hash, identity = prompt.hash, model.identity  # worked out once, not for every request
     out = []
     items = [
         item for item in items if all(item.get(k) == value for k, value in prompt.only.items())
@@ -156,7 +147,21 @@ def build(
     for item in items:
         for n in range(repetitions):
             body = build_body(asked, model, endpoint, item, n)
-            out.append(
-                Request(**same, item_id=str(item["item_id"]), body=body, repetition=n, fields=item)
+            request = Request(
+                paper=prompt.paper,
+                dataset=dataset,
+                item_id=str(item["item_id"]),
+                prompt_id=prompt.id,
+                prompt_hash=prompt_hash,
+                variant=variant,
+                model=model.id,
+                endpoint=endpoint.name,
+                identity=identity,
+                body=body,
+                repetition=n,
+                fields=item,
+                answer_at=prompt.answer_at,
+                server=endpoint.server,
             )
+            out.append(request)
     return out

@@ -1,11 +1,12 @@
 """Who answers: recorded, simulated, live or imported respondents behind one call, `ask`.
 
-Every respondent turns requests into responses; `ask` turns those into the answers frame that all notebooks share.
+Every respondent turns requests into responses; `ask` turns those into the answers frame that all
+notebooks share.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError, expect
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SOURCES = ("recorded", "simulated", "live", "imported")
-#: The simulated respondents a paper's notebook shows; the one of discrim_eval that refuses everything shows nothing.
+#: The simulated respondents a paper's notebook shows; the one of discrim_eval that refuses
+#: everything shows nothing.
 SIMULATED_OF = {
     "discrim_eval": [name for name in EFFECTS if name != "sim-refuses"],
     "persona_jbbq": list(BBQ),
@@ -51,7 +53,8 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
         row = rows.get((request.item_id, request.repetition))
         if row is None:
             absent.append(request.item_id)
-        # Third-party items are joined by id alone: their text may come from another copy than the one recorded from.
+        # Third-party items are joined by id alone: their text may come from another copy than the
+        # one recorded from.
         elif request.dataset in OURS and row["key"] != request.key[:16]:
             changed.append(request.item_id)
         else:
@@ -65,9 +68,9 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
 
 
 def live(requests: Sequence[Request]) -> list[Response]:
-    """Stored live answers; what is not asked yet becomes an `error` response, so that nothing is silently dropped.
+    """Stored live answers.
 
-    Raises UnavailableError where none of the requests has been asked.
+    What is not asked yet becomes an `error` response, so that nothing is silently dropped. Raises UnavailableError where none of the requests has been asked.
     """
     with Store(store_path()) as store:
         answers = [answer for _, answer in store.get(requests)]
@@ -82,10 +85,11 @@ def live(requests: Sequence[Request]) -> list[Response]:
 def choose_models(
     paper: str, source: str, models: Sequence[str], prompt_id: str, variant: str = ""
 ) -> list[str]:
-    """The models a notebook shows: those named, else all with a full recorded shard, then the simulated ones.
+    """The models a notebook shows.
 
-    Raises UnavailableError where a live or imported run names no model, KatayoriError for an unknown name or for two
-    names of one model (its answers would be pooled).
+    Those named, else all with a full recorded shard, then the simulated ones. Raises
+    UnavailableError where a live or imported run names no model, KatayoriError for an unknown name
+    or for two names of one model (its answers would be pooled).
     """
     if models:
         ids = [get_model(name)[0].id for name in models]
@@ -198,7 +202,8 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
     asked_as = {get_model(name)[0].id: name for name in names}
     models: list[dict[str, Any]] = []
     counts: dict[str, int] = {}
-    for (name, source), n in answers.groupby(["model", "source"], sort=False).size().items():
+    counted = answers.groupby(["model", "source"], sort=False).size().reset_index(name="n")
+    for name, source, n in zip(counted["model"], counted["source"], counted["n"], strict=True):
         all_shards = recordings.manifest(paper).items() if source == "recorded" else ()
         shards = {k: e for k, e in all_shards if e["model"] == name}
         model, endpoint = get_model(name)
@@ -310,15 +315,16 @@ def ask(
     Args:
         items: a frame with `item_id` and the columns the prompt's places are filled from.
         places: place of the prompt -> column of `items`; default, the column of the same name.
-        source: `recorded`, `live` or `imported` for real models; simulated models always answer as `simulated`.
-        frame: what makes the frame of requests and responses, called as `answers_frame` and with its columns besides
-            others (for a judge `verdicts.verdicts_frame`); default, `answers_frame`.
+        source: `recorded`, `live` or `imported` for real models; simulated models always answer as
+            `simulated`.
+        frame: what makes the frame of requests and responses, called as `answers_frame` and with its
+            columns besides others (for a judge `verdicts.verdicts_frame`); default, `answers_frame`.
         answers_file: the file of imported answers (see `exchange`).
 
-    Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds since 1970, 0 where
-    unknown), and, for prompts that ask for log probabilities, one column p_<option> each and `mass`, with the likelier
-    option as `answer`. Without models the
-    frame is empty and has all its columns.
+    Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
+    since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
+    p_<option> each and `mass`, with the likelier option as `answer`. Without models the frame is
+    empty and has all its columns.
     """
     import pandas as pd
 
@@ -335,9 +341,8 @@ def ask(
     if real and (source not in answering or (source == "imported" and not answers_file)):
         hint = ": name the file of answers (answers_file)" if source == "imported" else ""
         raise KatayoriError(f"{real[0]} cannot answer with source {source!r}{hint}")
-    rows = items.rename(
-        columns={column: place for place, column in (places or {}).items()}
-    ).to_dict("records")
+    renamed = items.rename(columns={column: place for place, column in (places or {}).items()})
+    rows = cast("list[dict[str, Any]]", renamed.to_dict("records"))  # all columns have names
     frames = []
     for name in models:
         model, endpoint = get_model(name)
@@ -388,7 +393,8 @@ def answers_frame(
     import pandas as pd
 
     has_shares = bool(requests and requests[0].body.get("logprobs"))
-    # One token is no text to read: the likelier option answers. Elsewhere the text does, the probabilities beside it.
+    # One token is no text to read: the likelier option answers. Elsewhere the text does, the
+    # probabilities beside it.
     by_probability = has_shares and requests[0].one_token
     rows = []
     for request, response in zip(requests, responses, strict=True):
@@ -403,7 +409,7 @@ def answers_frame(
         elif not by_probability:
             parsed = parse(response.text, response.finish_reason)
         elif shares["mass"] > 0:
-            parsed = Parsed("ok", max(options, key=shares.get))
+            parsed = Parsed("ok", max(options, key=shares.__getitem__))
         else:  # the mass is NaN without log probabilities
             parsed = Parsed("out_of_choice", None)
         row |= {

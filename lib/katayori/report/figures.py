@@ -6,7 +6,7 @@ Every function returns a `Figure` that pyplot does not know, so nothing is shown
 
 import math
 from collections.abc import Mapping
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from numbers import Number
 from typing import Any
 
@@ -88,7 +88,8 @@ def _points(collection: Any) -> Any:
     if isinstance(collection, PathCollection):
         return collection.get_offsets()
     if isinstance(collection, QuadMesh):
-        return collection.get_array().reshape(-1, 1)
+        values = collection.get_array()
+        return [] if values is None else values.reshape(-1, 1)
     return []
 
 
@@ -96,7 +97,7 @@ def _any_finite(points: Any) -> bool:
     """Whether all numbers of some point are finite; a masked one is not."""
     import numpy as np
 
-    values = np.ma.filled(np.ma.asarray(points, dtype=float), np.nan)
+    values: np.ndarray = np.ma.filled(np.ma.asarray(points, dtype=float), np.nan)
     return bool(values.size) and bool(np.isfinite(values).all(axis=-1).any())
 
 
@@ -164,7 +165,7 @@ def mean_ratios(
     `frame`: factor, level, model, `value`; intervals are drawn where there are ci_low and ci_high. A factor whose
     levels are numbers becomes a line over them, any other a row of points a level. Simulated models are hollow.
     """
-    limits = limits if all(map(math.isfinite, limits)) else None  # no value, no edge
+    edges = limits if all(map(math.isfinite, limits)) else None  # no value, no edge
     models, parts = list(dict.fromkeys(frame["model"])), list(frame.groupby("factor", sort=False))
     numeric = [
         all(isinstance(v, Number) for v in part["level"]) for _, part in parts
@@ -200,9 +201,9 @@ def mean_ratios(
             xy = (places, mine[value]) if lines else (mine[value], places)
             ax.errorbar(*xy, **{"yerr" if lines else "xerr": _spread(mine, value)}, **look)
         if lines:
-            ax.set(xlabel=_title(name), ylabel=label, ylim=limits, xticks=levels)
+            ax.set(xlabel=_title(name), ylabel=label, ylim=edges, xticks=levels)
         else:
-            ax.set(title=_title(name), xlabel=label, xlim=limits)
+            ax.set(title=_title(name), xlabel=label, xlim=edges)
             _rows(ax, levels)
             for edge in range(1, len(levels)):
                 ax.axhline(edge - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
@@ -224,13 +225,16 @@ def flow(steps: Any, *, title: str | None = None) -> Any:
     ax = fig.subplots()
     ax.set(xlim=(0, len(steps)), ylim=(0, 1))
     ax.axis("off")
-    box = {
-        "boxstyle": "round,pad=0.02,rounding_size=0.04",
-        "facecolor": "#EAF3FA",
-        "edgecolor": OKABE_ITO[0],
-    }
     for k, (head, text) in enumerate(texts):
-        ax.add_patch(FancyBboxPatch((k + 0.06, 0.06), 0.84, 0.88, **box))
+        box = FancyBboxPatch(
+            (k + 0.06, 0.06),
+            width=0.84,
+            height=0.88,
+            boxstyle="round,pad=0.02,rounding_size=0.04",
+            facecolor="#EAF3FA",
+            edgecolor=OKABE_ITO[0],
+        )
+        ax.add_patch(box)
         ax.text(k + 0.48, 0.86, head, ha="center", va="top", fontsize=9)
         ax.text(k + 0.48, 0.36, text, ha="center", va="center", fontsize=8)
         if k:
@@ -531,8 +535,12 @@ def _panels(
     down = -(-len(parts) // across)
     fig = _figure(tall * down + 0.3, title)
     axes = list(fig.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
-    for ax, (who, _) in zip_longest(axes, parts, fillvalue=("", None)):
-        ax.set_title(_named(who, sources, "\n")) if who else ax.axis("off")
+    for place, ax in enumerate(axes):
+        who = parts[place][0] if place < len(parts) else ""
+        if who:
+            ax.set_title(_named(who, sources, "\n"))
+        else:
+            ax.axis("off")
     return fig, [(ax, who, rows) for ax, (who, rows) in zip(axes, parts, strict=False)]
 
 

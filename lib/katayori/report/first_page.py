@@ -8,7 +8,7 @@ nothing anew. What a model said is hostile input: it is shortened and escaped wh
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -350,7 +350,8 @@ def _valid_table(prompts: list[dict[str, Any]]) -> str:
 
 def _headline_table(said: dict[str, Any]) -> str:
     several = len(said["models"]) > 1
-    heads = ("measure", "value", "95 % interval", "n", "invalid", said["called"], "read against")
+    counts_of = ("n", "invalid", said["called"])
+    heads: tuple[str, ...] = ("measure", "value", "95 % interval", *counts_of, "read against")
     noted = any(_note(row) for row in said["rows"])
     rows: list[tuple[str, ...]] = []
     means = ""
@@ -398,7 +399,7 @@ def _interval(row: dict[str, Any], demonstration: bool) -> str:
 
 
 def _table(
-    caption: str, heads: tuple[str, ...], rows: list[tuple[str, ...]], right: tuple[int, ...]
+    caption: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[int, ...]
 ) -> str:
     def line(tag: str, cells: tuple[str, ...]) -> str:
         made = (

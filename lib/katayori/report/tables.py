@@ -1,4 +1,7 @@
-"""Tables and texts as notebooks show them: escaped, rounded, the same on every machine (nbval compares both forms)."""
+"""Tables and texts as notebooks show them: escaped, rounded, the same on every machine.
+
+nbval compares both forms.
+"""
 
 import html
 import math
@@ -23,7 +26,8 @@ _HIDDEN = [
     *range(0x2066, 0x206A),
     0xFEFF,
 ]
-# Control codes, direction overrides and lone surrogates are spelt out, so that text can neither hide nor act.
+# Control codes, direction overrides and lone surrogates are spelt out, so that text can neither
+# hide nor act.
 _VISIBLE = {c: chr(0x2400 + c) for c in range(32) if c not in (9, 10)} | {0x7F: "␡"}
 _VISIBLE |= {c: f"\\u{c:04x}" for c in (*_HIDDEN, *range(0xD800, 0xE000))}
 
@@ -67,10 +71,11 @@ def show(
     max_rows: int = 60,
     missing: str = "no answers of this run belong here",
 ) -> Shown:
-    """A frame for the eye: floats to `digits` places, undefined as an em dash, text escaped and clipped.
+    """A frame for the eye: floats to `digits` places, text escaped and clipped.
 
-    The index is shown only if named. Beyond `max_rows` the number of rows left out is stated. An empty frame becomes
-    one sentence (see `nothing`): its caption and what is `missing`.
+    What is undefined is an em dash. The index is shown only if named. Beyond `max_rows` the number
+    of rows left out is stated. An empty frame becomes one sentence (see `nothing`): its caption and
+    what is `missing`.
     """
     if not len(frame):
         return nothing(f"{caption or 'Table'}: {missing}.")
@@ -112,7 +117,8 @@ def _cell(value: Any, digits: int, name: str) -> str:
             return "—" if math.isnan(value) else ("∞" if value > 0 else "-∞")
         if (name == "p" or name.startswith("p_")) and 0 < value < 10**-digits / 2:
             return f"<{10**-digits:.{digits}f}"
-        return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: never "-0.000", which differs between processors
+        # + 0.0: never "-0.000", which differs between processors
+        return f"{round(value, digits) + 0.0:.{digits}f}"
     text = str(value)
     return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"
 
@@ -121,9 +127,11 @@ def _markup(
     heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str
 ) -> str:
     def one(tag: str, text: str, right: bool) -> str:
-        # A short cell, such as a model's name or a value with its interval, is never broken at a hyphen or blank.
+        # A short cell, such as a model's name or a value with its interval, is never broken at a
+        # hyphen or blank.
         wrap = "pre" if tag == "td" and len(text) <= SHORT else "pre-wrap"
-        return f'<{tag} style="text-align: {"right" if right else "left"}; white-space: {wrap}">{escape(text)}</{tag}>'
+        style = f"text-align: {'right' if right else 'left'}; white-space: {wrap}"
+        return f'<{tag} style="{style}">{escape(text)}</{tag}>'
 
     def line(tag: str, cells: list[str]) -> str:
         return "<tr>" + "".join(one(tag, c, r) for c, r in zip(cells, right, strict=True)) + "</tr>"
@@ -164,9 +172,10 @@ def with_interval(
     signed: bool = False,
     ends: tuple[str, str] = ("ci_low", "ci_high"),
 ) -> str:
-    """A row's `value` and interval as one text, times `scale`: "55.6 [50.1, 60.2]"; † where its `few` is true.
+    """A row's `value` and interval as one text, times `scale`: "55.6 [50.1, 60.2]".
 
-    Only the value where there is no interval; an em dash with the `status`, if any, where it is undefined.
+    † where its `few` is true. Only the value where there is no interval; an em dash with the
+    `status`, if any, where it is undefined.
     """
     found = [scale * row[name] for name in ("value", *ends)]
     if math.isnan(found[0]):
@@ -185,10 +194,11 @@ def listed(file: str) -> "pd.DataFrame":
 
 
 def glossary(paper: str | None = None) -> "pd.DataFrame":
-    """The terms of a paper's notebook, or all of them (data/glossary.yaml): term, 日本語, meaning, function.
+    """The terms of a paper's notebook, or all of them (data/glossary.yaml).
 
-    `function` is where the library defines or computes it, such as "metrics.agreement: krippendorff_alpha". Raises
-    KatayoriError for a paper that no term names.
+    Columns: term, 日本語, meaning, function. `function` is where the library defines or computes it,
+    such as "metrics.agreement: krippendorff_alpha". Raises KatayoriError for a paper that no term
+    names.
     """
     terms = listed("glossary.yaml").rename(columns={"ja": "日本語", "see": "function"})
     named = sorted({name for papers in terms["papers"] if papers != "all" for name in papers})
