@@ -13,7 +13,7 @@ import sys
 import own_items
 import pytest
 
-from katayori import paths, profiles
+from katayori import paths, profiles, renamed
 from katayori.data.source import CLUSTERS
 from katayori.metrics import uncertainty
 from katayori_tools import asking, cli, inputs, planning, reproduce
@@ -371,8 +371,10 @@ def test_live_reads_own_items_and_asks_nothing_before_they_are_right(here, capsy
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_a_batch_is_about_the_same_requests(paper, here, capsys):
+def test_a_batch_is_about_the_same_requests(paper, here, capsys, monkeypatch):
     """`batch export` takes the same options, and keeps them for its import."""
+    # An export for a server of one's own says whose answers it waits for.
+    monkeypatch.setenv("KATAYORI_LABEL", "mine")
     given = own_items.options(paper, here)
     words = ["--papers", paper, "--models", MODEL, *flags(given), "--limit", "2"]
     assert cli.main(["estimate", *words]) == 0
