@@ -34,7 +34,13 @@ class Renamed(NamedTuple):
     where: str = ""
 
 
-TABLE: tuple[Renamed, ...] = ()
+#: A paper's own items have one name each, the same for the command line and its notebook.
+TABLE: tuple[Renamed, ...] = (
+    Renamed("parameter", "questions", "jbbq", "0.4", "persona_jbbq"),
+    Renamed("parameter", "questions", "comparisons", "0.4", "logprob_judge"),
+    Renamed("parameter", "questions", "cases", "0.4", "jubaku_v2"),
+    Renamed("parameter", "questions", "topics", "0.4", "inter_jbbq"),
+)
 
 
 @cache  # once a process, however often the name comes

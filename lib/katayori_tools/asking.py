@@ -291,7 +291,7 @@ def _with_prompts(args: argparse.Namespace) -> list[str]:
 
 
 def wanted(
-    args: argparse.Namespace, stand_in: str = ""
+    args: argparse.Namespace, stand_in: str = "", *, reach: bool = False
 ) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
     """What `live` asks and `estimate` estimates: paper, name as given, model, endpoint, requests.
 
@@ -299,8 +299,8 @@ def wanted(
     are made when the one before has been answered (`stand_in`: see `requests_of`). Items and their
     number come from the profile (LIMIT= overrides the number, in clusters), the wording from
     PROMPTS=. Without MODELS= the smallest local model is asked. Everything of the user's is read
-    before the first of them. Raises KatayoriError for a profile whose answers are not live, and for
-    what is wrong with the user's files.
+    before the first of them; then, with `reach`, the servers must answer. Raises KatayoriError for a
+    profile whose answers are not live, and for what is wrong with the user's files.
     """
     profile, folder = profiles.load(args.profile), args.prompts or ""
     if profile["answers"] != "live":
@@ -312,6 +312,8 @@ def wanted(
     given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
     real = [name for name in given if not get_model(name)[0].simulated]
     papers = _read_first(papers, profile["items"], limit, own, folder)
+    if reach:
+        servers.reach_all(args)
     asked_at = servers.asked_at(args, real, papers)
     chosen = {"dataset": profile["items"], "limit": limit, "own": own}
     chosen |= {"folder": folder, "stand_in": stand_in}
@@ -363,15 +365,17 @@ def _read_first(
 
 def live(args: argparse.Namespace) -> int:
     """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
-    from katayori_tools.reproduce import reproduce
+    from katayori_tools.reproduce import folder_of, reproduce
 
-    servers.reach_all(args)
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
     inputs.writable(paths.cache_dir(), "KATAYORI_CACHE")
-    limit = limit_of(args, profiles.load(args.profile))
+    profile = profiles.load(args.profile)
+    limit = limit_of(args, profile)
+    # A label that holds another model's answers is refused before anything is paid for.
+    folder_of(profile, {"models": names(args.models)}, _with_prompts(args))
     light = limit == profiles.DEMONSTRATION and not args.models
     asked, papers = {}, {}  # each name once, in order
-    for paper, name, model, endpoint, requests in wanted(args):
+    for paper, name, model, endpoint, requests in wanted(args, reach=True):
         if (paper, name) not in asked:
             _say_before(args, paper, name, model, endpoint)
         asked[paper, name] = papers[paper] = True

@@ -11,11 +11,10 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from katayori import paths
+from katayori import paths, renamed
 from katayori.data.files import read_text, read_yaml
 from katayori.data.source import CLUSTERS, OWN, OwnItems, check_limit, read_items
 from katayori.errors import KatayoriError
@@ -46,13 +45,6 @@ OF_WEIGHTS = "KATAYORI_WEIGHTS_"
 SLIPS = 2  # an edit distance up to this is taken for a slip of the pen
 #: What each of the user's own items must be on disk.
 KINDS = {"questions": "file", "cases": "file", "official": "folder"}
-#: An old name of a paper's items keeps working for one version.
-RENAMED = {
-    ("questions", "persona_jbbq"): "jbbq",
-    ("questions", "logprob_judge"): "comparisons",
-    ("questions", "jubaku_v2"): "cases",
-    ("questions", "inter_jbbq"): "topics",
-}
 
 
 # -- environment variables -------------------------------------------------------------------------
@@ -170,7 +162,7 @@ def own_items(args: argparse.Namespace, papers: Iterable[str] = ()) -> OwnItems:
     given = {name: getattr(args, name, None) or "" for name in OWN}
     given = {name: value for name, value in given.items() if value}
     if len(papers) == 1:
-        given = renamed(given, papers[0])
+        given = todays_names(given, papers[0])
     for name, value in given.items():
         if papers and OWN[name] not in papers:
             raise KatayoriError(f"--{name} is for {OWN[name]}, which is not asked (PAPERS=)")
@@ -182,32 +174,24 @@ def own_items(args: argparse.Namespace, papers: Iterable[str] = ()) -> OwnItems:
 def parameters_of(paper: str, values: dict[str, Any], papers: list[str]) -> dict[str, Any]:
     """The parameters of one notebook of a run of several: own items of the other papers left out.
 
-    Where one paper is run, an old name is replaced by today's (see `renamed`).
+    Where one paper is run, an old name is replaced by today's (see `todays_names`).
     """
     elsewhere = [name for name in OWN if OWN[name] != paper and OWN[name] in papers]
     kept = {name: value for name, value in values.items() if name not in elsewhere}
-    return renamed(kept, paper) if len(papers) == 1 else kept
+    return todays_names(kept, paper) if len(papers) == 1 else kept
 
 
-def renamed(given: dict[str, Any], paper: str) -> dict[str, Any]:
+def todays_names(given: dict[str, Any], paper: str) -> dict[str, Any]:
     """Parameters of one paper with an old name replaced by today's, which is said on stderr."""
     names = dict(given)
-    for (old, where), new in RENAMED.items():
-        if where == paper and old in names and new not in names:
-            names[new] = names.pop(old)
-            _say_renamed(old, new, paper)
+    # A list under `cases` chose some of the study's cases; the name is a case file's now.
     if paper == "jubaku_v2" and isinstance(names.get("cases"), list):
         names["case_ids"] = names.pop("cases")
-        _say_renamed("cases (a list)", "case_ids", paper)
-    return names
-
-
-@cache
-def _say_renamed(old: str, new: str, paper: str) -> None:
-    told = (
-        f"katayori: {old} of {paper} is called {new} now; the old name goes with the next version"
-    )
-    print(told, file=sys.stderr)
+        print(
+            "katayori: parameter cases (a list) is now case_ids; the list goes with version 0.4",
+            file=sys.stderr,
+        )
+    return renamed.keys("parameter", names, where=paper)
 
 
 # -- a run of notebooks ----------------------------------------------------------------------------

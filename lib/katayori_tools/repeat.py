@@ -25,8 +25,7 @@ def repeat(args: argparse.Namespace) -> None:
     An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching, another version.
     Without either it is sampling, too. Raises KatayoriError where two servers would be compared.
     """
-    servers.reach_all(args)
-    for paper, name, model, endpoint, requests in wanted(args):
+    for paper, name, model, endpoint, requests in wanted(args, reach=True):
         again = [replace(q, repetition=n) for n in range(1, args.repetitions + 1) for q in requests]
         _check_server([*requests, *again], endpoint, args.base_url or "")
         with Store(respondents.store_path()) as store:

@@ -230,7 +230,7 @@ def _chosen(args: Namespace, profile: dict, parameters: dict) -> dict[str, Path]
     return {paper: chosen[paper] for paper in held}
 
 
-def _folder(profile: dict, values: dict, papers: Iterable[str]) -> Path:
+def folder_of(profile: dict, values: dict, papers: Iterable[str]) -> Path:
     """The run folder. KatayoriError for one that holds other models' answers under its label."""
     models = values.get("models") or []
     if not isinstance(models, list):
@@ -261,7 +261,7 @@ def _plan(args: Namespace) -> list[Job]:
     given, own = _parameters(args, profile)
     jobs, known = [], set()
     chosen = _chosen(args, profile, given | own)
-    folder = _folder(profile, given | own, chosen)
+    folder = folder_of(profile, given | own, chosen)
     for paper, notebook in chosen.items():
         declared = notebooks.parameters(notebook)
         # The overview comes last and asks nothing itself: it may lack what is shared and what is meant for the others.

@@ -1,9 +1,13 @@
 """Shared by all tests: figures without a window, no settings of the user's, and no silent skips in CI."""
 
 import os
+import shutil
 
 import pytest
+import yaml
 from hypothesis import settings
+
+from katayori import paths
 
 settings.register_profile("katayori", deadline=None)  # no test is judged by the clock
 settings.load_profile("katayori")
@@ -45,6 +49,51 @@ SPEEDS = {
     "slow": "too slow for `make check`",
     "slow_all": "too slow for every `make test`; run by `make test-all`",
 }
+
+
+NOTEBOOKS = paths.root() / "notebooks"  # of this checkout, whatever a test names as its root
+#: A credential that may appear nowhere.
+CANARY = "sk-canary-4f9c1e77d0a2"
+QWEN = {"dataset": "study", "models": ["qwen2.5-coder-0.5b"]}
+SMOL = {"dataset": "study", "models": ["smollm2-135m"]}
+#: What a small checkout records: two prompts, one of them with a literal seed, and a second model.
+PLAN = [
+    QWEN | {"prompts": ["de_answer_line", "de_answer_prefix"]},
+    QWEN | {"prompts": ["de_answer_line"], "variant": "seed1", "sample": 10},
+    SMOL | {"prompts": ["de_answer_line"], "sample": 20},
+]
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """A checkout with two questions of two models to record, and a store of its own."""
+    from katayori.prompting.models import registry
+
+    ours = paths.data_dir()
+    data = tmp_path / "data"
+    (data / "study" / "discrim_eval").mkdir(parents=True)
+    shutil.copy(ours / "models.yaml", data)
+    shutil.copy(ours / "profiles.yaml", data)
+    shutil.copytree(ours / "prompts", data / "prompts")
+    study = yaml.safe_load((ours / "study/discrim_eval/questions.yaml").read_text(encoding="utf-8"))
+    study["questions"] = study["questions"][:2]
+    (data / "study/discrim_eval/questions.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+    plan = yaml.safe_dump({"discrim_eval": PLAN})
+    (data / "recording_plan.yaml").write_text(plan, encoding="utf-8")
+    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    registry.cache_clear()
+    yield tmp_path
+    registry.cache_clear()
+
+
+@pytest.fixture
+def here(house, monkeypatch):
+    """`house` with the names of the notebooks, a key that is a canary, and a label of its server."""
+    monkeypatch.setenv("KATAYORI_API_KEY", CANARY)
+    monkeypatch.setenv("KATAYORI_LABEL", "the-server-of-these-tests")
+    (house / "notebooks").symlink_to(NOTEBOOKS)
+    return house
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -4,7 +4,7 @@ import time
 
 import pytest
 from api_double import KEY_ENV, Double, endpoint_for, model_for, requests_for
-from test_asking import _args, house  # noqa: F401 (a fixture)
+from test_asking import _args
 
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents

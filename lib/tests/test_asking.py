@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -14,37 +13,9 @@ from katayori import paths
 from katayori.data import discrim_eval
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings, respondents
-from katayori.prompting.models import get_model, registry
+from katayori.prompting.models import get_model
 from katayori.prompting.store import Response, Store
 from katayori_tools import asking, notebooks, recording
-
-
-@pytest.fixture
-def house(tmp_path, monkeypatch):
-    """A checkout with two questions of two models to record, and a store of its own."""
-    here = paths.data_dir()
-    data = tmp_path / "data"
-    (data / "study" / "discrim_eval").mkdir(parents=True)
-    shutil.copy(here / "models.yaml", data)
-    shutil.copy(here / "profiles.yaml", data)
-    shutil.copytree(here / "prompts", data / "prompts")
-    study = yaml.safe_load((here / "study/discrim_eval/questions.yaml").read_text(encoding="utf-8"))
-    study["questions"] = study["questions"][:2]
-    (data / "study/discrim_eval/questions.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
-    entries = [
-        {"dataset": "study", "models": ["qwen2.5-coder-0.5b"], "prompts": ["de_answer_line", "de_answer_prefix"]},
-        {"dataset": "study", "models": ["qwen2.5-coder-0.5b"], "prompts": ["de_answer_line"], "variant": "seed1"}
-        | {"sample": 10},
-        {"dataset": "study", "models": ["smollm2-135m"], "prompts": ["de_answer_line"], "sample": 20},
-    ]  # fmt: skip
-    (data / "recording_plan.yaml").write_text(
-        yaml.safe_dump({"discrim_eval": entries}), encoding="utf-8"
-    )
-    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
-    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
-    registry.cache_clear()
-    yield tmp_path
-    registry.cache_clear()
 
 
 def _args(**changes):

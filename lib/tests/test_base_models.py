@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiohttp import web
 from api_double import PLAIN, Double, counts, endpoint_for, model_for, requests_for
-from test_asking import _args, house  # noqa: F401 (a fixture)
+from test_asking import _args
 from test_collect import ask, run
 
 from katayori.data import discrim_eval

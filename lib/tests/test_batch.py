@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from api_double import Double, counts, requests_for
 from batch_double import BatchDouble
-from test_asking import house  # noqa: F401  (a checkout of two questions)
+from conftest import CANARY
 
 from katayori.prompting import respondents
 from katayori.prompting.models import get_model
@@ -18,17 +18,6 @@ from katayori_tools import asking, batch, cli
 from katayori_tools.collect import collect_sync
 
 MODEL = "m@custom"
-CANARY = "sk-canary-4f9c1e77d0a2"
-
-
-@pytest.fixture
-def here(house, monkeypatch):
-    monkeypatch.setenv("KATAYORI_API_KEY", CANARY)
-    monkeypatch.setenv("KATAYORI_LABEL", "the-server-of-these-tests")
-    (house / "notebooks").symlink_to(
-        Path(__file__).parents[2] / "notebooks"
-    )  # their names are the papers
-    return house
 
 
 def run(*words, **options):

@@ -5,7 +5,7 @@ import os
 import re
 
 import pytest
-from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401
+from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
 from katayori.data import bbq, judge
 from katayori.data.bbq import CATEGORIES, COLUMNS, load_bbq_answers

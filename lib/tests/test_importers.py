@@ -11,8 +11,7 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from test_asking import house  # noqa: F401  (a fixture)
-from test_batch import MODEL, here, live_requests  # noqa: F401  (a checkout of two questions)
+from test_batch import MODEL, live_requests
 
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers

@@ -13,7 +13,7 @@ import sys
 import own_items
 import pytest
 
-from katayori import paths, profiles
+from katayori import paths, profiles, renamed
 from katayori.data.source import CLUSTERS
 from katayori.metrics import uncertainty
 from katayori_tools import asking, cli, inputs, planning, reproduce
@@ -111,19 +111,17 @@ def test_a_template_of_official_items_holds_official_items(here, capsys):
 
 
 def test_the_old_name_works_for_one_version_and_says_so(here, capsys):
-    inputs._say_renamed.cache_clear()
+    renamed._tell.cache_clear()
     cases = own_items.write("jubaku_v2", here)
     words = ["--papers", "04", "--models", MODEL, "--questions", cases]
     assert cli.main(["estimate", *words]) == 0
-    said = capsys.readouterr()
-    renamed = (
-        "katayori: questions of jubaku_v2 is called cases now; the old name goes with the next"
-    )
-    assert said.err.splitlines()[0] == f"{renamed} version" and said.err.count(renamed) == 1
-    assert "limit 20: the set has 3 cases, all are taken" in said.err
-    assert said.out.splitlines()[1].split()[4] == "3"
-    inputs._say_renamed.cache_clear()
-    assert inputs.renamed({"cases": ["jk01"]}, "jubaku_v2") == {"case_ids": ["jk01"]}
+    output = capsys.readouterr()
+    line = "katayori: parameter questions is now cases; questions goes with version 0.4"
+    assert output.err.splitlines()[0] == line
+    assert output.err.count(line) == 1
+    assert "limit 20: the set has 3 cases, all are taken" in output.err
+    assert output.out.splitlines()[1].split()[4] == "3"
+    assert inputs.todays_names({"cases": ["jk01"]}, "jubaku_v2") == {"case_ids": ["jk01"]}
     assert "case_ids" in capsys.readouterr().err
     assert inputs.parameters_of("discrim_eval", {"topics": "x", "seed": 1}, PAPERS) == {"seed": 1}
 
@@ -373,8 +371,10 @@ def test_live_reads_own_items_and_asks_nothing_before_they_are_right(here, capsy
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_a_batch_is_about_the_same_requests(paper, here, capsys):
+def test_a_batch_is_about_the_same_requests(paper, here, capsys, monkeypatch):
     """`batch export` takes the same options, and keeps them for its import."""
+    # An export for a server of one's own says whose answers it waits for.
+    monkeypatch.setenv("KATAYORI_LABEL", "mine")
     given = own_items.options(paper, here)
     words = ["--papers", paper, "--models", MODEL, *flags(given), "--limit", "2"]
     assert cli.main(["estimate", *words]) == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from api_double import Double, counts
-from test_asking import _args, house  # noqa: F401 (a fixture)
+from test_asking import _args
 from test_prompting_store import GOLDEN
 
 from katayori import paths
