@@ -235,13 +235,13 @@ def test_notebooks_run_in_every_case(case, own, without_kernel, monkeypatch):
 # --- the real command, planted rates, and whose report it is
 
 REAL = Case(NAMES[:1], "live", "none", PAPERS)
-#: Limits at which a planted rate can be seen. They count items of all papers but the first.
+#: Clusters at which a planted rate can be seen.
 ENOUGH = {
     "discrim_eval": 2,
-    "persona_jbbq": 240,
-    "logprob_judge": 60,
-    "jubaku_v2": 64,
-    "inter_jbbq": 60,
+    "persona_jbbq": 8,
+    "logprob_judge": 30,
+    "jubaku_v2": 8,
+    "inter_jbbq": 6,
 }
 ACCURACY = "accuracy by topic, invalid counted as wrong"
 YES = (4 * stub_model.YES_YOUNG + 5 * stub_model.YES_OLD) / 9  # nine ages
@@ -290,11 +290,11 @@ def strangers() -> list[str]:
     return sorted({name for model in known for name in (model.id, model.vendor_id)} | {"0.5B"})
 
 
-@pytest.mark.xfail(strict=True, reason="reports still hold the lesson on the recorded models")
 @pytest.mark.parametrize("paper", asking.PAPERS)
 def test_a_report_names_no_other_model(reported, paper):
+    """No recorded model is spoken of; the papers' own models stay in the tables of their figures."""
     text = (reported / paper / "report.html").read_text(encoding="utf-8").lower()
-    assert not [name for name in (*strangers(), "qwen") if name.lower() in text]
+    assert not [name for name in strangers() if name.lower() in text]
 
 
 @pytest.mark.mirror

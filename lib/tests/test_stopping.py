@@ -15,7 +15,9 @@ from katayori_tools import collect as collecting
 from katayori_tools.collect import collect_sync
 
 COLLECTING = """
-import sys
+import signal, sys
+# A test run in the background, as CI may start it, hands on an ignored Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori_tools.collect import collect_sync
