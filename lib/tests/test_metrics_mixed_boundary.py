@@ -142,3 +142,33 @@ def test_separation_needs_no_size():
     assert is_separated(x, np.array([0, 0, 5, 5.0]), n)
     assert is_separated(x * [1, 1e6], np.array([0, 0, 3, 5.0]), n)
     assert not is_separated(x * [1, 1e6], np.array([0, 1, 0, 5.0]), n)
+
+
+def test_clear_lines_and_humps_stay_in_the_comparison_of_tests():
+    """DE-31: forty steep humps, most of them separated, all count; a clean cut in age counts, too."""
+    rng = np.random.default_rng(3)
+    frames = []
+    for question in range(40):
+        eta = 5 - rng.uniform(8, 30) * ((AGES - 60) / 25.82 - rng.normal(0, 0.2)) ** 2
+        one = by_age(list(rng.binomial(15, expit(eta))))
+        frames.append(one.assign(decision_question_id=question))
+    frames.append(by_age([0, 0, 0, 0, 15, 15, 15, 15, 15]).assign(decision_question_id=40))
+    values = pd.concat(frames, ignore_index=True)
+    fits = logistic_age_fits(values)
+    assert (fits["status"] == "separation").sum() > 10
+    keys = ["model", "source", "decision_question_id"]
+    tests = fits[keys].assign(factor="age", p_raw=1e-9)
+    share = logistic.lines_against_ranks(fits, tests).iloc[0]
+    assert (share["n"], share["n_invalid"]) == (41, 0)
+    assert share["parabola"] >= 40 / 41
+    assert fits["linear_lr_p"].iloc[-1] < 1e-20
+
+
+def test_the_likelihood_ratio_of_the_line_is_that_of_statsmodels():
+    import statsmodels.api as sm
+
+    values = by_age([3, 5, 4, 7, 8, 9, 8, 11, 12])
+    fit = logistic_age_fits(values).iloc[0]
+    design = sm.add_constant((values["age"] - 60) / 25.82)
+    wanted = sm.Logit(values["value"], design).fit(disp=0).llr_pvalue
+    assert fit["linear_lr_p"] == pytest.approx(wanted, rel=1e-6)

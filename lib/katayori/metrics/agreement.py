@@ -57,9 +57,9 @@ def _alpha(n, total, squares, weighted):
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / n
         alpha = 1 - (n - 1) / n * weighted / spread
-    return np.where(
-        spread > 1e-12 * squares, alpha, np.nan
-    )  # what is left of equal values after rounding
+    # Equal values leave a rest after rounding (.1 + .2 against .3): differences below 1e-12 are none.
+    smallest = np.maximum(1e-12 * squares, 1e-24 * n)
+    return np.where(spread > smallest, alpha, np.nan)
 
 
 def krippendorff_alpha(

@@ -12,7 +12,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from patsy import EvalEnvironment, PatsyError, dmatrices
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp, xlogy
 from scipy.stats import chi2, norm
 
 from katayori.metrics.response import by_model
@@ -363,7 +363,6 @@ def _estimate(
             se = np.sqrt(
                 np.r_[np.einsum("ij,jk,ik->i", basis, joint[:-1, :-1], basis), joint[-1, -1]]
             )
-            status[(np.abs(estimate) > 10) & (se > 50)] = "separation"
             return estimate, se, status, loglik
         # In the limit these rows are certain and say nothing more; the others decide the terms they determine.
         why, left = "separation", np.abs(x @ basis @ start[0]) <= _CERTAIN
@@ -384,8 +383,8 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row a model, source and question: n, n_invalid, yes; age_mean, age_sd (population SD of the ages asked; the
         fits use a = (age - mean) / sd); `linear_`: b0, b (of a), se, p (Wald), deviance; `quadratic_`: b0, b1 (of a),
-        b (of a^2), se, p (the last three of a^2), deviance; lr and lr_p, the analysis of deviance on 1 df. Deviances
-        are those of the single answers.
+        b (of a^2), se, p (the last three of a^2), deviance; lr and lr_p, the analysis of deviance of the squared term on
+        1 df; linear_lr_p, that of the line against no age at all. Deviances are those of the single answers.
 
         status: `ok`; `constant` (all answers equal: deviance 0, nothing else); `separation` (an age cut or an age band
         predicts every answer, so Wald tests mean nothing: NaN for the fit concerned, the deviance is its limit; lr and
@@ -443,7 +442,11 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
         .clip(lower=0)
         .where(out["linear_b"].notna())
     )
-    return out.assign(lr=lr, lr_p=chi2.sf(lr, 1), status=status)
+    # Where an age cut predicts every answer, the line has no Wald test, but a likelihood ratio.
+    share = n_yes / np.maximum(total, 1)
+    level_deviance = -2 * (xlogy(n_yes, share) + xlogy(total - n_yes, 1 - share))
+    linear_lr = (level_deviance - out["linear_deviance"]).clip(lower=0)
+    return out.assign(lr=lr, lr_p=chi2.sf(lr, 1), linear_lr_p=chi2.sf(linear_lr, 1), status=status)
 
 
 def age_curves(fits: pd.DataFrame) -> pd.DataFrame:
@@ -485,7 +488,15 @@ def lines_against_ranks(
     keys = ["model", "source", "decision_question_id"]
     names = {"linear_p": "line", "quadratic_p": "parabola", "p_raw": "kruskal_wallis"}
     ranks = tests.loc[tests["factor"] == "age", [*keys, "p_raw"]]
-    both = fits[[*keys, "linear_p", "quadratic_p"]].merge(ranks, on=keys).rename(columns=names)
+    # Where a Wald test is undefined under separation, the likelihood ratio takes its place: the
+    # clearest lines and humps would else be left out.
+    bend = (fits["linear_deviance"] - fits["quadratic_deviance"]).clip(lower=0)
+    bend_p = pd.Series(chi2.sf(bend, 1), index=fits.index)
+    wald = fits.assign(
+        linear_p=fits["linear_p"].fillna(fits["linear_lr_p"]),
+        quadratic_p=fits["quadratic_p"].fillna(bend_p),
+    )
+    both = wald[[*keys, "linear_p", "quadratic_p"]].merge(ranks, on=keys).rename(columns=names)
     p = both[list(names.values())]
     seen = (p < level).assign(line_misses=lambda s: s["kruskal_wallis"] & ~s["line"])
     both[seen.columns] = seen.astype(float).where(p.notna().all(axis=1))
