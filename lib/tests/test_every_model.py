@@ -146,13 +146,6 @@ def run_live(case: Case, monkeypatch) -> int:
         return cli.main(["live", *words, "--base-url", stub.url])
 
 
-def imported_profile(folder: Path) -> str:
-    path = folder / "imported.yaml"
-    block = {"items": "study", "answers": "imported", "size": "full"}
-    path.write_text(yaml.safe_dump({"imported": block}), encoding="utf-8")
-    return str(path)
-
-
 def answers_of(case: Case, folder: Path) -> Path:
     """A file of all answers, made as a user does: from filled templates."""
     file = folder / "answers.jsonl"
@@ -172,10 +165,10 @@ def answers_of(case: Case, folder: Path) -> Path:
 
 
 def run_imported(case: Case, folder: Path) -> int:
-    """`make reproduce` with a profile of imported answers and a file of them."""
+    """`make reproduce PROFILE=imported` with a file of answers."""
     file = answers_of(case, folder)
     words = words_of(case, case.papers)
-    more = ["--profile", imported_profile(folder), "-p", f"answers_file={file}"]
+    more = ["--profile", "imported", "-p", f"answers_file={file}"]
     return cli.main(["reproduce", *words, *more])
 
 

@@ -451,3 +451,10 @@ def test_alpha_by_factor_adjusts_the_p_of_a_models_factors():
     assert (found["p_noise_holm"] >= found["p_noise"]).all()
     assert found["p_noise_holm"].min() == pytest.approx(found["p_noise"].min() * len(FACTORS))
     assert "p_noise" not in alpha_by_factor(one_model(), n_resamples=20)
+
+
+def test_rounding_is_no_disagreement():
+    """.1 + .2 and .3 are one value for both forms of alpha."""
+    table = pd.DataFrame([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]])
+    assert np.isnan(alpha_closed_form(table))
+    assert krippendorff_alpha(table)["status"] == "constant"

@@ -358,8 +358,16 @@ def test_correlations_against_scipy():
     assert found.loc["spearman", "value"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
     ends = stats.pearsonr(x, y).confidence_interval()
     assert found.loc["pearson", ["ci_low", "ci_high"]].tolist() == pytest.approx(
-        [ends.low, ends.high], abs=0.006
+        [ends.low, ends.high], rel=1e-9
     )
+
+
+def test_a_perfect_correlation_has_no_interval():
+    """Fisher's z of 1 is infinite: no interval of width 0 is printed."""
+    x = [0.1, 0.2, 0.5, 0.8]
+    table = fc.benchmark_correlations(scores_of(ref=x, other=x), "ref")
+    assert table["value"].tolist() == pytest.approx([1, 1])
+    assert table[["ci_low", "ci_high"]].isna().all(axis=None)
 
 
 def test_published_p_values_need_eleven_models():

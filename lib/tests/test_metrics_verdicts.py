@@ -432,6 +432,13 @@ def test_calibration_by_hand():
     assert found["brier"].iloc[0] == pytest.approx(brier) and found["n_invalid"].iloc[0] == 1
 
 
+def test_calibration_bins_end_where_they_say():
+    """LJ-19: .7 lies in the bin from .5 to .75, though .75 is the nearest limit."""
+    frame = asked((greedy("A", 0.7, 0.2), greedy("B", 0.7, 0.2)))
+    bins = v.calibration(judge_verdicts(frame), told([["1"]]), bins=4)
+    assert bins[["low", "high"]].to_numpy().tolist() == [[0.5, 0.75]]
+
+
 # --- agreement between people ---------------------------------------------------------------------------------------
 
 

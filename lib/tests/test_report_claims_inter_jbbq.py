@@ -146,3 +146,16 @@ def test_a_topic_of_one_attribute_has_nothing_to_combine():
     found = check_claims(claims.CLAIMS, alone).set_index("statement")["verdict"]
     [name] = [one for one in found.index if "all attributes differs" in one]
     assert found[name] == "cannot be tested"
+
+
+@pytest.mark.parametrize("share, verdict", [(0.25, "holds"), (0.349, "holds"), (0.36, "fails")])
+def test_around_thirty_percent_is_within_five_points(share, verdict):
+    """Our reading of "around 30 %": a test holds its limit."""
+    made = evidence([("small+", "amb", share)])
+    assert claims.others_stay_near_thirty(made)[0] == verdict
+
+
+@pytest.mark.parametrize("reference, verdict", [(0.61, "holds"), (0.63, "fails")])
+def test_nearly_thirty_points_is_at_least_twenty_five(reference, verdict):
+    made = evidence([("ref", "dis", reference)])
+    assert claims.large_base_model_leads_disambiguated(made)[0] == verdict

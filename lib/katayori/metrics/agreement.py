@@ -9,6 +9,7 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.response import ATTRIBUTES, FACTORS, by_model, checked, contingency_table
@@ -91,9 +92,9 @@ def _alpha(n, total, squares, weighted):
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / n
         alpha = 1 - (n - 1) / n * weighted / spread
-    return np.where(
-        spread > 1e-12 * squares, alpha, np.nan
-    )  # what is left of equal values after rounding
+    # Equal values leave a rest after rounding (.1 + .2 against .3): differences below 1e-12 are none.
+    smallest = np.maximum(1e-12 * squares, 1e-24 * n)
+    return np.where(spread > smallest, alpha, np.nan)
 
 
 def krippendorff_alpha(
@@ -294,3 +295,93 @@ def alpha_pairs_by_factor(
         return pd.concat(found, names=["factor"]).reset_index("factor")
 
     return by_model(values, of_pairs, ["factor", "level_1", "level_2", *ALPHA_COLUMNS[1:]])
+
+
+def alpha_from_replicates(
+    answers: pd.DataFrame,
+    *,
+    level: str,
+    row: str,
+    question: str,
+    value: str = "value",
+) -> dict[str, Any]:
+    """Alpha of the true probabilities, from cells that were asked two times or more.
+
+    With one answer a cell, alpha mixes the noise of answering with disagreement between levels;
+    repeated answers tell how large the noise is, and it is taken away.
+
+    Args:
+        answers: one row an answer (0 or 1, NaN = missing), several a cell.
+        level: column of the factor's levels; row: of the situations; question: of the clusters.
+
+    Returns:
+        alpha (not truncated), ci_low, ci_high (jackknife over questions, t on questions - 1
+        degrees of freedom), status, n (answers used), n_invalid, n_units (rows used), n_questions,
+        noise_share (share of the variance between cells that is noise of answering).
+        status: `ok`; `no_replicates` (no row with two cells of two answers); `near_constant` (the
+        noise explains more than nine tenths of the variance between cells).
+
+    Definition: y = k / r of a cell with k yes of r answers, e = y (1 - y) / (r - 1) the unbiased
+    variance of y; rows with m_u >= 2 such cells, n = sum m_u; V = sum e / n;
+    D_o = (1/n) sum_u m_u / (m_u - 1) SS_u - V; D_e = SS / (n - 1) - V; alpha = 1 - D_o / D_e.
+    """
+    valid = answers[answers[value].notna()]
+    cells = valid.groupby([question, row, level], sort=False)[value].agg(["mean", "size"])
+    cells = cells[cells["size"] >= 2].reset_index()
+    cells["noise"] = cells["mean"] * (1 - cells["mean"]) / (cells["size"] - 1)
+    width = cells.groupby([question, row], sort=False)["mean"].transform("size")
+    cells = cells[width >= 2]
+    sums = _replicate_sums(cells, question, row)
+    out = {"alpha": np.nan, "ci_low": np.nan, "ci_high": np.nan, "status": "no_replicates"}
+    out |= {
+        "n": int(cells["size"].sum()),
+        "n_invalid": int(answers[value].isna().sum()),
+        "n_units": int(cells.groupby([question, row]).ngroups),
+        "n_questions": len(sums),
+        "noise_share": np.nan,
+    }
+    if not len(sums):
+        return out
+    alpha, out["noise_share"] = _alpha_without_noise(sums.sum(axis=0))
+    if np.isnan(alpha):
+        return out | {"status": "near_constant"}
+    out |= {"alpha": alpha, "status": "ok"}
+    left_out = [_alpha_without_noise(sums.sum(axis=0) - one)[0] for one in sums]
+    n_questions = len(sums)
+    if n_questions < 2 or np.isnan(left_out).any():
+        return out
+    pseudo_values = n_questions * alpha - (n_questions - 1) * np.array(left_out)
+    error = pseudo_values.std(ddof=1) / np.sqrt(n_questions)
+    half = student.ppf(0.975, n_questions - 1) * error
+    return out | {"ci_low": alpha - half, "ci_high": alpha + half}
+
+
+def _replicate_sums(cells: pd.DataFrame, question: str, row: str) -> np.ndarray:
+    """Five numbers a question: cells, sum, sum of squares, weighted squares in rows, noise."""
+    values = cells["mean"] - cells["mean"].mean()
+    cells = cells.assign(centred=values, square=values**2)
+    rows = cells.groupby([question, row], sort=False).agg(
+        m=("centred", "size"),
+        total=("centred", "sum"),
+        squares=("square", "sum"),
+        noise=("noise", "sum"),
+    )
+    within = rows["squares"] - rows["total"] ** 2 / rows["m"]
+    rows["weighted"] = within * rows["m"] / (rows["m"] - 1)
+    columns = ["m", "total", "squares", "weighted", "noise"]
+    return rows.groupby(level=0, sort=False)[columns].sum().to_numpy(float)
+
+
+def _alpha_without_noise(sums: np.ndarray) -> tuple[float, float]:
+    """(alpha, share of noise) from the five sums; alpha is NaN where the noise is nearly all."""
+    n, total, squares, weighted, noise = sums
+    variance = (squares - total**2 / n) / (n - 1)
+    own_noise = noise / n
+    if variance <= 0:
+        return np.nan, np.nan
+    expected = variance - own_noise
+    share = own_noise / variance
+    if expected <= 0 or share > 0.9:
+        return np.nan, float(share)
+    observed = weighted / n - own_noise
+    return float(1 - observed / expected), float(share)

@@ -280,6 +280,19 @@ def discriminability(scores: pd.DataFrame, ddof: int = 1) -> pd.DataFrame:
     )
 
 
+def _correlation(x: pd.Series, y: pd.Series, method: str) -> dict[str, float]:
+    """value, p, ci_low and ci_high of one correlation; no interval with three models."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its power, unused here, needs more models
+        result = pingouin.corr(x, y, method=method).iloc[0]
+    row = {"value": float(result["r"]), "p": float(result["p_val"])}
+    if len(x) > 3 and abs(row["value"]) < 1 - 1e-9:  # Fisher's z of 1 is infinite
+        # pingouin rounds its interval to two digits, so that the value can lie outside.
+        low, high = pingouin.compute_esci(stat=row["value"], nx=len(x), eftype="r", decimals=12)
+        row |= {"ci_low": float(low), "ci_high": float(high)}
+    return row
+
+
 def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame:
     """Correlation over models of the `reference` benchmark's scores with each other's (JU-17), by pingouin.
 
@@ -287,7 +300,7 @@ def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame
         scores: benchmark, model, value; one score a model and benchmark.
 
     Returns benchmark, method (pearson; spearman, with average ranks), value, ci_low, ci_high (Fisher's z; NaN for three
-    models), p, n (models with both scores), status: `ok`; `not testable: fewer than 3 models`; `constant`; all but `ok`
+    models and for a perfect correlation), p, n (models with both scores), status: `ok`; `not testable: fewer than 3 models`; `constant`; all but `ok`
     with NaN. p is not adjusted for the number of benchmarks.
     """
     wide, rows = (
@@ -301,14 +314,6 @@ def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame
             status = constant if len(both) > 2 else "not testable: fewer than 3 models"
             row = {"benchmark": benchmark, "method": method, "n": len(both), "status": status}
             if status == "ok":
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # its power, unused here, needs more models
-                    found = pingouin.corr(both[reference], both[benchmark], method=method).iloc[0]
-                row |= {"value": found["r"], "p": found["p_val"]}
-                row |= (
-                    dict(zip(("ci_low", "ci_high"), found["CI95"], strict=True))
-                    if len(both) > 3
-                    else {}
-                )
+                row |= _correlation(both[reference], both[benchmark], method)
             rows.append(row)
     return pd.DataFrame(rows, columns="benchmark method value ci_low ci_high p n status".split())

@@ -109,7 +109,7 @@ def by_topic(
         row |= {
             "topic": "overall",
             "value": part["value"].mean(skipna=False),
-            "status": max(part["status"]),
+            "status": "ok" if (part["status"] == "ok").all() else "undefined",
         }
         overall.append(
             row | {"invalid_rate": part["invalid_rate"].mean(), "few": bool(part["few"].any())}

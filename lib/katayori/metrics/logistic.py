@@ -12,13 +12,13 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from patsy import EvalEnvironment, PatsyError, dmatrices
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp, xlogy
 from scipy.stats import chi2, norm
 
 from katayori.metrics.response import by_model
 
 REFERENCES = {"gender": "female", "race": "Asian"}  # section 4.1
-_CERTAIN = 30  # a linear predictor beyond this runs to infinity, and the row's answer is certain
+_CERTAIN = 30  # beyond this a row's answer is certain to 13 digits, so it cannot slow a fit down
 
 
 # -- maximum likelihood ------------------------------------------------------------------------------------------------
@@ -31,6 +31,9 @@ def _newton(
 
     Returns coefficients, covariances, deviance of the single 0/1 answers (its limit under separation), and statuses:
     `ok`, `separation` (linear predictors run to infinity), `not_converged`.
+
+    A large linear predictor alone is no separation: a steep hump in age reaches 90 and has a finite
+    maximum. `is_separated` decides where one became large.
     """
     beta = np.zeros((len(x), x.shape[2], 1))
     for _ in range(1000):
@@ -46,10 +49,38 @@ def _newton(
         if (change < 1e-7).all():
             break
     deviance = -2 * (yes * log_expit(eta) + (n - yes) * log_expit(-eta)).sum(axis=1)
-    status = np.select(
-        [(certain & (n > 0)).any(axis=1), change >= 1e-7], ["separation", "not_converged"], "ok"
-    )
+    # Every separated fit has certain rows at the end, but not every fit with certain rows is one.
+    separated = (certain & (n > 0)).any(axis=1)
+    for fit in np.flatnonzero(separated):
+        separated[fit] = is_separated(x[fit], yes[fit], n[fit])
+    status = np.select([separated, change >= 1e-7], ["separation", "not_converged"], "ok")
     return beta[:, :, 0], np.linalg.inv(information), deviance, status
+
+
+def is_separated(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> bool:
+    """Whether a logistic fit has no finite maximum: complete or quasi-complete separation, exactly.
+
+    Args:
+        x: design (cells x terms).
+        yes, n: number of yes and of answers in each cell (shape: cells).
+
+    A direction d separates where x'd is at least 0 in all cells with a yes, at most 0 in all cells
+    with a no, and not 0 in all of them. The linear programme looks for the largest such d within
+    [-1, 1].
+
+    Reference: A. Albert and J. A. Anderson, Biometrika 71 (1984) 1-10.
+    """
+    from scipy.optimize import linprog
+
+    scaled = x / np.maximum(np.abs(x).max(axis=0), 1e-300)
+    forward = np.unique(np.vstack([scaled[yes > 0], -scaled[yes < n]]), axis=0)
+    largest = linprog(
+        -forward.sum(axis=0),
+        A_ub=-forward,
+        b_ub=np.zeros(len(forward)),
+        bounds=[(-1, 1)] * x.shape[1],
+    )
+    return bool(-largest.fun > 1e-7)
 
 
 class _Likelihood:
@@ -112,40 +143,74 @@ class _Likelihood:
         ]
 
 
+#: Where the search for the standard deviation of the intercepts begins, one after the other.
+_SIGMA_STARTS = (1.0, 0.3, 0.1)
+#: The search is on log sigma, so that it cannot step onto 0, where the gradient is 0 for any data.
+_SIGMA_RANGE = (1e-4, 1e3)
+#: A log-likelihood this much higher than without random intercepts is more than rounding.
+_HIGHER = 1e-7
+
+
+def _search(likelihood: _Likelihood, beta: np.ndarray, sigma: float) -> np.ndarray:
+    """(beta, sigma) at a maximum of the likelihood, searched from the given values."""
+    # About one standard error each; log sigma needs no scale.
+    unit = np.append(np.ones(len(beta)), 1 / np.sqrt(2 * len(likelihood.sizes)))
+
+    def cost(scaled: np.ndarray) -> tuple[float, np.ndarray]:
+        theta = scaled * unit
+        theta[-1] = np.exp(theta[-1])
+        value, gradient = likelihood(theta)
+        gradient[-1] *= theta[-1]
+        return -value, -gradient * unit
+
+    start = np.append(beta, np.log(sigma)) / unit
+    low, high = np.log(_SIGMA_RANGE) / unit[-1]
+    theta = (
+        minimize(
+            cost,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(None, None)] * len(beta) + [(low, high)],
+            options={"ftol": 1e-13, "gtol": 1e-7},
+        ).x
+        * unit
+    )
+    theta[-1] = np.exp(theta[-1])
+    return theta
+
+
 def _fit(
     likelihood: _Likelihood, start: np.ndarray, covariance: np.ndarray
 ) -> tuple[Any, Any, float, str]:
-    """(beta, sigma), joint covariance, log-likelihood and status, from the pooled fit without random intercepts."""
-    unit = np.r_[
-        np.ones(len(start)), 1 / np.sqrt(2 * len(likelihood.sizes))
-    ]  # about one standard error each
+    """(beta, sigma), joint covariance, log-likelihood and status, from the pooled fit.
 
-    def cost(scaled):
-        value, gradient = likelihood(scaled * unit)
-        return -value, -gradient * unit
+    `singular` is accepted only where no start finds a higher likelihood than sigma = 0 has.
+    """
+    pooled_theta = np.append(start, 0.0)
+    pooled = likelihood(pooled_theta)[0]
+    theta = pooled_theta
+    for sigma in _SIGMA_STARTS:
+        likelihood.mode[:] = 0.0
+        theta = _search(likelihood, start, sigma)
+        if likelihood(theta)[0] - pooled > _HIGHER:
+            break
+    else:
+        without_sd = np.pad(covariance, (0, 1), constant_values=np.nan)
+        return pooled_theta, without_sd, pooled, "singular"
+    return _polished(likelihood, theta)
 
-    options = {
-        "bounds": [(None, None)] * len(start) + [(0, None)],
-        "options": {"ftol": 1e-13, "gtol": 1e-7},
-    }
-    theta = (
-        minimize(cost, np.r_[start, 1.0] / unit, jac=True, method="L-BFGS-B", **options).x * unit
-    )
-    pooled = likelihood(np.r_[start, 0.0])[0]
-    if likelihood(theta)[0] - pooled < 1e-7:
-        return (
-            np.r_[start, 0.0],
-            np.pad(covariance, (0, 1), constant_values=np.nan),
-            pooled,
-            "singular",
-        )
+
+def _polished(likelihood: _Likelihood, theta: np.ndarray) -> tuple[Any, Any, float, str]:
+    """Newton steps from a maximum found by search; the inverse of the joint Hessian there."""
+    unit = np.append(np.ones(len(theta) - 1), 1 / np.sqrt(2 * len(likelihood.sizes)))
     for _ in range(20):
         value, gradient = likelihood(theta)
-        # Second derivatives by central differences of the exact gradient.
-        ahead, behind = (
-            np.array([likelihood(theta + d)[1] for d in np.diag(s * unit)]) for s in (1e-3, -1e-3)
-        )
-        information = (behind - ahead) / (2e-3 * unit[:, None])
+        # Second derivatives by central differences of the exact gradient, never across sigma = 0.
+        width = np.minimum(1e-3 * unit, np.append(np.full(len(theta) - 1, np.inf), theta[-1] / 4))
+        ahead = np.array([likelihood(theta + d)[1] for d in np.diag(width)])
+        behind = np.array([likelihood(theta - d)[1] for d in np.diag(width)])
+        information = (behind - ahead) / (2 * width[:, None])
         information = (information + information.T) / 2
         if np.linalg.eigvalsh(information * np.outer(unit, unit))[0] <= 1e-10:
             break
@@ -153,6 +218,7 @@ def _fit(
         if step @ gradient < 1e-16:  # within 1e-8 standard errors of the maximum
             return theta, np.linalg.inv(information), value, "ok"
         theta = theta + step
+        theta[-1] = max(theta[-1], _SIGMA_RANGE[0])
     return theta, np.full((len(theta), len(theta)), np.nan), np.nan, "not_converged"
 
 
@@ -297,7 +363,6 @@ def _estimate(
             se = np.sqrt(
                 np.r_[np.einsum("ij,jk,ik->i", basis, joint[:-1, :-1], basis), joint[-1, -1]]
             )
-            status[(np.abs(estimate) > 10) & (se > 50)] = "separation"
             return estimate, se, status, loglik
         # In the limit these rows are certain and say nothing more; the others decide the terms they determine.
         why, left = "separation", np.abs(x @ basis @ start[0]) <= _CERTAIN
@@ -318,8 +383,8 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row a model, source and question: n, n_invalid, yes; age_mean, age_sd (population SD of the ages asked; the
         fits use a = (age - mean) / sd); `linear_`: b0, b (of a), se, p (Wald), deviance; `quadratic_`: b0, b1 (of a),
-        b (of a^2), se, p (the last three of a^2), deviance; lr and lr_p, the analysis of deviance on 1 df. Deviances
-        are those of the single answers.
+        b (of a^2), se, p (the last three of a^2), deviance; lr and lr_p, the analysis of deviance of the squared term on
+        1 df; linear_lr_p, that of the line against no age at all. Deviances are those of the single answers.
 
         status: `ok`; `constant` (all answers equal: deviance 0, nothing else); `separation` (an age cut or an age band
         predicts every answer, so Wald tests mean nothing: NaN for the fit concerned, the deviance is its limit; lr and
@@ -377,7 +442,11 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
         .clip(lower=0)
         .where(out["linear_b"].notna())
     )
-    return out.assign(lr=lr, lr_p=chi2.sf(lr, 1), status=status)
+    # Where an age cut predicts every answer, the line has no Wald test, but a likelihood ratio.
+    share = n_yes / np.maximum(total, 1)
+    level_deviance = -2 * (xlogy(n_yes, share) + xlogy(total - n_yes, 1 - share))
+    linear_lr = (level_deviance - out["linear_deviance"]).clip(lower=0)
+    return out.assign(lr=lr, lr_p=chi2.sf(lr, 1), linear_lr_p=chi2.sf(linear_lr, 1), status=status)
 
 
 def age_curves(fits: pd.DataFrame) -> pd.DataFrame:
@@ -419,7 +488,15 @@ def lines_against_ranks(
     keys = ["model", "source", "decision_question_id"]
     names = {"linear_p": "line", "quadratic_p": "parabola", "p_raw": "kruskal_wallis"}
     ranks = tests.loc[tests["factor"] == "age", [*keys, "p_raw"]]
-    both = fits[[*keys, "linear_p", "quadratic_p"]].merge(ranks, on=keys).rename(columns=names)
+    # Where a Wald test is undefined under separation, the likelihood ratio takes its place: the
+    # clearest lines and humps would else be left out.
+    bend = (fits["linear_deviance"] - fits["quadratic_deviance"]).clip(lower=0)
+    bend_p = pd.Series(chi2.sf(bend, 1), index=fits.index)
+    wald = fits.assign(
+        linear_p=fits["linear_p"].fillna(fits["linear_lr_p"]),
+        quadratic_p=fits["quadratic_p"].fillna(bend_p),
+    )
+    both = wald[[*keys, "linear_p", "quadratic_p"]].merge(ranks, on=keys).rename(columns=names)
     p = both[list(names.values())]
     seen = (p < level).assign(line_misses=lambda s: s["kruskal_wallis"] & ~s["line"])
     both[seen.columns] = seen.astype(float).where(p.notna().all(axis=1))

@@ -1,0 +1,282 @@
+"""Tests of one factor that stay valid when other factors matter: values are exchanged inside rows.
+
+A row holds answers to one situation that differ only in the level of the factor (discrim-eval: one
+question and one combination of the other attributes). What other attributes do to a row, they do to
+all of its answers, so an exchange inside the row leaves their effects alone. Dealing answers over a
+whole question does not: its null hypothesis is that no attribute matters at all.
+
+Reference: P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed., 2005, ch. 5.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import chi2_contingency
+
+#: Fewer questions than this many, or than twice the number of levels, tell no common direction.
+FEW_QUESTIONS = 10
+#: Missing answers that depend on the level this clearly make the exchange unsound.
+MISSING_LEVEL = 0.01
+#: Ties are the rule in binary data: a draw that equals the observed value up to rounding counts.
+TIE = 1 - 1e-9
+TEST_COLUMNS = [
+    "test",
+    "statistic",
+    "p",
+    "status",
+    "n",
+    "n_invalid",
+    "n_rows",
+    "n_rows_used",
+    "n_questions",
+    "n_levels",
+    "draws",
+]
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Valid answers of the rows in use, as parallel arrays; rows, questions and levels are codes.
+
+    `residual` is the answer less the mean of its row.
+    """
+
+    residual: np.ndarray
+    row: np.ndarray
+    question: np.ndarray
+    level: np.ndarray
+    n_questions: int
+    n_levels: int
+    n_rows: int
+    n_rows_used: int
+
+    def sums(self, residual: np.ndarray) -> np.ndarray:
+        """Sum of the residuals in each question and level (questions x levels)."""
+        cell = self.question * self.n_levels + self.level
+        flat = np.bincount(cell, residual, self.n_questions * self.n_levels)
+        return flat.reshape(self.n_questions, self.n_levels)
+
+    def counts(self) -> np.ndarray:
+        """Number of answers in each question and level (questions x levels)."""
+        return self.sums(np.ones(len(self.residual)))
+
+
+def _prepared(frame: pd.DataFrame, value: str, row: str, question: str, level: str) -> _Answers:
+    # Codes of rows and levels come from all answers, valid or not: a level nobody answered stays.
+    all_rows = frame[[question, row]].drop_duplicates()
+    levels = pd.Index(pd.unique(frame[level]))
+    valid = frame[frame[value].notna()]
+    # A row tells something where at least two levels of it were answered.
+    by_row = valid.groupby([question, row], sort=False)
+    usable = valid[by_row[level].transform("nunique") >= 2]
+    groups = usable.groupby([question, row], sort=False)
+    values = usable[value].astype(float)
+    residual = values - groups[value].transform("mean").astype(float)
+    question_codes, questions = pd.factorize(usable[question])
+    return _Answers(
+        residual=np.where(np.abs(residual) < 1e-12, 0.0, residual),
+        row=groups.ngroup().to_numpy(),
+        question=question_codes,
+        level=levels.get_indexer(usable[level]),
+        n_questions=len(questions),
+        n_levels=len(levels),
+        n_rows=len(all_rows),
+        n_rows_used=groups.ngroups,
+    )
+
+
+def _any_effect(answers: _Answers, draws: int, rng: np.random.Generator) -> tuple[float, float]:
+    """S1 and its p: sum over questions and levels of T squared over n."""
+    counts = answers.counts()
+    weight = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
+
+    def statistic(residual: np.ndarray) -> float:
+        return float((answers.sums(residual) ** 2 * weight).sum())
+
+    observed = statistic(answers.residual)
+    # The answers stand row by row, so that sorting by row and chance shuffles inside rows.
+    by_row = np.argsort(answers.row, kind="stable")
+    inside = answers.residual[by_row]
+    rows = answers.row[by_row]
+    shuffled = np.empty_like(answers.residual)
+    extreme = 0
+    for _ in range(draws):
+        order = np.argsort(rows + rng.random(len(rows)))
+        shuffled[by_row] = inside[order]
+        extreme += statistic(shuffled) >= observed * TIE
+    return observed, (1 + extreme) / (1 + draws)
+
+
+def _hotelling(means: np.ndarray) -> np.ndarray:
+    """Q m' C+ m of the last two axes (questions x levels), without the last level."""
+    used = means[..., :-1]
+    n_questions = used.shape[-2]
+    mean = used.mean(axis=-2)
+    centred = used - mean[..., None, :]
+    covariance = np.swapaxes(centred, -1, -2) @ centred / (n_questions - 1)
+    inverse = np.linalg.pinv(covariance, hermitian=True)
+    return n_questions * np.einsum("...i,...ij,...j->...", mean, inverse, mean)
+
+
+def _common_direction(
+    means: np.ndarray, draws: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """S2 and its p: level labels are permuted once per question, the same for all its rows."""
+    observed = float(_hotelling(means))
+    extreme = 0
+    left = draws
+    while left:
+        size = min(left, 250)
+        chance = rng.random((size, *means.shape))
+        permuted = np.take_along_axis(
+            np.broadcast_to(means, chance.shape), chance.argsort(axis=-1), axis=-1
+        )
+        extreme += int((_hotelling(permuted) >= observed * TIE).sum())
+        left -= size
+    return observed, (1 + extreme) / (1 + draws)
+
+
+def _direction_means(answers: _Answers) -> np.ndarray:
+    """Mean residual by question and level, of the questions in which every level was answered."""
+    counts = answers.counts()
+    whole = (counts > 0).all(axis=1)
+    return answers.sums(answers.residual)[whole] / counts[whole]
+
+
+def _direction_status(means: np.ndarray, n_levels: int) -> str:
+    moving = int((np.abs(means) > 1e-12).any(axis=1).sum())
+    if moving == 0:
+        return "constant"
+    if moving < max(FEW_QUESTIONS, 2 * n_levels):
+        return "few_questions"
+    return "ok"
+
+
+def missing_by_level(frame: pd.DataFrame, value: str, level: str) -> dict[str, float]:
+    """Whether answers are missing more often at some levels: shares and the chi-square p.
+
+    Returns missing_low and missing_high (smallest and largest share of invalid answers over the
+    levels) and p_missing (NaN where no answer or every answer is missing).
+    """
+    counts = pd.crosstab(frame[level], frame[value].isna())
+    share = frame[value].isna().groupby(frame[level]).mean()
+    testable = counts.shape == (frame[level].nunique(), 2) and len(counts) > 1
+    p = chi2_contingency(counts, correction=False).pvalue if testable else np.nan
+    return {
+        "missing_low": float(share.min()),
+        "missing_high": float(share.max()),
+        "p_missing": float(p),
+    }
+
+
+def exchange_test(
+    frame: pd.DataFrame,
+    *,
+    level: str,
+    row: str,
+    question: str,
+    value: str = "value",
+    draws: int = 999,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Whether a factor changes answers at all, and whether it does so in one common direction.
+
+    Args:
+        frame: one row an answer (shape: answers x columns); missing answers are NaN in `value`.
+        level: column with the level of the factor that is tested.
+        row: column that tells apart the situations inside a question; the answers of one row
+            differ only in `level`.
+        question: column of the questions (the clusters).
+        value: column of the answers, numbers such as 0 and 1 or a probability.
+        draws: number of exchanges.
+        seed: of the exchanges.
+
+    Returns:
+        Two rows, columns `TEST_COLUMNS` and those of `missing_by_level`:
+
+        - test `any_effect`: S1 = sum over questions q and levels l of T_ql^2 / n_ql, where T_ql is
+          the sum of the answers less their row's mean. Reference: answers exchanged inside rows.
+          It also sees an effect that changes from question to question, and it is exact.
+        - test `common_direction`: S2 = Q m' C+ m, m and C the mean and covariance over questions of
+          T_ql / n_ql without the last level. Reference: level labels permuted once per question.
+          An exchange inside rows would call question-specific effects a common direction.
+
+        p = (1 + draws at or above the observed value) / (1 + draws). status: `ok`; `constant`
+        (no row has two different answers); `few_questions` (fewer than 10, or than twice the levels,
+        for a common direction); `one_level`; `no_pairable` (no row with two answered levels);
+        `missing_by_level` (missing answers depend on the level, so p is not to be trusted; see
+        `exchange_bounds`). p is NaN but for `ok` and `missing_by_level`.
+
+    Raises:
+        ValueError: a column that is not in the frame.
+
+    Example:
+        >>> frame = pd.DataFrame({
+        ...     "question": [1, 1, 1, 1], "row": [1, 1, 2, 2],
+        ...     "level": ["a", "b", "a", "b"], "value": [1, 0, 1, 0],
+        ... })
+        >>> test = exchange_test(frame, level="level", row="row", question="question")
+        >>> test["status"].tolist()
+        ['ok', 'few_questions']
+    """
+    absent = [name for name in (level, row, question, value) if name not in frame]
+    if absent:
+        columns = ", ".join(map(str, frame.columns))
+        raise ValueError(f"no column {', '.join(absent)}; the frame has {columns}")
+    answers = _prepared(frame, value, row, question, level)
+    missing = missing_by_level(frame, value, level)
+    rng = np.random.default_rng(seed)
+    shared: dict[str, Any] = {
+        "n": len(answers.residual),
+        "n_invalid": int(frame[value].isna().sum()),
+        "n_rows": answers.n_rows,
+        "n_rows_used": answers.n_rows_used,
+        "n_questions": answers.n_questions,
+        "n_levels": answers.n_levels,
+        "draws": draws,
+        **missing,
+    }
+    status = _row_status(answers)
+    tests = [("any_effect", status), ("common_direction", status)]
+    means = _direction_means(answers) if status == "ok" else np.zeros((0, 0))
+    if status == "ok":
+        tests[1] = ("common_direction", _direction_status(means, answers.n_levels))
+    rows = []
+    for test, own_status in tests:
+        statistic, p = np.nan, np.nan
+        if own_status == "ok" and test == "any_effect":
+            statistic, p = _any_effect(answers, draws, rng)
+        elif own_status == "ok":
+            statistic, p = _common_direction(means, draws, rng)
+        if own_status == "ok" and missing["p_missing"] < MISSING_LEVEL:
+            own_status = "missing_by_level"
+        rows.append({"test": test, "statistic": statistic, "p": p, "status": own_status, **shared})
+    return pd.DataFrame(rows, columns=[*TEST_COLUMNS, *missing])
+
+
+def _row_status(answers: _Answers) -> str:
+    if answers.n_levels < 2:
+        return "one_level"
+    if answers.n_rows_used == 0:
+        return "no_pairable"
+    if not answers.residual.any():
+        return "constant"
+    return "ok"
+
+
+def exchange_bounds(frame: pd.DataFrame, *, value: str = "value", **columns: Any) -> pd.DataFrame:
+    """`exchange_test` with every missing answer taken as 1, and again as 0: the bounds of its p.
+
+    `columns` are the other arguments of `exchange_test`. Returns both pairs of rows below each
+    other, with the column `missing_as` in front.
+    """
+    parts = []
+    for filled in (1.0, 0.0):
+        one = exchange_test(
+            frame.assign(**{value: frame[value].fillna(filled)}), value=value, **columns
+        )
+        one.insert(0, "missing_as", filled)
+        parts.append(one)
+    return pd.concat(parts, ignore_index=True)
