@@ -89,7 +89,7 @@ def house(tmp_path, monkeypatch):
 
 @pytest.fixture
 def here(house, monkeypatch):
-    """`house` with the names of the notebooks, a key that is a canary, and a label of its server."""
+    """`house` with the names of the notebooks, a key that is a canary, and a label."""
     monkeypatch.setenv("KATAYORI_API_KEY", CANARY)
     monkeypatch.setenv("KATAYORI_LABEL", "the-server-of-these-tests")
     (house / "notebooks").symlink_to(NOTEBOOKS)

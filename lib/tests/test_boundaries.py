@@ -1,4 +1,4 @@
-"""Each test kills one mutant that an earlier suite let live (limits, options that are passed on)."""
+"""Each test kills one mutant that an earlier suite let live: limits, and options passed on."""
 
 import numpy as np
 import pandas as pd
@@ -77,7 +77,7 @@ def test_simulated_models_stay_out_of_a_variant():
 
 
 def test_extra_body_of_a_hosted_model_is_sent():
-    """The stated mode of a model (thinking off ...) is part of its request; a local one sends none."""
+    """The stated mode of a model (thinking off) is part of its request; a local one has none."""
     prompt = next(iter(load_prompts("discrim_eval").values()))
     item = {"item_id": "i", "question": "Q", "filled_template": "Q"}
     model = Model("m", "m", "api", {"extra_body": {"reasoning_effort": "none"}})

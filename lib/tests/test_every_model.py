@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 import stub_model
-import yaml
 from plain_notebook import run_cells
 from stub_model import Stub
 
@@ -285,7 +284,7 @@ def strangers() -> list[str]:
 
 @pytest.mark.parametrize("paper", asking.PAPERS)
 def test_a_report_names_no_other_model(reported, paper):
-    """No recorded model is spoken of; the papers' own models stay in the tables of their figures."""
+    """No recorded model is spoken of; the papers' models stay in tables of published figures."""
     text = (reported / paper / "report.html").read_text(encoding="utf-8").lower()
     assert not [name for name in strangers() if name.lower() in text]
 

@@ -1,4 +1,4 @@
-"""Exchange tests of one factor: they find it beside another factor, and nothing where nothing is."""
+"""Exchange tests of a factor: they find it beside another one, and nothing where nothing is."""
 
 import itertools
 
@@ -24,7 +24,7 @@ DESIGN = study()
 
 
 def answers(rng, *, age: float = 0, gender: float = 0, own: float = 0, missing: float = 0.02):
-    """Answers with effects in log odds: of age, common to all, of gender, and of gender by question."""
+    """Answers with effects in log odds: of age, of gender, and of gender in each question."""
     frame = DESIGN
     height = rng.normal(0, 1.5, 70)[frame["question"]]
     slope = rng.normal(1, 1, 70)[frame["question"]]
@@ -156,7 +156,7 @@ def replicated(rng, chances: pd.DataFrame, times) -> pd.DataFrame:
 
 
 def test_replicates_recover_the_alpha_of_the_probabilities():
-    """Ragged (2 to 6 answers a cell): within .03 of the truth; alpha of single answers is far below."""
+    """Ragged (2 to 6 answers a cell): within .03 of the truth; single answers lie far below."""
     rng = np.random.default_rng(7)
     height = rng.normal(0, 2, 70)[DESIGN["question"]]
     shift = rng.normal(0, 0.6, (70, 3))[DESIGN["question"], DESIGN["gender"]]

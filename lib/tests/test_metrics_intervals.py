@@ -59,7 +59,7 @@ def test_wrong_counts_are_refused():
 @pytest.mark.parametrize("clusters", [5, 20])
 @pytest.mark.parametrize("share, correlation", [(0.05, 0.2), (0.5, 0.2), (0.005, 0.0)])
 def test_the_interval_of_a_share_holds(clusters, share, correlation):
-    """Coverage at least 93 % in truth; of 300 draws at least 88 % (below that by chance: 1 in 1,000)."""
+    """Coverage at least 93 % in truth; of 300 draws at least 88 % (less by chance: 1 in 1,000)."""
     rng = np.random.default_rng([clusters, int(1000 * share)])
     covered = 0
     for _ in range(300):

@@ -145,7 +145,7 @@ def test_separation_needs_no_size():
 
 
 def test_clear_lines_and_humps_stay_in_the_comparison_of_tests():
-    """DE-31: forty steep humps, most of them separated, all count; a clean cut in age counts, too."""
+    """DE-31: forty steep humps, most of them separated, all count; so does a clean cut in age."""
     rng = np.random.default_rng(3)
     frames = []
     for question in range(40):

@@ -92,7 +92,7 @@ def _alpha(n, total, squares, weighted):
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / n
         alpha = 1 - (n - 1) / n * weighted / spread
-    # Equal values leave a rest after rounding (.1 + .2 against .3): differences below 1e-12 are none.
+    # Equal values leave a rest after rounding, as .1 + .2 and .3 do: below 1e-12 it is none.
     smallest = np.maximum(1e-12 * squares, 1e-24 * n)
     return np.where(spread > smallest, alpha, np.nan)
 

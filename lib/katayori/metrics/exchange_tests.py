@@ -79,7 +79,7 @@ def _prepared(frame: pd.DataFrame, value: str, row: str, question: str, level: s
         residual=np.where(np.abs(residual) < 1e-12, 0.0, residual),
         row=groups.ngroup().to_numpy(),
         question=question_codes,
-        level=levels.get_indexer(usable[level]),
+        level=levels.get_indexer(pd.Index(usable[level])),
         n_questions=len(questions),
         n_levels=len(levels),
         n_rows=len(all_rows),
@@ -204,8 +204,9 @@ def exchange_test(
           An exchange inside rows would call question-specific effects a common direction.
 
         p = (1 + draws at or above the observed value) / (1 + draws). status: `ok`; `constant`
-        (no row has two different answers); `few_questions` (fewer than 10, or than twice the levels,
-        for a common direction); `one_level`; `no_pairable` (no row with two answered levels);
+        (no row has two different answers); `few_questions` (fewer than 10, or than twice the
+        levels, for a common direction); `one_level`; `no_pairable` (no row with two answered
+        levels);
         `missing_by_level` (missing answers depend on the level, so p is not to be trusted; see
         `exchange_bounds`). p is NaN but for `ok` and `missing_by_level`.
 

@@ -75,7 +75,7 @@ def share_interval(
     clusters = len(n_c)
     n = float(n_c.sum())
     share = float(y.sum() / n) if n else np.nan
-    out = {"value": share, "ci_low": np.nan, "ci_high": np.nan, "n": int(n)}
+    out: dict[str, Any] = {"value": share, "ci_low": np.nan, "ci_high": np.nan, "n": int(n)}
     out |= {"n_clusters": clusters, "n_effective": np.nan, "status": _defined(n_c, clusters)}
     if out["status"] != "ok":
         return out
@@ -167,8 +167,8 @@ def probability_interval(
     """A mean probability over clusters; near 0 or 1 the interval is that of the mean log odds.
 
     Returns as `mean_interval`, and log_odds, log_odds_low, log_odds_high. status `edge` where the
-    mean lies below .05 or above .95: then ci_low and ci_high are NaN, as a symmetric interval of the
-    mean probability does not hold there.
+    mean lies below .05 or above .95: then ci_low and ci_high are NaN, as a symmetric interval of
+    the mean probability does not hold there.
     """
     p = np.asarray(probabilities, float)
     p = p[np.isfinite(p)]

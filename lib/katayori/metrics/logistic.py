@@ -50,7 +50,7 @@ def _newton(
             break
     deviance = -2 * (yes * log_expit(eta) + (n - yes) * log_expit(-eta)).sum(axis=1)
     # Every separated fit has certain rows at the end, but not every fit with certain rows is one.
-    separated = (certain & (n > 0)).any(axis=1)
+    separated = np.asarray((certain & (n > 0)).any(axis=1))
     for fit in np.flatnonzero(separated):
         separated[fit] = is_separated(x[fit], yes[fit], n[fit])
     status = np.select([separated, change >= 1e-7], ["separation", "not_converged"], "ok")
@@ -278,7 +278,8 @@ def mixed_logit(
 
     Returns:
         One row a term, the last one `sd(<group>)` without z and p: term, estimate (log-odds), se, z, p (two-sided
-        Wald), ci_low, ci_high (Wald; that of the SD on the log scale), status, and the same in every row: n, n_missing,
+        Wald), ci_low, ci_high (Wald; that of the SD on the log scale, NaN where the SD is far below
+        its standard error), status, and the same in every row: n, n_missing,
         n_groups, loglik, nodes. Standard errors come from the joint Hessian of coefficients and SD. Groups with equal
         answers stay in: they inform intercept and SD.
 
@@ -300,8 +301,13 @@ def mixed_logit(
     z, half = estimate / se, norm.ppf((1 + level) / 2) * se
     z[-1] = np.nan
     low, high = estimate - half, estimate + half
+    # The interval of the SD is that of its logarithm; an SD that is small against its own standard
+    # error has none.
     with np.errstate(divide="ignore", invalid="ignore"):
-        low[-1], high[-1] = estimate[-1] * np.exp(np.array([-1, 1]) * half[-1] / estimate[-1])
+        relative = half[-1] / estimate[-1]
+    bounded = bool(relative < 20)
+    low[-1] = estimate[-1] * np.exp(-relative) if bounded else np.nan
+    high[-1] = estimate[-1] * np.exp(relative) if bounded else np.nan
     out = pd.DataFrame(
         {"term": [*x.columns, f"sd({group})"], "estimate": estimate, "se": se, "z": z}
     )
