@@ -22,6 +22,7 @@ LONGEST = {
     name: place
     for place, name in enumerate(
         [
+            "test_every_model.py",
             "test_notebook_contract.py",
             "test_lab.py",
             "test_run.py",
@@ -51,6 +52,26 @@ SPEEDS = {
 }
 
 
+#: Modules that start kernels, browsers, servers or processes, or read all recordings: none of their
+#: tests is part of `make check`.
+SLOW_MODULES = {
+    "test_collect.py",
+    "test_construct.py",
+    "test_every_model.py",
+    "test_exercises.py",
+    "test_lab.py",
+    "test_notebook_jubaku_v2.py",
+    "test_proofread.py",
+    "test_recorded.py",
+    "test_report_claims_discrim_eval.py",
+    "test_report_figures.py",
+    "test_report_pages.py",
+    "test_run.py",
+    "test_simulate.py",
+    "test_site.py",
+    "test_source.py",
+    "test_stopping.py",
+}
 NOTEBOOKS = paths.root() / "notebooks"  # of this checkout, whatever a test names as its root
 #: A credential that may appear nowhere.
 CANARY = "sk-canary-4f9c1e77d0a2"
@@ -112,7 +133,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """Longest modules and notebooks first; what is too slow for each test run is so for `check`."""
     for item in items:
-        if item.get_closest_marker("slow_all"):
+        if item.get_closest_marker("slow_all") or item.path.name in SLOW_MODULES:
             item.add_marker(pytest.mark.slow)
     last = len(LONGEST)
     items.sort(key=lambda item: LONGEST.get(item.path.name, last))

@@ -230,10 +230,10 @@ REAL = Case(NAMES[:1], "live", "none", PAPERS)
 #: Clusters at which a planted rate can be seen.
 ENOUGH = {
     "discrim_eval": 2,
-    "persona_jbbq": 8,
-    "logprob_judge": 30,
+    "persona_jbbq": 5,
+    "logprob_judge": 25,
     "jubaku_v2": 8,
-    "inter_jbbq": 6,
+    "inter_jbbq": 3,
 }
 ACCURACY = "accuracy by topic, invalid counted as wrong"
 YES = (4 * stub_model.YES_YOUNG + 5 * stub_model.YES_OLD) / 9  # nine ages
@@ -272,6 +272,7 @@ def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
     assert abs(found - planted) < 2.58 * (planted * (1 - planted) / n) ** 0.5
 
 
+@pytest.mark.slow_all
 def test_every_paper_has_a_report(reported):
     assert all((reported / paper / "report.html").is_file() for paper in PAPERS)
 
@@ -282,6 +283,7 @@ def strangers() -> list[str]:
     return sorted({name for model in known for name in (model.id, model.vendor_id)} | {"0.5B"})
 
 
+@pytest.mark.slow_all
 @pytest.mark.parametrize("paper", asking.PAPERS)
 def test_a_report_names_no_other_model(reported, paper):
     """No recorded model is spoken of; the papers' models stay in tables of published figures."""

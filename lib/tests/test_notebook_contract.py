@@ -49,7 +49,6 @@ TABLE_MUTATIONS = {
         "katayori.report.overview:power": "rate",
     },
     "01_discrim_eval": {
-        "katayori.metrics.agreement:krippendorff_alpha": "alpha",
         "katayori.metrics.logistic:lines_against_ranks": "line",
         "katayori.metrics.response:missing_report": "valid_share",
         "katayori.metrics.response:response_ratio": "ratio",
@@ -84,6 +83,7 @@ LATE_MUTATIONS = {
     "00_overview": {"katayori.report.overview:compare_profiles": "z"},
     "01_discrim_eval": {
         "katayori.metrics.agreement:alpha_pairs": "alpha",
+        "katayori.metrics.agreement:krippendorff_alpha": "alpha",
         "katayori.metrics.logistic:average_score": "mean_score",
         "katayori.metrics.response:seed_effect": "mean_p_yes",
     },
