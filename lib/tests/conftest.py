@@ -55,10 +55,18 @@ SPEEDS = {
 #: Modules that start kernels, browsers, servers or processes, or read all recordings: none of their
 #: tests is part of `make check`.
 SLOW_MODULES = {
+    "test_answers.py",
+    "test_asking.py",
+    "test_base_models.py",
+    "test_batch.py",
     "test_collect.py",
     "test_construct.py",
+    "test_engines.py",
     "test_every_model.py",
     "test_exercises.py",
+    "test_harness_logs.py",
+    "test_importers.py",
+    "test_inputs.py",
     "test_lab.py",
     "test_notebook_jubaku_v2.py",
     "test_proofread.py",
@@ -67,6 +75,8 @@ SLOW_MODULES = {
     "test_report_figures.py",
     "test_report_pages.py",
     "test_run.py",
+    "test_security.py",
+    "test_servers.py",
     "test_simulate.py",
     "test_site.py",
     "test_source.py",
@@ -128,6 +138,13 @@ def own_outputs():
 def pytest_configure(config):
     for name, about in (MARKERS | SPEEDS).items():
         config.addinivalue_line("markers", f"{name}: {about}")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """`make check` does not even import the modules that it leaves out."""
+    if config.option.markexpr == "not slow" and collection_path.name in SLOW_MODULES:
+        return True
+    return None
 
 
 def pytest_collection_modifyitems(items):

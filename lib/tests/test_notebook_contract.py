@@ -679,6 +679,7 @@ def checked_with(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
