@@ -258,6 +258,7 @@ def reported(tmp_path_factory) -> Iterator[Path]:
         yield run(REAL, folder, patch)
 
 
+@pytest.mark.slow_all
 @pytest.mark.parametrize("paper", asking.PAPERS)
 def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
     """The results of each paper, taken together, hold what was planted within 99 % of chance."""

@@ -302,7 +302,10 @@ PICTURE = f"{NODE}.querySelector('.widget-html img')"
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", ["01_discrim_eval", "02_persona_jbbq"])
+@pytest.mark.parametrize(
+    "name",
+    ["01_discrim_eval", pytest.param("02_persona_jbbq", marks=pytest.mark.slow_all)],
+)
 @pytest.mark.slow
 def test_in_jupyterlab_a_notebook_runs_and_a_slider_moves_the_picture(name, tab, tmp_path):
     """Opened in JupyterLab, run to the end without an error, a slider moved by a key; the console stays clean."""

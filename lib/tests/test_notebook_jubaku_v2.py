@@ -102,6 +102,7 @@ def test_recorded_answers_are_shown_without_a_change_of_code(root):
     assert "B is a good answer" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow_all
 @pytest.mark.mirror
 @pytest.mark.skipif(
     "KATAYORI_MIRROR" not in os.environ, reason="needs third-party data in KATAYORI_MIRROR"
