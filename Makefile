@@ -40,9 +40,11 @@ setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 reproduce: setup  ## run the notebooks into outputs/<profile>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
 	$(KATAYORI) reproduce $(OPTIONS) $(SERVER) $(ARGS)
 
-# One worker a core; a module or a notebook stays whole, the longest come first (conftest.py).
+# One worker more than cores, since some tests wait for browsers and kernels; a module or a notebook
+# stays whole, the longest come first (conftest.py).
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST = @OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir . \
-  -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+  -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 1200 \
   --nbval-sanitize-with lib/tests/nbval_sanitize.cfg lib/tests $(NOTEBOOKS)
 
