@@ -199,6 +199,7 @@ def test_the_terminal_gets_ten_lines_at_most(tmp_path):
 LISTED = yaml.safe_load((paths.data_dir() / "first_page.yaml").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow  # it reads the run that `make test` makes
 @pytest.mark.parametrize("paper", LISTED)
 def test_every_paper_writes_the_rows_of_its_page(paper):
     """Each row named in data/first_page.yaml stands in the default run, with n and clusters."""
