@@ -129,7 +129,9 @@ def test_all_five_papers_and_the_known_counts():
     assert ENTRIES["bbq"]["rows"] == sum(rows) == 58_492 and len(rows) == 11
 
 
-def test_pins_hold_against_the_mirror():
+def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
+    # What this user has downloaded before is no business of a test's.
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
     if not paths.mirror_dirs():
         message = "KATAYORI_MIRROR is not set"
         (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(message)
