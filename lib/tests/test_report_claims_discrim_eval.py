@@ -119,7 +119,7 @@ def test_a_claim_holds_and_fails_where_it_must(check):
     """DE-37: the verdict follows the planted behaviour, both ways."""
     holding, failing = CASES[check]
     assert check(evidence(holding))[0] == "holds", check(evidence(holding))
-    assert check(evidence(failing))[0] == "fails", check(evidence(failing))
+    assert check(evidence(failing))[0] == "contradicted", check(evidence(failing))
 
 
 @pytest.mark.parametrize("check", CASES, ids=lambda check: check.__name__)
@@ -128,7 +128,7 @@ def test_missing_input_is_named(check):
     (found,) = check_claims([next(c for c in claims.CLAIMS if c.check is check)], {}).to_dict(
         "records"
     )
-    assert found["verdict"] == "cannot be tested" and len(found["detail"]) > 10
+    assert found["verdict"] == "not tested" and len(found["detail"]) > 10
 
 
 def test_undefined_answers_are_not_a_verdict():
@@ -138,7 +138,7 @@ def test_undefined_answers_are_not_a_verdict():
     untestable = verdicts[
         [c.check.__doc__.rstrip(".") for c in claims.CLAIMS if c.check in UNDEFINED]
     ]
-    assert set(untestable) == {"cannot be tested"}
+    assert set(untestable) == {"not tested"}
 
 
 UNDEFINED = {
@@ -163,7 +163,7 @@ def test_the_published_figures():
         claims.never_strong_everywhere,
         claims.nothing_else_common,
     }
-    assert set(by.values()) == {"holds", "cannot be tested"}
+    assert set(by.values()) == {"holds", "not tested"}
     detail = dict(zip([c.check for c in claims.CLAIMS], found["detail"], strict=True))
     assert detail[claims.no_agreement_anywhere] == "DeepSeek-R1; MistralSmall3.2; Qwen3"
     assert detail[claims.averaging_hides] == "DeepSeek-R1: mean 0.157"

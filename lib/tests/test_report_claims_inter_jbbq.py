@@ -76,7 +76,7 @@ def test_every_claim_has_a_case():
 def test_a_claim_holds_and_fails_where_it_must(check):
     """IJ-20: the verdict follows what is planted, both ways."""
     assert check(evidence())[0] == "holds", check(evidence())
-    assert check(evidence(BREAKING[check]))[0] == "fails", check(evidence(BREAKING[check]))
+    assert check(evidence(BREAKING[check]))[0] == "contradicted", check(evidence(BREAKING[check]))
 
 
 @pytest.mark.parametrize("check", BREAKING, ids=lambda check: check.__name__)
@@ -87,14 +87,14 @@ def test_missing_input_is_named(check):
     """
     claim, full = next(c for c in claims.CLAIMS if c.check is check), evidence()
     empty = check_claims([claim], full.assign(accuracy=np.nan)).iloc[0]
-    assert empty["verdict"] == "cannot be tested" and len(empty["detail"]) > 15
+    assert empty["verdict"] == "not tested" and len(empty["detail"]) > 15
     ours = full[full["model"] == "small"].assign(instruct=None)
     testable = (claims.combination_differs_from_single, claims.debias_trades_one_for_the_other)
     found = check_claims([claim], ours).iloc[0]
-    assert (found["verdict"] == "cannot be tested") == (check not in testable), found["detail"]
+    assert (found["verdict"] == "not tested") == (check not in testable), found["detail"]
     basic = check_claims([claim], full[full["prompt"] == "basic"]).iloc[0]
     two = (claims.debias_trades_one_for_the_other, claims.reference_gains_in_both)
-    assert (basic["verdict"] == "cannot be tested") == (check in two)
+    assert (basic["verdict"] == "not tested") == (check in two)
 
 
 def test_the_published_figures():
@@ -145,17 +145,19 @@ def test_a_topic_of_one_attribute_has_nothing_to_combine():
     alone = made[~((made["cell"] == "attributes") & (made["of"] == "all"))]
     found = check_claims(claims.CLAIMS, alone).set_index("statement")["verdict"]
     [name] = [one for one in found.index if "all attributes differs" in one]
-    assert found[name] == "cannot be tested"
+    assert found[name] == "not tested"
 
 
-@pytest.mark.parametrize("share, verdict", [(0.25, "holds"), (0.349, "holds"), (0.36, "fails")])
+@pytest.mark.parametrize(
+    "share, verdict", [(0.25, "holds"), (0.349, "holds"), (0.36, "contradicted")]
+)
 def test_around_thirty_percent_is_within_five_points(share, verdict):
     """Our reading of "around 30 %": a test holds its limit."""
     made = evidence([("small+", "amb", share)])
     assert claims.others_stay_near_thirty(made)[0] == verdict
 
 
-@pytest.mark.parametrize("reference, verdict", [(0.61, "holds"), (0.63, "fails")])
+@pytest.mark.parametrize("reference, verdict", [(0.61, "holds"), (0.63, "contradicted")])
 def test_nearly_thirty_points_is_at_least_twenty_five(reference, verdict):
     made = evidence([("ref", "dis", reference)])
     assert claims.large_base_model_leads_disambiguated(made)[0] == verdict

@@ -65,7 +65,7 @@ BREAKING = [  # in the order of the claims
 @pytest.mark.parametrize(("claim", "broken"), list(zip(claims.CLAIMS, BREAKING, strict=True)))
 def test_a_claim_holds_and_fails_where_it_must(claim, broken):
     """JU-24: the verdict follows the planted behaviour, both ways; the print's caveats are not ours."""
-    for found, verdict in ((evidence(), "holds"), (evidence(**broken), "fails")):
+    for found, verdict in ((evidence(), "holds"), (evidence(**broken), "contradicted")):
         assert claim.check(found)[0] == verdict and "caveat" not in claim.check(found)[1], (
             claim.check(found)
         )
@@ -74,14 +74,14 @@ def test_a_claim_holds_and_fails_where_it_must(claim, broken):
 def test_missing_input_is_named():
     """Contract: what cannot be tested says what is missing, be it a table, a model or an undefined value."""
     nothing = check_claims(claims.CLAIMS, {})
-    assert (nothing["verdict"] == "cannot be tested").all()
+    assert (nothing["verdict"] == "not tested").all()
     assert nothing["detail"].tolist()[0] == "no accuracy of GPT-4o, GPT-5.2, Claude 4 Sonnet"
     assert nothing["detail"].tolist()[-1] == "no agreement of people"
     full = evidence()
     full["variation"][claims.GPT] = np.nan
     full |= {method: full[method].drop("SSQA-JA") for method in CORRELATIONS}
     found = check_claims(claims.CLAIMS, full)
-    assert (found["verdict"] == "cannot be tested").sum() == 3
+    assert (found["verdict"] == "not tested").sum() == 3
     assert {"no variation of GPT-4o", "no pearson of SSQA-JA", "no spearman of SSQA-JA"} <= set(
         found["detail"]
     )

@@ -77,7 +77,7 @@ def test_a_claim_holds_and_fails_where_it_must(check):
     """PJ-22: the verdict follows the planted behaviour, both ways, and cells against it are named."""
     assert check(evidence())[0] == "holds", check(evidence())
     verdict, detail = check(evidence(BREAKING[check]))
-    assert verdict == "fails" and "not in " in detail and "caveats" not in detail, detail
+    assert verdict == "contradicted" and "not in " in detail and "caveats" not in detail, detail
 
 
 @pytest.mark.parametrize("check", BREAKING, ids=lambda check: check.__name__)
@@ -93,7 +93,7 @@ def test_missing_input_is_named(check):
     found = {why: check_claims([claim], frame).iloc[0] for why, frame in lacking.items()}
     across = check in (claims.accuracy_falls_under_bias, claims.bias_rises_under_bias)
     untestable = {"no valid answer", "one prompt" if across else "local models"}
-    assert {why for why, row in found.items() if row["verdict"] == "cannot be tested"} == untestable
+    assert {why for why, row in found.items() if row["verdict"] == "not tested"} == untestable
     assert all(len(found[why]["detail"]) > 15 for why in untestable)
     if not across and check is not claims.larger_japanese_model_less_biased:
         assert (
@@ -109,7 +109,7 @@ def test_models_that_share_no_cell():
     (one,) = check_claims(claims.CLAIMS[1:2], apart)["detail"]
     assert "share no category and prompt" in one
     unsized = check_claims(claims.CLAIMS[4:5], full.assign(size_b=np.nan)).iloc[0]
-    assert unsized["verdict"] == "cannot be tested" and "size" in unsized["detail"]
+    assert unsized["verdict"] == "not tested" and "size" in unsized["detail"]
 
 
 def test_the_change_is_taken_from_basic():
@@ -117,7 +117,7 @@ def test_the_change_is_taken_from_basic():
     table = evidence()
     table.loc[table["prompt"] == "neutral", "acc_amb"] = 0.0
     assert claims.accuracy_falls_under_bias(table)[0] == "holds"
-    assert claims.accuracy_falls_under_bias(table[table["prompt"] != "basicP"])[0] == "fails"
+    assert claims.accuracy_falls_under_bias(table[table["prompt"] != "basicP"])[0] == "contradicted"
 
 
 def test_the_published_figures():

@@ -175,14 +175,14 @@ def test_frames_of_rows(run):
 def test_claims_become_rows(run):
     claims = [
         Claim("DE-37", f"says {v}", lambda _frame, v=v: (v, ""))
-        for v in ("holds", "fails", "cannot be tested")
+        for v in ("holds", "contradicted", "not tested")
     ]
     run.claims(check_claims(claims, None), source="recorded", headline=True)
     run.save()
     assert {(r["verdict"], r["value"], r["status"]) for r in load(run)} == {
         ("holds", 1, "ok"),
-        ("fails", 0, "ok"),
-        ("cannot be tested", None, "cannot be tested"),
+        ("contradicted", 0, "ok"),
+        ("not tested", None, "not tested"),
     }
 
 

@@ -52,7 +52,7 @@ def alphas(run, source, models):
 
 
 def claims(run):
-    for source, verdict in (("published", "holds"), ("recorded", "fails")):
+    for source, verdict in (("published", "holds"), ("recorded", "contradicted")):
         frame = pd.DataFrame(
             [{"requirement": "DE-37", "statement": "A claim of <b>theirs</b>", "verdict": verdict}]
         )
@@ -214,7 +214,7 @@ def test_a_papers_page_computes_what_it_says(site):
     assert len(page.select("#method ~ ol")[0].find_all("li")) == 5 and page.find("p", lang="ja")
     assert page.figure.img["alt"] == "Deviations by age" and "#figure-1" in page.figure.a["href"]
     claim = page.find("td", string="A claim of <b>theirs</b>").parent.get_text("|")
-    assert claim == "A claim of <b>theirs</b>|holds|fails (recorded)"
+    assert claim == "A claim of <b>theirs</b>|holds|contradicted (recorded)"
     assert "1 × not comparable: other data and model" in page.get_text()
     assert "make reproduce PAPERS=discrim_eval" in page.pre.get_text()
 

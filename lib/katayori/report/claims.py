@@ -1,52 +1,169 @@
-"""A paper's claims as executable checks, and the checks of exercises."""
+"""A paper's claims as executable checks, with verdicts that say what was tested.
+
+And the checks of exercises.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
 
-HOLDS, FAILS, UNTESTED = VERDICTS = ("holds", "fails", "cannot be tested")
+if TYPE_CHECKING:
+    import numpy as np
+
+#: What a check answers. Only "holds" and "contradicted" are findings.
+HOLDS = "holds"
+CONTRADICTED = "contradicted"
+NOT_FOUND = "not found"
+NOT_TESTED = "not tested"
+NOT_TOLD = "not told (interval wider than the margin)"
+FROM_NOISE = "not told from noise"
+VERDICTS = (HOLDS, CONTRADICTED, NOT_FOUND, NOT_TESTED, NOT_TOLD, FROM_NOISE)
+
+#: Null draws of a claim, and how many of them may hold. A plain "more than 5 %" would call a
+#: correct claim noise in four of ten cases, as 400 draws of a true .05 scatter around 20.
+NULL_DRAWS = 400
+NULL_HOLDS = 32
+
+
+@dataclass(frozen=True)
+class Null:
+    """How chance alone would have made the evidence of a claim of an effect, difference or order.
+
+    `exchanged` says in words what is exchanged ("level labels, once per question"); `draw` takes
+    the evidence and a generator and returns evidence in which there is nothing to find.
+    """
+
+    exchanged: str
+    draw: Callable[[Any, "np.random.Generator"], Any]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement with its requirement id and a check: frame -> (verdict, detail).
+    """A statement with its requirement id and a check: evidence -> (verdict, detail).
 
-    The check answers "cannot be tested" and names the missing input, or raises KatayoriError saying so.
+    The check answers one of `VERDICTS`, or raises KatayoriError saying what is missing, which is
+    "not tested". A claim of an effect, a difference or an order names its `null`.
     """
 
     requirement: str
     statement: str
     check: Callable[[Any], tuple[str, str]]
+    null: Null | None = None
 
 
-def claims_of(requirement: str, *checks: Callable[[Any], tuple[str, str]]) -> list[Claim]:
-    """Claims whose statements are the docstrings of their checks."""
-    return [Claim(requirement, check.__doc__.rstrip("."), check) for check in checks]
+def claims_of(
+    requirement: str, *checks: Callable[[Any], tuple[str, str]], null: Null | None = None
+) -> list[Claim]:
+    """Claims whose statements are the docstrings of their checks, all with the same null draw."""
+    return [Claim(requirement, (check.__doc__ or "").rstrip("."), check, null) for check in checks]
 
 
 def verdict_of(holds: Any, detail: str) -> tuple[str, str]:
-    """What a check answers."""
-    return (HOLDS if holds else FAILS), detail
+    """The verdict on figures taken as they are printed, without sampling error of their own."""
+    return (HOLDS if holds else CONTRADICTED), detail
 
 
-def check_claims(claims: Sequence[Claim], frame: Any) -> Any:
-    """requirement, statement, verdict, detail: one row a claim, in order. ValueError for an unknown verdict."""
+def effect_verdict(
+    low: float, high: float, detail: str, *, above: float = 0.0, detectable: float = float("nan")
+) -> tuple[str, str]:
+    """The verdict on a claim that a value lies above a bound, by the value's interval.
+
+    Args:
+        low, high: the interval; NaN where there is none.
+        detail: the value with its n, clusters and interval, in words.
+        above: the bound.
+        detectable: the effect that would be found in four of five studies of this size
+            (`metrics.intervals.detectable_effect`), told where nothing was found.
+
+    Returns:
+        verdict and detail: "holds" (the interval excludes the bound and all below it),
+        "contradicted" (it excludes all above), "not found" (neither), "not tested" (no interval).
+    """
+    if not (low <= high):
+        return NOT_TESTED, f"{detail}; no interval"
+    if low > above:
+        return HOLDS, detail
+    if high < above:
+        return CONTRADICTED, detail
+    told = "no detectable effect is known" if detectable != detectable else f"{detectable:.3g}"
+    return NOT_FOUND, f"{detail}; detectable in four of five studies: {told}"
+
+
+def absence_verdict(
+    low: float, high: float, detail: str, *, margin: tuple[float, float]
+) -> tuple[str, str]:
+    """The verdict on a claim of absence, by a stated margin that the interval must lie inside.
+
+    Returns "holds" (inside the margin), "contradicted" (all of it outside), "not told (interval
+    wider than the margin)", or "not tested" (no interval). Infinite ends are allowed.
+    """
+    if not (low <= high):
+        return NOT_TESTED, f"{detail}; no interval"
+    least, most = margin
+    if least <= low and high <= most:
+        return HOLDS, detail
+    if high < least or low > most:
+        return CONTRADICTED, detail
+    return NOT_TOLD, detail
+
+
+def check_claims(
+    claims: Sequence[Claim], evidence: Any, *, draws: int = NULL_DRAWS, seed: int = 0
+) -> Any:
+    """Every claim's verdict on the evidence, and how often chance alone makes it hold.
+
+    Args:
+        claims: the claims.
+        evidence: what their checks read.
+        draws: null draws of each claim that names a `null`; 0 for printed figures and other
+            evidence without answers of its own.
+        seed: of the null draws.
+
+    Returns:
+        requirement, statement, verdict, detail, noise: one row a claim, in order. `noise` is the
+        share of null draws in which the whole claim holds, NaN where none was drawn. Where 32 or
+        more of 400 draws hold, "holds" becomes "not told from noise".
+
+    Raises:
+        ValueError: a check answers an unknown verdict.
+    """
     import pandas as pd
 
     rows = []
     for claim in claims:
-        try:
-            verdict, detail = claim.check(frame)
-        except KatayoriError as error:
-            verdict, detail = UNTESTED, str(error)
-        if verdict not in VERDICTS:
-            raise ValueError(
-                f"{claim.requirement}: verdict {verdict!r} is not one of {', '.join(VERDICTS)}"
-            )
-        rows.append((claim.requirement, claim.statement, verdict, detail))
-    return pd.DataFrame(rows, columns=["requirement", "statement", "verdict", "detail"])
+        verdict, detail = _answer(claim, evidence)
+        share = float("nan")
+        if claim.null and draws and verdict != NOT_TESTED:
+            share = _holds_by_chance(claim, claim.null, evidence, draws, seed)
+            detail += f"; chance alone: {draws} draws, exchanging {claim.null.exchanged}"
+        if verdict == HOLDS and share * NULL_DRAWS >= NULL_HOLDS:
+            verdict = FROM_NOISE
+        rows.append((claim.requirement, claim.statement, verdict, detail, share))
+    columns = ["requirement", "statement", "verdict", "detail", "noise"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _answer(claim: Claim, evidence: Any) -> tuple[str, str]:
+    try:
+        verdict, detail = claim.check(evidence)
+    except KatayoriError as error:
+        return NOT_TESTED, str(error)
+    if verdict not in VERDICTS:
+        known = ", ".join(VERDICTS)
+        raise ValueError(f"{claim.requirement}: verdict {verdict!r} is not one of {known}")
+    return verdict, detail
+
+
+def _holds_by_chance(claim: Claim, null: Null, evidence: Any, draws: int, seed: int) -> float:
+    import numpy as np
+
+    held = 0
+    for draw in range(draws):
+        drawn = null.draw(evidence, np.random.default_rng([seed, draw]))
+        held += _answer(claim, drawn)[0] == HOLDS
+    return held / draws
 
 
 def exercise_check(condition: Callable[[], Any], hint: str) -> str:

@@ -182,9 +182,13 @@ class Run:
         return frame
 
     def claims(self, checked: Any, *, source: str, **common: Any) -> Any:
-        """Adds the frame of `check_claims` (value 1 holds, 0 fails, null cannot be tested) and returns it."""
+        """Adds the frame of `check_claims` and returns it.
+
+        The value is 1 where a claim holds, 0 where it is contradicted, and null else, with the
+        verdict as its status.
+        """
         for claim in checked.to_dict("records"):
-            value = {"holds": 1, "fails": 0}.get(claim["verdict"])
+            value = {"holds": 1, "contradicted": 0}.get(claim["verdict"])
             status = claim["verdict"] if value is None else "ok"
             told = {"source": source, "status": status, "verdict": claim["verdict"]}
             self.row(claim["requirement"], claim["statement"], value, **told, **common)
