@@ -338,7 +338,7 @@ def _add_reading(commands: Commands) -> None:
         commands,
         "trace",
         _in("notebooks"),
-        "write data/traceability.csv: which file cites which requirement",
+        "the evidence of each requirement, counted and checked",
     )
 
     one = _command(
@@ -451,6 +451,12 @@ def _add_keeping(commands: Commands) -> None:
     _command(
         commands, "simulate", _in("simulate"), "draw the long simulations anew into data/simulated"
     )
+
+    one = _command(
+        commands, "mutants", _in("mutants"), "whether tests notice small changes of the code"
+    )
+    one.add_argument("--sample", type=int, default=600, help="mutants to draw (default: 600)")
+    one.add_argument("--seed", type=int, default=1, help="of the draw (default: 1)")
 
 
 def _parser() -> argparse.ArgumentParser:

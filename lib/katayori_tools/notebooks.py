@@ -115,8 +115,13 @@ def check(notebook: Path, values: dict[str, object]) -> None:
         _require(notebook, declared[name], value)
 
 
-def trace(args: Namespace) -> None:
-    """`katayori trace`: data/traceability.csv, which file cites which requirement."""
-    from katayori.report.overview import traceability
+def trace(args: Namespace) -> int:
+    """`katayori trace`: the counts of data/traceability.csv, and what it names that is not there."""
+    from katayori.report import evidence
 
-    traceability().to_csv(paths.data_dir() / "traceability.csv", index=False)
+    table = evidence.evidence()
+    print(evidence.counts(table).to_string(index=False))
+    lines = evidence.problems(table)
+    for line in lines:
+        print(f"trace: {line}")
+    return 1 if lines else 0

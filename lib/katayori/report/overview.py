@@ -161,38 +161,3 @@ def answers(folder: Path) -> dict[str, int]:
         if path.parent.name != "overview":
             total.update(json.loads(path.read_text(encoding="utf-8"))["answers"])
     return dict(total)
-
-
-def traceability() -> "pd.DataFrame":
-    """Requirement id -> the files that cite it in library, tests and notebooks (X-10); ranges count in full.
-
-    data/traceability.csv holds this table (`python -m katayori trace` writes it); a test keeps it true.
-    """
-    import pandas as pd
-
-    places = {
-        "library": "lib/katayori/**/*.py",
-        "tests": "lib/tests/*.py",
-        "notebooks": "notebooks/*.ipynb",
-    }
-    cited = {
-        place: {f: _cited(f) for f in sorted(paths.root().glob(glob))}
-        for place, glob in places.items()
-    }
-    keys = sorted({key for files in cited.values() for found in files.values() for key in found})
-    rows = [
-        [
-            f"{paper}-{n}",
-            *(
-                " ".join(f.stem for f, found in cited[place].items() if (paper, n) in found)
-                for place in places
-            ),
-        ]
-        for paper, n in keys
-    ]
-    return pd.DataFrame(rows, columns=["requirement", *places])
-
-
-def _cited(file: Path) -> set[tuple[str, int]]:
-    found = REQUIREMENT.finditer(file.read_text(encoding="utf-8"))
-    return {(m[1], n) for m in found for n in range(int(m[2]), int(m[3] or m[2]) + 1)}

@@ -1,0 +1,200 @@
+"""`make mutants`: do the tests notice small changes of the code they guard?
+
+A mutation tool (mutmut) changes one operator, number or name at a time in the copied code of
+`metrics` and `prompting`, and runs the tests that reach the changed function. A mutant that no test
+notices survives: either the tests lack something, or the change makes no difference that anybody
+could see. Survivors of a committed sample are judged one by one in `lib/mutants.yaml`.
+
+All mutants would take a day, so that a sample with a seed is drawn, as many of each module as its
+share of all mutants. The tool stands in an environment of its own below `outputs/mutants`, which
+sees the packages of `.venv`; it is no part of the lock.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from katayori import paths
+from katayori.errors import KatayoriError
+
+TOOL = "mutmut==3.8.1"
+#: The rooms whose code is changed, and the modules of tests that guard them.
+ROOMS = ("metrics", "prompting")
+GUARDS = ("test_metrics_*.py", "test_prompting_*.py", "test_boundaries.py")
+#: What the tool's exit codes of a mutant mean (its module `stats`); any other is a time-out.
+MEANS = {0: "survived", 1: "killed", 3: "killed", 5: "no test", 33: "no test"}
+#: Mutants are drawn after a first, short run that finds out which tests reach which function.
+FIRST = "katayori.metrics.uncertainty.x_sign_test*"
+SETTINGS = """\
+[mutmut]
+source_paths=src
+only_mutate=
+{changed}
+also_copy=
+    pytest.ini
+pytest_add_cli_args=
+    -c
+    pytest.ini
+    -m
+    not slow
+pytest_add_cli_args_test_selection=
+{guards}
+use_git_change_detection=false
+"""
+PYTEST = "[pytest]\naddopts = -p no:cacheprovider -p no:xdist --strict-markers\n"
+
+
+def workplace() -> Path:
+    """Where the copies lie; thrown away before each run."""
+    return paths.outputs_dir() / "mutants"
+
+
+def judged_file() -> Path:
+    """The committed sample: counts and the judgement of every survivor."""
+    return paths.root() / "lib" / "mutants.yaml"
+
+
+def prepare(folder: Path) -> None:
+    """Copies of the library and of its tests, and the settings of the tool."""
+    library = paths.root() / "lib"
+    for place in ("src", "tests", "mutants"):
+        shutil.rmtree(folder / place, ignore_errors=True)
+    no_caches = shutil.ignore_patterns("__pycache__")
+    for package in ("katayori", "katayori_tools"):
+        shutil.copytree(library / package, folder / "src" / package, ignore=no_caches)
+    shutil.copytree(library / "tests", folder / "tests", ignore=no_caches)
+    guards = sorted(file for glob in GUARDS for file in (folder / "tests").glob(glob))
+    settings = SETTINGS.format(
+        changed="\n".join(f"    src/katayori/{room}/*" for room in ROOMS),
+        guards="\n".join(f"    tests/{file.name}" for file in guards),
+    )
+    (folder / "setup.cfg").write_text(settings, encoding="utf-8")
+    (folder / "pytest.ini").write_text(PYTEST, encoding="utf-8")
+
+
+def environment(folder: Path) -> Path:
+    """The Python of the tool's own environment, made on first use.
+
+    Raises KatayoriError where the tool cannot be installed.
+    """
+    python = folder / "env" / "bin" / "python"
+    if python.exists():
+        return python
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
+    site = next((folder / "env" / "lib").glob("python*/site-packages"))
+    (site / "katayori_lock.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    install = [str(python), "-m", "pip", "install", "-q", TOOL]
+    done = subprocess.run(install, capture_output=True, text=True)
+    if done.returncode:
+        shutil.rmtree(folder / "env")
+        raise KatayoriError(f"{TOOL} cannot be installed; make mutants needs a package registry")
+    return python
+
+
+def sample(names: dict[str, list[str]], size: int, seed: int) -> list[str]:
+    """Names of mutants: of each module the share that it has of all, at least one.
+
+    Args:
+        names: module -> names of its mutants.
+        size: how many in all, about; all of them if there are fewer.
+        seed: of the draw.
+    """
+    total = sum(map(len, names.values()))
+    rng = random.Random(seed)
+    drawn = []
+    for module in sorted(names):
+        own = sorted(names[module])
+        share = max(1, round(size * len(own) / total)) if own else 0
+        drawn += rng.sample(own, min(share, len(own)))
+    return drawn
+
+
+def results(folder: Path) -> dict[str, dict[str, int | None]]:
+    """Module -> mutant -> exit code of its tests, None where it was not run."""
+    found = {}
+    for file in sorted((folder / "mutants" / "src" / "katayori").glob("*/*.meta")):
+        codes = json.loads(file.read_text(encoding="utf-8"))["exit_code_by_key"]
+        if codes:
+            found[f"{file.parent.name}.{file.name.removesuffix('.py.meta')}"] = codes
+    return found
+
+
+def summary(found: dict[str, dict[str, int | None]], drawn: list[str]) -> dict[str, Any]:
+    """Counts of the drawn mutants by module and in all, and the names of those left alive."""
+    chosen = set(drawn)
+    modules = {}
+    alive = []
+    for module, codes in found.items():
+        kinds = Counter(
+            MEANS.get(code, "time-out") for name, code in codes.items() if name in chosen
+        )
+        modules[module] = {"mutants": len(codes), "drawn": kinds.total(), **sorted_counts(kinds)}
+        alive += [name for name in codes if name in chosen and MEANS.get(codes[name]) == "survived"]
+    counts: Counter[str] = Counter()
+    for row in modules.values():
+        counts.update(row)
+    return {"total": dict(counts), "modules": modules, "survivors": sorted(alive)}
+
+
+def sorted_counts(kinds: Counter) -> dict[str, int]:
+    """Every kind of end, also those that did not happen."""
+    names = (*dict.fromkeys(MEANS.values()), "time-out")
+    return {name: kinds.get(name, 0) for name in names}
+
+
+def _run(python: Path, folder: Path, names: list[str]) -> None:
+    """Runs the tool on these mutants; KatayoriError with its last line if it cannot."""
+    own = {"KATAYORI_ROOT": str(paths.root()), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    command = [str(python), "-m", "mutmut", "run", *names]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **own}, capture_output=True, text=True
+    )
+    if done.returncode:
+        lines = (done.stdout + done.stderr).replace("\r", "\n").strip().splitlines()
+        failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+        problem = " ".join(failed[:3] or lines[-3:])
+        raise KatayoriError(f"the mutation tool stopped: {problem}")
+
+
+def _change(python: Path, folder: Path, name: str) -> list[str]:
+    """The changed lines of a mutant, as the tool shows them."""
+    command = [str(python), "-m", "mutmut", "show", name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    return [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+
+
+def mutants(args: argparse.Namespace) -> int:
+    """Draws, runs, prints the counts and writes the survivors with what was changed."""
+    folder = workplace()
+    folder.mkdir(parents=True, exist_ok=True)
+    python = environment(folder)
+    prepare(folder)
+    print("mutants: which tests reach which function ...", flush=True)
+    _run(python, folder, [FIRST])
+    names = {module: list(codes) for module, codes in results(folder).items()}
+    drawn = sample(names, args.sample, args.seed)
+    print(f"mutants: {len(drawn)} of {sum(map(len, names.values())):,} drawn ...", flush=True)
+    _run(python, folder, drawn)
+    made = summary(results(folder), drawn)
+    total = made["total"]
+    for module, row in made["modules"].items():
+        print(f"{module:28s} " + "  ".join(f"{name} {n}" for name, n in row.items()))
+    noticed = total["killed"] + total["time-out"]
+    print(f"mutants: {noticed} of {total['drawn']} noticed, {total['survived']} survived")
+    listed = {name: _change(python, folder, name) for name in made.pop("survivors")}
+    made |= {"tool": TOOL, "seed": args.seed, "survivors": listed}
+    text = yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=100)
+    (folder / "survivors.yaml").write_text(text, encoding="utf-8")
+    print(f"mutants: what survived stands in {folder / 'survivors.yaml'}")
+    return 0
