@@ -35,6 +35,7 @@ GUARDS = ("test_metrics_*.py", "test_prompting_*.py", "test_boundaries.py")
 MEANS = {0: "survived", 1: "killed", 3: "killed", 5: "no test", 33: "no test"}
 #: Mutants are drawn after a first, short run that finds out which tests reach which function.
 FIRST = "katayori.metrics.uncertainty.x_sign_test*"
+#: Tests that start processes of their own (-k) are left out: those lack the tool's switch.
 SETTINGS = """\
 [mutmut]
 source_paths=src
@@ -47,6 +48,8 @@ pytest_add_cli_args=
     pytest.ini
     -m
     not slow
+    -k
+    not processes
 pytest_add_cli_args_test_selection=
 {guards}
 use_git_change_detection=false
