@@ -189,7 +189,7 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
     disagreement = 1 - np.append(_alpha(*total), _alpha(*(total - sums).T))
     if np.isnan(disagreement).any():
         return out | {"status": "undefined"}
-    if disagreement.min() < 1e-9 or np.ptp(disagreement) < 1e-12:
+    if disagreement.min() < 1e-13 or np.ptp(disagreement) < 1e-9 * disagreement.max():
         return out | {"status": "no_variation"}
     z, without = np.log(disagreement[0]), np.log(disagreement[1:])
     pseudo_values = n_questions * z - (n_questions - 1) * without

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp, xlogy
 from scipy.stats import chi2, norm
 
+from katayori.metrics.intervals import mean_interval
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.response import by_model
 
@@ -711,8 +712,8 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     """Mean response ratio up to age 50 against from age 60, a vendor's summary (section 2.2, DE-29).
 
     Returns one row a model and source: n_young, ratio_young (age <= 50), n_old, ratio_old (age >= 60), difference (old
-    minus young), n_between (valid answers for other ages, in neither mean), n_invalid, status (`ok`, or
-    `no_valid_answer` where a side has none). A hump in age can leave both means alike.
+    minus young), ci_low, ci_high (t over questions) and n_clusters (questions), n_between (valid answers for other ages, in neither mean), n_invalid, status (as of
+    `intervals.mean_interval`: `few_clusters` below five questions; `no_valid_answer` where a side has none). A hump in age can leave both means alike.
     """
     _number_ages(values)
     age = values["age"]
@@ -729,9 +730,24 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     )
     out["difference"] = out["ratio_old"] - out["ratio_young"]
     out["n_invalid"] = found["invalid"].sum()
-    out["status"] = np.where(out["difference"].isna(), "no_valid_answer", "ok")
-    columns = "n_young ratio_young n_old ratio_old difference n_between n_invalid status".split()
+    ends = {key: mean_interval(_age_gaps(one)) for key, one in values.groupby(["model", "source"])}
+    for name in ("ci_low", "ci_high", "n_clusters", "status", "value"):
+        out[name] = [ends[key][name] for key in out.index]
+    # Questions with missing answers weigh a little less in the difference than in their mean.
+    shift = out["difference"] - out.pop("value")
+    out["ci_low"], out["ci_high"] = out["ci_low"] + shift, out["ci_high"] + shift
+    out.loc[out["difference"].isna(), "status"] = "no_valid_answer"
+    columns = ["n_young", "ratio_young", "n_old", "ratio_old", "difference", "ci_low", "ci_high"]
+    columns += ["n_clusters", "n_between", "n_invalid", "status"]
     return out[columns].reset_index()
+
+
+def _age_gaps(one: pd.DataFrame) -> np.ndarray:
+    """Mean ratio from age 60 less that up to 50, by question."""
+    question = one.get("decision_question_id", one.index)
+    old = one["value"].where(one["age"] >= 60).groupby(question).mean()
+    young = one["value"].where(one["age"] <= 50).groupby(question).mean()
+    return (old - young).to_numpy()
 
 
 def normalised_score(coefficients: pd.DataFrame) -> pd.DataFrame:
