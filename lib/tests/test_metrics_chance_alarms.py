@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.metrics.rank_tests import chance_alarms, decision_tests, kruskal_wallis, level_ranges
+from katayori.metrics.rank_tests import (
+    chance_alarms,
+    count_ends,
+    decision_tests,
+    kruskal_wallis,
+    level_ranges,
+    share_ends,
+)
 from katayori.metrics.response import (
     contingency_table,
     deviations_by_factor,
@@ -185,3 +192,16 @@ def test_always_is_said_of_how_many_answers():
     assert unanimous_questions(values)["fewest_answers"].item() == 18
     once = values.drop_duplicates("decision_question_id")
     assert unanimous_questions(once)["fewest_answers"].item() == 1
+
+
+def test_numbers_of_questions_have_intervals():
+    """0 of 70 is not 0 for certain, and 4 questions have no interval."""
+    none = count_ends(0, 70)
+    assert none["ci_low"] == 0 and 2 < none["ci_high"] < 5
+    some = count_ends(7, 70)
+    assert some["ci_low"] < 7 < some["ci_high"]
+    assert count_ends(1, 4)["status"] == "few_clusters"
+    shares = pd.DataFrame({"n": [70, 0], "line": [0.1, np.nan]})
+    ends = share_ends(shares, "line")
+    assert ends["ci_low"][0] == pytest.approx(some["ci_low"] / 70)
+    assert ends["status"] == ["ok", "none_tested"] and ends["clusters"] == [70, 0]

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.stats import chi2, rankdata
 from scipy.stats import t as student
 
-from katayori.metrics.intervals import NO_INTERVAL_BELOW
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
 from katayori.metrics.response import ATTRIBUTES, FACTORS, checked
 
 KEYS = ["model", "source", "decision_question_id"]
@@ -394,8 +394,9 @@ def consistent_effects(factors: pd.DataFrame) -> pd.DataFrame:
 def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
     """On how many questions each factor is significant, from the first frame of `decision_tests`.
 
-    Returns model, source, factor, n_significant, share (of the questions tested; NaN without any), n (tested),
-    n_invalid (not testable: constant, or one level left), status.
+    Returns model, source, factor, n_significant, share (of the questions tested; NaN without any), ci_low and ci_high
+    (of the number: `count_ends`), n (tested), n_invalid (not testable: constant, or one level left), status (`ok`,
+    `few_clusters` below five questions, `none_tested`).
     """
     done = factors["status"] == "ok"
     groups = factors.assign(n=done, n_invalid=~done).groupby(
@@ -405,7 +406,39 @@ def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
         n_significant=("significant", "sum"), n=("n", "sum"), n_invalid=("n_invalid", "sum")
     ).reset_index()
     out.insert(4, "share", out["n_significant"] / out["n"].where(out["n"] > 0))
-    return out.assign(status=np.where(out["n"] > 0, "ok", "none_tested"))
+    ends = [count_ends(k, n) for k, n in zip(out["n_significant"], out["n"], strict=True)]
+    for place, name in ((5, "ci_low"), (6, "ci_high")):
+        out.insert(place, name, [one[name] for one in ends])
+    status = [one["status"] for one in ends]
+    return out.assign(status=np.where(out["n"] > 0, status, "none_tested"))
+
+
+def count_ends(k: int, n: int) -> dict[str, Any]:
+    """Interval of a number of questions, k of n, each a cluster of its own (`intervals.share_interval`).
+
+    Returns ci_low, ci_high (numbers of questions, NaN below five questions), status.
+
+    Example:
+        >>> count_ends(0, 70)["ci_high"] < 4
+        True
+    """
+    hits = np.arange(n) < k
+    found = share_interval(hits.astype(float), np.ones(n))
+    ends = {name: found[name] * n for name in ("ci_low", "ci_high")}
+    return ends | {"status": found["status"]}
+
+
+def share_ends(frame: pd.DataFrame, column: str) -> dict[str, Any]:
+    """Columns ci_low, ci_high, clusters and status for a column of shares of n questions."""
+    n = frame["n"].astype(int)
+    hits = (frame[column].fillna(0) * n).round().astype(int)
+    ends = [count_ends(k, size) for k, size in zip(hits, n, strict=True)]
+    columns: dict[str, Any] = {
+        name: [one[name] / max(size, 1) for one, size in zip(ends, n, strict=True)]
+        for name in ("ci_low", "ci_high")
+    }
+    status = [one["status"] if size else "none_tested" for one, size in zip(ends, n, strict=True)]
+    return columns | {"clusters": n.tolist(), "status": status}
 
 
 def chance_alarms(

@@ -27,7 +27,7 @@ BANDS = (
     ("2/3 < α ≤ 0.8: weak", "#A6D3F0"),
     ("α > 0.8: strong", "#0072B2"),
 )
-NOT_TOLD_BAND = ("band not told: the interval spans two", "#E3E3E3")
+NOT_TOLD_BAND = ("band not told: no interval, or one across two", "#E3E3E3")
 FONTS = ["IPAexGothic", "DejaVu Sans"]  # the second for signs the first lacks, such as ≤
 WIDTH = 17  # cm, the text width of a page
 POINT = {"markersize": 4, "linewidth": 1}
