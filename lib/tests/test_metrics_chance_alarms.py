@@ -95,6 +95,11 @@ def test_the_largest_difference_is_bounded():
     assert men["difference"].to_numpy() == pytest.approx(direct["male"] - direct["female"])
 
 
+def test_no_answers_at_all():
+    empty = drawn(0.5, cross(1)).head(0)
+    assert level_ranges(empty).empty and chance_alarms(empty, draws=1).empty
+
+
 def test_levels_without_noise_or_without_answers():
     items = cross(2)
     exact = items.assign(model="m", value=0.4 + 0.1 * (items["gender"] == "male"))

@@ -457,8 +457,11 @@ def chance_alarms(
     Returns:
         model, source, n (questions with a test), n_invalid (without), n_tests (tests done), observed
         (questions with a significant factor), expected (mean over the draws), low, high (their 2.5
-        and 97.5 % points), status (`ok`, `none_tested`).
+        and 97.5 % points), status (`ok`, `none_tested`, `no_variation`: the same number in all draws).
     """
+    if values.empty:
+        columns = ["n", "n_invalid", "n_tests", "observed", "expected", "low", "high", "status"]
+        return pd.DataFrame(columns=["model", "source", *columns])
     keys, cells, labels, _ = _cells(values)
     flat = cells.reshape(len(cells), -1)
     ranks = _centred_ranks(flat)
@@ -481,9 +484,11 @@ def chance_alarms(
     out["observed"] = np.bincount(model, observed).astype(int)
     out["expected"] = counts.mean(axis=0)
     out["low"], out["high"] = np.quantile(counts, [0.025, 0.975], axis=0)
-    none = out["n"] == 0
-    out.loc[none, ["expected", "low", "high"]] = np.nan
-    return out.assign(status=np.where(none, "none_tested", "ok"))
+    why = {"none_tested": out["n"] == 0, "no_variation": out["low"] == out["high"]}
+    status = np.select(list(why.values()), list(why), "ok")
+    out.loc[status != "ok", ["low", "high"]] = np.nan
+    out.loc[status == "none_tested", "expected"] = np.nan
+    return out.assign(status=status)
 
 
 def _dealing_places(flat: np.ndarray) -> np.ndarray:
@@ -527,6 +532,9 @@ def level_ranges(values: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
         (largest, absolute), low, high, status: `ok`; `few_clusters` (fewer than 5 rows with both levels);
         `no_data`; `no_variation` (no row differs in its difference: difference without interval).
     """
+    columns = ["n", "clusters", "difference", "low", "high", "status"]
+    if values.empty:
+        return pd.DataFrame(columns=[*KEYS, "factor", *columns])
     keys, cells, labels, _ = _cells(values)
     parts = []
     for factor, own in FACTORS.items():
