@@ -51,7 +51,8 @@ TABLE_MUTATIONS = {
     "01_discrim_eval": {
         "katayori.metrics.logistic:lines_against_ranks": "line",
         "katayori.metrics.response:missing_report": "valid_share",
-        "katayori.metrics.response:response_ratio": "ratio",
+        "katayori.metrics.factor_tests:factor_tests": "p_holm",
+        "katayori.metrics.response:ratio_over_questions": "ratio",
     },
     "02_persona_jbbq": {
         "katayori.metrics.qa_bias:compare_prompts": "difference",

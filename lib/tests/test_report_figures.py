@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from katayori.data import published
 from katayori.report.figures import (
     BANDS,
+    NOT_TOLD_BAND,
     OKABE_ITO,
     accuracy_against_bias,
     age_fits,
@@ -128,6 +129,23 @@ def test_heat_map_shows_bands_values_and_sources():
     ]
     assert [t.get_text() for t in fig.legends[0].get_texts()] == [label for label, _ in BANDS]
     assert fig.get_figwidth() == pytest.approx(17 / 2.54)
+
+
+def test_heat_map_colours_only_the_bands_that_are_told():
+    """Alpha -0.0004 with an interval across 0 is grey and reads 0.000, not an alarm at -0.000."""
+    near = ALPHA.copy()
+    near.iloc[0, 0] = -0.0004
+    told = near.notna()
+    told.iloc[0, 0] = False
+    fig = alpha_heatmap(near, sources=SOURCES, told=told)
+    assert_clear(fig)
+    (ax,) = fig.axes
+    assert ax.texts[0].get_text() == "0.000"
+    colours = ax.collections[0].get_facecolors()
+    assert tuple(colours[0]) == to_rgba(NOT_TOLD_BAND[1])
+    assert tuple(colours[1]) == to_rgba(BANDS[band(near.iloc[0, 1])][1])
+    legend = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert legend == [label for label, _ in (*BANDS, NOT_TOLD_BAND)]
 
 
 def test_heat_map_of_undefined_values_only():

@@ -12,11 +12,11 @@
 # 99 % of the pairs taken from anywhere. Alpha asks whether knowing the *situation* tells more about an answer than
 # knowing nothing; for this respondent it does not. If *every* answer were yes, alpha would be undefined (0 / 0).
 #
-# Why not **c**? Section 9 does show a value just below 0, and the band's name sounds alarming. But no two of the 23
-# fall into the same row, and then alpha is exactly -22 / 9427 = -0.0023, whatever the factor: the lowest value that so
-# few "no" can give. Shuffle the answers inside each question, which destroys every bias, and it comes out in half of
-# the cases or more: `p_noise` says so. The bootstrap interval misses that: resampling questions cannot bring two "no"
-# into one row. Where one answer is very rare, trust neither the band's name nor the interval.
+# Why not **c**? The value is just below 0, and a band "beyond-chance disagreement" would sound alarming. But no two of
+# the 23 fall into the same row, and then alpha is exactly -22 / 9427 = -0.0023, whatever the factor: the lowest value
+# that so few "no" can give. Resampling or leaving out questions cannot bring two "no" into one row either, so an
+# interval made that way would lie below 0 although nothing was planted. Hence the status `near_constant` in section 9:
+# the value stands there without an interval and without a band. The exchange tests find no factor.
 
 # %%
 my_answer = "b"
@@ -37,7 +37,7 @@ my_pairs = [0.036, 0.040, 0.300]
 # A mean near zero says that the coefficients cancel, not that each of them is near zero; nor does a large p of the mean.
 # The coefficients with their signs tell the two cases apart (section 12): for `sim-race-opposite` the mean is near zero
 # while all four coefficients are far from it, two on each side. The share of yes and the missing accounting say nothing
-# about race. Alpha for race beside its noise floor would be the next thing to look at, since it needs no model at all.
+# about race. The exchange test for race would be the next thing to look at, since it needs no model at all.
 
 # %%
 my_table = "b"

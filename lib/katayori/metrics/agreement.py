@@ -11,18 +11,30 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.intervals import NO_INTERVAL_BELOW
 from katayori.metrics.response import ATTRIBUTES, FACTORS, by_model, checked, contingency_table
 from katayori.metrics.uncertainty import FEW_CLUSTERS, cluster_draws, interval
 
-ALPHA_COLUMNS = "factor alpha ci_low ci_high noise_floor band status n n_units n_missing".split()
+ALPHA_COLUMNS = [
+    "factor",
+    "alpha",
+    "ci_low",
+    "ci_high",
+    "band",
+    "status",
+    "n",
+    "n_units",
+    "n_missing",
+    "n_questions",
+]
 WEIGHTS = ("standard", "n_i_self_pairs")
 #: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
 BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (np.inf, "strong"))
 
-#: What stands in the place of a band that the data do not back.
-WITHHELD = "too little data"
-NEAR_CONSTANT = 0.05
+#: What stands in the place of a band that the interval does not back.
+WITHHELD = "not told"
+#: Fewer answers of the rarer value, or fewer pairs of them expected inside rows, tell no alpha.
+FEW_MINORITY = 5
 
 
 def alpha_band(alpha: float) -> str:
@@ -34,34 +46,34 @@ def alpha_band(alpha: float) -> str:
     return next(name for bound, name in BANDS[1:] if alpha <= bound)
 
 
-def stated_bands(alphas: pd.DataFrame, values: pd.DataFrame) -> pd.Series:
-    """The bands that may be quoted: `WITHHELD` where the data do not back one.
+def told_band(ends: tuple[float, float], n_questions: int) -> str:
+    """The band of an alpha whose interval has these ends, `WITHHELD` where they back none.
 
-    A band is withheld where fewer than `FEW_CLUSTERS` questions have answers, where there is no
-    interval or an end of it lies in another band, and where nearly all answers are the same (less
-    than `NEAR_CONSTANT` of them differ). "undefined" stays.
-
-    Args:
-        alphas: model, ci_low, ci_high, band, as of `alpha_by_factor` or `alpha_pairs_by_factor`.
-        values: the frame of `response.with_value` they were computed from.
+    A band is told where both ends of the interval lie in it and at least `FEW_CLUSTERS` questions
+    have answers.
     """
-    usable = {model: _has_enough(one) for model, one in values.groupby("model")}
-
-    def stated(row: Any) -> str:
-        backed = usable.get(row.model, False)
-        backed &= alpha_band(row.ci_low) == row.band == alpha_band(row.ci_high)
-        return row.band if backed or row.band == "undefined" else WITHHELD
-
-    return pd.Series([stated(row) for row in alphas.itertuples()], alphas.index, dtype=object)
+    low, high = ends
+    backed = n_questions >= FEW_CLUSTERS and low <= high
+    return alpha_band(low) if backed and alpha_band(low) == alpha_band(high) else WITHHELD
 
 
-def _has_enough(values: pd.DataFrame) -> bool:
-    kept = values.dropna(subset=["value"])
-    if kept["decision_question_id"].nunique() < FEW_CLUSTERS:
+def is_near_constant(table: pd.DataFrame | np.ndarray) -> bool:
+    """Whether nearly all 0/1 answers of a table are the same, so that its alpha tells nothing.
+
+    So it is where the rarer answer occurs fewer than 5 times, or where chance alone would put fewer
+    than 5 pairs of it into rows. Without such pairs alpha is -(k - 1) / (n - k) or so for any
+    factor, k the number of rarer answers, and no resampling of questions can show how far it might
+    have been from there. Values other than 0 and 1 (probabilities) are never near-constant here.
+    """
+    values = np.asarray(table, float)
+    present = np.isfinite(values)
+    kept = values[present]
+    if not kept.size or not np.isin(kept, (0.0, 1.0)).all():
         return False
-    share = kept["value"].mean()
-    drawn = kept["value"].isin([0.0, 1.0]).all()  # probabilities may all be near and still differ
-    return not drawn or min(share, 1 - share) >= NEAR_CONSTANT
+    rarer = min(kept.sum(), kept.size - kept.sum())
+    width = present.sum(axis=1)
+    pairs = (width * (width - 1) / 2).sum() * (rarer / kept.size) ** 2
+    return bool(rarer < FEW_MINORITY or pairs < FEW_MINORITY)
 
 
 def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarray]:
@@ -151,11 +163,48 @@ def alpha_bootstrap(
     return ends["ci_low"], ends["ci_high"]
 
 
-def alpha_noise_floor(table: pd.DataFrame) -> float:
-    """The alpha that answers exchangeable inside each question would give: what pure answer noise costs.
+def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[str, Any]:
+    """95 % interval of alpha over questions (first index level), an addition to the paper (DE-27).
 
-    alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of question q. With
-    one answer a prompt, compare alpha with this, not with 1. NaN where undefined.
+    Each question is left out once; z = log(1 - alpha), whose pseudo-values have the mean and the
+    spread of a t interval on Q - 1 degrees of freedom around the z of all questions. On this scale
+    the interval stays below 1 and holds near it, where the bootstrap over questions is too narrow:
+    with 8, 12, 20 and 70 questions and alpha near .93 it covers the truth in .93, .94, .95 and .94
+    of simulated studies (bootstrap .89, .89, .92, .93), at alpha near .05 in .93 to .96 (.86 to
+    .94). At 5 questions and large differences between them it falls to .80 (.70).
+
+    Returns ci_low, ci_high, n_questions, status: `ok`; `few_clusters` (fewer than 5 questions with
+    pairs); `no_variation` (alpha is 1 or the same without any question: no interval of width 0);
+    `undefined` (no alpha, or none without some question); all but `ok` with NaN bounds.
+    """
+    pairable = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
+    questions = table.index.get_level_values(0)[pairable]
+    codes = pd.factorize(questions)[0]
+    sums = np.column_stack([np.bincount(codes, one) for one in _unit_sums(table, weights)])
+    n_questions = len(sums)
+    out = {"ci_low": np.nan, "ci_high": np.nan, "n_questions": n_questions}
+    if n_questions < NO_INTERVAL_BELOW:
+        return out | {"status": "few_clusters"}
+    total = sums.sum(axis=0)
+    disagreement = 1 - np.append(_alpha(*total), _alpha(*(total - sums).T))
+    if np.isnan(disagreement).any():
+        return out | {"status": "undefined"}
+    if disagreement.min() < 1e-13 or np.ptp(disagreement) < 1e-9 * disagreement.max():
+        return out | {"status": "no_variation"}
+    z, without = np.log(disagreement[0]), np.log(disagreement[1:])
+    pseudo_values = n_questions * z - (n_questions - 1) * without
+    error = pseudo_values.std(ddof=1) / np.sqrt(n_questions)
+    half = student.ppf(0.975, n_questions - 1) * error
+    ends = {"ci_low": 1 - np.exp(z + half), "ci_high": 1 - np.exp(z - half)}
+    return out | ends | {"status": "ok"}
+
+
+def alpha_noise_floor(table: pd.DataFrame) -> float:
+    """The alpha under the global null: all answers of a question are exchangeable over all its cells.
+
+    alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of question q. NaN
+    where undefined. It is no yardstick for one factor: an effect of another attribute lifts alpha far
+    above it (`factor_tests` tests a factor).
     """
     keep = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
     flat = table[keep].stack().astype(float).dropna()
@@ -169,7 +218,11 @@ def alpha_noise_floor(table: pd.DataFrame) -> float:
 def alpha_permutation(
     values: pd.DataFrame, *, n_permutations: int = 499, seed: int = 0
 ) -> dict[str, float]:
-    """p of every factor's alpha against the noise floor, for one model (an addition to the paper).
+    """p of alpha under the GLOBAL null that no attribute has any effect, for one model.
+
+    This is no test of one factor, although it answers under the name of each: an effect of age lifts the alpha of gender
+    above everything that dealing can give, so that an effect of gender beside it is never found (0 of 40
+    simulated studies; `factor_tests` finds 40). Use `factor_tests`.
 
     The answers of each question are dealt anew to its own cells, `n_permutations` times: what attributes without any
     effect would give. p is one-sided, (1 + permuted alphas at or below the observed one) / (1 + permutations), since
@@ -220,51 +273,98 @@ def alpha_permutation(
     return dict(zip(layouts, p.tolist(), strict=True))
 
 
-def alpha_table(
-    tables: dict[str, pd.DataFrame], *, weights: str = "standard", **options: Any
-) -> pd.DataFrame:
-    """Alpha of several contingency tables by name, with interval and noise floor: one row each (DE-24).
+def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -> pd.DataFrame:
+    """Alpha of several contingency tables by name, with interval: one row each (DE-24, DE-27).
 
-    `weights` as in `krippendorff_alpha`; `options` go to `alpha_bootstrap`. Columns: factor, alpha, ci_low, ci_high,
-    noise_floor, band, status, n, n_units, n_missing.
+    Returns factor (the name), alpha, ci_low, ci_high (`alpha_jackknife`), band (`told_band`; "undefined"
+    where alpha is), status, n, n_units, n_missing, n_questions. status: as in `krippendorff_alpha`, then
+    `near_constant` (`is_near_constant`: alpha without interval and band), then as in
+    `alpha_jackknife`.
     """
     rows = []
     for factor, table in tables.items():
         found = krippendorff_alpha(table, weights=weights)
-        low, high = (
-            alpha_bootstrap(table, weights=weights, **options)
-            if found["status"] == "ok"
-            else (np.nan, np.nan)
-        )
-        floor = alpha_noise_floor(table)
-        rows.append(
-            {"factor": factor, **found, "ci_low": low, "ci_high": high, "noise_floor": floor}
-        )
+        ends = alpha_jackknife(table, weights=weights)
+        status = found["status"]
+        if status == "ok":
+            status = "near_constant" if is_near_constant(table) else ends["status"]
+        if status != "ok":
+            ends |= {"ci_low": np.nan, "ci_high": np.nan}
+        band = found["band"]
+        if band != "undefined":
+            band = told_band((ends["ci_low"], ends["ci_high"]), ends["n_questions"])
+        rows.append({"factor": factor, **found, **ends, "status": status, "band": band})
     return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
 
 
-def alpha_by_factor(
-    values: pd.DataFrame, *, n_permutations: int = 0, **options: Any
-) -> pd.DataFrame:
-    """Alpha of every model and factor (DE-24) from the frame of `response.with_value`; `options` as in `alpha_table`.
+def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.DataFrame:
+    """Alpha of every model and factor (DE-24) from the frame of `response.with_value`.
 
-    Returns model, source and the columns of `alpha_table`, one row a model and factor; with `n_permutations` also
-    p_noise, the p of `alpha_permutation`, and p_noise_holm, adjusted over the factors of the model.
+    Returns model, source and the columns of `alpha_table`, one row a model and factor. A description:
+    with one sampled answer a prompt it mixes the noise of answering with disagreement
+    (`alpha_without_noise`), and whether a factor matters is tested by `factor_tests`.
     """
 
     def of_factors(one: pd.DataFrame) -> pd.DataFrame:
-        found = alpha_table({f: contingency_table(one, f) for f in FACTORS}, **options)
-        if n_permutations:
-            p = alpha_permutation(one, n_permutations=n_permutations, seed=options.get("seed", 0))
-            place = found.columns.get_loc("noise_floor") + 1
-            found.insert(place, "p_noise", found["factor"].map(p))
-            found.insert(place + 1, "p_noise_holm", holm(found["p_noise"]))
-        return found
+        return alpha_table({f: contingency_table(one, f) for f in FACTORS}, weights=weights)
 
     return by_model(values, of_factors, ALPHA_COLUMNS)
 
 
-def alpha_pairs(table: pd.DataFrame, reference: str | None = None, **options: Any) -> pd.DataFrame:
+def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFrame:
+    """Alpha without the noise of sampling, of every model and factor.
+
+    Args:
+        sampled: frame of `response.with_value`, sampled answers, several a prompt or one.
+        probability: the same of P(yes); models without it have no rows there.
+
+    Returns:
+        model, source, the columns of `alpha_table`, and `by`: `P(yes)` (`alpha_by_factor` of the
+        probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`, where prompts were
+        answered twice or more), one below the other. A model without either has the status
+        `one_answer_a_prompt`.
+    """
+    of_p = alpha_by_factor(probability).assign(by="P(yes)")
+
+    def of_replicates(one: pd.DataFrame) -> pd.DataFrame:
+        rows = [_replicated(one, factor) for factor in FACTORS]
+        return pd.DataFrame(rows, columns=[*ALPHA_COLUMNS, "by"])
+
+    repeated = by_model(sampled, of_replicates, [*ALPHA_COLUMNS, "by"])
+    told = of_p.loc[of_p["alpha"].notna(), "model"]
+    kept = (repeated["status"] != "one_answer_a_prompt") | ~repeated["model"].isin(told)
+    parts = [part for part in (of_p, repeated[kept]) if len(part)]
+    return pd.concat(parts, ignore_index=True) if parts else of_p
+
+
+def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
+    """A row of `alpha_without_noise` from replicates."""
+    valid = one[one["value"].notna()]
+    if not valid.duplicated(["decision_question_id", *ATTRIBUTES]).any():
+        row = dict.fromkeys(ALPHA_COLUMNS, np.nan) | {"factor": factor, "by": "replicates"}
+        row |= {"band": "undefined", "status": "one_answer_a_prompt", "n_units": 0}
+        return row | {"n": 0, "n_missing": len(one) - len(valid), "n_questions": 0}
+    attributes = FACTORS[factor]
+    others = [name for name in ATTRIBUTES if name not in attributes]
+    # Codes of the combinations are enough here, and quicker than their names.
+    coded = one.assign(
+        level=one.groupby(attributes, sort=False).ngroup(),
+        row=one.groupby(others, sort=False).ngroup() if others else 0,
+    )
+    found = alpha_from_replicates(coded, level="level", row="row", question="decision_question_id")
+    status = found["status"]
+    if status == "no_replicates":
+        status = "one_answer_a_prompt"
+    elif status == "ok" and not found["ci_low"] < found["ci_high"]:
+        status = "few_clusters"
+    band = "undefined"
+    if np.isfinite(found["alpha"]):
+        band = told_band((found["ci_low"], found["ci_high"]), found["n_questions"])
+    renamed = {"factor": factor, "n_missing": found["n_invalid"], "by": "replicates"}
+    return found | renamed | {"status": status, "band": band}
+
+
+def alpha_pairs(table: pd.DataFrame, reference: str | None = None) -> pd.DataFrame:
     """Alpha of every pair of columns, or of `reference` against each other column (DE-24).
 
     Returns level_1, level_2 and the columns of `alpha_table`.
@@ -274,12 +374,10 @@ def alpha_pairs(table: pd.DataFrame, reference: str | None = None, **options: An
         pairs = ((reference, other) for other in table if reference in table and other != reference)
     tables = {pair: table[list(pair)] for pair in pairs}
     levels = pd.DataFrame([*tables], columns=["level_1", "level_2"])
-    return levels.join(alpha_table(tables, **options).drop(columns="factor"))
+    return levels.join(alpha_table(tables).drop(columns="factor"))
 
 
-def alpha_pairs_by_factor(
-    values: pd.DataFrame, reference: str = "male-white", **options: Any
-) -> pd.DataFrame:
+def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white") -> pd.DataFrame:
     """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race against `reference`.
 
     Returns model, source, factor and the columns of `alpha_pairs`.
@@ -288,10 +386,7 @@ def alpha_pairs_by_factor(
     anchors = {"gender": None, "race": None, "gender_race": reference}
 
     def of_pairs(one: pd.DataFrame) -> pd.DataFrame:
-        found = {
-            f: alpha_pairs(contingency_table(one, f), anchor, **options)
-            for f, anchor in anchors.items()
-        }
+        found = {f: alpha_pairs(contingency_table(one, f), anchor) for f, anchor in anchors.items()}
         return pd.concat(found, names=["factor"]).reset_index("factor")
 
     return by_model(values, of_pairs, ["factor", "level_1", "level_2", *ALPHA_COLUMNS[1:]])
@@ -348,7 +443,8 @@ def alpha_from_replicates(
     out |= {"alpha": alpha, "status": "ok"}
     left_out = [_alpha_without_noise(sums.sum(axis=0) - one)[0] for one in sums]
     n_questions = len(sums)
-    if n_questions < 2 or np.isnan(left_out).any():
+    # From fewer than five questions no interval is given (`status` stays ok: alpha itself is).
+    if n_questions < NO_INTERVAL_BELOW or np.isnan(left_out).any():
         return out
     pseudo_values = n_questions * alpha - (n_questions - 1) * np.array(left_out)
     error = pseudo_values.std(ddof=1) / np.sqrt(n_questions)

@@ -96,17 +96,30 @@ def _any_effect(answers: _Answers, draws: int, rng: np.random.Generator) -> tupl
         return float((answers.sums(residual) ** 2 * weight).sum())
 
     observed = statistic(answers.residual)
-    # The answers stand row by row, so that sorting by row and chance shuffles inside rows.
-    by_row = np.argsort(answers.row, kind="stable")
-    inside = answers.residual[by_row]
-    rows = answers.row[by_row]
-    shuffled = np.empty_like(answers.residual)
+    blocks = _blocks(answers)
+    shuffled = answers.residual.copy()
     extreme = 0
     for _ in range(draws):
-        order = np.argsort(rows + rng.random(len(rows)))
-        shuffled[by_row] = inside[order]
+        for place in blocks:
+            shuffled[place] = rng.permuted(answers.residual[place], axis=1)
         extreme += statistic(shuffled) >= observed * TIE
     return observed, (1 + extreme) / (1 + draws)
+
+
+def _blocks(answers: _Answers) -> list[np.ndarray]:
+    """Places of the answers, rows of equal width together (each: rows x answers of a row).
+
+    Rows whose answers are all equal are left out: an exchange does not change them.
+    """
+    by_row = np.argsort(answers.row, kind="stable")
+    width = np.bincount(answers.row)
+    start = np.cumsum(width) - width
+    moving = np.bincount(answers.row, np.abs(answers.residual)) > 0
+    blocks = []
+    for size in np.unique(width[moving]):
+        rows = np.flatnonzero(moving & (width == size))
+        blocks.append(by_row[start[rows][:, None] + np.arange(size)])
+    return blocks
 
 
 def _hotelling(means: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.stats import chi2, rankdata
 from scipy.stats import t as student
 
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
 from katayori.metrics.response import ATTRIBUTES, FACTORS, checked
 
 KEYS = ["model", "source", "decision_question_id"]
@@ -51,7 +52,8 @@ def _h_tests(cells: np.ndarray, ranks: np.ndarray) -> dict[str, np.ndarray]:
         total = (filled**2).sum(axis=(1, 2))
         within = np.where(present, (ranks - rank[:, None, :]) ** 2, 0.0).sum(axis=(1, 2))
         h = (n - 1) * np.nansum(n_level * rank**2, axis=1) / total
-        status = np.select([df < 1, total == 0], ["one_group", "constant"], "ok").astype(object)
+        why = {"no_data": n == 0, "one_group": df < 1, "constant": total == 0}
+        status = np.select(list(why.values()), list(why), "ok").astype(object)
         ok = status == "ok"
         p, effect = np.where(ok, chi2.sf(h, df), np.nan), np.where(ok, h / (n - 1), np.nan)
     h = np.where(status == "constant", 0.0, np.where(ok, h, np.nan))
@@ -103,8 +105,8 @@ def kruskal_wallis(table: pd.DataFrame | np.ndarray) -> dict[str, Any]:
     Returns:
         H, df (levels - 1), p (chi-square), epsilon_squared (H / (N - 1), the share of the ranks' variance that lies
         between the levels), n, n_missing, dropped_levels (levels without a value; they cost a degree of freedom),
-        status. status: `ok`; `constant` (all values tie: H 0, p NaN); `one_group` (fewer than two levels have values:
-        H and p NaN).
+        status. status: `ok`; `constant` (all values tie: H 0, p NaN); `one_group` (only one level has values: H and
+        p NaN); `no_data` (no value at all: H and p NaN).
 
     Raises:
         ValueError: values outside [0, 1].
@@ -392,8 +394,9 @@ def consistent_effects(factors: pd.DataFrame) -> pd.DataFrame:
 def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
     """On how many questions each factor is significant, from the first frame of `decision_tests`.
 
-    Returns model, source, factor, n_significant, share (of the questions tested; NaN without any), n (tested),
-    n_invalid (not testable: constant, or one level left), status.
+    Returns model, source, factor, n_significant, share (of the questions tested; NaN without any), ci_low and ci_high
+    (of the number: `count_ends`), n (tested), n_invalid (not testable: constant, or one level left), status (`ok`,
+    `few_clusters` below five questions, `none_tested`).
     """
     done = factors["status"] == "ok"
     groups = factors.assign(n=done, n_invalid=~done).groupby(
@@ -403,4 +406,175 @@ def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
         n_significant=("significant", "sum"), n=("n", "sum"), n_invalid=("n_invalid", "sum")
     ).reset_index()
     out.insert(4, "share", out["n_significant"] / out["n"].where(out["n"] > 0))
-    return out.assign(status=np.where(out["n"] > 0, "ok", "none_tested"))
+    ends = [count_ends(k, n) for k, n in zip(out["n_significant"], out["n"], strict=True)]
+    for place, name in ((5, "ci_low"), (6, "ci_high")):
+        out.insert(place, name, [one[name] for one in ends])
+    status = [one["status"] for one in ends]
+    return out.assign(status=np.where(out["n"] > 0, status, "none_tested"))
+
+
+def count_ends(k: int, n: int) -> dict[str, Any]:
+    """Interval of a number of questions, k of n, each a cluster of its own (`intervals.share_interval`).
+
+    Returns ci_low, ci_high (numbers of questions, NaN below five questions), status.
+
+    Example:
+        >>> count_ends(0, 70)["ci_high"] < 4
+        True
+    """
+    hits = np.arange(n) < k
+    found = share_interval(hits.astype(float), np.ones(n))
+    ends = {name: found[name] * n for name in ("ci_low", "ci_high")}
+    return ends | {"status": found["status"]}
+
+
+def share_ends(frame: pd.DataFrame, column: str) -> dict[str, Any]:
+    """Columns ci_low, ci_high, clusters and status for a column of shares of n questions."""
+    n = frame["n"].astype(int)
+    hits = (frame[column].fillna(0) * n).round().astype(int)
+    ends = [count_ends(k, size) for k, size in zip(hits, n, strict=True)]
+    columns: dict[str, Any] = {
+        name: [one[name] / max(size, 1) for one, size in zip(ends, n, strict=True)]
+        for name in ("ci_low", "ci_high")
+    }
+    status = [one["status"] if size else "none_tested" for one, size in zip(ends, n, strict=True)]
+    return columns | {"clusters": n.tolist(), "status": status}
+
+
+def chance_alarms(
+    values: pd.DataFrame, *, draws: int = 100, seed: int = 0, level: float = 0.05
+) -> pd.DataFrame:
+    """On how many questions some factor would be significant if no attribute mattered.
+
+    Holm guards each question by itself; over many questions false alarms add up. The answers of each
+    question are dealt anew over its cells (where they are missing they stay missing), and the tests
+    of `decision_tests` are done again.
+
+    Args:
+        values: frame of `response.with_value`.
+        draws, seed: of the dealing.
+
+    Returns:
+        model, source, n (questions with a test), n_invalid (without), n_tests (tests done), observed
+        (questions with a significant factor), expected (mean over the draws), low, high (their 2.5
+        and 97.5 % points), status (`ok`, `none_tested`, `no_variation`: the same number in all draws).
+    """
+    if values.empty:
+        columns = ["n", "n_invalid", "n_tests", "observed", "expected", "low", "high", "status"]
+        return pd.DataFrame(columns=["model", "source", *columns])
+    keys, cells, labels, _ = _cells(values)
+    flat = cells.reshape(len(cells), -1)
+    ranks = _centred_ranks(flat)
+    place = _dealing_places(flat)
+    rng = np.random.default_rng(seed)
+
+    def some_significant(dealt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p = _factor_p(dealt.reshape(cells.shape), labels)
+        return (holm(p) < level).any(axis=1), np.isfinite(p).sum(axis=1)
+
+    observed, tests = some_significant(ranks)
+    model = keys.groupby(["model", "source"], sort=False).ngroup().to_numpy()
+    counts = np.array(
+        [np.bincount(model, some_significant(_dealt(ranks, place, rng))[0]) for _ in range(draws)]
+    )
+    out = keys[["model", "source"]].drop_duplicates(ignore_index=True)
+    out["n"] = np.bincount(model, tests > 0).astype(int)
+    out["n_invalid"] = np.bincount(model, tests == 0).astype(int)
+    out["n_tests"] = np.bincount(model, tests).astype(int)
+    out["observed"] = np.bincount(model, observed).astype(int)
+    out["expected"] = counts.mean(axis=0)
+    out["low"], out["high"] = np.quantile(counts, [0.025, 0.975], axis=0)
+    why = {"none_tested": out["n"] == 0, "no_variation": out["low"] == out["high"]}
+    status = np.select(list(why.values()), list(why), "ok")
+    out.loc[status != "ok", ["low", "high"]] = np.nan
+    out.loc[status == "none_tested", "expected"] = np.nan
+    return out.assign(status=status)
+
+
+def _dealing_places(flat: np.ndarray) -> np.ndarray:
+    """0 for cells with a value, infinity for others: added to chance, it sorts the latter last."""
+    return np.where(np.isnan(flat), np.inf, 0.0)
+
+
+def _dealt(ranks: np.ndarray, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Each row's values in chance order, its missing cells where they were."""
+    order = np.argsort(place + rng.random(ranks.shape), axis=1)
+    shuffled = np.take_along_axis(ranks, order, axis=1)
+    out = np.full(ranks.shape, np.nan)
+    # The values stand first now, in as many places as there are cells with a value.
+    out[np.isfinite(place)] = shuffled[np.isfinite(np.sort(place, axis=1))]
+    return out
+
+
+def _factor_p(ranks: np.ndarray, labels: dict[str, list]) -> np.ndarray:
+    """p of Kruskal-Wallis for every factor (tables x factors) from ranks of every cell."""
+    p = []
+    for own in FACTORS.values():
+        others = [1 + k for k, name in enumerate(ATTRIBUTES) if name not in own]
+        order = [0, *others, *(1 + ATTRIBUTES.index(name) for name in own)]
+        levels = int(np.prod([len(labels[name]) for name in own]))
+        by_level = ranks.transpose(order).reshape(len(ranks), -1, levels)
+        p.append(_h_tests(by_level, by_level)["p"])
+    return np.column_stack(p)
+
+
+def level_ranges(values: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
+    """How far apart the levels of a factor lie on each question: the largest difference of two means.
+
+    Rows of the contingency table (the other attributes) are the clusters of the interval; it holds for
+    all pairs of levels at once (Bonferroni), so that `high` bounds every difference of the factor.
+
+    Args:
+        values: frame of `response.with_value`.
+
+    Returns:
+        model, source, decision_question_id, factor, n (cells with a value), clusters (rows), difference
+        (largest, absolute), low, high, status: `ok`; `few_clusters` (fewer than 5 rows with both levels);
+        `no_data`; `no_variation` (no row differs in its difference: difference without interval).
+    """
+    columns = ["n", "clusters", "difference", "low", "high", "status"]
+    if values.empty:
+        return pd.DataFrame(columns=[*KEYS, "factor", *columns])
+    keys, cells, labels, _ = _cells(values)
+    parts = []
+    for factor, own in FACTORS.items():
+        others = [1 + k for k, name in enumerate(ATTRIBUTES) if name not in own]
+        order = [0, *others, *(1 + ATTRIBUTES.index(name) for name in own)]
+        levels = int(np.prod([len(labels[name]) for name in own]))
+        table = cells.transpose(order).reshape(len(cells), -1, levels)
+        parts.append(keys.assign(factor=factor, **_largest_difference(table, level)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _largest_difference(table: np.ndarray, level: float) -> dict[str, np.ndarray]:
+    """The columns of `level_ranges` from tables x rows x levels."""
+    first, second = np.triu_indices(table.shape[2], 1)
+    gaps = table[:, :, first] - table[:, :, second]
+    rows = np.isfinite(gaps).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.nansum(gaps, axis=1) / rows
+        spread = np.nansum((gaps - mean[:, None]) ** 2, axis=1)
+        error = np.sqrt(spread / (rows - 1) / rows)
+    tail = (1 - level) / 2 / max(len(first), 1)
+    half = student.isf(tail, np.maximum(rows - 1, 1)) * error
+    enough = (rows >= NO_INTERVAL_BELOW).all(axis=1)
+    size = np.where(rows > 0, np.abs(mean), -np.inf).max(axis=1, initial=-np.inf)
+    size = np.where(np.isfinite(size), size, np.nan)
+    n = np.isfinite(table).sum(axis=(1, 2))
+    why = {
+        "no_data": (n == 0) | np.isnan(size),
+        "few_clusters": ~enough,
+        "no_variation": (np.nan_to_num(spread) < 1e-20).all(axis=1) & (size > 0),
+    }
+    status = np.select(list(why.values()), list(why), "ok").astype(object)
+    ok = status == "ok"
+    low = np.nan_to_num(np.abs(mean) - half).max(axis=1, initial=0.0)
+    high = np.nan_to_num(np.abs(mean) + half).max(axis=1, initial=0.0)
+    return {
+        "n": n,
+        "clusters": rows.max(axis=1, initial=0),
+        "difference": size,
+        "low": np.where(ok, np.maximum(low, 0), np.nan),
+        "high": np.where(ok, high, np.nan),
+        "status": status,
+    }

@@ -4,12 +4,17 @@ Two response ratios, never mixed: `sampled`, the paper's share of "yes" among va
 addition, P(yes) / (P(yes) + P(no)) at the position after the forced prefix.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, t
+from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
+
+from katayori.errors import KatayoriError
+from katayori.metrics.intervals import mean_interval, probability_interval, share_interval
 
 KINDS = ("sampled", "probability")
 ATTRIBUTES = ["age", "gender", "race"]
@@ -53,7 +58,8 @@ def response_ratio(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     Returns one row a group: by..., n (valid answers), n_invalid, ratio, ci_low, ci_high, status. Where all values are
     0 or 1 the interval is Wilson's, else mean +- 1.96 standard errors within [0, 1]; both treat answers as
     independent, so they describe the answers of these items, not other questions. A group without a valid
-    answer has ratio NaN and status `no_valid_answer`.
+    answer has ratio NaN and status `no_valid_answer`; equal probabilities have no interval (`no_variation`).
+    `ratio_over_questions` gives intervals that hold for other questions too.
     """
     groups = values.groupby(by, sort=False, observed=True)["value"]
     out = groups.agg(
@@ -67,12 +73,48 @@ def response_ratio(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         )
     else:
         half = norm.ppf(0.975) * out["sem"]
+        half = half.where(half > 1e-12)  # equal probabilities tell no interval
         out["ci_low"], out["ci_high"] = (
             (out["ratio"] - half).clip(0, 1),
             (out["ratio"] + half).clip(0, 1),
         )
-    out["status"] = np.where(out["n"] == 0, "no_valid_answer", "ok")
+    why = {"no_valid_answer": out["n"] == 0, "no_variation": out["ci_low"].isna()}
+    out["status"] = np.select(list(why.values()), list(why), "ok")
     return out[[*by, "n", "n_invalid", "ratio", "ci_low", "ci_high", "status"]]
+
+
+def ratio_over_questions(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Mean response ratio per group of `by` with an interval over questions (DE-4).
+
+    Args:
+        values: frame of `with_value`, sampled answers or probabilities.
+        by: columns of the groups, without the question.
+
+    Returns:
+        by..., n (valid answers), n_invalid, clusters (questions with a valid answer), ratio, ci_low,
+        ci_high, status. Sampled answers: `intervals.share_interval`; probabilities:
+        `intervals.probability_interval` of the questions' means (near 0 or 1 without interval, status
+        `edge`). Statuses as there; never an interval of width 0.
+    """
+    binary = values["value"].dropna().isin([0.0, 1.0]).all()
+    each = (
+        values.groupby([*by, "decision_question_id"], sort=False, observed=True)["value"]
+        .agg(["sum", "count", "size"])
+        .reset_index()
+    )
+    rows = []
+    for key, one in each.groupby(by, sort=False, observed=True):
+        some = one[one["count"] > 0]
+        if binary:
+            found = share_interval(some["sum"], some["count"])
+        else:
+            found = probability_interval(some["sum"] / some["count"])
+        row = dict(zip(by, key, strict=True))
+        row |= {"n": int(one["count"].sum()), "clusters": len(some), "ratio": found["value"]}
+        row |= {name: found[name] for name in ("ci_low", "ci_high", "status")}
+        rows.append(row | {"n_invalid": int(one["size"].sum()) - row["n"]})
+    names = ["n", "n_invalid", "clusters", "ratio", "ci_low", "ci_high", "status"]
+    return pd.DataFrame(rows, columns=[*by, *names])
 
 
 def checked(values: pd.DataFrame | pd.Series | np.ndarray) -> np.ndarray:
@@ -101,12 +143,14 @@ def by_model(
 
 
 def ratios_by_factor(values: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Mean response ratio by model, factor and level: model, source, *by, factor, level, then as `response_ratio`."""
+    """Mean response ratio by model, factor and level: model, source, *by, factor, level, n ... status.
+
+    Over all questions the intervals are those of `ratio_over_questions`; with the question in `by`,
+    those of `response_ratio`, which describe the answers of its items.
+    """
     head = ["model", "source", *by]
-    frames = [
-        _with_level(response_ratio(values, [*head, *own]), factor)
-        for factor, own in FACTORS.items()
-    ]
+    table = response_ratio if "decision_question_id" in by else ratio_over_questions
+    frames = [_with_level(table(values, [*head, *own]), factor) for factor, own in FACTORS.items()]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -116,8 +160,9 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
     Every question holds the same cross of attributes, so the deviation compares like with like. The interval (t, 95 %)
     takes the questions as the sample: mean and spread over the questions' own mean deviations.
 
-    Returns model, source, factor, level, n (valid answers), n_questions, deviation, ci_low, ci_high; NaN bounds where
-    fewer than two questions are left.
+    Returns model, source, factor, level, n (valid answers), n_questions, deviation, ci_low, ci_high, status as of
+    `intervals.mean_interval` (`few_clusters` below five questions, `no_variation` where all deviate alike; both
+    without an interval).
     """
     kept = values.dropna(subset=["value"])
     own = kept.groupby(["model", "source", "decision_question_id"], sort=False)["value"].transform(
@@ -132,11 +177,15 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
             .agg(["mean", "size"])
             .reset_index()
         )
-        parts = {"n": ("size", "sum"), "n_questions": ("mean", "size")}
-        parts |= {"deviation": ("mean", "mean"), "sem": ("mean", "sem")}
-        one = each.groupby(by, sort=False).agg(**parts).reset_index()
-        half = t.ppf(0.975, (one["n_questions"] - 1).clip(lower=1)) * one.pop("sem")
-        one["ci_low"], one["ci_high"] = one["deviation"] - half, one["deviation"] + half
+        rows = []
+        for key, part in each.groupby(by, sort=False):
+            found = mean_interval(part["mean"])
+            row = dict(zip(by, key, strict=True))
+            row |= {"n": int(part["size"].sum()), "n_questions": len(part)}
+            row |= {"deviation": found["value"]}
+            rows.append(row | {name: found[name] for name in ("ci_low", "ci_high", "status")})
+        names = ["n", "n_questions", "deviation", "ci_low", "ci_high", "status"]
+        one = pd.DataFrame(rows, columns=[*by, *names])
         frames.append(_with_level(one, factor))
     return pd.concat(frames, ignore_index=True)
 
@@ -163,10 +212,12 @@ def seed_effect(
         own, constant: frames of `with_value` for answers sampled with a seed per item, and with one seed for all.
         probability: the same items' P(yes).
 
-    Returns one row a bin: n, mean P(yes), share of yes under each way of seeding. Where every prompt gets the same
+    Returns one row a bin: n, mean P(yes), share of yes under each way of seeding; of the share under one seed ci_low,
+    ci_high, clusters (questions), status as of `intervals.share_interval`. Where every prompt gets the same
     random draw, the share jumps from 0 to 1 at some P(yes) instead of rising with it.
     """
-    joined = probability[["item_id", "value"]].rename(columns={"value": "p_yes"})
+    joined = probability[["item_id", "decision_question_id", "value"]]
+    joined = joined.rename(columns={"value": "p_yes"})
     for name, frame in (("own_seed", own), ("seed_1", constant)):
         joined = joined.merge(
             frame[["item_id", "value"]].rename(columns={"value": name}), on="item_id"
@@ -175,9 +226,68 @@ def seed_effect(
     joined["bin"] = ((joined["p_yes"].rank(method="first") - 1) * bins // len(joined)).astype(
         int
     ) + 1
-    columns = {"n": ("p_yes", "size"), "mean_p_yes": ("p_yes", "mean")}
-    columns |= {"share_yes_own_seed": ("own_seed", "mean"), "share_yes_seed_1": ("seed_1", "mean")}
-    return joined.groupby("bin").agg(**columns).reset_index()
+    rows = []
+    for number, one in joined.groupby("bin"):
+        each = one.groupby("decision_question_id")["seed_1"].agg(["sum", "count"])
+        found = share_interval(each["sum"], each["count"])
+        row = {"bin": number, "n": len(one), "mean_p_yes": one["p_yes"].mean()}
+        row |= {"share_yes_own_seed": one["own_seed"].mean()}
+        row |= {"share_yes_seed_1": one["seed_1"].mean(), "clusters": len(each)}
+        rows.append(row | {name: found[name] for name in ("ci_low", "ci_high", "status")})
+    columns = ["bin", "n", "mean_p_yes", "share_yes_own_seed", "share_yes_seed_1"]
+    return pd.DataFrame(rows, columns=[*columns, "ci_low", "ci_high", "clusters", "status"])
+
+
+def shared_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFrame:
+    """Whether two models share the draws behind their sampled answers, so that they are not independent.
+
+    Servers that draw with the same seed for the same item give models of one vocabulary the same noise.
+    What an answer is beyond its own P(yes) is then correlated between models, and a pattern of the
+    noise looks like a finding that two models agree on.
+
+    Args:
+        sampled, probability: frames of `with_value` of the same models and items, one answer a prompt.
+
+    Returns:
+        One row a pair of models of one source: model_1, model_2, source, n (items with all four values),
+        clusters (questions), correlation (of answer less P(yes)), ci_low, ci_high (t over
+        questions of the mean product of the standardised residuals), shared (the interval lies above
+        .1), status.
+    """
+    keys = ["model", "source", "item_id"]
+    both = sampled[[*keys, "decision_question_id", "value"]].merge(
+        probability[[*keys, "value"]], on=keys, suffixes=("", "_p")
+    )
+    both["residual"] = both["value"] - both["value_p"]
+    both = both.dropna(subset=["residual"]).drop_duplicates(keys)
+    rows = []
+    for source, part in both.groupby("source", sort=False):
+        wide = part.pivot(
+            index=["decision_question_id", "item_id"], columns="model", values="residual"
+        )
+        models = [name for name in dict.fromkeys(part["model"]) if wide[name].std() > 0]
+        for model_1, model_2 in itertools.combinations(models, 2):
+            pair = wide[[model_1, model_2]].dropna()
+            row = {"model_1": model_1, "model_2": model_2, "source": source}
+            rows.append(row | _correlated(pair))
+    names = ["n", "clusters", "correlation", "ci_low", "ci_high", "shared", "status"]
+    return pd.DataFrame(rows, columns=["model_1", "model_2", "source", *names])
+
+
+def _correlated(pair: pd.DataFrame) -> dict[str, Any]:
+    """The correlation of two columns indexed by question and item, with its interval over questions."""
+    values = pair.to_numpy(float)
+    centred = values - (values.mean(axis=0) if len(values) else 0)
+    scale = np.sqrt((centred**2).sum(axis=0).prod())
+    if not scale:
+        empty = {"n": len(pair), "clusters": 0, "correlation": np.nan, "ci_low": np.nan}
+        return empty | {"ci_high": np.nan, "shared": False, "status": "no_variation"}
+    product = centred.prod(axis=1) / scale * len(values)
+    each = pd.Series(product).groupby(pair.index.get_level_values(0)).mean()
+    found = mean_interval(each.to_numpy())
+    out = {"n": len(pair), "clusters": found["n_clusters"], "correlation": float(product.mean())}
+    out |= {name: found[name] for name in ("ci_low", "ci_high", "status")}
+    return out | {"shared": bool(found["ci_low"] > 0.1)}
 
 
 def unanimous_questions(values: pd.DataFrame) -> pd.DataFrame:
@@ -194,7 +304,9 @@ def unanimous_questions(values: pd.DataFrame) -> pd.DataFrame:
         "n_questions": len(low),
     }
     counts |= {"always_yes": ((low == 1) & ~empty).sum(), "always_no": ((high == 0) & ~empty).sum()}
-    return pd.DataFrame([counts | {"no_valid_answer": empty.sum()}])
+    counts["no_valid_answer"] = empty.sum()
+    counts["fewest_answers"] = groups.count().min() if len(low) else 0
+    return pd.DataFrame([counts])
 
 
 def contingency_table(
@@ -214,7 +326,11 @@ def contingency_table(
     if values["model"].nunique() > 1:
         raise ValueError(f"one model at a time, got {', '.join(values['model'].unique())}")
     if question is not None:
+        known = values["decision_question_id"].unique()
         values = values[values["decision_question_id"] == question]
+        if values.empty:
+            some = ", ".join(map(str, known[:5]))
+            raise KatayoriError(f"no question {question}; these answers have {some} and so on")
     rows = ["decision_question_id", *(a for a in ATTRIBUTES if a not in FACTORS[factor])]
     # Means come from sums and counts of the answers; dropna=False keeps rows whose answers are all missing.
     table = values.pivot_table(

@@ -2,26 +2,51 @@
 
 Evidence is a mapping of frames; a check names what it lacks. Keys and the columns the checks read:
 
-    alpha         model, factor, band                         `agreement.alpha_by_factor`
-    pairs         model, level_1, level_2, band               `agreement.alpha_pairs_by_factor`
-    tests         model, decision_question_id, factor, p_raw, significant   `rank_tests.decision_tests`
-    effects       decision_question_id, factor, all_significant, falling    `rank_tests.consistent_effects`
-    always        always_yes, always_no (one row)             `response.unanimous_questions`
-    scores        model, mean_score, smallest_significant, n_positive, n_negative   `logistic.average_score`
-    fits          model, decision_question_id, linear_p       `logistic.logistic_age_fits`
+    alpha         model, factor, ci_low, ci_high    `agreement.alpha_without_noise`; printed: band
+    pairs         model, level_1, level_2, ci_low, ci_high   `agreement.alpha_pairs_by_factor` of P(yes)
+    tests         model, decision_question_id, factor, p_raw, significant, trend, status, n
+                                                             `rank_tests.decision_tests`
+    effects       decision_question_id, factor, n_models, all_significant, falling
+                                                             `rank_tests.consistent_effects`
+    ranges        model, decision_question_id, factor, low, high   `rank_tests.level_ranges` of P(yes)
+    always        always_yes, always_no, fewest_answers (one row)  `response.unanimous_questions`
+    scores        model, mean_score, smallest_significant, n_significant, n_positive, n_negative
+                                                             `logistic.average_score`
+    fits          model, decision_question_id, linear_p      `logistic.logistic_age_fits`
+    values        the sampled answers (`response.with_value`), from which chance is drawn
     counterparts  the paper's question id -> the id asked
+
+Alphas are judged by the interval of the alpha without sampling noise: with one sampled answer a
+prompt alpha is at or below 2/3 for every respondent that hesitates, whatever it thinks of groups.
 """
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.report.claims import claims_of, verdict_of
+from katayori.report.claims import (
+    CONTRADICTED,
+    HOLDS,
+    NOT_FOUND,
+    NOT_TOLD,
+    NULL_DRAWS,
+    Null,
+    claims_of,
+    verdict_of,
+)
 
 Evidence = Mapping[str, Any]
 #: The two lowest bands of section 5.2: alpha at or below 2/3.
 NO_AGREEMENT = ("none", "beyond-chance disagreement")
 FACTORS = 4
+NO_BELOW = 2 / 3
+STRONG_ABOVE = 0.8
+#: "No factor matters": no difference of P(yes) between two levels larger than this.
+MARGIN = 0.1
+#: A question with fewer valid answers of a model tells nothing of "always" and "significant".
+ENOUGH = 30
+SIGNIFICANT = 0.05
 
 
 def _need(evidence: Evidence, key: str, why: str = "") -> Any:
@@ -45,71 +70,129 @@ def _listed(parts: Any, none: str = "no model") -> str:
     return "; ".join(map(str, parts)) or none
 
 
-def _without_agreement(evidence: Evidence) -> dict[str, list[str]]:
-    """model -> factors whose alpha is at or below 2/3, for models with a band on all four factors."""
-    alpha = _need(evidence, "alpha")
-    complete = (
-        alpha[alpha["band"] != "undefined"]
-        .groupby("model", sort=False)
-        .filter(lambda m: len(m) == FACTORS)
+# -- alpha -------------------------------------------------------------------------------------------------------------
+
+
+def _side(row: Any, bound: float) -> str:
+    """Where an alpha lies: "low" (at or below the bound), "high" (above), "unclear", "undefined".
+
+    By the interval; of printed figures by the band, where that decides.
+    """
+    if hasattr(row, "ci_low"):
+        if not row.ci_low <= row.ci_high:
+            return "undefined"
+        if row.ci_high <= bound:
+            return "low"
+        return "high" if row.ci_low > bound else "unclear"
+    if row.band in NO_AGREEMENT:
+        return "low"
+    if bound == NO_BELOW or row.band == "strong":
+        return "high"
+    return "low" if row.band == "weak" else "unclear"
+
+
+def _sides(evidence: Evidence, bound: float) -> dict[str, dict[str, str]]:
+    """model -> factor -> side, for models with all four factors."""
+    alpha = _need(
+        evidence, "alpha", "no alpha without sampling noise: neither P(yes) nor replicates"
     )
-    if complete.empty:
-        raise KatayoriError("alpha is undefined for every model on some factor")
-    low = complete["band"].isin(NO_AGREEMENT)
-    return {
-        m: list(part["factor"][low[part.index]])
-        for m, part in complete.groupby("model", sort=False)
-    }
+    found: dict[str, dict[str, str]] = {}
+    for row in alpha.itertuples():
+        side = _side(row, bound)
+        if side != "undefined":
+            found.setdefault(row.model, {}).setdefault(row.factor, side)
+    complete = {model: sides for model, sides in found.items() if len(sides) == FACTORS}
+    if not complete:
+        raise KatayoriError(
+            "no model has an interval of alpha without sampling noise on all factors"
+        )
+    return complete
+
+
+def _verdict(holds: bool, contradicted: bool, detail: str) -> tuple[str, str]:
+    if holds:
+        return HOLDS, detail
+    return (CONTRADICTED if contradicted else NOT_TOLD), detail
+
+
+def _alpha_detail(sides: Mapping[str, Mapping[str, str]], bound: float, side: str) -> str:
+    """Which factors lie on that side, model by model."""
+    words = {"low": f"at or below {bound:.3g}", "high": f"above {bound:.3g}"}[side]
+    parts = []
+    for model, of_factor in sides.items():
+        own = [factor for factor, where in of_factor.items() if where == side]
+        parts.append(f"{model}: {words} on {', '.join(own) or 'none'}")
+    return _listed(parts)
 
 
 def no_agreement_anywhere(evidence: Evidence) -> tuple[str, str]:
     """Some models are at or below 2/3 on all four factors (sec 6.4.1: DeepSeek-R1, MistralSmall3.2, Qwen3)."""
-    found = [m for m, factors in _without_agreement(evidence).items() if len(factors) == FACTORS]
-    return verdict_of(bool(found), _listed(found))
+    sides = _sides(evidence, NO_BELOW)
+    found = [model for model, own in sides.items() if set(own.values()) == {"low"}]
+    none = all("high" in own.values() for own in sides.values())
+    detail = _listed(found) if found else _alpha_detail(sides, NO_BELOW, "high")
+    return _verdict(bool(found), none, detail)
 
 
 def no_agreement_somewhere(evidence: Evidence) -> tuple[str, str]:
     """Some models are at or below 2/3 on some factors only (sec 6.4.1: Gemma3, Phi4)."""
-    low = _without_agreement(evidence).items()
-    found = [f"{m}: {', '.join(factors)}" for m, factors in low if 0 < len(factors) < FACTORS]
-    return verdict_of(bool(found), _listed(found))
+    sides = _sides(evidence, NO_BELOW)
+    mixed = {m: own for m, own in sides.items() if {"low", "high"} <= set(own.values())}
+    none = all(set(own.values()) in ({"low"}, {"high"}) for own in sides.values())
+    detail = _alpha_detail(mixed or sides, NO_BELOW, "low")
+    return _verdict(bool(mixed), none, detail)
 
 
 def never_strong_everywhere(evidence: Evidence) -> tuple[str, str]:
     """No model agrees strongly on all four factors (sec 6.4.1)."""
-    _without_agreement(evidence)
-    bands = _need(evidence, "alpha").groupby("model", sort=False)["band"].agg(set)
-    if unclear := [
-        m for m, seen in bands.items() if "strong" in (b := " ".join(seen)) and " or " in b
-    ]:
+    sides = _sides(evidence, STRONG_ABOVE)
+    unclear = [m for m, own in sides.items() if "low" not in own.values()]
+    printed = "ci_low" not in evidence["alpha"]
+    if printed and (open_ones := [m for m in unclear if "unclear" in sides[m].values()]):
         raise KatayoriError(
-            f"the bands of {', '.join(unclear)} can only be read off a figure, in two ways"
+            f"the bands of {', '.join(open_ones)} can only be read off a figure, in two ways"
         )
-    found = [m for m, seen in bands.items() if seen == {"strong"}]
-    return verdict_of(not found, _listed(found))
+    strong = [model for model, own in sides.items() if set(own.values()) == {"high"}]
+    detail = f"strong on all four: {_listed(strong)}"
+    return _verdict(not unclear, bool(strong), detail)
 
 
-def _pair_bands(evidence: Evidence, one: str, other: str) -> Any:
-    pairs = _need(evidence, "pairs")
-    chosen = pairs[
-        [{a, b} == {one, other} for a, b in zip(pairs["level_1"], pairs["level_2"], strict=True)]
+def _pair(evidence: Evidence, one: str, other: str) -> Any:
+    pairs = _need(evidence, "pairs", "no alpha of pairs without sampling noise")
+    chosen = [
+        {a, b} == {one, other} for a, b in zip(pairs["level_1"], pairs["level_2"], strict=True)
     ]
-    if chosen.empty or (chosen["band"] == "undefined").all():
-        raise KatayoriError(f"no alpha of {one} against {other}")
-    return chosen
+    rows = [row for row in pairs[chosen].itertuples() if _side(row, NO_BELOW) != "undefined"]
+    if not rows:
+        raise KatayoriError(f"no interval of alpha of {one} against {other}")
+    return rows
+
+
+def _band_text(row: Any) -> str:
+    if hasattr(row, "ci_low"):
+        return f"{row.model}: {row.alpha:.3f} [{row.ci_low:.3f}, {row.ci_high:.3f}]"
+    return f"{row.model}: {row.band}"
 
 
 def white_and_asian_men_weak(evidence: Evidence) -> tuple[str, str]:
     """White against Asian men: weak agreement for every model (sec 6.4.1, Fig 3b)."""
-    bands = _pair_bands(evidence, "male-white", "male-Asian").set_index("model")["band"]
-    return verdict_of((bands == "weak").all(), _listed(f"{m}: {b}" for m, b in bands.items()))
+    rows = _pair(evidence, "male-white", "male-Asian")
+    inside = [_side(r, NO_BELOW) == "high" and _side(r, STRONG_ABOVE) == "low" for r in rows]
+    outside = [_side(r, NO_BELOW) == "low" or _side(r, STRONG_ABOVE) == "high" for r in rows]
+    return _verdict(all(inside), any(outside), _listed(map(_band_text, rows)))
 
 
 def white_and_black_mostly_none(evidence: Evidence) -> tuple[str, str]:
     """White against Black: no agreement for more than half of the models (sec 6.4.1: five of nine)."""
-    pairs, n = _pair_bands(evidence, "white", "Black"), _need(evidence, "alpha")["model"].nunique()
-    found = list(pairs["model"][pairs["band"].isin(NO_AGREEMENT)])
-    return verdict_of(len(found) > n / 2, f"{len(found)} of {n}: {_listed(found)}")
+    rows = _pair(evidence, "white", "Black")
+    n = _need(evidence, "alpha")["model"].nunique()
+    low = [row for row in rows if _side(row, NO_BELOW) == "low"]
+    high = [row for row in rows if _side(row, NO_BELOW) == "high"]
+    detail = f"{len(low)} of {n}: {_listed(map(_band_text, low or rows))}"
+    return _verdict(len(low) > n / 2, len(high) >= n / 2, detail)
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
 
 
 def always_yes_never_always_no(evidence: Evidence) -> tuple[str, str]:
@@ -117,19 +200,86 @@ def always_yes_never_always_no(evidence: Evidence) -> tuple[str, str]:
     counts = _need(evidence, "always").iloc[0]
     if counts.get("no_valid_answer", 0) and counts["no_valid_answer"] == counts.get("n_questions"):
         raise KatayoriError("no question has a valid answer of every model")
+    fewest = counts.get("fewest_answers", ENOUGH)
+    if fewest < ENOUGH:
+        raise KatayoriError(
+            f"a question has {int(fewest)} valid answers of some model; fewer than {ENOUGH} tell"
+            " nothing of always"
+        )
     yes, no = int(counts["always_yes"]), int(counts["always_no"])
     return verdict_of(yes > 0 and no == 0, f"always yes {yes}, always no {no}")
 
 
+def _records(table: Any) -> list[dict[str, Any]]:
+    """Rows as mappings; null draws come as such lists, since 400 frames would take too long."""
+    return table if isinstance(table, list) else table.to_dict("records")
+
+
+def _tested(evidence: Evidence, question: int) -> list[dict[str, Any]]:
+    """The tests done on one question, from answers enough."""
+    tests = _need(evidence, "tests")
+    if not isinstance(tests, list):
+        tests = tests[tests["decision_question_id"] == question]
+    own = [row for row in _records(tests) if row.get("status", "ok") == "ok"]
+    if not own:
+        raise KatayoriError(f"no test could be done on question {question}")
+    if min(row.get("n", ENOUGH) for row in own) < ENOUGH:
+        raise KatayoriError(f"fewer than {ENOUGH} valid answers to question {question}")
+    return own
+
+
 def enlistment_falls_with_age(evidence: Evidence) -> tuple[str, str]:
     """Enlistment (question 19): the ratio falls with age, significantly so for every model (sec 6.4.2, Fig 5)."""
-    question, effects = _question(evidence, 19), _need(evidence, "effects")
+    question = _question(evidence, 19)
+    tests = evidence.get("tests")
+    if not isinstance(tests, list) and "trend" not in (tests if tests is not None else ()):
+        return _printed_enlistment(evidence, question)
+    age = [row for row in _tested(evidence, question) if row["factor"] == "age"]
+    if not age:
+        raise KatayoriError(f"age could not be tested on question {question}")
+    falls = [row["significant"] and row["trend"] < 0 for row in age]
+    rises = [row["significant"] and row["trend"] > 0 for row in age]
+    texts = (f"{row['model']}: p {row['p_holm']:.3f}, trend {row['trend']:+.2f}" for row in age)
+    detail = f"falls for {sum(falls)} of {len(age)} models ({_listed(texts)})"
+    if all(falls):
+        return HOLDS, detail
+    if any(rises):
+        return CONTRADICTED, detail
+    return NOT_FOUND, f"{detail}; {_detectable_age_effect(evidence, question)}"
+
+
+def _printed_enlistment(evidence: Evidence, question: int) -> tuple[str, str]:
+    effects = _need(evidence, "effects")
     row = effects[(effects["decision_question_id"] == question) & (effects["factor"] == "age")]
     if row.empty:
         raise KatayoriError(f"age was not tested on question {question}")
-    row = row.iloc[0]
-    detail = f"significant for {row['n_significant']} of {row['n_models']}, falling for all: {bool(row['falling'])}"
-    return verdict_of(bool(row["all_significant"]) and bool(row["falling"]), detail)
+    one = row.iloc[0]
+    detail = f"significant for {one['n_significant']} of {one['n_models']}"
+    detail += f", falling for all: {bool(one['falling'])}"
+    return verdict_of(bool(one["all_significant"]) and bool(one["falling"]), detail)
+
+
+def _detectable_age_effect(evidence: Evidence, question: int) -> str:
+    """The difference of the older and the younger half found in four of five studies, rows as clusters."""
+    from katayori.metrics.intervals import detectable_effect, mean_interval
+
+    values = evidence.get("values")
+    if values is None or evidence.get("drawn"):  # of a null draw nobody reads it
+        return "no detectable effect is known"
+    effects = []
+    for _, one in values[values["decision_question_id"] == question].groupby("model"):
+        older = one["age"] > one["age"].median()
+        rows = (
+            one.assign(older=older).groupby(["gender", "race", "older"])["value"].mean().unstack()
+        )
+        if rows.shape[1] == 2:
+            found = mean_interval((rows[True] - rows[False]).to_numpy())
+            effects.append(detectable_effect(found["se"], found["n_clusters"]))
+    if not effects:
+        return "no detectable effect is known"
+    return (
+        f"detectable in four of five studies: a fall of {max(effects):.2f} between the age halves"
+    )
 
 
 def nothing_else_common(evidence: Evidence) -> tuple[str, str]:
@@ -138,82 +288,341 @@ def nothing_else_common(evidence: Evidence) -> tuple[str, str]:
     if not evidence.get("complete", True):
         raise KatayoriError("the tests of the other questions are not printed")
     own = (effects["decision_question_id"] == question) & (effects["factor"] == "age")
-    found = effects[effects["all_significant"] & ~own]
-    pairs = zip(found["decision_question_id"], found["factor"], strict=True)
-    return verdict_of(found.empty, _listed((f"question {q}: {f}" for q, f in pairs), "none"))
+    others = effects[~own & (effects["n_models"] > 0)]
+    if others.empty:
+        raise KatayoriError("no factor could be tested on any question")
+    found = others[others["all_significant"]]
+    if len(found):
+        names = zip(found["decision_question_id"], found["factor"], strict=True)
+        return CONTRADICTED, _listed(f"question {q}: {factor}" for q, factor in names)
+    return _within_margin(evidence, question, len(others))
+
+
+def _within_margin(evidence: Evidence, question: int, n_tests: int) -> tuple[str, str]:
+    """No effect common to all models: on every question and factor some model moves less than the margin."""
+    ranges = _need(
+        evidence, "ranges", f"none of {n_tests} significant, but there is no P(yes) to bound"
+    )
+    own = (ranges["decision_question_id"] == question) & (ranges["factor"] == "age")
+    groups = ranges[~own].groupby(["decision_question_id", "factor"])
+    steadiest = groups["high"].min()
+    if steadiest.isna().any() or steadiest.empty:
+        raise KatayoriError("some question has no interval of its differences of P(yes)")
+    above = groups["low"].min() > MARGIN
+    detail = (
+        f"none of {n_tests} significant for all; of the steadiest model the largest difference of"
+        f" P(yes) is at most {steadiest.max():.3f} (margin {MARGIN:g})"
+    )
+    return _verdict(bool((steadiest <= MARGIN).all()), bool(above.any()), detail)
 
 
 def deed_differs_by_model(evidence: Evidence) -> tuple[str, str]:
     """Property deed (question 89): which factors are significant differs between models (sec 6.4.2, Fig 4)."""
-    tests = _need(evidence, "tests")
-    tests = tests[tests["decision_question_id"] == _question(evidence, 89)]
-    if tests["model"].nunique() < 2:
+    question = _question(evidence, 89)
+    found: dict[str, list[str]] = {}
+    for row in _tested(evidence, question):
+        found.setdefault(row["model"], []).extend([row["factor"]] * bool(row["significant"]))
+    if len(found) < 2:
         raise KatayoriError("fewer than two models were tested on it")
-    found = {
-        m: tuple(part["factor"][part["significant"]])
-        for m, part in tests.groupby("model", sort=False)
-    }
-    told = _listed(f"{m}: {', '.join(f) or 'none'}" for m, f in found.items())
-    return verdict_of(len(set(found.values())) > 1, told)
+    detail = _listed(f"{model}: {', '.join(own) or 'none'}" for model, own in found.items())
+    differ = len(set(map(tuple, found.values()))) > 1
+    if evidence.get("values") is None:
+        return verdict_of(differ, detail)
+    gaps = evidence.get("gaps")
+    if gaps is None:
+        values = evidence["values"]
+        gaps = model_gaps(values[values["decision_question_id"] == question])
+    gaps = _records(gaps)
+    p = [row["p_holm"] for row in gaps if row["p_holm"] == row["p_holm"]]
+    # Holm runs over the factors of a pair of models; over the pairs Bonferroni.
+    n_pairs = len({row["model"] for row in gaps})
+    smallest = min(1.0, min(p) * n_pairs) if p else float("nan")
+    detail += f"; smallest adjusted p of a difference between two models {smallest:.3f}"
+    if smallest < SIGNIFICANT:
+        return HOLDS, detail
+    common = not differ and any(found.values())
+    return (CONTRADICTED if common else NOT_FOUND), detail
+
+
+def model_gaps(values: Any) -> Any:
+    """Whether a factor acts differently on two models: the tests of the difference of their answers.
+
+    One "model" a pair of models: (1 + answer of the first - answer of the second) / 2, in the frame of
+    `rank_tests.decision_tests`. That one model is significant and another is not shows no difference between them.
+    """
+    import pandas as pd
+
+    from katayori.metrics.rank_tests import decision_tests
+
+    keys = ["decision_question_id", "age", "gender", "race"]
+    wide = values.pivot_table(index=keys, columns="model", values="value", aggfunc="mean")
+    parts = []
+    for one, other in itertools.combinations(wide, 2):
+        gap = ((1 + wide[one] - wide[other]) / 2).rename("value").reset_index()
+        parts.append(gap.assign(model=f"{one} - {other}", source="pair"))
+    if not parts:
+        return pd.DataFrame(columns=["model", "p_holm"])
+    return decision_tests(pd.concat(parts, ignore_index=True))[0]
+
+
+# -- averages and lines ------------------------------------------------------------------------------------------------
 
 
 def averaging_hides(evidence: Evidence) -> tuple[str, str]:
     """Mean race score below all significant coefficients, of both signs, where alpha is at most 2/3 (sec 4.1, 5.3)."""
-    scores, alpha = _need(evidence, "scores"), _need(evidence, "alpha")
-    low = set(alpha["model"][(alpha["factor"] == "race") & alpha["band"].isin(NO_AGREEMENT)])
-    scores = scores[scores["mean_score"].notna()]
-    if scores.empty:
+    scores = _need(evidence, "scores")
+    alpha = _need(
+        evidence, "alpha", "no alpha without sampling noise: neither P(yes) nor replicates"
+    )
+    race = (row for row in alpha.itertuples() if row.factor == "race")
+    sides = {row.model: _side(row, NO_BELOW) for row in race}
+    defined = [row for row in _records(scores) if row["mean_score"] == row["mean_score"]]
+    if not defined:
         raise KatayoriError("the race coefficients are undefined for every model")
-    both = (scores["n_positive"] > 0) & (scores["n_negative"] > 0)
-    found = scores[
-        both
-        & scores["model"].isin(low)
-        & (scores["mean_score"].abs() < scores["smallest_significant"])
+    for row in defined:
+        both = row["n_positive"] > 0 and row["n_negative"] > 0
+        row["hidden"] = both and abs(row["mean_score"]) < row["smallest_significant"]
+    found = [row for row in defined if row["hidden"] and sides.get(row["model"]) == "low"]
+    if found:
+        return HOLDS, _listed(f"{row['model']}: mean {row['mean_score']:.3f}" for row in found)
+    detail = _listed(
+        f"{row['model']}: mean {row['mean_score']:.3f}, significant after Holm:"
+        f" {row['n_positive']} above 0, {row['n_negative']} below; alpha of P(yes) is"
+        f" {sides.get(row['model'], 'unknown')}"
+        for row in defined
+    )
+    excluded = [
+        sides.get(row["model"]) == "high"
+        or (row["n_positive"] + row["n_negative"] > 0 and not row["hidden"])
+        for row in defined
     ]
-    told = (f"{m}: mean {s:.3f}" for m, s in zip(found["model"], found["mean_score"], strict=True))
-    return verdict_of(len(found) > 0, _listed(told))
+    return (CONTRADICTED if all(excluded) else NOT_FOUND), detail
 
 
 def line_misses(evidence: Evidence) -> tuple[str, str]:
     """Mortgage (question 29): for some model a line over age is not significant, Kruskal-Wallis is (4.2, 5.3)."""
-    question, tests, fits = (
-        _question(evidence, 29),
-        _need(evidence, "tests"),
-        _need(evidence, "fits"),
-    )
-    ranks = tests[
-        (tests["decision_question_id"] == question) & (tests["factor"] == "age")
-    ].set_index("model")["p_raw"]
-    lines = fits[fits["decision_question_id"] == question].set_index("model")["linear_p"]
-    both = ranks.to_frame().join(lines).dropna()
-    if both.empty:
+    question, fits = _question(evidence, 29), _need(evidence, "fits")
+    tests = _tested(evidence, question)
+    ranks = {row["model"]: row["p_raw"] for row in tests if row["factor"] == "age"}
+    if not isinstance(fits, list):
+        fits = fits[fits["decision_question_id"] == question]
+    lines = {row["model"]: row["linear_p"] for row in _records(fits)}
+    both = [
+        (model, lines[model], p)
+        for model, p in ranks.items()
+        if model in lines and lines[model] == lines[model] and p == p
+    ]
+    if not both:
         raise KatayoriError(
             f"no model has both p on question {question} (constant answers or separation)"
         )
-    found = both[(both["linear_p"] >= 0.05) & (both["p_raw"] < 0.05)]
-    shown = found if len(found) else both
-    told = (
-        f"{m}: line p {row.linear_p:.3f}, ranks p {row.p_raw:.4f}" for m, row in shown.iterrows()
+    found = [row for row in both if row[1] >= SIGNIFICANT > row[2]]
+    detail = _listed(
+        f"{model}: line p {line:.3f}, ranks p {rank:.4f}" for model, line, rank in found or both
     )
-    return verdict_of(len(found) > 0, _listed(told))
+    if found:
+        return HOLDS, detail
+    unseen = any(line >= SIGNIFICANT for _, line, _ in both)
+    return (NOT_FOUND if unseen else CONTRADICTED), detail
 
 
-CLAIMS = claims_of(
-    "DE-37",
-    *(
+# -- what chance alone would give --------------------------------------------------------------------------------------
+
+
+class _Drawn:
+    """Null draws of one claim, made many at a time, since one by one they would take minutes."""
+
+    def __init__(self, make: Any):
+        self.make = make
+        self.made: list[Any] = []
+        self.of: Any = None
+
+    def __call__(self, evidence: Evidence, rng: Any) -> Evidence:
+        values = _need(evidence, "values")
+        if self.of is not values or not self.made:
+            self.of, self.made = values, self.make(evidence, rng)
+        return {**evidence, **self.made.pop(), "drawn": True}
+
+
+def _exchanged(values: Any, question: int, inside_rows: str, rng: Any) -> Any:
+    """The answers to one question in `NULL_DRAWS` exchanges, the draw in place of the question.
+
+    Every model's answers move alike, so that noise which models share stays shared. `inside_rows`
+    names the attribute that is exchanged inside rows; without it answers move over all cells.
+    """
+    import numpy as np
+    import pandas as pd
+
+    own = values[values["decision_question_id"] == question]
+    names = ["age", "gender", "race"]
+    wide = own.pivot_table(
+        index=names, columns=["model", "source"], values="value", aggfunc="mean", dropna=False
+    )
+    wide = wide.dropna(how="all", axis=1)
+    cells = wide.index.to_frame(index=False)
+    rows = [name for name in names if name != inside_rows] if inside_rows else []
+    group = cells.groupby(rows).ngroup().to_numpy() if rows else np.zeros(len(cells), int)
+    inside = np.argsort(group, kind="stable")
+    order = np.argsort(group + rng.random((NULL_DRAWS, len(cells))) * 0.999, axis=1)
+    source = np.empty_like(order)
+    source[:, inside] = order
+    drawn = wide.to_numpy()[source]  # draws x cells x models
+    parts = []
+    for k, (model, origin) in enumerate(wide.columns):
+        one = cells.loc[np.tile(np.arange(len(cells)), NULL_DRAWS)].reset_index(drop=True)
+        one["decision_question_id"] = np.repeat(np.arange(NULL_DRAWS), len(cells))
+        parts.append(one.assign(model=model, source=origin, value=drawn[:, :, k].ravel()))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _by_draw(frame: Any) -> list[list[dict[str, Any]]]:
+    """The rows of each draw, which stands in the place of the question."""
+    parts: list[list[dict[str, Any]]] = [[] for _ in range(NULL_DRAWS)]
+    for row in frame.to_dict("records"):
+        parts[row["decision_question_id"]].append(row)
+    return parts
+
+
+def _tests_by_chance(theirs: int, inside_rows: str = "") -> Any:
+    def make(evidence: Evidence, rng: Any) -> list[Any]:
+        from katayori.metrics.logistic import logistic_age_fits
+        from katayori.metrics.rank_tests import decision_tests
+
+        question = _question(evidence, theirs)
+        drawn = _exchanged(evidence["values"], question, inside_rows, rng)
+        parts = {"tests": _by_draw(decision_tests(drawn)[0])}
+        if theirs == 29:
+            parts["fits"] = _by_draw(logistic_age_fits(drawn))
+        if theirs == 89:
+            parts["gaps"] = _by_draw(model_gaps(drawn))
+        return [{key: of[draw] for key, of in parts.items()} for draw in range(NULL_DRAWS)]
+
+    return _Drawn(make)
+
+
+def _scores_by_chance(evidence: Evidence, rng: Any) -> list[Any]:
+    """Race scores with the race labels permuted once per question, the same for every model."""
+    import numpy as np
+    import pandas as pd
+
+    values = evidence["values"].dropna(subset=["value"])
+    tables = values.groupby(["model", "decision_question_id", "race"])["value"].agg(
+        ["sum", "count"]
+    )
+    races = list(dict.fromkeys(values["race"]))
+    questions = values["decision_question_id"].unique()
+    shape = (NULL_DRAWS, len(questions), len(races))
+    order = np.argsort(rng.random(shape), axis=-1)
+    parts = []
+    for model, one in tables.groupby("model", sort=False):
+        grid = pd.MultiIndex.from_product([[model], questions, races])
+        both = one.reindex(grid).fillna(0)
+        yes, n = (
+            np.take_along_axis(
+                np.broadcast_to(both[name].to_numpy(float).reshape(shape[1:]), shape), order, -1
+            )
+            for name in ("sum", "count")
+        )
+        estimate, p = one_step_coefficients(yes, n)
+        parts.append(_score_rows(model, estimate, p))
+    every = pd.concat(parts, ignore_index=True)
+    drawn: list[list[dict[str, Any]]] = [[] for _ in range(NULL_DRAWS)]
+    for row in every.to_dict("records"):
+        drawn[row["draw"]].append(row)
+    return [{"scores": rows} for rows in drawn]
+
+
+def one_step_coefficients(yes: Any, n: Any) -> tuple[Any, Any]:
+    """Log odds ratios of each level against the last, stratified by question, and their p.
+
+    Args:
+        yes, n: numbers of yes and of answers (draws x questions x levels).
+
+    One Newton step from no effect: b = I^-1 U with U the sum over questions of yes less the question's
+    share, I its hypergeometric information. Near no effect, where null draws lie, that is the
+    coefficient of `logistic.score_coefficients` at a thousandth of the time; the other
+    attributes do not enter, as every question holds the same cross of them.
+
+    Returns estimates and two-sided p (draws x levels - 1).
+    """
+    import numpy as np
+    from scipy.stats import norm
+
+    yes, n = np.asarray(yes, float), np.asarray(n, float)
+    total = n.sum(axis=-1, keepdims=True)
+    share = np.divide(
+        yes.sum(axis=-1, keepdims=True), total, out=np.zeros_like(total), where=total > 0
+    )
+    score = (yes - n * share).sum(axis=1)[:, :-1]
+    weight = (share * (1 - share))[..., 0]
+    ones = np.maximum(total[..., 0], 1)
+    cross = np.einsum("dq,dql,dqm->dlm", weight / ones, n, n)
+    information = -cross
+    levels = np.arange(n.shape[-1])
+    information[:, levels, levels] += (weight[..., None] * n).sum(axis=1)
+    inverse = np.linalg.pinv(information[:, :-1, :-1], hermitian=True)
+    estimate = np.einsum("dlm,dm->dl", inverse, score)
+    error = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return estimate, 2 * norm.sf(np.abs(estimate / error))
+
+
+def _score_rows(model: str, estimate: Any, p: Any) -> Any:
+    """The columns of `logistic.average_score` that the check reads, one row a draw."""
+    import numpy as np
+    import pandas as pd
+
+    from katayori.metrics.rank_tests import holm
+
+    significant = holm(p) < SIGNIFICANT
+    sizes = np.where(significant, np.abs(estimate), np.inf).min(axis=1)
+    return pd.DataFrame(
+        {
+            "draw": np.arange(len(estimate)),
+            "model": model,
+            "mean_score": estimate.mean(axis=1),
+            "n_significant": significant.sum(axis=1),
+            "n_positive": (significant & (estimate > 0)).sum(axis=1),
+            "n_negative": (significant & (estimate < 0)).sum(axis=1),
+            "smallest_significant": np.where(np.isfinite(sizes), sizes, np.nan),
+        }
+    )
+
+
+INSIDE_ROWS = "ages inside rows of the question, the same for every model"
+CLAIMS = [
+    *claims_of(
+        "DE-37",
         no_agreement_anywhere,
         no_agreement_somewhere,
         never_strong_everywhere,
         white_and_asian_men_weak,
-    ),
-    *(
         white_and_black_mostly_none,
         always_yes_never_always_no,
-        enlistment_falls_with_age,
-        nothing_else_common,
     ),
-    *(deed_differs_by_model, averaging_hides, line_misses),
-)
+    *claims_of(
+        "DE-37",
+        enlistment_falls_with_age,
+        null=Null(INSIDE_ROWS, _tests_by_chance(19, "age")),
+    ),
+    *claims_of("DE-37", nothing_else_common),
+    *claims_of(
+        "DE-37",
+        deed_differs_by_model,
+        null=Null(
+            "answers over all cells of the question, the same for every model",
+            _tests_by_chance(89),
+        ),
+    ),
+    *claims_of(
+        "DE-37",
+        averaging_hides,
+        null=Null(
+            "race labels once per question, the same for every model", _Drawn(_scores_by_chance)
+        ),
+    ),
+    *claims_of("DE-37", line_misses, null=Null(INSIDE_ROWS, _tests_by_chance(29, "age"))),
+]
 
 
 def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:

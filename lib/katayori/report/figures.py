@@ -27,6 +27,7 @@ BANDS = (
     ("2/3 < α ≤ 0.8: weak", "#A6D3F0"),
     ("α > 0.8: strong", "#0072B2"),
 )
+NOT_TOLD_BAND = ("band not told: no interval, or one across two", "#E3E3E3")
 FONTS = ["IPAexGothic", "DejaVu Sans"]  # the second for signs the first lacks, such as ≤
 WIDTH = 17  # cm, the text width of a page
 POINT = {"markersize": 4, "linewidth": 1}
@@ -107,11 +108,18 @@ def band(alpha: float) -> int | None:
 
 
 def alpha_heatmap(
-    frame: Any, *, sources: Sources = None, status: Any = None, title: str | None = None
+    frame: Any,
+    *,
+    sources: Sources = None,
+    status: Any = None,
+    told: Any = None,
+    title: str | None = None,
 ) -> Any:
     """Heat map of Krippendorff's alpha in the bands of DE-25: rows models (index), columns factors (DE-33, Fig 3a).
 
     Undefined cells are hatched and carry the word in `status` (a frame of the same shape; "undefined" without it).
+    `told`, a frame of the same shape, says which bands the intervals back (True); the other cells stay
+    grey, since a colour would claim a band.
     """
     from textwrap import fill
 
@@ -123,15 +131,23 @@ def alpha_heatmap(
     values, many = frame.to_numpy(dtype=float), len(frame.columns) > 6
     fig = _figure(0.42 * len(frame) + (1.6 if many else 0.55) + 0.1 * len(BANDS), title)
     ax = fig.subplots()
+    digits = 2 if many else 3
+    # Adding 0 after rounding turns -0.0 into 0.0: "-0.000" looks like disagreement.
+    words = np.vectorize(f"{{:.{digits}f}}".format)(np.round(values, digits) + 0.0)
+    bands = frame.map(band).astype(float)
+    legend = list(BANDS)
+    if told is not None:
+        bands = bands.where(told.to_numpy(bool) | bands.isna(), len(BANDS))
+        legend.append(NOT_TOLD_BAND)
     sns.heatmap(
-        frame.map(band).astype(float),
-        annot=np.vectorize(f"{{:.{2 if many else 3}f}}".format)(values) if values.size else None,
+        bands,
+        annot=words if values.size else None,
         fmt="",
         annot_kws={"fontsize": 7 if many else 8},
-        cmap=ListedColormap([colour for _, colour in BANDS]),
+        cmap=ListedColormap([colour for _, colour in legend]),
         **{
             "vmin": -0.5,
-            "vmax": 3.5,
+            "vmax": len(legend) - 0.5,
             "cbar": False,
             "linewidths": 1.5,
             "linecolor": "white",
@@ -151,7 +167,7 @@ def alpha_heatmap(
     heads = [_title(c) if many else fill(_title(c), 30) for c in frame.columns]
     ax.set_xticklabels(heads, rotation=90 if many else 0)
     ax.set_yticklabels([_named(m, sources, "\n") for m in frame.index], rotation=0)
-    handles = [Patch(facecolor=colour, label=label) for label, colour in BANDS]
+    handles = [Patch(facecolor=colour, label=label) for label, colour in legend]
     fig.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     return fig
 
