@@ -52,8 +52,8 @@ def persona_effect(changes: pd.DataFrame, models: Iterable[str]) -> list[str]:
         if told:
             surfaced = way.get("acc_amb") == -1 and way.get("diff_amb") == 1
             verdict = "surfaces" if surfaced else "is not seen to surface"
-            told[-1] += f". Bias that was held back {verdict}: Acc_a down and Diff_a up"
             lines.append(f"{model}, biased persona against basicP: {'; '.join(told)}.")
+            lines[-1] += f" Held-back bias {verdict} (it would be Acc_a down and Diff_a up)."
     return lines
 
 
