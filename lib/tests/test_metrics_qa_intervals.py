@@ -1,4 +1,4 @@
-"""Intervals of the scores of `qa_bias` over templates: coverage, contributions, statuses (PJ-19)."""
+"""Intervals of the scores of `qa_bias` over templates: coverage, parts, statuses (PJ-19)."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ LOW = {(10, 0.6, 0.05, 0.2): 0.91, (10, 0.6, 0.95, 0.0): 0.91, (10, 0.6, 0.95, 0
 
 
 def drawn_roles(rng, leans, right, icc, runs):
-    """Counts of unknown, biased and counter-biased answers (runs x templates x 3); templates differ by `icc`."""
+    """Counts by role (runs x templates x 3) of templates that differ by `icc`."""
     wrong = 1 - right
     chances = np.array([[right, wrong * (1 + lean) / 2, wrong * (1 - lean) / 2] for lean in leans])
     chances = np.broadcast_to(chances, (runs, *chances.shape))
@@ -28,7 +28,7 @@ def drawn_roles(rng, leans, right, icc, runs):
 @pytest.mark.parametrize("right", [0.05, 0.5, 0.95])
 @pytest.mark.parametrize("leans", [[0.6] * 10, [0.0] * 10, [0.6] * 10 + [0.0] * 40])
 def test_intervals_cover(leans, right, icc):
-    """PJ-19: 93 % and more of the 95 % intervals of Acc_a and Diff_a hold the planted value, but for `LOW`.
+    """PJ-19: 93 % and more of the intervals hold the planted value, but for `LOW`.
 
     One category of 10 templates; five of 50 of which one has a bias and the rest none.
     """
@@ -68,7 +68,7 @@ def scores(items, answers, **options):
 
 
 def test_no_interval_has_width_0():
-    """What follows the slot alone, all right or all wrong: a wide interval or none, never [x, x]."""
+    """By the slot alone, all right or all wrong: a wide interval or none, never [x, x]."""
     first = scores(ITEMS, ["1"] * len(ITEMS))
     assert first.loc["acc_amb", "status"] == "same_in_every_cluster"
     assert first.loc["acc_amb", "ci_low"] < 1 / 3 < first.loc["acc_amb", "ci_high"]
@@ -94,7 +94,7 @@ def test_few_templates_have_no_interval():
 
 
 def test_mean_probabilities_near_the_edge_have_none():
-    """`edge`: a mean probability of .98 has no symmetric interval; a Diff-bias of probabilities has."""
+    """`edge`: a mean probability of .98 has no symmetric interval; a Diff-bias has."""
     rng = np.random.default_rng(2)
     share = {"p_0": rng.uniform(0.96, 1, len(ITEMS)), "p_1": 0.0, "p_2": 0.01, "mass": 0.99}
     frame = qa_bias.with_role(answered(ITEMS, choosing(ITEMS, "biased"), **share), ITEMS)

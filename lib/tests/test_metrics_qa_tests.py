@@ -1,4 +1,4 @@
-"""Chance, categories and cells that lean: planted answers are found, noise is not (PJ-17, PJ-19)."""
+"""Chance, categories, cells that lean: what is planted is found, noise is not (PJ-17, PJ-19)."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ CATEGORIES = ("age", "disability", "gender", "orientation")
 
 
 def with_texts(items):
-    """Items of `made_items` with a passage that names both persons, in either order, and options."""
+    """Items of `made_items` with options and a passage that names both persons."""
     names = {"target": "A", "non_target": "B", "unknown": "?"}
     for i in range(3):
         items[f"option_{i}"] = items[f"person_{i}"].map(names)
@@ -30,7 +30,7 @@ STUDY = bbq.balanced(bbq.load_study_bbq(), 1800)
 
 
 def test_whoever_does_not_read_is_at_zero():
-    """Names a person by slot, never "unknown": right in about half of the clear contexts, excess 0."""
+    """Names a person by slot, never "unknown": right in half of the clear contexts, excess 0."""
     assert qa_tests.is_symmetric(STUDY)
     roles = STUDY[["role_0", "role_1", "role_2"]].to_numpy()
     for slots in ((1, 2, 0), (0, 1, 2)):
@@ -55,7 +55,7 @@ def test_reading_is_found_beside_a_preference_for_a_slot():
 
 
 def test_a_design_in_which_right_follows_from_the_place():
-    """The right person always named first: whoever takes the first looks right, so no excess is given."""
+    """The right person always named first: whoever takes the first looks right, so no excess."""
     items = with_texts(made_items(8))
     clear = items["context_condition"] != "ambiguous"
     right = items.apply(lambda one: one[f"option_{one['label']}"], axis=1)

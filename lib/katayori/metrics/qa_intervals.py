@@ -46,7 +46,7 @@ def contributions(first: Ratio, second: Ratio | None = None) -> np.ndarray:
         [0.25, 0.75]
     """
     ratios = [first] if second is None else [first, second]
-    kept = sum(b for _, b in ratios) > 0
+    kept = np.sum([b for _, b in ratios], axis=0) > 0
     out = np.zeros(int(kept.sum()))
     for sign, (a, b) in zip((1, -1), ratios, strict=False):
         if not b.sum() > 0:
@@ -63,7 +63,7 @@ def templates_in(*ratios: Ratio | None) -> int:
 
 def share(ratio: Ratio) -> dict[str, Any]:
     """ci_low, ci_high and status of a share of answers (`intervals.share_interval`)."""
-    return _ends(share_interval(*ratio))
+    return _ends(share_interval(ratio[0].tolist(), ratio[1].tolist()))
 
 
 def difference(values: np.ndarray, templates: int) -> dict[str, Any]:
@@ -72,13 +72,13 @@ def difference(values: np.ndarray, templates: int) -> dict[str, Any]:
     `templates` as of `templates_in`: below 5 there is no interval, however many contribute to the
     other ratio.
     """
-    found = mean_interval(values)
+    found = mean_interval(values.tolist())
     return _ends(found) if templates >= NO_INTERVAL_BELOW else _few()
 
 
 def probability(values: np.ndarray, templates: int) -> dict[str, Any]:
     """ci_low, ci_high and status of a mean probability (`intervals.probability_interval`)."""
-    found = probability_interval(np.clip(values, 0, 1))
+    found = probability_interval(np.clip(values, 0, 1).tolist())
     return _ends(found) if templates >= NO_INTERVAL_BELOW else _few()
 
 

@@ -1,8 +1,8 @@
-"""Is it more than chance? Tests of answers to BBQ-shaped items, by template (PJ-17, PJ-19; additions).
+"""Is it more than chance? Tests of answers to BBQ-shaped items, by template (PJ-17, PJ-19).
 
-Three questions: whether a model names the right person of a clear context more often than somebody
-who only names persons (`chance`); in which categories answers lean (`category_tests`); and whether
-more cells lean than chance alone gives (`leaning_cells`).
+Additions of ours. Three questions: whether a model names the right person of a clear context more
+often than somebody who only names persons (`chance`); in which categories answers lean
+(`category_tests`); and whether more cells lean than chance alone gives (`leaning_cells`).
 """
 
 import re
@@ -20,12 +20,12 @@ from katayori.metrics.uncertainty import smallest_p, swap_test
 
 OVERALL = ("model", "source", "prompt_id")
 LEANS = ("diff_amb", "diff_dis", "p_diff_amb", "p_diff_dis")
-#: What makes the ambiguous version of a clear item: the same question and the same options in order.
+#: What makes the ambiguous version of a clear item: same question, same options in order.
 VERSION = ["template_id", "polarity", "option_0", "option_1", "option_2"]
 CHANCE = "metric value ci_low ci_high n n_invalid n_templates status".split()
 
 
-# --- chance -------------------------------------------------------------------------------------
+# --- chance ------------------------------------------------------------------------------------
 
 
 def is_symmetric(items: pd.DataFrame) -> bool:
@@ -95,7 +95,7 @@ def _named(frame: pd.DataFrame) -> pd.Series:
 
 
 def _before_told(frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    """Answers to ambiguous items, once for each clear version of the item; `hit`: it names its right person."""
+    """Answers to ambiguous items, once a clear version; `hit`: they name its right person."""
     if missing := [c for c in VERSION if c not in items]:
         raise ValueError(f"items without {', '.join(missing)}")
     silent = items["context_condition"] == "ambiguous"
@@ -112,7 +112,7 @@ def _shares(frame: pd.DataFrame, by: Sequence[str], metric: str) -> list[pd.Data
     rows = []
     for key, cell in frame.groupby(list(by), sort=False, dropna=False):
         sums = cell[["hit", "person"]].astype(int).groupby(cell["template_id"]).sum()
-        found = share_interval(sums["hit"], sums["person"])
+        found = share_interval(sums["hit"].tolist(), sums["person"].tolist())
         status = str(found["status"]).replace("no_valid_answer", "no_person_chosen")
         row = dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True))
         row |= {name: found[name] for name in ("value", "ci_low", "ci_high", "n")}
@@ -221,7 +221,7 @@ def leaning_cells(
 def _contributions_of_cells(
     frame: pd.DataFrame, by: Sequence[str], metrics: Sequence[str]
 ) -> np.ndarray:
-    """Contributions to every score with an interval (cells x templates of the frame), NaN elsewhere."""
+    """Contributions to the scores with an interval (cells x templates), NaN where there is none."""
     names = np.unique(frame["template_id"].to_numpy(object).astype(str))
     rows = []
     for _, cell in frame.groupby(list(by), sort=False, dropna=False):

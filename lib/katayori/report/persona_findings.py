@@ -7,8 +7,6 @@ found it says what could have been. None of them knows a result beforehand.
 from collections.abc import Iterable
 from typing import Any
 
-import pandas as pd
-
 LEVEL = 0.05
 NAMES = {"acc_amb": "Acc_a", "acc_dis": "Acc_d", "diff_amb": "Diff_a", "diff_dis": "Diff_d"}
 NAMES |= {f"p_{metric}": f"{name} of probabilities" for metric, name in NAMES.items()}
@@ -29,8 +27,8 @@ def _points(row: Any, name: str = "value") -> str:
     return f"{value} points (no interval: {str(row['status']).replace('_', ' ')})"
 
 
-def persona_effect(changes: pd.DataFrame, models: Iterable[str]) -> list[str]:
-    """Whether the biased persona changes Acc_a and Diff_a, a line a model, and whether bias surfaces.
+def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
+    """Whether the biased persona changes Acc_a and Diff_a, and bias surfaces, a line a model.
 
     Args:
         changes: of `qa_bias.compare_prompts` over all categories, with a column `prompt`.
@@ -70,7 +68,7 @@ def _moved(row: Any) -> str:
     return f"{word} ({ends}, {_points(row, 'difference')}, {tested})"
 
 
-def categories(tests: pd.DataFrame, models: Iterable[str], prompts: dict[str, str]) -> list[str]:
+def categories(tests: Any, models: Iterable[str], prompts: dict[str, str]) -> list[str]:
     """Categories that lean, and where one leans to the stereotype and another away from it.
 
     Args:
@@ -84,13 +82,12 @@ def categories(tests: pd.DataFrame, models: Iterable[str], prompts: dict[str, st
         f"{len(found)} of {int(rows['p'].notna().sum())} tests of a category find a lean "
         f"(p < {LEVEL:g} after Holm over the categories of one model, prompt and score)."
     ]
+    found = found.assign(sign=found["value"].map(lambda v: "+" if v > 0 else "-"))
     for (model, metric), part in found.groupby(["model", "metric"], sort=False):
-        named = [
-            f"{category.replace('_', ' ')} {sign} under {', '.join(prompts[p] for p in one['prompt_id'])}"
-            for (category, sign), one in part.assign(
-                sign=part["value"].map(lambda v: "+" if v > 0 else "-")
-            ).groupby(["category", "sign"], sort=False)
-        ]
+        named = []
+        for (category, sign), one in part.groupby(["category", "sign"], sort=False):
+            under = ", ".join(prompts[prompt] for prompt in one["prompt_id"])
+            named.append(f"{category.replace('_', ' ')} {sign} under {under}")
         lines.append(f"{model}, {NAMES[metric]}: {'; '.join(named)}.")
     signs = found.groupby(["model", "prompt_id", "metric"], sort=False)["value"]
     mixed = [key for key, values in signs if values.min() < 0 < values.max()]
@@ -104,7 +101,7 @@ def categories(tests: pd.DataFrame, models: Iterable[str], prompts: dict[str, st
 
 
 def leaning(found: dict[str, Any]) -> str:
-    """How many intervals of Diff-bias leave 0 out, against chance alone (`qa_tests.leaning_cells`)."""
+    """How many intervals of Diff-bias leave 0 out, against chance (`qa_tests.leaning_cells`)."""
     if found["status"] != "ok":
         return "No category has an interval of Diff-bias, so none can leave 0 out."
     told = f"{found['off']} of {found['cells']} intervals of a category's Diff-bias leave 0 out"
@@ -115,7 +112,7 @@ def leaning(found: dict[str, Any]) -> str:
     return f"{told}: {word} ({chance} of the draws; {p_text(found['p'])})."
 
 
-def chance(table: pd.DataFrame, models: Iterable[str], prompts: dict[str, str]) -> list[str]:
+def chance(table: Any, models: Iterable[str], prompts: dict[str, str]) -> list[str]:
     """Whether clear contexts are read: the excess of right over wrong, a line a model.
 
     Args:
@@ -138,9 +135,7 @@ def chance(table: pd.DataFrame, models: Iterable[str], prompts: dict[str, str]) 
     return lines
 
 
-def two_steps(
-    contrast: pd.DataFrame, leans: pd.DataFrame, turns: pd.DataFrame, two: str
-) -> list[str]:
+def two_steps(contrast: Any, leans: Any, turns: Any, two: str) -> list[str]:
     """What writing reasons first does, a line a model; nothing where no reasons were written.
 
     Args:
@@ -162,7 +157,7 @@ def two_steps(
     return lines
 
 
-def _lean(leans: pd.DataFrame, model: str, prompt: str) -> str:
+def _lean(leans: Any, model: str, prompt: str) -> str:
     kept = leans[(leans["model"] == model) & (leans["prompt_id"] == prompt)]
     kept = kept[(kept["metric"] == "diff_dis") & kept["p"].notna()]
     return "".join(
@@ -171,7 +166,7 @@ def _lean(leans: pd.DataFrame, model: str, prompt: str) -> str:
     )
 
 
-def _contrast(rows: pd.DataFrame) -> str:
+def _contrast(rows: Any) -> str:
     tested = rows[rows["p_template"].notna()]
     if tested.empty:
         return "No score differs from the mode in one character."

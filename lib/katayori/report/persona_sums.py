@@ -15,8 +15,10 @@ from scipy.stats import t
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
 
 #: Sums in the last axis of `TemplateSums.sums`, and which two make a score.
-SUMS = "right_amb n_amb right_dis n_dis side n_side right_biased n_biased right_counter n_counter"
-SUMS = SUMS.split()
+SUMS = (
+    *("right_amb", "n_amb", "right_dis", "n_dis", "side", "n_side"),
+    *("right_biased", "n_biased", "right_counter", "n_counter"),
+)
 #: A ratio of two sums, or the difference of two such.
 SCORES = {
     "acc_amb": [(0, 1)],
