@@ -55,3 +55,15 @@ def swap_test(shares: np.ndarray, seed: int) -> float:
     )
     extreme = np.abs(np.asarray(signs) @ shares) >= abs(shares.sum()) - 1e-12
     return float(extreme.mean() if exact else (1 + extreme.sum()) / (1 + PATTERNS))
+
+
+def smallest_p(clusters: int) -> float:
+    """The smallest p that `swap_test` can give with so many clusters; NaN without any.
+
+    Example:
+        >>> smallest_p(10) == 2 / 1024
+        True
+    """
+    if clusters < 1:
+        return float("nan")
+    return 2.0 ** (1 - clusters) if 2**clusters <= PATTERNS else 1 / (1 + PATTERNS)

@@ -1,22 +1,50 @@
-"""What the persona-JBBQ paper says it found (PJ-22), as checks of evidence: on its published figures and on answers.
+"""What the persona-JBBQ paper says it found (PJ-22), as checks of evidence: printed or answers.
 
-Evidence is a frame, one row per model, prompt and category, shares not points; NaN where a score is undefined:
-
-    model; group (global, japanese, local, unknown); size_b (billions of parameters, NaN = unknown)
-    prompt (the paper's names: basicP, paraP, CoT, neutral, biased); category; acc_amb; acc_dis; diff_amb
-
-`metrics.qa_bias.scores_table` gives the scores; the models' registry gives group and size.
+Two kinds of evidence:
+    printed figures, a frame of one row a model, prompt and category, shares not points, NaN where
+    a score is undefined: model; group (global, japanese, ...); size_b (billions of parameters);
+    prompt (basicP, paraP, CoT, neutral, biased); category; acc_amb; acc_dis; diff_amb. Taken as
+    they stand, cell by cell.
+    answers, `persona_sums.TemplateSums`. A cell shows what is claimed where its 95 % interval over
+    templates excludes the opposite. "In most cells" holds where more than half of them show it and
+    is contradicted where the intervals of half of them show the opposite; "in every cell" holds
+    where all show it and is contradicted where one shows the opposite after Bonferroni's correction
+    over the cells. Cells without an interval show neither.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
+from scipy.stats import t
+
 from katayori.errors import KatayoriError
-from katayori.report.claims import claims_of, verdict_of
+from katayori.metrics.intervals import detectable_effect, share_interval
+from katayori.report import persona_sums
+from katayori.report.claims import (
+    CONTRADICTED,
+    HOLDS,
+    NOT_FOUND,
+    NOT_TOLD,
+    Claim,
+    Null,
+    claims_of,
+    verdict_of,
+)
+from katayori.report.persona_sums import Cells, Estimates, TemplateSums
 
 #: Our reading of a "high" ambiguous accuracy; the paper names no figure.
 HIGH = 0.9
 GROUPS = ("global", "japanese")
+#: "Does not lower bias": a difference in Diff_a of so much is taken for none (our margin).
+MARGIN = 0.05
+#: Exceptions are named up to this many.
+NAMED = 4
+
+
+# --- printed figures ----------------------------------------------------------------------------
 
 
 def _rows(evidence: Any, metric: str, biased: bool = False, groups: tuple[str, ...] = ()) -> Any:
@@ -49,45 +77,6 @@ def _told(evidence: Any, holding: Any, least: float, *caveats: str) -> tuple[str
     return verdict_of(n == len(holding) or n > least * len(holding), detail)
 
 
-def global_models_keep_accuracy(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, global models keep Acc_a high (90 points or more) in most cells (sec 4.1)."""
-    rows = _rows(evidence, "acc_amb", groups=GROUPS[:1])
-    rows = rows[rows["group"] == "global"].set_index(["model", "category", "prompt"])
-    return _told(evidence, rows["acc_amb"] >= HIGH, 0.5, "PJ-c6")
-
-
-def japanese_models_lower_ambiguous(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, every Japanese model is below every global one in Acc_a, in every cell (sec 4.1)."""
-    cells = _groups(evidence, "acc_amb")
-    return _told(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
-
-
-def japanese_models_lower_disambiguated(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, every Japanese model is below every global one in Acc_d, in every cell (sec 4.1)."""
-    cells = _groups(evidence, "acc_dis")
-    return _told(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
-
-
-def specialising_does_not_lower_bias(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, Japanese models' mean Diff_a is nowhere below the global models' (sec 5.1)."""
-    cells = _groups(evidence, "diff_amb")
-    return _told(evidence, cells["mean", "japanese"] >= cells["mean", "global"], 1, "PJ-c6")
-
-
-def larger_japanese_model_less_biased(evidence: Any) -> tuple[str, str]:
-    """The largest Japanese model has a lower Diff_a than the smallest one in most cells (sec 5.1)."""
-    rows = evidence[evidence["group"] == "japanese"].dropna(subset=["diff_amb", "size_b"])
-    if rows["size_b"].nunique() < 2:
-        raise KatayoriError("needs answers of two Japanese models of different, known size")
-    cells = rows.pivot_table(index=["category", "prompt"], columns="size_b", values="diff_amb")
-    ends = cells[[cells.columns.min(), cells.columns.max()]].dropna()
-    if ends.empty:
-        raise KatayoriError(
-            "the largest and the smallest Japanese model share no category and prompt"
-        )
-    return _told(evidence, ends.iloc[:, 1] < ends.iloc[:, 0], 0.5, "PJ-c4")
-
-
 def _change(evidence: Any, metric: str) -> Any:
     """Model x category: the biased persona minus basicP, or minus the mean of the other prompts without basicP."""
     key = ["model", "category"]
@@ -100,13 +89,172 @@ def _change(evidence: Any, metric: str) -> Any:
     return change
 
 
+# --- answers ------------------------------------------------------------------------------------
+
+
+def _places(evidence: TemplateSums, *groups: str) -> list[np.ndarray]:
+    """The places of the models of each group; KatayoriError where there is none."""
+    found = [evidence.of_groups(group) for group in groups]
+    if missing := [group for group, places in zip(groups, found, strict=True) if not len(places)]:
+        there = ", ".join(sorted({group or "unknown" for group in evidence.groups}))
+        raise KatayoriError(f"no answers of {' or '.join(missing)} models, only {there} ones")
+    return found
+
+
+def _names(places: np.ndarray, names: tuple[str, ...]) -> list[str]:
+    return [names[place] for place in places]
+
+
+def _outside(evidence: TemplateSums, score: str) -> tuple[Estimates, list[str]]:
+    """A score under every prompt but the biased persona, and the names of these prompts."""
+    prompts = evidence.places(biased=False)
+    if not len(prompts):
+        raise KatayoriError(f"no {score} outside the biased persona")
+    return persona_sums.estimates(evidence, score).at(slice(None), prompts), _names(
+        prompts, evidence.prompts
+    )
+
+
+def _vote(found: Cells, least: float, what: str, *, margin: float = 0.0) -> tuple[str, str]:
+    """The verdict on "above -margin in more than the share `least` of the cells" (1: in all).
+
+    `what` says in words what the cells measure.
+    """
+    n = len(found.value)
+    if not np.isfinite(found.se).any():
+        if not n:
+            raise KatayoriError("no score is defined in the cells that the claim is about")
+        raise KatayoriError(f"none of {n} cells has an interval: few templates, or no variation")
+    low, _ = found.ends()
+    # One cell of many is beyond its interval by chance; where one decides, all are widened.
+    _, high = found.ends(0.95 if least < 1 else 1 - 0.05 / n)
+    shown, against = low > -margin, high < -margin
+    detail = f"shown in {shown.sum()} of {n} cells"
+    detail += f"; the opposite in {against.sum()}{_listed(found, against)}"
+    detail += f"; {what}: mean {100 * found.value.mean():+.1f} points"
+    if shown.sum() == n or shown.sum() > least * n:
+        return HOLDS, detail
+    if against.any() and (least == 1 or against.sum() >= least * n):
+        return CONTRADICTED, detail
+    if margin:
+        return NOT_TOLD, detail
+    sizes = found.se * (t.ppf(0.975, found.clusters - 1) + t.ppf(0.8, found.clusters - 1))
+    return NOT_FOUND, f"{detail}; detectable in a cell (median): {100 * np.nanmedian(sizes):.1f}"
+
+
+def _listed(found: Cells, which: np.ndarray) -> str:
+    names = [name for name, there in zip(found.names, which, strict=True) if there]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f" ({', '.join(names[:NAMED])}{more})" if names else ""
+
+
+def _all_below(evidence: TemplateSums, score: str) -> tuple[str, str]:
+    """Every Japanese model below every global one, pair by pair."""
+    world, japan = _places(evidence, *GROUPS)
+    found, prompts = _outside(evidence, score)
+    apart = found.at(world[:, None]).minus(found.at(japan))
+    heads = [
+        f"{evidence.models[j]} and {evidence.models[g]}/{prompt}"
+        for g in world
+        for j in japan
+        for prompt in prompts
+    ]
+    what = f"{score} of the global less the Japanese model"
+    return _vote(persona_sums.cells(evidence, apart.flat(), heads), 1, what)
+
+
+def _change_of(evidence: TemplateSums, score: str) -> Cells:
+    """Model x category: the biased persona less basicP, or less the mean of the other prompts."""
+    biased = evidence.places(biased=True)
+    if not len(biased):
+        raise KatayoriError(f"no {score} under the biased persona")
+    found, prompts = _outside(evidence, score)
+    base = (
+        found.at(slice(None), prompts.index("basicP"))
+        if "basicP" in prompts
+        else found.mean(axis=1)
+    )
+    after = persona_sums.estimates(evidence, score).at(slice(None), biased[0])
+    heads = list(evidence.models)
+    falls = score == "acc_amb"
+    change = base.minus(after) if falls else after.minus(base)
+    return persona_sums.cells(evidence, change, heads)
+
+
+# --- the claims ---------------------------------------------------------------------------------
+
+
+def global_models_keep_accuracy(evidence: Any) -> tuple[str, str]:
+    """Outside the biased persona, global models keep Acc_a high (90 points or more) in most cells (sec 4.1)."""
+    if isinstance(evidence, TemplateSums):
+        return _kept(evidence)
+
+    rows = _rows(evidence, "acc_amb", groups=GROUPS[:1])
+    rows = rows[rows["group"] == "global"].set_index(["model", "category", "prompt"])
+    return _told(evidence, rows["acc_amb"] >= HIGH, 0.5, "PJ-c6")
+
+
+def japanese_models_lower_ambiguous(evidence: Any) -> tuple[str, str]:
+    """Outside the biased persona, every Japanese model is below every global one in Acc_a, in every cell (sec 4.1)."""
+    if isinstance(evidence, TemplateSums):
+        return _all_below(evidence, "acc_amb")
+
+    cells = _groups(evidence, "acc_amb")
+    return _told(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
+
+
+def japanese_models_lower_disambiguated(evidence: Any) -> tuple[str, str]:
+    """Outside the biased persona, every Japanese model is below every global one in Acc_d, in every cell (sec 4.1)."""
+    if isinstance(evidence, TemplateSums):
+        return _all_below(evidence, "acc_dis")
+
+    cells = _groups(evidence, "acc_dis")
+    return _told(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
+
+
+def specialising_does_not_lower_bias(evidence: Any) -> tuple[str, str]:
+    """Outside the biased persona, Japanese models' mean Diff_a is nowhere below the global models' (sec 5.1)."""
+    if isinstance(evidence, TemplateSums):
+        world, japan = _places(evidence, *GROUPS)
+        found, prompts = _outside(evidence, "diff_amb")
+        apart = found.at(japan).mean(axis=0).minus(found.at(world).mean(axis=0))
+        what = f"Japanese less global, margin {100 * MARGIN:g} points"
+        return _vote(persona_sums.cells(evidence, apart, prompts), 1, what, margin=MARGIN)
+
+    cells = _groups(evidence, "diff_amb")
+    return _told(evidence, cells["mean", "japanese"] >= cells["mean", "global"], 1, "PJ-c6")
+
+
+def larger_japanese_model_less_biased(evidence: Any) -> tuple[str, str]:
+    """The largest Japanese model has a lower Diff_a than the smallest one in most cells (sec 5.1)."""
+    if isinstance(evidence, TemplateSums):
+        return _larger_less(evidence)
+
+    rows = evidence[evidence["group"] == "japanese"].dropna(subset=["diff_amb", "size_b"])
+    if rows["size_b"].nunique() < 2:
+        raise KatayoriError("needs answers of two Japanese models of different, known size")
+    cells = rows.pivot_table(index=["category", "prompt"], columns="size_b", values="diff_amb")
+    ends = cells[[cells.columns.min(), cells.columns.max()]].dropna()
+    if ends.empty:
+        raise KatayoriError(
+            "the largest and the smallest Japanese model share no category and prompt"
+        )
+    return _told(evidence, ends.iloc[:, 1] < ends.iloc[:, 0], 0.5, "PJ-c4")
+
+
 def accuracy_falls_under_bias(evidence: Any) -> tuple[str, str]:
     """Under the biased persona Acc_a falls in most cells: bias is held back rather than absent (sec 4.2, 5.2)."""
+    if isinstance(evidence, TemplateSums):
+        return _vote(_change_of(evidence, "acc_amb"), 0.5, "fall of Acc_a")
+
     return _told(evidence, _change(evidence, "acc_amb") < 0, 0.5, "PJ-c2", "PJ-c3")
 
 
 def bias_rises_under_bias(evidence: Any) -> tuple[str, str]:
     """Our addition: under the biased persona Diff_a rises for every model in every category."""
+    if isinstance(evidence, TemplateSums):
+        return _vote(_change_of(evidence, "diff_amb"), 1, "rise of Diff_a")
+
     verdict, detail = _told(evidence, _change(evidence, "diff_amb") > 0, 1, "PJ-c1")
     top = _rows(evidence, "diff_amb", biased=True).nlargest(1, "diff_amb").iloc[0]
     return (
@@ -115,20 +263,163 @@ def bias_rises_under_bias(evidence: Any) -> tuple[str, str]:
     )
 
 
-CLAIMS = claims_of(
-    "PJ-22",
-    *(
-        global_models_keep_accuracy,
+def answers_lean_to_the_stereotype(evidence: Any) -> tuple[str, str]:
+    """Our addition: outside the biased persona answers lean to the stereotype (Diff_a above 0) in most cells."""
+    if isinstance(evidence, TemplateSums):
+        found, prompts = _outside(evidence, "diff_amb")
+        heads = [f"{model}/{prompt}" for model in evidence.models for prompt in prompts]
+        return _vote(persona_sums.cells(evidence, found.flat(), heads), 0.5, "Diff_a")
+    rows = _rows(evidence, "diff_amb").set_index(["model", "category", "prompt"])
+    return _told(evidence, rows["diff_amb"] > 0, 0.5, "PJ-c6")
+
+
+def _kept(evidence: TemplateSums) -> tuple[str, str]:
+    """Acc_a of global models at or above `HIGH`, by the interval of each cell's share."""
+    (world,) = _places(evidence, "global")
+    prompts, holding, against = evidence.places(biased=False), 0, []
+    cells = list(_hits(evidence, world, prompts))
+    for name, hits, totals in cells:
+        found = share_interval(hits, totals)
+        holding += found["ci_low"] >= HIGH
+        against += [name] if found["ci_high"] < HIGH else []
+    if not cells:
+        raise KatayoriError("no acc_amb outside the biased persona")
+    told = f"{holding} of {len(cells)} intervals lie at {100 * HIGH:g} points or above"
+    named = f" ({', '.join(against[:NAMED])})" if against else ""
+    detail = f"{told}, {len(against)} below{named}"
+    if holding > len(cells) / 2:
+        return HOLDS, detail
+    return (CONTRADICTED if len(against) >= len(cells) / 2 else NOT_TOLD), detail
+
+
+def _hits(evidence: TemplateSums, models: np.ndarray, prompts: np.ndarray) -> Any:
+    """Name, right answers and ambiguous answers by template of every cell that was asked."""
+    for m in models:
+        for p in prompts:
+            for c, category in enumerate(evidence.categories):
+                own = evidence.sums[m, p, evidence.of_template == c]
+                if own[:, 1].sum():
+                    name = f"{evidence.models[m]}/{evidence.prompts[p]}/{category}"
+                    yield name, own[:, 0], own[:, 1]
+
+
+def _larger_less(evidence: TemplateSums) -> tuple[str, str]:
+    (japan,) = _places(evidence, "japanese")
+    sized = [place for place in japan if np.isfinite(evidence.sizes[place])]
+    if len({evidence.sizes[place] for place in sized}) < 2:
+        raise KatayoriError("needs answers of two Japanese models of different, known size")
+    small, big = (pick(sized, key=evidence.sizes.__getitem__) for pick in (min, max))
+    found = persona_sums.estimates(evidence, "diff_amb")
+    apart = found.at(small).minus(found.at(big))
+    what = f"{evidence.models[small]} less {evidence.models[big]}"
+    return _vote(persona_sums.cells(evidence, apart, list(evidence.prompts)), 0.5, what)
+
+
+def _exchanging(*groups: str) -> Callable[[Any, np.random.Generator], Any]:
+    def draw(evidence: Any, rng: np.random.Generator) -> Any:
+        return persona_sums.models_exchanged(evidence, rng, *groups)
+
+    return draw
+
+
+#: Null draws, for answers only; printed figures are checked with `draws=0`.
+BY_SIDE = Null("target and non-target, by template", persona_sums.sides_exchanged)
+BY_PROMPT = Null("prompts, by template", persona_sums.prompts_exchanged)
+BY_MODEL = Null("global and Japanese models, by template", _exchanging(*GROUPS))
+BY_SIZE = Null("Japanese models, by template", _exchanging("japanese"))
+
+CLAIMS: list[Claim] = [
+    *claims_of("PJ-22", global_models_keep_accuracy),
+    *claims_of(
+        "PJ-22",
         japanese_models_lower_ambiguous,
         japanese_models_lower_disambiguated,
+        null=BY_MODEL,
     ),
-    *(
-        specialising_does_not_lower_bias,
-        larger_japanese_model_less_biased,
-        accuracy_falls_under_bias,
-    ),
-    bias_rises_under_bias,
-)
+    *claims_of("PJ-22", specialising_does_not_lower_bias),
+    *claims_of("PJ-22", larger_japanese_model_less_biased, null=BY_SIZE),
+    *claims_of("PJ-22", accuracy_falls_under_bias, bias_rises_under_bias, null=BY_PROMPT),
+    *claims_of("PJ-22", answers_lean_to_the_stereotype, null=BY_SIDE),
+]
+
+
+# --- reasons written first (PJ-9) ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Answers in one step and in two, and how many first turns hold no reasons.
+
+    sums: prompts (one step, two steps), one category for all; turns and bare: of each model the
+    number of first turns and of those that only name an option (`qa_tests.first_turns`).
+    """
+
+    sums: TemplateSums
+    turns: dict[str, int]
+    bare: dict[str, int]
+
+
+def reasons_of(frame: Any, first_turns: Any, one_step: str, two_steps: str) -> Reasons:
+    """The evidence for `reasoning_claims`.
+
+    Args:
+        frame: of `qa_bias.with_role`, with the answers to both prompts.
+        first_turns: of `qa_tests.first_turns`.
+        one_step, two_steps: their prompt ids.
+    """
+    both = frame[frame["prompt_id"].isin([one_step, two_steps])]
+    both = both.assign(prompt=both["prompt_id"], category="all")
+    sums = persona_sums.from_answers(
+        both.sort_values("prompt_id", key=lambda p: p != one_step), {}, {}
+    )
+    table = first_turns.set_index("model")
+    return Reasons(sums, table["n"].to_dict(), table["without_reasons"].to_dict())
+
+
+def reasoning_claims(models: Iterable[str]) -> list[Claim]:
+    """Our addition: whether reasons written first change any of the four scores, a claim a model."""
+    null = Null("one step and two, by template", _steps_exchanged)
+    return [
+        Claim(
+            "PJ-9",
+            f"Our addition: reasons written first change one of the four scores of {model}",
+            partial(_reasons_change, model=model),
+            null,
+        )
+        for model in models
+    ]
+
+
+def _steps_exchanged(evidence: Reasons, rng: np.random.Generator) -> Reasons:
+    return replace(evidence, sums=persona_sums.prompts_exchanged(evidence.sums, rng))
+
+
+def _reasons_change(evidence: Reasons, model: str) -> tuple[str, str]:
+    turns, bare = evidence.turns[model], evidence.bare[model]
+    counted = f"{bare} of {turns} first turns only name an option"
+    if 2 * bare >= turns:
+        raise KatayoriError(f"{counted}: the condition, reasons first, was not realised")
+    place = evidence.sums.models.index(model)
+    found = []
+    for score in persona_sums.SCORES:
+        both = persona_sums.estimates(evidence.sums, score).at(place)
+        change = both.at(1).minus(both.at(0))
+        found.append(persona_sums.cells(evidence.sums, change, [score]))
+    told, outside, errors = [], [], []
+    for score, cell in zip(persona_sums.SCORES, found, strict=True):
+        # Bonferroni over the four scores, since any of them would do.
+        low, high = (100 * end for end in cell.ends(1 - 0.05 / len(found)))
+        if np.isfinite(low).any():
+            told.append(f"{score} {100 * cell.value[0]:+.1f} [{low[0]:+.1f}, {high[0]:+.1f}]")
+            outside.append(low[0] > 0 or high[0] < 0)
+            errors.append((cell.se[0], int(cell.clusters[0])))
+    if not told:
+        raise KatayoriError("no score has an interval: few templates, or no variation")
+    detail = f"{', '.join(told)} points (Bonferroni over {len(found)} scores); {counted}"
+    if any(outside):
+        return HOLDS, detail
+    least = 100 * min(detectable_effect(*one, level=1 - 0.05 / len(found)) for one in errors)
+    return NOT_FOUND, f"{detail}; detectable in four of five studies: from {least:.1f} points"
 
 
 def from_published(tables: Mapping[str, Any]) -> Any:

@@ -1,0 +1,178 @@
+"""What answers to the persona-JBBQ items show, in sentences computed from tests of the run.
+
+Every sentence names its numbers, its interval or p, and what was corrected for; where nothing is
+found it says what could have been. None of them knows a result beforehand.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+LEVEL = 0.05
+NAMES = {"acc_amb": "Acc_a", "acc_dis": "Acc_d", "diff_amb": "Diff_a", "diff_dis": "Diff_d"}
+NAMES |= {f"p_{metric}": f"{name} of probabilities" for metric, name in NAMES.items()}
+
+
+def p_text(p: float) -> str:
+    """A p value as it stands in a sentence: "p .023", "p below .001"."""
+    if p < 0.001:
+        return "p below .001"
+    return "p " + f"{p:.3f}".removeprefix("0")
+
+
+def _points(row: Any, name: str = "value") -> str:
+    """A value in points with its interval, or the reason why there is none."""
+    value = f"{100 * row[name]:+.1f}"
+    if row["ci_low"] == row["ci_low"]:
+        return f"{value} [{100 * row['ci_low']:+.1f}, {100 * row['ci_high']:+.1f}] points"
+    return f"{value} points (no interval: {str(row['status']).replace('_', ' ')})"
+
+
+def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
+    """Whether the biased persona changes Acc_a and Diff_a, and bias surfaces, a line a model.
+
+    Args:
+        changes: of `qa_bias.compare_prompts` over all categories, with a column `prompt`.
+        models: those to tell of.
+
+    Returns:
+        sentences; p are by template, after Holm over the prompts of a model and score.
+    """
+    rows = changes[changes["prompt"] == "biased"].set_index(["model", "metric"])
+    lines = []
+    for model in models:
+        told, way = [], {}
+        for metric in ("acc_amb", "diff_amb"):
+            if (model, metric) in rows.index:
+                row = rows.loc[(model, metric)]
+                told.append(f"{NAMES[metric]} {_moved(row)}")
+                if row["p_template_holm"] < LEVEL:
+                    way[metric] = 1 if row["difference"] > 0 else -1
+        if told:
+            surfaced = way.get("acc_amb") == -1 and way.get("diff_amb") == 1
+            verdict = "surfaces" if surfaced else "is not seen to surface"
+            lines.append(f"{model}, biased persona against basicP: {'; '.join(told)}.")
+            lines[-1] += f" Held-back bias {verdict} (it would be Acc_a down and Diff_a up)."
+    return lines
+
+
+def _moved(row: Any) -> str:
+    if row["difference"] != row["difference"]:
+        return f"has no value ({str(row['status']).replace('_', ' ')})"
+    ends = f"from {100 * row['value_baseline']:.1f} to {100 * row['value']:.1f}"
+    if row["p_template_holm"] != row["p_template_holm"]:
+        return f"does not change in any of {row['n_templates']} templates ({ends})"
+    word = "rises" if row["difference"] > 0 else "falls"
+    if row["p_template_holm"] >= LEVEL:
+        word = "is not found to change"
+    tested = f"{p_text(row['p_template_holm'])} by template, after Holm"
+    return f"{word} ({ends}, {_points(row, 'difference')}, {tested})"
+
+
+def categories(tests: Any, models: Iterable[str], prompts: dict[str, str]) -> list[str]:
+    """Categories that lean, and where one leans to the stereotype and another away from it.
+
+    Args:
+        tests: of `qa_tests.category_tests`.
+        models: those to tell of.
+        prompts: name of each prompt id.
+    """
+    rows = tests[tests["model"].isin(list(models))]
+    found = rows[rows["p_holm"] < LEVEL]
+    lines = [
+        f"{len(found)} of {int(rows['p'].notna().sum())} tests of a category find a lean "
+        f"(p < {LEVEL:g} after Holm over the categories of one model, prompt and score)."
+    ]
+    found = found.assign(sign=found["value"].map(lambda v: "+" if v > 0 else "-"))
+    for (model, metric), part in found.groupby(["model", "metric"], sort=False):
+        named = []
+        for (category, sign), one in part.groupby(["category", "sign"], sort=False):
+            under = ", ".join(prompts[prompt] for prompt in one["prompt_id"])
+            named.append(f"{category.replace('_', ' ')} {sign} under {under}")
+        lines.append(f"{model}, {NAMES[metric]}: {'; '.join(named)}.")
+    signs = found.groupby(["model", "prompt_id", "metric"], sort=False)["value"]
+    mixed = [key for key, values in signs if values.min() < 0 < values.max()]
+    if mixed:
+        where = "; ".join(f"{model}, {prompts[p]}, {NAMES[metric]}" for model, p, metric in mixed)
+        lines.append(f"Categories lean opposite ways and cancel in the pooled score: {where}.")
+    least = rows["smallest_p_holm"].max()
+    if least > 0.01:
+        lines.append(f"With these templates no p after Holm can be below {least:.3f}.")
+    return lines
+
+
+def leaning(found: dict[str, Any]) -> str:
+    """How many intervals of Diff-bias leave 0 out, against chance (`qa_tests.leaning_cells`)."""
+    if found["status"] != "ok":
+        return "No category has an interval of Diff-bias, so none can leave 0 out."
+    told = f"{found['off']} of {found['cells']} intervals of a category's Diff-bias leave 0 out"
+    chance = (
+        f"by chance alone {found['expected']:.1f} would, and up to {found['most']:.0f} in 97.5 %"
+    )
+    word = "more than chance gives" if found["p"] < LEVEL else "no more than chance gives"
+    return f"{told}: {word} ({chance} of the draws; {p_text(found['p'])})."
+
+
+def chance(table: Any, models: Iterable[str], prompts: dict[str, str]) -> list[str]:
+    """Whether clear contexts are read: the excess of right over wrong, a line a model.
+
+    Args:
+        table: of `qa_tests.chance`.
+        models: those to tell of.
+        prompts: name of each prompt id.
+    """
+    lines = []
+    for model in models:
+        rows = table[(table["model"] == model) & (table["metric"] == "excess")]
+        if len(rows) and (rows["status"] == "design_not_symmetric").all():
+            lines.append(f"{model}: these items are not symmetric, so the excess has no zero.")
+            continue
+        above, below = rows[rows["ci_low"] > 0], rows[rows["ci_high"] < 0]
+        told = [f"{prompts[row['prompt_id']]} {_points(row)}" for row in rows.to_dict("records")]
+        lines.append(
+            f"{model}: right more often than wrong under {len(above)} of {len(rows)} prompts, "
+            f"less often under {len(below)} (excess over chance: {'; '.join(told)})."
+        )
+    return lines
+
+
+def two_steps(contrast: Any, leans: Any, turns: Any, two: str) -> list[str]:
+    """What writing reasons first does, a line a model; nothing where no reasons were written.
+
+    Args:
+        contrast: of `qa_bias.compare_prompts` with a column `p_scores`, p_template after Holm over
+            the four scores of a model.
+        leans: of `qa_tests.category_tests` over all categories.
+        turns: of `qa_tests.first_turns`.
+        two: prompt id of the second turn.
+    """
+    lines = []
+    for turn in turns.to_dict("records"):
+        model = turn["model"]
+        bare = f"{turn['without_reasons']} of {turn['n']} first turns only name an option"
+        if 2 * turn["without_reasons"] >= turn["n"]:
+            lines.append(f"{model}: {bare}, so it tells nothing about reasoning.")
+            continue
+        rows = contrast[contrast["model"] == model].set_index("metric")
+        lines.append(f"{model}: {bare}. {_lean(leans, model, two)}{_contrast(rows)}")
+    return lines
+
+
+def _lean(leans: Any, model: str, prompt: str) -> str:
+    kept = leans[(leans["model"] == model) & (leans["prompt_id"] == prompt)]
+    kept = kept[(kept["metric"] == "diff_dis") & kept["p"].notna()]
+    return "".join(
+        f"In two steps Diff_d is {_points(row)} ({p_text(row['p'])} against 0, by template). "
+        for row in kept.to_dict("records")
+    )
+
+
+def _contrast(rows: Any) -> str:
+    tested = rows[rows["p_template"].notna()]
+    if tested.empty:
+        return "No score differs from the mode in one character."
+    best = tested.loc[tested["p_template"].idxmin()]
+    told = f"{NAMES[str(best.name)]} changes by {_points(best, 'difference')}"
+    p = f"{p_text(best['p_template'])} by template"
+    holm = f"{p_text(best['p_scores'])} after Holm over the {len(tested)} scores"
+    word = "a change is found" if best["p_scores"] < LEVEL else "no change is found"
+    return f"Against one character {word}; the clearest: {told} ({p}, {holm})."
