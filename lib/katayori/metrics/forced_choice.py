@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pingouin
-from scipy.stats import binomtest, chi2_contingency
+from scipy.stats import binomtest, chi2_contingency, norm
 
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
@@ -87,7 +87,7 @@ def _case_sums(values: pd.Series, case_id: pd.Series | str) -> pd.DataFrame:
 
 def _over_cases(sums: pd.DataFrame, seed: int) -> dict[str, Any]:
     """Interval over cases, its status, and the test against one half, of sums of each case."""
-    found = share_interval(sums["sum"], sums["size"])
+    found = share_interval(sums["sum"].tolist(), sums["size"].tolist())
     # Neutral and biased swapped in a case turn its excess over one half around.
     excess = (sums["sum"] - sums["size"] / 2).to_numpy(float)
     return {
@@ -121,7 +121,7 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
 
     def measure(cell: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, Any]:
         n, hits = len(parsed), int(parsed["correct"].sum())
-        row = {
+        row: dict[str, Any] = {
             "n": n,
             "n_correct": hits,
             "n_invalid": len(cell) - n,
@@ -185,7 +185,7 @@ def variation_rate(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
         cases = variation_of_cases(cell)
         order, template = cases["order"].astype(bool), cases["template"].astype(bool)
         n, share = len(cases), parsed["correct"].mean()
-        row = {
+        row: dict[str, Any] = {
             "n": n,
             "n_varying": int(cases["any"].sum()),
             "n_invalid": len(cell) - len(parsed),
@@ -200,7 +200,7 @@ def variation_rate(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
             return row
         row["letter_rate"] = cases["letter"].mean()
         row["if_independent"] = 1 - share**variants - (1 - share) ** variants
-        row |= _share(row["n_varying"], n) | {"status": "ok"}
+        row |= _share(int(row["n_varying"]), n) | {"status": "ok"}
         if n < NO_INTERVAL_BELOW:
             row |= {"ci_low": np.nan, "ci_high": np.nan, "status": "few_clusters"}
         return row
@@ -249,7 +249,11 @@ def averaged_over_orders(
     def measure(cell: pd.DataFrame, _parsed: pd.DataFrame) -> dict[str, Any]:
         pairs = paired_probabilities(cell)
         p = pairs.loc[pairs["complete"], "mean"]
-        row = {"n": len(p), "n_tied": int((p == 0.5).sum()), "n_left_out": len(pairs) - len(p)}
+        row: dict[str, Any] = {
+            "n": len(p),
+            "n_tied": int((p == 0.5).sum()),
+            "n_left_out": len(pairs) - len(p),
+        }
         if p.empty:
             why = "no_probabilities"
             return row | {"n_cases": 0, "status": why, "status_mean": why}
@@ -276,9 +280,11 @@ def averaged_over_orders(
 def case_counts(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Neutral choices and parsed answers, each by case (rows) and model (columns)."""
     parsed = frame[frame["outcome"] == "ok"]
-    shape = {"index": "case_id", "columns": "model", "values": "correct", "fill_value": 0}
-    neutral = parsed.pivot_table(aggfunc="sum", **shape)
-    return neutral.astype(float), parsed.pivot_table(aggfunc="size", **shape).astype(float)
+    groups = parsed.groupby(["case_id", "model"])["correct"]
+    neutral, answers = (
+        part.unstack(fill_value=0).astype(float) for part in (groups.sum(), groups.size())
+    )
+    return neutral, answers
 
 
 def share_contributions(neutral: np.ndarray, parsed: np.ndarray) -> np.ndarray:
@@ -406,7 +412,11 @@ def discriminability(scores: pd.DataFrame, ddof: int = 1) -> pd.DataFrame:
 
 def _variance(one: pd.DataFrame, ddof: int) -> dict[str, Any]:
     known = one.dropna(subset=["value"]).set_index("model")["value"]
-    row = {"n": len(known), "n_invalid": len(one) - len(known), "value": known.var(ddof=ddof)}
+    row: dict[str, Any] = {
+        "n": len(known),
+        "n_invalid": len(one) - len(known),
+        "value": known.var(ddof=ddof),
+    }
     if len(known) > ddof + 1:
         left = pd.Series({model: known.drop(model).var(ddof=ddof) for model in known.index})
         row |= {"loo_low": left.min(), "loo_high": left.max(), "without": left.idxmin()}
@@ -436,18 +446,31 @@ def variance_interval(values: np.ndarray, ddof: int = 1) -> tuple[float, float]:
     return float(np.exp(found["ci_low"] + shift)), float(np.exp(found["ci_high"] + shift))
 
 
+def correlation_interval(r: float, n: int, spread: float = 1.0) -> tuple[float, float]:
+    """95 % interval of a correlation over n models, by Fisher's z; NaN for fewer than 5.
+
+    `spread` widens it: 1.03 for rank correlations (Fieller, Hartley and Pearson, 1957).
+    """
+    if n < NO_INTERVAL_BELOW:
+        return np.nan, np.nan
+    z = np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9))
+    half = norm.ppf(0.975) * spread / np.sqrt(n - 3)
+    return float(np.tanh(z - half)), float(np.tanh(z + half))
+
+
 def _correlation(x: pd.Series, y: pd.Series, method: str) -> dict[str, Any]:
     """value, p, and from five models on ci_low and ci_high of one correlation, and its status."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its power, unused here, needs more models
         result = pingouin.corr(x, y, method=method).iloc[0]
-    row = {"value": float(result["r"]), "p": float(result["p_val"]), "status": "ok"}
+    value = float(result["r"])
+    row: dict[str, Any] = {"value": value, "p": float(result["p_val"]), "status": "ok"}
     if len(x) < NO_INTERVAL_BELOW:
         return row | {"status": "few_models"}
-    if abs(row["value"]) > 1 - 1e-9:  # Fisher's z of 1 is infinite
+    if abs(value) > 1 - 1e-9:  # Fisher's z of 1 is infinite
         return row | {"status": "perfect"}
     # pingouin rounds its interval to two digits, so that the value can lie outside.
-    low, high = pingouin.compute_esci(stat=row["value"], nx=len(x), eftype="r", decimals=12)
+    low, high = pingouin.compute_esci(stat=value, nx=len(x), eftype="r", decimals=12)
     return row | {"ci_low": float(low), "ci_high": float(high)}
 
 

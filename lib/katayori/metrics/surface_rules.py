@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from katayori.metrics.intervals import share_interval
+from katayori.metrics.forced_choice import share_contributions
+from katayori.metrics.intervals import mean_interval, share_interval
 
 #: What a rule scores on a case: 1 the neutral reason, 0 the biased one, one half neither.
 TIE = 0.5
@@ -103,7 +104,64 @@ def surface_rules(scores: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for rule in scores:
         known = scores[rule].dropna().astype(float)
-        row = share_interval(known, np.ones(len(known)))
+        row = share_interval(known.tolist(), [1] * len(known))
         row |= {"rule": rule, "n_neutral": int((known == 1).sum())}
         rows.append(row | {"n_ties": int((known == TIE).sum())})
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def best_rule(scores: pd.DataFrame) -> tuple[str, "pd.Series[float]"]:
+    """The rule that is right most often, or the opposite of one that is wrong most often.
+
+    A rule that is always wrong gives the label away as well as one that is always right. Of equal
+    ones the first.
+
+    Args:
+        scores: of `rule_scores` (shape: cases x rules).
+
+    Returns:
+        Its name and what it scores on each case it says something of.
+    """
+    both = scores.astype(float).join((1 - scores.astype(float)).add_prefix("the opposite of: "))
+    name = str(both.mean().round(12).idxmax())
+    return name, both[name].dropna()
+
+
+def less_rule(
+    neutral: pd.DataFrame, parsed: pd.DataFrame, rule: "pd.Series[float]"
+) -> pd.DataFrame:
+    """Each model's accuracy less a rule's, as one number a case whose mean is the difference.
+
+    Args:
+        neutral, parsed: of `forced_choice.case_counts` (shape: cases x models).
+        rule: what the rule scores on each case.
+
+    Returns:
+        Cases that both say something of, x models (NaN where a model says nothing of any case).
+    """
+    shared = rule.index.intersection(parsed.index)
+    chosen, answered = neutral.loc[shared], parsed.loc[shared]
+    scored = rule[shared].to_numpy(float)
+    return pd.DataFrame(
+        {
+            model: share_contributions(chosen[model].to_numpy(float), count.to_numpy(float))
+            - scored
+            for model, count in answered.items()
+        },
+        index=shared,
+    )
+
+
+def against_rule(apart: pd.DataFrame) -> pd.DataFrame:
+    """The means of `less_rule` with their intervals over cases.
+
+    Returns model, value, ci_low, ci_high, n_cases, beaten (`yes` where the interval lies below 0,
+    `not told` where it spans 0 or there is none, `no`), status (of `intervals.mean_interval`).
+    """
+    rows = []
+    for model in apart:
+        found = mean_interval(apart[model].tolist())
+        beaten = "yes" if found["ci_high"] < 0 else "no" if found["ci_low"] > 0 else "not told"
+        rows.append({"model": model, "n_cases": found["n_clusters"], "beaten": beaten} | found)
+    columns = ["model", "value", "ci_low", "ci_high", "n_cases", "beaten", "status"]
+    return pd.DataFrame(rows, columns=columns)

@@ -12,15 +12,16 @@ claim "not tested". Evidence of answers, all optional:
 `model_claims` asks the same of a user's model, whatever its name (an addition).
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2_contingency, norm
+from scipy.stats import chi2_contingency, norm, spearmanr
 
 from katayori.errors import KatayoriError
-from katayori.metrics.forced_choice import share_contributions
+from katayori.metrics.forced_choice import correlation_interval, share_contributions
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
     clopper_pearson,
@@ -188,7 +189,7 @@ def _accuracy_interval(evidence: Evidence, name: str, cases: Any = None) -> dict
     parsed = _columns(evidence, "parsed", [name])[name]
     if cases is not None:
         neutral, parsed = (counts[counts.index.isin(cases)] for counts in (neutral, parsed))
-    return share_interval(neutral, parsed)
+    return share_interval(neutral.tolist(), parsed.tolist())
 
 
 def _below_chance(evidence: Evidence) -> Answer:
@@ -213,13 +214,6 @@ def _scores(evidence: Evidence) -> pd.DataFrame:
     return scores
 
 
-def _fisher(r: float, n: int, spread: float = 1.0) -> tuple[float, float]:
-    """95 % interval of a correlation over n models, by Fisher's z."""
-    half = norm.ppf(0.975) * spread / np.sqrt(n - 3)
-    z = np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9))
-    return float(np.tanh(z - half)), float(np.tanh(z + half))
-
-
 def _highest_variance(evidence: Evidence) -> Answer:
     """Pitman and Morgan: two paired variances differ as sum and difference are correlated."""
     scores = _scores(evidence)
@@ -227,7 +221,7 @@ def _highest_variance(evidence: Evidence) -> Answer:
     for other in OTHERS:
         mine, theirs = scores[REFERENCE], scores[other]
         r = np.corrcoef(mine + theirs, mine - theirs)[0, 1]
-        low, high = _fisher(r, len(scores))
+        low, high = correlation_interval(r, len(scores))
         detail = f"variance {mine.var():.4g} against {theirs.var():.4g} of {other}, r {r:.3f}"
         parts.append(effect_verdict(low, high, f"{detail} [{low:.3f}, {high:.3f}]"))
     verdict, detail = _all(parts)
@@ -237,15 +231,17 @@ def _highest_variance(evidence: Evidence) -> Answer:
 def _falling_correlation(evidence: Evidence) -> Answer:
     """Meng, Rosenthal and Rubin (1992): two correlations that share the reference."""
     scores = _scores(evidence)
-    n, r = len(scores), scores.corr()
+    n, r = len(scores), np.corrcoef(scores.to_numpy(float), rowvar=False)
+    place = {name: k for k, name in enumerate(scores)}
     parts = []
-    for more, less in zip(OTHERS, OTHERS[1:], strict=False):
-        pair = np.clip(r.loc[REFERENCE, [more, less]].to_numpy(float), -1 + 1e-9, 1 - 1e-9)
-        mean = (pair**2).mean()
-        f = min((1 - r.loc[more, less]) / (2 * (1 - mean)), 1.0)
+    for more, less in itertools.pairwise(OTHERS):
+        between = float(r[place[more], place[less]])
+        pair = np.clip(r[0, [place[more], place[less]]], -1 + 1e-9, 1 - 1e-9)
+        mean = float((pair**2).mean())
+        f = min((1 - between) / (2 * (1 - mean)), 1.0)
         h = (1 - f * mean) / (1 - mean)
         apart = np.arctanh(pair[0]) - np.arctanh(pair[1])
-        half = norm.ppf(0.975) * np.sqrt(2 * (1 - r.loc[more, less]) * h / (n - 3))
+        half = norm.ppf(0.975) * np.sqrt(2 * (1 - between) * h / (n - 3))
         detail = f"{more} {pair[0]:.3f} against {less} {pair[1]:.3f}, z apart {apart:.3f}"
         low, high = apart - half, apart + half
         parts.append(effect_verdict(low, high, f"{detail} [{low:.3f}, {high:.3f}]"))
@@ -255,8 +251,10 @@ def _falling_correlation(evidence: Evidence) -> Answer:
 
 def _near_zero(evidence: Evidence) -> Answer:
     scores = _scores(evidence)
-    rho = scores[[REFERENCE, OTHERS[2]]].corr(method="spearman").iloc[0, 1]
-    low, high = _fisher(rho, len(scores), spread=1.03)  # of ranks: Fieller and others, 1957
+    rho = float(spearmanr(scores[REFERENCE], scores[OTHERS[2]]).statistic)
+    low, high = correlation_interval(
+        rho, len(scores), spread=1.03
+    )  # of ranks: Fieller and others, 1957
     detail = f"{OTHERS[2]} {rho:.3f} [{low:.3f}, {high:.3f}] over {len(scores)} models"
     return absence_verdict(low, high, detail, margin=(-0.2, 0.2))
 
@@ -403,7 +401,7 @@ def model_claims(model: str) -> list[Claim]:
         return _effect("accuracy there", found, above=0.5)
 
     def beyond_rules(evidence: Evidence) -> Answer:
-        found = mean_interval(evidence["beyond"][model])
+        found = mean_interval(_columns(evidence, "beyond", [model])[model].tolist())
         return _effect(f"accuracy less that of «{evidence['rule']}»", found)
 
     by_rule = Null("model and rule, by case", _model_and_rule)
@@ -436,7 +434,8 @@ def mean_agreement(table: Any) -> float:
 
 def agreement_of_cases(table: Any) -> Any:
     """The share of raters who agree, one number a case, from such a table (shape: cases)."""
-    return np.repeat(table["n_raters_agreeing"] / table["n_raters"], table["n_cases"]).to_numpy()
+    shares = (table["n_raters_agreeing"] / table["n_raters"]).to_numpy(float)
+    return np.repeat(shares, table["n_cases"].to_numpy(int))
 
 
 def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:
