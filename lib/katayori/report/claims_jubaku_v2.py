@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2_contingency, norm, spearmanr
+from scipy.stats import chi2_contingency, norm, spearmanr, t
 
 from katayori.errors import KatayoriError
 from katayori.metrics.forced_choice import correlation_interval, share_contributions
@@ -56,12 +56,21 @@ Check = Callable[[Evidence], Answer]
 # --- evidence --------------------------------------------------------------------------------------
 
 
+_NAMED = {
+    "neutral": "answers of",
+    "parsed": "answers of",
+    "varying": "variation of",
+    "scores": "accuracy on",
+    "beyond": "answers of",
+}
+
+
 def _columns(evidence: Evidence, what: str, names: Sequence[str]) -> pd.DataFrame:
     """The columns `names` of a frame of the evidence; KatayoriError naming those without answers."""
     frame = evidence.get(what, pd.DataFrame())
     told = [name for name in names if name in frame and frame[name].notna().any()]
     if missing := [name for name in names if name not in told]:
-        raise KatayoriError(f"no {what} answers of {', '.join(missing)}")
+        raise KatayoriError(f"no {_NAMED.get(what, what)} {', '.join(missing)}")
     return frame[list(names)]
 
 
@@ -90,9 +99,15 @@ def _told(name: str, found: Mapping[str, Any], unit: str = "cases") -> str:
 
 
 def _effect(name: str, found: Mapping[str, Any], above: float = 0.0) -> Answer:
-    detectable = detectable_effect(found.get("se", np.nan), found["n_clusters"])
+    clusters, detail = found["n_clusters"], _told(name, found)
+    # A share's interval has no SE of its own; half of its width is that of a t interval.
+    half = (found["ci_high"] - found["ci_low"]) / 2
+    se = found.get("se", half / t.ppf(0.975, clusters - 1) if clusters > 1 else np.nan)
+    if found.get("status") == "same_in_every_cluster":
+        detail, se = f"{detail}, the same in every case (fixed by the design)", np.nan
+    detectable = detectable_effect(se, clusters)
     return effect_verdict(
-        found["ci_low"], found["ci_high"], _told(name, found), above=above, detectable=detectable
+        found["ci_low"], found["ci_high"], detail, above=above, detectable=detectable
     )
 
 
@@ -194,9 +209,8 @@ def _accuracy_interval(evidence: Evidence, name: str, cases: Any = None) -> dict
 
 def _below_chance(evidence: Evidence) -> Answer:
     found = _accuracy_interval(evidence, INSTRUCT)
-    return effect_verdict(
-        1 - found["ci_high"], 1 - found["ci_low"], _told(INSTRUCT, found), above=0.5
-    )
+    low, high = 1 - found["ci_high"], 1 - found["ci_low"]
+    return effect_verdict(low, high, _told(INSTRUCT, found), above=0.5)
 
 
 def _far_below(evidence: Evidence) -> Answer:
