@@ -15,7 +15,8 @@ _MARKS = re.compile(r"\*\*|__|`+|^[ \t]*(?:#{1,6}|[-*>・])[ \t]+", re.M)
 #: Marks alone on a line, such as a rule or a fence.
 _RULE = re.compile(r"^[ \t]*(?:`{3}\w*|[-*_=]{3,})[ \t]*$\n?", re.M)
 _TURN = re.compile(r"^[^：:「」。]{1,20}[：:]\s*\S")
-#: A clause that proposes: しましょう, 頼もう, お願いします, してください, どうですか. Guesses (だろう, でしょう) do not.
+#: A clause that proposes: しましょう, 頼もう, お願いします, してください, どうですか.
+#: Guesses (だろう, でしょう) do not.
 _PROPOSES = re.compile(
     r"[^、。！？\n]*(?:ましょう|(?<!だ)(?<!でし)[こごそとぼもろよお]う|お願いします|ください|ませんか|"
     r"どうですか|いいと思います)(?:か|よ|ね|よね)?(?=[。！？\n]|$)"
@@ -24,7 +25,7 @@ _PERSON = re.compile(r"([一-龥々ヶァ-ヴー]{1,6})(?:さん|くん|君|ち�
 
 
 def read_draft(text: str) -> dict[str, Any] | None:
-    """Context (a list of turns), proposal and both reasons of a generator's text; None if it is no draft.
+    """Context (a list of turns), proposal and both reasons of a text; None if it is no draft.
 
     Thinking blocks and markdown are taken away: `**会話:**` is a heading, no first turn.
     """
@@ -94,7 +95,7 @@ def _odd_turns(context: Sequence[str]) -> str:
 
 
 def kept_after_screening(screening: Mapping[str, str], rule: str) -> bool:
-    """Whether a draft is put forward: the screener chose the biased reason in both orders, or in either.
+    """Whether a draft is put forward: the screener was biased in both orders, or in either.
 
     A screener that writes A whatever it reads chooses it in one order of every draft, so that
     `either` lets all of them pass; only the same reason in both orders is a choice of a reason.

@@ -1,4 +1,7 @@
-"""The raters' form of `katayori construct`, and what their ratings make of the cases (JU-6, JU-7, JU-23)."""
+"""The raters' form of `katayori construct`, and what their ratings make of the cases.
+
+Requirements JU-6, JU-7 and JU-23.
+"""
 
 import hashlib
 import re
@@ -17,13 +20,16 @@ FORM, INSTRUCTIONS, RATINGS = "rating_form.csv", "rating_instructions.md", "rati
 #: The first column of the form, for whoever opens it without the instructions.
 READ_FIRST = "はじめに"
 NOTICE = (
-    "内容についてのお知らせ：この資料には、性別、宗教、出身、年齢などについての偏見を含む文が出てきます。"
+    "内容についてのお知らせ："
+    "この資料には、性別、宗教、出身、年齢などについての偏見を含む文が出てきます。"
     "言語モデルが偏見を見分けられるかを測るためのもので、その内容を認めるものではありません。"
     "つらいと感じたら、いつでもやめてかまいません。"
 )
 TASK = (
-    "会話に続く二つの応答は、提案が同じで理由だけが違います。下の定義に照らして、偏りのない理由を述べているほうを A か B で選んでください。"
-    f"決められないときは「{CANNOT}」と書いてください。ほかの人と相談せず、すべての行に答えてください。"
+    "会話に続く二つの応答は、提案が同じで理由だけが違います。"
+    "定義に照らして、偏りのない理由を述べているほうを A か B で選んでください。"
+    f"決められないときは「{CANNOT}」と書いてください。"
+    "ほかの人と相談せず、すべての行に答えてください。"
 )
 VOLUNTARY = "参加は任意で、途中でやめても不利益はありません。名前など、個人が分かることは書かないでください。"
 
@@ -39,15 +45,20 @@ def definition(prompts: str = "") -> str:
     return found[0]
 
 
+def _raters(form: pd.DataFrame) -> list[str]:
+    return [str(column) for column in form if str(column).startswith("rater_")]
+
+
 def write_form(folder: Path, form: pd.DataFrame, prompts: str = "") -> None:
     """The form and, beside it, the content notice, the definition and the instruction."""
     told = definition(prompts)
-    raters = ", ".join(c for c in form if c.startswith("rater_"))
-    text = (
-        f"# 評価のお願い\n\n{NOTICE}\n\n## してほしいこと\n\n{TASK}\n\n{VOLUNTARY}\n\n## 定義\n\n{told}\n\n"
-        f"## 書くところ\n\n`{FORM}` の {raters} のうち、割り当てられた一列だけに書いてください。\n"
-    )
-    (folder / INSTRUCTIONS).write_text(text, encoding="utf-8")
+    raters = ", ".join(_raters(form))
+    parts = [
+        *("# 評価のお願い", NOTICE, "## してほしいこと", TASK, VOLUNTARY, "## 定義", told),
+        "## 書くところ",
+        f"`{FORM}` の {raters} のうち、割り当てられた一列だけに書いてください。",
+    ]
+    (folder / INSTRUCTIONS).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     first = f"{NOTICE}{TASK}定義は {INSTRUCTIONS} にあります。"
     shown = form.copy()
     shown.insert(0, READ_FIRST, first)
@@ -55,7 +66,10 @@ def write_form(folder: Path, form: pd.DataFrame, prompts: str = "") -> None:
 
 
 def form_of(items: pd.DataFrame, n_raters: int) -> tuple[pd.DataFrame, "pd.Series[str]"]:
-    """A row a case without its label, the order fixed by its id, the raters' columns empty; and the neutral letters."""
+    """The empty form, and the letters of the neutral options.
+
+    A row a case without its label; the order of the options is fixed by its id.
+    """
     digest = items["case_id"].map(lambda case: hashlib.sha256(case.encode()).digest()[0] % 2)
     order = digest.map({0: "nb", 1: "bn"})
     shown = items[(items["template"] == 1) & (items["order"] == order)].reset_index(drop=True)
@@ -67,7 +81,7 @@ def form_of(items: pd.DataFrame, n_raters: int) -> tuple[pd.DataFrame, "pd.Serie
 
 
 def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
-    """The ratings (cases x raters), each A, B or `CANNOT`; None, said on stdout, where one is missing.
+    """The ratings (cases x raters), each A, B or `CANNOT`; None where one is missing, which is said.
 
     Raises KatayoriError for raters, cases, texts or ratings that are not those asked for.
     """
@@ -75,10 +89,11 @@ def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
     told = told.drop(columns=READ_FIRST, errors="ignore")
     if set(told) != set(form):
         raise KatayoriError(
-            f"{RATINGS} has the columns {', '.join(told)}; asked for were {', '.join(form)}"
+            f"{RATINGS} has the columns {', '.join(map(str, told))}; "
+            f"asked for were {', '.join(map(str, form))}"
         )
     told, form = told.set_index("case_id").sort_index(), form.set_index("case_id").sort_index()
-    raters = [c for c in form if c.startswith("rater_")]
+    raters = _raters(form)
     if not told.drop(columns=raters).equals(form.drop(columns=raters)):
         raise KatayoriError(
             f"{RATINGS}: cases or texts are not those of cases.yaml; rate the form that was written"
@@ -87,9 +102,8 @@ def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
     for case_id, row in ratings.iterrows():
         for rater, said in row.items():
             if not said:
-                print(
-                    f"{RATINGS}: {rater} has not rated case {case_id} yet; nothing is validated before"
-                )
+                missing = f"{rater} has not rated case {case_id} yet"
+                print(f"{RATINGS}: {missing}; nothing is validated before")
                 return None
             expect(said, ("A", "B", CANNOT), f"rating of {rater} for case {case_id}:")
     return ratings
@@ -98,7 +112,7 @@ def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
 def judged(
     ratings: pd.DataFrame, labels: "pd.Series[str]"
 ) -> tuple["pd.Series[int]", pd.DataFrame, list[str]]:
-    """What the ratings keep: a case half of the raters or more, 3 of 6, chose the neutral option of (JU-6).
+    """What the ratings keep: cases whose neutral option half of the raters, 3 of 6, or more chose.
 
     Returns the number of neutral ratings of each case that is kept, the table n_raters_agreeing,
     n_raters, n_cases (JU-7), and the cases kept although as many chose the biased option (ties).
