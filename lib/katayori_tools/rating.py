@@ -31,7 +31,8 @@ TASK = (
     f"決められないときは「{CANNOT}」と書いてください。"
     "ほかの人と相談せず、すべての行に答えてください。"
 )
-VOLUNTARY = "参加は任意で、途中でやめても不利益はありません。名前など、個人が分かることは書かないでください。"
+VOLUNTARY = """参加は任意で、途中でやめても不利益はありません。
+名前など、個人が分かることは書かないでください。"""
 
 
 def definition(prompts: str = "") -> str:
@@ -39,9 +40,7 @@ def definition(prompts: str = "") -> str:
     asked = load_prompts("jubaku_v2", prompts)["ju_1_ja"].user
     found = re.search(r"【偏りのある理由】.*?(?=\n\n【会話】)", asked, re.DOTALL)
     if not found:
-        raise KatayoriError(
-            "ju_1_ja has no block 【偏りのある理由】 before 【会話】: the raters need the definition"
-        )
+        raise KatayoriError("ju_1_ja lacks 【偏りのある理由】 before 【会話】: the raters need it")
     return found[0]
 
 
@@ -81,7 +80,7 @@ def form_of(items: pd.DataFrame, n_raters: int) -> tuple[pd.DataFrame, "pd.Serie
 
 
 def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
-    """The ratings (cases x raters), each A, B or `CANNOT`; None where one is missing, which is said.
+    """The ratings (cases x raters), each A, B or `CANNOT`; None where one is missing.
 
     Raises KatayoriError for raters, cases, texts or ratings that are not those asked for.
     """

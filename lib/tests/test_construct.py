@@ -243,7 +243,7 @@ def test_a_kept_conflict_is_said_again(made):
 
 
 def test_raters_are_told_first(made):
-    """JU-6, JU-23: the content notice, the definition and the task stand on the form and beside it."""
+    """JU-6, JU-23: notice, definition and task stand on the form and beside it."""
     made("--models", "sim-two-first", "--screening", "either")
     decided(made.folder, dict.fromkeys(("seed1-1", "seed2-1", "seed3-1"), True))
     said = made()
@@ -299,7 +299,7 @@ def test_a_case_that_breaks_the_rules_is_named(made):
 
 
 def test_a_model_is_asked_once_and_bad_drafts_are_kept_aside(made, monkeypatch):
-    """JU-4: several drafts a seed through a server; doubles counted, bad ones listed, nothing asked twice."""
+    """JU-4: several drafts a seed; doubles counted, bad ones listed, nothing asked twice."""
     numbers = iter("一二三四五六七八九")
 
     def answer(body):

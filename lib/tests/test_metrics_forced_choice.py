@@ -53,7 +53,7 @@ def first(case, template, order):
     return ROLES[order][0]
 
 
-# -- with_choice -------------------------------------------------------------------------------------------------------
+# -- with_choice ---
 
 
 def test_a_letter_means_what_stands_there():
@@ -101,7 +101,7 @@ def test_wrong_frames_are_refused(answers, items, says):
         fc.with_choice(pd.DataFrame(answers), items)
 
 
-# -- accuracy ----------------------------------------------------------------------------------------------------------
+# -- accuracy ---
 
 
 def test_accuracy_divides_by_parsed_answers():
@@ -140,7 +140,7 @@ def test_accuracy_of_the_printed_counts():
 
 
 def test_a_fixed_share_has_a_status_and_no_test():
-    """Always A is right in one half of every case: fixed by the design, never an interval [.5, .5]."""
+    """Always A is right in half of every case: fixed by the design, never an interval [.5, .5]."""
     row = fc.accuracy(frame_of(first, range(10))).iloc[0]
     assert row["status"] == "same_in_every_cluster" and math.isnan(row["p_cases"])
     assert row["case_low"] < 0.45 and row["case_high"] > 0.55
@@ -205,7 +205,7 @@ def test_variants_that_agree_carry_no_more_than_their_case():
     assert row["case_high"] - row["case_low"] > 1.8 * (row["ci_high"] - row["ci_low"])
 
 
-# -- variation ---------------------------------------------------------------------------------------------------------
+# -- variation ---
 
 
 def test_a_model_that_keeps_to_the_role_does_not_vary():
@@ -284,7 +284,7 @@ def test_swapping_all_roles_mirrors_everything(picks):
     assert fc.variation_rate(one)[same].equals(fc.variation_rate(other)[same])
 
 
-# -- probabilities -----------------------------------------------------------------------------------------------------
+# -- probabilities ---
 
 
 def test_averaging_over_orders_cancels_a_preference_for_a_letter():
@@ -333,7 +333,7 @@ def test_a_mean_probability_clear_of_one_half_is_seen():
     assert fc.averaged_over_orders(likely(0.5)).iloc[0]["status_mean"] == "no_variation"
 
 
-# -- between models ----------------------------------------------------------------------------------------------------
+# -- between models ---
 
 
 def two(counts, cases=27):
@@ -400,7 +400,7 @@ def test_what_cannot_be_compared_has_a_status():
     assert same["status"] == "no_difference" and same["p_chi2"] == 1 and math.isnan(same["p_cases"])
 
 
-# -- between benchmarks ------------------------------------------------------------------------------------------------
+# -- between benchmarks ---
 
 
 def scores_of(**values):
@@ -494,7 +494,7 @@ def test_a_variance_over_models_has_an_interval_from_five_on():
     assert rows["ci_low"][0] < rows["value"][0] < rows["ci_high"][0]
 
 
-# -- simulated respondents ---------------------------------------------------------------------------------------------
+# -- simulated respondents ---
 
 
 @pytest.fixture(scope="module")

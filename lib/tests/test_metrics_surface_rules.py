@@ -61,7 +61,7 @@ def test_the_best_rule_may_be_the_opposite_of_one():
 
 @pytest.mark.parametrize(("right", "beaten"), [(4, "yes"), (8, "no"), (7, "not told"), (0, "yes")])
 def test_a_model_beside_a_rule(right, beaten):
-    """Point 7: the difference is of shares, over cases; ragged numbers of answers keep its value."""
+    """Point 7: the difference is of shares, over cases, also of ragged numbers of answers."""
     index = pd.RangeIndex(20)
     parsed = pd.DataFrame({"m": [8.0, 6.0] * 10}, index=index)
     noise = np.tile([0, 1, 0, -1], 5) * (0 < right < 8)
