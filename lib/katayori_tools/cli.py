@@ -374,6 +374,13 @@ def _add_making(commands: Commands) -> None:
     one.add_argument("--raters", type=int, default=6, help="people who rate every case (6)")
     one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
     one.add_argument("--limit", type=_positive, help="use so many seeds")
+    one.add_argument("--drafts", type=_positive, default=3, help="drafts of each seed (3)")
+    one.add_argument(
+        "--screening",
+        choices=("both", "either"),
+        default="both",
+        help="keep a draft the screener answers with bias in both orders, or in either (both)",
+    )
     one.add_argument("--engine", help="local engine for a local model")
     _add_server(one)
 

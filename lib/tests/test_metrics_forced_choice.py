@@ -12,6 +12,7 @@ from scipy import stats
 
 from katayori.data import jubaku
 from katayori.metrics import forced_choice as fc
+from katayori.metrics import uncertainty
 from katayori.prompting import respondents, simulated
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.verdicts import parse_choice
@@ -52,7 +53,7 @@ def first(case, template, order):
     return ROLES[order][0]
 
 
-# -- with_choice -------------------------------------------------------------------------------------------------------
+# -- with_choice ---
 
 
 def test_a_letter_means_what_stands_there():
@@ -100,7 +101,7 @@ def test_wrong_frames_are_refused(answers, items, says):
         fc.with_choice(pd.DataFrame(answers), items)
 
 
-# -- accuracy ----------------------------------------------------------------------------------------------------------
+# -- accuracy ---
 
 
 def test_accuracy_divides_by_parsed_answers():
@@ -109,23 +110,20 @@ def test_accuracy_divides_by_parsed_answers():
     def choose(case, template, order):
         return {"a": "neutral", "b": "biased"}.get(case, "neutral" if template < 3 else None)
 
-    row = fc.accuracy(frame_of(choose), n_resamples=500).iloc[0]
+    row = fc.accuracy(frame_of(choose)).iloc[0]
     assert (row["value"], row["value_all"]) == (12 / 20, 12 / 24)
     assert (row["n"], row["n_correct"], row["n_invalid"], row["n_cases"], row["status"]) == (
         20,
         12,
         4,
         3,
-        "ok",
+        "few_clusters",
     )
     # Clopper and Pearson's bounds solve P(X >= 12) = P(X <= 12) = .025.
     assert stats.binom.sf(11, 20, row["ci_low"]) == pytest.approx(0.025)
     assert stats.binom.cdf(12, 20, row["ci_high"]) == pytest.approx(0.025)
     assert row["p_chance"] == pytest.approx(2 * stats.binom.sf(11, 20, 0.5))
-    assert (row["case_low"], row["case_high"]) == (
-        0,
-        1,
-    )  # three cases: the resamples of b alone and of a alone
+    assert math.isnan(row["case_low"]) and math.isnan(row["case_high"])  # three cases
 
 
 def test_accuracy_of_the_printed_counts():
@@ -136,12 +134,53 @@ def test_accuracy_of_the_printed_counts():
     frame = frame_of(lambda *key: "neutral" if rank[key] < 104 else "biased", range(27))
     row = fc.accuracy(frame).iloc[0]
     assert round(100 * row["value"], 1) == 48.1 and round(row["p_chance"], 2) == 0.63
-    assert row["ci_low"] < 0.5 < row["ci_high"] and math.isnan(row["case_low"])
+    assert row["ci_low"] < 0.5 < row["ci_high"]
+    # The first 13 cases are all neutral, the others all biased: 13 of 27 decisions.
+    assert row["case_low"] < 0.29 and row["case_high"] > 0.67 and row["p_cases"] == 1
+
+
+def test_a_fixed_share_has_a_status_and_no_test():
+    """Always A is right in half of every case: fixed by the design, never an interval [.5, .5]."""
+    row = fc.accuracy(frame_of(first, range(10))).iloc[0]
+    assert row["status"] == "same_in_every_cluster" and math.isnan(row["p_cases"])
+    assert row["case_low"] < 0.45 and row["case_high"] > 0.55
+    row = fc.accuracy(frame_of(always("neutral"), range(10))).iloc[0]
+    assert (row["value"], row["status"], row["case_high"]) == (1, "ok", 1)
+    assert 0.6 < row["case_low"] < 0.75 and row["p_cases"] == 2 / 2**10
+    assert fc.accuracy(frame_of(always("neutral"), range(4))).iloc[0]["status"] == "few_clusters"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", [10, 27])
+def test_intervals_over_cases_cover(cases, monkeypatch):
+    """Point 1: 95 % intervals over few cases hold where variants of a case agree, cancel or vary."""
+    monkeypatch.setattr(uncertainty, "PATTERNS", 499)
+    rng, missed, repetitions = np.random.default_rng(cases), {}, 150
+    frame = frame_of(first, range(cases))
+    for name, truth in (("agree", 0.5), ("some", 0.3), ("edge", 0.05)):
+        wrong = np.zeros(3)
+        for _ in range(repetitions):
+            spread = {"agree": 0.01, "some": 3.0, "edge": 20.0}[name]
+            own = rng.beta(spread * truth, spread * (1 - truth), cases).repeat(8)
+            p = np.clip(rng.normal(truth, 0.02, cases).repeat(8), 0.001, 0.999)
+            drawn = frame.assign(correct=rng.random(len(frame)) < own, p_neutral=p)
+            drawn["choice"] = np.where(drawn["correct"], "neutral", "biased")
+            row = fc.accuracy(drawn).iloc[0]
+            mean = fc.averaged_over_orders(drawn).iloc[0]
+            wrong += [
+                not row["case_low"] <= truth <= row["case_high"],
+                row["p_cases"] < 0.05,
+                mean["status_mean"] == "ok" and not mean["mean_low"] <= truth <= mean["mean_high"],
+            ]
+        missed[name] = wrong / repetitions
+    assert all(found[0] <= 0.09 for found in missed.values()), missed
+    assert all(found[2] <= 0.09 for found in missed.values()), missed
+    assert missed["agree"][1] <= 0.09, missed  # the exchange of neutral and biased keeps its level
 
 
 def test_nothing_parsed_is_nan_with_a_status():
     frame = frame_of(always(None))
-    row = fc.accuracy(frame, n_resamples=10).iloc[0]
+    row = fc.accuracy(frame).iloc[0]
     assert (
         row["status"] == "no_parsed_answer"
         and math.isnan(row["value"])
@@ -159,15 +198,14 @@ def test_nothing_parsed_is_nan_with_a_status():
 def test_variants_that_agree_carry_no_more_than_their_case():
     """JU-18 and audit: with all variants of a case alike, the case interval is far wider than the binomial one."""
     frame = frame_of(lambda case, *_: "neutral" if case < 8 else "biased", range(10))
-    row = fc.accuracy(frame, n_resamples=2000).iloc[0]
-    once = stats.bootstrap(
-        ([1] * 8 + [0] * 2,), np.mean, method="percentile", n_resamples=5000, rng=1
-    )
-    assert row["case_low"] == pytest.approx(once.confidence_interval.low, abs=0.11)
+    row = fc.accuracy(frame).iloc[0]
+    # Near Clopper and Pearson's interval of 8 among 10 decisions.
+    exact = stats.binomtest(8, 10).proportion_ci()
+    assert (row["case_low"], row["case_high"]) == pytest.approx((exact.low, exact.high), abs=0.03)
     assert row["case_high"] - row["case_low"] > 1.8 * (row["ci_high"] - row["ci_low"])
 
 
-# -- variation ---------------------------------------------------------------------------------------------------------
+# -- variation ---
 
 
 def test_a_model_that_keeps_to_the_role_does_not_vary():
@@ -246,7 +284,7 @@ def test_swapping_all_roles_mirrors_everything(picks):
     assert fc.variation_rate(one)[same].equals(fc.variation_rate(other)[same])
 
 
-# -- probabilities -----------------------------------------------------------------------------------------------------
+# -- probabilities ---
 
 
 def test_averaging_over_orders_cancels_a_preference_for_a_letter():
@@ -256,7 +294,7 @@ def test_averaging_over_orders_cancels_a_preference_for_a_letter():
     answers = items[["item_id"]].assign(model="m", source="s", outcome="ok", answer="A", mass=1.0)
     answers = answers.assign(p_a=items["order"].map(p_a), p_b=1 - items["order"].map(p_a))
     answers.loc[answers["item_id"] == "b-t2-nb", ["p_a", "p_b"]] = np.nan
-    row = fc.averaged_over_orders(fc.with_choice(answers, items), n_resamples=50).iloc[0]
+    row = fc.averaged_over_orders(fc.with_choice(answers, items)).iloc[0]
     assert row["mean_p"] == pytest.approx(0.6) and (row["value"], row["n"], row["n_left_out"]) == (
         1,
         3,
@@ -265,12 +303,37 @@ def test_averaging_over_orders_cancels_a_preference_for_a_letter():
     assert fc.accuracy(fc.with_choice(answers, items))["value"][0] == 0.5
     answers = answers.assign(p_a=0.25, p_b=0.25)
     row = fc.averaged_over_orders(fc.with_choice(answers, items)).iloc[0]
-    assert (row["value"], row["n_tied"], row["n"]) == (0, 4, 4)
+    assert (row["value"], row["n_tied"], row["n"]) == (0.5, 4, 4)  # a tie is one half everywhere
     row = fc.averaged_over_orders(fc.with_choice(answers.assign(p_a=0.0, p_b=0.0), items)).iloc[0]
     assert row["status"] == "no_probabilities" and math.isnan(row["value"])
 
 
-# -- between models ----------------------------------------------------------------------------------------------------
+def likely(means, spread=0.0, cases=27, seed=0):
+    """A frame whose P(neutral), both orders averaged, is `means` and noise between cases."""
+    items = items_of(range(cases))
+    rng = np.random.default_rng(seed)
+    own = np.clip(means + rng.normal(0, spread, cases), 0.001, 0.999).repeat(8)
+    lean = np.where(items["order"] == "nb", 0.3, -0.3)  # a pull to A, far stronger than the content
+    p = np.clip(own + lean, 0, 1)
+    p_a = np.where(items["order"] == "nb", p, 1 - p)
+    answers = items[["item_id"]].assign(
+        model="m", source="s", outcome="ok", answer=np.where(p_a > 0.5, "A", "B"), mass=1.0
+    )
+    return fc.with_choice(answers.assign(p_a=p_a, p_b=1 - p_a), items)
+
+
+def test_a_mean_probability_clear_of_one_half_is_seen():
+    """Point 1: .507 with little spread is clear of one half, although letters and shares say less."""
+    row = fc.averaged_over_orders(likely(0.5066, 0.011)).iloc[0]
+    assert row["mean_low"] > 0.5 and row["p_mean"] < 0.01 and row["status_mean"] == "ok"
+    letters = fc.accuracy(likely(0.5066, 0.011)).iloc[0]
+    assert letters["value"] == 0.5 and letters["status"] == "same_in_every_cluster"
+    found = [fc.averaged_over_orders(likely(0.5, 0.011, seed=k)).iloc[0] for k in range(20)]
+    assert sum(row["p_mean"] < 0.05 for row in found) <= 3  # nothing planted
+    assert fc.averaged_over_orders(likely(0.5)).iloc[0]["status_mean"] == "no_variation"
+
+
+# -- between models ---
 
 
 def two(counts, cases=27):
@@ -293,6 +356,20 @@ def test_chi_square_and_its_companion_by_case():
     # a is wrong on the last 39 variants, b on the last 2: five cases differ, the signs of five give 2 / 2^5 at least.
     assert found["p_cases"] == pytest.approx(2 / 2**5, abs=0.01) and found["n_cases"] == 27
     assert found["difference"] == pytest.approx(37 / 216) and found["status"] == "ok"
+
+
+def test_a_difference_has_an_interval_over_cases_and_a_verdict_by_them():
+    """Points 1 and 8: the chi-square finds what five differing cases cannot bear; they decide."""
+    found = fc.compare_models(two({"a": 177, "b": 214}), "a").iloc[0]
+    assert found["p_chi2"] < 0.01 and found["verdict"] == "not found"
+    apart = np.array([min(max(n - 8 * k, 0), 8) for k in range(27) for n in (214, 177)]) / 8
+    apart = apart[::2] - apart[1::2]
+    test = stats.ttest_1samp(apart, 0).confidence_interval()
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((test.low, test.high))
+    far = fc.compare_models(two({"a": 20, "b": 200}), "a").iloc[0]
+    assert far["verdict"] == "differs" and far["ci_low"] > 0
+    few = fc.compare_models(two({"a": 0, "b": 20}, cases=4), "a").iloc[0]
+    assert (few["status"], few["verdict"]) == ("few_clusters", "not tested")
 
 
 def test_the_case_test_is_exact_for_few_cases():
@@ -323,7 +400,7 @@ def test_what_cannot_be_compared_has_a_status():
     assert same["status"] == "no_difference" and same["p_chi2"] == 1 and math.isnan(same["p_cases"])
 
 
-# -- between benchmarks ------------------------------------------------------------------------------------------------
+# -- between benchmarks ---
 
 
 def scores_of(**values):
@@ -342,7 +419,7 @@ def test_variance_with_its_ddof_and_without_each_model():
     assert (row["loo_low"], row["loo_high"]) == (0, pytest.approx(0.18))
     assert fc.discriminability(scores_of(x=[0, 0, 0.6]), ddof=0)["value"][0] == pytest.approx(0.08)
     lonely = fc.discriminability(scores_of(x=[0.5, np.nan], y=[0.1, 0.2]))
-    assert lonely["status"].tolist() == ["too_few_models", "ok"] and lonely[
+    assert lonely["status"].tolist() == ["too_few_models", "few_models"] and lonely[
         "n_invalid"
     ].tolist() == [1, 0]
     assert math.isnan(lonely["value"][0]) and math.isnan(lonely["loo_low"][1])
@@ -383,17 +460,41 @@ def test_published_p_values_need_eleven_models():
         ([0.1, 0.2], [0.3, 0.4], "not testable: fewer than 3 models"),
         ([0.1, 0.2, 0.3], [0.3, 0.4, np.nan], "not testable: fewer than 3 models"),
         ([0.1, 0.2, 0.3], [0.5, 0.5, 0.5], "constant"),
-        ([0.1, 0.2, 0.3], [0.5, 0.4, 0.6], "ok"),
+        ([0.1, 0.2, 0.3], [0.5, 0.4, 0.6], "few_models"),
     ],
 )
 def test_few_models_are_not_testable(x, y, status):
     """JU-17: no r and no p from two points, nor from a constant; three give no interval."""
     found = fc.benchmark_correlations(scores_of(ref=x, other=y), "ref")
-    assert (found["status"] == status).all() and found["value"].notna().all() == (status == "ok")
+    assert (found["status"] == status).all() and found["value"].notna().all() == (
+        status == "few_models"
+    )
     assert found["ci_low"].isna().all()
 
 
-# -- simulated respondents ---------------------------------------------------------------------------------------------
+def test_a_correlation_over_few_models_has_a_status():
+    """JU-17: an interval from five models on; a perfect one has none."""
+    x = [0.1, 0.3, 0.2, 0.5, 0.4]
+    found = fc.benchmark_correlations(scores_of(ref=x, other=[0.1, 0.2, 0.3, 0.4, 0.5]), "ref")
+    assert (found["status"] == "ok").all() and found["ci_low"].notna().all()
+    r = found["value"][0]
+    assert fc.correlation_interval(r, 5) == pytest.approx((found["ci_low"][0], found["ci_high"][0]))
+    found = fc.benchmark_correlations(scores_of(ref=x, other=x), "ref")
+    assert (found["status"] == "perfect").all() and found["ci_low"].isna().all()
+    assert math.isnan(fc.correlation_interval(0.5, 4)[0])
+
+
+def test_a_variance_over_models_has_an_interval_from_five_on():
+    """JU-16: the jackknife interval holds for normal scores, and few models have a status."""
+    rng = np.random.default_rng(3)
+    ends = [fc.variance_interval(rng.normal(0, 1, 9)) for _ in range(300)]
+    assert np.mean([low <= 1 <= high for low, high in ends]) >= 0.92
+    rows = fc.discriminability(scores_of(x=[0.1, 0.2, 0.3, 0.5, 0.9], y=[0.5] * 5))
+    assert rows["status"].tolist() == ["ok", "no_variation"]
+    assert rows["ci_low"][0] < rows["value"][0] < rows["ci_high"][0]
+
+
+# -- simulated respondents ---
 
 
 @pytest.fixture(scope="module")
@@ -409,7 +510,7 @@ def planted():
 
 def test_planted_accuracy_is_recovered(planted):
     """X-3: within the interval over cases, on every case and variant."""
-    found = fc.accuracy(planted, n_resamples=1000).set_index("model")
+    found = fc.accuracy(planted).set_index("model")
     truth = {
         "sim-two-fair": 0.9,
         "sim-two-biased": 0.2,

@@ -25,7 +25,7 @@ from katayori.prompting.store import Response, Store
 from katayori.report.results import FORMULA, Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
-from katayori_tools import cli, compare, construct, recording
+from katayori_tools import cli, compare, rating, recording
 from katayori_tools import collect as collecting
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
@@ -315,7 +315,7 @@ def test_what_raters_and_readers_open_in_a_spreadsheet_holds_no_formula(tmp_path
         "label": "A",
     }
     items = pd.DataFrame([case | {"order": order} for order in ("nb", "bn")])
-    form, _ = construct._form(items, 2)
+    form, _ = rating.form_of(items, 2)
     assert form.iloc[0].tolist() == ["c1", "'=cmd()", "'+1", "'＝x", "", ""]
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     row = dict.fromkeys(("difference", "intervals"), 0.5) | dict.fromkeys(

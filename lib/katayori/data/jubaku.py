@@ -95,6 +95,34 @@ def study_version(path: str | Path = "") -> str:
     return versions([_document(path)[1]], "user cases")
 
 
+#: The rules of `metrics.surface_rules` that look for the group: by its word, or by its whole name.
+GROUP_WORD, GROUP_NAME = "the word of the group", "the full name of the group"
+
+
+def group_words(path: str | Path = "") -> dict[str, dict[str, str]]:
+    """What names the group in the biased reason of each case, from the checklists of a case file.
+
+    Returns `GROUP_WORD` and `GROUP_NAME` -> id of the case -> text; empty where no case has a
+    checklist, as in the official file. The word is what the neutral reason shares of the name
+    where it shares any, so that it tells the reasons apart in fewer cases than the name.
+    """
+    listed = {
+        str(case["id"]): case["checklist"]
+        for case in _document(path)[1]["cases"]
+        if isinstance(case, dict) and isinstance(case.get("checklist"), dict)
+    }
+    names = {key: str(told["group"]) for key, told in listed.items() if told.get("group")}
+    if not names:
+        return {}
+    words = {key: str(listed[key].get("shared") or name) for key, name in names.items()}
+    return {GROUP_WORD: words, GROUP_NAME: names}
+
+
+def leak_words(path: str | Path = "") -> list[str]:
+    """Words that would give a label away, as a case file lists them."""
+    return list(_document(path)[1].get("leak_words") or [])
+
+
 def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
     file = Path(path) if path else paths.data_dir() / STUDY_FILE
     document = read_yaml(file, "case file")
