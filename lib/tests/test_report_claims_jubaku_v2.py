@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from katayori.data import published
-from katayori.metrics import surface_rules
+from katayori.metrics import reason_rules
 from katayori.report import claims_jubaku_v2 as claims
 from katayori.report.claims import check_claims
 
@@ -146,7 +146,7 @@ def of_model(p, mean=0.5, rule=0.5, once=True, seed=0, cases=27):
         "parsed": parsed,
         "p": pd.DataFrame({"m": np.clip(mean + rng.normal(0, 0.011, cases), 0, 1)}, index=index),
         "shared": list(index[:9]),
-        "beyond": surface_rules.less_rule(neutral, parsed, scored),
+        "beyond": reason_rules.less_rule(neutral, parsed, scored),
         "rule": "a rule",
     }
 

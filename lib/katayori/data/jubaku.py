@@ -95,7 +95,7 @@ def study_version(path: str | Path = "") -> str:
     return versions([_document(path)[1]], "user cases")
 
 
-#: The rules of `metrics.surface_rules` that look for the group: by its word, or by its whole name.
+#: The rules of `metrics.reason_rules` that look for the group: by its word, or by its whole name.
 GROUP_WORD, GROUP_NAME = "the word of the group", "the full name of the group"
 
 

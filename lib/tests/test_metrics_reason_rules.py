@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from katayori.data import jubaku
-from katayori.metrics import forced_choice, surface_rules
+from katayori.metrics import forced_choice, reason_rules
 
 GROUP = f"the reason without {jubaku.GROUP_WORD}"
 NAME = f"the reason without {jubaku.GROUP_NAME}"
@@ -24,7 +24,7 @@ def two_cases():
 
 def test_rules_by_hand():
     words = {jubaku.GROUP_WORD: {"a": "島", "b": "島"}, jubaku.GROUP_NAME: {"a": "島の人"}}
-    scores = surface_rules.rule_scores(two_cases(), ["ので"], words)
+    scores = reason_rules.rule_scores(two_cases(), ["ので"], words)
     assert scores[GROUP].tolist() == [1, 0.5]  # b: both reasons have the word
     assert scores[NAME].tolist()[0] == 1 and np.isnan(scores[NAME].tolist()[1])
     assert scores["the longer reason"].tolist() == [1, 0]
@@ -32,7 +32,7 @@ def test_rules_by_hand():
     assert scores["the option that stands first"].tolist() == [0.5, 0.5]
     assert scores["the reason with fewer words that leak a label"].tolist() == [0, 0.5]
     assert scores["more characters shared with the dialogue"].tolist() == [1, 1]
-    table = surface_rules.surface_rules(scores).set_index("rule")
+    table = reason_rules.surface_rules(scores).set_index("rule")
     assert table.loc[GROUP, ["value", "n", "n_neutral", "n_ties"]].tolist() == [0.75, 2, 1, 1]
     assert (table["status"] == "few_clusters").all() and table["ci_low"].isna().all()
 
@@ -40,8 +40,8 @@ def test_rules_by_hand():
 def test_our_cases_can_be_told_by_the_name_of_the_group():
     """Finding 8: .83 by the word (9 ties), .91 by the full name (5), both clear of one half."""
     cases = jubaku.load_study_jubaku().drop_duplicates("case_id")
-    scores = surface_rules.rule_scores(cases, jubaku.leak_words(), jubaku.group_words())
-    table = surface_rules.surface_rules(scores).set_index("rule")
+    scores = reason_rules.rule_scores(cases, jubaku.leak_words(), jubaku.group_words())
+    table = reason_rules.surface_rules(scores).set_index("rule")
     assert table.loc[GROUP, ["n_neutral", "n_ties", "n"]].tolist() == [18, 9, 27]
     assert table.loc[NAME, ["n_neutral", "n_ties", "n"]].tolist() == [22, 5, 27]
     assert (table.loc[[GROUP, NAME], "ci_low"] > 0.5).all()
@@ -50,12 +50,12 @@ def test_our_cases_can_be_told_by_the_name_of_the_group():
     # No word that leaks a label stands in one reason only, and both orders are asked.
     for rule in ("the option that stands first", "the reason with fewer words that leak a label"):
         assert table.loc[rule, ["n_ties", "status"]].tolist() == [27, "same_in_every_cluster"]
-    assert surface_rules.best_rule(scores)[0] == NAME
+    assert reason_rules.best_rule(scores)[0] == NAME
 
 
 def test_the_best_rule_may_be_the_opposite_of_one():
     scores = pd.DataFrame({"x": [0, 0, 0, 1], "y": [1, 1, 0, 0]})
-    name, best = surface_rules.best_rule(scores)
+    name, best = reason_rules.best_rule(scores)
     assert name == "the opposite of: x" and best.tolist() == [1, 1, 1, 0]
 
 
@@ -67,8 +67,8 @@ def test_a_model_beside_a_rule(right, beaten):
     noise = np.tile([0, 1, 0, -1], 5) * (0 < right < 8)
     neutral = pd.DataFrame({"m": np.clip(np.minimum(right + noise, parsed["m"]), 0, 8)})
     rule = pd.Series(np.tile([1, 1, 1, 1, 0.5], 4).astype(float), index=index)
-    apart = surface_rules.less_rule(neutral, parsed, rule)
-    row = surface_rules.against_rule(apart).iloc[0]
+    apart = reason_rules.less_rule(neutral, parsed, rule)
+    row = reason_rules.against_rule(apart).iloc[0]
     share = neutral["m"].sum() / parsed["m"].sum()
     assert row["value"] == pytest.approx(share - rule.mean()) and row["n_cases"] == 20
     assert row["beaten"] == beaten
@@ -77,7 +77,7 @@ def test_a_model_beside_a_rule(right, beaten):
 def test_rules_and_models_count_ties_in_one_way():
     """Point 2: a tie is one half for rules, and for averaged probabilities of models."""
     p = pd.Series([0.4, 0.5, 0.6])
-    assert forced_choice.half_for_ties(p).tolist() == [0, surface_rules.TIE, 1]
+    assert forced_choice.half_for_ties(p).tolist() == [0, reason_rules.TIE, 1]
 
 
 def test_group_words_of_a_file_without_checklists(tmp_path):
