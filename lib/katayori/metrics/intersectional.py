@@ -80,8 +80,13 @@ def _cell(one: pd.DataFrame, kind: str) -> dict[str, Any]:
             out |= {"ci_low": np.nan, "ci_high": np.nan, "status": "edge"}
     n_invalid = int(one["invalid"].sum())
     out |= {"n": len(told), "n_invalid": n_invalid, "invalid_rate": n_invalid / len(one)}
-    note = "few clusters" if NO_INTERVAL_BELOW <= len(sums) < FEW_CLUSTERS else ""
-    return out | {"n_families": len(sums), "few": len(told) < FEW, "note": note}
+    few = {"few": len(told) < FEW, "note": note_of(len(sums))}
+    return out | {"n_families": len(sums)} | few
+
+
+def note_of(n_families: int) -> str:
+    """What to know of an interval over so few families: "few clusters", or nothing."""
+    return "few clusters" if NO_INTERVAL_BELOW <= n_families < FEW_CLUSTERS else ""
 
 
 def _kind(values: pd.Series) -> str:

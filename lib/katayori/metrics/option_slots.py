@@ -8,11 +8,12 @@ options, the question, and the wording of "unknown" (IJ-11, IJ-19).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from katayori.metrics.intersectional import CELL, MODEL, with_holm
+from katayori.metrics.intersectional import CELL, FEW, MODEL, note_of, with_holm
 from katayori.metrics.intervals import ratio_interval
 from katayori.metrics.uncertainty import cells, swap_test
 
@@ -111,9 +112,9 @@ def trend_beyond_slots(
         seed: of the drawn signs.
 
     Returns:
-        by..., value, ci_low, ci_high (t over families), n, n_invalid, n_families, p (whole
-        families' x y change their sign, as in `trend`), p_holm (over the cells of a model and
-        prompt), status: `ok`, `few_clusters`, `no_variation` (nothing is left to explain),
+        by..., value, ci_low, ci_high (t over families), n, n_invalid, n_families, few, note (both
+        as in `cell_means`), p (whole families' x y change their sign, as in `trend`), p_holm (over
+        the cells of a model and prompt), status: `ok`, `few_clusters`, `no_variation` (nothing is left to explain),
         `no_families` (the number does not vary beyond the rest).
 
     Reference: the score version of the wild cluster bootstrap, P. Kline and A. Santos, Journal of
@@ -122,12 +123,13 @@ def trend_beyond_slots(
     rows = []
     for key, one in cells(frame, by):
         told = one[one[value].notna()]
-        n_invalid = int(one["invalid"].sum())
-        rows.append(key | _slope(told, value, seed) | {"n": len(told), "n_invalid": n_invalid})
+        counts = {"n": len(told), "n_invalid": int(one["invalid"].sum())}
+        row = key | _slope(told, value, seed) | counts | {"few": len(told) < FEW}
+        rows.append(row | {"note": note_of(row["n_families"])})
     return with_holm(pd.DataFrame(rows))
 
 
-def _slope(told: pd.DataFrame, value: str, seed: int) -> dict[str, object]:
+def _slope(told: pd.DataFrame, value: str, seed: int) -> dict[str, Any]:
     none = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "n_families": 0, "p": np.nan}
     if told.empty:
         return none | {"status": "no_families"}
