@@ -48,7 +48,7 @@ def test_no_interval_of_width_zero(frame):
 
 
 def test_what_is_planted_is_found_and_noise_is_not(frame):
-    """Three in ten ambiguous answers moved to the biased side show; noise leaves out 0 about 1 in 20 times."""
+    """Three in ten ambiguous answers moved to the biased side show; noise leaves out 0 rarely."""
     rng = np.random.default_rng(1)
     moved = (frame["context_condition"] == "ambiguous") & (rng.random(len(frame)) < 0.3)
     biased = frame.assign(role=frame["role"].mask(moved & frame["role"].notna(), "biased"))

@@ -35,7 +35,7 @@ def two_questions(rng, negative, neutral):
     ids=["the other person", "the same", "independent"],
 )
 def test_a_test_that_repeats_another_is_counted_once(neutral, doubled):
-    """A model that names one person: right in one question exactly where it is wrong in the other."""
+    """A model that names one person is right in one question where it is wrong in the other."""
     frame = two_questions(np.random.default_rng(0), lambda drawn, rng: drawn, neutral)
     tests, _ = ix.interactions(frame, by=[*BY, "question"])
     found = tests_of.counted_once(tests, frame, BY).set_index("question")
@@ -52,7 +52,7 @@ def test_a_test_that_repeats_another_is_counted_once(neutral, doubled):
 
 
 def test_detectable_pairs_by_hand():
-    """(t.975 + t.80) x SE of a pair, families less one degrees of freedom; median over the pairs."""
+    """(t.975 + t.80) x SE of a pair, families less one degree of freedom; median of pairs."""
     key = {"model": "m", "source": "s", "prompt_id": "p", "topic": "t"}
     tests = pd.DataFrame({"p": [0.2, 0.2, np.nan], "p_holm": [0.2, 0.2, np.nan]})
     tests = tests.assign(one_test_with=["", "negative", ""], n_families=21, **key)

@@ -122,7 +122,7 @@ def test_few_families_are_said(families, note):
 
 
 def test_an_interval_is_that_of_families():
-    """IJ-16: a share by `share_interval` over the families' sums, a probability by `ratio_interval`."""
+    """IJ-16: a share by `share_interval` over families, a probability by `ratio_interval`."""
     rng = np.random.default_rng(3)
     rows = [
         (f"f{i}", "a", rng.random() < 0.2 + i / 20) for i in range(12) for _ in range(1 + i % 3)
@@ -140,7 +140,7 @@ def test_an_interval_is_that_of_families():
 
 
 def test_no_interval_of_width_zero():
-    """0 of n and n of n have a width; a share fixed in every family says so; near 1 it is in log-odds."""
+    """0 of n has a width; a share fixed in every family says so; near 1 it is in log-odds."""
     rows = [(f"f{i}", subset, 0) for i in range(12) for subset in ("a", "a+b")]
     none = ix.cell_means(made(rows)).iloc[0]
     assert none["ci_high"] > 0.1 and none["status"] == "ok"
@@ -159,7 +159,7 @@ def test_an_unknown_kind_is_named():
 
 
 def test_the_mean_of_parts_by_hand():
-    """MOVER: distances from the ends add up as squares; a part without an interval takes it away."""
+    """MOVER: squared distances add up; a part without an interval takes it away."""
     parts = pd.DataFrame({"value": [0.0, 0.4], "ci_low": [0.0, 0.3], "ci_high": [0.3, 0.8]})
     found = ix.mean_of_parts(parts.assign(status="ok"))
     assert found["value"] == pytest.approx(0.2) and found["status"] == "ok"
@@ -174,7 +174,7 @@ def test_the_mean_of_parts_by_hand():
 @pytest.mark.parametrize("families", [6, 12, 25])
 @pytest.mark.parametrize("p, spread", [(0.005, 0.0), (0.05, 0.0), (0.5, 0.0), (0.5, 0.9)])
 def test_intervals_cover_the_truth(families, p, spread):
-    """Coverage of the mean of two topics, and of the slope where nothing is planted: at least 93 %."""
+    """Coverage of the mean of two topics and of the slope where nothing is planted."""
     rng = np.random.default_rng(families)
     runs, covered, slopes, given_ = 300, 0, 0, 0
     names = [f"{t}{i}" for t in "st" for i in range(families)]
@@ -311,7 +311,7 @@ def test_a_clean_pair_keeps_order_and_wording():
 
 
 def test_clean_pairs_of_the_study_set(frame):
-    """IJ-18: of 2,768 pairs of items 431 keep the order, 92 of these the wording, as a recount found."""
+    """IJ-18: of 2,768 pairs 431 keep the order, 92 of these the wording, as a recount found."""
     one = frame[(frame["model"] == "sim-inter-fair") & (frame["ambiguity"] == "amb")]
     pairs = ix.flips(one[one["question"] == "negative"])
     assert [len(pairs), pairs["same_order"].sum(), pairs["clean"].sum()] == [2768, 431, 92]

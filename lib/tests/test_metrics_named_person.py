@@ -28,7 +28,7 @@ def person(items, wanted):
 
 
 def test_the_construction_is_not_symmetric_and_a_mirrored_one_is(items):
-    """IJ-3: A, named first, is right for the neutral question; half of the items mirrored repair it."""
+    """IJ-3: A, named first, is right for the neutral question; mirrored items repair it."""
     some = items[items["topic"] == "manners"]
     assert not named.is_symmetric(some)
     mirrored = some.assign(polarity=some["polarity"].map({"negative": "non_negative"}))
@@ -37,7 +37,7 @@ def test_the_construction_is_not_symmetric_and_a_mirrored_one_is(items):
 
 
 def test_who_reads_the_question_alone_gains_nothing(items):
-    """B for the negative question, A for the neutral: always right, before and after, and no gain."""
+    """B for the negative question, A for the neutral: right before and after, and no gain."""
     who = np.where(items["polarity"] == "negative", "b", "a")
     frame = answered(items, person(items, who))
     found = named.lean_and_gain(frame, BY).set_index(["measure", "part"])
@@ -48,7 +48,7 @@ def test_who_reads_the_question_alone_gains_nothing(items):
 
 
 def test_who_reads_the_sentence_gains_a_half(items):
-    """Unknown where it is silent, the right person where it tells: the gain is one half, all of it."""
+    """Unknown where it is silent, the right person where it tells: the gain is one half."""
     frame = answered(items, items["label"].astype(str))
     found = named.lean_and_gain(frame, BY).set_index(["measure", "part"])
     assert found.loc[("lean", "gain"), "value"] == found.loc[("lean", "disambiguated"), "value"]
@@ -58,7 +58,7 @@ def test_who_reads_the_sentence_gains_a_half(items):
 
 
 def test_who_never_abstains_and_knows_nothing_has_no_excess(items):
-    """One half, not one third, is chance for who never says unknown: A always, or one place always."""
+    """One half, not one third, is chance for who never says unknown."""
     always_a = named.lean_and_gain(answered(items, person(items, ["a"] * len(items))), BY)
     assert always_a.loc[always_a["measure"] == "lean", "value"].eq(0).all()
     one = answered(items, "1")
@@ -69,7 +69,7 @@ def test_who_never_abstains_and_knows_nothing_has_no_excess(items):
 
 
 def drawn(items, rng, place=1.5, before=0.0, after=0.0):
-    """Probabilities: drawn to a place, and to the later-right person before or after the sentence."""
+    """Probabilities drawn to a place, and to the later-right person before or after."""
     odds = rng.normal(0, 0.2, (len(items), 3))
     odds[:, 2] += place
     rows, unknown = np.arange(len(items)), items["unknown_position"].to_numpy(int)
@@ -86,7 +86,7 @@ def drawn(items, rng, place=1.5, before=0.0, after=0.0):
 
 
 def test_the_gain_is_told_from_the_lean(items):
-    """A lean that is there before the sentence is no gain; a gain beside it is found; noise has neither.
+    """A lean from before the sentence is no gain; a gain beside it is found; noise has neither.
 
     A strong preference for a place disturbs neither.
     """
@@ -104,7 +104,7 @@ def test_the_gain_is_told_from_the_lean(items):
 
 
 def test_a_place_cancels_over_both_questions(items):
-    """Items lean to one side for who prefers a place beside a person; a place alone gives one half."""
+    """Items lean for who prefers a person beside a place; a place alone gives one half."""
     rng = np.random.default_rng(2)
     by = [*BY, "ambiguity"]
     noise = named.items_without_place(drawn(items, rng, place=3.0), by)

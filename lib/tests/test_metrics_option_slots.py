@@ -1,4 +1,4 @@
-"""What the shuffle of options alone gives (IJ-11, IJ-19): shares, a slot-locked answerer, slopes beyond it."""
+"""What the shuffle of options alone gives (IJ-11, IJ-19): shares, slopes beyond it."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ def answered(items, answers):
 
 
 def test_shares_of_the_study_set(items):
-    """IJ-11: the shares at place 1 that a model which always writes 1 had as its housing accuracies."""
+    """IJ-11: the shares at place 1, which were the housing accuracies of who always writes 1."""
     found = slots.slot_shares(items).set_index(["topic", "n_attributes"])
     housing = found.loc["housing", "unknown_at_1"]
     assert (100 * housing).round(1).tolist() == [41.4, 39.7, 31.6, 25.9, 27.6]
@@ -33,7 +33,7 @@ def test_shares_of_the_study_set(items):
 
 
 def test_the_slot_locked_answerer_is_itself(items):
-    """A model that always writes 1 has no gap to it; its accuracy is the shares'; half of the rest if clear."""
+    """Who always writes 1 has no gap to it; its accuracy follows from the shares."""
     frame = answered(items, "1")
     found = slots.locked_beside(frame, [*ix.MODEL, "ambiguity", "topic", "n_attributes"])
     assert set(found["locked"]) == {"1"} and found["agree"].eq(1).all() and found["gap"].eq(0).all()
@@ -49,7 +49,7 @@ def test_a_model_without_valid_answers_has_no_slot(items):
 
 
 def test_the_shuffle_has_a_slope_and_nothing_beyond_it(items):
-    """IJ-19: by the raw slope a slot-locked answerer has a trend in housing; beyond the slots, none."""
+    """IJ-19: a slot-locked answerer has a raw trend in housing; beyond the slots, none."""
     frame = answered(items, "1")
     raw = ix.trend(frame).set_index(["topic", "ambiguity"]).loc[("housing", "amb")]
     assert raw["value"] == pytest.approx(-0.0517, abs=1e-4) and raw["p"] < 0.05
@@ -59,7 +59,7 @@ def test_the_shuffle_has_a_slope_and_nothing_beyond_it(items):
 
 
 def test_the_slope_is_that_of_least_squares(items):
-    """statsmodels with constants for family, order and question, and wording gives the same slope."""
+    """statsmodels with constants for family, order and question, wording: the same slope."""
     rng = np.random.default_rng(0)
     frame = answered(items, rng.integers(0, 3, len(items)).astype(str))
     one = frame[(frame["topic"] == "manners") & (frame["ambiguity"] == "amb")]
@@ -83,7 +83,7 @@ def preferring(items, rng, effect=0.0, preference=2.5):
 
 @pytest.mark.slow
 def test_level_and_power_beside_a_preference_for_a_place(items):
-    """On noise with a place preferred the raw test errs and the one beyond the slots keeps its level.
+    """On noise with a place preferred the raw test errs, that beyond the slots keeps its level.
 
     A trend planted beside the preference is found.
     """

@@ -33,7 +33,7 @@ def test_the_spread_by_hand():
 
 
 def test_level_and_power_beside_an_effect_of_the_family():
-    """A subset's effect is found; families that differ much give no false alarm more than they may."""
+    """A subset's effect is found; families that differ much give no more false alarms."""
     rng = np.random.default_rng(1)
     runs, wrong, found = 60, 0, 0
     for run in range(runs):

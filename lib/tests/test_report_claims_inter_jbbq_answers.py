@@ -1,4 +1,4 @@
-"""The inter-JBBQ paper's claims on answers (IJ-20): planted ones hold, broken ones and noise do not."""
+"""The inter-JBBQ paper's claims on answers (IJ-20): planted ones hold, noise does not."""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ COLUMNS = "group size_b instruct amb dis gain_amb gain_dis".split()
 
 
 def evidence(seed=0, single_gap=0.4, **changes):
-    """Families with answers drawn by `PLANTED`; `changes`: model -> {column: value}, "all" for all."""
+    """Families with answers drawn by `PLANTED`; `changes`: model (or "all") -> {column: value}."""
     rng = np.random.default_rng(seed)
     table = pd.DataFrame.from_dict(PLANTED, orient="index", columns=COLUMNS)
     table = table.astype({"instruct": object})
@@ -111,7 +111,7 @@ def test_cells_of_ten_do_not_hold():
 
 
 def test_a_noisy_claim_is_not_told_from_noise():
-    """The null draws work: on evidence of noise the share that holds is small, and it is printed."""
+    """The null draws work: on noise the share that holds is small, and it is printed."""
     found = check_claims(
         [c for c in claims.CLAIMS if c.check is claims.combination_differs_from_single],
         evidence(3, 0.0),

@@ -67,18 +67,19 @@ def _score(one: pd.DataFrame, metric: str) -> dict[str, Any]:
         told = values.notna().to_numpy()
         n, n_invalid = n + int(told.sum()), n_invalid + int((~told).sum())
         sums = values[told].groupby(rows["cluster"][told]).agg(["sum", "size"])
-        sums = sums.reindex(families, fill_value=0.0).to_numpy(float)
-        if not sums[:, 1].any():
+        by_family = sums.reindex(families, fill_value=0.0).to_numpy(float)
+        right, asked = by_family.T
+        if not asked.any():
             value = np.nan
             continue
-        mean = sums[:, 0].sum() / sums[:, 1].sum()
+        mean = right.sum() / asked.sum()
         value += sign * mean
-        spread += sign * (sums[:, 0] - mean * sums[:, 1]) / sums[:, 1].mean()
+        spread += sign * (right - mean * asked) / asked.mean()
     told_n = {"n": n, "n_invalid": n_invalid, "n_families": len(families)}
     if np.isnan(value):
         nothing = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
         return nothing | told_n | {"status": "no_valid_answer"}
-    found = mean_interval(value + spread)
+    found = mean_interval((value + spread).tolist())
     if len(families) < NO_INTERVAL_BELOW:
         found["status"] = "few_clusters"
     return {name: found[name] for name in ("value", "ci_low", "ci_high", "status")} | told_n

@@ -36,7 +36,7 @@ def counted_once(
         names = [name for name in one if one[name].notna().any()]
         for place, name in enumerate(names):
             twins = (first for first in names[:place] if _one_test(one[first], one[name]))
-            same[(*key, name)] = next(twins, "")
+            same[(*key, name)] = str(next(twins, ""))
     keys = tests[[*by, "question"]].itertuples(index=False, name=None)
     told = tests.assign(one_test_with=[same.get(key, "") for key in keys])
     single = with_holm(told.assign(p=told["p"].where(told["one_test_with"] == "")))

@@ -70,11 +70,11 @@ def _cell(one: pd.DataFrame, kind: str) -> dict[str, Any]:
     """One cell: sum(top) / sum(bottom) over the rows with a top, by the interval of its kind."""
     told = one[one["top"].notna()]
     sums = told.groupby("cluster")[["top", "bottom"]].sum()
-    top, bottom = sums["top"].to_numpy(float), sums["bottom"].to_numpy(float)
-    found = share_interval(top, bottom) if kind == "share" else ratio_interval(top, bottom)
+    tops, bottoms = sums["top"].tolist(), sums["bottom"].tolist()
+    found = share_interval(tops, bottoms) if kind == "share" else ratio_interval(tops, bottoms)
     out = {name: found[name] for name in _ENDS}
     if kind == "probability":
-        by_family = probability_interval(top / bottom)
+        by_family = probability_interval((sums["top"] / sums["bottom"]).tolist())
         out |= {name: by_family[name] for name in by_family if name.startswith("log_odds")}
         if by_family["status"] == "edge" and out["status"] == "ok":
             out |= {"ci_low": np.nan, "ci_high": np.nan, "status": "edge"}

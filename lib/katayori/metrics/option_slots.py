@@ -88,7 +88,7 @@ def _without(values: np.ndarray, dummies: np.ndarray) -> np.ndarray:
 
 
 def _dummies(one: pd.DataFrame) -> np.ndarray:
-    groups = [pd.factorize(one["cluster"])[0]]
+    groups: list[np.ndarray] = [pd.factorize(one["cluster"])[0]]
     for names in NUISANCE:
         if set(names) <= set(one.columns):
             groups.append(one.groupby(list(names), sort=False).ngroup().to_numpy())
@@ -137,7 +137,7 @@ def _slope(told: pd.DataFrame, value: str, seed: int) -> dict[str, Any]:
     x, y = _without(columns, _dummies(told)).T
     family = pd.factorize(told["cluster"])[0]
     top, bottom = np.bincount(family, x * y), np.bincount(family, x * x)
-    found = ratio_interval(top, bottom) | {"n_families": len(top)}
+    found = ratio_interval(top.tolist(), bottom.tolist()) | {"n_families": len(top)}
     if not bottom.any():
         return none | {"n_families": len(top), "status": "no_families"}
     kept = {name: found[name] for name in ("value", "ci_low", "ci_high", "status", "n_families")}

@@ -14,7 +14,12 @@ import pandas as pd
 
 from katayori.errors import KatayoriError
 from katayori.metrics.intersectional import mean_of_parts
-from katayori.metrics.intervals import detectable_effect, mean_interval, ratio_interval
+from katayori.metrics.intervals import (
+    NO_INTERVAL_BELOW,
+    detectable_effect,
+    mean_interval,
+    ratio_interval,
+)
 from katayori.metrics.rank_tests import holm
 from katayori.report import claims_inter_jbbq as printed
 from katayori.report.claims import (
@@ -101,7 +106,8 @@ def _cube(frame: pd.DataFrame, axes: list[list[str]]) -> tuple[np.ndarray, np.nd
     """Mean of `right` and number of answers by model, prompt, ambiguity and family."""
     names = ["model", "prompt", "ambiguity", "cluster"]
     where = tuple(
-        pd.Index(values).get_indexer(frame[name]) for name, values in zip(names, axes, strict=True)
+        pd.Index(values).get_indexer(pd.Index(frame[name]))
+        for name, values in zip(names, axes, strict=True)
     )
     shape = tuple(map(len, axes))
     right, n = np.zeros(shape), np.zeros(shape)
@@ -242,9 +248,10 @@ def combination_differs_from_single(evidence: Families) -> tuple[str, str]:
     known = np.isfinite(gaps).all(axis=(0, 1))
     if not known.any():
         raise KatayoriError("needs profiles of a single attribute and of all of several")
-    if known.sum() < 5:
+    if known.sum() < NO_INTERVAL_BELOW:
         raise KatayoriError(f"{known.sum()} families tell one attribute and all: too few to test")
-    gaps, member = gaps[..., known], np.eye(evidence.focal.max() + 1)[evidence.focal[known]]
+    gaps = gaps[..., known]
+    member = np.eye(evidence.focal.max() + 1)[evidence.focal[known]]
     member = member[:, member.any(axis=0)]
     signs = np.random.default_rng(0).choice([1.0, -1.0], (EXCHANGES, gaps.shape[-1]))
     p = np.array([[_exchange_p(gap, member, signs) for gap in one] for one in gaps])
