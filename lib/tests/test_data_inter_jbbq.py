@@ -8,12 +8,20 @@ import subprocess
 import sys
 from collections import Counter
 
+import pandas as pd
 import pytest
 import yaml
 
 from katayori import paths
 from katayori.data import bbq, inter_jbbq
-from katayori.data.inter_jbbq import COLUMNS, ORDERS, generate, load_inter_jbbq, manifest
+from katayori.data.inter_jbbq import (
+    COLUMNS,
+    ORDERS,
+    doubles,
+    generate,
+    load_inter_jbbq,
+    manifest,
+)
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
@@ -437,6 +445,15 @@ def test_few_items_repeat_a_prompt(study):
     assert (
         study.duplicated(["context", "question", "option_0", "option_1", "option_2"]).mean() < 0.01
     )
+
+
+def test_doubles_are_counted(items):
+    """IJ-8: 19 of 1,400 passages and 8 of 5,600 prompts are word for word another's, as a recount found."""
+    found = doubles(items).set_index("what")
+    assert found.loc["passages", ["doubles", "n"]].tolist() == [19, 1400]
+    assert found.loc["prompts", ["doubles", "n"]].tolist() == [8, 5600]
+    twice = pd.concat([items.iloc[:4], items.iloc[:4].assign(item="another")])
+    assert doubles(twice)["doubles"].tolist() == [1, 4]
 
 
 def test_files_say_what_they_are(documents):

@@ -13,6 +13,7 @@ from scipy.stats import chi2
 from katayori.data import inter_jbbq, published
 from katayori.metrics import intersectional as ix
 from katayori.metrics import qa_bias
+from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 from katayori.prompting import respondents, simulated
 from katayori.prompting.parsing import parse_number
@@ -46,6 +47,7 @@ def made(rows, **common):
         "ambiguity": "amb",
     }
     fixed |= {"question": "negative", "focal": "a", "order": "abu", "template_id": "t-x"}
+    fixed |= {"unknown_wording": "w"}
     table = table.assign(**fixed | common, n_attributes=table["subset"].str.count(r"\+") + 1)
     return table.assign(invalid=table["choice"].isna(), right=table["right"].astype(float))
 
@@ -100,42 +102,96 @@ def test_accuracy_is_that_of_the_other_module(frame, items):
 
 
 def test_a_cell_by_hand():
-    """IJ-16: value, n, flag of few answers; the interval of two families spans what their resamples can give."""
+    """IJ-16: value, n, flag of few answers; two families have no interval, and say why."""
     rows = [("f1", "a", 1), ("f1", "a+b", 1), ("f2", "a", 0), ("f2", "a+b", 0, None)]
-    (row,) = ix.cell_means(made(rows), n_resamples=2000).to_dict("records")
-    assert (
-        row["value"] == 0.5
-        and row["n"] == 4
-        and row["n_invalid"] == 1
-        and row["invalid_rate"] == 0.25
-    )
-    assert (
-        (row["ci_low"], row["ci_high"]) == (0, 1)
-        and row["n_families"] == 2
-        and row["few"]
-        and row["status"] == "ok"
-    )
-    (alone,) = ix.cell_means(made(rows[:2]), n_resamples=50).to_dict("records")
-    assert np.isnan(alone["ci_low"]) and alone["n_families"] == 1
-    many = ix.cell_means(made(rows * 8), n_resamples=10).iloc[0]
+    (row,) = ix.cell_means(made(rows)).to_dict("records")
+    assert row["value"] == 0.5 and row["n"] == 4
+    assert row["n_invalid"] == 1 and row["invalid_rate"] == 0.25
+    assert np.isnan(row["ci_low"]) and np.isnan(row["ci_high"])
+    assert row["n_families"] == 2 and row["few"] and row["status"] == "few_clusters"
+    many = ix.cell_means(made(rows * 8)).iloc[0]
     assert many["n"] == 32 and not many["few"]
 
 
-def test_an_interval_is_that_of_resampled_families():
-    """IJ-16: percentiles against a plain loop over drawn families; families of different size weigh as they must."""
+@pytest.mark.parametrize("families, note", [(4, ""), (5, "few clusters"), (9, "few clusters")])
+def test_few_families_are_said(families, note):
+    """Below 5 families no interval, below 10 a note."""
+    row = ix.cell_means(made([(f"f{i}", "a", i % 2) for i in range(families)])).iloc[0]
+    assert row["note"] == note and np.isnan(row["ci_low"]) == (families < 5)
+    assert (ix.note_of(10), ix.note_of(9)) == ("", "few clusters")
+
+
+def test_an_interval_is_that_of_families():
+    """IJ-16: a share by `share_interval` over families, a probability by `ratio_interval`."""
     rng = np.random.default_rng(3)
     rows = [
         (f"f{i}", "a", rng.random() < 0.2 + i / 20) for i in range(12) for _ in range(1 + i % 3)
     ]
     table = made(rows)
-    groups = [one["right"].to_numpy() for _, one in table.groupby("cluster")]
-    drawn = [
-        np.concatenate([groups[j] for j in rng.integers(0, 12, 12)]).mean() for _ in range(4000)
-    ]
-    row = ix.cell_means(table, n_resamples=4000, seed=1).iloc[0]
-    assert np.allclose(
-        [row["ci_low"], row["ci_high"]], np.quantile(drawn, [0.025, 0.975]), atol=0.02
-    )
+    sums = table.groupby("cluster")["right"].agg(["sum", "size"])
+    row = ix.cell_means(table).iloc[0]
+    wanted = share_interval(sums["sum"], sums["size"])
+    assert (row["ci_low"], row["ci_high"]) == (wanted["ci_low"], wanted["ci_high"])
+    soft = table.assign(p=rng.uniform(0.2, 0.4, len(table)))
+    sums = soft.groupby("cluster")["p"].agg(["sum", "size"])
+    row = ix.cell_means(soft, "p").iloc[0]
+    wanted = ratio_interval(sums["sum"], sums["size"])
+    assert (row["ci_low"], row["ci_high"]) == (wanted["ci_low"], wanted["ci_high"])
+
+
+def test_no_interval_of_width_zero():
+    """0 of n has a width; a share fixed in every family says so; near 1 it is in log-odds."""
+    rows = [(f"f{i}", subset, 0) for i in range(12) for subset in ("a", "a+b")]
+    none = ix.cell_means(made(rows)).iloc[0]
+    assert none["ci_high"] > 0.1 and none["status"] == "ok"
+    half = ix.cell_means(made([(f, s, s == "a") for f, s, _ in rows])).iloc[0]
+    assert half["status"] == "same_in_every_cluster" and half["ci_low"] < 0.4
+    sure = made(rows).assign(p=np.linspace(0.96, 0.99, len(rows)))
+    edge = ix.cell_means(sure, "p").iloc[0]
+    assert edge["status"] == "edge" and np.isnan(edge["ci_low"]) and edge["log_odds_low"] > 3
+    flat = ix.trend(made(rows)).iloc[0]
+    assert flat["status"] == "no_variation" and flat["value"] == 0 and np.isnan(flat["ci_low"])
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(ValueError, match="kind 'ratio'; known: share, probability, mean"):
+        ix.cell_means(made([("f", "a", 1)]), kind="ratio")
+
+
+def test_the_mean_of_parts_by_hand():
+    """MOVER: squared distances add up; a part without an interval takes it away."""
+    parts = pd.DataFrame({"value": [0.0, 0.4], "ci_low": [0.0, 0.3], "ci_high": [0.3, 0.8]})
+    found = ix.mean_of_parts(parts.assign(status="ok"))
+    assert found["value"] == pytest.approx(0.2) and found["status"] == "ok"
+    assert found["ci_low"] == pytest.approx(0.2 - 0.1 / 2)
+    assert found["ci_high"] == pytest.approx(0.2 + 0.5 / 2)
+    few = parts.assign(status=["ok", "few_clusters"], ci_low=[0, np.nan], ci_high=[0.3, np.nan])
+    found = ix.mean_of_parts(few)
+    assert found["status"] == "few_clusters" and np.isnan(found["ci_low"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("families", [6, 20])
+@pytest.mark.parametrize("p, spread", [(0.005, 0.0), (0.05, 0.0), (0.5, 0.9)])
+def test_intervals_cover_the_truth(families, p, spread):
+    """Coverage of the mean of two topics and of the slope where nothing is planted."""
+    rng = np.random.default_rng(families)
+    runs, covered, slopes, given_ = 150, 0, 0, 0
+    names = [f"{t}{i}" for t in "st" for i in range(families)]
+    subsets = ("a", "a+b", "a+c", "a+b+c")
+    base = made([(name, subset, 0) for name in names for subset in subsets])
+    base["topic"] = base["cluster"].str[0]
+    for _ in range(runs):
+        chance = np.clip(p + spread * rng.uniform(-0.5, 0.5, len(names)), 0, 1).repeat(4)
+        drawn = base.assign(right=(rng.random(len(base)) < chance).astype(float))
+        row = ix.by_topic(drawn).set_index("topic").loc["overall"]
+        covered += row["ci_low"] <= p <= row["ci_high"]
+        slope = ix.trend(drawn, by=[*ix.MODEL, "ambiguity"]).iloc[0]
+        if slope["status"] == "ok":
+            given_ += 1
+            slopes += slope["ci_low"] <= 0 <= slope["ci_high"]
+    assert covered >= 0.92 * runs
+    assert slopes >= 0.9 * given_
 
 
 def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
@@ -143,7 +199,7 @@ def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
     rng = np.random.default_rng(0)
     big = made([(f"f{i}", "a", i % 4 > 0) for i in range(40)])
     small = made([(f"g{i}", "a", rng.random() < 0.5) for i in range(20)], topic="s")
-    found = ix.by_topic(pd.concat([big, small]), n_resamples=500).set_index("topic")
+    found = ix.by_topic(pd.concat([big, small])).set_index("topic")
     share = small["right"].mean()
     assert found.loc["t", "value"] == 0.75 and found.loc["overall", "value"] == pytest.approx(
         (0.75 + share) / 2
@@ -194,7 +250,7 @@ def test_the_slope_is_the_within_family_regression(frame):
     ]
     x = pd.get_dummies(one["cluster"]).astype(float).assign(size=one["n_attributes"])
     wanted = sm.OLS(one["right"], x).fit().params["size"]
-    (row,) = ix.trend(one, n_resamples=200).to_dict("records")
+    (row,) = ix.trend(one).to_dict("records")
     assert row["value"] == pytest.approx(wanted) and row["ci_low"] < wanted < row["ci_high"]
 
 
@@ -203,14 +259,16 @@ def test_a_trend_by_hand():
     (row,) = ix.trend(
         made([("f", "a", 1), ("f", "a+b", 0), ("g", "a", 1), ("g", "a+b", 0)])
     ).to_dict("records")
-    assert row["value"] == -1 and row["p"] == row["p_holm"] == 0.5 and row["status"] == "ok"
+    assert row["value"] == -1 and row["p"] == row["p_holm"] == 0.5
+    assert row["status"] == "few_clusters" and np.isnan(row["ci_low"])
+    assert {"status", "p_holm"} <= set(ix.trend(made([("f", "a", 1)]).head(0)).columns)
     (flat,) = ix.trend(made([("f", "a", 1), ("g", "a", 0)])).to_dict("records")
     assert flat["status"] == "no_families" and np.isnan(flat["value"]) and np.isnan(flat["p"])
 
 
 def test_trends_are_found_where_they_were_planted(frame):
     """IJ-19, X-3: each attribute told lowers ambiguous accuracy of two respondents, and nothing else moves."""
-    found = ix.trend(frame, n_resamples=200).set_index(["model", "ambiguity"])
+    found = ix.trend(frame).set_index(["model", "ambiguity"])
     for model, ambiguity in itertools.product(simulated.INTER, ("amb", "dis")):
         rows = found.loc[(model, ambiguity)]
         if ambiguity == "amb" and simulated.INTER[model]["other"]:
@@ -241,6 +299,23 @@ def test_flips_by_hand():
     assert rates["value"].to_dict() == {"b": 0, "c": 1} and rates["n"].tolist() == [1, 1]
     assert rates["n_invalid"].tolist() == [1, 1]
     assert ix.flips(made(rows, focal="")).empty
+
+
+def test_a_clean_pair_keeps_order_and_wording():
+    """IJ-18: only a pair that keeps both differs in nothing but the attribute."""
+    rows = made([("f", "a", 0, "A"), ("f", "a+b", 0, "B"), ("f", "a+c", 0, "B"), ("f", "a+d", 0)])
+    rows = rows.assign(order=["abu", "abu", "bau", "abu"], unknown_wording=["w", "v", "w", "w"])
+    found = ix.flips(rows).set_index("added")
+    assert found["same_order"].to_dict() == {"b": True, "c": False, "d": True}
+    assert found["same_wording"].to_dict() == {"b": False, "c": True, "d": True}
+    assert found["clean"].to_dict() == {"b": False, "c": False, "d": True}
+
+
+def test_clean_pairs_of_the_study_set(frame):
+    """IJ-18: of 2,768 pairs 431 keep the order, 92 of these the wording, as a recount found."""
+    one = frame[(frame["model"] == "sim-inter-fair") & (frame["ambiguity"] == "amb")]
+    pairs = ix.flips(one[one["question"] == "negative"])
+    assert [len(pairs), pairs["same_order"].sum(), pairs["clean"].sum()] == [2768, 431, 92]
 
 
 def test_every_pair_of_the_study_set_is_there(frame, items):
@@ -330,7 +405,7 @@ def test_the_pair_is_found_where_it_was_planted(frame):
 def test_shares_stay_shares(rows):
     """Whatever was answered: means in [0, 1] and inside their interval's resamples, slopes in [-1, 1]."""
     table = made(rows)
-    cells = ix.cell_means(table, by=[*ix.CELL, "n_attributes"], n_resamples=20)
+    cells = ix.cell_means(table, by=[*ix.CELL, "n_attributes"])
     assert cells["value"].between(0, 1).all() and cells["n"].sum() == len(rows)
     kept = cells.dropna(subset=["ci_low"])
     assert (

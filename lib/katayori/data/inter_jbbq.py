@@ -124,6 +124,26 @@ def manifest(items: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(counts, names=["what"]).rename("n").reset_index()
 
 
+def doubles(items: pd.DataFrame) -> pd.DataFrame:
+    """How many texts stand in the set before: families draw words, and words come again.
+
+    A small profile tells few words, so two families of a context may give one passage. Such items
+    are no new evidence.
+
+    Returns:
+        what (`passages`: ambiguous passages, one an item; `prompts`: passage, question and options
+        in order, four an item), doubles (texts that are word for word an earlier one), n (all).
+    """
+    passages = items[items["context_condition"] == "ambiguous"].drop_duplicates("item")
+    prompt = ["context", "question", "option_0", "option_1", "option_2"]
+    counted = {
+        "passages": (passages.duplicated(["context"]).sum(), len(passages)),
+        "prompts": (items.duplicated(prompt).sum(), len(items)),
+    }
+    rows = [(what, int(double), n) for what, (double, n) in counted.items()]
+    return pd.DataFrame(rows, columns=["what", "doubles", "n"])
+
+
 def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
     """The official items (or any others) from `.jsonl` files in BBQ's format in a user's folder, columns `COLUMNS`.
 

@@ -1,9 +1,14 @@
-"""Intersectional items by what their profiles tell: how many attributes, which, and one more of them (IJ-15 to IJ-19).
+"""Intersectional items by what their profiles tell: how many attributes, which, and one more of them
+(IJ-15 to IJ-19).
 
-Everything is a ratio of sums over answers, and its interval comes from whole families drawn with replacement. A family
-is one pair of profiles over every subset of its attributes (IJ-8): its items share their words and were drawn together,
-so it holds the item as a smaller cluster. Where no family is known (items of others) the item takes its place.
-Shares lie in [0, 1]; points are made at display. An invalid answer counts as wrong (IJ-15) and as not "unknown".
+Everything is a ratio of sums over answers, and its interval comes from whole families. A family is
+one pair of profiles over every subset of its attributes (IJ-8): its items share their words and were
+drawn together, so it holds the item as a smaller cluster. Where no family is known (items of others)
+the item takes its place. The passages are fixed: an interval over families says what other words in
+the same passages would give, not what other passages would.
+
+Shares lie in [0, 1]; points are made at display. An invalid answer counts as wrong (IJ-15) and as
+not "unknown".
 """
 
 from collections.abc import Sequence
@@ -13,15 +18,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori.metrics.intervals import (
+    FEW_CLUSTERS,
+    NO_INTERVAL_BELOW,
+    probability_interval,
+    ratio_interval,
+    share_interval,
+)
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 from katayori.metrics.qa_bias import with_role
 from katayori.metrics.rank_tests import holm
-from katayori.metrics.uncertainty import cells, cluster_draws, interval, swap_test
+from katayori.metrics.uncertainty import cells, swap_test
 
 MODEL = ("model", "source", "prompt_id")
 CELL = (*MODEL, "topic", "ambiguity")
 FEW = 30  # a cell with fewer answers is flagged (IJ-16)
-_DESIGN = "item topic focal subset n_attributes order".split()
+#: What a column holds: answers counted (0 or 1), probabilities, or any other number.
+KINDS = ("share", "probability", "mean")
+_DESIGN = "item topic focal subset n_attributes order label unknown_position".split()
+_ENDS = ("value", "ci_low", "ci_high", "status")
 
 
 def with_design(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
@@ -31,11 +46,13 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         answers, items: as there; items have the columns of `data.inter_jbbq`.
 
     Returns:
-        The frame of `with_role` and: item, topic, focal_id, focal, subset, n_attributes, order; cluster (the family, or
-        the item); ambiguity (`amb`, `dis`); question (`negative`, `neutral`); choice (the letter of `order`: person a
-        or b, or u; missing where invalid); right and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
+        The frame of `with_role` and: item, topic, focal_id, focal, subset, n_attributes, order,
+        label and unknown_position (places of the right option and of "unknown"), unknown_wording;
+        cluster (the family, or the item); ambiguity (`amb`, `dis`); question (`negative`,
+        `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid); right
+        and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
     """
-    told = items[["item_id", "focal_id", *_DESIGN]]
+    told = items[["item_id", "focal_id", *_DESIGN]].assign(unknown_wording=items["unknown"])
     frame = with_role(answers, items).merge(told, on="item_id", how="left")
     chosen = zip(frame["order"], frame["answer"], frame["outcome"] == "ok", strict=True)
     return frame.assign(
@@ -49,119 +66,174 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _cell(one: pd.DataFrame, n_resamples: int, stream: list[int]) -> dict[str, Any]:
-    """One cell, whose value is sum(top) / sum(bottom) over the rows with a top, and its resampled values (`drawn`)."""
+def _cell(one: pd.DataFrame, kind: str) -> dict[str, Any]:
+    """One cell: sum(top) / sum(bottom) over the rows with a top, by the interval of its kind."""
     told = one[one["top"].notna()]
-    sums = told.groupby("cluster")[["top", "bottom"]].sum().to_numpy(float)
-    total, n_invalid = sums.sum(axis=0), int(one["invalid"].sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value, drawn = (
-            total[0] / total[1],
-            np.divide(*(cluster_draws(len(sums), n_resamples, stream) @ sums).T),
-        )
-    out = {"value": value, **interval(drawn), "n": len(told), "n_invalid": n_invalid}
-    out |= {"invalid_rate": n_invalid / len(one), "n_families": len(sums), "few": len(told) < FEW}
-    return out | {"status": "undefined" if np.isnan(value) else "ok", "drawn": drawn}
+    sums = told.groupby("cluster")[["top", "bottom"]].sum()
+    tops, bottoms = sums["top"].tolist(), sums["bottom"].tolist()
+    found = share_interval(tops, bottoms) if kind == "share" else ratio_interval(tops, bottoms)
+    out = {name: found[name] for name in _ENDS}
+    if kind == "probability":
+        by_family = probability_interval((sums["top"] / sums["bottom"]).tolist())
+        out |= {name: by_family[name] for name in by_family if name.startswith("log_odds")}
+        if by_family["status"] == "edge" and out["status"] == "ok":
+            out |= {"ci_low": np.nan, "ci_high": np.nan, "status": "edge"}
+    n_invalid = int(one["invalid"].sum())
+    out |= {"n": len(told), "n_invalid": n_invalid, "invalid_rate": n_invalid / len(one)}
+    few = {"few": len(told) < FEW, "note": note_of(len(sums))}
+    return out | {"n_families": len(sums)} | few
 
 
-def _cells(frame: pd.DataFrame, by: Sequence[str], n_resamples: int, seed: int) -> pd.DataFrame:
-    """A row a cell. Each draws for itself, so that a mean over cells does not move in step."""
-    return pd.DataFrame(
-        [key | _cell(one, n_resamples, [seed, i]) for i, (key, one) in enumerate(cells(frame, by))]
-    )
+def note_of(n_families: int) -> str:
+    """What to know of an interval over so few families: "few clusters", or nothing."""
+    return "few clusters" if NO_INTERVAL_BELOW <= n_families < FEW_CLUSTERS else ""
+
+
+def _kind(values: pd.Series) -> str:
+    return "share" if values.dropna().isin([0.0, 1.0]).all() else "probability"
+
+
+def _cells(frame: pd.DataFrame, by: Sequence[str], kind: str) -> pd.DataFrame:
+    return pd.DataFrame([key | _cell(one, kind) for key, one in cells(frame, by)])
 
 
 def cell_means(
-    frame: pd.DataFrame,
-    value: str = "right",
-    by: Sequence[str] = CELL,
-    *,
-    n_resamples: int = 0,
-    seed: int = 0,
+    frame: pd.DataFrame, value: str = "right", by: Sequence[str] = CELL, kind: str = ""
 ) -> pd.DataFrame:
     """The mean of a column of `with_design` or `flips` in every cell of `by` (IJ-15 to IJ-17).
 
+    Args:
+        frame: one row an answer (or a pair of answers), with cluster and invalid.
+        value: the column; its missing values do not count.
+        by: the columns that make a cell.
+        kind: of `KINDS`; empty: a share where all values are 0 or 1, else a probability.
+
     Returns:
-        by..., value (a share), ci_low, ci_high (95 %, NaN with one family), n (answers counted, of `right` and
-        `unknown` all asked), n_invalid, invalid_rate, n_families, few (n < 30), status (`ok`, `undefined`). Where every
-        family of a cell has the same mean the interval has no width; that is no certainty.
+        by..., value, ci_low, ci_high (95 %: `share_interval` or `ratio_interval` over families),
+        status, n (values counted), n_invalid, invalid_rate, n_families, few (n < 30), note ("few
+        clusters": 5 to 9 families, whose interval is shaky). A probability has log_odds with its interval as well. status: `ok`; those of
+        `metrics.intervals` (`few_clusters`, `same_in_every_cluster`, `no_variation`,
+        `no_valid_answer`); `edge` (a mean probability below .05 or above .95 has its interval in
+        log-odds alone).
+
+    Raises:
+        ValueError: unknown kind.
+
+    Example:
+        >>> cell_means(frame, "unknown", by=["model", "topic"])
     """
-    return _cells(frame.assign(top=frame[value], bottom=1.0), by, n_resamples, seed).drop(
-        columns="drawn"
-    )
+    if kind and kind not in KINDS:
+        raise ValueError(f"kind {kind!r}; known: {', '.join(KINDS)}")
+    return _cells(frame.assign(top=frame[value], bottom=1.0), by, kind or _kind(frame[value]))
+
+
+def mean_of_parts(parts: pd.DataFrame) -> dict[str, Any]:
+    """The unweighted mean of independent values (one row a part: a topic), with its interval.
+
+    The distance of the end from the mean is the root of the summed squares of the parts' own
+    distances, over the number of parts. So it is as lopsided as they are, and never 0 at a share of
+    0 or 1 (MOVER).
+
+    Args:
+        parts: value, ci_low, ci_high, status.
+
+    Returns:
+        value, ci_low, ci_high, status: `ok`, `same_in_every_cluster` (every part is), or the status
+        of the first part without a value, else of the first without an interval.
+
+    Reference: G. Y. Zou and A. Donner, Construction of confidence limits about effect measures,
+    Statistics in Medicine 27 (2008) 1693-1702.
+    """
+    value, low, high = parts[["value", "ci_low", "ci_high"]].to_numpy(float).T
+    out: dict[str, Any] = {"value": value.mean(), "ci_low": np.nan, "ci_high": np.nan}
+    without = parts["status"][np.isnan(value) if np.isnan(value).any() else np.isnan(low)]
+    if len(without):
+        return out | {"status": without.iloc[0]}
+    out["ci_low"] = out["value"] - np.sqrt(((value - low) ** 2).sum()) / len(value)
+    out["ci_high"] = out["value"] + np.sqrt(((high - value) ** 2).sum()) / len(value)
+    fixed = (parts["status"] == "same_in_every_cluster").all()
+    return out | {"status": "same_in_every_cluster" if fixed else "ok"}
 
 
 def by_topic(
-    frame: pd.DataFrame, value: str = "right", by: Sequence[str] = (*MODEL, "ambiguity"), *, n_resamples: int = 0,
-    seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
-    """`cell_means` by topic, with topic `overall`, the unweighted mean of the topics, as published (IJ-16, IJ-c7), and
-    `pooled`, that of all answers. Families are drawn within each topic for `overall`."""
-    rows = _cells(frame.assign(top=frame[value], bottom=1.0), [*by, "topic"], n_resamples, seed)
-    overall = []
-    for _, part in rows.groupby(list(by), sort=False):
-        drawn = np.mean([one[: part["drawn"].str.len().min()] for one in part["drawn"]], axis=0)
-        row = (
-            part.iloc[0].to_dict()
-            | part[["n", "n_invalid", "n_families"]].sum().to_dict()
-            | interval(drawn)
-        )
-        row |= {
-            "topic": "overall",
-            "value": part["value"].mean(skipna=False),
-            "status": "ok" if (part["status"] == "ok").all() else "undefined",
-        }
-        overall.append(
-            row | {"invalid_rate": part["invalid_rate"].mean(), "few": bool(part["few"].any())}
-        )
-    pooled = cell_means(
-        frame.assign(topic="pooled"), value, [*by, "topic"], n_resamples=n_resamples, seed=seed
-    )
-    return pd.concat([rows, pd.DataFrame(overall), pooled], ignore_index=True).drop(columns="drawn")
-
-
-def trend(
-    frame: pd.DataFrame, by: Sequence[str] = CELL, *, n_resamples: int = 0, seed: int = 0
+    frame: pd.DataFrame,
+    value: str = "right",
+    by: Sequence[str] = (*MODEL, "ambiguity"),
+    kind: str = "",
 ) -> pd.DataFrame:
-    """Does accuracy change with the number of attributes (IJ-19)? The Cochran-Armitage slope inside families.
+    """`cell_means` by topic, with the topics `overall` and `pooled` added.
 
-    slope = sum (s - mean of s in the family) right / sum (s - mean of s in the family)^2, in shares per attribute. The
-    test changes the sign of whole families (all patterns, or 9,999): numbers of attributes lie symmetrically in a whole
-    family, so this is exact where an answer does not depend on how many are told. Longer profiles are longer texts:
-    the slope cannot tell the two apart.
-
-    Returns the columns of `cell_means`, value being the slope, and p, p_holm (over the cells of a model and prompt),
-    status `no_families` where no family tells different numbers.
+    `overall` is the unweighted mean of the topics, as published (IJ-16, IJ-c7), with the interval of
+    `mean_of_parts`; `pooled` is that of all answers, whose families are drawn from all topics.
     """
+    kind = kind or _kind(frame[value])
+    rows = cell_means(frame, value, [*by, "topic"], kind)
+    overall = []
+    for _, part in rows.groupby(list(by), sort=False, dropna=False):
+        row = part.iloc[0].to_dict() | mean_of_parts(part) | {"topic": "overall"}
+        row |= part[["n", "n_invalid", "n_families"]].sum().to_dict()
+        row |= {"invalid_rate": part["invalid_rate"].mean(), "few": bool(part["few"].any())}
+        if kind == "probability":
+            row |= dict.fromkeys(("log_odds", "log_odds_low", "log_odds_high"), np.nan)
+        overall.append(row)
+    pooled = cell_means(frame.assign(topic="pooled"), value, [*by, "topic"], kind)
+    return pd.concat([rows, pd.DataFrame(overall), pooled], ignore_index=True)
+
+
+def trend(frame: pd.DataFrame, by: Sequence[str] = CELL, *, seed: int = 0) -> pd.DataFrame:
+    """Does accuracy change with the number of attributes (IJ-19)? The slope inside families.
+
+    slope = sum (s - mean of s in the family) right / sum (s - mean of s in the family)^2, in shares
+    per attribute, the Cochran-Armitage statistic stratified by family. The test changes the sign of
+    whole families (all patterns, or 9,999): numbers of attributes lie symmetrically in a whole
+    family, so this is exact where an answer does not depend on how many are told. Longer profiles
+    are longer texts, and the options of each item stand in an order of their own: the slope cannot
+    tell these apart (for the order see `option_slots.trend_beyond_slots`).
+
+    Returns:
+        the columns of `cell_means`, value being the slope with an interval by t over families; p,
+        p_holm (over the cells of a model and prompt). status: `no_families` where no family tells
+        different numbers; `no_variation` where no answer changes with the number in any family.
+    """
+    if frame.empty:
+        return pd.DataFrame(columns=[*by, *_ENDS, "n", "n_invalid", "n_families", "p", "p_holm"])
     size = frame["n_attributes"] - frame.groupby([*by, "cluster"])["n_attributes"].transform("mean")
     frame = frame.assign(top=size * frame["right"], bottom=size**2)
-    out = _cells(frame, by, n_resamples, seed).drop(columns="drawn")
+    out = _cells(frame, by, "mean")
     shares = [
         one.groupby("cluster")["top"].sum().to_numpy()
         for _, one in frame.groupby(list(by), sort=False)
     ]
     out["p"] = [swap_test(share, seed) for share in shares]
-    out["status"] = out["status"].replace("undefined", "no_families")
-    return out.assign(
-        p_holm=out.groupby(list(MODEL), sort=False)["p"].transform(
-            lambda p: holm(p.to_numpy(float))
-        )
+    out["status"] = out["status"].replace("no_valid_answer", "no_families")
+    return with_holm(out)
+
+
+def with_holm(tests: pd.DataFrame) -> pd.DataFrame:
+    """`tests` with p_holm: adjusted over the tests of one model, source and prompt."""
+    adjusted = tests.groupby(list(MODEL), sort=False)["p"].transform(
+        lambda p: holm(p.to_numpy(float))
     )
+    return tests.assign(p_holm=adjusted)
 
 
 def flips(frame: pd.DataFrame) -> pd.DataFrame:
-    """Every pair of items of a family of which one tells one attribute more, asked alike (IJ-18).
+    """Every pair of items of a family of which one tells one attribute more, same question (IJ-18).
 
     Returns:
-        model, source, prompt_id, topic, ambiguity, question, cluster, added (the attribute), subset (with it),
-        n_attributes (with it), choice_before, choice_after (persons, not positions), flip (1.0 where they differ, NaN
-        where one of them is invalid), invalid, same_order: whether the options stood in the same order. They are
-        shuffled item by item, so a model that answers by position flips where they do not.
+        model, source, prompt_id, topic, ambiguity, question, cluster, added (the attribute),
+        subset (with it), n_attributes (with it), choice_before, choice_after (persons, not
+        positions), flip (1.0 where they differ, NaN where one of them is invalid), invalid,
+        same_order: whether the options stood in the same order, same_wording: whether "unknown" was
+        worded alike, clean: both. Order and wording are drawn item by item, so more than the
+        attribute changes in every pair that is not clean: a model that answers by position flips
+        where the order changes.
     """
     keys = [*MODEL, "topic", "ambiguity", "question", "cluster"]
     keys += [c for c in ("repetition",) if c in frame]
-    told = frame[[*keys, "subset", "choice", "order"]]
-    after = frame[[*keys, "focal", "n_attributes", "subset", "choice", "order"]]
+    changing = ["subset", "choice", "order", "unknown_wording"]
+    told = frame[[*keys, *changing]]
+    after = frame[[*keys, "focal", "n_attributes", *changing]]
     after = after.assign(added=after["subset"].str.split("+")).explode("added")
     after = after[(after["added"] != after["focal"]) & (after["focal"] != "")]
     rest = [
@@ -174,10 +246,12 @@ def flips(frame: pd.DataFrame) -> pd.DataFrame:
     )
     invalid = pairs["choice_after"].isna() | pairs["choice_before"].isna()
     differ = (pairs["choice_after"] != pairs["choice_before"]).astype(float).mask(invalid)
-    pairs = pairs.assign(
-        flip=differ, invalid=invalid, same_order=pairs["order_after"] == pairs["order_before"]
-    )
-    return pairs.drop(columns=["focal", "rest", "order_after", "order_before"])
+    same_order = pairs["order_after"] == pairs["order_before"]
+    same_wording = pairs["unknown_wording_after"] == pairs["unknown_wording_before"]
+    pairs = pairs.assign(flip=differ, invalid=invalid, same_order=same_order)
+    pairs = pairs.assign(same_wording=same_wording, clean=same_order & same_wording)
+    both = [f"{name}_{when}" for name in changing[2:] for when in ("after", "before")]
+    return pairs.drop(columns=["focal", "rest", *both])
 
 
 def interactions(
