@@ -18,7 +18,12 @@ import pandas as pd
 from statsmodels.stats import inter_rater
 
 from katayori.errors import KatayoriError
-from katayori.metrics.intervals import mean_interval, ratio_interval, share_interval
+from katayori.metrics.intervals import (
+    NO_INTERVAL_BELOW,
+    mean_interval,
+    ratio_interval,
+    share_interval,
+)
 from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.rank_tests import DIGITS
 from katayori.metrics.uncertainty import cells, sign_test, status_of
@@ -441,8 +446,9 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
     Labels may be of any kind, such as "1", "2", "tie", letters, or numbers of categories; every
     value that occurs is a category. Without a column `task` only the pooled rows are given.
 
-    Returns task, measure, between (the two people of a cohen_kappa, else all), value, n (comparisons used), n_left_out,
-    status: `ok`; `one_annotator`; `no_comparisons`; `constant` (one verdict only, kappa undefined); NaN but for ok.
+    Returns task, measure, between (the two people of a cohen_kappa, else all), value, ci_low, ci_high and ci_status
+    (of the pooled rows, where there is a column question_id: by t on the jackknife over questions; else
+    `not_computed`), n_questions, n (comparisons used), n_left_out, status: `ok`; `one_annotator`; `no_comparisons`; `constant` (one verdict only, kappa undefined); NaN but for ok.
 
     References: J. L. Fleiss, Psychological Bulletin 76 (1971), 378-382; J. Cohen, Educational and Psychological
     Measurement 20 (1960), 37-46; K. Krippendorff, Content Analysis (2004), ch. 11.
@@ -473,7 +479,8 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
         for measure, people in measures + pairs:
             own = codes[:, [annotators.index(name) for name in people]]
             present = (~np.isnan(own)).sum(axis=1)
-            kept = own[present >= (2 if measure == "krippendorff_alpha" else len(people))]
+            used = present >= (2 if measure == "krippendorff_alpha" else len(people))
+            kept = own[used]
             constant = len(np.unique(kept[~np.isnan(kept)])) < 2 and measure not in (
                 "leave_one_out",
                 "ceiling",
@@ -485,10 +492,34 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
             }
             status = status_of(why)
             value = _agreement(measure, kept, len(categories)) if status == "ok" else np.nan
-            rows.append(
-                (task, measure, " | ".join(people), value, len(kept), len(own) - len(kept), status)
-            )
-    return pd.DataFrame(rows, columns="task measure between value n n_left_out status".split())
+            row = {"task": task, "measure": measure, "between": " | ".join(people), "value": value}
+            row |= {"n": len(kept), "n_left_out": len(own) - len(kept), "status": status}
+            if task == "all" and status == "ok" and "question_id" in part:
+                question = part.loc[used, "question_id"]
+                row |= _jackknife(measure, kept, question, len(categories))
+            rows.append(row)
+    columns = ["task", "measure", "between", "value", "ci_low", "ci_high", "ci_status"]
+    columns += ["n_questions", "n", "n_left_out", "status"]
+    frame = pd.DataFrame(rows, columns=columns).astype({"n_questions": "Int64"})
+    frame["ci_status"] = frame["ci_status"].fillna("not_computed")
+    return frame
+
+
+def _jackknife(
+    measure: str, codes: np.ndarray, question: pd.Series, categories: int
+) -> dict[str, Any]:
+    """The interval of a measure of agreement, by t on the pseudo-values of questions left out."""
+    number, names = pd.factorize(question)
+    whole = _agreement(measure, codes, categories)
+    if len(names) < NO_INTERVAL_BELOW:
+        return {"ci_status": "few_clusters", "n_questions": len(names)}
+    left = np.array(
+        [_agreement(measure, codes[number != q], categories) for q in range(len(names))]
+    )
+    pseudo = len(names) * whole - (len(names) - 1) * left
+    found = mean_interval(pseudo - pseudo.mean() + whole)
+    row = {"ci_low": found["ci_low"], "ci_high": found["ci_high"], "ci_status": found["status"]}
+    return row | {"n_questions": len(names)}
 
 
 def _categories(labels: pd.DataFrame) -> dict[Any, int]:

@@ -209,7 +209,7 @@ class Answers:
     @property
     def tasks(self) -> list[str]:
         """ "all", then every task."""
-        return ["all", *dict.fromkeys(self.task)]
+        return list(dict.fromkeys(["all", *self.task]))
 
     def within(self, task: str) -> np.ndarray:
         """Which questions are of a task."""
