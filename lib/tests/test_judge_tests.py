@@ -25,7 +25,7 @@ def settled(prefers, comparisons=STUDY, odds=None):
     return frame if odds is None else frame.assign(log_odds=odds)
 
 
-# --- the exact test ---------------------------------------------------------------------------------------------------
+# --- the exact test -----------------------------------------------------------------------------
 
 
 def test_swaps_against_all_sign_patterns():
@@ -42,7 +42,7 @@ def test_swaps_against_all_sign_patterns():
 
 
 def test_the_level_of_swaps_with_pairs_that_go_together():
-    """Three pairs a question that are right or wrong together: the sign test over pairs rejects far too often."""
+    """Pairs that are right or wrong together: the sign test over pairs rejects too often."""
     rng = np.random.default_rng(7)
     together = rng.choice([-1, 1], (300, 30))
     by_question = [question_swap_test(3 * one) for one in together]
@@ -51,7 +51,7 @@ def test_the_level_of_swaps_with_pairs_that_go_together():
     assert np.mean(np.array(by_pair) < 0.05) > 0.15
 
 
-# --- the area under the curve -----------------------------------------------------------------------------------------
+# --- the area under the curve -------------------------------------------------------------------
 
 
 def test_auc_against_mann_whitney_and_a_jackknife_by_hand():
@@ -83,7 +83,7 @@ def test_auc_against_mann_whitney_and_a_jackknife_by_hand():
 @pytest.mark.parametrize("questions", [20, 69])
 @pytest.mark.parametrize("shared", [0.0, 0.8])
 def test_the_coverage_of_auc_and_excess(questions, shared):
-    """93 % of the intervals or more hold what is planted, with scores of a question that go together."""
+    """93 % or more hold what is planted, with scores of a question that go together."""
     rng, inside, right = np.random.default_rng(4), [], []
     question = np.repeat(np.arange(questions), 3)
     for _ in range(300):
@@ -144,7 +144,7 @@ def test_the_coverage_of_concordance_and_gain(questions, rate, together):
     assert covers(held), held.mean()
 
 
-# --- against lots -----------------------------------------------------------------------------------------------------
+# --- against lots -------------------------------------------------------------------------------
 
 
 def test_a_judge_that_prefers_the_worse_is_found_and_one_without_knowledge_is_not():
@@ -180,11 +180,11 @@ def test_the_level_against_lots():
     assert np.mean(np.array(p) < 0.05) <= 0.12
 
 
-# --- surface rules ----------------------------------------------------------------------------------------------------
+# --- surface rules ------------------------------------------------------------------------------
 
 
 def test_surface_rules_on_our_study_set():
-    """The study set has a shortcut: the answer whose length is nearer to the reference's wins 63.8 %."""
+    """The study set has a shortcut: the length nearer to the reference's wins 63.8 %."""
     rules = surface_rules.rule_verdicts(STUDY)
     found = concordance(rules, STUDY, by=["model"]).query("task == 'all' and method == 'proposed'")
     found = found.set_index("model")

@@ -370,7 +370,7 @@ def _frame(rows: list[dict[str, Any]], what: str) -> pd.DataFrame:
     return frame
 
 
-# -- tasks of each kind, as the paper shows them -------------------------------------------------------------------------
+# -- tasks of each kind, as the paper shows them ---------------------------------------------------
 
 #: What the paper's three sample tasks are, and a text that a task of that form holds (LJ-21).
 SAMPLES = {
@@ -383,7 +383,7 @@ NEAR = {"writing": ("a reply to a mail", "返信してください")}
 
 
 def sample_tasks(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """A task of each kind in the form of the paper's samples, where the comparisons hold one (LJ-21).
+    """A task of each kind in the form of the paper's samples, where there is one (LJ-21).
 
     Returns task, wanted (the form of the paper's sample), form (of the task shown), status (`ok`;
     `near`, another form of that kind; `missing`, no task of that kind), question_id, question and
@@ -399,8 +399,9 @@ def sample_tasks(comparisons: pd.DataFrame) -> pd.DataFrame:
         for status, form, text in forms:
             held = own[own["question"].str.contains(text, regex=False)]
             if len(held):
-                found = held.iloc[0][["question_id", "question", "reference"]].to_dict()
-                row |= {"form": form, "status": status} | found
+                found = held.iloc[0]
+                row |= {name: str(found[name]) for name in ("question_id", "question", "reference")}
+                row |= {"form": form, "status": status}
                 break
         rows.append(row)
     return pd.DataFrame(rows)

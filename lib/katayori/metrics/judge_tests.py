@@ -99,24 +99,29 @@ def decided_pairs(
         the averaged log odds for the better answer, without any threshold.
     """
     annotators = list(annotators) or annotators_of(comparisons)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for key, cell in cells(joined_labels(verdicts, comparisons, annotators), by):
         long = cell.melt([c for c in cell if c not in annotators], annotators, "who", "label")
         long = long[long["label"].isin(WINNERS)]
         right = (long[method] == long["label"]).to_numpy(int)
         named = long[method].isin(WINNERS).to_numpy()
-        wrong = named - right
+        wrong: np.ndarray = named - right
         each = pd.DataFrame({"gap": right - wrong, "n": 1}).groupby(
             long["question_id"].to_numpy(), sort=False
         )
         sums = each.sum()
-        found = ratio_interval(sums["gap"] / 2, sums["n"])
-        row = {"n": len(long), "n_right": int(right.sum()), "n_wrong": int(wrong.sum())}
+        found = ratio_interval((sums["gap"] / 2).tolist(), sums["n"].tolist())
+        row: dict[str, Any] = {
+            "n": len(long),
+            "n_right": int(right.sum()),
+            "n_wrong": int(wrong.sum()),
+        }
         row["n_neither"] = len(long) - row["n_right"] - row["n_wrong"]
-        row |= {"n_questions": len(sums), "p_question": question_swap_test(sums["gap"])}
+        row |= {"n_questions": len(sums), "p_question": question_swap_test(sums["gap"].tolist())}
         row |= {name: found[name] for name in ("value", "ci_low", "ci_high", "status")}
         scores = long["log_odds"] if "log_odds" in long else np.full(len(long), np.nan)
-        area = auc_interval(scores, long["label"] == "1", long["question_id"])
+        first = (long["label"] == "1").tolist()
+        area = auc_interval(list(scores), first, long["question_id"].tolist())
         row |= {"auc": area["value"], "auc_low": area["ci_low"], "auc_high": area["ci_high"]}
         rows.append(key | row | {"auc_status": area["status"], "n_auc": area["n"]})
     columns = [*by, "n", "n_right", "n_wrong", "n_neither", "n_questions", "value", "ci_low"]
@@ -145,5 +150,8 @@ def paired_hits(
     gap -= labels.eq(told["proposed_other"], axis=0).sum(axis=1)
     sums = pd.DataFrame({"gap": gap, "n": labels.notna().sum(axis=1)})
     sums = sums.groupby(told["question_id"], sort=False).sum()
-    found = ratio_interval(sums["gap"], sums["n"])
-    return found | {"n": int(sums["n"].sum()), "p_question": question_swap_test(sums["gap"])}
+    found = ratio_interval(sums["gap"].tolist(), sums["n"].tolist())
+    return found | {
+        "n": int(sums["n"].sum()),
+        "p_question": question_swap_test(sums["gap"].tolist()),
+    }

@@ -1,4 +1,4 @@
-"""Yardsticks of a judge that read no meaning: always a tie, lots, and rules on the surface of texts.
+"""Yardsticks of a judge that read no meaning: always a tie, lots, and rules on surfaces of texts.
 
 A set of comparisons on which such a rule agrees with the labels more often than a judge does says
 little for the judge, whatever its own figure is.
@@ -93,9 +93,9 @@ def lots(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFr
     """How often drawing lots agrees with the labels, in expectation.
 
     Returns:
-        Two rows, model, value, ci_low, ci_high, n (labels), n_questions, status. `LOTS` draws one of
-        the two answers and never says tie: (1 - share of ties) / 2. `LOTS_AT_RATES` draws 1, 2 and
-        tie as often as the labels hold them: the sum of the squared shares. The intervals, over
+        Two rows, model, value, ci_low, ci_high, n (labels), n_questions, status. `LOTS` draws one
+        of the two answers and never says tie: (1 - share of ties) / 2. `LOTS_AT_RATES` draws 1, 2
+        and tie as often as the labels hold them: the sum of the squared shares. The intervals, over
         questions, are those of the labels: another set of questions has another share of ties.
     """
     annotators = list(annotators) or annotators_of(comparisons)
@@ -111,7 +111,7 @@ def lots(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFr
             long["question_id"], sort=False
         )
         sums = by_question.sum()
-        found = ratio_interval(sums["hits"], sums["n"])
+        found = ratio_interval(sums["hits"].tolist(), sums["n"].tolist())
         row = {"model": name, "n": len(long), "n_questions": len(sums)}
         rows.append(row | {k: found[k] for k in ("value", "ci_low", "ci_high", "status")})
     return pd.DataFrame(rows)

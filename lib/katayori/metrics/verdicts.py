@@ -158,8 +158,9 @@ def _log_odds(side: pd.DataFrame) -> "pd.Series | float":
 
 def annotators_of(comparisons: pd.DataFrame) -> list[str]:
     """The columns of people's verdicts or, without any, the truth by construction."""
-    people = [c for c in comparisons if c.startswith("annotator_")]
-    return people or [c for c in comparisons if c == "truth"]
+    columns = [str(name) for name in comparisons.columns]
+    people = [name for name in columns if name.startswith("annotator_")]
+    return people or [name for name in columns if name == "truth"]
 
 
 def joined_labels(
@@ -336,8 +337,8 @@ def robustness(
         per.loc[valid, "first"] = (letters == "A").sum(axis=1)
         per.loc[valid, "slots"] = letters.isin(["A", "B"]).sum(axis=1)
         sums = per.astype(float).groupby(cell["question_id"], sort=False).sum()
-        steady = share_interval(sums["steady"], sums["n"])
-        first = share_interval(sums["first"], sums["slots"])
+        steady = share_interval(sums["steady"].tolist(), sums["n"].tolist())
+        first = share_interval(sums["first"].tolist(), sums["slots"].tolist())
         known = bool(valid.any())
         row = key | {"value": steady["value"] if known else np.nan}
         row |= {name: steady[name] if known else np.nan for name in ("ci_low", "ci_high")}
@@ -379,7 +380,7 @@ def slot_lean(
     for key, cell in cells(joined_labels(each, comparisons, ()), by):
         valid = cell[cell["count"] == len(MEANING)]
         sums = valid.groupby("question_id", sort=False)["mean"].agg(["sum", "size"])
-        found = ratio_interval(sums["sum"], sums["size"])
+        found = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
         row = key | {name: found[name] for name in ("value", "ci_low", "ci_high")}
         row |= {"n": len(cell), "n_questions": len(sums), "n_invalid": len(cell) - len(valid)}
         rows.append(row | {"status": found["status"] if len(valid) else "no_probabilities"})
@@ -412,11 +413,14 @@ def calibration(
         known = cell[cell["proposed"].notna()]
         columns = ["question_id", "proposed", *shares]
         long = known.melt(columns, annotators, value_name="label").dropna(subset="label")
-        errors = sum((long[f"p_{v}"] - (long["label"] == v)) ** 2 for v in VERDICTS)
+        each = [(long[f"p_{v}"] - (long["label"] == v)) ** 2 for v in VERDICTS]
+        errors = pd.concat(each, axis=1).sum(axis=1)
         brier = _brier(errors, long["question_id"]) | {"n_invalid": len(cell) - len(known)}
         p = long[shares].max(axis=1)
-        place = np.minimum((p * bins).astype(int), bins - 1)
-        for number, one in long.assign(p=p, right=long["label"] == long["proposed"]).groupby(place):
+        place = np.minimum((p * bins).astype(int), bins - 1).to_numpy()
+        judged = long.assign(p=p, right=long["label"] == long["proposed"])
+        for number in np.unique(place):
+            one = judged[place == number]
             row = key | brier | {"low": number / bins, "high": (number + 1) / bins, "n": len(one)}
             rows.append(row | {"mean_p": one["p"].mean(), "share_right": one["right"].mean()})
     names = [*by, "low", "high", "n", "mean_p", "share_right", "brier", "brier_low", "brier_high"]
@@ -427,7 +431,7 @@ def calibration(
 def _brier(errors: pd.Series, question: pd.Series) -> dict[str, Any]:
     """The mean squared error of labels with its interval over questions."""
     sums = errors.groupby(question, sort=False).agg(["sum", "size"])
-    found = ratio_interval(sums["sum"], sums["size"])
+    found = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
     row = {"brier": errors.mean(), "brier_low": found["ci_low"], "brier_high": found["ci_high"]}
     return row | {"brier_status": found["status"], "n_questions": len(sums)}
 
@@ -471,8 +475,9 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
         (name, annotators)
         for name in ("fleiss_kappa", "krippendorff_alpha", "leave_one_out", "ceiling")
     ]
-    tasks = comparisons.groupby("task", sort=False) if "task" in comparisons else []
-    for task, part in [("all", comparisons), *tasks]:
+    parts: list[tuple[Any, pd.DataFrame]] = [("all", comparisons)]
+    parts += list(comparisons.groupby("task", sort=False)) if "task" in comparisons else []
+    for task, part in parts:
         codes = np.column_stack(
             [part[name].map(categories, na_action="ignore").to_numpy(float) for name in annotators]
         )

@@ -345,7 +345,7 @@ def _every_cell(cells: Sequence[Cell], *, least: bool = False) -> tuple[str, str
     lowest = f"lowest in {cells[low].name}: {_points(each[low])}"
     detail = f"{int(above.sum())} of {counted} above 0 by their interval; {lowest}"
     if against.any():
-        named = [cells[i].name for i in np.flatnonzero(against)][:NAMED]
+        named = [cells[int(i)].name for i in np.flatnonzero(against)][:NAMED]
         return CONTRADICTED, f"{detail}; below 0 in {', '.join(named)}"
     if above.all():
         return HOLDS, detail
@@ -428,7 +428,8 @@ def verdicts_alone_less_robust(evidence: Answers) -> tuple[str, str]:
     """`LESS_ROBUST`: each prompt with reasons against each without, in every task."""
     _conditions(evidence)
     cells = []
-    for task, alone, reasoned in product(evidence.tasks, *map(evidence.number, STYLES)):
+    both = list(product(*map(evidence.number, STYLES)))
+    for task, (alone, reasoned) in product(evidence.tasks, both):
         part = evidence.within(task)
         more = (evidence.steady[reasoned] - evidence.steady[alone])[part]
         name = f"{task}: {evidence.prompts[reasoned][0]} against {evidence.prompts[alone][0]}"
