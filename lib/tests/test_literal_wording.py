@@ -43,7 +43,7 @@ def test_no_answer_is_recorded_to_the_literal_wording():
 
 
 def test_a_task_of_each_kind():
-    """Two of the three forms stand in our set; of writing there is a reply, but none of condolence."""
+    """Two of the three forms stand in our set; of writing a reply, but none of condolence."""
     found = judge.sample_tasks(judge.load_study_judge()).set_index("task")
     statuses = {"writing": "near", "proofreading": "ok", "summarization": "ok"}
     assert found["status"].to_dict() == statuses

@@ -506,7 +506,7 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
     columns = ["task", "measure", "between", "value", "ci_low", "ci_high", "ci_status"]
     columns += ["n_questions", "n", "n_left_out", "status"]
     frame = pd.DataFrame(rows, columns=columns).astype({"n_questions": "Int64"})
-    frame["ci_status"] = frame["ci_status"].fillna("not_computed")
+    frame["ci_status"] = frame["ci_status"].astype(object).fillna("not_computed")
     return frame
 
 
