@@ -241,9 +241,7 @@ def draw_concordance(
         comparisons[f"annotator_{k}"] = names[
             np.where(rng.random(shape) < right, truth, other)
         ].ravel()
-    found = verdicts.concordance(
-        frame, comparisons, n_resamples=1000, seed=int(rng.integers(2**31))
-    )
+    found = verdicts.concordance(frame, comparisons)
     gain = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
     intervals = _outside(gain["ci_low"], gain["ci_high"])
     return {

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, ttest_1samp
 
 from katayori.data import judge, published
+from katayori.errors import KatayoriError
 from katayori.metrics import verdicts as v
+from katayori.metrics.intervals import share_interval
+from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.verdicts import (
     MEANING,
     METHODS,
@@ -373,31 +376,66 @@ def test_the_sign_test_is_mcnemars():
     )
 
 
-def test_the_bootstrap_draws_questions():
-    """LJ-19: one question that fills three pairs varies as one; the same seed, the same interval; paired methods."""
+def test_intervals_are_over_questions():
+    """LJ-19: one question that fills three pairs varies as one; the gain as a mean of questions."""
     rng = np.random.default_rng(3)
     rows = [(greedy(x), greedy(y)) for x, y in rng.choice(list("ABC"), (60, 2))]
     labels = rng.choice(VERDICTS, (2, 20)).repeat(3, axis=1)
     people = told(labels, questions=[f"q{i // 3}" for i in range(60)])
     found = judge_verdicts(asked(*rows))
-    options = {"n_resamples": 400, "seed": 5}
-    one, again = concordance(found, people, **options), concordance(found, people, **options)
-    pd.testing.assert_frame_equal(one, again)
-    wide = one.set_index(["task", "method"]).loc["all"]
+    wide = concordance(found, people).set_index(["task", "method"]).loc["all"]
     assert (wide["ci_low"] <= wide["value"]).all() and (wide["value"] <= wide["ci_high"]).all()
-    assert wide["n_questions"].tolist() == [20] * 4
-    # Against resampling of the rows themselves, question by question.
-    hits = (
-        np.stack([[found["BS2"].eq(people[a]) for a in ("annotator_0", "annotator_1")]])[0]
-        .mean(axis=0)
-        .reshape(20, 3)
+    assert wide["n_questions"].tolist() == [20] * 4 and set(wide["ci_status"]) == {"ok"}
+
+    def hits(method):
+        each = [found[method].eq(people[a]) for a in ("annotator_0", "annotator_1")]
+        return np.stack(each).sum(axis=0).reshape(20, 3).sum(axis=1)
+
+    share = share_interval(hits("BS2"), [6] * 20)
+    assert wide.loc["BS2", "ci_low"] == share["ci_low"]
+    assert wide.loc["BS2", "ci_high"] == share["ci_high"]
+    gained = hits("proposed") - hits("BS2")
+    whole = ttest_1samp(gained / 6, 0).confidence_interval(0.95)
+    ends = wide.loc["proposed - BS2", ["ci_low", "ci_high"]].tolist()
+    assert ends == pytest.approx([whole.low, whole.high])
+    assert wide.loc["proposed - BS2", "p_question"] == question_swap_test(gained)
+    few = concordance(found.head(12), people)
+    assert few["ci_low"].isna().all() and set(few["ci_status"]) == {"few_clusters"}
+
+
+def test_no_interval_of_width_nothing():
+    """None of n and all of n have an interval; an equal gain everywhere has none."""
+    rows = [(greedy("A"), greedy("A"))] * 12
+    found = concordance(judge_verdicts(asked(*rows)), told([["tie"] * 12]))
+    wide = found.query("task == 'all'").set_index("method")
+    assert wide.loc["BS1", "value"] == 0 and wide.loc["BS1", "ci_high"] > 0.2
+    assert wide.loc["BS2", "value"] == 1 and wide.loc["BS2", "ci_low"] < 0.8
+    steady = robustness(judge_verdicts(asked(*rows)), told([["tie"] * 12])).iloc[0]
+    assert steady["value"] == 0 and steady["ci_high"] > 0.2 and steady["first_low"] < 0.8
+    gain = wide.loc["proposed - BS2"]
+    assert (gain["value"], gain["ci_status"]) == (-1, "no_variation") and np.isnan(gain["ci_low"])
+    assert gain["p_question"] == pytest.approx(2**-11)
+
+
+def test_missing_verdicts_are_none_in_every_column():
+    """One form of missing: objects, None where there is no verdict."""
+    frame = asked(
+        (greedy("A"), greedy("A")), ((None, None), greedy("B")), (("A", None), ("B", None))
     )
-    draws = hits[rng.integers(0, 20, (4000, 20))].mean(axis=(1, 2))
-    assert wide.loc["BS2", ["ci_low", "ci_high"]].tolist() == pytest.approx(
-        np.quantile(draws, [0.025, 0.975]), abs=0.03
-    )
-    single = concordance(found.head(3), people, **options)
-    assert single["ci_low"].isna().all()
+    found = judge_verdicts(frame.drop(index=[1]))
+    columns = ["letter_12", "letter_21", "verdict_12", "verdict_21", "BS1", "BS2", "proposed"]
+    for name in [*columns, "proposed_biased_only"]:
+        assert found[name].dtype == object
+        assert all(value is None or isinstance(value, str) for value in found[name]), name
+    assert found["BS1"].tolist() == [None, None, "1"]
+    assert found["proposed"].tolist() == [None, None, None]
+
+
+def test_the_averaged_log_odds():
+    frame = asked((("A", (0.6, 0.3, 0.1)), ("B", (0.2, 0.4, 0.4))), (greedy("A", 0.5, 0.0),) * 2)
+    found = judge_verdicts(frame)["log_odds"]
+    assert found[0] == pytest.approx((np.log(2) + np.log(2)) / 2) and np.isnan(found[1])
+    assert judge_verdicts(frame.drop(columns=["p_A", "p_B", "p_C"]))["log_odds"].isna().all()
 
 
 def test_wrong_input_is_named():
@@ -468,6 +506,24 @@ def test_fleiss_textbook_value_and_edges():
     assert "no_comparisons" in set(human_agreement(told([[None, None], ["1", "2"]]))["status"])
 
 
+def test_labels_of_any_kind():
+    """Fleiss' own example of ten subjects, five categories and fourteen raters: kappa .210."""
+    counts = [[0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1]]
+    counts += [[7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7]]
+    labels = np.array([np.repeat(range(1, 6), row) for row in counts]).T
+    frame = pd.DataFrame({f"rater_{i}": row for i, row in enumerate(labels)})
+    found = human_agreement(frame, list(frame)).set_index("measure")
+    assert found.loc["fleiss_kappa", "value"] == pytest.approx(0.210, abs=5e-4)
+    letters = human_agreement(frame.replace(dict(enumerate("ABCDE", 1))), list(frame))
+    assert letters.set_index("measure").loc["fleiss_kappa", "value"] == pytest.approx(
+        found.loc["fleiss_kappa", "value"]
+    )
+    with pytest.raises(KatayoriError, match="no column rater_x of labels; the columns are rater_0"):
+        human_agreement(frame, ["rater_0", "rater_x"])
+    with pytest.raises(KatayoriError, match="no column annotator_<name> or truth among rater_0"):
+        human_agreement(frame)
+
+
 @pytest.mark.mirror
 @mirror
 def test_people_of_pandalm():
@@ -527,8 +583,9 @@ def test_the_lean_to_a_slot_keeps_what_the_slot_gets():
         row["n"],
         row["n_invalid"],
         row["status"],
-    ) == (5, 1, "ok")
-    assert row["ci_low"] == pytest.approx(np.log(4)) == row["ci_high"]
+    ) == (5, 1, "few_clusters")
+    # Three questions are too few for an interval, and so are questions that all lean alike.
+    assert np.isnan(row["ci_low"]) and row["n_questions"] == 2
     nothing = v.slot_lean(frame.assign(p_B=np.nan), comparisons).iloc[0]
     assert np.isnan(nothing["value"]) and (nothing["n_invalid"], nothing["status"]) == (
         5,

@@ -60,6 +60,7 @@ TABLE_MUTATIONS = {
         "katayori.metrics.qa_bias:scores_table": "diff_amb",
     },
     "03_logprob_judge": {
+        "katayori.metrics.judge_tests:decided_pairs": "value",
         "katayori.metrics.verdicts:calibration": "brier",
         "katayori.metrics.verdicts:concordance": "value",
         "katayori.metrics.verdicts:robustness": "value",

@@ -370,6 +370,43 @@ def _frame(rows: list[dict[str, Any]], what: str) -> pd.DataFrame:
     return frame
 
 
+# -- tasks of each kind, as the paper shows them ---------------------------------------------------
+
+#: What the paper's three sample tasks are, and a text that a task of that form holds (LJ-21).
+SAMPLES = {
+    "writing": ("a reply to a mail of condolence, of about 300 characters", "お悔やみ"),
+    "proofreading": ("to point out what can be improved", "改善"),
+    "summarization": ("instructions, conditions and a text", "#条件"),
+}
+#: A form that comes near where the paper's own is not there.
+NEAR = {"writing": ("a reply to a mail", "返信してください")}
+
+
+def sample_tasks(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """A task of each kind in the form of the paper's samples, where there is one (LJ-21).
+
+    Returns task, wanted (the form of the paper's sample), form (of the task shown), status (`ok`;
+    `near`, another form of that kind; `missing`, no task of that kind), question_id, question and
+    reference (empty where missing), a row per kind of `SAMPLES`.
+    """
+    tasks = comparisons.drop_duplicates("question_id")
+    rows = []
+    for kind, (wanted, mark) in SAMPLES.items():
+        own = tasks[tasks["task"] == kind]
+        forms = [("ok", wanted, mark), ("near", *NEAR.get(kind, ("any", ""))), ("near", "any", "")]
+        row = {"task": kind, "wanted": wanted, "form": "none", "status": "missing"}
+        row |= {"question_id": "", "question": "", "reference": ""}
+        for status, form, text in forms:
+            held = own[own["question"].str.contains(text, regex=False)]
+            if len(held):
+                found = held.iloc[0]
+                row |= {name: str(found[name]) for name in ("question_id", "question", "reference")}
+                row |= {"form": form, "status": status}
+                break
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 # -- what a judge is asked ---------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LETTERS = ("A", "B", "C")
+#: A text with fewer letters says a verdict and no reason ("したがって、Aの回答が優れています").
+REASON_CHARACTERS = 20
 ABSENT = -9999.0  # what some servers give for "not computed"
 NO_VERDICT, WITHIN = "no verdict", "verdict within a line"
 _SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
@@ -228,15 +230,41 @@ def verdict_position(tokens: Sequence[str]) -> int:
     return named[-1] if named else next((n for n, t in enumerate(tokens) if t.strip()), 0)
 
 
+def holds_reasons(text: str | None, least: int = REASON_CHARACTERS) -> bool:
+    """Whether a text says more than its verdict, so that "reasons first" may have happened (LJ-5).
+
+    It has at least `least` letters of any script beside thinking blocks, digits and marks. What
+    they say is not judged: a text that goes on with the task counts, so a count of such texts is
+    the most that can hold reasons.
+
+    Example:
+        >>> holds_reasons("A"), holds_reasons("私の評価は[[B]]です。")
+        (False, False)
+    """
+    kept, _ = strip_thinking(text or "")
+    return len(re.sub(r"[\W\d_]", "", _SPECIAL.sub("", kept))) >= least
+
+
+def unseen_mass(top: list[tuple[str, float]] | None, limit: int = 20) -> float:
+    """What the `limit` most likely tokens leave to all others: the most a letter can lack (LJ-16).
+
+    NaN without a list.
+    """
+    if not top:
+        return math.nan
+    likeliest = sorted((logprob for _, logprob in top), reverse=True)[:limit]
+    return max(0.0, 1 - sum(math.exp(logprob) for logprob in likeliest))
+
+
 def verdict_probabilities(
     top: list[tuple[str, float]] | None,
     letter: str | None = None,
     *,
     renormalise: bool = False,
-    limit: int = 20,
+    limit: int | None = 20,
 ) -> dict[str, float | str]:
     """P(A), P(B), P(C) at the verdict's token, from the `limit` most likely tokens there (LJ-9,
-    LJ-11, LJ-12, LJ-16).
+    LJ-11, LJ-12, LJ-16); None reads all that are listed, such as an engine's whole distribution.
 
     exp(logprob), summed over the variants of a letter; a letter absent from the list has 0. `mass`
     is what the three cover; they are left as they are, or divided by it with `renormalise`.
@@ -269,7 +297,7 @@ def verdict_probabilities(
     return values | {"mass": mass, "p_status": "placeholder" if empty else "ok"}
 
 
-def with_probabilities(frame: "pd.DataFrame", **read: bool | int) -> "pd.DataFrame":
+def with_probabilities(frame: "pd.DataFrame", **read: bool | int | None) -> "pd.DataFrame":
     """A frame of verdicts with p_A, p_B, p_C, mass and p_status read from its columns letter and
     top (LJ-9, LJ-12).
 
