@@ -448,9 +448,10 @@ def _add_keeping(commands: Commands) -> None:
         "--update", action="store_true", help="take what is mended off lib/offenders.yaml"
     )
 
-    _command(
+    one = _command(
         commands, "simulate", _in("simulate"), "draw the long simulations anew into data/simulated"
     )
+    one.add_argument("tables", nargs="*", help="names of tables; without one, all of them")
 
 
 def _parser() -> argparse.ArgumentParser:
