@@ -3,13 +3,27 @@
 import ast
 import hashlib
 import inspect
+import textwrap
 from collections.abc import Callable, Iterable
 
 
-def digest(functions: Iterable[Callable], more: str = "") -> str:
-    """sha256 (12 digits) over what functions do: layout and comments may change, not statements."""
-    trees = [repr(_tree(ast.parse(inspect.getsource(function)))) for function in functions]
+def digest(functions: Iterable[Callable], more: str = "", *, docstrings: bool = True) -> str:
+    """sha256 (12 digits) over what functions do: layout and comments may change, not statements.
+
+    Without `docstrings` these may change too, for functions whose docstring tells the result.
+    """
+    parsed = [ast.parse(textwrap.dedent(inspect.getsource(function))) for function in functions]
+    if not docstrings:
+        parsed = [_without_docstring(tree) for tree in parsed]
+    trees = [repr(_tree(tree)) for tree in parsed]
     return hashlib.sha256("".join([*trees, more]).encode()).hexdigest()[:12]
+
+
+def _without_docstring(tree: ast.Module) -> ast.Module:
+    function = tree.body[0]
+    if isinstance(function, ast.FunctionDef) and ast.get_docstring(function) is not None:
+        function.body = function.body[1:]
+    return tree
 
 
 def _tree(node: object) -> object:

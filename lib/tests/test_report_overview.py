@@ -83,6 +83,14 @@ def test_invalid_rates_follow_the_denominator_of_the_paper(runs):
     assert page["inter_jbbq"] == pytest.approx(10 / 90) and math.isnan(page["jubaku_v2"])
 
 
+def test_invalid_rates_become_rows_with_the_number_asked(runs):
+    """X-5: the rate, what it is taken of, and the count; a paper without answers is missing."""
+    found = overview.invalid_rates(overview.bias_profile(runs, [A])).set_index("measure")
+    alpha = found.loc["agreement of sampled answers (alpha)"].iloc[0]
+    assert (alpha["value"], alpha["n"], alpha["n_invalid"]) == (0.1, 100, 10)
+    assert found.loc["neutral reason chosen", "status"] == "missing"
+
+
 def test_simulated_models_only_when_named(runs):
     page = overview.bias_profile(runs, ["sim-x", "nobody"])
     assert set(page.loc[page["status"] == "ok", "source"]) == {"simulated"}
@@ -100,7 +108,10 @@ def test_models_are_compared_where_a_difference_has_a_meaning(runs):
     assert found["difference"].tolist() == pytest.approx([-0.3])
     z = 0.3 / (math.sqrt(2) * 0.1 / 1.959964)
     assert found["z"].tolist() == pytest.approx([-z]) and found["p"].between(1e-5, 1e-4).all()
-    assert found["status"].tolist() == ["ok"]
+    assert found["status"].tolist() == ["ok"] and found["n"].tolist() == [180]
+    half = 0.1 * math.sqrt(2)
+    ends = found[["ci_low", "ci_high"]].values.tolist()[0]
+    assert ends == pytest.approx([-0.3 - half, -0.3 + half])
 
 
 def test_a_comparison_knows_how_many_clusters_its_intervals_have(runs):

@@ -169,8 +169,9 @@ def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     does not know how far, and a test on the answers themselves, item by item, is the better one.
 
     Returns:
-        paper, measure, level, model_1, model_2, difference, z, df, p (not adjusted), status: `ok`,
-        or why there is no p: the status of the model without an interval.
+        paper, measure, level, model_1, model_2, difference, ci_low, ci_high, z, df, p (not
+        adjusted), n (answers of both), clusters (the smaller number), status: `ok`, or why there is
+        no p: the status of the model without an interval.
     """
     import numpy as np
     import pandas as pd
@@ -189,12 +190,37 @@ def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     both = known.merge(known, on=keys, suffixes=("_1", "_2"))
     both = both[both["model_1"] < both["model_2"]]
     difference = both["value_1"] - both["value_2"]
-    z = difference / (both["error_1"] ** 2 + both["error_2"] ** 2) ** 0.5
+    error = (both["error_1"] ** 2 + both["error_2"] ** 2) ** 0.5
+    z = difference / error
     df = both[["df_1", "df_2"]].min(axis=1)
     frame = both.assign(difference=difference, z=z, df=df, p=2 * t.sf(z.abs(), df))
+    half = t.ppf(0.975, df) * error
+    frame = frame.assign(ci_low=difference - half, ci_high=difference + half)
+    frame["n"] = both["n_1"] + both["n_2"]
+    frame["clusters"] = both[["clusters_1", "clusters_2"]].min(axis=1)
     frame["status"] = frame["why_1"].where(frame["why_1"] != "ok", frame["why_2"])
-    columns = [*keys, "model_1", "model_2", "difference", "z", "df", "p", "status"]
+    columns = [*keys, "model_1", "model_2", "difference", "ci_low", "ci_high", "z", "df", "p"]
+    columns += ["n", "clusters", "status"]
     return pd.DataFrame(frame, columns=columns).reset_index(drop=True)
+
+
+def invalid_rates(page: "pd.DataFrame") -> "pd.DataFrame":
+    """Invalid answers of every row of a `bias_profile` as results (X-5).
+
+    Returns:
+        model, source, measure, level, value (share of the answers asked), n (answers asked),
+        n_invalid, clusters, status: `no_interval_counts` (a plain count of this run), `missing`.
+    """
+    import pandas as pd
+
+    rate = page["invalid_rate"]
+    asked = (page["n_invalid"].astype(float) / rate).where(rate > 0, page["n"].astype(float))
+    frame = page[["model", "source", "measure", "level", "n_invalid", "clusters"]].assign(
+        value=rate, n=asked.round().astype("Int64"), status="no_interval_counts"
+    )
+    frame["source"] = frame["source"].where(frame["source"].notna(), "none")
+    frame["status"] = frame["status"].where(rate.notna(), "missing")
+    return pd.DataFrame(frame).reset_index(drop=True)
 
 
 #: The row of notebook 01 that says how far sampled answers of two models share their noise.
