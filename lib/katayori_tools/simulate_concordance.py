@@ -9,7 +9,7 @@ from katayori.metrics import verdicts
 def judged(
     rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Verdicts of `repetitions` judges and the labels of three people, who say what is right in 85 %.
+    """Verdicts of `repetitions` judges, and labels of three people, right in 85 % of cases.
 
     A judge's two orders differ on 27.5 % of the pairs. There BS2 says tie, and the averaged verdict
     is right more often by what makes the concordance of the averaged verdict exceed that of BS2 by

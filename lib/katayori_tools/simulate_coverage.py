@@ -253,7 +253,7 @@ KINDS = {
 def code_hash(kind: str) -> str:
     """Which code drew the rows of one kind: its draws and the functions that make the interval."""
     told = KINDS[kind]
-    functions = [told.draw, *told.made_by, *told.also, coverage_draws]
+    functions: list[Callable] = [told.draw, *told.made_by, *told.also, coverage_draws]
     return digest(functions, docstrings=False)
 
 

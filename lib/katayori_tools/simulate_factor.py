@@ -17,7 +17,7 @@ and `exchange_test` together.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -202,7 +202,15 @@ def rejections(yes: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarra
 
 def code_hash() -> str:
     """Which code drew the table."""
-    functions = [base_chances, answers, any_effect_p, direction_p, global_p, alpha, rejections]
+    functions: list[Callable] = [
+        base_chances,
+        answers,
+        any_effect_p,
+        direction_p,
+        global_p,
+        alpha,
+        rejections,
+    ]
     return digest([*functions, disagreement, factor_draws])
 
 

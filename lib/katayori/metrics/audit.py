@@ -497,7 +497,7 @@ def audit_table(
 
 
 def as_rows(checked: pd.DataFrame) -> pd.DataFrame:
-    """The frame of `audit_table` as results: value 1 consistent, 0 not, NaN where it cannot be told.
+    """The frame of `audit_table` as results: 1 consistent, 0 not, NaN where it cannot be told.
 
     Adds value, n (printed figures checked together, 1 for a single one) and status. There is no
     interval, as nothing is sampled: printed figures are compared with one another.

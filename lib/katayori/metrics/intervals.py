@@ -162,12 +162,12 @@ def ratio_interval(
     The contribution of cluster c is (a_c - r b_c) / mean(b), r the ratio of the sums; its mean is 0
     and its spread that of r. Returns as `mean_interval`.
 
-    Coverage of Diff-bias (data/simulated/interval_coverage.csv; p of the answers choose a person, 60 %
-    of them the biased one): 4 of 96 cells below 93 %, all with correlation .2 inside clusters: p .005
-    in 50 clusters of 40 answers (.894), p .05 in 10 and 20 of 40 (.920, .922), p 1 in 5 of 4 (.924);
-    24 with an interval in fewer than 80 % of studies, where hardly anybody chooses a person: p .005
-    with fewer than about 500 answers in all, or with correlation .2 in all cells but 50 of 40;
-    p .05 in 5 clusters of 4, and with correlation .2 in 5 of 12 and 10 of 4.
+    Coverage of Diff-bias (data/simulated/interval_coverage.csv; p of the answers choose a person,
+    60 % of them the biased one): 4 of 96 cells below 93 %, all with correlation .2 inside clusters:
+    p .005 in 50 clusters of 40 answers (.894), p .05 in 10 and 20 of 40 (.920, .922), p 1 in 5 of 4
+    (.924); 24 with an interval in fewer than 80 % of studies, where hardly anybody chooses a
+    person: p .005 with fewer than about 500 answers in all, or with correlation .2 in all cells but
+    50 of 40; p .05 in 5 clusters of 4, and with correlation .2 in 5 of 12 and 10 of 4.
     """
     a, b = np.asarray(numerators, float), np.asarray(denominators, float)
     kept = np.isfinite(a) & np.isfinite(b) & (b != 0)
@@ -188,9 +188,9 @@ def probability_interval(
     the mean probability does not hold there.
 
     Coverage (data/simulated/interval_coverage.csv; log odds normal with SD 1): the mean probability
-    has 0 of 72 cells below 93 %, lowest .933; 24 with an interval in fewer than 80 % of studies, all
-    those at .005, by status `edge`. The mean log odds have 0 of 72 cells below 93 %, lowest .937, and
-    0 with an interval in fewer than 80 % of studies.
+    has 0 of 72 cells below 93 %, lowest .933; 24 with an interval in fewer than 80 % of studies,
+    all those at .005, by status `edge`. The mean log odds have 0 of 72 cells below 93 %, lowest
+    .937, and 0 with an interval in fewer than 80 % of studies.
     """
     p = np.asarray(probabilities, float)
     p = p[np.isfinite(p)]

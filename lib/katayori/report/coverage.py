@@ -68,7 +68,7 @@ def worst_by_kind(table: "pd.DataFrame") -> "pd.DataFrame":
         }
         known = own.dropna(subset=["coverage"])
         if len(known):
-            least = known.loc[known["coverage"].idxmin()]
+            least = known.sort_values("coverage").iloc[0]
             where = f"{least['case']}, {least['clusters']} x {least['per_cluster']}"
             row |= {"lowest": least["coverage"], "mc_low": least["mc_low"]}
             row |= {"mc_high": least["mc_high"], "where": where}

@@ -249,7 +249,7 @@ def coupling_sentence(coupled: "pd.DataFrame") -> str:
     known = coupled[coupled["value"].notna()]
     if known.empty:
         return "Whether sampled answers of two models share their random draws was not measured in this run."
-    worst = known.loc[known["value"].abs().idxmax()]
+    worst = known.sort_values("value", key=abs).iloc[-1]
     size = f"{worst['value']:.3f} over {worst['n']:,.0f} answers ({worst['models']})"
     if abs(worst["value"]) < 0.1:
         return f"Sampled answers of the models have draws of their own: residuals correlate {size}."

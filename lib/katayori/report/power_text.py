@@ -6,6 +6,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.05
+#: What tests promise that take the answers of one cluster as independent.
+ALONE = "level for independent answers"
 #: A rate above the level in a table of many cells: one cell in twenty lies out by chance, so that
 #: the exact interval of a single cell is taken at 1 - .05 / number of cells.
 FAMILY = 0.05
@@ -58,27 +60,26 @@ def level_sentences(power: "pd.DataFrame") -> list[str]:
     found = levels(power)
     promised = found[found["promises"] == "level"]
     kept = promised[promised["found"] != "above 5 %"]
-    broken = found[found["found"] == "above 5 %"]
+    broken = found[(found["found"] == "above 5 %") & (found["promises"] != ALONE)]
     out = [
         f"{len(kept)} of {len(promised)} tests that promise their level show no rate above 5 % in "
         f"any cell beyond what chance over the cells gives: {_named(kept)}."
     ]
     out += [
-        f"{row.measure}, {row.test} (promises: {row.promises}) finds something where there is "
-        f"nothing in up to {_percent(row.highest)} of studies."
-        for row in broken.itertuples()
+        f"{row['measure']}, {row['test']} (promises: {row['promises']}) finds something where there "
+        f"is nothing in up to {_percent(row['highest'])} of studies."
+        for row in broken.to_dict("records")
     ]
     low = kept[kept["pooled"] < LEVEL / 2]
     if len(low):
-        out.append(
-            f"Far below 5 % lie {_named(low)}: few patterns of exchange or few different answers "
-            "exist there, which costs power."
-        )
+        out.append(f"Far below 5 % lie {_named(low)}: cautious, which costs power.")
     return out
 
 
 def _named(rows: "pd.DataFrame") -> str:
-    told = [f"{r.measure}, {r.test} ({_percent(r.pooled)})" for r in rows.itertuples()]
+    told = [
+        f"{r['measure']}, {r['test']} ({_percent(r['pooled'])})" for r in rows.to_dict("records")
+    ]
     return "; ".join(told) or "none"
 
 
@@ -98,14 +99,14 @@ def band_sentences(power: "pd.DataFrame") -> list[str]:
     out = []
     for setting, own in none[none["setting"].str.endswith("age 0")].groupby("setting", sort=False):
         rate, studies = _rate(own)
-        shape = setting.split(",")[0]
+        shape = str(setting).split(",")[0]
         out.append(f"{shape} {_percent(rate)} of {studies} studies")
     if not out:
         return []
     return [
-        'The paper\'s band "alpha at or below 2/3" is no test. Without any effect of any attribute, '
-        f"one sampled answer a prompt, it holds for respondents that are {'; '.join(out)}. It says "
-        "how a model answers before it says anything about attributes."
+        'The paper\'s band "alpha at or below 2/3" is no test. Without any effect of any '
+        f"attribute, one sampled answer a prompt, it holds for respondents that are {'; '.join(out)}. "
+        "It says how a model answers before it says anything about attributes."
     ]
 
 
@@ -119,7 +120,7 @@ def blindness_sentences(power: "pd.DataFrame", effect: float = 0.2) -> list[str]
         inside, _ = _rate(own[own["test"].str.startswith("any effect")])
         dealt, _ = _rate(own[own["test"].str.startswith("no attribute")])
         direction, _ = _rate(own[own["test"].str.startswith("common")])
-        age = setting.split("age ")[1]
+        age = str(setting).split("age ")[1]
         parts.append(
             f"with an effect of age of {age}: {_percent(dealt)} by dealing all answers of a "
             f"question, {_percent(inside)} by exchange inside rows, {_percent(direction)} for the "
@@ -129,8 +130,8 @@ def blindness_sentences(power: "pd.DataFrame", effect: float = 0.2) -> list[str]
         return []
     return [
         f"An effect of gender of {effect:g} (hesitant respondents, the paper's size) is found "
-        f"{'; '.join(parts)}. Dealing all answers asks whether any attribute matters: it is no test "
-        "of gender."
+        f"{'; '.join(parts)}. Dealing all answers asks whether any attribute matters: it is no "
+        "test of gender."
     ]
 
 
@@ -145,22 +146,23 @@ def direction_sentences(power: "pd.DataFrame") -> list[str]:
     strongest = strongest[~strongest["setting"].str.startswith("near")]
     inside, _ = _rate(strongest[strongest["test"].str.startswith("any effect")])
     return [
-        "Where gender works in every question another way, the test of a common direction rejects in "
-        f"{_percent(direction)} of {studies:,} studies (5 % is its level); the test of any effect finds "
-        f"the strongest of these effects in {_percent(inside)} of studies at the paper's size."
+        "Where gender works in every question another way, the test of a common direction rejects "
+        f"in {_percent(direction)} of {studies:,} studies (5 % is its level); the test of any "
+        f"effect finds the strongest of these effects in {_percent(inside)} of studies at the "
+        "paper's size."
     ]
 
 
 def few_clusters_sentences(power: "pd.DataFrame") -> list[str]:
     """Tests that take answers of one cluster as independent, where there is nothing to find."""
     found = levels(power)
-    wrong = found[found["promises"] == "level for independent answers"]
+    wrong = found[found["promises"] == ALONE]
     return [
-        f"{row.measure}, {row.test}: finds a difference in {_percent(row.lowest)} to "
-        f"{_percent(row.highest)} of studies in which there is none, since it takes answers of one "
-        "cluster as independent."
-        for row in wrong.itertuples()
-        if row.highest > LEVEL
+        f"{row['measure']}, {row['test']}: finds a difference in {_percent(row['lowest'])} to "
+        f"{_percent(row['highest'])} of studies in which there is none, since it takes answers of "
+        "one cluster as independent."
+        for row in wrong.to_dict("records")
+        if row["highest"] > LEVEL
     ]
 
 
