@@ -130,6 +130,9 @@ def test_without_an_interval_there_is_no_p_and_a_reason(runs):
     few = overview.bias_profile(runs).assign(ci_low=np.nan, ci_high=np.nan, status="few_clusters")
     one = overview.compare_profiles(few).iloc[0]
     assert math.isnan(one["p"]) and one["status"] == "few_clusters"
+    fixed = overview.bias_profile(runs).assign(status="same_in_every_cluster")
+    one = overview.compare_profiles(fixed).iloc[0]
+    assert math.isnan(one["p"]) and one["status"] == "same_in_every_cluster"
 
 
 def test_the_judges_line_is_that_of_its_notebook(runs):
@@ -139,9 +142,10 @@ def test_the_judges_line_is_that_of_its_notebook(runs):
     assert none.loc["logprob_judge", "means"].startswith("no line")
     assert math.isnan(none.loc["inter_jbbq", "reference"])
     run = Run("logprob_judge", runs / "logprob_judge")
-    for task, value in (("all", 0.389), ("one", 0.3)):
-        cell = {"method": "lots", "task": task}
-        run.row("LJ-17", "concordance", value, source="none", cell=cell, n=207)
+    what = "yardstick: agreement with the labels (addition)"
+    rules = {"lots between the two answers": 0.389, "lots at the labels' own rates": 0.352}
+    for rule, value in rules.items():
+        run.row("LJ-19", what, value, source="none", cell={"rule": rule}, n=207)
     run.row("LJ-17", "concordance", 0.5, source="recorded", model=A, cell={"method": "BS1"})
     run.save()
     found = overview.measures(runs).set_index("paper").loc["logprob_judge"]

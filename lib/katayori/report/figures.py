@@ -503,7 +503,8 @@ def profile(frame: Any, panels: Any, *, title: str | None = None) -> Any:
             + "".join(f"\n({name})" for name in part["source"].dropna().unique())
         )
         means = str(one["means"])
-        ax.set_xlabel(means if means.startswith("no line") else f"line: {means}", fontsize=7.5)
+        said = means if means.startswith("no line") else f"line: {means}"
+        ax.set_xlabel(fill(said, 44), fontsize=7.5)
     return fig
 
 
@@ -521,7 +522,10 @@ def _say_status(ax: Any, limits: Any, part: Any) -> None:
         where = high if right else low if known else (low + high) / 2
         side = "right" if right else "left" if known else "center"
         text = fill(str(status).replace("_", " "), 40)
-        ax.text(where, place, text, ha=side, va="center", fontsize=8, bbox=box)
+        if known:  # above the line of its point, which it must not hide
+            ax.text(where, place - 0.08, text, ha=side, va="bottom", fontsize=7)
+        else:
+            ax.text(where, place, text, ha=side, va="center", bbox=box)
 
 
 def _figure(height: float, title: str | None) -> Any:

@@ -183,10 +183,11 @@ def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     known = page[page["value"].notna() & page["measure"].isin(common)].copy()
     known["df"] = (known["clusters"].astype(float) - 1).fillna(np.inf)
     width = known["ci_high"] - known["ci_low"]
-    known["error"] = (width / (2 * t.ppf(0.975, known["df"]))).where(width > 0)
-    # A row whose interval has no width comes from answers that never vary.
-    known["why"] = known["status"].where(known["status"] != "ok", "no_variation")
-    known["why"] = known["why"].where(known["error"].isna(), "ok")
+    # A share that the design fixes has an interval, but is no estimate: its status is not ok.
+    usable = (width > 0) & (known["status"] == "ok")
+    known["error"] = (width / (2 * t.ppf(0.975, known["df"]))).where(usable)
+    # An interval without width comes from answers that never vary.
+    known["why"] = known["status"].where((known["status"] != "ok") | usable, "no_variation")
     both = known.merge(known, on=keys, suffixes=("_1", "_2"))
     both = both[both["model_1"] < both["model_2"]]
     difference = both["value_1"] - both["value_2"]
@@ -224,7 +225,7 @@ def invalid_rates(page: "pd.DataFrame") -> "pd.DataFrame":
 
 
 #: The row of notebook 01 that says how far sampled answers of two models share their noise.
-COUPLING = "residual correlation between models"
+COUPLING = "correlation of two models' answers less their own P(yes)"
 
 
 def coupling(folder: Path) -> "pd.DataFrame":

@@ -66,8 +66,8 @@ def level_sentences(power: "pd.DataFrame") -> list[str]:
         f"any cell beyond what chance over the cells gives: {_named(kept)}."
     ]
     out += [
-        f"{row['measure']}, {row['test']} (promises: {row['promises']}) finds something where there "
-        f"is nothing in up to {_percent(row['highest'])} of studies."
+        f"{row['measure']}, {row['test']} (promises: {row['promises']}) finds something where "
+        f"there is nothing in up to {_percent(row['highest'])} of studies."
         for row in broken.to_dict("records")
     ]
     low = kept[kept["pooled"] < LEVEL / 2]
@@ -105,8 +105,8 @@ def band_sentences(power: "pd.DataFrame") -> list[str]:
         return []
     return [
         'The paper\'s band "alpha at or below 2/3" is no test. Without any effect of any '
-        f"attribute, one sampled answer a prompt, it holds for respondents that are {'; '.join(out)}. "
-        "It says how a model answers before it says anything about attributes."
+        f"attribute, one sampled answer a prompt, it holds for respondents that are "
+        f"{'; '.join(out)}. It says how a model answers before it says anything about attributes."
     ]
 
 
