@@ -455,9 +455,10 @@ def _add_keeping(commands: Commands) -> None:
         "--update", action="store_true", help="take what is mended off lib/offenders.yaml"
     )
 
-    _command(
+    one = _command(
         commands, "simulate", _in("simulate"), "draw the long simulations anew into data/simulated"
     )
+    one.add_argument("tables", nargs="*", help="names of tables; without one, all of them")
 
     one = _command(
         commands, "mutants", _in("mutants"), "whether tests notice small changes of the code"

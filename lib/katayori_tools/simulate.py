@@ -4,17 +4,19 @@ inter_interaction.csv: how often the test of interactions says that a combinatio
 its parts, for a respondent where it is not (`sim-inter-additive`: false positives) and for one where it is
 (`sim-inter-interaction`: power), at the number of items behind the published results.
 
+power_factor.csv: the tests of one factor beside a second attribute (`simulate_factor`).
+
+interval_coverage.csv: how often intervals hold what was planted (`simulate_coverage`).
+
 power_<measure>.csv: how often the tests of the other notebooks find an effect of planted size (power), and how often
 they find one where there is none (false positives), at the papers' sizes and smaller ones. A row is a batch of
 repetitions with a seed of its own. What each `draw_` function plants, and what its tests promise, stands in its text.
 """
 
 import argparse
-import ast
-import hashlib
-import inspect
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +25,8 @@ from scipy.stats import binomtest
 
 from katayori import paths
 from katayori.data import inter_jbbq
+from katayori.errors import KatayoriError
 from katayori.metrics import (
-    agreement,
     forced_choice,
     intersectional,
     logistic,
@@ -33,6 +35,9 @@ from katayori.metrics import (
     verdicts,
 )
 from katayori.prompting import simulated
+from katayori_tools import simulate_coverage, simulate_factor
+from katayori_tools.simulate_concordance import judged
+from katayori_tools.simulate_hash import digest
 
 FILE = "simulated/inter_interaction.csv"
 RESPONDENTS = ("sim-inter-additive", "sim-inter-interaction")
@@ -48,23 +53,7 @@ _CODE = (
 
 def code_hash() -> str:
     """sha256 (12 digits) over what draws and tests: it says which code wrote the file."""
-    return _digest([*_CODE, interaction_draws], str(simulated.INTER))
-
-
-def _digest(functions: Iterable[Callable], more: str = "") -> str:
-    """sha256 (12 digits) over what functions do: layout and comments may change, statements may not."""
-    trees = [repr(_tree(ast.parse(inspect.getsource(function)))) for function in functions]
-    return hashlib.sha256("".join([*trees, more]).encode()).hexdigest()[:12]
-
-
-def _tree(node: object) -> object:
-    """A syntax tree as nested lists, without empty fields: newer Pythons add some."""
-    if isinstance(node, list):
-        return [_tree(one) for one in node]
-    if not isinstance(node, ast.AST):
-        return node
-    filled = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
-    return [type(node).__name__, *((name, _tree(value)) for name, value in filled)]
+    return digest([*_CODE, interaction_draws], str(simulated.INTER))
 
 
 def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
@@ -116,34 +105,6 @@ def _below(p: object) -> np.ndarray:
 def _outside(low: pd.Series, high: pd.Series, value: float = 0) -> np.ndarray:
     """1 where an interval leaves out the value, 0 where it holds it, NaN where it is undefined."""
     return np.where(low.isna(), np.nan, (low > value) | (high < value))
-
-
-def draw_alpha(
-    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
-) -> Found:
-    """One sampled answer a prompt; in each question two genders differ by `effect` in P(yes), either way round.
-
-    The permutation test promises its level. The paper's band (alpha at or below 2/3) is no test and promises nothing:
-    answer noise alone puts alpha there. 39 permutations attain the level exactly; more would find a little more.
-    """
-    frame, chance = (
-        _design(clusters, per // 15, repetitions),
-        rng.uniform(0.2, 0.8, (repetitions, clusters, 1, 1, 1)),
-    )
-    shift = (
-        effect / 2 * rng.choice([-1, 1], chance.shape) * np.array([-1, 0, 1]).reshape(1, 1, 1, 3, 1)
-    )
-    yes = rng.random((repetitions, clusters, per // 15, 3, 5)) < chance + shift
-    by_model = frame.assign(value=yes.ravel().astype(float)).groupby("model")
-    options = {"n_permutations": 39, "seed": int(rng.integers(2**31))}
-    p = [agreement.alpha_permutation(one, **options)["gender"] for _, one in by_model]
-    alpha = [
-        agreement.alpha_closed_form(one.swapaxes(2, 3).reshape(-1, 3)) for one in yes.astype(float)
-    ]
-    return {
-        "permutation within questions": _below(p),
-        "band: alpha <= 2/3": np.array(alpha) <= 2 / 3,
-    }
 
 
 def draw_rank_tests(
@@ -211,36 +172,12 @@ def draw_diff_bias(
 def draw_concordance(
     rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
 ) -> Found:
-    """Three people (85 % say what is right) and a judge whose orders differ on 27.5 %; `effect`: proposed over BS2.
+    """Judges whose averaged verdict is right more often than BS2 by `effect`, see `judged`.
 
-    Where the orders differ BS2 says tie, and the averaged verdict is right more often by what gives `effect`; half of
-    the pairs of a question go right or wrong together. The bootstrap over questions promises its level for many
-    questions only; the sign test takes comparisons as independent.
+    The interval over questions promises its level for many questions only; the sign test takes
+    comparisons as independent.
     """
-    shape, differ, right = (repetitions, clusters, per), 0.275, 0.85
-    truth, names = rng.integers(0, 3, shape), np.array(verdicts.VERDICTS, dtype=object)
-    wrong = (truth + rng.integers(1, 3, shape)) % 3
-    shared = np.where(rng.random(shape) < 0.5, rng.random(shape[:2])[:, :, None], rng.random(shape))
-    hit = 1 / 3 + effect / differ / (right - (1 - right) / 2)
-    own, agree = np.where(shared < hit, truth, wrong), rng.random(shape) >= differ
-    settled = np.where(agree, np.where(rng.random(shape) < 0.8, truth, wrong), own)
-    model, question, _ = (part.ravel() for part in np.indices(shape))
-    pair = np.arange(truth.size).astype(str)
-    said = {
-        "pair_id": pair,
-        "model": model,
-        "consistent": agree.ravel(),
-        "proposed": names[settled].ravel(),
-    }
-    frame = pd.DataFrame(said).assign(source="simulated", prompt_id="p", status="ok")
-    frame["BS1"] = frame["proposed"].where(frame["consistent"], None)
-    frame["BS2"] = frame["BS1"].where(frame["consistent"], "tie")
-    comparisons = pd.DataFrame({"item_id": pair, "question_id": question, "task": "one"})
-    for k in (1, 2, 3):
-        other = (truth + rng.integers(1, 3, shape)) % 3
-        comparisons[f"annotator_{k}"] = names[
-            np.where(rng.random(shape) < right, truth, other)
-        ].ravel()
+    frame, comparisons = judged(rng, effect, clusters, per, repetitions)
     found = verdicts.concordance(frame, comparisons)
     gain = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
     intervals = _outside(gain["ci_low"], gain["ci_high"])
@@ -318,10 +255,6 @@ class Curves(NamedTuple):
 
 PROMISED, MANY, ALONE = "level", "level for many clusters", "level for independent answers"
 CURVES = {
-    "alpha": Curves(
-        draw_alpha, (70, 35, 14), (135, 45), (0, 0.1, 0.2, 0.4),
-        {"permutation within questions": PROMISED, "band: alpha <= 2/3": "nothing"},
-    ),
     "rank_tests": Curves(
         draw_rank_tests, (1,), (135, 75, 45), (0, 0.15, 0.3, 0.45),
         {"planted factor after Holm": PROMISED, "any of four factors after Holm": PROMISED}, 100,
@@ -344,7 +277,8 @@ CURVES = {
 
 def power_hash(measure: str) -> str:
     """As `code_hash`, for one power table: over what draws and counts."""
-    return _digest([_design, _choices, _below, _outside, CURVES[measure].draw])
+    helpers = [judged] if measure == "concordance" else []
+    return digest([_design, _choices, _below, _outside, CURVES[measure].draw, *helpers])
 
 
 def power_draws(
@@ -386,21 +320,51 @@ def power_table(measure: str) -> pd.DataFrame:
     )
 
 
+def _interactions() -> pd.DataFrame:
+    """The table of the test of interactions; prints the shares of p < .05."""
+    found = interaction_draws(SEEDS)
+    tested = found.dropna(subset=["p"])
+    positive = (tested["p"] < LEVEL).groupby([tested["model"], tested["topic"]])
+    print(positive.agg(["mean", "size"]))
+    return found
+
+
+def _power(measure: str) -> pd.DataFrame:
+    """One power table; prints the share found by test and effect."""
+    drawn = simulate_factor.factor_table() if measure == "factor" else power_table(measure)
+    counts = drawn.groupby(["test", "effect"])[["positives", "repetitions"]].sum()
+    print(counts.assign(share=counts["positives"] / counts["repetitions"]), flush=True)
+    return drawn
+
+
+def _coverage() -> pd.DataFrame:
+    """The table of coverage; prints the worst cell of each kind."""
+    drawn = simulate_coverage.coverage_table()
+    sums = drawn.groupby(simulate_coverage.CELL)[["given", "covered"]].sum()
+    share = sums["covered"] / sums["given"]
+    print(share.groupby("kind").agg(["min", "mean"]), flush=True)
+    return drawn
+
+
+def tables() -> dict[str, Callable[[], pd.DataFrame]]:
+    """Every table of data/simulated by the name of its file, and what draws it."""
+    found: dict[str, Callable[[], pd.DataFrame]] = {"inter_interaction": _interactions}
+    for measure in ["factor", *CURVES]:
+        found[f"power_{measure}"] = partial(_power, measure)
+    return found | {"interval_coverage": _coverage}
+
+
 def simulate(args: argparse.Namespace) -> int:
-    """Writes the files and prints the shares of p < .05, of the interactions by respondent and topic."""
+    """Draws the tables named in `args.tables`, all of them without a name, and writes them."""
+    known = tables()
+    wanted = args.tables or list(known)
+    if unknown := [name for name in wanted if name not in known]:
+        raise KatayoriError(
+            f"no simulated table {', '.join(unknown)}; the tables are {', '.join(known)}"
+        )
     folder = paths.data_dir() / "simulated"
     folder.mkdir(exist_ok=True)
-    found = interaction_draws(SEEDS)
-    found.to_csv(paths.data_dir() / FILE, index=False, float_format="%.10g", lineterminator="\n")
-    tested = found.dropna(subset=["p"])
-    print(
-        tested.assign(positive=tested["p"] < 0.05)
-        .groupby(["model", "topic"])["positive"]
-        .agg(["mean", "size"])
-    )
-    for measure in CURVES:
-        drawn = power_table(measure)
-        drawn.to_csv(folder / f"power_{measure}.csv", index=False, lineterminator="\n")
-        counts = drawn.groupby(["test", "effect"])[["positives", "repetitions"]].sum()
-        print(counts.assign(share=counts["positives"] / counts["repetitions"]), flush=True)
+    for name in wanted:
+        drawn = known[name]()
+        drawn.to_csv(folder / f"{name}.csv", index=False, float_format="%.10g", lineterminator="\n")
     return 0

@@ -276,3 +276,13 @@ def test_a_paper_of_ones_own():
 def test_what_cannot_be_run_is_refused(spec, message):
     with pytest.raises(KatayoriError, match=message):
         audit.audit_table([{"id": "x"} | spec], published.load)
+
+
+def test_checks_as_rows_of_results():
+    """X-4: a figure that cannot be checked is neither right nor wrong, and has no value."""
+    verdicts = ["consistent", "not consistent", "cannot be checked"]
+    told = pd.DataFrame({"verdict": verdicts, "recomputed": ["9.24", "0 of 3 consistent", "x"]})
+    rows = audit.as_rows(told)
+    assert rows["value"].tolist()[:2] == [1, 0] and math.isnan(rows["value"][2])
+    assert rows["n"].tolist() == [1, 3, 1]
+    assert rows["status"].tolist() == ["no_interval_printed_figures"] * 2 + ["cannot_be_checked"]

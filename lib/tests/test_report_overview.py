@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from katayori import paths
 from katayori.report import figures, overview
@@ -53,7 +54,7 @@ def test_profile_has_a_row_a_model_paper_and_level(runs):
     page = overview.bias_profile(runs)
     assert list(page.columns) == overview.PAGE and set(page["model"]) == {A, B}
     one = page[page["model"] == A].set_index(["paper", "level"])
-    assert one.loc[("discrim_eval", "age"), "value"] == 0.2 and len(one.loc["discrim_eval"]) == 2
+    assert one.loc[("discrim_eval", "age"), "value"] == 0.2 and len(one.loc["discrim_eval"]) == 3
     assert one.loc["persona_jbbq"].index.tolist() == ["age"]  # basicP only
     assert (
         one.loc[("logprob_judge", ""), "status"]
@@ -78,8 +79,16 @@ def test_profile_has_a_row_a_model_paper_and_level(runs):
 def test_invalid_rates_follow_the_denominator_of_the_paper(runs):
     """X-5: valid answers plus invalid ones where n counts valid answers, n itself where it counts all."""
     page = overview.bias_profile(runs, [A]).set_index("paper")["invalid_rate"]
-    assert page["discrim_eval"].tolist() == [0.1, 0.1]
+    assert page["discrim_eval"].tolist()[:2] == [0.1, 0.1]
     assert page["inter_jbbq"] == pytest.approx(10 / 90) and math.isnan(page["jubaku_v2"])
+
+
+def test_invalid_rates_become_rows_with_the_number_asked(runs):
+    """X-5: the rate, what it is taken of, and the count; a paper without answers is missing."""
+    found = overview.invalid_rates(overview.bias_profile(runs, [A])).set_index("measure")
+    alpha = found.loc["agreement of sampled answers (alpha)"].iloc[0]
+    assert (alpha["value"], alpha["n"], alpha["n_invalid"]) == (0.1, 100, 10)
+    assert found.loc["neutral reason chosen", "status"] == "missing"
 
 
 def test_simulated_models_only_when_named(runs):
@@ -89,17 +98,89 @@ def test_simulated_models_only_when_named(runs):
     assert overview.bias_profile(runs.with_name("never-run")).empty
 
 
-def test_models_are_compared_where_both_have_a_figure(runs):
-    found = overview.compare_profiles(overview.bias_profile(runs))
-    assert found[["model_1", "model_2"]].drop_duplicates().values.tolist() == [[A, B]]
-    assert set(zip(found["paper"], found["level"], strict=True)) == {
-        ("discrim_eval", "age"), ("discrim_eval", "race"), ("persona_jbbq", "age"),
-    }  # fmt: skip
-    assert found["difference"].tolist() == pytest.approx([-0.3] * 3)
+def test_models_are_compared_where_a_difference_has_a_meaning(runs):
+    """Review A3: alphas of sampled answers are described, not compared; the rest is one family."""
+    page = overview.bias_profile(runs)
+    found = overview.compare_profiles(page)
+    assert found[["model_1", "model_2", "paper", "level"]].values.tolist() == [
+        [A, B, "persona_jbbq", "age"]
+    ]
+    assert found["difference"].tolist() == pytest.approx([-0.3])
     z = 0.3 / (math.sqrt(2) * 0.1 / 1.959964)
-    assert found["z"].tolist() == pytest.approx([-z] * 3) and found["p"].between(1e-5, 1e-4).all()
+    assert found["z"].tolist() == pytest.approx([-z]) and found["p"].between(1e-5, 1e-4).all()
+    assert found["status"].tolist() == ["ok"] and found["n"].tolist() == [180]
+    half = 0.1 * math.sqrt(2)
+    ends = found[["ci_low", "ci_high"]].values.tolist()[0]
+    assert ends == pytest.approx([-0.3 - half, -0.3 + half])
+
+
+def test_a_comparison_knows_how_many_clusters_its_intervals_have(runs):
+    """With 6 clusters the intervals are t's on 5 degrees of freedom, and so is the test."""
+    page = overview.bias_profile(runs).assign(clusters=6)
+    found = overview.compare_profiles(page).iloc[0]
+    error = 0.1 / stats.t.ppf(0.975, 5)
+    assert found["df"] == 5 and found["z"] == pytest.approx(-0.3 / (error * math.sqrt(2)))
+    assert found["p"] == pytest.approx(2 * stats.t.sf(abs(found["z"]), 5))
+
+
+def test_without_an_interval_there_is_no_p_and_a_reason(runs):
     still = overview.bias_profile(runs).assign(ci_low=0.2, ci_high=0.2)
-    assert overview.compare_profiles(still)["p"].isna().all()
+    one = overview.compare_profiles(still).iloc[0]
+    assert math.isnan(one["p"]) and one["status"] == "no_variation"
+    few = overview.bias_profile(runs).assign(ci_low=np.nan, ci_high=np.nan, status="few_clusters")
+    one = overview.compare_profiles(few).iloc[0]
+    assert math.isnan(one["p"]) and one["status"] == "few_clusters"
+    fixed = overview.bias_profile(runs).assign(status="same_in_every_cluster")
+    one = overview.compare_profiles(fixed).iloc[0]
+    assert math.isnan(one["p"]) and one["status"] == "same_in_every_cluster"
+
+
+def test_the_judges_line_is_that_of_its_notebook(runs):
+    """Chance: the line is read from the yardsticks of 03, and absent where there are none."""
+    none = overview.measures(runs).set_index("paper")
+    assert math.isnan(none.loc["logprob_judge", "reference"])
+    assert none.loc["logprob_judge", "means"].startswith("no line")
+    assert math.isnan(none.loc["inter_jbbq", "reference"])
+    run = Run("logprob_judge", runs / "logprob_judge")
+    what = "yardstick: agreement with the labels (addition)"
+    rules = {"lots between the two answers": 0.389, "lots at the labels' own rates": 0.352}
+    for rule, value in rules.items():
+        run.row("LJ-19", what, value, source="none", cell={"rule": rule}, n=207)
+    run.row("LJ-17", "concordance", 0.5, source="recorded", model=A, cell={"method": "BS1"})
+    run.save()
+    found = overview.measures(runs).set_index("paper").loc["logprob_judge"]
+    assert found["reference"] == 0.389 and found["means"].startswith("drawing lots")
+
+
+def test_shared_noise_is_told_or_said_to_be_unmeasured(runs):
+    """Review A2: answers of the recorded pair go together; no finding is made twice."""
+    none = overview.coupling(runs)
+    assert none.empty and "not measured" in overview.coupling_sentence(none)
+    run = Run("discrim_eval", runs / "discrim_eval")
+    more = {
+        "source": "recorded",
+        "n": 8916,
+        "ci": (0.7, 0.73),
+        "cell": {"model_1": A, "model_2": B},
+    }
+    run.row("DE-34", overview.COUPLING, 0.716, **more)
+    run.save()
+    told = overview.coupling_sentence(overview.coupling(runs))
+    assert "share their random draws" in told and "0.716 over 8,916 answers (m-one, m-two)" in told
+    alone = overview.coupling(runs).assign(value=0.01)
+    assert "draws of their own" in overview.coupling_sentence(alone)
+
+
+def test_files_without_a_pinned_hash_are_counted():
+    """Review A9 and C: explicit.jsonl and the JBBQ files have no hash before a download."""
+    found = overview.unpinned().set_index("id")
+    assert found.loc["discrim_eval", "without_hash"] == "explicit.jsonl"
+    assert found.loc["bbq", "without_hash"] == ""
+    told = overview.pin_sentence(overview.unpinned())
+    missing = int((found["files"] - found["pinned"]).sum())
+    assert f"The other {missing} are checked by their size" in told and missing > 1
+    whole = overview.unpinned().query("without_hash == ''")
+    assert overview.pin_sentence(whole).endswith("have a pinned hash.")
 
 
 def test_the_picture_has_a_panel_a_measure_and_names_what_is_missing(runs):
@@ -110,13 +191,10 @@ def test_the_picture_has_a_panel_a_measure_and_names_what_is_missing(runs):
         fig.draw_without_rendering()
     used = [ax for ax in fig.axes if ax.axison]
     assert [ax.get_xlim() for ax in used] == [tuple(x) for x in overview.measures()["limits"]]
-    assert [[t.get_text() for t in ax.texts] for ax in used] == [
-        [],
-        [],
-        ["missing"],
-        ["missing"],
-        [],
-    ]
+    told = [[t.get_text() for t in ax.texts] for ax in used]
+    assert told == [[], ["missing"], [], ["missing"], ["missing"], []]
+    lines = [any(line.get_linestyle() == "--" for line in ax.lines) for ax in used]
+    assert lines == [False, False, True, False, True, False]
     assert "(recorded)" in used[0].get_title() and used[0].containers[0][
         0
     ].get_xdata().tolist() == [0.2, 0.2]
@@ -130,10 +208,9 @@ def test_measures_name_results_that_notebooks_save():
             encoding="utf-8"
         )
         assert row["what"] in text, row["what"]
-        assert row["limits"][0] <= row["reference"] <= row["limits"][1] and row["asked"] in (
-            "valid",
-            "all",
-        )
+        assert row["asked"] in ("valid", "all")
+        if not math.isnan(row["reference"]):
+            assert row["limits"][0] <= row["reference"] <= row["limits"][1]
 
 
 # -- power -------------------------------------------------------------------------------------------------------------
@@ -169,7 +246,26 @@ def test_the_stored_tables_are_summed_over_their_seeds():
         and found["rate"].between(0, 1).all()
     )
     assert (found["mc_low"] <= found["rate"]).all() and (found["rate"] <= found["mc_high"]).all()
-    assert not found.duplicated(["measure", "test", "effect", "clusters", "per_cluster"]).any()
+    assert not found.duplicated([*overview.POWER_KEYS, *overview.SIZES]).any()
+
+
+def test_what_is_nothing_for_a_test_counts_as_a_false_positive():
+    """No effect, and for the direction test effects that change from question to question."""
+    found = overview.power()
+    assert found.loc[found["effect"] == 0, "null"].all()
+    either = found[(found["planted"] == "by question")]
+    direction = either["test"].str.startswith("common direction")
+    assert either.loc[direction, "null"].all() and not either.loc[~direction, "null"].any()
+
+
+def test_curves_start_where_nothing_is_planted():
+    curves = overview.power_curves(overview.power())
+    factor = curves[curves["measure"] == "factor"]
+    assert set(factor["planted"]) == {"common", "by question"}
+    assert (factor.groupby("planted")["effect"].min() == 0).all()
+    assert overview.calculator_rows(curves)["measure"].iloc[0] == "factor"
+    named = overview.calculator_rows(curves).groupby(["measure", "test"])
+    assert not named.apply(lambda one: one.duplicated(["effect", *overview.SIZES]).any()).any()
 
 
 def test_the_calculator_follows_its_sliders_and_carries_a_table():

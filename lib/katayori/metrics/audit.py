@@ -496,6 +496,22 @@ def audit_table(
     )
 
 
+def as_rows(checked: pd.DataFrame) -> pd.DataFrame:
+    """The frame of `audit_table` as results: 1 consistent, 0 not, NaN where it cannot be told.
+
+    Adds value, n (printed figures checked together, 1 for a single one) and status. There is no
+    interval, as nothing is sampled: printed figures are compared with one another.
+    """
+    together = checked["recomputed"].astype(str).str.extract(r" of (\d+) consistent")[0]
+    value = checked["verdict"].map({CONSISTENT: 1.0, NOT: 0.0})
+    status = pd.Series("no_interval_printed_figures", checked.index)
+    return checked.assign(
+        value=value,
+        n=pd.to_numeric(together).fillna(1).astype(int),
+        status=status.where(value.notna(), "cannot_be_checked"),
+    )
+
+
 def _where(frame: pd.DataFrame, where: dict[str, Any]) -> pd.DataFrame:
     for column, wanted in where.items():
         frame = frame[frame[column].isin(wanted if isinstance(wanted, list) else [wanted])]

@@ -58,6 +58,10 @@ def share_interval(
         5. Clopper and Pearson's interval of p n_eff hits among n_eff, by quantiles of the beta
            distribution
 
+    Coverage (data/simulated/interval_coverage.csv; 5 to 50 clusters of 4 to 40 answers, p 0 to 1,
+    correlation inside clusters 0 and .2): 0 of 96 cells below 93 %, lowest .944; 0 with an interval
+    in fewer than 80 % of studies.
+
     Raises:
         ValueError: more hits than answers in a cluster, or different lengths.
 
@@ -122,6 +126,12 @@ def mean_interval(contributions: Sequence[float], level: float = 0.95) -> dict[s
         value, ci_low, ci_high, se, n_clusters, status: `ok`; `no_variation` (all clusters equal:
         value without interval, never an interval of width 0); `few_clusters` (fewer than 5);
         `no_valid_answer`.
+
+    Coverage of a difference of shares (data/simulated/interval_coverage.csv): 0 of 96 cells below
+    93 %, lowest .940; 39 with an interval in fewer than 80 % of studies, where no two clusters
+    differ: both shares 0 or 1 (never an interval); .005 with 5 or 10 clusters of 4 or 12 answers
+    (18 to 68 %), with 20 of 4 (59 %), and with correlation .2 in 5 or 10 clusters of any size,
+    20 of 4 or 12 and 50 of 4; .05 with correlation .2 in 5 clusters of 4 (76 %).
     """
     values = np.asarray(contributions, float)
     values = values[np.isfinite(values)]
@@ -151,6 +161,13 @@ def ratio_interval(
 
     The contribution of cluster c is (a_c - r b_c) / mean(b), r the ratio of the sums; its mean is 0
     and its spread that of r. Returns as `mean_interval`.
+
+    Coverage of Diff-bias (data/simulated/interval_coverage.csv; p of the answers choose a person,
+    60 % of them the biased one): 4 of 96 cells below 93 %, all with correlation .2 inside clusters:
+    p .005 in 50 clusters of 40 answers (.894), p .05 in 10 and 20 of 40 (.920, .922), p 1 in 5 of 4
+    (.924); 24 with an interval in fewer than 80 % of studies, where hardly anybody chooses a
+    person: p .005 with fewer than about 500 answers in all, or with correlation .2 in all cells but
+    50 of 40; p .05 in 5 clusters of 4, and with correlation .2 in 5 of 12 and 10 of 4.
     """
     a, b = np.asarray(numerators, float), np.asarray(denominators, float)
     kept = np.isfinite(a) & np.isfinite(b) & (b != 0)
@@ -169,6 +186,11 @@ def probability_interval(
     Returns as `mean_interval`, and log_odds, log_odds_low, log_odds_high. status `edge` where the
     mean lies below .05 or above .95: then ci_low and ci_high are NaN, as a symmetric interval of
     the mean probability does not hold there.
+
+    Coverage (data/simulated/interval_coverage.csv; log odds normal with SD 1): the mean probability
+    has 0 of 72 cells below 93 %, lowest .933; 24 with an interval in fewer than 80 % of studies,
+    all those at .005, by status `edge`. The mean log odds have 0 of 72 cells below 93 %, lowest
+    .937, and 0 with an interval in fewer than 80 % of studies.
     """
     p = np.asarray(probabilities, float)
     p = p[np.isfinite(p)]

@@ -482,8 +482,8 @@ def grouped_bars(
 def profile(frame: Any, panels: Any, *, title: str | None = None) -> Any:
     """One model on several measures: a panel a measure on a scale of its own, a row a level; missing ones say so.
 
-    `frame`: measure, level, value, ci_low, ci_high, status, source. `panels`: measure, limits, reference, means (of the
-    reference line), in the order shown.
+    `frame`: measure, level, value, ci_low, ci_high, status, source. `panels`: measure, limits, reference (NaN: no
+    line), means (of the line, or why there is none), in the order shown.
     """
     from textwrap import fill
 
@@ -505,18 +505,9 @@ def profile(frame: Any, panels: Any, *, title: str | None = None) -> Any:
             markersize=4,
             linewidth=1,
         )
-        for place, status in zip(places, part["status"], strict=True):
-            if status != "ok":
-                box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-                ax.text(
-                    sum(one["limits"]) / 2,
-                    place,
-                    fill(str(status), 40),
-                    ha="center",
-                    va="center",
-                    bbox=box,
-                )
-        ax.axvline(one["reference"], color="#CC0000", linewidth=1, linestyle="--")
+        _say_status(ax, one["limits"], part)
+        if one["reference"] == one["reference"]:  # NaN: no line
+            ax.axvline(one["reference"], color="#CC0000", linewidth=1, linestyle="--")
         ax.set(
             xlim=one["limits"],
             yticks=places,
@@ -527,8 +518,30 @@ def profile(frame: Any, panels: Any, *, title: str | None = None) -> Any:
             fill(one["measure"], 40)
             + "".join(f"\n({name})" for name in part["source"].dropna().unique())
         )
-        ax.set_xlabel(f"line: {one['means']}", fontsize=7.5)
+        means = str(one["means"])
+        said = means if means.startswith("no line") else f"line: {means}"
+        ax.set_xlabel(fill(said, 44), fontsize=7.5)
     return fig
+
+
+def _say_status(ax: Any, limits: Any, part: Any) -> None:
+    """Names the status of rows that are not ok: in the middle, or beside the value where one is."""
+    from textwrap import fill
+
+    low, high = limits
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    for place, (status, value) in enumerate(zip(part["status"], part["value"], strict=True)):
+        if status == "ok":
+            continue
+        known = value == value
+        right = known and value < (low + high) / 2
+        where = high if right else low if known else (low + high) / 2
+        side = "right" if right else "left" if known else "center"
+        text = fill(str(status).replace("_", " "), 40)
+        if known:  # above the line of its point, which it must not hide
+            ax.text(where, place - 0.08, text, ha=side, va="bottom", fontsize=7)
+        else:
+            ax.text(where, place, text, ha=side, va="center", bbox=box)
 
 
 def _figure(height: float, title: str | None) -> Any:

@@ -1,0 +1,46 @@
+"""Planted judges: verdicts on pairs in both orders, and three people who judged the same pairs."""
+
+import numpy as np
+import pandas as pd
+
+from katayori.metrics import verdicts
+
+
+def judged(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Verdicts of `repetitions` judges, and labels of three people, right in 85 % of cases.
+
+    A judge's two orders differ on 27.5 % of the pairs. There BS2 says tie, and the averaged verdict
+    is right more often by what makes the concordance of the averaged verdict exceed that of BS2 by
+    `effect`; half of the pairs of a question go right or wrong together.
+
+    Returns:
+        frame of verdicts (a row a judge and pair, as `verdicts.concordance` reads it) and
+        comparisons (a row a pair, with its question and the labels annotator_1 to annotator_3).
+    """
+    shape, differ, right = (repetitions, clusters, per), 0.275, 0.85
+    truth, names = rng.integers(0, 3, shape), np.array(verdicts.VERDICTS, dtype=object)
+    wrong = (truth + rng.integers(1, 3, shape)) % 3
+    shared = np.where(rng.random(shape) < 0.5, rng.random(shape[:2])[:, :, None], rng.random(shape))
+    hit = 1 / 3 + effect / differ / (right - (1 - right) / 2)
+    own, agree = np.where(shared < hit, truth, wrong), rng.random(shape) >= differ
+    settled = np.where(agree, np.where(rng.random(shape) < 0.8, truth, wrong), own)
+    model, question, _ = (part.ravel() for part in np.indices(shape))
+    pair = np.arange(truth.size).astype(str)
+    said = {
+        "pair_id": pair,
+        "model": model,
+        "consistent": agree.ravel(),
+        "proposed": names[settled].ravel(),
+    }
+    frame = pd.DataFrame(said).assign(source="simulated", prompt_id="p", status="ok")
+    frame["BS1"] = frame["proposed"].where(frame["consistent"], None)
+    frame["BS2"] = frame["BS1"].where(frame["consistent"], "tie")
+    comparisons = pd.DataFrame({"item_id": pair, "question_id": question, "task": "one"})
+    for k in (1, 2, 3):
+        other = (truth + rng.integers(1, 3, shape)) % 3
+        comparisons[f"annotator_{k}"] = names[
+            np.where(rng.random(shape) < right, truth, other)
+        ].ravel()
+    return frame, comparisons
