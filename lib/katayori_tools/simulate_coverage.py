@@ -190,8 +190,7 @@ def draw_gain(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     """Concordance of the averaged verdict less that of calling a tie, as notebook 03 prints it."""
     gain = float(cell.case.removeprefix("gain = "))
     frame, comparisons = judged(rng, gain, cell.clusters, cell.per_cluster, draws)
-    seed = int(rng.integers(2**31))
-    found = verdicts.concordance(frame, comparisons, n_resamples=1000, seed=seed)
+    found = verdicts.concordance(frame, comparisons)
     rows = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
     return list(zip(rows["ci_low"], rows["ci_high"], strict=True)), gain
 
