@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from katayori import paths
+from katayori.data import catalogue
 from katayori.report import figures, overview
 from katayori.report.results import Run
 from katayori.report.widgets import calculator
@@ -173,13 +174,14 @@ def test_shared_noise_is_told_or_said_to_be_unmeasured(runs):
 
 def test_files_without_a_pinned_hash_are_counted():
     """Review A9 and C: explicit.jsonl and the JBBQ files have no hash before a download."""
-    found = overview.unpinned().set_index("id")
+    table = overview.unpinned(catalogue.load())
+    found = table.set_index("id")
     assert found.loc["discrim_eval", "without_hash"] == "explicit.jsonl"
     assert found.loc["bbq", "without_hash"] == ""
-    told = overview.pin_sentence(overview.unpinned())
+    told = overview.pin_sentence(table)
     missing = int((found["files"] - found["pinned"]).sum())
     assert f"The other {missing} are checked by their size" in told and missing > 1
-    whole = overview.unpinned().query("without_hash == ''")
+    whole = table.query("without_hash == ''")
     assert overview.pin_sentence(whole).endswith("have a pinned hash.")
 
 

@@ -43,20 +43,19 @@ def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
     )
 
 
-def unpinned() -> "pd.DataFrame":
-    """Which downloaded files no hash in data/catalogue.yaml pins: a row a data set.
+def unpinned(catalogue: dict[str, dict[str, Any]]) -> "pd.DataFrame":
+    """Which downloaded files no hash in the catalogue of data sets pins: a row a data set.
 
-    Files of ours are in the repository and are not counted.
+    Files of ours are in the repository and are not counted. `catalogue` is that of
+    `data.catalogue.load`.
 
     Returns:
         id, files (that are downloaded), pinned, without_hash (their paths, joined).
     """
     import pandas as pd
 
-    from katayori.data import catalogue
-
     rows = []
-    for name, entry in catalogue.load().items():
+    for name, entry in catalogue.items():
         files = [file for file in entry["files"] if entry["access"] != "ours"]
         bare = [file["path"] for file in files if not file["sha256"]]
         pinned = len(files) - len(bare)
