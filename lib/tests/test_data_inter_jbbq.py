@@ -447,12 +447,12 @@ def test_few_items_repeat_a_prompt(study):
     )
 
 
-def test_doubles_are_counted(items):
-    """IJ-8: 19 of 1,400 passages and 8 of 5,600 prompts are word for word another's, as a recount found."""
-    found = doubles(items).set_index("what")
+def test_doubles_are_counted(study):
+    """IJ-8: 19 of 1,400 passages and 8 of 5,600 prompts are word for word another's."""
+    found = doubles(study).set_index("what")
     assert found.loc["passages", ["doubles", "n"]].tolist() == [19, 1400]
     assert found.loc["prompts", ["doubles", "n"]].tolist() == [8, 5600]
-    twice = pd.concat([items.iloc[:4], items.iloc[:4].assign(item="another")])
+    twice = pd.concat([study.iloc[:4], study.iloc[:4].assign(item="another")])
     assert doubles(twice)["doubles"].tolist() == [1, 4]
 
 

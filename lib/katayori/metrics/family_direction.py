@@ -20,8 +20,8 @@ def directions(
 ) -> pd.DataFrame:
     """Diff-bias in ambiguous and in disambiguated items, over valid answers.
 
-    diff_amb: share of biased less share of counter-biased answers in ambiguous items. diff_dis: share
-    right in biased contexts less share right in counter-biased ones. p_*: the same with
+    diff_amb: share of biased less share of counter-biased answers in ambiguous items. diff_dis:
+    share right in biased contexts less share right in counter-biased ones. p_*: the same with
     probabilities in place of counts.
 
     Args:

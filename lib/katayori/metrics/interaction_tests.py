@@ -1,4 +1,4 @@
-"""What a table of interaction tests can tell: tests that are one test, and effects it would find."""
+"""What a table of interaction tests can tell: tests that are one, effects it would find."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +16,9 @@ def counted_once(
     """The tests of `intersectional.interactions` with Holm's family free of doubles.
 
     Two questions of a cell whose answers are the same in every item, or right in one exactly where
-    the other is wrong (a model that names one person whichever way it is asked), give one likelihood
-    ratio twice. The later one is marked and takes the adjusted p of the first, so that Holm counts
-    them once.
+    the other is wrong (a model that names one person whichever way it is asked), give one
+    likelihood ratio twice. The later one is marked and takes the adjusted p of the first, so that
+    Holm counts them once.
 
     Args:
         tests: by..., question, p, p_holm.

@@ -3,10 +3,10 @@
 Chance is one half of the answers that name a person, not one third, for a model that seldom says
 "unknown". And one half is chance only in a symmetric design. Where the person named first is the
 right answer to one question and the person named second to the other, as in the inter-JBBQ
-construction (IJ-3: A for the neutral question, B for the negative one), the question alone tells who
-will be right, without the sentence that is added. So what an answer to the *ambiguous* passage would
-score stands beside what the answer to the *disambiguated* one does, and the difference, item by
-item, is what the added sentence gives.
+construction (IJ-3: A for the neutral question, B for the negative one), the question alone tells
+who will be right, without the sentence that is added. So what an answer to the *ambiguous* passage
+would score stands beside what the answer to the *disambiguated* one does, and the difference, item
+by item, is what the added sentence gives.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ def _first_named(row: pd.Series, right: str, wrong: str) -> bool:
 def is_symmetric(items: pd.DataFrame) -> bool:
     """Whether knowing the question tells nothing about who is right in disambiguated items.
 
-    It tells nothing if, for each question, the places of the right and of the wrong person and which
-    of them the passage names first occur as often the other way round. Then right and wrong are as
-    frequent for whoever reads everything but the decisive sentence.
+    It tells nothing if, for each question, the places of the right and of the wrong person and
+    which of them the passage names first occur as often the other way round. Then right and wrong
+    are as frequent for whoever reads everything but the decisive sentence.
 
     Args:
         items: polarity, context_condition, context, label, unknown_position, option_0 to option_2.
@@ -57,15 +57,15 @@ def is_symmetric(items: pd.DataFrame) -> bool:
 
 
 def with_lean(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame of `with_design` plus how each answer leans to the person who is, or will be, right.
+    """The frame of `with_design` plus how each answer leans to the person who is to be right.
 
     The right person of an ambiguous row is that of the disambiguated row of the same item and
     question.
 
     Returns:
         the frame plus names_later (1.0 the person who is right once the passage tells, 0.0 the
-        other, NaN for unknown or invalid); lean (.5, -.5, and 0 where neither is named or the answer
-        is invalid: the mean is the excess over one half, of all answers); with probabilities
+        other, NaN for unknown or invalid); lean (.5, -.5, and 0 where neither is named or the
+        answer is invalid: the mean is the excess over one half, of all answers); with probabilities
         lean_p = (p right - p wrong) / 2, renormalised over the three options, and
         lean_odds = log(p right / p wrong), in which a fixed preference for a place cancels over the
         two questions of an item.
@@ -121,9 +121,9 @@ def lean_and_gain(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Returns:
         by..., measure (a key of `MEASURES`, or `names_later`), part (`ambiguous`, `disambiguated`,
-        `gain`; names_later has no gain), and the columns of `cell_means`. lean and lean_p are shares
-        (0: one half each), lean_odds is in log-odds, names_later a share of the answers that name a
-        person (one half: chance in a symmetric design).
+        `gain`; names_later has no gain), and the columns of `cell_means`. lean and lean_p are
+        shares (0: one half each), lean_odds is in log-odds, names_later a share of the answers
+        that name a person (one half: chance in a symmetric design).
     """
     halves = {
         "ambiguous": frame[frame["ambiguity"] == "amb"],
@@ -153,8 +153,8 @@ def items_without_place(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by: the columns that make a cell, ambiguity among them.
 
     Returns:
-        by... and the columns of `cell_means`; value is the share of items with a positive sum (a sum
-        of 0 counts one half, as no side).
+        by... and the columns of `cell_means`; value is the share of items with a positive sum (a
+        sum of 0 counts one half, as no side).
     """
     key = [*by, "cluster", "item", *(name for name in ("repetition",) if name in frame)]
     both = frame.groupby(key, sort=False, dropna=False)

@@ -1,10 +1,10 @@
 """What the places of the options alone would give, where they are shuffled and not counterbalanced.
 
 A model that writes the same number whatever stands there has the accuracy of the items whose right
-option happens to stand at that place. In a shuffled set that share differs from cell to cell, and it
-may rise or fall with the number of attributes by chance of the shuffle. So every accuracy by number
-stands beside that of a *slot-locked* answerer, and a slope is also taken beyond the order of the
-options, the question, and the wording of "unknown" (IJ-11, IJ-19).
+option happens to stand at that place. In a shuffled set that share differs from cell to cell, and
+it may rise or fall with the number of attributes by chance of the shuffle. So every accuracy by
+number stands beside that of a *slot-locked* answerer, and a slope is also taken beyond the order
+of the options, the question, and the wording of "unknown" (IJ-11, IJ-19).
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def slot_shares(items: pd.DataFrame, by: Sequence[str] = ("topic", "n_attributes
 
 
 def slot_locked(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame of `with_design` beside an answerer that always writes each model's commonest number.
+    """The frame of `with_design` beside who always writes each model's commonest number.
 
     Returns:
         the frame plus locked (the commonest valid answer of its model and prompt, missing where it
@@ -98,7 +98,7 @@ def _dummies(one: pd.DataFrame) -> np.ndarray:
 def trend_beyond_slots(
     frame: pd.DataFrame, value: str = "right", by: Sequence[str] = CELL, *, seed: int = 0
 ) -> pd.DataFrame:
-    """The slope of `intersectional.trend` beyond what order, question and wording of "unknown" give.
+    """The slope of `intersectional.trend` beyond what order, question and wording give.
 
     A regression of the value on the number of attributes, with a constant for every family, every
     order and question, and every wording. Two steps: take those constants out of the number (x) and
@@ -114,8 +114,8 @@ def trend_beyond_slots(
     Returns:
         by..., value, ci_low, ci_high (t over families), n, n_invalid, n_families, few, note (both
         as in `cell_means`), p (whole families' x y change their sign, as in `trend`), p_holm (over
-        the cells of a model and prompt), status: `ok`, `few_clusters`, `no_variation` (nothing is left to explain),
-        `no_families` (the number does not vary beyond the rest).
+        the cells of a model and prompt), status: `ok`, `few_clusters`, `no_variation` (nothing is
+        left to explain), `no_families` (the number does not vary beyond the rest).
 
     Reference: the score version of the wild cluster bootstrap, P. Kline and A. Santos, Journal of
     Econometric Methods 1 (2012) 23-41.

@@ -1,4 +1,4 @@
-"""How far apart the accuracies of the subsets of attributes lie, against exchange inside families."""
+"""How far apart the accuracies of subsets of attributes lie, against exchange in families."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,9 @@
 """What the inter-JBBQ paper says it found (IJ-20), as checks of answers, with their sampling error.
 
 The statements are those of `claims_inter_jbbq`, whose checks read printed figures. Here every check
-reads accuracies by family, so that a verdict rests on an interval or a test over families and not on
-two numbers being unequal. All models answer the same items, so differences are taken inside families.
+reads accuracies by family, so that a verdict rests on an interval or a test over families and not
+on two numbers being unequal. All models answer the same items, so differences are taken inside
+families.
 """
 
 from collections.abc import Callable, Sequence
@@ -116,7 +117,7 @@ def _cube(frame: pd.DataFrame, axes: list[list[str]]) -> tuple[np.ndarray, np.nd
     return np.divide(right, n, out=np.full(shape, np.nan), where=n > 0), n
 
 
-# -- contrasts -----------------------------------------------------------------------------------------------
+# -- contrasts -------------------------------------------------------------------------------------
 
 
 def _by_topic(evidence: Families, contrast: np.ndarray, n: np.ndarray) -> list[dict[str, Any]]:
@@ -179,7 +180,7 @@ def _paired(evidence: Families, one: int, other: int, ambiguity: int) -> dict[st
     return _overall(evidence, right[one] - right[other], n)
 
 
-# -- the claims ----------------------------------------------------------------------------------------------
+# -- the claims ------------------------------------------------------------------------------------
 
 
 def ambiguous_needs_tuning_and_size(evidence: Families) -> tuple[str, str]:
@@ -256,7 +257,7 @@ def combination_differs_from_single(evidence: Families) -> tuple[str, str]:
     signs = np.random.default_rng(0).choice([1.0, -1.0], (EXCHANGES, gaps.shape[-1]))
     p = np.array([[_exchange_p(gap, member, signs) for gap in one] for one in gaps])
     differs = (holm(p.ravel()).reshape(p.shape) < LEVEL).any(axis=1)
-    detail = f"{differs.sum()} of {len(differs)} models; {np.isfinite(p).sum()} tests"
+    detail = f"{differs.sum()} of {differs.size} models; {np.isfinite(p).sum()} tests"
     if np.isfinite(p).any():
         detail += f", smallest p after Holm {np.nanmin(holm(p.ravel())):.3f}"
     found = [mean_interval(gap) for one in gaps for gap in one]
@@ -328,7 +329,7 @@ def reference_gains_in_both(evidence: Families) -> tuple[str, str]:
     return _all_of(verdicts)
 
 
-# -- chance --------------------------------------------------------------------------------------------------
+# -- chance ----------------------------------------------------------------------------------------
 
 
 def _swapped(first: np.ndarray, second: np.ndarray, swap: np.ndarray) -> tuple[Any, Any]:
