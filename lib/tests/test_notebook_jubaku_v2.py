@@ -20,6 +20,7 @@ from katayori.prompting.simulated import simulate
 from katayori_tools import recording
 
 pytestmark = pytest.mark.slow  # every test runs a notebook
+ACCURACY = "accuracy on the neutral option"
 MODELS = {"qwen2.5-coder-0.5b": "sim-two-first", "qwen2.5-coder-1.5b": "sim-two-fair"}
 
 
@@ -80,9 +81,7 @@ def test_recorded_answers_are_shown_without_a_change_of_code(root):
     """JU-12 to JU-15: shards that lie there are scored by default, beside the simulated respondents."""
     shards("study", "", [f"ju_{t}_ja" for t in jubaku.TEMPLATES])
     rows, folder = reproduced(root, "recorded", "-p", "resamples=50")
-    accuracy = rows[(rows["requirement"] == "JU-13") & (rows["source"] == "recorded")].set_index(
-        "model"
-    )
+    accuracy = rows[(rows["what"] == ACCURACY) & (rows["source"] == "recorded")].set_index("model")
     assert set(accuracy.index) == set(MODELS)
     assert (accuracy["n"] + accuracy["n_invalid"] == 216).all() and (
         accuracy["n_invalid"] == 16
@@ -113,7 +112,7 @@ def test_the_official_profile(root):
     shards("jbnli", "jbnli", ["ju_two_option_ja"])
     shards("bbq", "bbq", ["ju_two_option_en"])
     rows, _ = reproduced(root, "official", "-p", "resamples=50")
-    accuracy = rows[rows["requirement"] == "JU-13"]
+    accuracy = rows[rows["what"] == ACCURACY]
     assert (accuracy["n"] + accuracy["n_invalid"] == 240).all() and set(accuracy["source"]) == {
         "recorded"
     }
@@ -122,14 +121,14 @@ def test_the_official_profile(root):
     assert (
         set(others["dataset"]) == {"JBNLI", "BBQ, four categories"} and (others["n"] >= 1000).all()
     )
-    related = rows[(rows["requirement"] == "JU-17")]
+    related = rows[(rows["requirement"] == "JU-17") & (rows["source"] != "published")]
     assert (
         set(related["status"]) == {"not testable: fewer than 3 models"}
         and related["value"].isna().all()
     )
     some = ["0", "14", "24"]
     rows, _ = reproduced(root, "official", "-p", "resamples=50", "-p", f"cases={json.dumps(some)}")
-    accuracy = rows[rows["requirement"] == "JU-13"]
+    accuracy = rows[rows["what"] == ACCURACY]
     assert (accuracy["n"] + accuracy["n_invalid"] == 24).all()
 
 

@@ -146,18 +146,26 @@ def _models_by_case(names: Sequence[str]) -> Null:
 def _neutral_and_biased(evidence: Evidence, rng: np.random.Generator) -> dict[str, Any]:
     """Neutral and biased are swapped in about half of the cases, in all answers to them alike."""
     out = dict(evidence)
-    swap = pd.Series(rng.random(len(evidence["parsed"])) < 0.5, index=evidence["parsed"].index)
-    kept = evidence["neutral"]
-    out["neutral"] = kept.where(~swap, evidence["parsed"] - kept, axis=0)
+    neutral, parsed = evidence["neutral"], evidence["parsed"]
+    swap = rng.random(len(parsed)) < 0.5
+    answered = neutral.to_numpy(float)
+    other = parsed.to_numpy(float) - answered
+    out["neutral"] = _like(neutral, np.where(swap[:, None], other, answered))
     if "p" in evidence:
-        p = evidence["p"]
-        out["p"] = p.where(~swap.reindex(p.index, fill_value=False), 1 - p, axis=0)
+        p = evidence["p"].to_numpy(float)
+        mine = swap[parsed.index.get_indexer(evidence["p"].index)]
+        out["p"] = _like(evidence["p"], np.where(mine[:, None], 1 - p, p))
     return out
+
+
+def _like(frame: pd.DataFrame, values: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(values, index=frame.index, columns=frame.columns)
 
 
 def _model_and_rule(evidence: Evidence, rng: np.random.Generator) -> dict[str, Any]:
     sign = rng.choice([1.0, -1.0], len(evidence["beyond"]))
-    return dict(evidence) | {"beyond": evidence["beyond"].mul(sign, axis=0)}
+    apart = evidence["beyond"].to_numpy(float) * sign[:, None]
+    return dict(evidence) | {"beyond": _like(evidence["beyond"], apart)}
 
 
 def _benchmarks_by_model(names: Sequence[str]) -> Null:
