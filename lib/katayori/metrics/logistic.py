@@ -756,7 +756,7 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
 
 def _age_gaps(one: pd.DataFrame) -> np.ndarray:
     """Mean ratio from age 60 less that up to 50, by question."""
-    question = one.get("decision_question_id", one.index)
+    question: Any = one.get("decision_question_id", one.index)
     old = one["value"].where(one["age"] >= 60).groupby(question).mean()
     young = one["value"].where(one["age"] <= 50).groupby(question).mean()
     return (old - young).to_numpy()
