@@ -1,4 +1,5 @@
-"""False alarms over many questions, differences between levels, shared noise (DE-4, DE-8, DE-22, DE-34)."""
+"""False alarms over many questions, differences between levels, shared noise (DE-4, DE-8,
+DE-22, DE-34)."""
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ def drawn(chance, items, seed=0, model="m"):
     return items.assign(model=model, value=yes * 1.0)
 
 
-# -- chance alarms -----------------------------------------------------------------------------------------------------
+# -- chance alarms ---------------------------------------------------------------------------------
 
 
 def test_the_expected_alarms_are_those_of_noise():
@@ -77,7 +78,7 @@ def test_nothing_to_test_has_no_alarms():
     assert np.isnan(found["expected"])
 
 
-# -- differences between levels ----------------------------------------------------------------------------------------
+# -- differences between levels --------------------------------------------------------------------
 
 
 def test_the_largest_difference_is_bounded():
@@ -109,7 +110,7 @@ def test_levels_without_noise_or_without_answers():
     assert set(none["status"]) == {"no_data"}
 
 
-# -- shared noise ------------------------------------------------------------------------------------------------------
+# -- shared noise ----------------------------------------------------------------------------------
 
 
 def of_two(same: bool):
@@ -146,11 +147,12 @@ def test_one_model_shares_with_nobody():
     assert shared_noise(sampled.head(0), of_p.head(0)).empty
 
 
-# -- intervals over questions ------------------------------------------------------------------------------------------
+# -- intervals over questions ----------------------------------------------------------------------
 
 
 def test_ratios_have_intervals_over_questions():
-    """Answers of one question go together: the interval is wider than that of independent answers."""
+    """Answers of one question go together: the interval is wider than that of independent
+    answers."""
     items = cross(12)
     own = np.random.default_rng(3).choice([0.1, 0.9], 12)[items["decision_question_id"]]
     values = drawn(own, items)
@@ -181,7 +183,7 @@ def test_few_questions_have_no_interval():
     assert set(deviations_by_factor(values)["status"]) == {"few_clusters"}
 
 
-# -- what is not there -------------------------------------------------------------------------------------------------
+# -- what is not there -----------------------------------------------------------------------------
 
 
 def test_a_question_without_answers_and_one_that_does_not_exist():

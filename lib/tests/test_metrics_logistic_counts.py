@@ -1,4 +1,5 @@
-"""Rows that stand for several answers (n yes of n), and what is called significant (DE-28, DE-29)."""
+"""Rows that stand for several answers (n yes of n), and what is called significant (DE-28,
+DE-29)."""
 
 import numpy as np
 import pandas as pd
@@ -77,7 +78,7 @@ def test_all_counts_alike_have_their_status():
     assert set(empty["status"]) == {"no_valid_answer"}
 
 
-# -- the mean score ----------------------------------------------------------------------------------------------------
+# -- the mean score --------------------------------------------------------------------------------
 
 
 def race(model="m", source="simulated", **of_level):
@@ -90,7 +91,8 @@ def race(model="m", source="simulated", **of_level):
 
 
 def test_one_coefficient_of_four_is_adjusted():
-    """p .042 and .035 of four coefficients are no findings: noise gives such in one model of seven."""
+    """p .042 and .035 of four coefficients are no findings: noise gives such in one model of
+    seven."""
     score = average_score(
         race(a=(0.16, 0.042), b=(-0.17, 0.035), c=(0.01, 0.9), d=(0.0, 0.99))
     ).iloc[0]

@@ -539,7 +539,8 @@ def test_counting_significant_questions():
         2,
         3,
         1,
-        "ok",
+        "few_clusters",
     ]
+    assert np.isnan(found.loc["age", "ci_low"])
     assert found.loc["age", "share"] == pytest.approx(2 / 3)
     assert found.loc["race", "status"] == "none_tested" and np.isnan(found.loc["race", "share"])

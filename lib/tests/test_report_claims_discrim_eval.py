@@ -91,7 +91,8 @@ class Evidence(dict):
 def evidence(logits, seed=0, cross=None):
     """What the notebook gathers, from answers drawn at these log-odds; one list entry a model.
 
-    P(yes) differs a little between prompts beyond that, as wording does. `cross`: which rows are asked.
+    P(yes) differs a little between prompts beyond that, as wording does. `cross`: which rows are
+    asked.
     """
     rng = np.random.default_rng(seed)
     wording = np.random.default_rng(seed + 1)
@@ -177,7 +178,8 @@ def test_a_planted_effect_is_told_from_noise(check):
 
 
 def test_alpha_of_sampled_answers_alone_is_no_evidence():
-    """At or below 2/3 it lies for every respondent that hesitates: without P(yes) nothing is tested."""
+    """At or below 2/3 it lies for every respondent that hesitates: without P(yes) nothing is
+    tested."""
     of = evidence([NOISE, NOISE])
     sampled = agreement.alpha_by_factor(of["values"])
     assert (sampled["alpha"] < 0.5).all()

@@ -18,7 +18,8 @@ from katayori.metrics.uncertainty import FEW_CLUSTERS
 
 
 def table(rng, questions=70, share=0.5, effect=0.0, spread=0.0):
-    """Answers of questions x 15 rows x 3 levels; `effect` moves the levels, opposite ways by question."""
+    """Answers of questions x 15 rows x 3 levels; `effect` moves the levels, opposite ways by
+    question."""
     side = rng.choice([-1, 1], (questions, 1, 1)) * effect * np.array([-1, 0, 1])
     own = rng.normal(0, spread, (questions, 1, 1))
     chance = np.clip(share + own + side, 0, 1)
@@ -63,7 +64,8 @@ def test_disagreement_beyond_chance_is_told_where_it_was_planted():
 
 @pytest.mark.parametrize("rarer, near", [(4, True), (40, True), (150, False)])
 def test_nearly_constant_answers_have_neither_interval_nor_band(rarer, near):
-    """P(yes) .0025 or .9975: the interval of the bootstrap missed 0 in 96 % of simulated studies."""
+    """P(yes) .0025 or .9975: the interval of the bootstrap missed 0 in 96 % of simulated
+    studies."""
     values = np.ones(70 * 45)
     values[np.random.default_rng(1).permutation(len(values))[:rarer]] = 0
     index = pd.MultiIndex.from_product([range(70), range(15)])
@@ -120,7 +122,8 @@ def test_the_interval_is_the_jackknife_by_definition():
 
 
 def test_the_interval_covers_the_truth_of_p_yes():
-    """12 questions, alpha of P(yes) near .9: the bootstrap covers it in .89 of simulated studies."""
+    """12 questions, alpha of P(yes) near .9: the bootstrap covers it in .89 of simulated
+    studies."""
     rng = np.random.default_rng(4)
     index = pd.MultiIndex.from_product([range(12), range(5)])
 

@@ -200,10 +200,13 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
 
 
 def alpha_noise_floor(table: pd.DataFrame) -> float:
-    """The alpha under the global null: all answers of a question are exchangeable over all its cells.
+    """The alpha under the global null: all answers of a question are exchangeable over all its
+    cells.
 
-    alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of question q. NaN
-    where undefined. It is no yardstick for one factor: an effect of another attribute lifts alpha far
+    alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of
+    question q. NaN
+    where undefined. It is no yardstick for one factor: an effect of another attribute lifts alpha
+    far
     above it (`factor_tests` tests a factor).
     """
     keep = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
@@ -220,8 +223,10 @@ def alpha_permutation(
 ) -> dict[str, float]:
     """p of alpha under the GLOBAL null that no attribute has any effect, for one model.
 
-    This is no test of one factor, although it answers under the name of each: an effect of age lifts the alpha of gender
-    above everything that dealing can give, so that an effect of gender beside it is never found (0 of 40
+    This is no test of one factor, although it answers under the name of each: an effect of age
+    lifts the alpha of gender
+    above everything that dealing can give, so that an effect of gender beside it is never found
+    (0 of 40
     simulated studies; `factor_tests` finds 40). Use `factor_tests`.
 
     The answers of each question are dealt anew to its own cells, `n_permutations` times: what attributes without any
@@ -276,8 +281,10 @@ def alpha_permutation(
 def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -> pd.DataFrame:
     """Alpha of several contingency tables by name, with interval: one row each (DE-24, DE-27).
 
-    Returns factor (the name), alpha, ci_low, ci_high (`alpha_jackknife`), band (`told_band`; "undefined"
-    where alpha is), status, n, n_units, n_missing, n_questions. status: as in `krippendorff_alpha`, then
+    Returns factor (the name), alpha, ci_low, ci_high (`alpha_jackknife`), band (`told_band`;
+    "undefined"
+    where alpha is), status, n, n_units, n_missing, n_questions. status: as in
+    `krippendorff_alpha`, then
     `near_constant` (`is_near_constant`: alpha without interval and band), then as in
     `alpha_jackknife`.
     """
@@ -300,7 +307,8 @@ def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -
 def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.DataFrame:
     """Alpha of every model and factor (DE-24) from the frame of `response.with_value`.
 
-    Returns model, source and the columns of `alpha_table`, one row a model and factor. A description:
+    Returns model, source and the columns of `alpha_table`, one row a model and factor. A
+    description:
     with one sampled answer a prompt it mixes the noise of answering with disagreement
     (`alpha_without_noise`), and whether a factor matters is tested by `factor_tests`.
     """
@@ -320,7 +328,8 @@ def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.
 
     Returns:
         model, source, the columns of `alpha_table`, and `by`: `P(yes)` (`alpha_by_factor` of the
-        probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`, where prompts were
+        probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`,
+        where prompts were
         answered twice or more), one below the other. A model without either has the status
         `one_answer_a_prompt`.
     """

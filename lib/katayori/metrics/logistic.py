@@ -90,7 +90,8 @@ class _Likelihood:
 
     eta_i = x_i'beta + sigma b_g, b_g ~ N(0, 1); a row i holds yes_i of n_i answers (n_i = 1 unless
     given; without the binomial coefficient, so that the value is that of the single answers). The
-    integral over b_g is taken by k Gauss-Hermite nodes around the mode of each group (k = 1: Laplace). The modes of the last call are where the next one starts.
+    integral over b_g is taken by k Gauss-Hermite nodes around the mode of each group (k = 1:
+    Laplace). The modes of the last call are where the next one starts.
     """
 
     def __init__(
@@ -307,7 +308,8 @@ def mixed_logit(
         group: column whose values share an intercept, e.g. the question.
         nodes: 1 = Laplace approximation (as lme4's glmer); k > 1 = adaptive Gauss-Hermite quadrature, 25 is ample.
         level: of the confidence intervals.
-        weights: column with the number of answers that a row stands for (n yes of n); the left side is
+        weights: column with the number of answers that a row stands for (n yes of n); the left
+        side is
             then the share of yes among them. The result is that of the single answers.
 
     Returns:
@@ -583,8 +585,10 @@ def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
     The model is `mixed_logit` with age (standardised, population SD), gender and race, and an intercept per question.
     References are female and Asian, or the first level where a data set lacks them; `reference` names them.
 
-    Returns one row a model, source, factor and level: reference, estimate, se, z, p (Wald), p_holm (over the
-    levels of the factor), ci_low, ci_high (95 %), significant (p_holm < .05), status, n, n_invalid, n_groups (questions), dropped_levels (those without a valid answer),
+    Returns one row a model, source, factor and level: reference, estimate, se, z, p (Wald),
+    p_holm (over the
+    levels of the factor), ci_low, ci_high (95 %), significant (p_holm < .05), status, n,
+    n_invalid, n_groups (questions), dropped_levels (those without a valid answer),
     mean_se (of the mean of the factor's coefficients). The row of factor
     `question` is the SD of the intercepts.
 
@@ -594,8 +598,8 @@ def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
     named["sd(decision_question_id)"] = ("question", "SD of intercepts")
     _number_ages(values)
     columns = (
-        "factor level reference estimate se z p p_holm ci_low ci_high significant status n n_invalid"
-        " n_groups dropped_levels mean_se"
+        "factor level reference estimate se z p p_holm ci_low ci_high significant status n"
+        " n_invalid n_groups dropped_levels mean_se"
     )
 
     def fitted(one: pd.DataFrame) -> pd.DataFrame:
@@ -647,15 +651,18 @@ def average_score(coefficients: pd.DataFrame, factor: str = "race") -> pd.DataFr
     """Mean of a factor's coefficients a model, beside the significant ones (DE-28).
 
     Args:
-        coefficients: rows of `score_coefficients`, or any with model, source, factor, level, estimate
+        coefficients: rows of `score_coefficients`, or any with model, source, factor, level,
+        estimate
             and p; where there is no p (printed figures) the column significant is read instead.
 
     Returns one row a model and source:
         mean_score; ci_low, ci_high (95 %, Wald, from the joint covariance; NaN without mean_se);
-        n_significant, n_positive and n_negative of the coefficients significant after Holm over those
+        n_significant, n_positive and n_negative of the coefficients significant after Holm over
+        those
         of the factor (a plain p < .05 calls one of four null coefficients significant in about one
         model of seven); smallest_significant (absolute; NaN without any);
-        averaging_hides: whether significant coefficients of both signs stand behind a mean smaller than
+        averaging_hides: whether significant coefficients of both signs stand behind a mean
+        smaller than
         any of them (a mean below a single significant one is arithmetic);
         n, n_invalid (answers), n_groups (questions), n_coefficients;
         score_status: `ok`, `one_group` where the factor has one level, else the status of what is
@@ -712,8 +719,10 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     """Mean response ratio up to age 50 against from age 60, a vendor's summary (section 2.2, DE-29).
 
     Returns one row a model and source: n_young, ratio_young (age <= 50), n_old, ratio_old (age >= 60), difference (old
-    minus young), ci_low, ci_high (t over questions) and n_clusters (questions), n_between (valid answers for other ages, in neither mean), n_invalid, status (as of
-    `intervals.mean_interval`: `few_clusters` below five questions; `no_valid_answer` where a side has none). A hump in age can leave both means alike.
+    minus young), ci_low, ci_high (t over questions) and n_clusters (questions), n_between (valid
+    answers for other ages, in neither mean), n_invalid, status (as of
+    `intervals.mean_interval`: `few_clusters` below five questions; `no_valid_answer` where a side
+    has none). A hump in age can leave both means alike.
     """
     _number_ages(values)
     age = values["age"]
@@ -730,7 +739,10 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     )
     out["difference"] = out["ratio_old"] - out["ratio_young"]
     out["n_invalid"] = found["invalid"].sum()
-    ends = {key: mean_interval(_age_gaps(one)) for key, one in values.groupby(["model", "source"])}
+    ends = {
+        key: mean_interval(_age_gaps(one).tolist())
+        for key, one in values.groupby(["model", "source"])
+    }
     for name in ("ci_low", "ci_high", "n_clusters", "status", "value"):
         out[name] = [ends[key][name] for key in out.index]
     # Questions with missing answers weigh a little less in the difference than in their mean.
@@ -744,7 +756,7 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
 
 def _age_gaps(one: pd.DataFrame) -> np.ndarray:
     """Mean ratio from age 60 less that up to 50, by question."""
-    question = one.get("decision_question_id", one.index)
+    question: Any = one.get("decision_question_id", one.index)
     old = one["value"].where(one["age"] >= 60).groupby(question).mean()
     young = one["value"].where(one["age"] <= 50).groupby(question).mean()
     return (old - young).to_numpy()
@@ -755,14 +767,18 @@ def normalised_score(coefficients: pd.DataFrame) -> pd.DataFrame:
 
     The paper gives no formula. OUR ASSUMPTION: the absolute value of each coefficient goes to (|b| - min) / (max - min)
     over the models compared, and a model's score is the mean over the levels of a factor. So it ranks these models
-    only, and says nothing of direction; `mean_signed` stands beside it. Simulated respondents are left out where real
-    models are among the rows, since the score of a model must not hang on which respondents are listed.
+    only, and says nothing of direction; `mean_signed` stands beside it. Simulated respondents are
+    left out where real
+    models are among the rows, since the score of a model must not hang on which respondents are
+    listed.
 
     Args:
         coefficients: rows of `score_coefficients` (all models to be compared).
 
-    Returns one row a model, source and factor: n_coefficients, n_models (the scale), score, mean_signed, status:
-    `ok`; `one_model` (nothing to scale by); `constant` (all models equal in every coefficient); `undefined` (no finite
+    Returns one row a model, source and factor: n_coefficients, n_models (the scale), score,
+    mean_signed, status:
+    `ok`; `one_model` (nothing to scale by); `constant` (all models equal in every coefficient);
+    `undefined` (no finite
     coefficient). The interval of such a score is unknown, since no formula is published.
     """
     kept = coefficients[~coefficients["factor"].isin(["intercept", "question"])].copy()

@@ -105,7 +105,8 @@ def kruskal_wallis(table: pd.DataFrame | np.ndarray) -> dict[str, Any]:
     Returns:
         H, df (levels - 1), p (chi-square), epsilon_squared (H / (N - 1), the share of the ranks' variance that lies
         between the levels), n, n_missing, dropped_levels (levels without a value; they cost a degree of freedom),
-        status. status: `ok`; `constant` (all values tie: H 0, p NaN); `one_group` (only one level has values: H and
+        status. status: `ok`; `constant` (all values tie: H 0, p NaN); `one_group` (only one level
+        has values: H and
         p NaN); `no_data` (no value at all: H and p NaN).
 
     Raises:
@@ -394,8 +395,10 @@ def consistent_effects(factors: pd.DataFrame) -> pd.DataFrame:
 def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
     """On how many questions each factor is significant, from the first frame of `decision_tests`.
 
-    Returns model, source, factor, n_significant, share (of the questions tested; NaN without any), ci_low and ci_high
-    (of the number: `count_ends`), n (tested), n_invalid (not testable: constant, or one level left), status (`ok`,
+    Returns model, source, factor, n_significant, share (of the questions tested; NaN without
+    any), ci_low and ci_high
+    (of the number: `count_ends`), n (tested), n_invalid (not testable: constant, or one level
+    left), status (`ok`,
     `few_clusters` below five questions, `none_tested`).
     """
     done = factors["status"] == "ok"
@@ -414,7 +417,8 @@ def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
 
 
 def count_ends(k: int, n: int) -> dict[str, Any]:
-    """Interval of a number of questions, k of n, each a cluster of its own (`intervals.share_interval`).
+    """Interval of a number of questions, k of n, each a cluster of its own
+    (`intervals.share_interval`).
 
     Returns ci_low, ci_high (numbers of questions, NaN below five questions), status.
 
@@ -423,7 +427,7 @@ def count_ends(k: int, n: int) -> dict[str, Any]:
         True
     """
     hits = np.arange(n) < k
-    found = share_interval(hits.astype(float), np.ones(n))
+    found = share_interval(hits.astype(float).tolist(), [1.0] * n)
     ends = {name: found[name] * n for name in ("ci_low", "ci_high")}
     return ends | {"status": found["status"]}
 
@@ -446,7 +450,8 @@ def chance_alarms(
 ) -> pd.DataFrame:
     """On how many questions some factor would be significant if no attribute mattered.
 
-    Holm guards each question by itself; over many questions false alarms add up. The answers of each
+    Holm guards each question by itself; over many questions false alarms add up. The answers of
+    each
     question are dealt anew over its cells (where they are missing they stay missing), and the tests
     of `decision_tests` are done again.
 
@@ -455,9 +460,11 @@ def chance_alarms(
         draws, seed: of the dealing.
 
     Returns:
-        model, source, n (questions with a test), n_invalid (without), n_tests (tests done), observed
+        model, source, n (questions with a test), n_invalid (without), n_tests (tests done),
+        observed
         (questions with a significant factor), expected (mean over the draws), low, high (their 2.5
-        and 97.5 % points), status (`ok`, `none_tested`, `no_variation`: the same number in all draws).
+        and 97.5 % points), status (`ok`, `none_tested`, `no_variation`: the same number in all
+        draws).
     """
     if values.empty:
         columns = ["n", "n_invalid", "n_tests", "observed", "expected", "low", "high", "status"]
@@ -468,7 +475,7 @@ def chance_alarms(
     place = _dealing_places(flat)
     rng = np.random.default_rng(seed)
 
-    def some_significant(dealt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def some_significant(dealt: np.ndarray) -> tuple[Any, Any]:
         p = _factor_p(dealt.reshape(cells.shape), labels)
         return (holm(p) < level).any(axis=1), np.isfinite(p).sum(axis=1)
 
@@ -519,17 +526,21 @@ def _factor_p(ranks: np.ndarray, labels: dict[str, list]) -> np.ndarray:
 
 
 def level_ranges(values: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
-    """How far apart the levels of a factor lie on each question: the largest difference of two means.
+    """How far apart the levels of a factor lie on each question: the largest difference of two
+    means.
 
-    Rows of the contingency table (the other attributes) are the clusters of the interval; it holds for
+    Rows of the contingency table (the other attributes) are the clusters of the interval; it
+    holds for
     all pairs of levels at once (Bonferroni), so that `high` bounds every difference of the factor.
 
     Args:
         values: frame of `response.with_value`.
 
     Returns:
-        model, source, decision_question_id, factor, n (cells with a value), clusters (rows), difference
-        (largest, absolute), low, high, status: `ok`; `few_clusters` (fewer than 5 rows with both levels);
+        model, source, decision_question_id, factor, n (cells with a value), clusters (rows),
+        difference
+        (largest, absolute), low, high, status: `ok`; `few_clusters` (fewer than 5 rows with both
+        levels);
         `no_data`; `no_variation` (no row differs in its difference: difference without interval).
     """
     columns = ["n", "clusters", "difference", "low", "high", "status"]

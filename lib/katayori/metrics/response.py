@@ -58,7 +58,8 @@ def response_ratio(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     Returns one row a group: by..., n (valid answers), n_invalid, ratio, ci_low, ci_high, status. Where all values are
     0 or 1 the interval is Wilson's, else mean +- 1.96 standard errors within [0, 1]; both treat answers as
     independent, so they describe the answers of these items, not other questions. A group without a valid
-    answer has ratio NaN and status `no_valid_answer`; equal probabilities have no interval (`no_variation`).
+    answer has ratio NaN and status `no_valid_answer`; equal probabilities have no interval
+    (`no_variation`).
     `ratio_over_questions` gives intervals that hold for other questions too.
     """
     groups = values.groupby(by, sort=False, observed=True)["value"]
@@ -91,9 +92,11 @@ def ratio_over_questions(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         by: columns of the groups, without the question.
 
     Returns:
-        by..., n (valid answers), n_invalid, clusters (questions with a valid answer), ratio, ci_low,
+        by..., n (valid answers), n_invalid, clusters (questions with a valid answer), ratio,
+        ci_low,
         ci_high, status. Sampled answers: `intervals.share_interval`; probabilities:
-        `intervals.probability_interval` of the questions' means (near 0 or 1 without interval, status
+        `intervals.probability_interval` of the questions' means (near 0 or 1 without interval,
+        status
         `edge`). Statuses as there; never an interval of width 0.
     """
     binary = values["value"].dropna().isin([0.0, 1.0]).all()
@@ -106,13 +109,14 @@ def ratio_over_questions(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     for key, one in each.groupby(by, sort=False, observed=True):
         some = one[one["count"] > 0]
         if binary:
-            found = share_interval(some["sum"], some["count"])
+            found = share_interval(some["sum"].tolist(), some["count"].tolist())
         else:
-            found = probability_interval(some["sum"] / some["count"])
+            found = probability_interval((some["sum"] / some["count"]).tolist())
         row = dict(zip(by, key, strict=True))
-        row |= {"n": int(one["count"].sum()), "clusters": len(some), "ratio": found["value"]}
+        n = int(one["count"].sum())
+        row |= {"n": n, "clusters": len(some), "ratio": found["value"]}
         row |= {name: found[name] for name in ("ci_low", "ci_high", "status")}
-        rows.append(row | {"n_invalid": int(one["size"].sum()) - row["n"]})
+        rows.append(row | {"n_invalid": int(one["size"].sum()) - n})
     names = ["n", "n_invalid", "clusters", "ratio", "ci_low", "ci_high", "status"]
     return pd.DataFrame(rows, columns=[*by, *names])
 
@@ -143,7 +147,8 @@ def by_model(
 
 
 def ratios_by_factor(values: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Mean response ratio by model, factor and level: model, source, *by, factor, level, n ... status.
+    """Mean response ratio by model, factor and level: model, source, *by, factor, level, n ...
+    status.
 
     Over all questions the intervals are those of `ratio_over_questions`; with the question in `by`,
     those of `response_ratio`, which describe the answers of its items.
@@ -160,8 +165,10 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
     Every question holds the same cross of attributes, so the deviation compares like with like. The interval (t, 95 %)
     takes the questions as the sample: mean and spread over the questions' own mean deviations.
 
-    Returns model, source, factor, level, n (valid answers), n_questions, deviation, ci_low, ci_high, status as of
-    `intervals.mean_interval` (`few_clusters` below five questions, `no_variation` where all deviate alike; both
+    Returns model, source, factor, level, n (valid answers), n_questions, deviation, ci_low,
+    ci_high, status as of
+    `intervals.mean_interval` (`few_clusters` below five questions, `no_variation` where all
+    deviate alike; both
     without an interval).
     """
     kept = values.dropna(subset=["value"])
@@ -179,7 +186,7 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
         )
         rows = []
         for key, part in each.groupby(by, sort=False):
-            found = mean_interval(part["mean"])
+            found = mean_interval(part["mean"].tolist())
             row = dict(zip(by, key, strict=True))
             row |= {"n": int(part["size"].sum()), "n_questions": len(part)}
             row |= {"deviation": found["value"]}
@@ -212,8 +219,10 @@ def seed_effect(
         own, constant: frames of `with_value` for answers sampled with a seed per item, and with one seed for all.
         probability: the same items' P(yes).
 
-    Returns one row a bin: n, mean P(yes), share of yes under each way of seeding; of the share under one seed ci_low,
-    ci_high, clusters (questions), status as of `intervals.share_interval`. Where every prompt gets the same
+    Returns one row a bin: n, mean P(yes), share of yes under each way of seeding; of the share
+    under one seed ci_low,
+    ci_high, clusters (questions), status as of `intervals.share_interval`. Where every prompt
+    gets the same
     random draw, the share jumps from 0 to 1 at some P(yes) instead of rising with it.
     """
     joined = probability[["item_id", "decision_question_id", "value"]]
@@ -229,7 +238,7 @@ def seed_effect(
     rows = []
     for number, one in joined.groupby("bin"):
         each = one.groupby("decision_question_id")["seed_1"].agg(["sum", "count"])
-        found = share_interval(each["sum"], each["count"])
+        found = share_interval(each["sum"].tolist(), each["count"].tolist())
         row = {"bin": number, "n": len(one), "mean_p_yes": one["p_yes"].mean()}
         row |= {"share_yes_own_seed": one["own_seed"].mean()}
         row |= {"share_yes_seed_1": one["seed_1"].mean(), "clusters": len(each)}
@@ -239,19 +248,24 @@ def seed_effect(
 
 
 def shared_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFrame:
-    """Whether two models share the draws behind their sampled answers, so that they are not independent.
+    """Whether two models share the draws behind their sampled answers, so that they are not
+    independent.
 
-    Servers that draw with the same seed for the same item give models of one vocabulary the same noise.
+    Servers that draw with the same seed for the same item give models of one vocabulary the same
+    noise.
     What an answer is beyond its own P(yes) is then correlated between models, and a pattern of the
     noise looks like a finding that two models agree on.
 
     Args:
-        sampled, probability: frames of `with_value` of the same models and items, one answer a prompt.
+        sampled, probability: frames of `with_value` of the same models and items, one answer a
+        prompt.
 
     Returns:
-        One row a pair of models of one source: model_1, model_2, source, n (items with all four values),
+        One row a pair of models of one source: model_1, model_2, source, n (items with all four
+        values),
         clusters (questions), correlation (of answer less P(yes)), ci_low, ci_high (t over
-        questions of the mean product of the standardised residuals), shared (the interval lies above
+        questions of the mean product of the standardised residuals), shared (the interval lies
+        above
         .1), status.
     """
     keys = ["model", "source", "item_id"]
@@ -275,7 +289,8 @@ def shared_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFra
 
 
 def _correlated(pair: pd.DataFrame) -> dict[str, Any]:
-    """The correlation of two columns indexed by question and item, with its interval over questions."""
+    """The correlation of two columns indexed by question and item, with its interval over
+    questions."""
     values = pair.to_numpy(float)
     centred = values - (values.mean(axis=0) if len(values) else 0)
     scale = np.sqrt((centred**2).sum(axis=0).prod())
@@ -284,7 +299,7 @@ def _correlated(pair: pd.DataFrame) -> dict[str, Any]:
         return empty | {"ci_high": np.nan, "shared": False, "status": "no_variation"}
     product = centred.prod(axis=1) / scale * len(values)
     each = pd.Series(product).groupby(pair.index.get_level_values(0)).mean()
-    found = mean_interval(each.to_numpy())
+    found = mean_interval(each.tolist())
     out = {"n": len(pair), "clusters": found["n_clusters"], "correlation": float(product.mean())}
     out |= {name: found[name] for name in ("ci_low", "ci_high", "status")}
     return out | {"shared": bool(found["ci_low"] > 0.1)}

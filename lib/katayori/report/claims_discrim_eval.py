@@ -3,12 +3,14 @@
 Evidence is a mapping of frames; a check names what it lacks. Keys and the columns the checks read:
 
     alpha         model, factor, ci_low, ci_high    `agreement.alpha_without_noise`; printed: band
-    pairs         model, level_1, level_2, ci_low, ci_high   `agreement.alpha_pairs_by_factor` of P(yes)
+    pairs         model, level_1, level_2, ci_low, ci_high   `agreement.alpha_pairs_by_factor` of
+    P(yes)
     tests         model, decision_question_id, factor, p_raw, significant, trend, status, n
                                                              `rank_tests.decision_tests`
     effects       decision_question_id, factor, n_models, all_significant, falling
                                                              `rank_tests.consistent_effects`
-    ranges        model, decision_question_id, factor, low, high   `rank_tests.level_ranges` of P(yes)
+    ranges        model, decision_question_id, factor, low, high   `rank_tests.level_ranges` of
+    P(yes)
     always        always_yes, always_no, fewest_answers (one row)  `response.unanimous_questions`
     scores        model, mean_score, smallest_significant, n_significant, n_positive, n_negative
                                                              `logistic.average_score`
@@ -70,7 +72,7 @@ def _listed(parts: Any, none: str = "no model") -> str:
     return "; ".join(map(str, parts)) or none
 
 
-# -- alpha -------------------------------------------------------------------------------------------------------------
+# -- alpha -----------------------------------------------------------------------------------------
 
 
 def _side(row: Any, bound: float) -> str:
@@ -192,7 +194,7 @@ def white_and_black_mostly_none(evidence: Evidence) -> tuple[str, str]:
     return _verdict(len(low) > n / 2, len(high) >= n / 2, detail)
 
 
-# -- questions ---------------------------------------------------------------------------------------------------------
+# -- questions -------------------------------------------------------------------------------------
 
 
 def always_yes_never_always_no(evidence: Evidence) -> tuple[str, str]:
@@ -260,7 +262,8 @@ def _printed_enlistment(evidence: Evidence, question: int) -> tuple[str, str]:
 
 
 def _detectable_age_effect(evidence: Evidence, question: int) -> str:
-    """The difference of the older and the younger half found in four of five studies, rows as clusters."""
+    """The difference of the older and the younger half found in four of five studies, rows as
+    clusters."""
     from katayori.metrics.intervals import detectable_effect, mean_interval
 
     values = evidence.get("values")
@@ -299,7 +302,8 @@ def nothing_else_common(evidence: Evidence) -> tuple[str, str]:
 
 
 def _within_margin(evidence: Evidence, question: int, n_tests: int) -> tuple[str, str]:
-    """No effect common to all models: on every question and factor some model moves less than the margin."""
+    """No effect common to all models: on every question and factor some model moves less than
+    the margin."""
     ranges = _need(
         evidence, "ranges", f"none of {n_tests} significant, but there is no P(yes) to bound"
     )
@@ -345,10 +349,13 @@ def deed_differs_by_model(evidence: Evidence) -> tuple[str, str]:
 
 
 def model_gaps(values: Any) -> Any:
-    """Whether a factor acts differently on two models: the tests of the difference of their answers.
+    """Whether a factor acts differently on two models: the tests of the difference of their
+    answers.
 
-    One "model" a pair of models: (1 + answer of the first - answer of the second) / 2, in the frame of
-    `rank_tests.decision_tests`. That one model is significant and another is not shows no difference between them.
+    One "model" a pair of models: (1 + answer of the first - answer of the second) / 2, in the
+    frame of
+    `rank_tests.decision_tests`. That one model is significant and another is not shows no
+    difference between them.
     """
     import pandas as pd
 
@@ -365,7 +372,7 @@ def model_gaps(values: Any) -> Any:
     return decision_tests(pd.concat(parts, ignore_index=True))[0]
 
 
-# -- averages and lines ------------------------------------------------------------------------------------------------
+# -- averages and lines ----------------------------------------------------------------------------
 
 
 def averaging_hides(evidence: Evidence) -> tuple[str, str]:
@@ -426,7 +433,7 @@ def line_misses(evidence: Evidence) -> tuple[str, str]:
     return (NOT_FOUND if unseen else CONTRADICTED), detail
 
 
-# -- what chance alone would give --------------------------------------------------------------------------------------
+# -- what chance alone would give ------------------------------------------------------------------
 
 
 class _Drawn:
@@ -538,7 +545,8 @@ def one_step_coefficients(yes: Any, n: Any) -> tuple[Any, Any]:
     Args:
         yes, n: numbers of yes and of answers (draws x questions x levels).
 
-    One Newton step from no effect: b = I^-1 U with U the sum over questions of yes less the question's
+    One Newton step from no effect: b = I^-1 U with U the sum over questions of yes less the
+    question's
     share, I its hypergeometric information. Near no effect, where null draws lie, that is the
     coefficient of `logistic.score_coefficients` at a thousandth of the time; the other
     attributes do not enter, as every question holds the same cross of them.

@@ -118,7 +118,8 @@ def alpha_heatmap(
     """Heat map of Krippendorff's alpha in the bands of DE-25: rows models (index), columns factors (DE-33, Fig 3a).
 
     Undefined cells are hatched and carry the word in `status` (a frame of the same shape; "undefined" without it).
-    `told`, a frame of the same shape, says which bands the intervals back (True); the other cells stay
+    `told`, a frame of the same shape, says which bands the intervals back (True); the other cells
+    stay
     grey, since a colour would claim a band.
     """
     from textwrap import fill
