@@ -138,15 +138,19 @@ def summary(found: dict[str, dict[str, int | None]], drawn: list[str]) -> dict[s
     modules = {}
     alive = []
     for module, codes in found.items():
-        kinds = Counter(
-            MEANS.get(code, "time-out") for name, code in codes.items() if name in chosen
-        )
+        ends = {name: _end(code) for name, code in codes.items() if name in chosen}
+        kinds = Counter(ends.values())
         modules[module] = {"mutants": len(codes), "drawn": kinds.total(), **sorted_counts(kinds)}
         alive += [name for name in codes if name in chosen and MEANS.get(codes[name]) == "survived"]
     counts: Counter[str] = Counter()
     for row in modules.values():
         counts.update(row)
     return {"total": dict(counts), "modules": modules, "survivors": sorted(alive)}
+
+
+def _end(code: int | None) -> str:
+    """What became of a mutant that was drawn; without an exit code its tests never ended."""
+    return MEANS.get(-1 if code is None else code, "time-out")
 
 
 def sorted_counts(kinds: Counter) -> dict[str, int]:

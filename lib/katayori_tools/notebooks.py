@@ -116,7 +116,7 @@ def check(notebook: Path, values: dict[str, object]) -> None:
 
 
 def trace(args: Namespace) -> int:
-    """`katayori trace`: the counts of data/traceability.csv, and what it names that is not there."""
+    """`katayori trace`: counts of data/traceability.csv, and what it names that is not there."""
     from katayori.report import evidence
 
     table = evidence.evidence()

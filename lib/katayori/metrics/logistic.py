@@ -380,7 +380,9 @@ def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]
     wrong = wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (
         ["no_df"] if df < 1 else []
     )
-    lr = np.nan if wrong else max(0.0, 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0]))
+    lr: float = (
+        np.nan if wrong else max(0.0, 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0]))
+    )
     out = {"lr": lr, "df": np.nan if wrong else df, "p": float(chi2.sf(lr, max(df, 1)))}
     return out | {"status": wrong[0] if wrong else "ok"}
 

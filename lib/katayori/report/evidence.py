@@ -71,7 +71,8 @@ def problems(table: "pd.DataFrame") -> list[str]:
     if table["requirement"].tolist() != wanted:
         lines.append(f"the requirements must be {wanted[0]} to {wanted[-1]}, each once, in order")
     tests = _tests()
-    for row in table.to_dict("records"):
+    for values in table[COLUMNS].itertuples(index=False):
+        row = dict(zip(COLUMNS, map(str, values), strict=True))
         lines += [f"{row['requirement']}: {line}" for line in _of_row(row, tests)]
     return lines
 
