@@ -141,7 +141,7 @@ def summary(found: dict[str, dict[str, int | None]], drawn: list[str]) -> dict[s
         ends = {name: _end(code) for name, code in codes.items() if name in chosen}
         kinds = Counter(ends.values())
         modules[module] = {"mutants": len(codes), "drawn": kinds.total(), **sorted_counts(kinds)}
-        alive += [name for name in codes if name in chosen and MEANS.get(codes[name]) == "survived"]
+        alive += [name for name, end in ends.items() if end == "survived"]
     counts: Counter[str] = Counter()
     for row in modules.values():
         counts.update(row)
