@@ -88,7 +88,7 @@ def _of_row(row: dict[str, str], tests: set[str]) -> list[str]:
     computed = named or [one for one in seen if not one.startswith(("text:", "file:"))]
     if row["verdict"] == "holds" and not computed:
         lines.append("holds, but no test, result, table or figure shows it")
-    if row["verdict"] != "holds" and len(row["why"]) < 15:
+    if row["verdict"] in VERDICTS[1:] and len(row["why"]) < 15:
         lines.append(f"{row['verdict']}, but no reason")
     return lines
 
