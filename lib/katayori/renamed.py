@@ -34,12 +34,9 @@ class Renamed(NamedTuple):
     where: str = ""
 
 
-#: A paper's own items have one name each, the same for the command line and its notebook.
 TABLE: tuple[Renamed, ...] = (
-    Renamed("parameter", "questions", "jbbq", "0.4", "persona_jbbq"),
-    Renamed("parameter", "questions", "comparisons", "0.4", "logprob_judge"),
-    Renamed("parameter", "questions", "cases", "0.4", "jubaku_v2"),
-    Renamed("parameter", "questions", "topics", "0.4", "inter_jbbq"),
+    # Nothing is resampled in notebook 03 any more; what is drawn are null draws of claims.
+    Renamed("parameter", "resamples", "draws", "0.5", "logprob_judge"),
 )
 
 

@@ -10,7 +10,7 @@ named in the docstring of the function concerned and printed in notebook 00.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -48,7 +48,7 @@ class Cell:
     per_cluster: int
 
 
-def _ends(found: dict) -> Ends:
+def _ends(found: Mapping) -> Ends:
     return found["ci_low"], found["ci_high"]
 
 
@@ -156,16 +156,34 @@ def _rows(cell: Cell, answers_a_row: int) -> int:
     return cell.per_cluster // answers_a_row
 
 
-def draw_alpha_bootstrap(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
-    """Alpha of sampled answers, percentile bootstrap over questions (500 resamples)."""
-    ends = []
+def _sampled_tables(rng: np.random.Generator, cell: Cell, draws: int) -> Iterator[pd.DataFrame]:
+    """Tables of one sampled answer a cell: question x row by level."""
     rows = _rows(cell, LEVELS)
     index = pd.MultiIndex.from_product([range(cell.clusters), range(rows)])
-    for draw in range(draws):
+    for _ in range(draws):
         chances = _cell_chances(rng, cell.case, cell.clusters, (rows, LEVELS))
         yes = (rng.random(chances.shape) < chances).reshape(-1, LEVELS).astype(float)
-        table = pd.DataFrame(yes, index=index)
-        ends.append(agreement.alpha_bootstrap(table, n_resamples=500, seed=draw))
+        yield pd.DataFrame(yes, index=index)
+
+
+def draw_alpha_bootstrap(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
+    """Alpha of sampled answers, percentile bootstrap over questions (500 resamples).
+
+    Not what notebooks print: it stands here to show why they print the jackknife.
+    """
+    tables = _sampled_tables(rng, cell, draws)
+    ends = [
+        agreement.alpha_bootstrap(table, n_resamples=500, seed=draw)
+        for draw, table in enumerate(tables)
+    ]
+    return ends, true_alpha(cell.case, sampled=True)
+
+
+def draw_alpha_sampled(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
+    """Alpha of sampled answers as notebook 01 prints it: jackknife over questions."""
+    tables = _sampled_tables(rng, cell, draws)
+    found = [agreement.alpha_table({"factor": table}).iloc[0].to_dict() for table in tables]
+    ends = [_ends(one) for one in found]
     return ends, true_alpha(cell.case, sampled=True)
 
 
@@ -211,6 +229,7 @@ class Kind:
 
 P = ("p = 0", "p = 0.005", "p = 0.05", "p = 0.5", "p = 1")
 SHARE = (intervals.share_interval, intervals.clopper_pearson)
+SAMPLED = ("hesitant, SD 0", "hesitant, SD 1", "decided, SD 0", "near constant, SD 0")
 ALPHAS = (_cell_chances, base_chances, true_alpha)
 KINDS = {
     "share": Kind(draw_share, SHARE, P),
@@ -218,15 +237,25 @@ KINDS = {
     "Diff-bias": Kind(draw_diff_bias, (intervals.ratio_interval,), P[1:]),
     "mean probability": Kind(draw_probability, (intervals.probability_interval,), P[1:4]),
     "mean log odds": Kind(draw_log_odds, (intervals.probability_interval,), P[1:4]),
-    "alpha, bootstrap": Kind(
-        draw_alpha_bootstrap,
-        (agreement.alpha_bootstrap,),
-        ("hesitant, SD 0", "hesitant, SD 1", "decided, SD 0", "near constant, SD 0"),
+    "alpha, jackknife": Kind(
+        draw_alpha_sampled,
+        (agreement.alpha_table, agreement.alpha_jackknife),
+        SAMPLED,
         per_cluster=(12, 45),
         correlations=(0.0,),
         seeds=2,
         draws=250,
-        also=ALPHAS,
+        also=(*ALPHAS, _sampled_tables),
+    ),
+    "alpha, bootstrap": Kind(
+        draw_alpha_bootstrap,
+        (agreement.alpha_bootstrap,),
+        SAMPLED,
+        per_cluster=(12, 45),
+        correlations=(0.0,),
+        seeds=2,
+        draws=250,
+        also=(*ALPHAS, _sampled_tables),
     ),
     "alpha without noise, jackknife": Kind(
         draw_alpha_jackknife,

@@ -5,18 +5,22 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.metrics import intervals
+from katayori.metrics import agreement, intervals, verdicts
 from katayori.report import coverage
 from katayori_tools import simulate_coverage as simulate
 
 KINDS = list(simulate.KINDS)
-#: Kinds whose intervals are made by metrics/intervals.py and the function.
+#: Kinds and the functions whose docstrings tell their coverage.
 OURS = {
     "share": intervals.share_interval,
     "difference of shares": intervals.mean_interval,
     "Diff-bias": intervals.ratio_interval,
     "mean probability": intervals.probability_interval,
     "mean log odds": intervals.probability_interval,
+    "alpha, jackknife": agreement.alpha_jackknife,
+    "alpha, bootstrap": agreement.alpha_bootstrap,
+    "alpha without noise, jackknife": agreement.alpha_from_replicates,
+    "concordance gain": verdicts.concordance,
 }
 
 

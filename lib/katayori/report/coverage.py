@@ -82,8 +82,8 @@ def coverage_sentence(table: "pd.DataFrame") -> str:
     """How many cells of `coverage` lie below 93 %, and where intervals are withheld."""
     below = table[table["coverage"] < COVERAGE]
     held = table[table["given"] < GIVEN]
-    kinds = ", ".join(dict.fromkeys(below["kind"])) or "none"
-    rare = ", ".join(dict.fromkeys(held["kind"])) or "none"
+    kinds = "; ".join(dict.fromkeys(below["kind"])) or "none"
+    rare = "; ".join(dict.fromkeys(held["kind"])) or "none"
     return (
         f"{len(below)} of {len(table)} cells lie below 93 % (kinds: {kinds}); in {len(held)} fewer "
         f"than 80 % of studies get an interval (kinds: {rare})."
