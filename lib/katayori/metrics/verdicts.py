@@ -219,9 +219,9 @@ def concordance(
         all but `ok` with value NaN.
 
     Coverage of the gain (data/simulated/interval_coverage.csv; 5 to 50 questions of 1 or 3 pairs):
-    4 of 16 cells below 93 %, .88 for a gain of 6 points over 20 questions of one pair, .92 to .93 in
-    the others; 4 with an interval in fewer than 80 % of studies (5 or 10 questions of one pair, where
-    no two questions differ).
+    4 of 16 cells below 93 %, .88 for a gain of 6 points over 20 questions of one pair, .92 to .93
+    in the others; 4 with an interval in fewer than 80 % of studies (5 or 10 questions of one pair,
+    where no two questions differ).
 
     Raises:
         ValueError: verdicts on unknown comparisons, no annotators, an unknown `among`.
