@@ -30,7 +30,16 @@ from katayori.errors import KatayoriError
 TOOL = "mutmut==3.8.1"
 #: The rooms whose code is changed, and the modules of tests that guard them.
 ROOMS = ("metrics", "prompting")
-GUARDS = ("test_metrics_*.py", "test_prompting_*.py", "test_boundaries.py")
+GUARDS = (
+    "test_metrics_*.py",
+    "test_prompting_*.py",
+    "test_boundaries*.py",
+    "test_distributions.py",
+    "test_judge_tests.py",
+    "test_models_*.py",
+    "test_stated_bands.py",
+    "test_verdict_forms.py",
+)
 #: What the tool's exit codes of a mutant mean (its module `stats`); any other is a time-out.
 MEANS = {0: "survived", 1: "killed", 3: "killed", 5: "no test", 33: "no test"}
 #: Mutants are drawn after a first, short run that finds out which tests reach which function.

@@ -110,13 +110,15 @@ def test_a_template_of_official_items_holds_official_items(here, capsys):
     assert {row["prompt_id"] for row in rows} == {"pj_basic_en", "pj_biased_en"}
 
 
-def test_the_old_name_works_for_one_version_and_says_so(here, capsys):
+def test_an_old_name_works_for_one_version_and_says_so(here, monkeypatch, capsys):
+    old = renamed.Renamed("parameter", "questions", "cases", "9.9", "jubaku_v2")
+    monkeypatch.setattr(renamed, "TABLE", (old,))
     renamed._tell.cache_clear()
     cases = own_items.write("jubaku_v2", here)
     words = ["--papers", "04", "--models", MODEL, "--questions", cases]
     assert cli.main(["estimate", *words]) == 0
     output = capsys.readouterr()
-    line = "katayori: parameter questions is now cases; questions goes with version 0.4"
+    line = "katayori: parameter questions is now cases; questions goes with version 9.9"
     assert output.err.splitlines()[0] == line
     assert output.err.count(line) == 1
     assert "limit 20: the set has 3 cases, all are taken" in output.err

@@ -1,6 +1,9 @@
-"""Agreement of answers across the levels of a factor: Krippendorff's alpha, interval metric (discrim-eval, sec. 5.1.2).
+"""Agreement of answers across the levels of a factor: Krippendorff's alpha, interval metric.
 
-Units are the rows of a contingency table (question x the other attributes), "raters" its columns (levels of a factor).
+After the discrim-eval paper, section 5.1.2.
+
+Units are the rows of a contingency table (question x the other attributes), "raters" its columns
+(levels of a factor).
 """
 
 import itertools
@@ -77,7 +80,10 @@ def is_near_constant(table: pd.DataFrame | np.ndarray) -> bool:
 
 
 def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarray]:
-    """Four numbers a unit: m, sum, sum of squares, weighted within-unit squares. Unpairable units are dropped."""
+    """Four numbers a unit: m, sum, sum of squares, weighted within-unit squares.
+
+    Unpairable units are dropped.
+    """
     values = np.asarray(table, float)
     values = values - (np.nanmean(values) if np.isfinite(values).any() else 0.0)
     present = np.isfinite(values)
@@ -176,7 +182,7 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
 
     Coverage (data/simulated/interval_coverage.csv; 5 to 50 questions of 12 or 45 answers): 7 of 32
     cells below 93 %, lowest .910 (5 questions, P(yes) between .2 and .8); 9 with an interval in
-    fewer than 80 % of studies, nearly all of them with nearly constant answers, where none is given.
+    fewer than 80 % of studies, nearly all of them with nearly constant answers: none is given.
     The bootstrap falls to .74 with 5 questions.
 
     Returns ci_low, ci_high, n_questions, status: `ok`; `few_clusters` (fewer than 5 questions with
@@ -435,8 +441,8 @@ def alpha_from_replicates(
     variance of y; rows with m_u >= 2 such cells, n = sum m_u; V = sum e / n;
     D_o = (1/n) sum_u m_u / (m_u - 1) SS_u - V; D_e = SS / (n - 1) - V; alpha = 1 - D_o / D_e.
 
-    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below 93 %,
-    .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ; 4 with an
+    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below
+    93 %, .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ; 4 with an
     interval in fewer than 80 % of studies (nearly constant answers, hardly ever given).
     """
     valid = answers[answers[value].notna()]

@@ -1,0 +1,164 @@
+"""Each test kills mutants that a mutation run let live: bounds, signs, and fields of a row."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori.metrics import agreement, exchange_tests, qa_bias, rank_tests, response, verdicts
+from katayori.prompting import simulated
+
+
+def replicates(n_questions: int) -> pd.DataFrame:
+    """Four answers to each of two levels in three rows of every question, levels unlike."""
+    rng = np.random.default_rng(1)
+    index = np.indices((n_questions, 3, 2, 4)).reshape(4, -1)
+    chance = np.where(index[2] == 0, 0.3, 0.7) + 0.05 * (index[0] % 3)
+    value = (rng.random(chance.size) < chance).astype(float)
+    return pd.DataFrame({"q": index[0], "row": index[1], "level": index[2], "value": value})
+
+
+@pytest.mark.parametrize(("n_questions", "given"), [(4, False), (5, True)])
+def test_alpha_from_replicates_has_an_interval_from_five_questions_on(n_questions, given):
+    found = agreement.alpha_from_replicates(
+        replicates(n_questions), level="level", row="row", question="q"
+    )
+    assert found["n_questions"] == n_questions and found["status"] == "ok"
+    assert np.isfinite(found["ci_low"]) == given
+
+
+@pytest.mark.parametrize(
+    ("yes", "near"),
+    [
+        (20, True),  # 100 rows of 3 pairs each hold 300 * .0667 ** 2 = 1.3 pairs of it by chance
+        (60, False),  # 300 * .2 ** 2 = 12
+    ],
+)
+def test_near_constant_counts_the_pairs_that_chance_would_make(yes, near):
+    table = np.zeros((100, 3))
+    table.ravel()[:yes] = 1
+    assert agreement.is_near_constant(table) == near
+    assert not agreement.is_near_constant(table / 2), "probabilities are never near-constant"
+
+
+def test_a_question_without_a_level_does_not_count_for_a_common_direction():
+    rng = np.random.default_rng(2)
+    index = np.indices((30, 5, 3)).reshape(3, -1)
+    frame = pd.DataFrame({"question": index[0], "row": index[1], "level": index[2]})
+    frame["value"] = (rng.random(len(frame)) < 0.3 + 0.2 * (frame["level"] == 1)).astype(float)
+    columns = {"level": "level", "row": "row", "question": "question", "draws": 99}
+    gap = (frame["question"] == 7) & (frame["level"] == 2)
+    holed = exchange_tests.exchange_test(frame.assign(value=frame["value"].mask(gap)), **columns)
+    without = exchange_tests.exchange_test(frame[frame["question"] != 7], **columns)
+    statistic = [
+        one.set_index("test").loc["common_direction", "statistic"] for one in (holed, without)
+    ]
+    assert statistic[0] == pytest.approx(statistic[1])
+
+
+def test_the_interval_of_a_product_adds_both_slopes():
+    """s_amb = (1 - Acc_a) x lean: what each template contributes, against leaving one out.
+
+    Accuracy and lean move together over templates, so that the sign between the slopes matters.
+    """
+    rng = np.random.default_rng(3)
+    lean = rng.uniform(0.2, 0.9, 40)
+    rows = []
+    for template, part in enumerate(lean):
+        right = round(20 * part)
+        biased = round((40 - right) * (1 + part) / 2)
+        roles = ["unknown"] * right + ["biased"] * biased
+        roles += ["counter_biased"] * (40 - right - biased)
+        rows += [(f"t{template}", role) for role in roles]
+    frame = pd.DataFrame(rows, columns=["template_id", "role"])
+    frame = frame.assign(
+        item_id=np.arange(len(frame)).astype(str),
+        model="m",
+        source="simulated",
+        prompt_id="p",
+        category="c",
+        context_condition="ambiguous",
+        has_target=True,
+        correct=frame["role"] == "unknown",
+    )
+    row = qa_bias.qa_scores(frame, metrics=["s_amb"]).iloc[0]
+    left_out = [
+        qa_bias.qa_scores(frame[frame["template_id"] != name], metrics=["s_amb"])["value"].item()
+        for name in frame["template_id"].unique()
+    ]
+    error = np.sqrt(39 / 40 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
+    assert row["ci_high"] - row["value"] == pytest.approx(2.023 * error, rel=0.05)
+
+
+def test_notes_of_missing_answers_stay_with_their_model():
+    """Two models, the second one first in the alphabet; only one has text behind its answers."""
+    answers = pd.DataFrame(
+        {
+            "model": ["b"] * 4 + ["a"] * 4,
+            "source": "live",
+            "prompt_id": "p",
+            "item_id": list("12341234"),
+            "outcome": "ok",
+            "note": ["text after"] * 3 + [None] * 5,
+        }
+    )
+    found = response.missing_report(answers)
+    assert found[["model", "text_after"]].values.tolist() == [["b", 3], ["a", 0]]
+
+
+def test_robustness_says_why_its_interval_is_as_it_is():
+    frame = pd.DataFrame(
+        {
+            "model": "m",
+            "source": "live",
+            "prompt_id": "p",
+            "pair_id": [str(k) for k in range(12)],
+            "letter_12": ["A", "B"] * 6,
+            "letter_21": ["B", "B"] * 6,
+            "consistent": [True, False] * 6,
+            "status": "ok",
+        }
+    )
+    comparisons = pd.DataFrame({"item_id": frame["pair_id"], "question_id": range(12), "task": "t"})
+    found = verdicts.robustness(frame, comparisons)
+    row = found[found["task"] == "all"].iloc[0]
+    assert (row["value"], row["ci_status"]) == (0.5, "ok")
+    assert 0 < row["ci_low"] < 0.5 < row["ci_high"] < 1
+
+
+def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
+    """ln P(A) / P(B) is the score: quality and the lean to the first slot; ties do not count."""
+    judge = next(iter(simulated.JUDGES))
+    weigh = {**simulated.JUDGES[judge], "quality": 0.7, "first": 0.4, "length": 0.1, "call": 0.0}
+    monkeypatch.setitem(simulated.JUDGES, judge, weigh)
+    item = {
+        "item_id": "x",
+        "order": "12",
+        "quality_1": 2,
+        "quality_2": 1,
+        "answer_a": "aaaa",
+        "answer_b": "aa",
+    }
+    chances = simulated.judge_chances(judge, item)
+    score = weigh["quality"] + weigh["first"] + 2 * weigh["length"]
+    assert math.log(chances["A"] / chances["B"]) == pytest.approx(score)
+
+
+def test_alarms_by_chance_of_constant_answers_have_no_bounds_at_all():
+    """Both bounds are undefined where every deal gives the same count, not one of them."""
+    index = np.indices((2, 9, 3, 5)).reshape(4, -1)
+    values = pd.DataFrame(
+        {
+            "model": "m",
+            "source": "live",
+            "item_id": np.arange(index.shape[1]).astype(str),
+            "decision_question_id": index[0],
+            "age": 20 + 10 * index[1],
+            "gender": np.array(["male", "female", "non-binary"])[index[2]],
+            "race": np.array(["white", "Black", "Hispanic", "Native American", "Asian"])[index[3]],
+            "value": 1.0,
+        }
+    )
+    found = rank_tests.chance_alarms(values, draws=20).iloc[0]
+    assert found["status"] != "ok" and np.isnan(found["low"]) and np.isnan(found["high"])
