@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.metrics import agreement, exchange_tests, qa_bias, rank_tests, response, verdicts
+from katayori.metrics import (
+    agreement,
+    exchange_tests,
+    judge_tests,
+    qa_bias,
+    rank_tests,
+    response,
+    verdicts,
+)
 from katayori.prompting import simulated
 
 
@@ -162,3 +170,36 @@ def test_alarms_by_chance_of_constant_answers_have_no_bounds_at_all():
     )
     found = rank_tests.chance_alarms(values, draws=20).iloc[0]
     assert found["status"] != "ok" and np.isnan(found["low"]) and np.isnan(found["high"])
+
+
+def test_the_smallest_p_counts_the_family():
+    """Two prompts against the base over 10 templates: 2 x 2 / 1024 after Holm."""
+    rng = np.random.default_rng(4)
+    one = pd.DataFrame({"template_id": np.repeat([f"t{k}" for k in range(10)], 12)})
+    one["item_id"] = [str(k) for k in range(len(one))]
+    parts = []
+    for prompt in ("base", "x", "y"):
+        roles = rng.choice(["unknown", "biased", "counter_biased"], len(one))
+        parts.append(one.assign(prompt_id=prompt, role=roles, correct=roles == "unknown"))
+    frame = pd.concat(parts, ignore_index=True).assign(
+        model="m",
+        source="simulated",
+        category="c",
+        context_condition="ambiguous",
+        has_target=True,
+    )
+    found = qa_bias.compare_prompts(frame, "base")
+    rows = found[(found["metric"] == "diff_amb") & found["p_template"].notna()]
+    assert len(rows) == 2
+    assert rows["smallest_p_holm"].tolist() == pytest.approx([4 / 1024] * 2)
+
+
+def test_the_interval_of_an_area_follows_its_level():
+    rng = np.random.default_rng(5)
+    better = rng.random(120) < 0.5
+    scores = rng.normal(better, 1.5)
+    questions = np.repeat(np.arange(40), 3)
+    narrow, wide = (
+        judge_tests.auc_interval(scores, better, questions, level) for level in (0.5, 0.95)
+    )
+    assert wide["ci_low"] < narrow["ci_low"] < narrow["value"] < narrow["ci_high"] < wide["ci_high"]
