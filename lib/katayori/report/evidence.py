@@ -7,6 +7,7 @@ points at is there.
 
 import ast
 import json
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,7 @@ def problems(table: "pd.DataFrame") -> list[str]:
     return lines
 
 
-def _of_row(row: dict[str, str], tests: set[str]) -> list[str]:
+def _of_row(row: dict[str, str], tests: frozenset[str]) -> list[str]:
     lines = []
     if row["verdict"] not in VERDICTS:
         lines.append(f"verdict {row['verdict']!r} is not one of {', '.join(VERDICTS)}")
@@ -129,11 +130,12 @@ def _source(paper: str) -> str:
     return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
-def _tests() -> set[str]:
-    """`test_file.py::test_name` of every test function, by reading the files."""
+@cache
+def _tests() -> frozenset[str]:
+    """`test_file.py::test_name` of every test function, by reading the files once."""
     found = set()
     for file in (paths.root() / "lib" / "tests").glob("test_*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found.add(f"{file.name}::{node.name}")
-    return found
+    return frozenset(found)
