@@ -52,8 +52,8 @@ SPEEDS = {
 }
 
 
-#: Modules that start kernels, browsers, servers or processes, or read all recordings: none of their
-#: tests is part of `make check`.
+#: Modules that start kernels, browsers, servers or processes, or read all recordings or whole study
+#: sets: none of their tests is part of `make check`.
 SLOW_MODULES = {
     "test_answers.py",
     "test_asking.py",
@@ -61,14 +61,24 @@ SLOW_MODULES = {
     "test_batch.py",
     "test_collect.py",
     "test_construct.py",
+    "test_data_bbq.py",
+    "test_data_inter_jbbq.py",
+    "test_data_jubaku.py",
+    "test_data_judge.py",
     "test_engines.py",
+    "test_equality.py",
     "test_every_model.py",
     "test_exercises.py",
+    "test_first_page.py",
+    "test_gates.py",
     "test_harness_logs.py",
     "test_importers.py",
     "test_inputs.py",
     "test_lab.py",
+    "test_metrics_audit.py",
     "test_notebook_jubaku_v2.py",
+    "test_prompting_respondents.py",
+    "test_prompting_store.py",
     "test_proofread.py",
     "test_recorded.py",
     "test_report_claims_discrim_eval.py",

@@ -252,6 +252,7 @@ def test_skip_says_why_and_stops_with_success(run, capsys):
     assert not (run.folder / "skipped.json").exists()
 
 
+@pytest.mark.slow
 def test_papermill_lets_a_skip_through(tmp_path):
     import nbformat
     import papermill

@@ -115,14 +115,17 @@ def _is_there(place: str, requirement: str) -> bool:
     return kind == "file" and (paths.root() / name).is_file()
 
 
-def _ids(file: Path) -> set[str]:
+@cache
+def _ids(file: Path) -> frozenset[str]:
+    """The requirements that have rows in a committed table of results."""
     import pandas as pd
 
     if not file.is_file():
-        return set()
-    return set(pd.read_csv(file, usecols=["requirement"])["requirement"])
+        return frozenset()
+    return frozenset(pd.read_csv(file, usecols=["requirement"])["requirement"])
 
 
+@cache
 def _source(paper: str) -> str:
     """All code of a paper's notebook."""
     notebooks = (paths.root() / "notebooks").glob(f"[0-9][0-9]_{paper}.ipynb")
