@@ -10,12 +10,20 @@ import yaml
 from katayori import paths
 from katayori.data import second
 from katayori.data.bbq import CATEGORIES, COLUMNS, CONTEXTS, ORDERS, POLARITIES
+from katayori.data.items import digest
 from katayori.data.second import persona_jbbq as items
 
 FOLDER = paths.data_dir() / items.FOLDER
 PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"
 CONDITIONS = ("basic", "neutral", "biased", "para", "cot")
 DESIGN = ["category", "context_condition", "polarity", "mention"]
+#: Change only together with the version in the files, and then everything is recorded anew.
+DIGESTS = {
+    "study2": "a39017b11effec6a9da7401110b3056783b1664fd235a034cf3027823034ba19",
+    "study2_orders": "b2e78b24f130dfc2d8879c39201e04ba837f080591be52bd2f51ee393b4b7eaf",
+    "study2_controls": "0a1bdf49db1fcf2bbb554d8384f1a29f544c42b249f13b1bd100b8e672e4eb5f",
+    "study2_blank": "4f21256fb85b6a38fdf34567bd9d82032774d28718db50642af1d113563235e6",
+}
 #: Words that would tell what a person is like; an ambiguous passage holds none of them.
 TRAITS = "苦手|得意|不器用|だらしな|信用|頼りな|弱い|強い|乱暴|真面目|怠け|危ない|下手|上手"
 
@@ -187,8 +195,9 @@ def test_blanks_say_nothing_of_a_group_and_spread_the_orders(frames):
     frame = frames["study2_blank"]
     groups = {words for pair in items.templates() for words in pair["persons"]}
     assert not groups & set(frame["target_words"]) | groups & set(frame["other_words"])
-    counts = frame["order"].value_counts()
-    assert counts.max() - counts.min() <= 10 and set(counts.index) == set(ORDERS)
+    counts = frame.groupby(["polarity", "mention"])["order"].value_counts()
+    assert set(counts) == {12, 13} and len(counts) == 4 * len(ORDERS)
+    assert set(frame["label"].value_counts()) == {100}
 
 
 def test_no_meaningless_trait_is_mostly_the_target(frames):
@@ -199,7 +208,7 @@ def test_no_meaningless_trait_is_mostly_the_target(frames):
                 frames[name][column].str.startswith(trait).sum()
                 for column in ("target_words", "other_words")
             )
-            assert target + other >= 16 and abs(target - other) <= 12, (name, trait)
+            assert target + other >= 24 and abs(target - other) <= 4, (name, trait)
 
 
 def test_the_unrelated_questions_are_turned_round(frames):
@@ -224,7 +233,8 @@ def test_every_template_names_its_stereotype_and_where_it_is_met():
         assert not re.search(r"\b(19|20)\d\d\b", template["source"])
 
 
-def test_sets_are_the_same_every_time(frames):
+def test_the_sets_are_frozen_and_the_same_every_time(frames):
+    assert {name: digest(frame, *frame.columns) for name, frame in frames.items()} == DIGESTS
     for name, frame in frames.items():
         pd.testing.assert_frame_equal(frame, items.DATASETS[name]())
 

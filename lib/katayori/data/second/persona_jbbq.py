@@ -17,10 +17,6 @@ FOLDER = "study/persona_jbbq_2"
 #: Who is named first in a passage.
 MENTIONS = ("target_first", "other_first")
 CONTROLS = ("unrelated", "no_passage", "meaningless")
-#: So many pairs of each category are asked under the controls, and make up the items of all orders.
-SOME_PAIRS = 10
-#: So many pairs of each category are asked with meaningless traits in `study2_blank`.
-BLANK_PAIRS = 15
 #: Columns of every data set of this module.
 SHARED = (
     "item_id category template_id pair_id context_condition polarity mention context question "
@@ -31,7 +27,9 @@ _Row = dict[str, Any]
 
 
 def templates() -> list[_Row]:
-    """The scenes in the order of the categories, each with its category, number and wordings.
+    """The scenes, one of each category in turn, each with its category, number and wordings.
+
+    The turns keep what is recorded balanced where a recording ends early.
 
     Keys beside those of the files: `category`, `number` (0 to 19 inside its category), `contrast`,
     `unknown_words` and `noun` (what both persons are called where a trait tells them apart).
@@ -51,7 +49,7 @@ def templates() -> list[_Row]:
                     "noun": template.get("noun") or template["persons"][0][-2:],
                 }
             )
-    return found
+    return sorted(found, key=lambda template: template["number"])
 
 
 def study2() -> pd.DataFrame:
@@ -88,11 +86,11 @@ def study2_controls() -> pd.DataFrame:
     trait that means nothing, under the scene and its questions. Each in both orders of mention.
     """
     rows = []
-    for template in templates():
-        if template["number"] % 2:
-            rows += _unrelated(template)
-            rows += _no_passage(template)
-            rows += _meaningless(template, "meaningless", "pj2c-meaningless")
+    odd = [template for template in templates() if template["number"] % 2]
+    for place, template in enumerate(odd):
+        rows += _unrelated(template)
+        rows += _no_passage(template)
+        rows += _meaningless(template, place, "meaningless", "pj2c-meaningless")
     return pd.DataFrame(rows)[[*SHARED, "control"]]
 
 
@@ -103,12 +101,12 @@ def study2_blank() -> pd.DataFrame:
     the options are spread over them. They are chat items and likelihood items in one.
     """
     rows = []
-    for template in templates():
-        if template["number"] % 4 < 3:
-            for n, row in enumerate(_meaningless(template, "blank", "pj2b")):
-                place = template["number"] - template["number"] // 4
-                order = ORDERS[(place + n) % len(ORDERS)]
-                rows.append(_with_options(row, order, "pj2b"))
+    some = [template for template in templates() if template["number"] % 4 < 3]
+    for place, template in enumerate(some):
+        for n, row in enumerate(_meaningless(template, place, "blank", "pj2b")):
+            # Four items a pair: the turn keeps each of the four from having three orders only.
+            order = ORDERS[(place * 4 + place // 3 + n) % len(ORDERS)]
+            rows.append(_with_options(row, order, "pj2b"))
     return _chat_frame(rows)
 
 
@@ -206,12 +204,11 @@ def _no_passage(template: _Row) -> Iterator[_Row]:
         }
 
 
-def _meaningless(template: _Row, control: str, prefix: str) -> Iterator[_Row]:
+def _meaningless(template: _Row, place: int, control: str, prefix: str) -> Iterator[_Row]:
     """Scene and questions as they are, with persons told apart by a trait that means nothing."""
     traits = ours(f"{FOLDER}/controls.yaml")["meaningless"]
-    place = list(CATEGORIES).index(template["category"]) * 20 + template["number"]
-    turn, place = divmod(place - place // 4, len(traits))
-    pair = list(traits[place])
+    turn, which = divmod(place, len(traits))
+    pair = list(traits[which])
     if turn % 2:
         pair.reverse()  # neither trait always stands for the target
     persons = [trait + template["noun"] for trait in pair]
