@@ -85,7 +85,7 @@ def study2_controls() -> pd.DataFrame:
     the two questions alone, with the persons named in them. `meaningless`: persons told apart by a
     trait that means nothing, under the scene and its questions. Each in both orders of mention.
     """
-    rows = []
+    rows: list[_Row] = []
     odd = [template for template in templates() if template["number"] % 2]
     for place, template in enumerate(odd):
         rows += _unrelated(template)
