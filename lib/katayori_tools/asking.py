@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from itertools import zip_longest
@@ -16,7 +16,8 @@ from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
-from katayori.prompting.requests import OURS, Request, build
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import Request, build, ours
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
 from katayori_tools import inputs, recording, servers
@@ -136,25 +137,48 @@ def requests_of(
     Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in`
     takes its place, and without that the item is left out, where the earlier prompt has not been
     asked yet.
+
+    Seeds follow the newest rule; of what a `store` holds, the rule under which it lies there.
     """
+
+    def in_rule(asked: list[Request]) -> list[Request]:
+        return respondents.as_stored(store, asked) if store else asked
 
     def earlier(asked: list[Request]) -> list[Response | None]:
         missing = Response("ok", stand_in) if stand_in else None
-        return (
-            [answer or missing for _, answer in store.get(asked)]
-            if store
-            else [missing] * len(asked)
-        )
+        if not store:
+            return [missing] * len(asked)
+        return [answer or missing for _, answer in store.get(in_rule(asked))]
 
     known = prompts.load_prompts(paper, folder)
     for prompt_id in prompt_ids:
         expect(prompt_id, known, f"prompt of {paper}")
     rows = items_of(paper, dataset, sample, limit=limit, own=own)
     asked_as = source.request_dataset(paper, dataset, own or OwnItems())
-    chosen, built = {"dataset": asked_as, "variant": variant}, []
-    for prompt in (known[prompt_id] for prompt_id in prompt_ids):
-        asked = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **chosen)
-        built.append(build(asked, prompt, model, endpoint, **chosen))
+    chosen = {"dataset": asked_as, "variant": variant}
+    asked = [known[prompt_id] for prompt_id in prompt_ids]
+    return in_rule(from_rows(rows, asked, model, endpoint, earlier, **chosen))
+
+
+def from_rows(
+    rows: list[dict[str, Any]],
+    asked: list[Prompt],
+    model: Model,
+    endpoint: Endpoint,
+    earlier: Callable[[list[Request]], list[Response | None]],
+    **options: Any,
+) -> list[Request]:
+    """Requests of some prompts to rows, the prompts of an item next to each other.
+
+    `earlier` gives the answers to an earlier prompt (see `respondents.with_earlier`), `options` go
+    to `requests.build`.
+    """
+    repetitions = options.pop("repetitions", 1)
+    built = []
+    for prompt in asked:
+        filled = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **options)
+        more = {"repetitions": repetitions}
+        built.append(build(filled, prompt, model, endpoint, **options, **more))
     return [request for group in zip_longest(*built) for request in group if request]
 
 
@@ -204,16 +228,16 @@ def _record_model(
             chosen["sample"] = args.limit or entry.get("sample") or entry.get("size")
             try:
                 requests = requests_of(paper, model, endpoint, entry["prompts"], **chosen)
+                requests = respondents.as_recorded(requests)
             except KatayoriError as error:
-                if entry["dataset"] in OURS:
+                if ours(paper, entry["dataset"]):
                     raise
                 print(
                     f"{paper} {model.id} {entry['dataset']}: left out; {error}"
                 )  # third-party items not here
                 continue
-            if (
-                entry["dataset"] not in OURS
-            ):  # a machine with more of the set asks what the first recording asked
+            # A machine with more of a third-party set asks what the first recording asked.
+            if not ours(paper, entry["dataset"]):
                 first = recordings.item_ids(paper, entry["prompts"][0], chosen["variant"])
                 requests = [q for q in requests if not first or q.item_id in first]
             recording.restore(store, requests)
@@ -253,7 +277,7 @@ def _export(
             )
         if not pairs or (open_groups and "whole" not in entry):
             continue
-        if entry["dataset"] not in OURS:
+        if not ours(requests[0].paper, entry["dataset"]):
             pairs = [(q, _bare(q, a)) for q, a in pairs]
         body = {k: v for k, v in pairs[0][0].body.items() if k != "messages"}
         if entry.get("variant") != "seed1" and "seed" in body:
