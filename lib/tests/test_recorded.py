@@ -37,16 +37,20 @@ def test_every_row_answers_a_request_of_today(paper, name):
     chosen = {"dataset": entry["dataset"], "variant": entry["variant"]}
     asked = respondents.with_earlier(items, prompt, model, endpoint, respondents.recorded, **chosen)
     rows = list(recordings.read(paper, entry["model"], entry["prompt_id"], entry["variant"]))
-    chosen["repetitions"] = 1 + max(row.get("repetition", 0) for row in rows)
+    repetitions = {row.get("repetition", 0) for row in rows}
+    chosen["repetitions"] = 1 + max(repetitions)
     chosen["seed_rule"] = entry.get("seed_rule", 1)
     requests = build(asked, prompt, model, endpoint, **chosen)
-    keys = {(r.item_id, r.repetition): r.key[:16] for r in requests}
+    asked_for = [r for r in requests if r.repetition in repetitions]
+    keys = {(r.item_id, r.repetition): r.key[:16] for r in asked_for}
     found = {(row["item_id"], row.get("repetition", 0)): row["key"] for row in rows}
     assert len(rows) == len(found) == entry["count"]
     assert found.items() <= keys.items()
     assert entry["prompt_hash"] == prompt.hash and entry["identity"] == model.identity
     if not entry.get("sample") and entry["variant"] != "seed1":
-        assert planned == len(keys) == (9450 if paper == "discrim_eval" else entry["count"])
+        assert planned == len(keys)
+    if not entry["variant"] and not entry.get("sample"):  # the first edition is complete
+        assert planned == (9450 if paper == "discrim_eval" else entry["count"])
     if prompt.settings.get("logprobs"):
         assert all(1 <= len(row["top"]) <= 20 for row in rows)
 

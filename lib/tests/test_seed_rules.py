@@ -1,4 +1,4 @@
-"""Seeds by rule 1 (item, repetition) and by rule 2 (model, item, repetition): each is found again by its own."""
+"""Seeds by rule 1 (item, repetition) and rule 2 (model, item, repetition): each is found again."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ def test_what_is_asked_now_follows_rule_2():
 
 
 def test_a_request_without_a_seed_of_its_own_follows_no_rule():
-    """The paper's literal seed, an API, and the same asked again with the seed of the first time."""
+    """The paper's literal seed, an API, and one asked again with the seed of the first time."""
     literal = _requests(2, variant="seed1")[0]
     api = _requests(2, "gpt-4o")[0]
     again = replace(_requests(2)[0], repetition=1)
