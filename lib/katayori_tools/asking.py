@@ -1,25 +1,27 @@
-"""`make record`, `make live`, `make estimate`: real questions to real models, through a local engine where needed."""
+"""`make live`, `make estimate`, `make template`: real questions to real models, through a local
+engine where needed.
+"""
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles
-from katayori.data import files, source
+from katayori.data import files, second, source
 from katayori.data.items import sample as take
 from katayori.data.source import OwnItems
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
-from katayori.prompting.requests import OURS, Request, build
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import Request, build
 from katayori.prompting.store import Response, Store
 from katayori.prompting.verdicts import parse_choice, parse_verdict
-from katayori_tools import inputs, recording, servers
+from katayori_tools import inputs, servers
 from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names
@@ -64,7 +66,10 @@ def items_of(
     balanced where the paper's items are, a sample of all elsewhere.
     """
     expect(paper, PAPERS, "paper with items to ask")
-    expect(dataset, ("study", "official", *MORE.get(paper, ())), f"data set of {paper}")
+    editions = (*MORE.get(paper, ()), *second.names(paper))
+    expect(dataset, ("study", "official", *editions), f"data set of {paper}")
+    if dataset in second.names(paper):
+        return take(second.load(paper, dataset), size).to_dict("records")
     if dataset in MORE.get(paper, ()):
         return _more_items(paper, dataset, size).to_dict("records")
     if size is None and (limit or own):
@@ -113,7 +118,7 @@ def _more_items(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
 def plan(paper: str) -> list[dict[str, Any]]:
     """The recording plan of a paper. Raises KatayoriError where there is none."""
     entries = files.ours("recording_plan.yaml")
-    expect(paper, entries, "paper of the recording plan")
+    expect(paper, [name for name in entries if name in PAPERS], "paper of the recording plan")
     return entries[paper]
 
 
@@ -136,25 +141,48 @@ def requests_of(
     Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in`
     takes its place, and without that the item is left out, where the earlier prompt has not been
     asked yet.
+
+    Seeds follow the newest rule; of what a `store` holds, the rule under which it lies there.
     """
+
+    def in_rule(asked: list[Request]) -> list[Request]:
+        return respondents.as_stored(store, asked) if store else asked
 
     def earlier(asked: list[Request]) -> list[Response | None]:
         missing = Response("ok", stand_in) if stand_in else None
-        return (
-            [answer or missing for _, answer in store.get(asked)]
-            if store
-            else [missing] * len(asked)
-        )
+        if not store:
+            return [missing] * len(asked)
+        return [answer or missing for _, answer in store.get(in_rule(asked))]
 
     known = prompts.load_prompts(paper, folder)
     for prompt_id in prompt_ids:
         expect(prompt_id, known, f"prompt of {paper}")
     rows = items_of(paper, dataset, sample, limit=limit, own=own)
     asked_as = source.request_dataset(paper, dataset, own or OwnItems())
-    chosen, built = {"dataset": asked_as, "variant": variant}, []
-    for prompt in (known[prompt_id] for prompt_id in prompt_ids):
-        asked = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **chosen)
-        built.append(build(asked, prompt, model, endpoint, **chosen))
+    chosen = {"dataset": asked_as, "variant": variant}
+    asked = [known[prompt_id] for prompt_id in prompt_ids]
+    return in_rule(from_rows(rows, asked, model, endpoint, earlier, **chosen))
+
+
+def from_rows(
+    rows: list[dict[str, Any]],
+    asked: list[Prompt],
+    model: Model,
+    endpoint: Endpoint,
+    earlier: Callable[[list[Request]], list[Response | None]],
+    **options: Any,
+) -> list[Request]:
+    """Requests of some prompts to rows, the prompts of an item next to each other.
+
+    `earlier` gives the answers to an earlier prompt (see `respondents.with_earlier`), `options` go
+    to `requests.build`.
+    """
+    repetitions = options.pop("repetitions", 1)
+    built = []
+    for prompt in asked:
+        filled = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **options)
+        more = {"repetitions": repetitions}
+        built.append(build(filled, prompt, model, endpoint, **options, **more))
     return [request for group in zip_longest(*built) for request in group if request]
 
 
@@ -174,109 +202,6 @@ def served(
     from katayori_tools.engines import server
 
     return server.serve(model.id, endpoint.name)
-
-
-def record(args: argparse.Namespace) -> int:
-    """Ask the recording plan and export each shard as it completes; a second start continues where the first ended."""
-    chosen = set(names(args.models))
-    for paper in names(args.papers) or PAPERS:
-        entries = plan(paper)
-        known = list(dict.fromkeys(m for entry in entries for m in entry["models"]))
-        for name in sorted(chosen):
-            expect(name, known, f"model of the recording plan of {paper}")
-        for name in [m for m in known if not chosen or m in chosen]:
-            model, endpoint = get_model(f"{name}@local-{args.engine or 'vllm'}")
-            _record_model(paper, model, endpoint, [e for e in entries if name in e["models"]], args)
-    return 0
-
-
-def _record_model(
-    paper: str, model: Model, endpoint: Endpoint, entries: list[dict], args: argparse.Namespace
-) -> None:
-    with Store(respondents.store_path()) as store, ExitStack() as engine:
-        url = ""
-        for entry in entries:
-            chosen = {
-                "dataset": entry["dataset"],
-                "variant": entry.get("variant", ""),
-                "store": store,
-            }
-            chosen["sample"] = args.limit or entry.get("sample") or entry.get("size")
-            try:
-                requests = requests_of(paper, model, endpoint, entry["prompts"], **chosen)
-            except KatayoriError as error:
-                if entry["dataset"] in OURS:
-                    raise
-                print(
-                    f"{paper} {model.id} {entry['dataset']}: left out; {error}"
-                )  # third-party items not here
-                continue
-            if (
-                entry["dataset"] not in OURS
-            ):  # a machine with more of the set asks what the first recording asked
-                first = recordings.item_ids(paper, entry["prompts"][0], chosen["variant"])
-                requests = [q for q in requests if not first or q.item_id in first]
-            recording.restore(store, requests)
-            n = len(store.pending(requests))
-            print(
-                f"{paper} {model.id} {entry['prompts']} {chosen['variant']}: {n} of {len(requests)} to ask",
-                flush=True,
-            )
-            url = url or engine.enter_context(served(model, endpoint, args.base_url or "", n))
-            try:
-                if n:
-                    collect_sync(
-                        requests, model, endpoint, store, base_url=url, concurrency=args.concurrency
-                    )
-            finally:  # an interrupted run leaves what it finished, too
-                if (
-                    not args.limit
-                ):  # a pilot is kept in the store but never becomes a committed recording
-                    _export(store, requests, entry, endpoint, args.concurrency)
-
-
-def _export(
-    store: Store, requests: list[Request], entry: dict, endpoint: Endpoint, concurrency: int | None
-) -> None:
-    """Write the shards of one plan entry; of an unfinished one the groups (`whole`) that are answered in full."""
-    from katayori_tools.engines import server
-
-    answered = list(store.get(requests))
-    group = entry.get("whole", "item_id")
-    open_groups = {q.fields[group] for q, a in answered if a is None or a.outcome == "error"}
-    for prompt_id in entry["prompts"]:
-        mine = [(q, a) for q, a in answered if q.prompt_id == prompt_id]
-        pairs = [(q, a) for q, a in mine if a and q.fields[group] not in open_groups]
-        if open_groups:
-            print(
-                f"  {prompt_id}: {len(mine) - len(pairs)} of {len(mine)} left; start `make record` again to go on"
-            )
-        if not pairs or (open_groups and "whole" not in entry):
-            continue
-        if entry["dataset"] not in OURS:
-            pairs = [(q, _bare(q, a)) for q, a in pairs]
-        body = {k: v for k, v in pairs[0][0].body.items() if k != "messages"}
-        if entry.get("variant") != "seed1" and "seed" in body:
-            body["seed"] = "per item and repetition"
-        engine = server.ENGINES[endpoint.name]["settings"] | (
-            {"concurrency": concurrency} if concurrency else {}
-        )
-        settings = {"engine": engine, "request": body, "planned": len(mine)}
-        settings |= {"sample": entry["sample"]} if entry.get("sample") else {}
-        print(f"  wrote {recording.export(pairs, settings=settings).relative_to(paths.root())}")
-
-
-def _bare(request: Request, answer: Response) -> Response:
-    """The answer to a third-party item without the prose, which may repeat text that is not ours to give out."""
-    if request.one_token:
-        return answer
-    if answer.outcome != "ok":
-        return replace(answer, text="")
-    parse, form = PARSERS[request.paper]
-    parsed = parse(answer.text, answer.finish_reason)
-    return replace(
-        answer, outcome=parsed.outcome, text=form.format(parsed.answer) if parsed.answer else ""
-    )
 
 
 def _with_prompts(args: argparse.Namespace) -> list[str]:

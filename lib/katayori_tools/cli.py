@@ -44,6 +44,8 @@ ASKING = {
         "write requests to a file that is answered elsewhere (.csv or .jsonl)",
     ),
 }
+#: Where the function of such a command is, if not in `asking`.
+MODULES = {"record": "recorder", "repeat": "repeat"}
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = (
     errno.EACCES,
@@ -234,7 +236,7 @@ def _add_reproduce(commands: Commands) -> None:
 def _add_asking(commands: Commands) -> None:
     """Commands that send requests, or count or write those that would be sent."""
     for name, (profile, about) in ASKING.items():
-        one = _command(commands, name, _in("repeat" if name == "repeat" else "asking"), about)
+        one = _command(commands, name, _in(MODULES.get(name, "asking")), about)
         _add_run(one, profile)
         if name == "template":
             one.add_argument("file", help="where to write it")
@@ -244,6 +246,7 @@ def _add_asking(commands: Commands) -> None:
             )
         if name == "record":
             one.add_argument("--limit", type=_positive, help="ask about so many items (a pilot)")
+            one.add_argument("--edition", choices=("first", "second"), help="only this edition")
         else:
             _add_limit(one, "ask about so many")
             _add_items(one)

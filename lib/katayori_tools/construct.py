@@ -216,6 +216,7 @@ def _asked(
     if model.simulated:
         return simulate(requests)
     with Store(respondents.store_path()) as store:
+        requests = respondents.as_stored(store, requests)
         with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
             collect_sync(requests, model, endpoint, store, base_url=url)
         return [answer or Response("error", error="not asked") for _, answer in store.get(requests)]

@@ -31,13 +31,10 @@ def proofread(args: Namespace) -> None:
     name, paper = args.models, "inter_jbbq"
     model, endpoint = servers.asked_at(args, [name], [paper])[paper, name]
     items = sample(generate(args.topics), 4 * args.limit if args.limit else None, whole="item")
-    with (
-        Store(respondents.store_path()) as store,
-        served(
-            model, endpoint, args.base_url or "", store.pending(_asked(items, model, endpoint))
-        ) as url,
-    ):
-        _, log = smoothed(items, lexicon_words(args.topics), model, endpoint, store, url)
+    with Store(respondents.store_path()) as store:
+        pending = store.pending(respondents.as_stored(store, _asked(items, model, endpoint)))
+        with served(model, endpoint, args.base_url or "", pending) as url:
+            _, log = smoothed(items, lexicon_words(args.topics), model, endpoint, store, url)
     log.assign(after=log["after"].map(harmless)).to_csv(args.log, index=False, encoding="utf-8-sig")
     changed = log["accepted"] & (log["before"] != log["after"])
     told = [
@@ -100,7 +97,8 @@ def smoothed(
     row an item with before, after, accepted, reason. A reply that is empty, cut, of several lines, or changes a guarded
     word leaves the item as it was.
     """
-    short, requests = _passages(items), _asked(items, model, endpoint)
+    short = _passages(items)
+    requests = respondents.as_stored(store, _asked(items, model, endpoint))
     names = {
         name for i in range(3) for name in items.loc[items["unknown_position"] != i, f"option_{i}"]
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
-from katayori.prompting.requests import Request
+from katayori.prompting.requests import Request, seed_rule_of
 from katayori.prompting.store import Response, Store
 
 
@@ -57,6 +57,8 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
         "count": len(kept),
         "outcomes": dict(sorted(Counter(a.outcome for _, a in kept).items())),
     }
+    rule = seed_rule_of(first)
+    new |= {"seed_rule": rule} if rule > 1 else {}  # absent: rule 1, or no seed of its own
     new |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
     new |= {
         "recorded": time.strftime("%Y-%m-%d", time.gmtime(max(a.created for _, a in kept))),

@@ -57,6 +57,15 @@ def complete(entry: dict[str, Any]) -> bool:
     return not entry.get("sample") and entry["count"] == entry.get("planned", entry["count"])
 
 
+def seed_rule(paper: str, model: str, prompt_id: str, variant: str = "") -> int | None:
+    """The seed rule of a shard (see `requests.seed_for`); None where it has not been recorded.
+
+    Shards of before rule 2 do not say it: they follow rule 1.
+    """
+    found = entry(paper, model, prompt_id, variant)
+    return None if found is None else found.get("seed_rule", 1)
+
+
 def item_ids(
     paper: str, prompt_id: str, variant: str = "", models: Iterable[str] | None = None
 ) -> set[str]:

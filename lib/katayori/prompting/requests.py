@@ -5,12 +5,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from katayori.data import second
+from katayori.errors import KatayoriError, expect
 from katayori.prompting.models import NO_SERVER, UNKNOWN, Endpoint, Model, Server
 from katayori.prompting.prompts import Prompt
 
 #: Data sets whose texts are this project's own; answers to any other are kept by item id, without
-#: prose.
+#: prose. Those of the second edition are ours, too (see `ours`).
 OURS = ("study", "tasks", "answers")
+#: The rules by which a request gets its seed (see `seed_for`); the last is that of all new requests.
+SEED_RULES = (1, 2)
+SEED_RULE = SEED_RULES[-1]
+
+
+def ours(paper: str, dataset: str) -> bool:
+    """Whether a data set's texts are this project's own.
+
+    ours("discrim_eval", "study")     # True
+    ours("discrim_eval", "official")  # False: kept by item id, without prose
+    """
+    return dataset in OURS or dataset in second.names(paper)
 
 
 @dataclass(slots=True)
@@ -59,15 +73,49 @@ class Request:
         return self._key
 
 
-def seed_for(item_id: str, repetition: int = 0) -> int:
-    """A seed of its own for every item and repetition.
+def seed_for(item_id: str, repetition: int = 0, *, identity: str = "", rule: int = 1) -> int:
+    """A seed of its own for every item and repetition, from 0 to 2**31 - 1.
 
     Servers re-seed per request: one constant seed gives every prompt the same random draw, and
-    sampled answers become a step function of P(yes).
+    sampled answers become a step function of P(yes). Rule 1 hashes item and repetition, so that two
+    models share their draws; rule 2 hashes the model's `identity` before them. Rule 1 stays for what
+    was recorded by it, all new requests follow rule 2.
+
+    Raises KatayoriError for another rule, and for rule 2 without an identity.
+
+        seed_for("q029-020-female-white")                              # 1950558536, of every model
+        seed_for("q029-020-female-white", identity="0123", rule=2)     # of this model alone
     """
-    return (
-        int.from_bytes(hashlib.sha256(f"{item_id}#{repetition}".encode()).digest()[:4], "big") >> 1
-    )
+    expect(str(rule), map(str, SEED_RULES), "seed rule")
+    if rule == 1:
+        text = f"{item_id}#{repetition}"
+    elif identity:
+        text = f"{identity}#{item_id}#{repetition}"
+    else:
+        raise KatayoriError("seed rule 2 needs the identity of the model")
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
+
+
+def seed_rule_of(request: Request) -> int:
+    """The rule that a request's seed follows; 0 where it has none of its own.
+
+    That is so of requests to APIs, with the paper's literal seed, and for a likelihood.
+    """
+    for rule in SEED_RULES:
+        if request.body.get("seed") == _seed_of(request, rule):
+            return rule
+    return 0
+
+
+def by_rule(request: Request, rule: int) -> Request:
+    """The request with the seed of a rule; itself where it follows that rule, or none."""
+    if seed_rule_of(request) in (0, rule):
+        return request
+    return replace(request, body=request.body | {"seed": _seed_of(request, rule)})
+
+
+def _seed_of(request: Request, rule: int) -> int:
+    return seed_for(request.item_id, request.repetition, identity=request.identity, rule=rule)
 
 
 #: Sampling for local models: plain draws from the model's distribution. A truncated or sharpened one
@@ -76,8 +124,13 @@ LOCAL_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
 
 
 def build_body(
-    prompt: Prompt, model: Model, endpoint: Endpoint, item: Mapping[str, Any], repetition: int
-) -> dict:
+    prompt: Prompt,
+    model: Model,
+    endpoint: Endpoint,
+    item: Mapping[str, Any],
+    repetition: int,
+    seed_rule: int = SEED_RULE,
+) -> dict[str, Any]:
     """Messages and settings of one request, fitted to what the endpoint supports.
 
     Local models get explicit sampling and a seed per item; API models get the paper's settings and
@@ -89,7 +142,9 @@ def build_body(
     supports = endpoint.supports | model.fields.get("supports", {})
     local, literal = endpoint.kind == "local", settings.get("seed") == "literal"
     if local:
-        settings = LOCAL_SAMPLING | settings | {"seed": seed_for(str(item["item_id"]), repetition)}
+        drawn = {"identity": model.identity, "rule": seed_rule}
+        seed = seed_for(str(item["item_id"]), repetition, **drawn)
+        settings = LOCAL_SAMPLING | settings | {"seed": seed}
     if literal:
         settings["seed"] = 1
     lacking = ["seed"] * (not supports.get("seed", True))
@@ -115,26 +170,35 @@ def _asks_logprobs(endpoint: Endpoint, supports: Mapping[str, Any]) -> bool:
     return bool(known)
 
 
+@dataclass
+class Options:
+    """What `build` makes of the items; see there."""
+
+    dataset: str = "study"
+    variant: str = ""
+    repetitions: int = 1
+    seed_rule: int = SEED_RULE
+
+
 def build(
     items: Iterable[Mapping[str, Any]],
     prompt: Prompt,
     model: Model,
     endpoint: Endpoint,
-    *,
-    dataset: str = "study",
-    variant: str = "",
-    repetitions: int = 1,
+    **options: Any,
 ) -> list[Request]:
     """Requests for every item and repetition, in the given order.
 
     An item is a mapping with `item_id` and the prompt's places. A prompt with `per` is asked once
     each value of that column, which then is the item's id; one with `only`, of the items that have
     these values.
+    Options (see `Options`): dataset, variant, repetitions, seed_rule (see `seed_for`).
     `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
     """
+    chosen = Options(**options)
     asked = (
         replace(prompt, settings=prompt.settings | {"seed": "literal"})
-        if variant == "seed1"
+        if chosen.variant == "seed1"
         else prompt
     )
     prompt_hash, identity = prompt.hash, model.identity  # worked out once, not for every request
@@ -145,15 +209,15 @@ def build(
     if prompt.per != "item_id":
         items = {item[prompt.per]: {**item, "item_id": item[prompt.per]} for item in items}.values()
     for item in items:
-        for n in range(repetitions):
-            body = build_body(asked, model, endpoint, item, n)
+        for n in range(chosen.repetitions):
+            body = build_body(asked, model, endpoint, item, n, chosen.seed_rule)
             request = Request(
                 paper=prompt.paper,
-                dataset=dataset,
+                dataset=chosen.dataset,
                 item_id=str(item["item_id"]),
                 prompt_id=prompt.id,
                 prompt_hash=prompt_hash,
-                variant=variant,
+                variant=chosen.variant,
                 model=model.id,
                 endpoint=endpoint.name,
                 identity=identity,

@@ -14,7 +14,7 @@ from katayori.prompting import recordings, simulated
 from katayori.prompting.models import Endpoint, Model, at_server, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import OURS, Request, build
+from katayori.prompting.requests import SEED_RULES, Request, build, by_rule, ours
 from katayori.prompting.simulated import BBQ, EFFECTS, INTER, JUDGES, simulate
 from katayori.prompting.store import Response, Store
 
@@ -40,7 +40,7 @@ def store_path():
 
 
 def recorded(requests: Sequence[Request]) -> list[Response]:
-    """Replay recorded answers by request key; never touches the network.
+    """Replay recorded answers by request key, in the seed rule of the shard; no network.
 
     Raises UnavailableError where an item or prompt has changed since it was recorded.
     """
@@ -49,13 +49,14 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
     first = requests[0]
     rows = recordings.by_request(first.paper, first.model, first.prompt_id, first.variant)
     out, absent, changed = [], [], []
-    for request in requests:
+    is_ours = ours(first.paper, first.dataset)
+    for request in as_recorded(requests):
         row = rows.get((request.item_id, request.repetition))
         if row is None:
             absent.append(request.item_id)
         # Third-party items are joined by id alone: their text may come from another copy than the
         # one recorded from.
-        elif request.dataset in OURS and row["key"] != request.key[:16]:
+        elif is_ours and row["key"] != request.key[:16]:
             changed.append(request.item_id)
         else:
             out.append(recordings.to_response(row))
@@ -67,13 +68,48 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
     return out
 
 
+def as_recorded(requests: Sequence[Request]) -> list[Request]:
+    """Each request in the seed rule of its shard; as it is where there is none yet.
+
+    as_recorded(build(items, prompt, model, endpoint))  # of a first-edition shard: rule 1
+    """
+    rules: dict[tuple[str, str, str, str], int | None] = {}
+    out = []
+    for request in requests:
+        shard = (request.paper, request.model, request.prompt_id, request.variant)
+        if shard not in rules:
+            rules[shard] = recordings.seed_rule(*shard)
+        rule = rules[shard]
+        out.append(request if rule is None else by_rule(request, rule))
+    return out
+
+
+def as_stored(store: Store, requests: Sequence[Request]) -> list[Request]:
+    """Each request in the seed rule under which it is answered, the newest first.
+
+    What no rule has an answer to gets the newest. So stores written before rule 2 are still read,
+    and nothing that they hold is asked again.
+    """
+    newest, *older = reversed(SEED_RULES)
+    out = [by_rule(request, newest) for request in requests]
+    for rule in older:
+        pending = {request.key for request in store.pending(out)}
+        open_at = [n for n, request in enumerate(out) if request.key in pending]
+        earlier = [by_rule(out[n], rule) for n in open_at]
+        missing = {request.key for request in store.pending(earlier)}
+        for n, request in zip(open_at, earlier, strict=True):
+            if request.key not in missing:
+                out[n] = request
+    return out
+
+
 def live(requests: Sequence[Request]) -> list[Response]:
-    """Stored live answers.
+    """Stored live answers, of either seed rule (see `as_stored`).
 
     What is not asked yet becomes an `error` response, so that nothing is silently dropped. Raises UnavailableError where none of the requests has been asked.
     """
     with Store(store_path()) as store:
-        answers = [answer for _, answer in store.get(requests)]
+        answers = [answer for _, answer in store.get(as_stored(store, requests))]
     if requests and not any(answers):
         first = requests[0]
         server = f" at {first.server.shown}" if first.server.own else ""

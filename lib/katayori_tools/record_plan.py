@@ -1,0 +1,195 @@
+"""What `make record` asks, piece by piece in its order: data/recording_plan.yaml as `Work`.
+
+The first edition is listed by paper. `second_edition` is one list of all papers; its entries are
+worked off by priority, and of one priority with the smaller model first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from katayori.data import files, source
+from katayori.errors import KatayoriError, expect, within
+from katayori.prompting import prompts, recordings, respondents
+from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.requests import Request, ours
+from katayori.prompting.store import Response, Store
+from katayori_tools import asking
+
+#: The section of the plan that lists the second edition.
+SECOND = "second_edition"
+EDITIONS = ("first", "second")
+#: How an entry asks: the model writes an answer, or scores given continuations.
+KINDS = ("chat", "likelihood")
+#: The endpoint that scores continuations; chats go to the local engine that is named.
+SCORER = "local-scorer"
+_KEYS = "paper priority dataset variant prompts models kind repetitions whole size sample".split()
+
+
+@dataclass(frozen=True)
+class Work:
+    """One entry of the plan for one model, which gives a shard a prompt.
+
+    Attributes:
+        paper, dataset, variant: whose items, which, and how they are told apart from others (a
+            second-edition data set stands for its variant, too).
+        model, prompts, kind: who is asked what, and how (see `KINDS`).
+        repetitions: which ones are asked; (0,) is asking once.
+        size, sample: so many items make up the set, or are a part for show.
+        whole: the column whose groups an unfinished recording keeps.
+        priority: 0 for the first edition, then the order of the second.
+    """
+
+    paper: str
+    dataset: str
+    model: str
+    prompts: tuple[str, ...]
+    variant: str = ""
+    kind: str = "chat"
+    repetitions: tuple[int, ...] = (0,)
+    size: int | None = None
+    sample: int | None = None
+    whole: str = ""
+    priority: int = 0
+
+    @property
+    def name(self) -> str:
+        """The work in one line."""
+        what = f"{self.dataset}@{self.variant}" if self.variant else self.dataset
+        return f"{self.paper} {self.model} {what} {','.join(self.prompts)}"
+
+    @property
+    def ours(self) -> bool:
+        """Whether the items' texts are this project's own."""
+        return ours(self.paper, self.dataset)
+
+    def at(self, engine: str = "") -> tuple[Model, Endpoint]:
+        """The model and the local endpoint it is asked at."""
+        place = SCORER if self.kind == "likelihood" else f"local-{engine or 'vllm'}"
+        return get_model(f"{self.model}@{place}")
+
+
+def works(papers: Sequence[str] = (), models: Sequence[str] = (), edition: str = "") -> list[Work]:
+    """The pieces of work of some papers and models (default: all), in the order they are done.
+
+    `edition`: `first` or `second`; default, one after the other. Raises KatayoriError for names
+    that the plan lacks, and for what is wrong with an entry, before anything is asked.
+    """
+    expect(edition, ("", *EDITIONS), "edition of the recording plan")
+    out: list[Work] = []
+    for paper in papers or asking.PAPERS:
+        first = _first(paper) if edition != "second" else []
+        second = _second(paper) if edition != "first" else []
+        known = dict.fromkeys(work.model for work in (*first, *second))
+        for name in sorted(set(models)):
+            expect(name, known, f"model of the recording plan of {paper}")
+        out += [work for work in (*first, *second) if not models or work.model in models]
+    return sorted(out, key=lambda work: (work.priority, _size(work) if work.priority else 0.0))
+
+
+def _size(work: Work) -> float:
+    return get_model(work.model)[0].fields.get("size_b") or 0.0
+
+
+def _first(paper: str) -> list[Work]:
+    """The first edition of a paper, model by model."""
+    entries = asking.plan(paper)
+    known = dict.fromkeys(model for entry in entries for model in entry["models"])
+    return [_work(paper, e, model) for model in known for e in entries if model in e["models"]]
+
+
+def _second(paper: str) -> list[Work]:
+    """The second edition of a paper; nothing where the plan does not list one."""
+    out = []
+    for number, entry in enumerate(files.ours("recording_plan.yaml").get(SECOND) or (), 1):
+        with within(f"recording_plan.yaml, {SECOND}, entry {number}"):
+            _check(entry)
+            if entry["paper"] == paper:
+                _check_prompts(entry)
+                out += [_work(paper, entry, model) for model in entry["models"]]
+    return out
+
+
+def _check(entry: Any) -> None:
+    """KatayoriError for an entry that lacks something or has something unknown."""
+    if not isinstance(entry, Mapping):
+        raise KatayoriError("must be a mapping")
+    for key in entry:
+        expect(key, _KEYS, "key")
+    if absent := [
+        k for k in ("paper", "priority", "dataset", "prompts", "models") if k not in entry
+    ]:
+        raise KatayoriError(f"lacks {', '.join(absent)}")
+    expect(entry["paper"], asking.PAPERS, "paper")
+    expect(entry.get("kind", "chat"), KINDS, "kind")
+    if type(entry["priority"]) is not int or entry["priority"] < 1:
+        raise KatayoriError("priority must be a whole number above 0")
+    _repetitions(entry)
+    if entry["dataset"] == "study" and not entry.get("variant"):
+        raise KatayoriError("names no variant: the shards of `study` are the first edition's")
+
+
+def _check_prompts(entry: Mapping[str, Any]) -> None:
+    known = prompts.load_prompts(entry["paper"])
+    for prompt_id in entry["prompts"]:
+        expect(prompt_id, known, f"prompt of {entry['paper']}")
+        kind = getattr(known[prompt_id], "kind", "chat")
+        if kind != entry.get("kind", "chat"):
+            raise KatayoriError(f"prompt {prompt_id} is of kind {kind}")
+
+
+def _repetitions(entry: Mapping[str, Any]) -> tuple[int, ...]:
+    """Which repetitions an entry asks: a number of them, or their list."""
+    given = entry.get("repetitions", 1)
+    asked = range(given) if type(given) is int else given
+    if isinstance(asked, str) or not all(type(n) is int and n >= 0 for n in asked) or not asked:
+        raise KatayoriError("repetitions must be a number above 0, or a list of numbers from 0")
+    return tuple(asked)
+
+
+def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
+    more = {name: entry[name] for name in ("kind", "size", "sample", "whole") if name in entry}
+    priority, dataset = entry.get("priority", 0), entry["dataset"]
+    return Work(
+        paper,
+        dataset,
+        model,
+        tuple(entry["prompts"]),
+        entry.get("variant", dataset if priority else ""),
+        repetitions=_repetitions(entry),
+        priority=priority,
+        **more,
+    )
+
+
+def requests_of(
+    work: Work, model: Model, endpoint: Endpoint, store: Store, limit: int | None = None
+) -> list[Request]:
+    """The requests of a piece of work, by the seed rule of its shards; `limit` takes so many items.
+
+    A machine that holds more of a third-party set than the first recording asks what that one
+    asked. Raises KatayoriError where the items are not here.
+    """
+    known = prompts.load_prompts(work.paper)
+    for prompt_id in work.prompts:
+        expect(prompt_id, known, f"prompt of {work.paper}")
+    rows = asking.items_of(work.paper, work.dataset, limit or work.sample or work.size)
+
+    def earlier(asked: list[Request]) -> list[Response | None]:
+        return [answer for _, answer in store.get(respondents.as_recorded(asked))]
+
+    built = asking.from_rows(
+        rows,
+        [known[prompt_id] for prompt_id in work.prompts],
+        model,
+        endpoint,
+        earlier,
+        dataset=source.request_dataset(work.paper, work.dataset, source.OwnItems()),
+        variant=work.variant,
+        repetitions=max(work.repetitions) + 1,
+    )
+    chosen = [q for q in built if q.repetition in work.repetitions]
+    if not work.ours:
+        first = recordings.item_ids(work.paper, work.prompts[0], work.variant)
+        chosen = [q for q in chosen if not first or q.item_id in first]
+    return respondents.as_recorded(chosen)
