@@ -18,6 +18,7 @@ from itertools import chain
 from typing import IO, Any
 
 from katayori.errors import KatayoriError
+from katayori.prompting.likelihood import check_can_score
 from katayori.prompting.models import Endpoint, Model, digest_of
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, batches
@@ -266,6 +267,7 @@ class _Run:
             left = [r for r in self.store.pending(batch) if r.key not in self.asking]
             self.summary.total += len(batch)
             self.summary.stored += len(batch) - len(left)
+            check_can_score(left, self.model, self.endpoint)
             forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
             if forced and not supports.get("prefill"):
                 cause = f"cannot force the start of an answer (prompt {forced.prompt_id})"
@@ -372,7 +374,7 @@ class _Run:
 
     def _say_progress(self) -> None:
         if self.options.progress:
-            line = _progress_line(self.summary, self.model, self.started)
+            line = progress_line(self.summary, self.model, self.started)
             print(line, file=sys.stderr, flush=True)
 
     async def _stop_when_asked(self, sender: "PacedSender", workers: list[asyncio.Task]) -> None:
@@ -416,7 +418,7 @@ async def collect(
         return await run.ask_all()
 
 
-def _progress_line(summary: Summary, model: Model, started: float) -> str:
+def progress_line(summary: Summary, model: Model, started: float) -> str:
     seconds = max(time.monotonic() - started, 1e-9)
     rate, left = summary.asked / seconds, summary.total - summary.stored - summary.asked
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
@@ -431,7 +433,7 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """SIGTERM as an exception within this block, where nobody else has taken it."""
     usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not usual or threading.current_thread() is not threading.main_thread():
@@ -456,7 +458,7 @@ def collect_sync(*args: Any, **options: Any) -> Summary:
     """
     from anyio.from_thread import start_blocking_portal
 
-    with _terminable(), start_blocking_portal() as portal:
+    with terminable(), start_blocking_portal() as portal:
         stop = portal.call(Stop)
         running = portal.start_task_soon(partial(collect, *args, stop=stop, **options))
         try:
