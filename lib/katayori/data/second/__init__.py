@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Papers whose second edition is written.
-PAPERS: tuple[str, ...] = ()
+PAPERS: tuple[str, ...] = ("discrim_eval",)
 
 
 def names(paper: str) -> tuple[str, ...]:
