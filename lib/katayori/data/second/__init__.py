@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Papers whose second edition is written.
-PAPERS: tuple[str, ...] = ("discrim_eval",)
+PAPERS: tuple[str, ...] = ("discrim_eval", "logprob_judge")
 
 
 def names(paper: str) -> tuple[str, ...]:
