@@ -18,7 +18,7 @@ FOLDER = "study/logprob_judge_2"
 
 
 def load_pairs() -> pd.DataFrame:
-    """The comparisons, a row a pair: 69 questions x 3 pairs of answers = 207, 45 of them ties.
+    """The comparisons, a row a pair: 69 questions x 3 pairs of answers = 207, 50 of them ties.
 
     Columns as `judge.load_study_judge`, and points: our own criteria, a line each. They come from
     the checklist the truth was built with; unlike criteria a small model writes, none of them is a
