@@ -162,9 +162,9 @@ def _settings(work: Work, request: Request, how: How) -> dict[str, Any]:
     if seed_rule_of(request):
         body["seed"] = "per item and repetition"
     if work.kind == "likelihood":
-        from katayori_tools import scoring
+        from katayori_tools.engines import scorer
 
-        return {"engine": scoring.SETTINGS, "request": {"kind": "likelihood"}}
+        return {"engine": scorer.SETTINGS, "request": {"kind": "likelihood"}}
     from katayori_tools.engines import server
 
     engine = server.ENGINES[request.endpoint]["settings"]
