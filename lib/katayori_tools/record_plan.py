@@ -50,7 +50,7 @@ class Work:
     size: int | None = None
     sample: int | None = None
     whole: str = ""
-    priority: int = 0
+    priority: float = 0
 
     @property
     def name(self) -> str:
@@ -122,8 +122,8 @@ def _check(entry: Any) -> None:
         raise KatayoriError(f"lacks {', '.join(absent)}")
     expect(entry["paper"], asking.PAPERS, "paper")
     expect(entry.get("kind", "chat"), KINDS, "kind")
-    if type(entry["priority"]) is not int or entry["priority"] < 1:
-        raise KatayoriError("priority must be a whole number above 0")
+    if type(entry["priority"]) not in (int, float) or entry["priority"] < 1:
+        raise KatayoriError("priority must be a number from 1")
     _repetitions(entry)
     if entry["dataset"] == "study" and not entry.get("variant"):
         raise KatayoriError("names no variant: the shards of `study` are the first edition's")
