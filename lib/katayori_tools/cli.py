@@ -456,6 +456,11 @@ def _add_keeping(commands: Commands) -> None:
     )
 
     one = _command(
+        commands, "cards", _in("cards"), "count the tables of the data cards anew and write them"
+    )
+    one.add_argument("--check", action="store_true", help="write nothing; exit 1 if one is old")
+
+    one = _command(
         commands, "simulate", _in("simulate"), "draw the long simulations anew into data/simulated"
     )
     one.add_argument("tables", nargs="*", help="names of tables; without one, all of them")
