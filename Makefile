@@ -106,6 +106,13 @@ bench: setup  ## run the benchmarks, one after another
 nb: setup  ## execute the committed notebooks in place on their default parameters
 	$(KATAYORI) nb $(call option,PAPERS,papers) $(ARGS)
 
+.PHONY: audit-items cards
+audit-items: setup  ## surface rules, slots, doubles, order of mention of study items; residuals of two models (PAPERS=)
+	$(KATAYORI) audit-items $(call option,PAPERS,papers) $(ARGS)
+
+cards: setup  ## count the tables of the data cards anew (data/study/README.md, data/recorded/README.md)
+	$(KATAYORI) cards $(ARGS)
+
 .PHONY: students slides
 students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)
 	$(KATAYORI) students $(call option,PAPERS,papers) $(ARGS)

@@ -456,6 +456,14 @@ def _add_keeping(commands: Commands) -> None:
     )
 
     one = _command(
+        commands,
+        "audit-items",
+        lambda args: import_module("katayori_tools.audit_items").audit_items(args),
+        "surface rules, slots, doubles, order of mention, residuals of two models",
+    )
+    _add_papers(one)
+
+    one = _command(
         commands, "cards", _in("cards"), "count the tables of the data cards anew and write them"
     )
     one.add_argument("--check", action="store_true", help="write nothing; exit 1 if one is old")
