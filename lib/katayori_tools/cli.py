@@ -385,6 +385,16 @@ def _add_making(commands: Commands) -> None:
     _add_server(one)
 
     one = _command(
+        commands, "review", _in("review"), "a form for readers of the Japanese items, and its log"
+    )
+    _add_papers(one)
+    one.add_argument("--readers", type=_positive, default=1, help="forms to write (1)")
+    one.add_argument("--folder", help="where the forms go (default: outputs/review)")
+    one.add_argument("--read", nargs="+", metavar="FILE", help="read filled-in forms back")
+    one.add_argument("--rate", metavar="FOLDER", help="the raters' form of a folder of construct")
+    one.add_argument("--raters", type=_positive, default=6, help="people who rate each case (6)")
+
+    one = _command(
         commands,
         "proofread",
         _in("proofread"),

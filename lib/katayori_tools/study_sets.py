@@ -8,7 +8,7 @@ import pandas as pd
 import yaml
 
 from katayori import paths
-from katayori.data import second, source
+from katayori.data import files, second, source
 from katayori.errors import expect
 
 #: The papers with items, in the order of their notebooks.
@@ -84,8 +84,8 @@ def heads(paper: str, edition: int) -> list[dict[str, object]]:
     fields = ("dataset", "version", "language", "license", "reviewed", "notice", "canary")
     found = []
     for path in sorted(folder(paper, edition).glob("*.yaml")):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if path.name.startswith("review_log"):
+        if path.name == files.REVIEW_LOG:
             continue
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
         found.append({"file": path.name} | {name: document.get(name) for name in fields})
     return found
