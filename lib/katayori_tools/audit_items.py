@@ -209,7 +209,7 @@ def _leak_rows(one: StudySet, cases: pd.DataFrame, leaks: list[str]) -> list[Row
 
 def slot_rows(one: StudySet) -> list[Row]:
     """Share of each role's places over the option slots, and of the right answer's."""
-    slots = [name for name in one.items if str(name).startswith("role_")]
+    slots = [str(name) for name in one.items if str(name).startswith("role_")]
     roles = {role for slot in slots for role in one.items[slot].dropna().unique()} - {""}
     rows = []
     for role in sorted(roles):
@@ -295,7 +295,7 @@ def _first_named(items: pd.DataFrame) -> "pd.Series[str]":
     """`target` or `non_target` for each item, where it can be told; the others are left out."""
     if "mention" in items:
         return items["mention"].astype(str)
-    people = [name for name in items if str(name).startswith("person_")]
+    people = [str(name) for name in items if str(name).startswith("person_")]
     if not people or "context" not in items:
         return pd.Series(dtype=str)
     told = {index: _named_in(row, people) for index, row in items.iterrows()}
@@ -354,8 +354,8 @@ def residual_rows(paper: str) -> Iterator[Row]:
 
     Sampled answers: y - P(yes), y 1 for yes. With a seed of its own for each model nothing is left
     to correlate; with seed rule 1 two models share the draw. Probabilities: P(yes) less the mean of
-    the item's cluster; they may correlate, as two models can find the same wording hard, so there is
-    no limit.
+    the item's cluster; they may correlate, as two models can find the same wording hard, so there
+    is no limit.
     """
     known = recordings.manifest(paper).values()
     entries = [entry for entry in known if entry["prompt_id"] in (SAMPLED, PROBABLE)]
@@ -386,12 +386,13 @@ def _pair_rows(
         rules = sorted({rule_of(paper, model, SAMPLED, variant) for model in models})
         what = f"sampled y - P(yes), seed rule {'/'.join(rules)}"
         edition = SECOND if rules == ["2"] else FIRST
-        row = head | {"what": what, "edition": edition} | correlation(*sampled)
+        found = correlation(*sampled)
+        row: Row = {**head, "what": what, "edition": edition, **found}
         entries = [recordings.entry(paper, model, SAMPLED, variant) for model in models]
         large = all(entry and entry["count"] >= ENOUGH for entry in entries)
         # Where a model answers outside the form, fewer pairs are left than the shards hold.
         if edition == SECOND and large:
-            held = abs(row["value"]) < COUPLED
+            held = abs(found["value"]) < COUPLED
             row |= {"limit": f"|r| < {COUPLED}", "held": "yes" if held else "no"}
         yield row
     shares = [_p_yes(paper, model, variant) for model in models]
@@ -402,7 +403,7 @@ def _pair_rows(
 
 
 def less_means(values: "pd.Series", clusters: "pd.Series") -> "pd.Series":
-    """Values by item less the mean of the item's cluster; items of no known cluster are left out."""
+    """Values by item less the mean of the item's cluster, those of no known cluster left out."""
     of = clusters.reindex(values.index)
     return values[of.notna()] - values.groupby(of).transform("mean")[of.notna()]
 
@@ -430,7 +431,7 @@ def _p_yes(paper: str, model: str, variant: str) -> "pd.Series":
 
 
 def _draw_residuals(paper: str, model: str, variant: str) -> "pd.Series":
-    """y - P(yes) by item, first repetition; P(yes) of the study items where the variant has none."""
+    """y - P(yes) by item, first repetition; P(yes) of `study` where the variant has none."""
     if recordings.entry(paper, model, SAMPLED, variant) is None:
         return pd.Series(dtype=float)
     share = _p_yes(paper, model, variant)
@@ -455,7 +456,7 @@ def correlation(one: "pd.Series", two: "pd.Series") -> Row:
         1.0
     """
     both = pd.concat([one, two], axis=1, join="inner").dropna()
-    r = float(both.corr().iloc[0, 1]) if len(both) > 3 else float("nan")
+    r = float(both.corr().to_numpy()[0, 1]) if len(both) > 3 else float("nan")
     row: Row = {"n": len(both), "value": r}
     if np.isfinite(r) and abs(r) < 1:
         middle, half = np.arctanh(r), 1.96 / np.sqrt(len(both) - 3)

@@ -109,12 +109,12 @@ def recorded_part() -> str:
     rows = [_answers_row(paper, model, entries) for paper in PAPERS for model in models]
     head = "paper|model|shards|answers|seed rule 1|seed rule 2|recorded"
     parts.append(_table(head, [row for row in rows if row]))
-    outcomes = Counter()
+    outcomes: Counter[str] = Counter()
     for _, entry in entries:
         outcomes.update(entry["outcomes"])
     told = [[name, f"{n:,}"] for name, n in sorted(outcomes.items(), key=lambda one: -one[1])]
     parts.append(_table("outcome|answers", told))
-    engines = Counter()
+    engines: Counter[tuple[str, str, str, str]] = Counter()
     for _, entry in entries:
         engines.update({_engine(entry): entry["count"]})
     told = [[*name, f"{n:,}"] for name, n in sorted(engines.items())]
@@ -134,7 +134,7 @@ def _answers_row(paper: str, model: str, entries: list[tuple[str, dict]]) -> lis
     mine = [entry for of, entry in entries if (of, entry["model"]) == (paper, model)]
     if not mine:
         return []
-    by_rule = Counter()
+    by_rule: Counter[int] = Counter()
     for entry in mine:
         by_rule[entry.get("seed_rule", FIRST_RULE)] += entry["count"]
     days = sorted({entry["recorded"] for entry in mine})

@@ -1,4 +1,4 @@
-"""Forms that people fill in with a spreadsheet: written with a notice, read back with one-line errors.
+"""Forms that people fill in with a spreadsheet: written with a notice, read back and checked.
 
 Both forms of the project are made here: that of readers of items (`review`) and that of raters of
 cases (`rating`, requirement JU-6).

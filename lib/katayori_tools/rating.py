@@ -1,6 +1,7 @@
 """The raters' form of cases, and what their ratings make of them; the form itself is of `forms`.
 
-`katayori construct` and `katayori review --rate` write and read it. Requirements JU-6, JU-7 and JU-23.
+`katayori construct` and `katayori review --rate` write and read it. Requirements JU-6, JU-7 and
+JU-23.
 """
 
 import hashlib
@@ -71,7 +72,7 @@ def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
 
     Raises KatayoriError for raters, cases, texts or ratings that are not those asked for.
     """
-    told = forms.read_form(folder / RATINGS, list(form), "ratings file")
+    told = forms.read_form(folder / RATINGS, list(map(str, form)), "ratings file")
     told, form = told.set_index("case_id").sort_index(), form.set_index("case_id").sort_index()
     raters = _raters(form)
     if not told.drop(columns=raters).equals(form.drop(columns=raters)):

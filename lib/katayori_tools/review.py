@@ -46,9 +46,9 @@ TASK = (
     "comment に書いてください。ほかの人と相談せずに答え、item_id と text は変えないでください。"
 )
 DEFINITION = """- **natural（自然さ）**：日本語として自然で、誤字や不自然な言い回し、あり得ない場面がない。
-- **answerable（答えられるか）**：書いてあることだけから、答え（「判断できない」を含む）が一つに決まる。\
-会話の項目では、二つの理由のどちらが偏っているかが一つに決まる。応答の比較では、どちらが課題に合うか\
-（同じ程度を含む）が言える。
+- **answerable（答えられるか）**：書いてあることだけから、答え（「判断できない」を含む）が\
+一つに決まる。会話の項目では、二つの理由のどちらが偏っているかが一つに決まる。\
+応答の比較では、どちらが課題に合うか（同じ程度を含む）が言える。
 - **stereotype_plausible（偏見の実在）**：項目が前提にしている偏見が、日本で実際に知られている。\
 賛成かどうかではない。偏見を含まない項目は「該当なし」。"""
 #: What a text is called on the form, in the order in which it is shown.
@@ -114,7 +114,7 @@ def _texts(one: study_sets.StudySet) -> pd.DataFrame:
     items = one.items
     shown = [name for name in LABELS if name in items]
     texts = items[shown].fillna("").astype(str)
-    options = sorted(name for name in items if re.fullmatch(r"option_\d", str(name)))
+    options = [str(name) for name in items if re.fullmatch(r"option_\d", str(name))]
     listed = pd.Series("", index=items.index)
     if options:
         listed = items[options].apply(lambda row: "\n選択肢：" + "／".join(sorted(row)), axis=1)
@@ -162,7 +162,8 @@ def _read(args: argparse.Namespace) -> None:
     today = time.strftime("%Y-%m-%d", time.gmtime())
     for (folder, _), mine in whole.groupby(["folder", "reader"], sort=False):
         entry = write_log(str(folder), mine, today)
-        said = f"{entry['read']:,} of {entry['texts']:,} texts read, {len(entry['decisions'])} to decide"
+        said = f"{entry['read']:,} of {entry['texts']:,} texts read"
+        said += f", {len(entry['decisions'])} to decide"
         print(f"{folder}/{files.REVIEW_LOG}: {entry['who']} ({entry['kind']}), {said}")
 
 
@@ -183,12 +184,14 @@ def read_form(path: Path) -> pd.DataFrame:
     for name in JUDGED:
         told[name] = told[name].map(lambda cell: forms.plain(cell).lower())
     told[list(FREE)] = told[list(FREE)].map(str.strip)
-    judged = told[list(JUDGED)].ne("").any(axis=1)
-    said = told[list(FREE)].ne("").any(axis=1)
-    read = told[judged | said].reset_index(drop=True)
-    for row in read.to_dict("records"):
+    read = told[(told[[*JUDGED, *FREE]] != "").any(axis=1)].reset_index(drop=True)
+    for row in _rows(read):
         _check_row(path, row)
     return read.assign(**{name: read[name].map(SAID) for name in JUDGED})
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): cell for name, cell in row.items()} for row in frame.to_dict("records")]
 
 
 def _only(path: Path, told: pd.DataFrame, column: str) -> str:
@@ -212,15 +215,15 @@ def _check_row(path: Path, row: dict[str, Any]) -> None:
 def check_forms(read: Sequence[pd.DataFrame], called: Sequence[str]) -> pd.DataFrame:
     """All forms together, with the cluster of each item.
 
-    Raises KatayoriError, one line, where a form holds nothing, a text is not that of today's item, or
-    two forms are of one reader.
+    Raises KatayoriError, one line, where a form holds nothing, a text is not that of today's item,
+    or two forms are of one reader.
     """
     for form, name in zip(read, called, strict=True):
         if form.empty:
             raise KatayoriError(f"{name}: no row is filled in")
     whole = pd.concat(read, ignore_index=True)
-    asked = _today(whole["folder"].unique())
-    for row in whole.to_dict("records"):
+    asked = _today(list(whole["folder"].unique()))
+    for row in _rows(whole):
         text = asked.get((row["folder"], row["item_id"]), ("", ""))[0]
         if _folded(text) != _folded(row["text"]):
             raise KatayoriError(
@@ -247,10 +250,7 @@ def _today(folders: Sequence[str]) -> dict[tuple[str, str], tuple[str, str]]:
     if unknown:
         raise KatayoriError(f"no folder {unknown[0]!r} of study items; write the form anew")
     texts = items_of(sorted({_paper(folder) for folder in folders}))
-    return {
-        (row["folder"], row["item_id"]): (row["text"], row["cluster"])
-        for row in texts.to_dict("records")
-    }
+    return {(row["folder"], row["item_id"]): (row["text"], row["cluster"]) for row in _rows(texts)}
 
 
 def _paper(folder: str) -> str:
@@ -270,8 +270,8 @@ def agreement(whole: pd.DataFrame) -> pd.DataFrame:
     Returns:
         folder, kind, judgement, share_yes, alpha, ci_low, ci_high (a jackknife over clusters), n
         (judgements of texts that two or more judged), n_readers, status: `one_reader` with alpha
-        NaN; `constant`, `no_pairable` and the interval's own states as `metrics.agreement` has them.
-        Natives and machines are never pooled.
+        NaN; `constant`, `no_pairable` and the interval's own states as `metrics.agreement` has
+        them. Natives and machines are never pooled.
     """
     rows = []
     for (folder, kind), mine in whole.groupby(["folder", "kind"], sort=False):
@@ -322,7 +322,7 @@ def write_log(folder: str, mine: pd.DataFrame, date: str) -> dict[str, Any]:
     entry = {"who": who, "date": date, "kind": kind, "texts": n, "read": len(mine)}
     entry["reviewed"] = bool(kind == NATIVE and len(mine) == n)
     entry["said_no"] = {name: int((mine[name] == NO).sum()) for name in JUDGED}
-    entry["decisions"] = [_decision(row, decided) for row in mine.to_dict("records") if _open(row)]
+    entry["decisions"] = [_decision(row, decided) for row in _rows(mine) if _open(row)]
     log["readings"] = [one for one in log["readings"] if one not in before] + [entry]
     text = yaml.safe_dump(log, allow_unicode=True, sort_keys=False, width=120)
     path.write_text(text, encoding="utf-8")
@@ -335,8 +335,10 @@ def _open(row: dict[str, Any]) -> bool:
 
 
 def _decision(row: dict[str, Any], decided: dict[tuple[str, str], str]) -> dict[str, str]:
-    """What was said of one item. `decision` is `open` until somebody writes `accepted`, or `refused`
-    and why."""
+    """What was said of one item.
+
+    `decision` is `open` until somebody writes `accepted`, or `refused` and why.
+    """
     said = {"item_id": row["item_id"], **{name: row[name] for name in JUDGED}}
     said |= {name: row[name] for name in FREE if row[name]}
     return said | {"decision": decided.get((row["item_id"], row["suggestion"]), "open")}

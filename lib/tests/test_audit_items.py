@@ -1,4 +1,4 @@
-"""`katayori audit-items`: its limits hold for every second-edition set, and it sees what breaks them."""
+"""`katayori audit-items`: its limits hold for the second edition, and it sees what breaks them."""
 
 import numpy as np
 import pandas as pd

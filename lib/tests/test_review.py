@@ -1,4 +1,4 @@
-"""`katayori review`: forms for readers, read back with one-line errors; a machine is logged as one."""
+"""`katayori review`: forms for readers, read back and checked; a machine is logged as one."""
 
 import csv
 import shutil

@@ -72,7 +72,9 @@ def ours(name: str) -> Any:
 def documents(
     path: str | Path, folder: str, what: str, beside: str = ""
 ) -> Iterator[tuple[Path, Any]]:
-    """Each YAML file of a folder but `REVIEW_LOG` and the one named `beside`, or the one file, and its content.
+    """Each YAML file of a folder, or the one file, and its content.
+
+    Left out of a folder are `REVIEW_LOG` and the file named `beside`.
 
     An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as `read_yaml`, and for a
     folder without such files.
