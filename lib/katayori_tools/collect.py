@@ -23,6 +23,7 @@ from katayori.prompting.models import Endpoint, Model, digest_of
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, batches
 from katayori_tools.send import Sender
+from katayori_tools.wire import retry_after
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
@@ -152,12 +153,9 @@ def cost_of(model: Model, prompt_tokens: int, completion_tokens: int) -> float |
 
 
 def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
-    """Seconds: what the server asks for, or our back-off.
-
-    The server may ask in any form that the client reads (None, or NaN, elsewhere).
-    """
+    """Seconds: what the server asks for (see `retry_after`), or our back-off."""
     headers = getattr(getattr(error, "response", None), "headers", None)
-    asked = sender.client._parse_retry_after_header(headers) or 0
+    asked = retry_after(headers)
     backoff = min(MAX_WAIT, 0.5 * 2**attempt) * (0.5 + random.random() / 2)
     wait = min(MAX_RETRY_AFTER, max(backoff, asked))
     if asked > LONG_WAIT:
