@@ -292,7 +292,7 @@ def test_what_is_stored_is_not_scored_again(store, worker):
 def test_a_run_that_breaks_off_keeps_what_it_had(store, worker):
     requests, model, endpoint = asked_at(n=100)
     worker(dies_after=1)
-    with pytest.raises(KatayoriError, match="the worker of local-scorer ended.*out of memory"):
+    with pytest.raises(KatayoriError, match=r"the worker of local-scorer ended.*out of memory"):
         scoring.score_all(requests, model, endpoint, store, progress=False)
     assert len(store.pending(requests)) == 36
     worker()
