@@ -431,7 +431,7 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """SIGTERM as an exception within this block, where nobody else has taken it."""
     usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not usual or threading.current_thread() is not threading.main_thread():
@@ -456,7 +456,7 @@ def collect_sync(*args: Any, **options: Any) -> Summary:
     """
     from anyio.from_thread import start_blocking_portal
 
-    with _terminable(), start_blocking_portal() as portal:
+    with terminable(), start_blocking_portal() as portal:
         stop = portal.call(Stop)
         running = portal.start_task_soon(partial(collect, *args, stop=stop, **options))
         try:

@@ -72,7 +72,7 @@ def test_by_priority_and_then_the_smaller_model(planned):
         ({"prompts": ["de_none"]}, "unknown prompt of discrim_eval 'de_none'"),
         ({"kind": "guess"}, "unknown kind 'guess'"),
         ({"kind": "likelihood"}, "prompt de_answer_line is of kind chat"),
-        ({"priority": 0}, "priority must be a whole number above 0"),
+        ({"priority": 0}, "priority must be a number above 0"),
         ({"repetitions": 0}, "repetitions must be a number above 0"),
         ({"repetitions": "12"}, "repetitions must be a number above 0"),
         ({"paper": "other"}, "unknown paper 'other'"),
