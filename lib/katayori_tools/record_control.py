@@ -29,6 +29,7 @@ START_WITHIN = 60.0  # seconds until it holds the lock: a busy machine imports s
 STOP_WITHIN = 180.0
 WINDOW = 600.0  # seconds over which the present rate is taken
 LOOK = "look: make record ARGS=--status   pause: ARGS=--pause   stop: ARGS=--stop"
+START = "start one: make record ARGS=--background"
 RESUME = "go on: make record ARGS=--resume"
 
 
@@ -193,7 +194,7 @@ def resume() -> int:
     """Start the recorder again as it was started last; its process id."""
     words = state().get("words")
     if words is None:
-        raise KatayoriError("no recording to resume; start one: make record ARGS=--background")
+        raise KatayoriError(f"no recording to resume; {START}")
     return start(words)
 
 
@@ -213,7 +214,8 @@ def status() -> None:
         print(f"recording in process {pid} since {begun}; log: {log_file()}")
     else:
         said = f": {known['said']}" if known.get("said") else ""
-        print(f"no recording is running ({_ended()}{said}); {RESUME}")
+        then = RESUME if "words" in known else START
+        print(f"no recording is running ({_ended()}{said}); {then}")
     if known.get("work"):
         for line in _progress(known["work"]):
             print(line)

@@ -145,7 +145,7 @@ def test_a_work_that_cannot_be_made_does_not_stop_the_others(engines, house, cap
 
 
 def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, house, monkeypatch):
-    """SIGTERM: the answers under way arrive, finished items are written, the rest is asked later."""
+    """SIGTERM: answers under way arrive, finished items are written, the rest is asked later."""
     engines.delay = 0.02
     _plan(house, ENTRY | {"sample": 100, "models": [SMALL]})
     timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGTERM))
@@ -279,7 +279,10 @@ def test_the_command_line_takes_one_of_them(house, monkeypatch, capsys):
 
     assert cli.main(["record", "--status", "--pause"]) == 2
     assert cli.main(["record", "--status"]) == 0
-    assert "no recording is running (none has run)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert (
+        "no recording is running (none has run); start one: make record ARGS=--background" in said
+    )
 
 
 def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
