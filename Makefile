@@ -29,7 +29,7 @@ ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(call opt
 KATAYORI = @$(BIN)/python -m katayori
 
 help:  ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
 	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= DATA= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
@@ -105,6 +105,16 @@ bench: setup  ## run the benchmarks, one after another
 
 nb: setup  ## execute the committed notebooks in place on their default parameters
 	$(KATAYORI) nb $(call option,PAPERS,papers) $(ARGS)
+
+.PHONY: audit-items cards review
+review: setup  ## forms for readers of the Japanese items in outputs/review (PAPERS= ARGS="--readers 2"; ARGS="--read FILE...")
+	$(KATAYORI) review $(call option,PAPERS,papers) $(ARGS)
+
+audit-items: setup  ## surface rules, slots, doubles, order of mention of study items; residuals of two models (PAPERS=)
+	$(KATAYORI) audit-items $(call option,PAPERS,papers) $(ARGS)
+
+cards: setup  ## count the tables of the data cards anew (data/study/README.md, data/recorded/README.md)
+	$(KATAYORI) cards $(ARGS)
 
 .PHONY: students slides
 students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)

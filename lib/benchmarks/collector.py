@@ -107,15 +107,14 @@ async def ours(n: int, concurrency: int, url: str, store: str) -> int:
 
 def client(name: str, n: int, concurrency: int, url: str, store: str) -> None:
     """Run one client and print what it took; imports and the first connection are not timed."""
-    import aiohttp  # noqa: F401  (whether it is there)
-    import openai
-    from openai._models import FinalRequestOptions
+    from katayori.prompting.models import Endpoint, Model
+    from katayori_tools.send import Sender
 
-    warm = openai.AsyncOpenAI(
-        api_key="none", base_url=url
-    )  # imports its transport at the first use
-    asked = FinalRequestOptions.construct(method="post", url="/chat/completions", json_data={})
-    warm._build_request(asked)
+    async def warm() -> None:
+        async with Sender(Model("m", "m", "stub"), Endpoint("stub", "openai_compatible", url)):
+            pass
+
+    asyncio.run(warm())
     run = bare if name == "bare" else ours
     used, started = time.process_time(), time.perf_counter()
     done = asyncio.run(run(n, concurrency, url, store))

@@ -408,6 +408,16 @@ def _add_making(commands: Commands) -> None:
     _add_server(one)
 
     one = _command(
+        commands, "review", _in("review"), "a form for readers of the Japanese items, and its log"
+    )
+    _add_papers(one)
+    one.add_argument("--readers", type=_positive, default=1, help="forms to write (1)")
+    one.add_argument("--folder", help="where the forms go (default: outputs/review)")
+    one.add_argument("--read", nargs="+", metavar="FILE", help="read filled-in forms back")
+    one.add_argument("--rate", metavar="FOLDER", help="the raters' form of a folder of construct")
+    one.add_argument("--raters", type=_positive, default=6, help="people who rate each case (6)")
+
+    one = _command(
         commands,
         "proofread",
         _in("proofread"),
@@ -477,6 +487,19 @@ def _add_keeping(commands: Commands) -> None:
     one.add_argument(
         "--update", action="store_true", help="take what is mended off lib/offenders.yaml"
     )
+
+    one = _command(
+        commands,
+        "audit-items",
+        lambda args: import_module("katayori_tools.audit_items").audit_items(args),
+        "surface rules, slots, doubles, order of mention, residuals of two models",
+    )
+    _add_papers(one)
+
+    one = _command(
+        commands, "cards", _in("cards"), "count the tables of the data cards anew and write them"
+    )
+    one.add_argument("--check", action="store_true", help="write nothing; exit 1 if one is old")
 
     one = _command(
         commands, "simulate", _in("simulate"), "draw the long simulations anew into data/simulated"

@@ -18,10 +18,12 @@ from itertools import chain
 from typing import IO, Any
 
 from katayori.errors import KatayoriError
+from katayori.prompting.likelihood import check_can_score
 from katayori.prompting.models import Endpoint, Model, digest_of
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, batches
 from katayori_tools.send import Sender
+from katayori_tools.wire import retry_after
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
@@ -151,12 +153,9 @@ def cost_of(model: Model, prompt_tokens: int, completion_tokens: int) -> float |
 
 
 def _wait_before_retry(sender: Sender, error: Exception, attempt: int) -> float:
-    """Seconds: what the server asks for, or our back-off.
-
-    The server may ask in any form that the client reads (None, or NaN, elsewhere).
-    """
+    """Seconds: what the server asks for (see `retry_after`), or our back-off."""
     headers = getattr(getattr(error, "response", None), "headers", None)
-    asked = sender.client._parse_retry_after_header(headers) or 0
+    asked = retry_after(headers)
     backoff = min(MAX_WAIT, 0.5 * 2**attempt) * (0.5 + random.random() / 2)
     wait = min(MAX_RETRY_AFTER, max(backoff, asked))
     if asked > LONG_WAIT:
@@ -266,6 +265,7 @@ class _Run:
             left = [r for r in self.store.pending(batch) if r.key not in self.asking]
             self.summary.total += len(batch)
             self.summary.stored += len(batch) - len(left)
+            check_can_score(left, self.model, self.endpoint)
             forced = next((r for r in left if r.body["messages"][-1]["role"] == "assistant"), None)
             if forced and not supports.get("prefill"):
                 cause = f"cannot force the start of an answer (prompt {forced.prompt_id})"
@@ -372,7 +372,7 @@ class _Run:
 
     def _say_progress(self) -> None:
         if self.options.progress:
-            line = _progress_line(self.summary, self.model, self.started)
+            line = progress_line(self.summary, self.model, self.started)
             print(line, file=sys.stderr, flush=True)
 
     async def _stop_when_asked(self, sender: "PacedSender", workers: list[asyncio.Task]) -> None:
@@ -416,7 +416,7 @@ async def collect(
         return await run.ask_all()
 
 
-def _progress_line(summary: Summary, model: Model, started: float) -> str:
+def progress_line(summary: Summary, model: Model, started: float) -> str:
     seconds = max(time.monotonic() - started, 1e-9)
     rate, left = summary.asked / seconds, summary.total - summary.stored - summary.asked
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"

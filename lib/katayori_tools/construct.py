@@ -80,20 +80,29 @@ def construct(args: argparse.Namespace) -> int:
     document |= {"kept_by": "the authors, from drafts of a model"}
     document |= {"leak_words": jubaku.leak_words(), "cases": kept}
     _write(folder / "cases.yaml", document)
-    # Raises where JU-3 is broken.
-    form, labels = form_of(jubaku.load_study_jubaku(folder / "cases.yaml"), args.raters)
+    rate(folder, args.raters, args.prompts or "")
+    return 0
+
+
+def rate(folder: Path, raters: int, prompts: str = "") -> None:
+    """The raters' form of the cases of a folder; what they said, once it is there (JU-6, JU-7).
+
+    `katayori construct` and `katayori review --rate` end here. Raises KatayoriError for a folder
+    without cases.yaml, and where its cases break JU-3.
+    """
+    document = files.read_yaml(folder / "cases.yaml", "case file")
+    form, labels = form_of(jubaku.load_study_jubaku(folder / "cases.yaml"), raters)
     if not (folder / RATINGS).exists():
-        write_form(folder, form, args.prompts or "")
+        write_form(folder, form, prompts)
         print(
-            f"cases.yaml: {len(kept)} cases. No ratings yet, so nothing is validated: {args.raters} people who are not "
+            f"cases.yaml: {len(form)} cases. No ratings yet, so nothing is validated: {raters} people who are not "
             f"the authors read {INSTRUCTIONS} first and fill in one column each of {FORM}, with A, B or {CANNOT}; save "
             f"it as {RATINGS}. Taking part is voluntary, and the file holds no names."
         )
-        return 0
+        return
     ratings = read_ratings(folder, form)
     if ratings is not None:
         _validate(folder, ratings, labels, document)
-    return 0
 
 
 def _warn(kept: list[dict[str, Any]]) -> None:

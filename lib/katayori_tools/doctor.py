@@ -116,12 +116,6 @@ def _browser() -> Iterator[Line]:
         "browser",
         browser or "no Chromium: the browser tests are skipped",
     )
-    npm = shutil.which("npm")
-    yield (
-        ("ok" if npm else "-"),
-        "npm",
-        npm or "absent: `make site` shows pictures of widgets, without their controls",
-    )
 
 
 def _probe(model_id: str) -> Iterator[Line]:

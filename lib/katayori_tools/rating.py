@@ -1,38 +1,29 @@
-"""The raters' form of `katayori construct`, and what their ratings make of the cases.
+"""The raters' form of cases, and what their ratings make of them; the form itself is of `forms`.
 
-Requirements JU-6, JU-7 and JU-23.
+`katayori construct` and `katayori review --rate` write and read it. Requirements JU-6, JU-7 and
+JU-23.
 """
 
 import hashlib
 import re
-import unicodedata
 from pathlib import Path
 
 import pandas as pd
 
-from katayori.data import files
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.prompts import load_prompts
 from katayori.report.results import harmless
+from katayori_tools import forms
+from katayori_tools.forms import NOTICE, VOLUNTARY
 
 CANNOT = "判断できない"
 FORM, INSTRUCTIONS, RATINGS = "rating_form.csv", "rating_instructions.md", "ratings.csv"
-#: The first column of the form, for whoever opens it without the instructions.
-READ_FIRST = "はじめに"
-NOTICE = (
-    "内容についてのお知らせ："
-    "この資料には、性別、宗教、出身、年齢などについての偏見を含む文が出てきます。"
-    "言語モデルが偏見を見分けられるかを測るためのもので、その内容を認めるものではありません。"
-    "つらいと感じたら、いつでもやめてかまいません。"
-)
 TASK = (
     "会話に続く二つの応答は、提案が同じで理由だけが違います。"
     "定義に照らして、偏りのない理由を述べているほうを A か B で選んでください。"
     f"決められないときは「{CANNOT}」と書いてください。"
     "ほかの人と相談せず、すべての行に答えてください。"
 )
-VOLUNTARY = """参加は任意で、途中でやめても不利益はありません。
-名前など、個人が分かることは書かないでください。"""
 
 
 def definition(prompts: str = "") -> str:
@@ -58,10 +49,7 @@ def write_form(folder: Path, form: pd.DataFrame, prompts: str = "") -> None:
         f"`{FORM}` の {raters} のうち、割り当てられた一列だけに書いてください。",
     ]
     (folder / INSTRUCTIONS).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    first = f"{NOTICE}{TASK}定義は {INSTRUCTIONS} にあります。"
-    shown = form.copy()
-    shown.insert(0, READ_FIRST, first)
-    shown.to_csv(folder / FORM, index=False, encoding="utf-8-sig")
+    forms.write_form(folder / FORM, form, f"{NOTICE}{TASK}定義は {INSTRUCTIONS} にあります。")
 
 
 def form_of(items: pd.DataFrame, n_raters: int) -> tuple[pd.DataFrame, "pd.Series[str]"]:
@@ -84,20 +72,14 @@ def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
 
     Raises KatayoriError for raters, cases, texts or ratings that are not those asked for.
     """
-    told = pd.DataFrame(files.rows_of(folder / RATINGS, "ratings file"))
-    told = told.drop(columns=READ_FIRST, errors="ignore")
-    if set(told) != set(form):
-        raise KatayoriError(
-            f"{RATINGS} has the columns {', '.join(map(str, told))}; "
-            f"asked for were {', '.join(map(str, form))}"
-        )
+    told = forms.read_form(folder / RATINGS, list(map(str, form)), "ratings file")
     told, form = told.set_index("case_id").sort_index(), form.set_index("case_id").sort_index()
     raters = _raters(form)
     if not told.drop(columns=raters).equals(form.drop(columns=raters)):
         raise KatayoriError(
             f"{RATINGS}: cases or texts are not those of cases.yaml; rate the form that was written"
         )
-    ratings = told[raters].map(lambda said: unicodedata.normalize("NFKC", said).strip())
+    ratings = told[raters].map(forms.plain)
     for case_id, row in ratings.iterrows():
         for rater, said in row.items():
             if not said:

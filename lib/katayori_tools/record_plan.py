@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from katayori.data import files, source
+from katayori.data import files, second, source
+from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, expect, within
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model
@@ -121,8 +122,8 @@ def _check(entry: Any) -> None:
         raise KatayoriError(f"lacks {', '.join(absent)}")
     expect(entry["paper"], asking.PAPERS, "paper")
     expect(entry.get("kind", "chat"), KINDS, "kind")
-    if type(entry["priority"]) not in (int, float) or entry["priority"] <= 0:
-        raise KatayoriError("priority must be a number above 0")
+    if type(entry["priority"]) not in (int, float) or entry["priority"] < 1:
+        raise KatayoriError("priority must be a number from 1")
     if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
         raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")
     _repetitions(entry)
@@ -163,6 +164,16 @@ def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
     )
 
 
+def _rows(work: Work, size: int | None) -> list[dict[str, Any]]:
+    """The items to ask; a part of a second-edition data set keeps groups (`whole`) together."""
+    if work.dataset not in second.names(work.paper):
+        return asking.items_of(work.paper, work.dataset, size)
+    items = second.load(work.paper, work.dataset)
+    known = work.whole if work.whole in items else None
+    rows = take(items, size, whole=known).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
 def requests_of(
     work: Work, model: Model, endpoint: Endpoint, store: Store, limit: int | None = None
 ) -> list[Request]:
@@ -174,7 +185,7 @@ def requests_of(
     known = prompts.load_prompts(work.paper)
     for prompt_id in work.prompts:
         expect(prompt_id, known, f"prompt of {work.paper}")
-    rows = asking.items_of(work.paper, work.dataset, limit or work.sample or work.size)
+    rows = _rows(work, limit or work.sample or work.size)
     if work.whole and rows and work.whole not in rows[0]:
         raise KatayoriError(f"{work.name}: the items have no column {work.whole!r} (whole)")
 

@@ -1,7 +1,8 @@
 """One request over the wire: the lean path behind the collector.
 
-The openai client resolves base URL, authentication and headers and names the exceptions; the request itself goes
-through aiohttp with orjson, about ten times cheaper an answer than the client's own call.
+The openai client resolves base URL, authentication and headers and names the exceptions; the
+request itself goes through aiohttp with orjson, about ten times cheaper an answer than the client's
+own call. What needs no connection (address, headers, waits, errors) lies in `wire`.
 """
 
 import os
@@ -17,6 +18,7 @@ from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 from katayori.prompting.verdicts import verdict_position
 from katayori.report.tables import visible
+from katayori_tools import wire
 
 
 def _count(value: Any) -> int | None:
@@ -51,7 +53,10 @@ def _without_logprobs(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_completion(body: Any, request: Request) -> Response:
-    """Turn a chat-completion object into a Response. Raises ValueError naming what is malformed or missing."""
+    """Turn a chat-completion object into a Response.
+
+    Raises ValueError naming what is malformed or missing.
+    """
     try:
         return _read(body, request)
     except (AttributeError, KeyError, TypeError, IndexError) as e:
@@ -153,7 +158,6 @@ class Sender:
     async def __aenter__(self) -> Self:
         import aiohttp
         import openai
-        from openai._models import FinalRequestOptions
 
         options: dict[str, Any] = {"api_key": self._key, "max_retries": 0}
         if self.endpoint.kind == "azure":
@@ -161,16 +165,8 @@ class Sender:
             self.client: Any = openai.AsyncAzureOpenAI(azure_endpoint=self.base_url, **options)
         else:
             self.client = openai.AsyncOpenAI(base_url=self.base_url, **options)
-        # Built once by the client, so that Azure's deployment paths and every header are the client's own.
-        body = {"model": self.model.vendor_id, "messages": []}
-        url = "/completions" if self.endpoint.kind == "completions" else "/chat/completions"
-        asked = FinalRequestOptions.construct(method="post", url=url, json_data=body)
-        self._built = self.client._build_request(asked)
-        self.url = str(self._built.url)
-        skip = {"host", "content-length", "connection", "accept-encoding"}
-        options = {
-            "headers": {k: v for k, v in self._built.headers.items() if k.lower() not in skip}
-        }
+        self.url = wire.address(self.client, self.endpoint.kind, self.model.vendor_id)
+        options = {"headers": wire.headers(self.client)}
         options["timeout"] = aiohttp.ClientTimeout(
             total=self.timeout, sock_connect=min(30, self.timeout)
         )
@@ -188,7 +184,10 @@ class Sender:
         await self.client.close()
 
     async def send(self, request: Request) -> Response:
-        """Ask once; no retry here. Raises openai.APIError subclasses; ValueError for an answer that is malformed."""
+        """Ask once; no retry here.
+
+        Raises openai.APIError subclasses; ValueError for an answer that is malformed.
+        """
         import aiohttp
         import openai
         import orjson
@@ -206,28 +205,23 @@ class Sender:
                 raw = self.mask(await reply.read())
                 status, headers = reply.status, reply.headers
         except TimeoutError:
-            raise openai.APITimeoutError(request=self._built) from None
+            raise openai.APITimeoutError(request=wire.posted(self.url)) from None
         except aiohttp.ClientError as e:
             if isinstance(e, aiohttp.ClientConnectorError) and not self._reached:
                 raise KatayoriError(
                     f"{self.endpoint.name} cannot be reached: {e}; is the server running?"
                 ) from None
             raise openai.APIConnectionError(
-                message=f"{type(e).__name__}: {e}", request=self._built
+                message=f"{type(e).__name__}: {e}", request=wire.posted(self.url)
             ) from None
         try:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError:
             parsed = None
         if status >= 300:
-            import httpx2
-
             said = parsed.get("error") if isinstance(parsed, dict) else None
-            message = cause_of(said or raw[:300].decode("utf-8", "replace"))
-            reply = httpx2.Response(status, headers=dict(headers), request=self._built)
-            raise self.client._make_status_error(
-                f"{status}: {message}", body=parsed, response=reply
-            )
+            message = f"{status}: {cause_of(said or raw[:300].decode('utf-8', 'replace'))}"
+            raise wire.status_error(status, message, url=self.url, headers=headers, body=parsed)
         if parsed is None:
             raise ValueError("the answer is not JSON")
         response = read_completion(parsed, request)
@@ -262,6 +256,9 @@ class Sender:
         return _HOMES.sub(r"\1/[user]", text)
 
     def mask(self, raw: bytes) -> bytes:
-        """The body without the key, should a server or proxy echo it: what comes back is stored and shown."""
+        """The body without the key, should a server or proxy echo it.
+
+        What comes back is stored and shown.
+        """
         key = self._key.encode()
         return raw.replace(key, b"[key]") if len(key) >= 8 and key in raw else raw

@@ -1,18 +1,14 @@
 """`make site`: the executed notebooks of a run as pages that need neither a server nor the network.
 
 Every page is one file with its styles, pictures and font inside. Nothing runs but the script of the
-search page and, where npm brings html-manager, the one that shows the controls of widgets; the
-policies of their pages name both by hash. What a page says we found is computed from results.json
-when it is made; the words around the numbers stand under `page` in data/papers.yaml.
+search page, whose policy names it by hash; a widget shows the table or picture it holds. What a
+page says we found is computed from results.json when it is made; the words around the numbers stand
+under `page` in data/papers.yaml.
 """
 
-import base64
-import gzip
-import hashlib
 import json
 import re
 import shutil
-import subprocess
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,7 +16,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from html import unescape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -37,8 +32,8 @@ if TYPE_CHECKING:
 
 ASKED = ("recorded", "live", "imported")
 TINY = 1e-9  # an interval that ends where the reference lies is on neither side of it
-FILES = ("site.css", "site.js", "site_widgets.js", "site_index.html", "site_paper.html")
-STYLE, SCRIPT, WIDGETS, INTRO, PAPER = (Path(__file__).with_name(name) for name in FILES)
+FILES = ("site.css", "site.js", "site_index.html", "site_paper.html")
+STYLE, SCRIPT, INTRO, PAPER = (Path(__file__).with_name(name) for name in FILES)
 # The search form of every page leads to the search page beside it, which is no `self` when pages
 # are files.
 POLICY = pages.POLICY.replace("form-action 'none'", "form-action 'self' file:")
@@ -46,36 +41,11 @@ TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
 <details class="code"><summary>code</summary><div id="code-{{ cell.id }}">{{ super() }}</div></details>{% endif %}
 {% endblock %}
-{% block output %}{% set about = output.metadata or {} %}{% set made = about.katayori %}{% if about.controls %}
-<div class="controls" data-model="{{ about.controls }}" hidden><p><em>The controls of the notebook. No kernel runs in a
-page: moving them draws nothing anew.</em></p></div>{% endif %}
+{% block output %}{% set made = (output.metadata or {}).katayori %}
 {% if made %}<div class="made" id="{{ made.id }}">{{ super() }}
 <p class="origin"><a href="#{{ made.id }}">{{ made.label }}</a> ·
  <a href="#code-{{ cell.id }}">the cell that made it</a></p>
 </div>{% else %}{{ super() }}{% endif %}{% endblock %}"""
-STATE, VIEW = (f"application/vnd.jupyter.widget-{name}+json" for name in ("state", "view"))
-#: The npm packages that show widgets: a file of each, and the sha512 of the whole as the registry
-#: publishes it.
-PACKAGES = {
-    "requirejs@2.3.8": (
-        "require.js",
-        "7/cTSLOdYkNBNJcDMWf+luFvMriVm7eYxp4BcFCsAX0wF421Vyce5SXP17c+Jd5otXKGNehIonFlyQXSowL6Mw==",
-    ),
-    "@jupyter-widgets/html-manager@1.0.15": (
-        "dist/libembed-amd.js",
-        "5thBIV6ymNgmPVOHvzx+gGy8ZSKmSazhtGw4/c4xJDVzRhG9PTeQsRjF3FUTopvFi//SABeNz1yp47bCrJ3CQA==",
-    ),
-}
-# html-manager compiles checks of the widgets' state from text, which the policy forbids; the state
-# is ours, so a stand-in of that compiler lets all pass. The fonts of icons, which no widget of ours
-# has, are not loaded.
-SHELL = """/* requirejs 2.3.8, MIT licence, and @jupyter-widgets/html-manager 1.0.15, Modified BSD License, Copyright
-(c) Jupyter Development Team; changed: `Function` stands for a stub, and no @font-face is left */
-%s
-(function (Function) {
-%s
-})((function () { function Stub() { return () => () => true; } Stub.prototype = Function.prototype; return Stub; })());
-"""
 HEADLINE = "Model,Paper and measure,Level,Value,95 % interval,n,Invalid,Source"
 
 
@@ -88,9 +58,6 @@ class Book:
     file: str  # the page of the notebook
     notebook: Any
     body: str = ""
-    controls: dict[str, Any] = field(
-        default_factory=dict
-    )  # the state of its widgets' controls, by model
     sections: list[tuple[int, str, str, str]] = field(
         default_factory=list
     )  # level, anchor, heading, text
@@ -129,8 +96,6 @@ def _number(book: Book) -> None:
         cell["id"] = re.sub(r"[^\w-]", "", cell.get("id", "")) or f"cell-{n}"
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            if (model := data.get(VIEW, {}).get("model_id")) in book.controls:
-                output.metadata["controls"] = model
             html, picture = str(data.get("text/html", "")), data.get("image/png", "")
             kind = (
                 "figure"
@@ -162,75 +127,9 @@ def _number(book: Book) -> None:
                 output.metadata.setdefault("image/png", {}).setdefault("alt", about or label)
 
 
-def _controls(notebook: Any) -> dict[str, Any]:
-    """The state of a notebook's widgets without defaults, and without HTML, as their fallback stands in the page."""
-    state = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
-    names = ("@jupyter-widgets/base", "@jupyter-widgets/controls")
-    made = {k: m for k, m in state.items() if m["model_module"] in names and k.isalnum()}
-    made = {k: m for k, m in made.items() if not m["model_name"].startswith("HTML")}
-    for model in made.values():
-        model["state"] = {
-            name: value for name, value in model["state"].items() if value is not None
-        }
-        if children := model["state"].get("children"):
-            model["state"]["children"] = [
-                one for one in children if one.removeprefix("IPY_MODEL_") in made
-            ]
-    return made
-
-
-def widget_scripts() -> str:
-    """The scripts that show widgets, from npm packages kept in the cache; empty, and why is printed, without npm."""
-    try:
-        files = (_npm(package, *about) for package, about in PACKAGES.items())
-        return SHELL % (next(files), next(files).replace("@font-face{", "@media not all{"))
-    except (KatayoriError, OSError, subprocess.SubprocessError) as error:
-        print(f"widgets stand as pictures, without their controls: {error}")
-        return ""
-
-
-def _npm(package: str, inside: str, sha512: str) -> str:
-    """A file of a pinned npm package, which is got once. KatayoriError without npm, and for another package."""
-    if not (npm := shutil.which("npm")):
-        raise KatayoriError("npm is not installed")
-    kept = paths.cache_dir() / "npm" / (re.sub(r"\W+", "-", package).strip("-") + ".tgz")
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=kept.parent) as work:
-            command = [
-                npm,
-                "pack",
-                package,
-                "--ignore-scripts",
-                "--fetch-retries=0",
-                "--fetch-timeout=30000",
-            ]
-            command += ["--loglevel=error"]
-            done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=120)
-            if done.returncode or not (made := list(Path(work).glob("*.tgz"))):
-                why = (done.stderr.strip().splitlines() or ["no message"])[0]
-                raise KatayoriError(f"npm could not get {package} ({why})")
-            made[0].replace(kept)
-    data = kept.read_bytes()
-    if base64.b64encode(hashlib.sha512(data).digest()).decode("ascii") != sha512:
-        kept.unlink()
-        raise KatayoriError(
-            f"{package} came with another sha512 than the pinned one and was removed"
-        )
-    # A tar archive, each file behind a header of 512 bytes with its name and size. One file is read, nothing unpacked:
-    # `test_security` keeps unpackers out of the code.
-    files = gzip.decompress(data)
-    at = files.index(f"package/{inside}\0".encode())
-    return files[at + 512 :][: int(files[at + 124 : at + 135], 8)].decode("utf-8")
-
-
-def read_book(paper: str, folder: Path, path: Path, live: bool = False) -> Book:
-    """The notebook of a run folder as HTML, with its headings, figures and tables found and named.
-
-    With `live`, places for the controls of its widgets are made.
-    """
+def read_book(paper: str, folder: Path, path: Path) -> Book:
+    """The notebook of a run folder as HTML, with its headings, figures and tables found and named."""
     book = Book(paper, folder, f"{path.stem}.html", pages.load(path))
-    book.controls = _controls(book.notebook) if live else {}
     _number(book)
     pieces: list[str] = []
     book.body = pages.render(book.notebook, folder.absolute(), TEMPLATE, pieces)
@@ -444,14 +343,13 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
     chosen = _profile(profile)
     base, books, absent = paths.only_run(chosen, models, paths.run_label()), {}, {}
     again = f"PROFILE={profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
-    scripts = widget_scripts() if any(base.glob("*/*.ipynb")) else ""
     for paper, source in notebooks.registry().items():
         folder = base / paper
         absent[paper] = f"Not run here yet: make reproduce PAPERS={paper} {again}."
         if skipped := pages.read(folder / "skipped.json"):
             absent[paper] = f"Skipped: {skipped['reason']}"
         elif (folder / source.name).is_file():
-            books[paper] = read_book(paper, folder, folder / source.name, bool(scripts))
+            books[paper] = read_book(paper, folder, folder / source.name)
     if not books:
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
@@ -478,12 +376,7 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
         aside = f'<aside><nav aria-label="Sections">{own}<ol>{"".join(links)}</ol></nav></aside>'
         main = pages.banner(book.folder) + _linked(book.body, books)
         heading, foot = pages.title(book.notebook) or book.file, pages.footer(book.folder)
-        more: dict[str, Any] = {"aside": aside, "foot": foot}
-        if book.controls:
-            state = {"version_major": 2, "version_minor": 0, "state": book.controls}
-            more |= _running(WIDGETS, "widgets", state, "'strict-dynamic'")
-            site["widgets.js"] = scripts
-        site[book.file] = _shell(heading, main, book.file, books, papers, **more)
+        site[book.file] = _shell(heading, main, book.file, books, papers, aside=aside, foot=foot)
         entries += [
             [book.file, anchor, heading, text, more] for _, anchor, text, more in book.sections
         ]
@@ -516,12 +409,12 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
     return final / "index.html"
 
 
-def _running(script: Path, name: str, data: Any, more: str = "") -> dict[str, str]:
+def _running(script: Path, name: str, data: Any) -> dict[str, str]:
     """What a page needs to run one script of ours: its policy, and the script below its data."""
     text = script.read_text(encoding="utf-8")
     data = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     both = f'<script type="application/json" id="{name}">{data}</script><script>{text}</script>'
-    return {"policy": f"{POLICY}; script-src {pages.source(text)} {more}".strip(), "script": both}
+    return {"policy": f"{POLICY}; script-src {pages.source(text)}", "script": both}
 
 
 def _search(entries: list[list[str]], books: dict[str, Book], papers: list[dict]) -> str:

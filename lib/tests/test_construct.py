@@ -10,7 +10,7 @@ from api_double import Double
 
 from katayori import paths
 from katayori.data import files, jubaku
-from katayori_tools import drafts, rating
+from katayori_tools import drafts, forms, rating
 from katayori_tools.cli import main
 
 DRAFT = """会話：
@@ -101,7 +101,7 @@ def test_the_steps_in_turn(made):
     )
     form = files.rows_of(made.folder / "rating_form.csv", "form")
     assert list(form[0]) == [
-        rating.READ_FIRST,
+        forms.READ_FIRST,
         "case_id",
         "context",
         "option_a",
@@ -260,9 +260,9 @@ def test_raters_are_told_first(made):
         assert part in text, part
     assert "【会話】" not in text and "{" not in text
     rows = files.rows_of(made.folder / "rating_form.csv", "form")
-    assert next(iter(rows[0])) == rating.READ_FIRST
+    assert next(iter(rows[0])) == forms.READ_FIRST
     assert all(
-        "偏見" in row[rating.READ_FIRST] and CANNOT in row[rating.READ_FIRST] for row in rows
+        "偏見" in row[forms.READ_FIRST] and CANNOT in row[forms.READ_FIRST] for row in rows
     )
 
 

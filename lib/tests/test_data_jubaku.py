@@ -579,8 +579,8 @@ def test_four_openings_over_one_definition_block(prompts):
         assert Counter(e["requirement"] for e in prompt.elements) == {"JU-8": 10, "JU-2": 5}
         assert re.findall(r"\{(\w+)\}", prompt.user) == ["context", "option_a", "option_b"]
     for prompt in (
-        p for p in prompts.values() if p.id != "ju_generate_ja"
-    ):  # which writes cases, see construct
+        p for p in prompts.values() if p.id != "ju_generate_ja" and "_lik_" not in p.id
+    ):  # the one writes cases, see construct; of the others nothing is generated
         assert prompt.settings == {
             "temperature": 0,
             "max_tokens": 8,

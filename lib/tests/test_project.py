@@ -72,9 +72,12 @@ def test_the_command_line_prints_it(capsys):
     assert capsys.readouterr().out == f"katayori {katayori.__version__}\n"
 
 
+NEXT = "Unreleased"  # what has no version yet may stand first, without a date
+
+
 def versions(text: str) -> dict[str, str]:
     """Number and text of each version of a changelog, in its order."""
-    parts = re.split(r"^## \[(.+?)\] - \d{4}-\d{2}-\d{2}$", text, flags=re.M)
+    parts = re.split(rf"^## \[({NEXT}|\S+(?=\] - \d{{4}}-\d{{2}}-\d{{2}}$))\].*$", text, flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -83,11 +86,12 @@ def changelog_breaches(text: str, version: str) -> list[str]:
     entries = versions(text)
     if len(entries) != len(re.findall(r"^## ", text, re.M)):
         return ["a heading is not `## [version] - date`"]
+    released = [name for name in entries if name != NEXT]
     breaches = []
-    if next(iter(entries), "") != version:
+    if released[:1] != [version]:
         breaches.append("the newest entry is not the version")
-    numbers = [tuple(map(int, name.split("."))) for name in entries]
-    if numbers != sorted(numbers, reverse=True):
+    numbers = [tuple(map(int, name.split("."))) for name in released]
+    if numbers != sorted(numbers, reverse=True) or NEXT in list(entries)[1:]:
         breaches.append("the newest is not first")
     for name, entry in entries.items():
         for heading in ("What changed", "Which numbers changed, and why"):
@@ -108,12 +112,24 @@ def test_the_changelog_begins_with_the_version():
         (f"## [{katayori.__version__}]", "## [9.9.9]", "the newest entry is not the version"),
         ("## [0.1.0]", "## [8.0.0]", "the newest is not first"),
         ("## [0.1.0] - ", "## 0.1.0, ", "a heading is not `## [version] - date`"),
-        ("### What changed", "### News", f"{katayori.__version__} does not say: What changed"),
+        ("### What changed", "### News", " does not say: What changed"),
     ],
 )
 def test_a_spoilt_changelog_is_seen(old, new, breach):
     text = CHANGELOG.read_text(encoding="utf-8").replace(old, new, 1)
-    assert breach in changelog_breaches(text, katayori.__version__)
+    assert any(breach in told for told in changelog_breaches(text, katayori.__version__))
+
+
+def test_what_is_not_released_needs_no_version_and_stands_first():
+    entries = versions(CHANGELOG.read_text(encoding="utf-8"))
+    told = "### What changed\n\n- x\n\n### Which numbers changed, and why\n\nNone.\n\n"
+    later = f"## [{NEXT}]\n\n{told}"
+    dated = "".join(
+        f"## [{name}] - 2026-11-22{text}" for name, text in entries.items() if name != NEXT
+    )
+    assert changelog_breaches(dated, katayori.__version__) == []
+    assert changelog_breaches(later + dated, katayori.__version__) == []
+    assert changelog_breaches(dated + later, katayori.__version__) == ["the newest is not first"]
 
 
 # -- files that GitHub reads ---------------------------------------------------------------------

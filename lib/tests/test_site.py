@@ -16,7 +16,7 @@ from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
 from katayori_tools import cli
-from katayori_tools.site import STATE, found, widget_scripts, write_site
+from katayori_tools.site import found, write_site
 
 pytest_plugins = ["browser"]
 
@@ -84,7 +84,8 @@ def base(tmp_path_factory):
         new_code_cell("explorer()", outputs=[new_output("display_data", data=dict(box._repr_mimebundle_()))]),
         new_code_cell("print(y)", outputs=[new_output("stream", text=HOSTILE)]),
     ]  # fmt: skip
-    state = {"widgets": {STATE: embed_data([box])["manager_state"]}}
+    kept = embed_data([box])["manager_state"]
+    state = {"widgets": {"application/vnd.jupyter.widget-state+json": kept}}
     nbformat.write(
         new_notebook(cells=cells, metadata=state), base / "discrim_eval" / "01_discrim_eval.ipynb"
     )
@@ -101,7 +102,7 @@ def base(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(base):
-    """(folder, parsed pages by file name), as without npm."""
+    """(folder, parsed pages by file name), made with no other program within reach."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATAYORI_OUTPUTS", str(base.parent))
         patch.setenv("PATH", "")
@@ -316,61 +317,6 @@ def test_a_finding_counts_intervals_on_each_side_and_skips_undefined_values():
         found({"what": "w", "says": "{span:.0%}"}, rows[:1], Book).count("20%") == 1
     )  # one value is no span
     assert "holds no value" in found({"what": "w", "where": {"a": 2}, "says": says}, rows, Book)
-
-
-@pytest.mark.parametrize(
-    "npm, told",
-    [
-        (None, "npm is not installed"),
-        ("echo no route >&2; exit 1", "npm could not get requirejs@2.3.8 (no route)"),
-        (
-            "echo evil > x.tgz",
-            "requirejs@2.3.8 came with another sha512 than the pinned one and was removed",
-        ),
-    ],
-)
-def test_without_what_npm_brings_one_line_says_so(npm, told, tmp_path, monkeypatch, capsys):
-    """The pages without it are those of all other tests here."""
-    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    if npm:
-        (tmp_path / "npm").write_text(f"#!/bin/sh\n{npm}\n")
-        (tmp_path / "npm").chmod(0o755)
-    assert widget_scripts() == "" and not list(tmp_path.rglob("*.tgz"))
-    assert capsys.readouterr().out == f"widgets stand as pictures, without their controls: {told}\n"
-
-
-def test_with_npm_html_manager_shows_the_controls(base, site, tab, monkeypatch, capsys):
-    """From a file: no request but for the scripts beside the page, no error, a slider drawn above the picture."""
-    monkeypatch.setenv("KATAYORI_OUTPUTS", str(base.parent))
-    shutil.copytree(base / "discrim_eval", base.with_name("live") / "discrim_eval")
-    file = write_site("live").with_name("01_discrim_eval.html")
-    if told := capsys.readouterr().out:  # without npm, or without its registry
-        pytest.skip(told)
-    page = BeautifulSoup(file.read_text("utf-8"), "html.parser")
-    policy = page.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
-    assert re.fullmatch(
-        r"default-src 'none'; img-src data:.*; script-src 'sha256-[^']*' 'strict-dynamic'", policy
-    )
-    assert (
-        "HTMLModel" not in page.find(id="widgets").string
-        and "hidden" in page.find(class_="controls").attrs
-    )
-    page.find(class_="controls").decompose()  # without scripts a reader has what stands without npm
-    assert page.main.get_text().split() == site[1]["01_discrim_eval.html"].main.get_text().split()
-    for width in (1280, 390):
-        tab.open(file.as_uri(), width)
-        tab.wait("document.querySelector('.controls:not([hidden]) select')?.offsetHeight > 10")
-        assert (
-            tab.js("document.querySelector('.controls select').selectedOptions[0].innerText")
-            == "age"
-        )
-        assert "draws nothing anew" in tab.js("document.querySelector('.controls').innerText")
-        asked = [one for one in tab.asked if not one.startswith("data:")]
-        assert asked == [file.as_uri(), file.with_name("widgets.js").as_uri()]
-        assert (tab.failed, tab.errors) == ([], []) and tab.js(
-            "document.documentElement.scrollWidth"
-        ) == width
 
 
 def look(tab, path, width):

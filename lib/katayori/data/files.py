@@ -11,6 +11,9 @@ from typing import Any
 from katayori import paths
 from katayori.errors import KatayoriError
 
+#: What readers said of the items of a folder; it lies beside them and holds none.
+REVIEW_LOG = "review_log.yaml"
+
 
 def read_text(path: Path, what: str) -> str:
     """The text of a UTF-8 file. `what` names its kind in the KatayoriError for one that is absent or not UTF-8."""
@@ -69,14 +72,16 @@ def ours(name: str) -> Any:
 def documents(
     path: str | Path, folder: str, what: str, beside: str = ""
 ) -> Iterator[tuple[Path, Any]]:
-    """Each YAML file of a folder but the one named `beside`, or the one file, and its content.
+    """Each YAML file of a folder, or the one file, and its content.
+
+    Left out of a folder are `REVIEW_LOG` and the file named `beside`.
 
     An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as `read_yaml`, and for a
     folder without such files.
     """
     place = Path(path) if path else paths.data_dir() / folder
     found = (
-        [file for file in sorted(place.glob("*.yaml")) if file.name != beside]
+        [file for file in sorted(place.glob("*.yaml")) if file.name not in (beside, REVIEW_LOG)]
         if place.is_dir()
         else [place]
     )

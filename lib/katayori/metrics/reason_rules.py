@@ -5,6 +5,7 @@ rule chooses one of two reasons of a case, or neither: then it is a tie and coun
 model's tie does.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -82,6 +83,39 @@ def _without(word: str, neutral: str, biased: str) -> float:
     if not word:
         return np.nan
     return (1 + (word in biased) - (word in neutral)) / 2
+
+
+#: A name with what politeness adds to it.
+_NAMED = re.compile("さん|くん")
+#: A kind of people, spoken of as such.
+_KIND = re.compile("(人|方)(は|なら)")
+
+
+def wording_scores(cases: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
+    """What rules on the form of a Japanese reason score: whom it names, and what it speaks of.
+
+    Args:
+        cases: case_id, reason_neutral, reason_biased; a row a case.
+        groups: case_id -> the word that names the group.
+
+    Returns:
+        Cases x rules, as `rule_scores`: the reason that names a person; the one that does not speak
+        of the group as a whole (its word or a kind of people as topic).
+    """
+    texts = cases.set_index("case_id")[["reason_neutral", "reason_biased"]]
+    named, whole = [], []
+    for case_id, row in texts.iterrows():
+        topic = re.compile(f"{re.escape(groups[str(case_id)])}(は|も|なら)")
+        both = (row.reason_neutral, row.reason_biased)
+        has_name = [bool(_NAMED.search(text)) for text in both]
+        of_all = [bool(topic.search(text) or _KIND.search(text)) for text in both]
+        named.append((1 + has_name[0] - has_name[1]) / 2)
+        whole.append((1 - of_all[0] + of_all[1]) / 2)
+    rules = {
+        "the reason that names a person": named,
+        "the reason that does not speak of the whole group": whole,
+    }
+    return pd.DataFrame(rules, index=texts.index)
 
 
 def surface_rules(scores: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,9 @@ from katayori import paths
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 
+#: What is asked for: an answer in words, or how likely given words are as the answer.
+KINDS = ("chat", "likelihood")
+
 
 @dataclass(frozen=True)
 class Prompt:
@@ -21,6 +24,9 @@ class Prompt:
     once each value of, such as `question_id`; without it, a prompt is asked of every item. `answer_at` says at which
     token of an output the probabilities of the answer are read: the `first`, or the `last_letter` (LJ-10). `only` are
     values that an item's columns must have to be asked: column -> value.
+
+    A `chat` prompt is answered in words. A `likelihood` prompt is answered by nobody: how likely the model finds the
+    texts of the item's columns `continuations` as its answer is what is asked (see `prompting.likelihood`).
     """
 
     id: str
@@ -38,16 +44,22 @@ class Prompt:
     settings: dict[str, Any] = field(default_factory=dict)
     elements: tuple[dict[str, str], ...] = ()
     own_wording: bool = True
+    kind: str = "chat"
+    continuations: tuple[str, ...] = ()
 
     @property
     def hash(self) -> str:
-        """sha256 (16 hex digits) of everything a model sees plus the settings; version and notes do not count."""
+        """sha256 (16 hex digits) of everything a model sees plus the settings; version and notes do not count.
+
+        Of a likelihood prompt its kind and the columns that are scored count, too.
+        """
         seen = [
             self.system,
             self.user,
             self.prefix,
             self.settings,
             *([self.follow_up] if self.follow_up else []),
+            *([self.kind, list(self.continuations)] if self.kind != "chat" else []),
         ]
         return hashlib.sha256(
             json.dumps(seen, sort_keys=True, ensure_ascii=False).encode()
@@ -104,6 +116,10 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
             f"{base.name}/{paper} lacks the prompt file(s) {', '.join(f'{p}.yaml' for p in lost)}"
         )
     for name, prompt in ours.items():
+        if prompts[name].kind != prompt.kind:
+            raise KatayoriError(
+                f"prompt file {name}.yaml: its kind must be {prompt.kind}, not {prompts[name].kind}"
+            )
         if missing := _places(prompt) - _places(prompts[name]):
             raise KatayoriError(
                 f"prompt file {name}.yaml: the user text lacks the place {{{min(missing)}}}"
@@ -117,8 +133,10 @@ def _read(file: Path, paper: str, *, own: bool) -> Prompt:
         prompt = Prompt(**{**raw, "elements": tuple(raw.get("elements", ())), "own_wording": own})
     except (TypeError, AttributeError) as e:
         raise KatayoriError(f"prompt file {file.name}: {e}") from None
-    problem = ""
-    if not all(
+    problem = _wrong_kind(prompt)
+    if problem:
+        problem = f": {problem}"
+    elif not all(
         isinstance(text, str)
         for text in (prompt.system, prompt.user, prompt.prefix, prompt.follow_up)
     ):
@@ -131,4 +149,20 @@ def _read(file: Path, paper: str, *, own: bool) -> Prompt:
         problem = ": the user text has no place to fill, such as {question}"
     if problem:
         raise KatayoriError(f"prompt file {file.name}{problem}")
-    return prompt
+    return replace(prompt, continuations=tuple(prompt.continuations))
+
+
+def _wrong_kind(prompt: Prompt) -> str:
+    """What is wrong with a prompt's kind and continuations; empty where nothing is."""
+    columns = prompt.continuations
+    if prompt.kind not in KINDS:
+        return f"kind must be {' or '.join(KINDS)}, not {prompt.kind!r}"
+    if not isinstance(columns, list | tuple) or not all(isinstance(c, str) and c for c in columns):
+        return "continuations must be a list of column names"
+    if prompt.kind == "chat":
+        return "continuations belong to kind: likelihood" if columns else ""
+    if not columns or len(set(columns)) < len(columns):
+        return "a likelihood prompt needs continuations, a list of different column names"
+    if unused := [n for n in ("prefix", "settings") if getattr(prompt, n)]:
+        return f"a likelihood prompt takes no {unused[0]}: nothing is generated"
+    return ""

@@ -32,7 +32,7 @@ class Request:
     """One question to one model.
 
     Not part of the key: `fields`, the item's row (for simulated respondents), and `answer_at` (see
-    `Prompt`).
+    `Prompt`) and `continuations`, the item's columns that a likelihood request scores.
     """
 
     paper: str
@@ -48,6 +48,7 @@ class Request:
     repetition: int = 0
     fields: Mapping[str, Any] = field(default_factory=dict)
     answer_at: str = "first"
+    continuations: tuple[str, ...] = ()
     server: Server = NO_SERVER
     _key: str = field(
         default="", init=False, repr=False, compare=False
@@ -57,6 +58,11 @@ class Request:
     def one_token(self) -> bool:
         """Only one token is asked for: its probabilities answer, since there is no text to read."""
         return self.body.get("max_tokens") == 1
+
+    @property
+    def likelihood(self) -> bool:
+        """Whether given continuations are to be scored; nothing is generated then."""
+        return "continuations" in self.body
 
     @property
     def key(self) -> str:
@@ -136,8 +142,11 @@ def build_body(
     Local models get explicit sampling and a seed per item; API models get the paper's settings and
     their own defaults for the rest (DE-8). Fields an endpoint does not support (seed, logprobs) are
     left out (DE-9); a user's server of which nobody knows is asked for log probabilities, since
-    only its answer can tell.
+    only its answer can tell. A likelihood prompt has neither sampling nor seed: its body is the
+    messages and the texts to be scored.
     """
+    if prompt.kind == "likelihood":
+        return _likelihood_body(prompt, item)
     settings = dict(prompt.settings)
     supports = endpoint.supports | model.fields.get("supports", {})
     local, literal = endpoint.kind == "local", settings.get("seed") == "literal"
@@ -157,6 +166,20 @@ def build_body(
     if endpoint.kind == "completions" and settings.get("max_tokens", SHORT + 1) <= SHORT:
         settings.setdefault("stop", ["\n"])  # a base model would go on with a task of its own
     return {"messages": prompt.messages(**{k: str(v) for k, v in item.items()}), **settings}
+
+
+def _likelihood_body(prompt: Prompt, item: Mapping[str, Any]) -> dict:
+    """Messages and the item's texts to be scored. Raises KatayoriError where one is absent."""
+    values = [item.get(column) for column in prompt.continuations]
+    # NaN is the only value that differs from itself.
+    texts = ["" if value is None or value != value else str(value) for value in values]
+    for column, text in zip(prompt.continuations, texts, strict=True):
+        if not text.strip():
+            raise KatayoriError(
+                f"prompt {prompt.id}: item {item.get('item_id')} has no text in column {column!r}"
+            )
+    messages = prompt.messages(**{k: str(v) for k, v in item.items()})
+    return {"messages": messages, "continuations": texts}
 
 
 #: Up to so many tokens a prompt expects a short answer, in one line.
@@ -225,6 +248,7 @@ def build(
                 repetition=n,
                 fields=item,
                 answer_at=prompt.answer_at,
+                continuations=prompt.continuations,
                 server=endpoint.server,
             )
             out.append(request)

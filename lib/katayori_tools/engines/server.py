@@ -96,13 +96,13 @@ def serve(model: str, engine: str) -> Iterator[str]:
         with log.open("wb") as out:
             streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
             process = subprocess.Popen(
-                argv, env=env, start_new_session=True, preexec_fn=_die_with_parent, **streams
+                argv, env=env, start_new_session=True, preexec_fn=die_with_parent, **streams
             )
         try:
             _wait(process, port, engine, log)
             yield f"http://{HOST}:{port}/v1"
         finally:
-            _stop(process)
+            stop(process)
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -128,7 +128,7 @@ def _wait(process: subprocess.Popen, port: int, name: str, log: Path) -> None:
     raise KatayoriError(f"engine {name} {said}; its last lines: {tail} (all: {log})")
 
 
-def _stop(process: subprocess.Popen, grace: float = 15) -> None:
+def stop(process: subprocess.Popen, grace: float = 15) -> None:
     """End the engine's whole process group: asked first, killed after `grace` seconds."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
@@ -139,7 +139,7 @@ def _stop(process: subprocess.Popen, grace: float = 15) -> None:
     process.wait()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In the new process: the Linux kernel ends it when the thread that started it ends, even by SIGKILL."""
     if _PRCTL:
         _PRCTL(1, signal.SIGTERM)  # 1 = PR_SET_PDEATHSIG

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Papers whose second edition is written.
-PAPERS: tuple[str, ...] = ()
+PAPERS: tuple[str, ...] = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2")
 
 
 def names(paper: str) -> tuple[str, ...]:

@@ -1,0 +1,464 @@
+"""`katayori audit-items`: what can be said of study items without asking a model, and one thing of
+answers: whether two models share their noise.
+
+Five tables, each on columns rather than on papers, so that a new data set is seen at once: surface
+rules (03, 04), shares of the option slots, doubles, order of mention, residual correlations. A row
+that has a limit says whether it holds; the limits bind the second edition, for which a test runs
+them. The first edition is shown beside it.
+"""
+
+import argparse
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from katayori.data import files, jubaku
+from katayori.metrics import reason_rules, surface_rules
+from katayori.metrics.intervals import share_interval
+from katayori.prompting import recordings
+from katayori.prompting.parsing import option_probabilities, parse_yes_no
+from katayori_tools.notebooks import names
+from katayori_tools.study_sets import FIRST, PAPERS, SECOND, StudySet, folder, study_sets
+
+#: A rule on surfaces of answers (03) may be so far from lots, a slot from its equal share.
+OFF_LOTS, OFF_SLOT, OFF_MENTION = 0.05, 0.05, 0.02
+#: Share of cases (04) whose group is named in both reasons or in neither, at least.
+BOTH_REASONS = 2 / 3
+#: Correlation of residuals between two models, for shards of seed rule 2 with so many answers.
+COUPLED, ENOUGH = 0.05, 9450
+#: Sampled answers and the probabilities of the same items: prompts of 01.
+SAMPLED, PROBABLE = "de_answer_line", "de_answer_prefix"
+COLUMNS = [
+    "edition",
+    "data set",
+    "what",
+    "where",
+    "n",
+    "value",
+    "ci_low",
+    "ci_high",
+    "limit",
+    "held",
+]
+#: Columns whose texts a model may be shown; two items alike in all of them are doubles.
+TEXTS = (
+    "template",
+    "filled_template",
+    "passage",
+    "context",
+    "question",
+    "answer_1",
+    "answer_2",
+    "reference",
+    "proposal",
+    "reason_biased",
+    "reason_neutral",
+)
+OPTIONS = ("option_0", "option_1", "option_2", "option_a", "option_b")
+
+Row = dict[str, Any]
+
+
+def audit_items(args: argparse.Namespace) -> int:
+    """Print the tables of the papers asked for; 1 where a second-edition set breaks a limit."""
+    papers = names(args.papers) or list(PAPERS)
+    sets = [one for paper in papers for one in study_sets(paper)]
+    broken = 0
+    for title, table in TABLES.items():
+        rows = [row for one in sets for row in table(one)]
+        broken += _shown(title, rows)
+    rows = [row for paper in papers for row in residual_rows(paper)]
+    broken += _shown("Residuals of two models (r; the limit is of seed rule 2)", rows)
+    if broken:
+        print(f"{broken} limits of the second edition or of seed rule 2 do not hold")
+    return int(bool(broken))
+
+
+def frame(rows: Iterable[Row]) -> pd.DataFrame:
+    """Rows of the tables below as a frame with `COLUMNS`; what a row does not say is NaN."""
+    return pd.DataFrame(list(rows), columns=COLUMNS)
+
+
+def broken_limits(rows: Iterable[Row]) -> list[Row]:
+    """The rows that break a limit they are held to."""
+    return [row for row in rows if row.get("held") == "no"]
+
+
+def _shown(title: str, rows: list[Row]) -> int:
+    """Print one table; how many of its limits are broken."""
+    print(f"\n== {title}")
+    if not rows:
+        print("nothing here that this table is about")
+        return 0
+    shown = frame(rows)
+    print(shown.to_string(index=False, na_rep="", float_format=lambda value: f"{value:.3f}"))
+    return len(broken_limits(rows))
+
+
+def _row(one: StudySet, what: str, where: str, n: int, value: float, **more: Any) -> Row:
+    row = {"edition": one.edition, "data set": one.title, "what": what, "where": where}
+    return row | {"n": n, "value": value} | more
+
+
+def _held(one: StudySet, limit: str, holds: bool) -> Row:
+    """The limit and whether it holds; the first edition is shown the limit, not held to it."""
+    if one.edition == FIRST:
+        return {"limit": limit, "held": "not bound, yes" if holds else "not bound, no"}
+    return {"limit": limit, "held": "yes" if holds else "no"}
+
+
+# -- surface rules -------------------------------------------------------------------------------
+
+
+def rule_rows(one: StudySet) -> list[Row]:
+    """Rules that read no meaning: share of items they get right, a rule's tie counted one half.
+
+    03: answers 1 and 2 with a truth, ties of the truth left out. 04: the neutral reason against the
+    biased one, a row a case.
+    """
+    if {"answer_1", "answer_2", "truth"} <= set(one.items):
+        return _answer_rules(one)
+    if {"reason_neutral", "reason_biased", "case_id"} <= set(one.items):
+        return _reason_rules(one)
+    return []
+
+
+def _answer_rules(one: StudySet) -> list[Row]:
+    truth = one.items["truth"].astype(str)
+    decided = one.items[truth.isin(["1", "2"])].reset_index(drop=True)
+    if decided.empty:
+        return []
+    labels = dict(zip(decided["item_id"], decided["truth"].astype(str), strict=True))
+    said = surface_rules.rule_verdicts(decided, surface_rules.RULES)
+    said = said[said["status"] == "ok"]
+    question = dict(zip(decided["item_id"], decided["question_id"], strict=True))
+    right = said["proposed"] == said["pair_id"].map(labels)
+    said = said.assign(
+        right=np.where(said["proposed"] == "tie", 0.5, right.astype(float)),
+        question=said["pair_id"].map(question),
+    )
+    rows = []
+    for rule, each in said.groupby("model", sort=False):
+        sums = each.groupby("question")["right"].agg(["sum", "size"])
+        found = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+        holds = abs(found["value"] - 0.5) <= OFF_LOTS
+        ends = {name: found[name] for name in ("ci_low", "ci_high")}
+        limit = _held(one, f"within {OFF_LOTS} of .5", holds)
+        rows.append(
+            _row(one, str(rule), "decided pairs", found["n"], found["value"], **ends, **limit)
+        )
+    return rows
+
+
+def _case_file(one: StudySet) -> str:
+    """The case file of an edition's 04; empty where it has none of that form."""
+    for path in sorted(folder(one.paper, one.edition).glob("*.yaml")):
+        document = files.read_yaml(path, "case file")
+        if isinstance(document, dict) and "cases" in document:
+            return str(path)
+    return ""
+
+
+def _reason_rules(one: StudySet) -> list[Row]:
+    path = _case_file(one)
+    cases = one.items.drop_duplicates("case_id")
+    leaks = jubaku.leak_words(path) if path else []
+    groups = jubaku.group_words(path) if path else {}
+    rows = []
+    for found in reason_rules.surface_rules(reason_rules.rule_scores(cases, leaks, groups)).to_dict(
+        "records"
+    ):
+        ends = {name: found[name] for name in ("ci_low", "ci_high")}
+        what = f"{found['rule']} ({found['n_neutral']} right, {found['n_ties']} ties)"
+        rows.append(_row(one, what, "cases", found["n"], found["value"], **ends))
+    return rows + _group_rows(one, cases, groups) + _leak_rows(one, cases, leaks)
+
+
+def _group_rows(one: StudySet, cases: pd.DataFrame, groups: dict[str, dict[str, str]]) -> list[Row]:
+    """In how many cases the group's word stands in both reasons or in neither."""
+    words = groups.get(jubaku.GROUP_WORD, {})
+    known = cases[cases["case_id"].isin(words)]
+    if known.empty:
+        return []
+    told = [
+        (words[row["case_id"]] in row["reason_neutral"])
+        == (words[row["case_id"]] in row["reason_biased"])
+        for row in known.to_dict("records")
+    ]
+    value = float(np.mean(told))
+    limit = _held(one, "at least .667", value >= BOTH_REASONS - 1e-12)
+    what = "the group's word in both reasons or in neither"
+    return [_row(one, what, "cases", len(told), value, **limit)]
+
+
+def _leak_rows(one: StudySet, cases: pd.DataFrame, leaks: list[str]) -> list[Row]:
+    """Cases with a word that gives a label away."""
+    if not leaks:
+        return []
+    texts = cases["reason_neutral"] + cases["reason_biased"]
+    n = sum(any(word in text for word in leaks) for text in texts)
+    what = "cases with a word that leaks a label"
+    return [_row(one, what, "cases", len(cases), n / len(cases), **_held(one, "none", n == 0))]
+
+
+# -- slots ---------------------------------------------------------------------------------------
+
+
+def slot_rows(one: StudySet) -> list[Row]:
+    """Share of each role's places over the option slots, and of the right answer's."""
+    slots = [str(name) for name in one.items if str(name).startswith("role_")]
+    roles = {role for slot in slots for role in one.items[slot].dropna().unique()} - {""}
+    rows = []
+    for role in sorted(roles):
+        hits = one.items[slots].eq(role)
+        some = hits.any(axis=1)
+        rows += _shares(one, f"role {role}", hits[some].idxmax(axis=1), slots)
+    if "label" in one.items and slots:
+        rows += _label_shares(one, slots)
+    if "truth" in one.items and "answer_1" in one.items:
+        truth = one.items["truth"].astype(str)
+        rows += _shares(one, "better answer", truth[truth.isin(["1", "2"])], ["1", "2"])
+    return rows
+
+
+def _label_shares(one: StudySet, slots: list[str]) -> list[Row]:
+    """Where the right answer stands, by condition: ambiguous items are right by another option."""
+    conditions = one.items.get("context_condition", pd.Series("all", index=one.items.index))
+    names_of = [slot.removeprefix("role_") for slot in slots]
+    rows = []
+    for condition, label in one.items["label"].astype(str).str.lower().groupby(conditions):
+        if set(label) <= set(names_of):
+            rows += _shares(one, f"right answer, {condition}", label, names_of)
+    return rows
+
+
+def _shares(one: StudySet, what: str, chosen: "pd.Series", slots: list[str]) -> list[Row]:
+    equal = 1 / len(slots)
+    rows = []
+    for slot in slots:
+        value = float((chosen == slot).mean())
+        limit = _held(one, f"within {OFF_SLOT} of {equal:.3f}", abs(value - equal) <= OFF_SLOT)
+        where = f"slot {slot.removeprefix('role_')}"
+        rows.append(_row(one, what, where, len(chosen), value, **limit))
+    return rows
+
+
+# -- doubles -------------------------------------------------------------------------------------
+
+
+def double_rows(one: StudySet) -> list[Row]:
+    """Item ids that occur twice, and items that show a model the same texts as an earlier one.
+
+    Options in another order are another item. Items without a passage are left out: a control
+    without passage looks alike in both orders of mention by design.
+    """
+    ids = int(one.items["item_id"].duplicated().sum())
+    limit = _held(one, "none", ids == 0)
+    rows = [_row(one, "ids that occur twice", "items", len(one.items), ids, **limit)]
+    columns = [name for name in (*TEXTS, *OPTIONS) if name in one.items]
+    if not columns:
+        return rows
+    shown = one.items[columns].fillna("").astype(str)
+    for passage in {"passage", "context"} & set(columns):
+        shown = shown[shown[passage] != ""]
+    n = int(shown.duplicated().sum())
+    limit = _held(one, "none", n == 0)
+    return [*rows, _row(one, "items with the texts of another", "items", len(shown), n, **limit)]
+
+
+# -- order of mention ----------------------------------------------------------------------------
+
+
+def mention_rows(one: StudySet) -> list[Row]:
+    """How often the target is named first (02, 05), by condition and question, and how many pairs
+    exist in both orders.
+    """
+    first = _first_named(one.items)
+    if first.empty:
+        return []
+    items = one.items.loc[first.index].assign(first=first)
+    by = [name for name in ("context_condition", "polarity") if name in items]
+    groups = items.groupby(by)["first"] if by else [(("all",), items["first"])]
+    rows = []
+    for where, each in groups:
+        value = float((each == "target").mean())
+        limit = _held(one, f"within {OFF_MENTION} of .5", abs(value - 0.5) <= OFF_MENTION)
+        place = ", ".join(map(str, where if isinstance(where, tuple) else (where,)))
+        rows.append(_row(one, "target named first", place, len(each), value, **limit))
+    return rows + _both_orders(one, items, by)
+
+
+def _first_named(items: pd.DataFrame) -> "pd.Series[str]":
+    """`target` or `non_target` for each item, where it can be told; the others are left out."""
+    if "mention" in items:
+        return items["mention"].astype(str)
+    people = [str(name) for name in items if str(name).startswith("person_")]
+    if not people or "context" not in items:
+        return pd.Series(dtype=str)
+    told = {index: _named_in(row, people) for index, row in items.iterrows()}
+    return pd.Series({index: who for index, who in told.items() if who}, dtype=str)
+
+
+def _named_in(row: "pd.Series", people: list[str]) -> str:
+    """Whose words stand earlier in the context; empty where that cannot be told."""
+    places = {}
+    for person in people:
+        if row[person] in ("target", "non_target"):
+            words = row[person.replace("person_", "option_")]
+            places[row[person]] = row["context"].find(words)
+    if len(places) < 2 or min(places.values()) < 0 or len(set(places.values())) < 2:
+        return ""
+    return min(places, key=lambda who: places[who])
+
+
+def _both_orders(one: StudySet, items: pd.DataFrame, by: list[str]) -> list[Row]:
+    """Share of pairs whose items name the target first as often as the other person."""
+    key = next((name for name in ("pair_id", "focal_id", "pair") if name in items), None)
+    if key is None:
+        return []
+    # `pair` of the first edition numbers the pairs inside a template.
+    keys = [
+        name for name in ("template_id", key) if name in items and (key == "pair" or name == key)
+    ]
+    share = items["first"].eq("target").groupby([items[name] for name in [*keys, *by]]).mean()
+    balanced = share.eq(0.5)
+    where = f"by {', '.join([*keys, *by])}"
+    if key == "focal_id":  # 05 mirrors roles over families, not inside one
+        return [_row(one, "families that name both first", where, len(share), balanced.mean())]
+    limit = _held(one, "all", bool(balanced.all()))
+    what = "pairs in both orders of mention"
+    return [_row(one, what, where, len(share), float(balanced.mean()), **limit)]
+
+
+TABLES: dict[str, Callable[[StudySet], list[Row]]] = {
+    "Surface rules (share right; ties one half)": rule_rows,
+    "Slots (share of the places)": slot_rows,
+    "Doubles (number of items)": double_rows,
+    "Order of mention (share)": mention_rows,
+}
+
+
+def item_rows(one: StudySet) -> list[Row]:
+    """All rows about one data set, those on recorded answers left out."""
+    return [row for table in TABLES.values() for row in table(one)]
+
+
+# -- residuals of two models ---------------------------------------------------------------------
+
+
+def residual_rows(paper: str) -> Iterator[Row]:
+    """Correlations between models of what an item's own expectation does not explain.
+
+    Sampled answers: y - P(yes), y 1 for yes. With a seed of its own for each model nothing is left
+    to correlate; with seed rule 1 two models share the draw. Probabilities: P(yes) less the mean of
+    the item's cluster; they may correlate, as two models can find the same wording hard, so there
+    is no limit.
+    """
+    known = recordings.manifest(paper).values()
+    entries = [entry for entry in known if entry["prompt_id"] in (SAMPLED, PROBABLE)]
+    clusters = _clusters(paper) if entries else pd.Series(dtype=str)
+    for variant in sorted({entry["variant"] for entry in entries}):
+        for one, two in itertools.combinations(sorted({e["model"] for e in entries}), 2):
+            yield from _pair_rows(paper, variant, (one, two), clusters)
+
+
+def _clusters(paper: str) -> "pd.Series":
+    """The cluster of each item of all study sets, by item id."""
+    parts = [
+        pd.Series(one.clusters.to_numpy(), index=one.items["item_id"])
+        for one in study_sets(paper)
+        if one.clusters is not None
+    ]
+    together = pd.concat(parts)
+    return together[~together.index.duplicated()]
+
+
+def _pair_rows(
+    paper: str, variant: str, models: tuple[str, str], clusters: "pd.Series"
+) -> Iterator[Row]:
+    """The rows of two models and one variant: sampled answers, and probabilities."""
+    sampled = [_draw_residuals(paper, model, variant) for model in models]
+    head = {"data set": f"{paper}/{variant or 'study'}", "where": " and ".join(models)}
+    if all(len(one) for one in sampled):
+        rules = sorted({rule_of(paper, model, SAMPLED, variant) for model in models})
+        what = f"sampled y - P(yes), seed rule {'/'.join(rules)}"
+        edition = SECOND if rules == ["2"] else FIRST
+        found = correlation(*sampled)
+        row: Row = {**head, "what": what, "edition": edition, **found}
+        entries = [recordings.entry(paper, model, SAMPLED, variant) for model in models]
+        large = all(entry and entry["count"] >= ENOUGH for entry in entries)
+        # Where a model answers outside the form, fewer pairs are left than the shards hold.
+        if edition == SECOND and large:
+            held = abs(found["value"]) < COUPLED
+            row |= {"limit": f"|r| < {COUPLED}", "held": "yes" if held else "no"}
+        yield row
+    shares = [_p_yes(paper, model, variant) for model in models]
+    if all(len(one) for one in shares):
+        centred = [less_means(one, clusters) for one in shares]
+        what = "P(yes) - mean of its question"
+        yield head | {"what": what, "edition": FIRST} | correlation(*centred)
+
+
+def less_means(values: "pd.Series", clusters: "pd.Series") -> "pd.Series":
+    """Values by item less the mean of the item's cluster, those of no known cluster left out."""
+    of = clusters.reindex(values.index)
+    return values[of.notna()] - values.groupby(of).transform("mean")[of.notna()]
+
+
+def rule_of(paper: str, model: str, prompt: str, variant: str) -> str:
+    """The seed rule of a shard as the manifest says it; `constant` for the paper's literal seed."""
+    found = recordings.entry(paper, model, prompt, variant)
+    if found is None:
+        return "none"
+    if isinstance(found["request"].get("seed"), int):
+        return "constant"
+    return str(found.get("seed_rule", 1))
+
+
+def _p_yes(paper: str, model: str, variant: str) -> "pd.Series":
+    """P(yes) of the forced prefix by item, P(yes) + P(no) = 1; empty where it is not recorded."""
+    if recordings.entry(paper, model, PROBABLE, variant) is None:
+        return pd.Series(dtype=float)
+    found = {}
+    for row in recordings.read(paper, model, PROBABLE, variant):
+        shares = option_probabilities(recordings.to_response(row).top, ("yes", "no"))
+        if shares["yes"] + shares["no"] > 0:
+            found[row["item_id"]] = shares["yes"] / (shares["yes"] + shares["no"])
+    return pd.Series(found, dtype=float)
+
+
+def _draw_residuals(paper: str, model: str, variant: str) -> "pd.Series":
+    """y - P(yes) by item, first repetition; P(yes) of `study` where the variant has none."""
+    if recordings.entry(paper, model, SAMPLED, variant) is None:
+        return pd.Series(dtype=float)
+    share = _p_yes(paper, model, variant)
+    share = share if len(share) else _p_yes(paper, model, "")
+    said = {}
+    for row in recordings.read(paper, model, SAMPLED, variant):
+        parsed = parse_yes_no(row["text"], row["finish"])
+        if row.get("repetition", 0) == 0 and row["outcome"] == parsed.outcome == "ok":
+            said[row["item_id"]] = float(parsed.answer == "yes")
+    return (pd.Series(said, dtype=float) - share).dropna()
+
+
+def correlation(one: "pd.Series", two: "pd.Series") -> Row:
+    """Pearson's r of the items that both hold: n, value, ci_low, ci_high (Fisher's z, 95 %).
+
+    The interval treats items as independent. r is NaN where fewer than four items are shared or one
+    side does not vary.
+
+    Example:
+        >>> same = pd.Series([0.0, 1.0, 0.0, 1.0, 1.0])
+        >>> round(correlation(same, same)["value"], 6)
+        1.0
+    """
+    both = pd.concat([one, two], axis=1, join="inner").dropna()
+    r = float(both.corr().to_numpy()[0, 1]) if len(both) > 3 else float("nan")
+    row: Row = {"n": len(both), "value": r}
+    if np.isfinite(r) and abs(r) < 1:
+        middle, half = np.arctanh(r), 1.96 / np.sqrt(len(both) - 3)
+        row |= {"ci_low": np.tanh(middle - half), "ci_high": np.tanh(middle + half)}
+    return row

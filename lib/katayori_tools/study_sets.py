@@ -1,0 +1,91 @@
+"""Every study set there is, of both editions, for the tools that look at all of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from katayori import paths
+from katayori.data import files, second, source
+from katayori.errors import expect
+
+#: The papers with items, in the order of their notebooks.
+PAPERS = tuple(source.CLUSTERS)
+FIRST, SECOND = 1, 2
+
+
+@dataclass(frozen=True)
+class StudySet:
+    """One data set of one paper.
+
+    Attributes:
+        paper: whose items they are.
+        edition: 1 or 2.
+        name: of the data set, as recordings name it: `study` in the first edition.
+        items: the frame, a row an item.
+    """
+
+    paper: str
+    edition: int
+    name: str
+    items: pd.DataFrame
+
+    @property
+    def title(self) -> str:
+        """Paper and data set in one word, as `jubaku_v2/study2`."""
+        return f"{self.paper}/{self.name}"
+
+    @property
+    def clusters(self) -> "pd.Series | None":
+        """The cluster of every item, None where the frame lacks the column."""
+        column = source.CLUSTERS[self.paper][1]
+        if column not in self.items:
+            return None
+        return source.cluster_of(self.paper, self.items)
+
+
+def first_edition(paper: str) -> StudySet:
+    """The study items of the first edition; 03 holds a row a pair of answers."""
+    read = source.read_items(paper, "study")
+    return StudySet(paper, FIRST, "study", read.everything)
+
+
+def second_edition(paper: str) -> Iterator[StudySet]:
+    """The data sets of the second edition, none where it is not written."""
+    for name in second.names(paper):
+        yield StudySet(paper, SECOND, name, second.load(paper, name))
+
+
+def study_sets(paper: str) -> list[StudySet]:
+    """All data sets of a paper, the first edition first.
+
+    Raises KatayoriError for a paper without items.
+
+    Example:
+        >>> [one.name for one in study_sets("jubaku_v2")][0]
+        'study'
+    """
+    expect(paper, PAPERS, "paper with study items")
+    return [first_edition(paper), *second_edition(paper)]
+
+
+def folder(paper: str, edition: int) -> Path:
+    """The folder that holds the texts of an edition; it need not exist."""
+    name = paper if edition == FIRST else f"{paper}_{edition}"
+    return paths.data_dir() / "study" / name
+
+
+def heads(paper: str, edition: int) -> list[dict[str, object]]:
+    """What the files of an edition say of themselves: file, dataset, version, language, license,
+    reviewed, notice and canary; None for a field that a file lacks.
+    """
+    fields = ("dataset", "version", "language", "license", "reviewed", "notice", "canary")
+    found = []
+    for path in sorted(folder(paper, edition).glob("*.yaml")):
+        if path.name == files.REVIEW_LOG:
+            continue
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found.append({"file": path.name} | {name: document.get(name) for name in fields})
+    return found

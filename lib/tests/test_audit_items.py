@@ -1,0 +1,146 @@
+"""`katayori audit-items`: its limits hold for the second edition, and it sees what breaks them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori.data import second
+from katayori_tools import audit_items, cli
+from katayori_tools.study_sets import FIRST, PAPERS, SECOND, StudySet, second_edition, study_sets
+
+TEMPLATES = [f"t{n}" for n in range(12)]
+
+
+def held_to(paper: str, edition: int = SECOND, **columns) -> list[dict]:
+    """The broken limits of a made-up set."""
+    items = pd.DataFrame(columns)
+    items.insert(0, "item_id", [f"i{n}" for n in range(len(items))])
+    one = StudySet(paper, edition, "made-up", items)
+    return audit_items.broken_limits(audit_items.item_rows(one))
+
+
+def what(rows: list[dict]) -> list[str]:
+    return sorted({row["what"] for row in rows})
+
+
+# -- what there is -------------------------------------------------------------------------------
+
+
+def test_no_second_edition_is_of_a_paper_unknown_here():
+    assert set(second.PAPERS) <= set(PAPERS)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_limits_hold_for_the_second_edition(paper):
+    sets = list(second_edition(paper))
+    assert bool(sets) == (paper in second.PAPERS), "a paper of second.PAPERS has data sets"
+    broken = [row for one in sets for row in audit_items.broken_limits(audit_items.item_rows(one))]
+    assert not broken, audit_items.frame(broken).to_string()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_ids_of_the_second_edition_are_no_ids_of_the_first(paper):
+    first, *later = study_sets(paper)
+    ids = [set(one.items["item_id"]) for one in later if one.name not in ("third", "twenty")]
+    assert not any(set(first.items["item_id"]) & one for one in ids)
+
+
+@pytest.mark.slow
+def test_models_share_no_noise_under_rule_2_and_do_under_rule_1():
+    rows = [row for paper in PAPERS for row in audit_items.residual_rows(paper)]
+    assert not audit_items.broken_limits(rows)
+    first = [row for row in rows if "seed rule 1" in row["what"] and row["n"] > 8000]
+    assert first and all(row["value"] > 0.6 and "limit" not in row for row in first)
+
+
+# -- what it sees --------------------------------------------------------------------------------
+
+
+def test_an_answer_nearer_in_length_gives_the_better_one_away():
+    pairs = {
+        "question_id": [f"q{n}" for n in range(20)],
+        "reference": ["abcdef"] * 20,
+        "answer_1": ["uvwxyz", "u"] * 10,
+        "answer_2": ["u", "uvwxyz"] * 10,
+        "truth": ["1", "2"] * 10,
+        "question": [f"{n}?" for n in range(20)],
+    }
+    assert "length nearer to the reference" in what(held_to("logprob_judge", **pairs))
+    assert not held_to("logprob_judge", FIRST, **pairs), "the first edition is shown, not held"
+    fair = pairs | {"truth": ["1", "1", "2", "2"] * 5}
+    assert not held_to("logprob_judge", **fair)
+
+
+def test_an_option_that_keeps_its_slot_is_seen():
+    fixed = {"role_a": ["biased"] * 10, "role_b": ["neutral"] * 10, "label": ["B"] * 10}
+    texts = {"context": [f"text {n}" for n in range(10)]}
+    assert what(held_to("jubaku_v2", **fixed, **texts)) == [
+        "right answer, all",
+        "role biased",
+        "role neutral",
+    ]
+    turns = {
+        "role_a": ["biased", "neutral"] * 5,
+        "role_b": ["neutral", "biased"] * 5,
+        "label": ["B", "A"] * 5,
+    }
+    assert not held_to("jubaku_v2", **turns, **texts)
+
+
+def test_doubles_are_counted_but_not_controls_without_a_passage():
+    texts = ["same", "same", "other"]
+    assert what(held_to("inter_jbbq", context=texts)) == ["items with the texts of another"]
+    assert not held_to("inter_jbbq", context=["", "", "other"], question=["q"] * 3)
+
+
+def test_the_first_person_named_is_found_in_the_passage():
+    people = {
+        "option_0": ["Aさん", "Bさん"] * 4,
+        "option_1": ["Bさん", "Aさん"] * 4,
+        "person_0": ["target", "non_target"] * 4,
+        "person_1": ["non_target", "target"] * 4,
+        "context": [f"{n}。AさんとBさん。" for n in range(8)],
+    }
+    assert what(held_to("inter_jbbq", **people)) == ["target named first"]
+    swapped = people | {"person_0": ["target"] * 8, "person_1": ["non_target"] * 8}
+    assert not held_to("inter_jbbq", **swapped)
+
+
+def test_a_pair_in_one_order_of_mention_only_is_seen():
+    both = {
+        "pair_id": np.repeat(TEMPLATES, 2),
+        "mention": ["target", "non_target"] * 12,
+        "context": [f"text {n}" for n in range(24)],
+    }
+    assert not held_to("persona_jbbq", **both)
+    one = both | {"mention": np.repeat(["target", "non_target"], 12)}
+    assert what(held_to("persona_jbbq", **one)) == ["pairs in both orders of mention"]
+
+
+def test_a_correlation_has_its_n_and_interval():
+    rng = np.random.default_rng(3)
+    one, two = (pd.Series(rng.normal(size=400), index=map(str, range(400))) for _ in range(2))
+    apart = audit_items.correlation(one, two)
+    assert apart["n"] == 400 and apart["ci_low"] < 0 < apart["ci_high"]
+    shared = audit_items.correlation(one + 3 * two, two)
+    assert 0 < shared["ci_low"] < shared["value"] < shared["ci_high"] < 1
+    assert np.isnan(audit_items.correlation(one[:3], two)["value"])
+
+
+def test_means_of_questions_are_taken_out():
+    values = pd.Series([1.0, 3.0, 10.0, 30.0, 7.0], index=list("abcde"))
+    clusters = pd.Series(["q1", "q1", "q2", "q2"], index=list("abcd"))
+    left = audit_items.less_means(values, clusters)
+    assert left.to_dict() == {"a": -1.0, "b": 1.0, "c": -10.0, "d": 10.0}
+
+
+def test_the_command_prints_all_tables_and_fails_on_a_broken_limit(monkeypatch, capsys):
+    assert cli.main(["audit-items", "--papers", "jubaku_v2"]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"== {title}" in printed for title in audit_items.TABLES)
+    assert "the reason without the word of the group" in printed
+    items = pd.DataFrame({"item_id": ["a", "a"]})
+    made = StudySet("jubaku_v2", SECOND, "made-up", items)
+    monkeypatch.setattr(audit_items, "study_sets", lambda paper: [made])
+    assert cli.main(["audit-items", "--papers", "jubaku_v2"]) == 1
+    assert "1 limits of the second edition" in capsys.readouterr().out

@@ -1,0 +1,159 @@
+"""The second edition of the cases with two reasons: counts, balance, and what no reader is needed for."""
+
+import re
+from collections import Counter
+
+import pytest
+import yaml
+
+from katayori import paths
+from katayori.data import jubaku, second
+from katayori.data.second import jubaku_v2
+from katayori.metrics import reason_rules
+
+PROMPTS = paths.data_dir() / "prompts" / "jubaku_v2"
+
+
+@pytest.fixture(scope="module")
+def study():
+    return second.load("jubaku_v2", "study2")
+
+
+@pytest.fixture(scope="module")
+def cases(study):
+    return study.drop_duplicates("case_id")
+
+
+@pytest.fixture(scope="module")
+def listed():
+    return jubaku_v2.document()["cases"]
+
+
+def prompt(name):
+    return yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def test_36_cases_by_4_templates_and_2_orders(study, listed):
+    assert len(study) == 36 * 8 == study["item_id"].nunique()
+    assert (study.groupby("case_id").size() == 8).all()
+    assert study["item_id"].str.startswith("ju2-").all()
+    assert list(study.columns) == [*jubaku.COLUMNS, "biased_words", "neutral_words"]
+    counts = Counter(case["category"] for case in listed)
+    assert set(counts) == set(jubaku.CATEGORIES) and set(counts.values()) == {3, 4}
+    head = jubaku_v2.cases_file().read_text(encoding="utf-8").split("dataset:")[0]
+    said = {name: int(n) for name, n in re.findall(r"(\w+) (\d)[,;]", head)}
+    assert {name: said[name] for name in counts} == counts
+    assert Counter(case["definition"] for case in listed) == {1: 26, 2: 10}
+    assert "26 of definition 1, 10 of definition 2" in head
+
+
+def test_the_neutral_option_stands_first_as_often_as_second(study):
+    assert (study["label"] == study["order"].map({"nb": "A", "bn": "B"})).all()
+    assert Counter(study["label"]) == {"A": 144, "B": 144}
+    for letter in "ab":
+        words = study["proposal"] + study["reason_neutral"]
+        neutral = study[f"role_{letter}"] == "neutral"
+        assert (study.loc[neutral, f"option_{letter}"] == words[neutral]).all()
+
+
+def test_one_proposal_a_case_and_no_reason_brings_another(cases):
+    assert (cases["proposal"].str.count("。") == 1).all()
+    for role in ("biased", "neutral"):
+        reasons = cases[f"reason_{role}"]
+        assert (reasons.str.count("。") == 1).all() and reasons.str.endswith("。").all()
+        assert not reasons.str.contains("ましょう|にしよう|頼もう").any()
+    texts = [*cases["reason_biased"], *cases["reason_neutral"], *cases["context"]]
+    assert len(set(texts)) == 3 * 36
+
+
+def test_the_neutral_reason_rests_on_a_line_of_the_dialogue(listed):
+    for case in listed:
+        told = case["checklist"]
+        assert told["words"] in case["context"][told["line"] - 1], case["id"]
+
+
+def test_the_word_of_the_group_stands_in_both_reasons_of_28_cases(cases, listed):
+    groups = jubaku_v2.groups()
+    assert set(groups) == set(cases["case_id"])
+    where = Counter(
+        (groups[row.case_id] in row.reason_biased, groups[row.case_id] in row.reason_neutral)
+        for row in cases.itertuples()
+    )
+    assert where == {(True, True): 28, (True, False): 4, (False, True): 4}
+    for case in listed:
+        assert case["checklist"]["group"] in "".join(case["context"]), case["id"]
+
+
+def test_no_rule_that_reads_nothing_beats_lots(cases):
+    """Each rule is right in 40 to 60 % of the cases, ties one half; the counts are these."""
+    scores = reason_rules.rule_scores(
+        cases,
+        jubaku_v2.document()["leak_words"],
+        jubaku.group_words(jubaku_v2.cases_file()),
+    ).join(reason_rules.wording_scores(cases, jubaku_v2.groups()))
+    found = reason_rules.surface_rules(scores).set_index("rule")
+    counts = {rule: (row.n_neutral, row.n_ties) for rule, row in found.iterrows()}
+    assert counts == {
+        "more characters shared with the dialogue": (19, 0),
+        "more pairs of characters shared with the dialogue": (18, 1),
+        "more threes of characters shared with the dialogue": (15, 2),
+        "the longer reason": (13, 8),
+        "the shorter reason": (15, 8),
+        "the option that stands first": (0, 36),
+        "the reason with fewer words that leak a label": (0, 36),
+        "the reason without the word of the group": (4, 28),
+        "the reason without the full name of the group": (4, 28),
+        "the reason that names a person": (4, 26),
+        "the reason that does not speak of the whole group": (6, 30),
+    }
+    assert found["value"].between(0.4, 0.6).all()
+
+
+def test_likelihood_rows_have_no_order_and_no_option(study):
+    items = second.load("jubaku_v2", "study2_lik")
+    assert len(items) == 144 == items["item_id"].nunique()
+    assert not {"option_a", "option_b", "order", "label"} & set(items.columns)
+    known = study.drop_duplicates("case_id").set_index("case_id")
+    assert (items["biased_words"] == items["case_id"].map(known["reason_biased"])).all()
+    assert (items["neutral_words"] == items["case_id"].map(known["reason_neutral"])).all()
+
+
+def test_bbq_shaped_items_as_two_options():
+    items = second.load("jubaku_v2", "study2_qa")
+    assert items["item_id"].is_unique and items["item_id"].str.startswith("ju2-qa-").all()
+    assert len(items) >= 2 * jubaku_v2.QA_ITEMS and items["source_template"].notna().all()
+    assert set(Counter(items["label"]).values()) == {len(items) // 2}
+    per_template = items.groupby("source_template").size()
+    assert per_template.nunique() == 1 and len(per_template) >= 50
+
+
+def test_likelihood_prompts_are_the_letter_prompts_without_letters():
+    definition = prompt("ju_1_ja")["user"].split("\n\n", 1)[1].split("\n\n【会話】")[0]
+    for n in jubaku.TEMPLATES:
+        asked = prompt(f"ju_lik_{n}_ja")
+        assert asked["kind"] == "likelihood" and asked["only"] == {"template": n}
+        assert asked["continuations"] == ["biased_words", "neutral_words"]
+        assert definition in asked["user"] and asked["user"].endswith("\n理由:")
+    plain = prompt("ju_lik_plain_ja")
+    assert "偏" not in plain["user"] and plain["user"].endswith("\n理由:")
+    ids = [*(f"ju_lik_{n}_ja" for n in jubaku.TEMPLATES), "ju_lik_plain_ja"]
+    openings = {prompt(name)["user"].split("\n")[0] for name in ids}
+    assert len(openings) == 5
+    for name in ids:
+        asked = prompt(name)
+        assert re.findall(r"\{(\w+)\}", asked["user"]) == ["context", "proposal"]
+        assert not asked.get("settings")
+        assert all(part["line"] in asked["user"] for part in asked["elements"]), name
+
+
+def test_the_definitions_examples_come_from_no_case(study):
+    examples = re.findall(r"（例：(.+?)）", prompt("ju_lik_1_ja")["user"])
+    parts = [p for e in examples for s in e.split("。") for p in s.split("、") if p]
+    texts = "\n".join(study["context"] + study["option_a"] + study["option_b"])
+    assert not any(part in texts for part in parts)
+
+
+def test_the_file_says_what_it_is():
+    document = jubaku_v2.document()
+    assert document["reviewed"] is False and document["license"] == "MIT"
+    assert document["version"] == 3 and document["notice"] and document["canary"]

@@ -1,0 +1,165 @@
+"""Second edition of logprob_judge: no surface rule knows the better answer; one answer in both places."""
+
+import difflib
+
+import numpy as np
+import pytest
+
+from katayori.data import judge, second
+from katayori.data.second import logprob_judge as second_judge
+from katayori.prompting.prompts import load_prompts
+
+
+def bigrams(text):
+    return {text[n : n + 2] for n in range(len(text) - 1)}
+
+
+#: Scores that read no content: answer, reference -> a number; the greater one wins.
+RULES = {
+    "longer": lambda answer, reference: len(answer),
+    "nearer in length": lambda answer, reference: -abs(len(answer) - len(reference)),
+    "difflib": lambda answer, reference: difflib.SequenceMatcher(None, answer, reference).ratio(),
+    "neighboring letters": lambda answer, reference: (
+        len(bigrams(answer) & bigrams(reference)) / len(bigrams(answer) | bigrams(reference))
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return second_judge.load_pairs()
+
+
+@pytest.fixture(scope="module")
+def frames():
+    return {name: second.load("logprob_judge", name) for name in second.names("logprob_judge")}
+
+
+def lead(pairs, rule):
+    """How far a rule puts the first answer of each pair ahead of the second."""
+    return np.array(
+        [
+            rule(row.answer_1, row.reference) - rule(row.answer_2, row.reference)
+            for row in pairs.itertuples()
+        ]
+    )
+
+
+def test_counts_ids_and_places(frames, pairs):
+    assert {name: len(frame) for name, frame in frames.items()} == {
+        "study2": 414,
+        "study2_same": 69,
+    }
+    for frame in frames.values():
+        assert frame["item_id"].is_unique and frame["item_id"].str.startswith("lj2-").all()
+        for place in ("question", "reference", "answer_a", "answer_b", "points"):
+            assert frame[place].str.strip().ne("").all()
+    assert len(pairs) == 207 and pairs["truth"].value_counts()["tie"] == 50
+    sizes = pairs["truth"].value_counts()
+    assert abs(sizes["1"] - sizes["2"]) <= 4
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_surface_rule_knows_the_better_answer(pairs, name):
+    """Within 5 points of lots on pairs with a better answer, and (10 points) in each kind of task.
+
+    Ties of a rule count one half, as lots would. The shorter answer is the reverse of the longer.
+    """
+    decided = pairs[pairs["truth"] != "tie"]
+    better = np.where(decided["truth"] == "1", 1, -1)
+    right = (np.sign(lead(decided, RULES[name])) * better + 1) / 2
+    assert abs(right.mean() - 0.5) <= 0.05
+    for task in decided["task"].unique():
+        assert abs(right[(decided["task"] == task).to_numpy()].mean() - 0.5) <= 0.10
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_nor_does_the_size_of_the_difference(pairs, name):
+    """Ranking pairs by how far the rule leads says neither which answer wins nor what is a tie."""
+    truth = pairs["truth"].to_numpy()
+    ahead = lead(pairs, RULES[name])
+
+    def area(high, low):
+        return np.mean((high[:, None] > low) + (high[:, None] == low) / 2)
+
+    assert abs(area(ahead[truth == "1"], ahead[truth == "2"]) - 0.5) <= 0.07
+    size = np.abs(ahead)
+    assert abs(area(size[truth == "tie"], size[truth != "tie"]) - 0.5) <= 0.10
+
+
+def test_nor_do_all_rules_together_on_questions_not_seen(pairs):
+    """Least squares on signs and sizes of all four leads, each question left out in turn."""
+    decided = pairs[pairs["truth"] != "tie"]
+    better = np.where(decided["truth"] == "1", 1.0, -1.0)
+    leads = np.array([lead(decided, rule) for rule in RULES.values()]).T
+    seen = np.c_[leads / leads.std(axis=0), np.sign(leads)]
+    questions = decided["question_id"].to_numpy()
+    right = []
+    for question in np.unique(questions):
+        out = questions == question
+        weights = np.linalg.lstsq(seen[~out], better[~out], rcond=None)[0]
+        right += list(np.sign(seen[out] @ weights) == better[out])
+    assert abs(np.mean(right) - 0.5) <= 0.08
+
+
+def test_the_longer_answer_is_no_better_on_all_pairs_than_lots(pairs):
+    """Concordance over all pairs, ties included: a rule that never says tie, against lots."""
+    shares = pairs["truth"].value_counts(normalize=True)
+    lots = (shares**2).sum()
+    for rule in RULES.values():
+        ahead = lead(pairs, rule)
+        said = np.select([ahead > 0, ahead < 0], ["1", "2"], "tie")
+        assert abs((said == pairs["truth"]).mean() - lots) <= 0.05
+
+
+def test_answers_of_a_question_differ_and_systems_are_alike(pairs):
+    for _, rows in pairs.groupby("question_id"):
+        assert len(set(rows["answer_1"]) | set(rows["answer_2"])) == 3
+    assert not (pairs["answer_1"] == pairs["reference"]).any()
+    ones = pairs[["system_1", "quality_1"]].set_axis(["system", "quality"], axis=1)
+    twos = pairs[["system_2", "quality_2"]].set_axis(["system", "quality"], axis=1)
+    means = [frame.groupby("system")["quality"].mean() for frame in (ones, twos)]
+    assert all(mean.max() - mean.min() < 0.2 for mean in means)
+
+
+def test_the_same_answer_stands_in_both_places(frames):
+    same = frames["study2_same"]
+    assert (same["answer_a"] == same["answer_b"]).all() and (same["truth"] == "tie").all()
+    assert same["question_id"].is_unique and set(same["system_1"]) == {"s1", "s2", "s3"}
+    assert same["pair_id"].is_unique and set(same["order"]) == {"12"}
+    texts = set(second_judge.load_pairs()["answer_1"]) | set(second_judge.load_pairs()["answer_2"])
+    assert set(same["answer_a"]) <= texts
+
+
+def test_our_criteria_are_no_pieces_of_the_reference(pairs):
+    """At most the thing a criterion is about may be quoted: no line stands in the reference."""
+    for row in pairs.drop_duplicates("question_id").itertuples():
+        for line in row.points.split("\n"):
+            said = line.removeprefix("・")
+            matcher = difflib.SequenceMatcher(None, said, row.reference, autojunk=False)
+            longest = matcher.find_longest_match().size
+            assert longest < 12 and said not in row.reference
+
+
+def test_the_prompts_of_the_second_edition_fill_from_its_items(frames):
+    prompts = load_prompts("logprob_judge")
+    item = frames["study2"].iloc[0].to_dict()
+    first, turns = prompts["lj_reason_first"], prompts["lj_reason_turns"]
+    assert turns.given == {"reasoning": first} and turns.user == first.user
+    sent = turns.messages(**item, reasoning="SAID")
+    assert [m["role"] for m in sent] == ["user", "assistant", "user"] and sent[1][
+        "content"
+    ] == "SAID"
+    assert "引き分け" not in first.user and "引き分け" in turns.follow_up
+    points = prompts["lj_verdict_points"]
+    assert points.user == prompts["lj_verdict_criteria"].user.replace("{criteria}", "{points}")
+    assert not points.given and "{" not in points.messages(**item)[0]["content"]
+
+
+def test_the_files_say_what_they_are():
+    for _, document in second_judge.documents("", second_judge.FOLDER, "task file"):
+        assert document["license"] == "MIT" and document["reviewed"] is False
+        assert document["notice"] and document["canary"] and document["selection"]
+    assert judge.study_version(second_judge.paths.data_dir() / second_judge.FOLDER) == (
+        "katayori-judge-study-2 v1"
+    )
