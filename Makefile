@@ -68,7 +68,7 @@ lab: setup  ## open JupyterLab on the notebooks
 data: setup  ## fetch every data set that can be downloaded and list the state of all
 	$(KATAYORI) data $(ARGS)
 
-record: setup  ## ask models the study prompts and keep the answers under data/recorded
+record: setup  ## ask models the study prompts, keep the answers in data/recorded (ARGS=--background, --status, --pause)
 	$(KATAYORI) record $(ASKING) $(ARGS)
 
 live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)

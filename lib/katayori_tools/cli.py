@@ -46,6 +46,15 @@ ASKING = {
 }
 #: Where the function of such a command is, if not in `asking`.
 MODULES = {"record": "recorder", "repeat": "repeat"}
+#: What `record` does in place of recording in this terminal.
+RECORDER = {
+    "background": "record in a process of its own, which outlives this terminal",
+    "status": "what the recorder is doing: shard, done of total, rate, hours left",
+    "pause": "end the recorder and its engine, to be resumed; nothing is lost",
+    "resume": "start it again as it was started",
+    "stop": "end it for good; what was answered is kept",
+    "export": "write what is finished now, asking nothing",
+}
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = (
     errno.EACCES,
@@ -247,6 +256,7 @@ def _add_asking(commands: Commands) -> None:
         if name == "record":
             one.add_argument("--limit", type=_positive, help="ask about so many items (a pilot)")
             one.add_argument("--edition", choices=("first", "second"), help="only this edition")
+            _add_recorder(one)
         else:
             _add_limit(one, "ask about so many")
             _add_items(one)
@@ -255,6 +265,16 @@ def _add_asking(commands: Commands) -> None:
         one.add_argument("--concurrency", type=int, help="requests under way at once")
         one.add_argument("--budget", type=float, help="stop before spending more than this")
         one.set_defaults(jobs=2, timeout=1800, force=False)  # of the notebooks that `live` runs
+
+
+def _add_recorder(one: argparse.ArgumentParser) -> None:
+    """What `record` does in place of recording in this terminal."""
+    does = one.add_mutually_exclusive_group()
+    for name, about in RECORDER.items():
+        does.add_argument(f"--{name}", action="store_true", help=about)
+    about = "time N requests of each entry of the second edition and write the table of hours;"
+    about += " 0: as planned, or as measured before"
+    does.add_argument("--pilot", type=int, choices=range(10_001), metavar="N", help=about)
 
 
 def _add_elsewhere(commands: Commands) -> None:

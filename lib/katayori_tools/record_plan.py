@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from katayori.data import files, source
+from katayori.data import files, second, source
+from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, expect, within
 from katayori.prompting import prompts, recordings, respondents
 from katayori.prompting.models import Endpoint, Model, get_model
-from katayori.prompting.requests import Request, ours
+from katayori.prompting.requests import SEED_RULE, Request, ours
 from katayori.prompting.store import Response, Store
 from katayori_tools import asking
 
@@ -23,7 +24,8 @@ EDITIONS = ("first", "second")
 KINDS = ("chat", "likelihood")
 #: The endpoint that scores continuations; chats go to the local engine that is named.
 SCORER = "local-scorer"
-_KEYS = "paper priority dataset variant prompts models kind repetitions whole size sample".split()
+_REQUIRED = ("paper", "priority", "dataset", "prompts", "models")
+_KEYS = (*_REQUIRED, "variant", "kind", "repetitions", "whole", "size", "sample", "seed_rule")
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,14 @@ def _check(entry: Any) -> None:
         raise KatayoriError("must be a mapping")
     for key in entry:
         expect(key, _KEYS, "key")
-    if absent := [
-        k for k in ("paper", "priority", "dataset", "prompts", "models") if k not in entry
-    ]:
+    if absent := [key for key in _REQUIRED if key not in entry]:
         raise KatayoriError(f"lacks {', '.join(absent)}")
     expect(entry["paper"], asking.PAPERS, "paper")
     expect(entry.get("kind", "chat"), KINDS, "kind")
     if type(entry["priority"]) not in (int, float) or entry["priority"] < 1:
         raise KatayoriError("priority must be a number from 1")
+    if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
+        raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")
     _repetitions(entry)
     if entry["dataset"] == "study" and not entry.get("variant"):
         raise KatayoriError("names no variant: the shards of `study` are the first edition's")
@@ -162,6 +164,16 @@ def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
     )
 
 
+def _rows(work: Work, size: int | None) -> list[dict[str, Any]]:
+    """The items to ask; a part of a second-edition data set keeps groups (`whole`) together."""
+    if work.dataset not in second.names(work.paper):
+        return asking.items_of(work.paper, work.dataset, size)
+    items = second.load(work.paper, work.dataset)
+    known = work.whole if work.whole in items else None
+    rows = take(items, size, whole=known).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
 def requests_of(
     work: Work, model: Model, endpoint: Endpoint, store: Store, limit: int | None = None
 ) -> list[Request]:
@@ -173,7 +185,9 @@ def requests_of(
     known = prompts.load_prompts(work.paper)
     for prompt_id in work.prompts:
         expect(prompt_id, known, f"prompt of {work.paper}")
-    rows = asking.items_of(work.paper, work.dataset, limit or work.sample or work.size)
+    rows = _rows(work, limit or work.sample or work.size)
+    if work.whole and rows and work.whole not in rows[0]:
+        raise KatayoriError(f"{work.name}: the items have no column {work.whole!r} (whole)")
 
     def earlier(asked: list[Request]) -> list[Response | None]:
         return [answer for _, answer in store.get(respondents.as_recorded(asked))]

@@ -4,9 +4,11 @@ import calendar
 import gzip
 import hashlib
 import json
+import os
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,9 +42,33 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
         if answer.top:
             row["top"] = [[token, round(logprob, 4)] for token, logprob in answer.top]
         lines.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode())
-    shard = (first.model, first.prompt_id, first.variant)
-    path, name = recordings.shard_path(first.paper, *shard), recordings.shard_name(*shard)
+    path = recordings.shard_path(first.paper, first.model, first.prompt_id, first.variant)
     path.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(path.parents[1]):
+        return _write(kept, lines, path, settings)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Within the block no other process changes a paper's manifest: a recorder and an export may
+    come together.
+    """
+    import fcntl
+
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _write(
+    kept: list[tuple[Request, Response]], lines: list[bytes], path: Path, settings: dict[str, Any]
+) -> Path:
+    """The shard and its entry in the manifest; neither where the same answers are there."""
+    first = kept[0][0]
+    name = recordings.shard_name(first.model, first.prompt_id, first.variant)
     entries = recordings.manifest(first.paper)
     before = gzip.decompress(path.read_bytes()).split(b"\n")[:-1] if name in entries else []
     if before == lines:

@@ -186,7 +186,8 @@ class Sender:
     async def send(self, request: Request) -> Response:
         """Ask once; no retry here.
 
-        Raises openai.APIError subclasses; ValueError for an answer that is malformed. A likelihood request takes one call a continuation and one for the prompt alone.
+        Raises openai.APIError subclasses; ValueError for an answer that is malformed. A likelihood
+        request takes one call a continuation and one for the prompt alone.
         """
         started = time.perf_counter()
         if request.likelihood:

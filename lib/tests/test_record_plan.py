@@ -115,3 +115,18 @@ def test_data_sets_of_the_second_edition_are_asked_and_are_ours(planned, monkeyp
         ("de2-2", "toy", "toy"),
     ]
     assert work.ours and ours("discrim_eval", "toy") and not ours("jubaku_v2", "toy")
+
+
+def test_a_part_of_a_data_set_keeps_groups_together(planned, monkeypatch):
+    """Both orders of a pair are asked, or neither; a pilot of so many items, too."""
+    pairs = [f"p{n // 2}" for n in range(12)]
+    items = pd.DataFrame({"item_id": [f"i{n}" for n in range(12)], "pair_id": pairs})
+    monkeypatch.setattr(second, "names", lambda paper: ("toy",) * (paper == "discrim_eval"))
+    monkeypatch.setattr(second, "load", lambda paper, dataset: items.assign(question="A?"))
+    planned(ENTRY | {"dataset": "toy", "variant": "toy", "size": 4, "whole": "pair_id"})
+    work = record_plan.works(["discrim_eval"], [SMALL])[0]
+    with Store(respondents.store_path()) as store:
+        for limit, n in ((None, 4), (5, 6)):
+            asked = record_plan.requests_of(work, *work.at(), store, limit)
+            counts = pd.Series([q.fields["pair_id"] for q in asked]).value_counts()
+            assert len(asked) == n and set(counts) == {2}

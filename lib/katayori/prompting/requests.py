@@ -13,7 +13,7 @@ from katayori.prompting.prompts import Prompt
 #: Data sets whose texts are this project's own; answers to any other are kept by item id, without
 #: prose. Those of the second edition are ours, too (see `ours`).
 OURS = ("study", "tasks", "answers")
-#: The rules by which a request gets its seed (see `seed_for`); the last is that of all new requests.
+#: The rules by which a request gets its seed (see `seed_for`); all new requests follow the last.
 SEED_RULES = (1, 2)
 SEED_RULE = SEED_RULES[-1]
 
@@ -84,8 +84,8 @@ def seed_for(item_id: str, repetition: int = 0, *, identity: str = "", rule: int
 
     Servers re-seed per request: one constant seed gives every prompt the same random draw, and
     sampled answers become a step function of P(yes). Rule 1 hashes item and repetition, so that two
-    models share their draws; rule 2 hashes the model's `identity` before them. Rule 1 stays for what
-    was recorded by it, all new requests follow rule 2.
+    models share their draws; rule 2 hashes the model's `identity` before them. Rule 1 stays for
+    what was recorded by it, all new requests follow rule 2.
 
     Raises KatayoriError for another rule, and for rule 2 without an identity.
 
@@ -151,8 +151,8 @@ def build_body(
     supports = endpoint.supports | model.fields.get("supports", {})
     local, literal = endpoint.kind == "local", settings.get("seed") == "literal"
     if local:
-        drawn = {"identity": model.identity, "rule": seed_rule}
-        seed = seed_for(str(item["item_id"]), repetition, **drawn)
+        item_id = str(item["item_id"])
+        seed = seed_for(item_id, repetition, identity=model.identity, rule=seed_rule)
         settings = LOCAL_SAMPLING | settings | {"seed": seed}
     if literal:
         settings["seed"] = 1

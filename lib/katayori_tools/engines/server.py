@@ -89,7 +89,9 @@ def serve(model: str, engine: str) -> Iterator[str]:
     argv, env = ENGINES[engine]["command"](model, fetch(model), port)
     log = paths.cache_dir() / "logs" / f"{engine}-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves through `finally`
+    before = signal.getsignal(signal.SIGTERM)
+    if before is signal.SIG_DFL:  # who has taken it, such as `make record`, leaves as it likes
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves through `finally`
     try:
         with log.open("wb") as out:
             streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}

@@ -1,0 +1,300 @@
+"""The recorder: lock, pause, what it tells of itself, pilots; with a stub of an engine."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+import types
+from contextlib import nullcontext, suppress
+
+import pytest
+import yaml
+from api_double import Double
+
+from katayori.errors import KatayoriError
+from katayori.prompting import recordings, respondents
+from katayori.prompting.store import Response, Store
+from katayori_tools import record_control, record_pilot, record_plan, recorder
+
+SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
+ENTRY = {
+    "paper": "discrim_eval",
+    "priority": 3,
+    "dataset": "study",
+    "variant": "seed2",
+    "prompts": ["de_answer_line"],
+    "models": [SMALL, LARGE],
+    "whole": "item_id",
+    "sample": 6,
+}
+OPTIONS = "papers models engine base_url concurrency limit edition pilot".split()
+
+
+def _args(**changes):
+    given = {"papers": "discrim_eval", "edition": "second"} | changes
+    return argparse.Namespace(**dict.fromkeys([*OPTIONS, *recorder.CONTROLS]) | given)
+
+
+def _plan(house, *entries):
+    plan = {"discrim_eval": [], record_plan.SECOND: list(entries or [ENTRY])}
+    (house / "data" / "recording_plan.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+
+
+@pytest.fixture
+def engines(house, monkeypatch):
+    """A plan of six requests for each of two models; each engine that is started is listed."""
+    _plan(house)
+    started = []
+    with Double(answer=lambda body: "Answer: no") as double:
+
+        def served(model, endpoint, base_url, needed):
+            started.append((model.id, endpoint.name))
+            return nullcontext(double.url)
+
+        monkeypatch.setattr(recorder, "served", served)
+        double.started = started
+        yield double
+
+
+@pytest.fixture
+def child(house, monkeypatch):
+    """A detached recorder that only holds the lock until it is told to end."""
+    code = """
+import signal, sys, time
+from katayori_tools import record_control
+from katayori_tools.collect import terminable
+if "--limit" in sys.argv:
+    sys.exit("katayori: no such thing")
+try:
+    with terminable(), record_control.alone(), record_control.told(sys.argv[1:]):
+        while True:
+            signal.pause()
+except KeyboardInterrupt:
+    pass
+"""
+    monkeypatch.setattr(record_control, "COMMAND", [sys.executable, "-c", code])
+    pids = []
+    usual = record_control.start
+
+    def start(words):
+        pids.append(usual(words))
+        return pids[-1]
+
+    monkeypatch.setattr(record_control, "start", start)
+    yield pids
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
+    assert recorder.record(_args()) == 0
+    entries = recordings.manifest("discrim_eval")
+    name = "{}/de_answer_line@seed2.jsonl.gz"
+    assert list(entries) == [name.format(SMALL), name.format(LARGE)]
+    for entry in entries.values():
+        assert (entry["count"], entry["planned"], entry["seed_rule"]) == (6, 6, 2)
+    assert engines.started == [(SMALL, "local-vllm"), (LARGE, "local-vllm")]
+    assert engines.asked == 12 and record_control.state()["state"] == "done"
+    recorder.record(_args())
+    assert engines.asked == 12 and len(engines.started) == 2  # nothing to ask starts no engine
+    recorder.record(_args(status=True))
+    assert "no recording is running (the last one is done)" in capsys.readouterr().out
+
+
+def test_one_engine_serves_what_follows_with_the_same_model(engines, house):
+    _plan(house, ENTRY, ENTRY | {"variant": "other"})
+    recorder.record(_args(models=SMALL))
+    assert engines.started == [(SMALL, "local-vllm")]
+
+
+def test_likelihoods_go_to_the_scorer_and_stop_the_engine(engines, house, monkeypatch):
+    """It runs in place of an engine, by the contract of `scoring.score_all`."""
+    scored, closed = [], []
+
+    def score_all(requests, model, endpoint, store):
+        scored.extend(requests)
+        for request in requests:
+            store.put(request, Response("ok", "[[-1.5, 3]]", "scored"))
+
+    fake = types.SimpleNamespace(score_all=score_all)
+    monkeypatch.setitem(sys.modules, "katayori_tools.scoring", fake)
+    import katayori_tools
+
+    monkeypatch.setattr(katayori_tools, "scoring", fake, raising=False)
+    work = record_plan.works(["discrim_eval"], [SMALL])[0]
+    scorer = types.SimpleNamespace(name="local-scorer")
+    model, _ = work.at()
+    lik = types.SimpleNamespace(kind="likelihood", at=lambda engine: (model, scorer))
+    how = recorder.How()
+    with Store(respondents.store_path()) as store, recorder.Recorder(store, how) as one:
+        one._engine.callback(closed.append, "engine")
+        requests = one.requests(work)
+        one.ask(lik, requests)
+        assert closed == ["engine"] and scored == requests and not store.pending(requests)
+    assert engines.started == []
+
+
+def test_a_work_that_cannot_be_made_does_not_stop_the_others(engines, house, capsys):
+    _plan(house, ENTRY | {"whole": "nothing", "priority": 1}, ENTRY)
+    assert recorder.record(_args(models=SMALL)) == 1
+    assert "have no column 'nothing'" in capsys.readouterr().err
+    assert len(recordings.manifest("discrim_eval")) == 1
+
+
+def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, house, monkeypatch):
+    """SIGTERM: answers under way arrive, finished items are written, the rest is asked later."""
+    engines.delay = 0.02
+    _plan(house, ENTRY | {"sample": 100, "models": [SMALL]})
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        recorder.record(_args(concurrency=2))
+    entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
+    assert 0 < entry["count"] == engines.asked < entry["planned"] == 100
+    assert record_control.state()["state"] == "stopped" and record_control.running() is None
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))  # on a machine that knows nothing
+    engines.delay = 0
+    before = engines.asked
+    recorder.record(_args(concurrency=8))
+    entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
+    assert entry["count"] == 100 and engines.asked == 100 and before < 100
+
+
+def test_a_second_recorder_is_refused_and_a_stale_lock_is_not_one(house):
+    assert record_control.running() is None
+    with record_control.alone():
+        assert record_control.running() == os.getpid()
+        with pytest.raises(KatayoriError, match=f"running .process {os.getpid()}.*--status"):
+            recorder.record(_args())
+    assert (record_control.folder() / "lock").read_text() == str(os.getpid())
+    assert record_control.running() is None
+    with record_control.alone():
+        pass
+
+
+def test_a_killed_recorder_is_told_from_one_that_ended(house, capsys):
+    """Its state still says that it runs; its lock is gone with it."""
+    record_control.say(state="running", pid=1, words=[], work={}, said="")
+    record_control.status()
+    assert "no recording is running (the last one was killed)" in capsys.readouterr().out
+    (record_control.folder() / "state.json").write_text("{", encoding="utf-8")
+    assert record_control.state() == {}
+
+
+def test_pausing_resuming_and_stopping(child, house, capsys):
+    recorder.record(_args(background=True, models=SMALL))
+    assert record_control.running() == child[0]
+    said = capsys.readouterr().out
+    assert f"recording in process {child[0]}" in said and "ARGS=--pause" in said
+    with pytest.raises(KatayoriError, match="a recording is running"):
+        recorder.record(_args(background=True))
+    words = ["--papers", "discrim_eval", "--models", SMALL, "--edition", "second"]
+    assert record_control.state()["words"] == words
+    recorder.record(_args(pause=True))
+    assert record_control.running() is None and record_control.state()["state"] == "paused"
+    with pytest.raises(KatayoriError, match=r"no recording is running .the last one is paused"):
+        record_control.halt("paused")
+    recorder.record(_args(resume=True))
+    assert record_control.running() == child[1] and record_control.state()["words"] == words
+    recorder.record(_args(stop=True))
+    assert record_control.running() is None and record_control.state()["state"] == "stopped"
+
+
+def test_a_recorder_that_ends_at_once_says_why(child):
+    with pytest.raises(KatayoriError, match=r"ended at once; its last lines: .*no such thing"):
+        recorder.record(_args(background=True, limit=3))
+
+
+def test_nothing_to_resume_or_to_pause(house):
+    with pytest.raises(KatayoriError, match="no recording to resume; start one"):
+        recorder.record(_args(resume=True))
+    with pytest.raises(KatayoriError, match=r"no recording is running .none has run."):
+        recorder.record(_args(pause=True))
+
+
+def test_the_status_tells_done_rate_and_what_follows(house, capsys):
+    """Two of six were there, two have come since: counted in the store, whoever asks."""
+    _plan(house)
+    works = record_plan.works(["discrim_eval"])
+    with record_control.alone(), Store(respondents.store_path()) as store:
+        requests = record_plan.requests_of(works[0], *works[0].at(), store)
+        record_control.say(state="running", started=0.0)
+        record_control.begin(works[0], 1, works[1:], 4, 6)
+        now = time.time()
+        for request, age in zip(requests, (9999.0, 9999.0, -1.0, -2.0), strict=False):
+            store.put(request, Response("ok", "Answer: no", "stop", created=now - age))
+        record_control.status()
+        said = capsys.readouterr().out
+    assert "1 of 2: discrim_eval qwen2.5-coder-0.5b study@seed2 de_answer_line" in said
+    assert "4 of 6 answered" in said and "after it 1 more, hours unknown" in said
+
+
+def test_what_is_finished_is_exported_while_a_recorder_runs(house, capsys):
+    _plan(house, ENTRY | {"models": [SMALL]})
+    [work] = record_plan.works(["discrim_eval"])
+    with record_control.alone(), Store(respondents.store_path()) as store:
+        requests = record_plan.requests_of(work, *work.at(), store)
+        for request in requests[:4]:
+            store.put(request, Response("ok", "Answer: no", "stop"))
+        recorder.record(_args(export=True))
+    entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
+    assert (entry["count"], entry["planned"]) == (4, 6)
+    assert "4 of 6 answered" in capsys.readouterr().out
+
+
+def test_pilots_measure_rates_and_the_table_says_what_fits(engines, house, capsys, monkeypatch):
+    """Without a pilot the planned rates count; a pilot's answers are not asked again."""
+    recorder.record(_args(pilot=0))
+    rows = list(record_pilot.read_table().values())
+    assert [row["rate"] for row in rows] == ["7.00", "2.00"] and engines.asked == 0
+    assert {row["kept"] for row in rows} == {"kept"} and rows[0]["rate_from"] == "plan"
+    recorder.record(_args(pilot=2))
+    assert engines.asked == 4 and recordings.manifest("discrim_eval") == {}
+    measured = list(record_pilot.read_table().values())
+    assert all(row["rate_from"] == "pilot of 2" for row in measured)
+    recorder.record(_args(pilot=0))
+    assert list(record_pilot.read_table().values()) == measured
+    assert "h kept of" in capsys.readouterr().out
+    recorder.record(_args())
+    assert engines.asked == 12
+    assert record_pilot.hours_of([["discrim_eval", "study", "de_answer_line", SMALL]]) is not None
+
+
+def test_what_goes_beyond_the_hours_is_cut_with_all_that_follows():
+    rows = [{"requests": n, "rate": 1.0} for n in (36_000, 18_000, 3_600)]
+    record_pilot.fit(rows)
+    assert [(row["hours"], row["kept"]) for row in rows] == [
+        (10.0, "kept"),
+        (5.0, "cut"),
+        (1.0, "cut"),
+    ]
+
+
+def test_the_command_line_takes_one_of_them(house, monkeypatch, capsys):
+    from katayori_tools import cli
+
+    assert cli.main(["record", "--status", "--pause"]) == 2
+    assert cli.main(["record", "--status"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "no recording is running (none has run); start one: make record ARGS=--background" in said
+    )
+
+
+def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
+    """So a recorder that is told to end waits for the answers under way before its engine ends."""
+    from katayori_tools.collect import Terminated, terminable
+    from katayori_tools.engines import server
+
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    made = {"command": lambda *_: (command, dict(os.environ))}
+    monkeypatch.setitem(server.ENGINES, "local-dummy", made)
+    monkeypatch.setattr(server, "fetch", str)
+    monkeypatch.setattr(server, "_wait", lambda *_: None)
+    with pytest.raises(Terminated), terminable(), server.serve("m", "local-dummy"):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)
