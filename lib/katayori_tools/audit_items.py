@@ -235,7 +235,7 @@ def slot_rows(one: StudySet) -> list[Row]:
 
 
 def _better_slot(items: pd.DataFrame) -> "pd.Series[str]":
-    """Where the better answer stands, as it is shown: by `order` (12 or 21), else as it is built."""
+    """Where the better answer is shown: by `order` (12 or 21), else as the pair is built."""
     truth = items["truth"].astype(str)
     decided = truth[truth.isin(["1", "2"])]
     if "order" not in items:
