@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Papers whose second edition is written.
-PAPERS: tuple[str, ...] = ("jubaku_v2",)
+PAPERS: tuple[str, ...] = ("jubaku_v2", "inter_jbbq")
 
 
 def names(paper: str) -> tuple[str, ...]:
