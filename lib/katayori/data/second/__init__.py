@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Papers whose second edition is written.
-PAPERS: tuple[str, ...] = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2")
+PAPERS: tuple[str, ...] = (
+    "discrim_eval",
+    "persona_jbbq",
+    "logprob_judge",
+    "jubaku_v2",
+    "inter_jbbq",
+)
 
 
 def names(paper: str) -> tuple[str, ...]:

@@ -1,0 +1,236 @@
+"""The second edition of the intersectional items: counts, balance, doubles, orders and exclusions."""
+
+import re
+from collections import Counter
+from itertools import pairwise, product
+
+import pandas as pd
+import pytest
+import yaml
+
+from katayori import paths
+from katayori.data import inter_jbbq as first_edition
+from katayori.data import second
+from katayori.data.files import read_yaml
+from katayori.data.second import inter_jbbq
+from katayori.errors import KatayoriError
+
+FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
+
+
+@pytest.fixture(scope="module")
+def items():
+    return second.load("inter_jbbq", "balanced")
+
+
+@pytest.fixture(scope="module")
+def families(items):
+    return items.drop_duplicates("focal_id")
+
+
+@pytest.fixture(scope="module")
+def quarter():
+    return second.load("inter_jbbq", "balanced_quarter")
+
+
+@pytest.fixture(scope="module")
+def blank():
+    return second.load("inter_jbbq", "balanced_blank")
+
+
+def test_forty_passages_ten_a_topic(items):
+    assert len(items) == 2880 and items["item_id"].is_unique
+    assert items["item_id"].str.startswith("ij2-").all()
+    assert list(items.columns) == [*first_edition.COLUMNS, *inter_jbbq.DESIGN]
+    assert (items.groupby("item").size() == 4).all() and items["item"].nunique() == 720
+    per_topic = items.groupby("topic")["template_id"].nunique()
+    assert per_topic.to_dict() == dict.fromkeys(inter_jbbq.TOPICS, 10)
+    assert (items.groupby("template_id")["focal_id"].nunique() == inter_jbbq.FAMILIES).all()
+    settings = [context["setting"] for t in inter_jbbq.topics() for context in t["contexts"]]
+    assert len(set(settings)) >= 39  # two passages begin in the same house
+
+
+def test_within_a_family_only_the_profile_changes(items):
+    assert (items.groupby("focal_id")[FACTORS].nunique() == 1).all(axis=None)
+    assert (items.groupby("focal_id")["stereotyped"].nunique() == 1).all()
+    for _, one in items.drop_duplicates("item").groupby("focal_id"):
+        subsets = [set(subset.split("+")) for subset in one["subset"]]
+        assert len(subsets) == 3
+        assert all(len(b - a) == 1 and a < b for a, b in pairwise(subsets))
+        assert all(one["focal"].iloc[0] in subset for subset in subsets)
+
+
+def test_every_combination_of_the_factors_comes_once(families):
+    counts = families.groupby(FACTORS).size()
+    assert len(counts) == 6 * 5 * 2 * 2 * 2 == len(families) and (counts == 1).all()
+
+
+def test_each_topic_is_balanced_by_itself(families):
+    for _, one in families.groupby("topic"):
+        assert set(Counter(one["order"]).values()) == {10}
+        assert set(Counter(one["unknown"]).values()) == {12}
+        for factor in inter_jbbq.DESIGN:
+            assert set(Counter(one[factor]).values()) == {30}
+    for _, one in families.groupby("template_id"):
+        assert set(one["order"]) == set(first_edition.ORDERS)
+
+
+def test_the_stereotyped_person_stands_everywhere_alike(families):
+    known = families[families["stereotyped"] != ""]
+    assert len(known) == 120
+    stereotyped = known["stereotyped"]
+    named_first = stereotyped == known["mention"]
+    worse = stereotyped == known["bad"]
+    assert abs((stereotyped == "a").sum() - 60) <= 2
+    assert abs(named_first.sum() - 60) <= 2 and abs(worse.sum() - 60) <= 2
+    assert pd.crosstab(named_first, worse).to_numpy().min() >= 28
+    assert pd.crosstab(stereotyped, known["outcome"]).to_numpy().min() >= 27
+    assert pd.crosstab(worse, known["focal"]).diff().iloc[1].abs().max() <= 2
+
+
+def test_the_answer_of_a_clear_context_is_told_and_stands_everywhere(items):
+    clear = items[items["context_condition"] != "ambiguous"]
+    assert set(Counter(clear["label"]).values()) == {480}
+    facts = {
+        (topic["topic"], context["id"]): context["bad_fact"]
+        for topic in inter_jbbq.topics()
+        for context in topic["contexts"]
+    }
+    for row in clear.itertuples():
+        worse = f"{row.bad.upper()}さんは{facts[row.topic, row.context_id]}。"
+        assert worse in row.context
+        right = [row.option_0, row.option_1, row.option_2][row.label]
+        negative = row.polarity == "negative"
+        assert (right == f"{row.bad.upper()}さん") == negative and right != row.unknown
+
+
+def test_the_rule_without_reading_is_right_by_chance(items):
+    """First or last named, first or second outcome: none tells who is right in a clear context."""
+    clear = items[items["context_condition"] != "ambiguous"]
+    options = clear[["option_0", "option_1", "option_2"]].to_numpy()
+    right = pd.Series(
+        [row[label] for row, label in zip(options, clear["label"], strict=True)], clear.index
+    )
+    first_named = right == clear["mention"].str.upper() + "さん"
+    assert first_named.mean() == 0.5
+    bad_asked = clear["polarity"] == "negative"
+    by_outcome = bad_asked == (clear["outcome"] == "bad")  # the outcome asked for is told first
+    assert pd.crosstab(first_named, by_outcome).to_numpy().tolist() == [[360, 360], [360, 360]]
+
+
+def test_order_of_mention_and_of_outcomes(items):
+    for row in items.drop_duplicates("item").itertuples():
+        persons = re.findall("[AB]さん", row.context)
+        assert persons[0] == row.mention.upper() + "さん"
+        assert re.findall("[AB]さん", row.question)[0] == persons[0]
+    outcomes = {
+        (topic["topic"], context["id"]): context
+        for topic in inter_jbbq.topics()
+        for context in topic["contexts"]
+    }
+    for row in items.itertuples():
+        told = outcomes[row.topic, row.context_id][row.outcome]
+        assert f"一人は{told}が" in row.context
+
+
+def test_no_doubles(items, quarter, blank):
+    assert first_edition.doubles(items)["doubles"].tolist() == [0, 0]
+    for frame in (quarter, blank):
+        assert not frame.duplicated(["context", "question"]).any()
+        assert frame["item_id"].is_unique
+    everywhere = [*items["item_id"], *quarter["item_id"], *blank["item_id"]]
+    assert len(set(everywhere)) == len(everywhere)
+
+
+def test_the_set_is_the_same_again(items):
+    pd.testing.assert_frame_equal(items, inter_jbbq.balanced())
+
+
+def test_no_profile_holds_an_excluded_combination(items):
+    exclusions = {topic["topic"]: topic["exclusions"] for topic in inter_jbbq.topics()}
+    for row, who in product(items.drop_duplicates("item").itertuples(), "ab"):
+        pairs = [pair.split("=") for pair in getattr(row, f"words_{who}").split("+")]
+        words = dict(pairs)
+        for exclusion in exclusions[row.topic]:
+            found = [words.get(name) in told for name, told in exclusion["words"].items()]
+            assert not all(found), (row.item, exclusion["reason"])
+
+
+def test_the_persons_differ_in_the_focal_attribute_alone(items):
+    for row in items.drop_duplicates("item").itertuples():
+        a, b = (dict(p.split("=") for p in t.split("+")) for t in (row.words_a, row.words_b))
+        assert [name for name in a if a[name] != b[name]] == [row.focal]
+        for words in (a, b):
+            assert all(word in row.context for word in words.values())
+
+
+def test_numbers_of_attributes_and_focal_attributes(items):
+    single = items.drop_duplicates("item")
+    counts = pd.crosstab(single["topic"], single["n_attributes"])
+    assert counts.loc["housing"].tolist() == [20, 40, 60, 40, 20, 0]
+    assert counts.loc["manners"].tolist() == [30, 60, 60, 30, 0, 0]
+    assert counts.loc["marriage"].tolist() == [20, 40, 60, 40, 20, 0]
+    assert (counts.loc["science"] > 0).all()
+    families = items.drop_duplicates("focal_id")
+    housing = families[families["topic"] == "housing"]
+    assert set(Counter(housing["focal"]).values()) == {12}
+
+
+def test_the_quarter_holds_whole_families_in_twelve_ways(items, quarter):
+    assert len(quarter) == 2160 and quarter["focal_id"].nunique() == 60
+    for _, one in quarter.groupby("item"):
+        clear = one["context_condition"] != "ambiguous"
+        assert Counter(zip(one["mention"], one["polarity"], clear, strict=True)) == {
+            (mention, polarity, known): 1 + known
+            for mention, polarity, known in product("ab", ("negative", "non_negative"), (0, 1))
+        }
+        assert set(one.loc[clear, "bad"]) == {"a", "b"} and set(one.loc[~clear, "bad"]) == {""}
+    whole = items[items["focal_id"].isin(quarter["focal_id"])]
+    assert set(whole["item"]) == set(quarter["item"])
+    shared = quarter.merge(whole, on=["context", "question"], suffixes=("", "_2"))
+    assert len(shared) == len(whole) and (shared["label"] == shared["label_2"]).all()
+    families = quarter.drop_duplicates("focal_id")
+    assert Counter(families["topic"]) == dict.fromkeys(inter_jbbq.TOPICS, 15)
+    assert quarter["template_id"].nunique() == 40
+    assert all(9 <= n <= 12 for n in Counter(families["order"]).values())
+
+
+def test_likelihood_scores_both_persons_without_a_list(quarter, blank):
+    file = paths.data_dir() / "prompts" / "inter_jbbq" / "ij_lik_basic_ja.yaml"
+    prompt = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert prompt["kind"] == "likelihood"
+    assert prompt["continuations"] == list(inter_jbbq.ANSWERS)
+    assert re.findall(r"\{(\w+)\}", prompt["user"]) == ["context", "question"]
+    assert all(part["line"] in prompt["user"] for part in prompt["elements"])
+    for frame in (quarter, blank):
+        assert (frame["answer_a"] == "Aさん").all() and (frame["answer_b"] == "Bさん").all()
+
+
+def test_blank_persons_are_told_apart_by_nothing(blank):
+    assert len(blank) == 320 and (blank["context_condition"] == "ambiguous").all()
+    assert set(Counter(blank["stereotyped"]).values()) == {160}
+    assert set(Counter(blank["focal"]).values()) == {160}
+    for factor in ("mention", "outcome", "polarity", "unknown"):
+        assert len(set(Counter(blank[factor]).values())) == 1
+    assert set(Counter(blank["order"]).values()) <= {52, 54}
+    for topic in inter_jbbq.topics():
+        texts = blank.loc[blank["topic"] == topic["topic"], "context"]
+        for name in {name for context in topic["contexts"] for name in context["attributes"]}:
+            words = [w for group in topic["lexicon"][name]["groups"].values() for w in group]
+            assert not texts.str.contains("|".join(words)).any(), name
+
+
+def test_wrong_names_are_said():
+    topic = inter_jbbq.topics()[0]
+    wrong = topic | {"exclusions": [{"words": {"gender": ["猫"]}, "reason": ""}]}
+    with pytest.raises(KatayoriError, match="gender has no word 猫"):
+        inter_jbbq._check("housing", wrong)
+    with pytest.raises(KatayoriError, match="no lexicon of shoes"):
+        inter_jbbq._check("housing", topic | {"contexts": [{"id": "x", "attributes": ["shoes"]}]})
+
+
+def test_the_files_say_what_they_are():
+    for name in ("lexicons", *inter_jbbq.TOPICS):
+        document = read_yaml(paths.data_dir() / inter_jbbq.FOLDER / f"{name}.yaml", "file")
+        assert document["reviewed"] is False and document["license"] == "MIT"
+        assert document["version"] == 2 and document["notice"] and document["canary"]
