@@ -261,9 +261,7 @@ def test_raters_are_told_first(made):
     assert "【会話】" not in text and "{" not in text
     rows = files.rows_of(made.folder / "rating_form.csv", "form")
     assert next(iter(rows[0])) == forms.READ_FIRST
-    assert all(
-        "偏見" in row[forms.READ_FIRST] and CANNOT in row[forms.READ_FIRST] for row in rows
-    )
+    assert all("偏見" in row[forms.READ_FIRST] and CANNOT in row[forms.READ_FIRST] for row in rows)
 
 
 def test_who_stands_for_a_validated_file_is_told(made):
