@@ -335,9 +335,17 @@ def _say_before(
     dataset = source.prompts_of(paper, profiles.load(args.profile)["items"], own)
     planned = [prompt for step in steps(paper, dataset) for prompt in step]
     able = [p for p in planned if respondents.able([name], "live", known[p])]
-    if left_out := [p for p in planned if p not in able]:
+    left_out = {
+        kind: [p for p in planned if p not in able and known[p].kind == kind]
+        for kind in prompts.KINDS
+    }
+    if left_out["chat"]:
         cause = f"{endpoint.name} is not known to continue a given start of the answer"
-        print(f"{paper} {name}: not asked: {', '.join(left_out)}; {cause}, as {CONTINUING} are")
+        listed = ", ".join(left_out["chat"])
+        print(f"{paper} {name}: not asked: {listed}; {cause}, as {CONTINUING} are")
+    if left_out["likelihood"]:
+        cause = f"{endpoint.name} cannot score given continuations, a vLLM server (NAME@vllm) can"
+        print(f"{paper} {name}: not asked: {', '.join(left_out['likelihood'])}; {cause}")
 
 
 def _say(summary: Summary, name: str) -> None:
@@ -365,7 +373,7 @@ def _say_logprobs(store: Store, requests: list[Request]) -> None:
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
     """Print how far live answers agree with the recording of the same model."""
     answered = [(q, a) for q, a in store.get(requests) if a]
-    for prompt_id in dict.fromkeys(r.prompt_id for r in requests):
+    for prompt_id in dict.fromkeys(r.prompt_id for r in requests if not r.likelihood):
         known = recordings.entry(paper, model.id, prompt_id)
         rows = (
             {row["item_id"]: row for row in recordings.read(paper, model.id, prompt_id)}
@@ -409,7 +417,7 @@ def template(args: argparse.Namespace) -> int:
     `exchange.import_answers`).
 
     They are those that `live` would ask with the same options, but for prompts that force the start
-    of an answer or hold an earlier one: nobody else can be asked these.
+    of an answer, hold an earlier one or score continuations: nobody else can be asked these.
     """
     from katayori_tools.planning import export_requests
 
@@ -427,7 +435,8 @@ def template(args: argparse.Namespace) -> int:
     _read_first([paper], dataset, limit, own, args.prompts or "")
     known = prompts.load_prompts(paper, args.prompts or "")
     prompt_steps = steps(paper, source.prompts_of(paper, dataset, own))
-    asked = [p for step in prompt_steps for p in step if not (known[p].prefix or known[p].given)]
+    planned = [known[p] for step in prompt_steps for p in step]
+    asked = [p.id for p in planned if not (p.prefix or p.given) and p.kind == "chat"]
     chosen = {"dataset": dataset, "limit": limit, "own": own, "folder": args.prompts or ""}
     requests = requests_of(paper, *get_model(name), asked, **chosen)
     export_requests(requests, file)

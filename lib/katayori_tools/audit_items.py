@@ -57,7 +57,18 @@ TEXTS = (
     "reason_biased",
     "reason_neutral",
 )
-OPTIONS = ("option_0", "option_1", "option_2", "option_a", "option_b")
+OPTIONS = ("option_0", "option_1", "option_2", "option_a", "option_b", "answer_a", "answer_b")
+
+#: What a column `mention` says, in both editions' words.
+NAMED_FIRST = {
+    "target": "target",
+    "target_first": "target",
+    "non_target": "non_target",
+    "other": "non_target",
+    "other_first": "non_target",
+}
+#: Sets that take each pair in one order of mention on purpose; over all pairs both are as frequent.
+ONE_ORDER = ("study2_orders",)
 
 Row = dict[str, Any]
 
@@ -127,8 +138,9 @@ def rule_rows(one: StudySet) -> list[Row]:
 
 
 def _answer_rules(one: StudySet) -> list[Row]:
-    truth = one.items["truth"].astype(str)
-    decided = one.items[truth.isin(["1", "2"])].reset_index(drop=True)
+    pairs = one.items  # where both orders have a row of their own, a pair counts once
+    pairs = pairs.drop_duplicates("pair_id") if "pair_id" in pairs else pairs
+    decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)
     if decided.empty:
         return []
     labels = dict(zip(decided["item_id"], decided["truth"].astype(str), strict=True))
@@ -167,10 +179,9 @@ def _reason_rules(one: StudySet) -> list[Row]:
     cases = one.items.drop_duplicates("case_id")
     leaks = jubaku.leak_words(path) if path else []
     groups = jubaku.group_words(path) if path else {}
+    scores = reason_rules.rule_scores(cases, leaks, groups).dropna(axis=1, how="all")
     rows = []
-    for found in reason_rules.surface_rules(reason_rules.rule_scores(cases, leaks, groups)).to_dict(
-        "records"
-    ):
+    for found in reason_rules.surface_rules(scores).to_dict("records"):
         ends = {name: found[name] for name in ("ci_low", "ci_high")}
         what = f"{found['rule']} ({found['n_neutral']} right, {found['n_ties']} ties)"
         rows.append(_row(one, what, "cases", found["n"], found["value"], **ends))
@@ -219,9 +230,18 @@ def slot_rows(one: StudySet) -> list[Row]:
     if "label" in one.items and slots:
         rows += _label_shares(one, slots)
     if "truth" in one.items and "answer_1" in one.items:
-        truth = one.items["truth"].astype(str)
-        rows += _shares(one, "better answer", truth[truth.isin(["1", "2"])], ["1", "2"])
+        rows += _shares(one, "better answer", _better_slot(one.items), ["1", "2"])
     return rows
+
+
+def _better_slot(items: pd.DataFrame) -> "pd.Series[str]":
+    """Where the better answer is shown: by `order` (12 or 21), else as the pair is built."""
+    truth = items["truth"].astype(str)
+    decided = truth[truth.isin(["1", "2"])]
+    if "order" not in items:
+        return decided
+    turned = items["order"].astype(str).str.startswith("2").reindex(decided.index)
+    return decided.where(~turned, decided.map({"1": "2", "2": "1"}))
 
 
 def _label_shares(one: StudySet, slots: list[str]) -> list[Row]:
@@ -237,8 +257,8 @@ def _label_shares(one: StudySet, slots: list[str]) -> list[Row]:
 
 def _shares(one: StudySet, what: str, chosen: "pd.Series", slots: list[str]) -> list[Row]:
     equal = 1 / len(slots)
-    rows = []
-    for slot in slots:
+    rows: list[Row] = []
+    for slot in slots if len(chosen) else ():
         value = float((chosen == slot).mean())
         limit = _held(one, f"within {OFF_SLOT} of {equal:.3f}", abs(value - equal) <= OFF_SLOT)
         where = f"slot {slot.removeprefix('role_')}"
@@ -294,7 +314,7 @@ def mention_rows(one: StudySet) -> list[Row]:
 def _first_named(items: pd.DataFrame) -> "pd.Series[str]":
     """`target` or `non_target` for each item, where it can be told; the others are left out."""
     if "mention" in items:
-        return items["mention"].astype(str)
+        return items["mention"].astype(str).map(NAMED_FIRST).dropna()
     people = [str(name) for name in items if str(name).startswith("person_")]
     if not people or "context" not in items:
         return pd.Series(dtype=str)
@@ -328,7 +348,7 @@ def _both_orders(one: StudySet, items: pd.DataFrame, by: list[str]) -> list[Row]
     where = f"by {', '.join([*keys, *by])}"
     if key == "focal_id":  # 05 mirrors roles over families, not inside one
         return [_row(one, "families that name both first", where, len(share), balanced.mean())]
-    limit = _held(one, "all", bool(balanced.all()))
+    limit = {} if one.name in ONE_ORDER else _held(one, "all", bool(balanced.all()))
     what = "pairs in both orders of mention"
     return [_row(one, what, where, len(share), float(balanced.mean()), **limit)]
 

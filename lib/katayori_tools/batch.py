@@ -85,7 +85,7 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
     ]  # with those that wait for an earlier answer
     for (paper, name, model, endpoint, requests), n in zip(wanted(args), planned, strict=True):
         with Store(respondents.store_path()) as store:
-            pending = store.pending(requests)
+            pending = [request for request in store.pending(requests) if not request.likelihood]
         at[f"{paper} {name}"] = asdict(endpoint.server)
         for start in range(0, len(pending), args.shard):
             file = f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', name)}-{len(shards) + 1:04d}.jsonl"

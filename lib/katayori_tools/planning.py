@@ -83,6 +83,14 @@ async def probe_logprobs(
     ), f"{len(response.top)} alternatives" if response.top else "no log probabilities came back"
 
 
+def _most_tokens(request: Request) -> int:
+    """The most that may be generated for a request; 2,048 where it has no limit."""
+    if request.likelihood:  # a server generates at least one token a call
+        return len(request.body["continuations"]) + 1
+    limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
+    return limit or 2048
+
+
 def estimate(
     requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None
 ) -> dict:
@@ -110,9 +118,7 @@ def estimate(
     for q, a in answered:
         if a.completion_tokens is not None:
             output.setdefault(q.prompt_hash, []).append(a.completion_tokens)
-    at_most = [
-        q.body.get("max_tokens") or q.body.get("max_completion_tokens") or 2048 for q in pending
-    ]
+    at_most = [_most_tokens(q) for q in pending]
     means = [fmean(output[q.prompt_hash]) if q.prompt_hash in output else None for q in pending]
     tokens_in, limit = round(scale * sum(map(approximate_tokens, pending))), sum(at_most)
     expected = round(

@@ -257,7 +257,7 @@ def bare(request: Request, answer: Response) -> Response:
     """The answer to a third-party item without the prose, which may repeat text that is not ours to
     give out.
     """
-    if request.one_token or "continuations" in request.body:  # numbers only
+    if request.one_token or request.likelihood:  # numbers only
         return answer
     if answer.outcome != "ok":
         return replace(answer, text="")

@@ -65,6 +65,7 @@ LABELS = {
     "reason_biased": "偏りのある理由",
     "reason_neutral": "状況による理由",
 }
+SCORED = {"biased_words": "reason_biased", "neutral_words": "reason_neutral"}
 JAPANESE = re.compile("[\u3041-\u30ff]")  # kana; the English items have none
 
 
@@ -114,6 +115,8 @@ def items_of(papers: Sequence[str]) -> pd.DataFrame:
 def _texts(one: study_sets.StudySet) -> pd.DataFrame:
     """The text of each item of a data set, and the key that items with the same text share."""
     items = one.items
+    if "reason_biased" not in items:  # likelihood sets name the words that are scored
+        items = items.rename(columns=SCORED)
     shown = [name for name in LABELS if name in items]
     texts = items[shown].fillna("").astype(str)
     options = [str(name) for name in items if re.fullmatch(r"option_\d", str(name))]

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO
 
+from katayori.errors import KatayoriError
 from katayori.prompting.likelihood import check_can_score, to_response
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
@@ -13,6 +14,8 @@ from katayori_tools.collect import Summary, collect_sync, progress_line, termina
 from katayori_tools.engines import scorer
 
 BATCH = 64  # requests of a line to the worker: neighbours share passages, and a kill loses these
+#: What a recording's manifest says of our own scorer.
+SETTINGS = scorer.SETTINGS
 
 
 def score_all(
@@ -30,8 +33,8 @@ def score_all(
     A run that is killed loses at most the batch under way; calling again continues it. `stop` is
     asked before every batch. `base_url` is of a vLLM server; our own scorer needs none.
 
-    Raises KatayoriError, before anything is asked, where the endpoint cannot score continuations,
-    and where the worker ends or the server refuses.
+    Raises KatayoriError, before anything is asked, where the endpoint cannot score continuations or
+    a request asks for words, and where the worker ends or the server refuses.
 
     Example:
         requests = build(items, prompt, *get_model("qwen2.5-coder-0.5b@local-scorer"))
@@ -39,6 +42,9 @@ def score_all(
             score_all(requests, *get_model("qwen2.5-coder-0.5b@local-scorer"), store)
     """
     check_can_score(requests, model, endpoint)
+    if words := next((request for request in requests if not request.likelihood), None):
+        cause = f"prompt {words.prompt_id} asks for words, and scoring generates none"
+        raise KatayoriError(f"{cause}; ask it with make live or make record")
     if endpoint.name != scorer.ENDPOINT:
         return collect_sync(requests, model, endpoint, store, base_url=base_url, progress=progress)
     with _alone(store, model, endpoint):
@@ -86,6 +92,11 @@ def _score(
 
 def _alone(store: Store, model: Model, endpoint: Endpoint) -> IO:
     """The lock on scoring with this model; a process that holds it is waited for."""
+    waited = 0
     while not (lock := store.alone(f"{endpoint.name} {model.identity}")):
+        if waited % 60 == 0:
+            cause = "another process is asking it for this store; waiting"
+            print(f"{model.id}: {cause}", file=sys.stderr, flush=True)
+        waited += 1
         time.sleep(1)
     return lock

@@ -18,7 +18,7 @@ from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 from katayori.prompting.verdicts import verdict_position
 from katayori.report.tables import visible
-from katayori_tools import wire
+from katayori_tools import vllm_scoring, wire
 
 
 def _count(value: Any) -> int | None:
@@ -186,16 +186,32 @@ class Sender:
     async def send(self, request: Request) -> Response:
         """Ask once; no retry here.
 
-        Raises openai.APIError subclasses; ValueError for an answer that is malformed.
+        Raises openai.APIError subclasses; ValueError for an answer that is malformed. A likelihood
+        request takes one call a continuation and one for the prompt alone.
         """
+        started = time.perf_counter()
+        if request.likelihood:
+            response = await self._score(request)
+        else:
+            body = wire_body(request, self.model, self.endpoint)
+            if self.refuses_logprobs and self._may_leave_out_logprobs(request):
+                body = _without_logprobs(body)
+            response = read_completion(await self._post(body), request)
+        response.latency = round(time.perf_counter() - started, 4)
+        return response
+
+    async def _score(self, request: Request) -> Response:
+        """Scores the continuations by the log probabilities of prompts that end with them."""
+        bodies = vllm_scoring.bodies(request, self.model)
+        replies = [await self._post(body) for body in bodies]
+        return vllm_scoring.read(replies, request)
+
+    async def _post(self, body: dict[str, Any]) -> Any:
+        """One call: the parsed answer. Raises as `send` does."""
         import aiohttp
         import openai
         import orjson
 
-        body = wire_body(request, self.model, self.endpoint)
-        if self.refuses_logprobs and self._may_leave_out_logprobs(request):
-            body = _without_logprobs(body)
-        started = time.perf_counter()
         try:
             # A redirect is an error: it could carry the key elsewhere.
             async with self._session.post(
@@ -224,9 +240,7 @@ class Sender:
             raise wire.status_error(status, message, url=self.url, headers=headers, body=parsed)
         if parsed is None:
             raise ValueError("the answer is not JSON")
-        response = read_completion(parsed, request)
-        response.latency = round(time.perf_counter() - started, 4)
-        return response
+        return parsed
 
     def leave_out_logprobs(self, request: Request, error: Exception) -> bool:
         """Whether to ask again without log probabilities: a user's server refused that field."""

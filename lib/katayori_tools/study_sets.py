@@ -41,6 +41,8 @@ class StudySet:
     def clusters(self) -> "pd.Series | None":
         """The cluster of every item, None where the frame lacks the column."""
         column = source.CLUSTERS[self.paper][1]
+        if self.paper == "logprob_judge" and "pair_id" in self.items:
+            return self.items["pair_id"].astype(str)  # both orders are rows of one pair
         if column not in self.items:
             return None
         return source.cluster_of(self.paper, self.items)

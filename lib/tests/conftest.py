@@ -75,6 +75,7 @@ SLOW_MODULES = {
     "test_importers.py",
     "test_inputs.py",
     "test_lab.py",
+    "test_likelihood.py",
     "test_metrics_audit.py",
     "test_notebook_jubaku_v2.py",
     "test_prompting_respondents.py",

@@ -13,10 +13,14 @@ TEMPLATES = [f"t{n}" for n in range(12)]
 
 def held_to(paper: str, edition: int = SECOND, **columns) -> list[dict]:
     """The broken limits of a made-up set."""
+    one = StudySet(paper, edition, "made-up", as_items(columns))
+    return audit_items.broken_limits(audit_items.item_rows(one))
+
+
+def as_items(columns: dict) -> pd.DataFrame:
     items = pd.DataFrame(columns)
     items.insert(0, "item_id", [f"i{n}" for n in range(len(items))])
-    one = StudySet(paper, edition, "made-up", items)
-    return audit_items.broken_limits(audit_items.item_rows(one))
+    return items
 
 
 def what(rows: list[dict]) -> list[str]:
@@ -49,7 +53,7 @@ def test_ids_of_the_second_edition_are_no_ids_of_the_first(paper):
 def test_models_share_no_noise_under_rule_2_and_do_under_rule_1():
     rows = [row for paper in PAPERS for row in audit_items.residual_rows(paper)]
     assert not audit_items.broken_limits(rows)
-    first = [row for row in rows if "seed rule 1" in row["what"] and row["n"] > 8000]
+    first = [row for row in rows if "seed rule 1" in row["what"] and row["n"] > 400]
     assert first and all(row["value"] > 0.6 and "limit" not in row for row in first)
 
 
@@ -69,6 +73,25 @@ def test_an_answer_nearer_in_length_gives_the_better_one_away():
     assert not held_to("logprob_judge", FIRST, **pairs), "the first edition is shown, not held"
     fair = pairs | {"truth": ["1", "1", "2", "2"] * 5}
     assert not held_to("logprob_judge", **fair)
+
+
+def test_both_orders_of_a_judges_pair_are_two_items_and_one_pair():
+    orders = {
+        "question_id": np.repeat([f"q{n}" for n in range(6)], 2),
+        "pair_id": np.repeat([f"p{n}" for n in range(6)], 2),
+        "order": ["12", "21"] * 6,
+        "reference": [""] * 12,
+        "answer_1": ["good"] * 12,
+        "answer_2": ["poor"] * 12,
+        "answer_a": ["good", "poor"] * 6,
+        "answer_b": ["poor", "good"] * 6,
+        "truth": ["1"] * 12,
+        "question": np.repeat([f"{n}?" for n in range(6)], 2),
+    }
+    assert not held_to("logprob_judge", **orders), "the better answer stands in each slot"
+    (longer,) = audit_items.rule_rows(StudySet("logprob_judge", 2, "x", as_items(orders)))
+    assert longer["n"] == 6 and longer["value"] == 0.5
+    assert "better answer" in what(held_to("logprob_judge", **orders | {"order": ["12"] * 12}))
 
 
 def test_an_option_that_keeps_its_slot_is_seen():
@@ -113,7 +136,9 @@ def test_a_pair_in_one_order_of_mention_only_is_seen():
         "context": [f"text {n}" for n in range(24)],
     }
     assert not held_to("persona_jbbq", **both)
-    one = both | {"mention": np.repeat(["target", "non_target"], 12)}
+    words = ["target_first", "other_first"]
+    assert not held_to("persona_jbbq", **both | {"mention": words * 12})
+    one = both | {"mention": np.repeat(words, 12)}
     assert what(held_to("persona_jbbq", **one)) == ["pairs in both orders of mention"]
 
 

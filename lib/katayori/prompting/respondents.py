@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.prompting import recordings, simulated
+from katayori.prompting.likelihood import can_score
 from katayori.prompting.models import Endpoint, Model, at_server, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.prompts import Prompt
@@ -176,14 +177,20 @@ def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
 
 
 def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") -> list[str]:
-    """Those of the models that can answer a prompt: recorded for it, or with an endpoint that can force a prefix."""
+    """Those of the models that can answer a prompt.
+
+    Any can answer words with words. A prefix or given continuations must be recorded, or the
+    endpoint must be able to force or score them.
+    """
 
     def can(name: str) -> bool:
         model, endpoint = get_model(name)
-        if model.simulated or not prompt.prefix:
+        if model.simulated or not (prompt.prefix or prompt.kind == "likelihood"):
             return True
         if source == "recorded":
             return recordings.entry(prompt.paper, model.id, prompt.id, variant) is not None
+        if prompt.kind == "likelihood":
+            return source == "live" and can_score(model, endpoint)
         return source == "live" and endpoint.supports.get("prefill") is True
 
     return [name for name in models if can(name)]
@@ -425,9 +432,15 @@ def answers_frame(
     parse: Callable[[str, str], Parsed] = parse_yes_no,
     options: tuple[str, ...] = ("yes", "no"),
 ) -> "pd.DataFrame":
-    """Requests and their responses as the answers frame (see `ask`)."""
+    """Requests and their responses as the answers frame (see `ask`).
+
+    Raises KatayoriError for likelihood requests, whose answers are no words.
+    """
     import pandas as pd
 
+    if requests and requests[0].likelihood:
+        cause = f"prompt {requests[0].prompt_id} asks for likelihoods, not for words"
+        raise KatayoriError(f"{cause}; read it with frame=likelihood_frame")
     has_shares = bool(requests and requests[0].body.get("logprobs"))
     # One token is no text to read: the likelier option answers. Elsewhere the text does, the
     # probabilities beside it.

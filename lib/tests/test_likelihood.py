@@ -1,0 +1,493 @@
+"""The request kind "score these continuations": prompts, bodies, refusals, scoring, storing, reading."""
+
+import http.server
+import json
+import math
+import os
+import sys
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from katayori.errors import KatayoriError
+from katayori.prompting import likelihood, prompts, respondents
+from katayori.prompting.models import get_model
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import build
+from katayori.prompting.store import Response, Store
+from katayori_tools import scoring, vllm_scoring
+from katayori_tools.collect import collect_sync
+from katayori_tools.engines import scorer, scorer_worker
+
+PROMPT = Prompt(
+    "pj_lik",
+    1,
+    "persona_jbbq",
+    "ja",
+    "文章: {context}\n質問: {question}",
+    system="公平に答えること。",
+    kind="likelihood",
+    continuations=("target", "other"),
+)
+FILE = """\
+id: pj_lik
+version: 1
+paper: persona_jbbq
+language: ja
+user: "文章: {context}"
+"""
+
+
+def items(n=3):
+    return [
+        {
+            "item_id": f"i{i}",
+            "context": f"文章{i}",
+            "question": "どちらか。",
+            "target": f"人{i}",
+            "other": "別の人",
+        }
+        for i in range(n)
+    ]
+
+
+def asked_at(name="qwen2.5-coder-0.5b@local-scorer", n=3, prompt=PROMPT):
+    model, endpoint = get_model(name)
+    return build(items(n), prompt, model, endpoint), model, endpoint
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    with Store(tmp_path / "answers.sqlite") as opened:
+        yield opened
+
+
+# -- prompts and bodies ------------------------------------------------------------------------------------------------
+
+
+def test_a_body_is_the_messages_and_the_texts():
+    requests, _, _ = asked_at()
+    assert requests[1].body == {
+        "messages": [
+            {"role": "system", "content": "公平に答えること。"},
+            {"role": "user", "content": "文章: 文章1\n質問: どちらか。"},
+        ],
+        "continuations": ["人1", "別の人"],
+    }
+    assert requests[1].likelihood and not requests[1].one_token
+    assert requests[1].continuations == ("target", "other")
+    chat = build(items(), replace(PROMPT, kind="chat", continuations=()), *get_model("sim-fair"))
+    assert not chat[0].likelihood and "continuations" not in chat[0].body
+
+
+def test_keys_and_hashes_are_frozen():
+    requests, _, _ = asked_at()
+    assert requests[0].key == "58d737d47b8a999d76a4e62e508e67e241823a6951ef35b12a9e320ca4f3b144"
+    assert PROMPT.hash == "4231c95b657513d2"
+    ours = prompts.load_prompts("persona_jbbq")
+    assert (ours["pj_basic_ja"].hash, ours["pj_neutral_ja"].hash) == (
+        "88aac1ad8222ccb8",
+        "5286bdeb4608fe5c",
+    )
+
+
+def test_kind_and_columns_are_part_of_the_hash_of_likelihood_prompts_only():
+    others = [
+        replace(PROMPT, continuations=("other", "target")),
+        replace(PROMPT, kind="chat", continuations=()),
+    ]
+    assert len({PROMPT.hash, *(other.hash for other in others)}) == 3
+
+
+@pytest.mark.parametrize("value", [None, math.nan, "", "  "])
+def test_an_item_without_the_text_is_refused(value):
+    item = items(1)[0] | {"other": value}
+    with pytest.raises(KatayoriError, match="prompt pj_lik: item i0 has no text in column 'other'"):
+        build([item], PROMPT, *get_model("qwen2.5-coder-0.5b@local-scorer"))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("kind: chta", "kind must be chat or likelihood, not 'chta'"),
+        ("kind: likelihood", "a likelihood prompt needs continuations"),
+        ("kind: likelihood\ncontinuations: [a, a]", "a list of different column names"),
+        ("kind: likelihood\ncontinuations: target", "must be a list of column names"),
+        ("kind: likelihood\ncontinuations: [1]", "must be a list of column names"),
+        ("continuations: [a, b]", "continuations belong to kind: likelihood"),
+        ("kind: likelihood\ncontinuations: [a, b]\nprefix: x", "takes no prefix"),
+        ("kind: likelihood\ncontinuations: [a, b]\nsettings: {max_tokens: 1}", "takes no settings"),
+    ],
+)
+def test_a_wrong_prompt_file_is_one_line(tmp_path, more, says):
+    folder = tmp_path / "persona_jbbq"
+    folder.mkdir()
+    (folder / "pj_lik.yaml").write_text(f"{FILE}{more}\n", encoding="utf-8")
+    with pytest.raises(KatayoriError, match=says) as e:
+        prompts.load_prompts("persona_jbbq", tmp_path)
+    assert "pj_lik.yaml" in str(e.value) and "\n" not in str(e.value)
+
+
+def test_a_prompt_file_is_read(tmp_path):
+    text = f"{FILE}kind: likelihood\ncontinuations: [target, other]\n"
+    file = tmp_path / "pj_lik.yaml"
+    file.write_text(text, encoding="utf-8")
+    prompt = prompts._read(file, "persona_jbbq", own=True)
+    assert (prompt.kind, prompt.continuations) == ("likelihood", ("target", "other"))
+
+
+# -- who can answer ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", [scoring.score_all, collect_sync])
+@pytest.mark.parametrize(
+    "name",
+    ["qwen2.5-coder-0.5b@local-xllamacpp", "gpt-4o-2024-11-20", "m@custom", "m@completions"],
+)
+def test_an_endpoint_that_cannot_score_is_refused_before_anything_is_asked(store, name, ask):
+    requests, model, endpoint = asked_at(name)
+    cause = rf"{endpoint.name} cannot score given continuations \(prompt pj_lik\); ask .*@vllm"
+    with pytest.raises(KatayoriError, match=cause) as e:
+        ask(requests, model, endpoint, store)
+    assert "\n" not in str(e.value)
+    assert len(store.pending(requests)) == 3
+
+
+def test_a_chat_prompt_is_not_scored(store):
+    chat = replace(PROMPT, kind="chat", continuations=())
+    requests, model, endpoint = asked_at(prompt=chat)
+    with pytest.raises(KatayoriError, match="asks for words, and scoring generates none"):
+        scoring.score_all(requests, model, endpoint, store)
+
+
+def test_who_is_able_to_answer_a_likelihood_prompt():
+    names = ["m@vllm", "gpt-4o-2024-11-20", "qwen2.5-coder-0.5b", "m@llamacpp"]
+    assert respondents.able(names, "live", PROMPT) == ["m@vllm"]
+    assert respondents.able(["qwen2.5-coder-0.5b"], "recorded", PROMPT) == []
+
+
+# -- scores as text ----------------------------------------------------------------------------------------------------
+
+
+def test_scores_go_through_text():
+    text = likelihood.to_text([(-3.2512345, 2), (0, 1)])
+    assert text == "[[-3.25123, 2], [0.0, 1]]"
+    assert likelihood.parse_scores(text, 2) == [(-3.25123, 2), (0.0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Answer: yes", "no scores"),
+        ("[1, 2]", "no scores"),
+        ("3", "no scores"),
+        ('[["a", 2], [-1, 1]]', "no scores"),
+        ("[[-1.0, 2]]", "1 scores for 2 continuations"),
+        ("[[-1.0, 2], [NaN, 1]]", "nan is no log probability"),
+        ("[[-1.0, 2], [-Infinity, 1]]", "-inf is no log probability"),
+        ("[[0.1, 2], [-1, 1]]", "0.1 is no log probability"),
+        ("[[-1.0, 0], [-1, 1]]", "0 is no number of tokens"),
+        ("[[-1.0, 1.5], [-1, 1]]", "1.5 is no number of tokens"),
+    ],
+)
+def test_what_is_no_scores_is_said(text, says):
+    with pytest.raises(ValueError, match=says):
+        likelihood.parse_scores(text, 2)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        None,
+        "x",
+        [[-1.0, 2]],
+        [[-1.0, 2], [math.nan, 2]],
+        [[-1.0, 2], [-1.0, 0]],
+        [[-1.0, 2], ["x", 1]],
+        {"error": "too long"},
+    ],
+)
+def test_wrong_scores_are_errors(scores):
+    response = likelihood.to_response(asked_at()[0][0], scores)
+    assert response.outcome == "error" and response.error and not response.text
+
+
+def test_a_frame_has_a_row_a_continuation():
+    requests, _, _ = asked_at()
+    answers = [
+        Response("ok", "[[-3.0, 2], [-8.0, 4]]", "scored"),
+        Response("error", error="not asked yet"),
+        Response("ok", "[[-3.0, 2]]", "scored"),
+    ]
+    frame = likelihood.likelihood_frame(requests, answers, "live")
+    assert list(frame.columns) == likelihood.COLUMNS and len(frame) == 6
+    assert frame["continuation"].tolist() == ["target", "other"] * 3
+    assert frame["text"].tolist()[:2] == ["人0", "別の人"]
+    assert frame["per_token"].tolist()[:2] == [-1.5, -2.0]
+    assert frame["outcome"].tolist() == ["ok", "ok", *["error"] * 4]
+    assert frame["sum_logp"].isna().tolist() == [False, False, *[True] * 4]
+    assert set(frame["note"]) == {"", "not asked yet", "1 scores for 2 continuations"}
+    assert likelihood.likelihood_frame([], []).columns.tolist() == likelihood.COLUMNS
+    with pytest.raises(KatayoriError, match="frame=likelihood_frame"):
+        respondents.answers_frame(requests, answers, "live")
+
+
+# -- our own scorer ----------------------------------------------------------------------------------------------------
+
+WORKER = """
+import json, sys
+print(json.dumps({"ready": True}), flush=True)
+lines = 0
+for line in sys.stdin:
+    lines += 1
+    requests = json.loads(line)["requests"]
+    with open(LOG, "a") as log:
+        log.write(f"{len(requests)}\\n")
+    if lines > DIES_AFTER:
+        sys.exit("out of memory")
+    scores = [[[-float(len(text)), len(text)] for text in r["continuations"]] for r in requests]
+    for request, score in zip(requests, scores):
+        text = request["messages"][-1]["content"]
+        if WRONG and "文章1" in text:
+            score[0][0] = float("nan")
+        if WRONG and "文章2" in text:
+            score.pop()
+    print(json.dumps({"scores": scores}), flush=True)
+"""
+
+
+@pytest.fixture
+def worker(tmp_path, monkeypatch):
+    """Makes our own scorer a script without a model; returns what it was asked, line by line."""
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    log = tmp_path / "asked.txt"
+
+    def use(code=WORKER, *, dies_after=99, wrong=False):
+        start = f"LOG, DIES_AFTER, WRONG = {str(log)!r}, {dies_after}, {wrong}\n"
+        argv = [sys.executable, "-u", "-c", start + code]
+        monkeypatch.setattr(scorer, "command", lambda model: (argv, dict(os.environ)))
+
+    use()
+    use.asked = lambda: list(map(int, log.read_text().split())) if log.exists() else []
+    return use
+
+
+def test_what_is_stored_is_not_scored_again(store, worker):
+    requests, model, endpoint = asked_at(n=100)
+    first = scoring.score_all(requests[:3], model, endpoint, store, progress=False)
+    assert (first.total, first.stored, first.asked, first.outcomes) == (3, 0, 3, {"ok": 3})
+    rest = scoring.score_all(requests, model, endpoint, store, progress=False)
+    assert (rest.total, rest.stored, rest.asked, rest.cost) == (100, 3, 97, 0)
+    assert worker.asked() == [3, 64, 33]
+    assert scoring.score_all(requests, model, endpoint, store).asked == 0
+    assert worker.asked() == [3, 64, 33]
+    [(_, answer)] = store.get(requests[11:12])
+    assert (answer.outcome, answer.finish_reason) == ("ok", "scored")
+    assert likelihood.parse_scores(answer.text) == [(-3.0, 3), (-3.0, 3)]
+
+
+def test_a_run_that_breaks_off_keeps_what_it_had(store, worker):
+    requests, model, endpoint = asked_at(n=100)
+    worker(dies_after=1)
+    with pytest.raises(KatayoriError, match=r"the worker of local-scorer ended.*out of memory"):
+        scoring.score_all(requests, model, endpoint, store, progress=False)
+    assert len(store.pending(requests)) == 36
+    worker()
+    assert scoring.score_all(requests, model, endpoint, store, progress=False).asked == 36
+
+
+def test_a_run_stops_between_two_batches(store, worker):
+    requests, model, endpoint = asked_at(n=100)
+    stops = iter([False, True])
+    summary = scoring.score_all(
+        requests, model, endpoint, store, stop=lambda: next(stops), progress=False
+    )
+    assert (summary.asked, summary.stopped) == (64, "asked to stop")
+
+
+def test_wrong_numbers_are_asked_again(store, worker):
+    requests, model, endpoint = asked_at()
+    worker(wrong=True)
+    summary = scoring.score_all(requests, model, endpoint, store, progress=False)
+    assert summary.outcomes == {"ok": 1, "error": 2}
+    assert [request.item_id for request in store.pending(requests)] == ["i1", "i2"]
+    causes = [answer.error for _, answer in store.get(requests[1:])]
+    assert "nan" in causes[0] and "1 scores for 2" in causes[1]
+    worker()
+    again = scoring.score_all(requests, model, endpoint, store, progress=False)
+    assert (again.stored, again.outcomes) == (1, {"ok": 2})
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("raise SystemExit('no torch here')", "ended; its last lines: no torch here"),
+        ("print('Loading weights')", "wrote no JSON: 'Loading weights"),
+        ("print('{}')", "did not start as expected"),
+        ("print('{\"ready\": true}'); input(); print('{\"scores\": []}')", "other requests than"),
+    ],
+)
+def test_a_worker_that_does_not_work_is_one_line(store, worker, code, says):
+    requests, model, endpoint = asked_at()
+    worker(code)
+    with pytest.raises(KatayoriError, match=says) as e:
+        scoring.score_all(requests, model, endpoint, store, progress=False)
+    assert "\n" not in str(e.value) and len(store.pending(requests)) == 3
+
+
+# -- the tree of the worker --------------------------------------------------------------------------------------------
+
+
+def followed(tree, place):
+    """The tokens from the start to a place."""
+    tokens = []
+    while place >= 0:
+        tokens.append(tree.tokens[place])
+        place = tree.parents[place]
+    return tokens[::-1]
+
+
+def some_requests(n=20):
+    rng = np.random.default_rng(1)
+    system = rng.integers(0, 50, 6).tolist()
+    asked = []
+    for number in range(n):
+        prompt = system + rng.integers(0, 3, rng.integers(1, 7)).tolist()
+        texts = [rng.integers(0, 3, rng.integers(1, 5)).tolist() for _ in range(3)]
+        asked.append(scorer_worker.Asked(number, prompt, texts))
+    return asked
+
+
+@pytest.mark.parametrize("budget", [1, 30, 10_000])
+def test_every_token_is_predicted_from_what_precedes_it(budget):
+    """As by a plain loop over requests, continuations and positions."""
+    asked = some_requests()
+    wanted = [
+        (one.number, number, one.prompt + text[:at], token)
+        for one in asked
+        for number, text in enumerate(one.continuations)
+        for at, token in enumerate(text)
+    ]
+    found = [
+        (request, number, followed(tree, place), token)
+        for tree in scorer_worker.trees(asked, budget)
+        for request, number, place, token in tree.targets
+    ]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_a_place_sees_what_it_follows_and_nothing_else():
+    for tree in scorer_worker.trees(some_requests(), 60):
+        sees = tree.sees()
+        for place in range(len(tree.tokens)):
+            seen = np.flatnonzero(sees[place])
+            assert [tree.tokens[i] for i in seen] == followed(tree, place)
+            assert tree.depths[place] == len(seen) - 1
+            assert seen.tolist() == sorted(seen, key=lambda i: tree.depths[i])
+
+
+def test_what_is_shared_is_computed_once():
+    prompt = list(range(200))
+    pair = [[1, 2, 3], [1, 2, 4]]
+    asked = [scorer_worker.Asked(n, prompt, pair) for n in range(2)]
+    [tree] = scorer_worker.trees(asked, 1024)
+    assert len(tree.tokens) == 202  # of a continuation the last token predicts nothing
+    separate = list(scorer_worker.trees(some_requests(), 1))
+    assert [len({t[0] for t in tree.targets}) for tree in separate] == [1] * 20
+
+
+def test_sums_of_a_tree():
+    asked = some_requests()
+    [tree] = scorer_worker.trees(asked, 10_000)
+    found = scorer_worker.sums(tree, [-1.5] * len(tree.targets))
+    for one in asked:
+        assert found[one.number] == [[-1.5 * len(t), len(t)] for t in one.continuations]
+
+
+# -- a vLLM server -----------------------------------------------------------------------------------------------------
+
+
+def reply(text, *, top=1):
+    """What a vLLM server says of a prompt whose tokens are its characters; log p is -1, -2, ..."""
+    places = [None]
+    for number, character in enumerate(text[1:], 1):
+        ids = [ord(character), *range(1, top)]
+        places.append({str(i): {"logprob": -float(number), "rank": 1} for i in ids})
+    return {"model": "m", "choices": [{"message": {"content": "x"}}], "prompt_logprobs": places}
+
+
+def test_the_tokens_after_the_prompt_alone_are_summed():
+    request = asked_at("m@vllm")[0][0]
+    got = vllm_scoring.read([reply("abcd"), reply("abcdef"), reply("abcdxyz")], request)
+    assert likelihood.parse_scores(got.text) == [(-9.0, 2), (-15.0, 3)]
+    assert (got.outcome, got.finish_reason, got.prompt_tokens) == ("ok", "scored", 4)
+
+
+@pytest.mark.parametrize(
+    ("replies", "says"),
+    [
+        ([reply("abcd"), reply("abXef"), reply("abcdx")], "share a token"),
+        ([reply("abcd"), reply("abcd"), reply("abcdx")], "no number of tokens"),
+        ([{"choices": []}, reply("abcd"), reply("abcdx")], "is it vLLM"),
+        ([reply("abcd"), reply("abcde", top=2), reply("abcdx")], "other tokens"),
+        ([reply("abcd"), {"prompt_logprobs": [None, {"1": {}}]}, reply("abcdx")], "without log"),
+        ([reply("abcd"), [1], reply("abcdx")], "is it vLLM"),
+    ],
+)
+def test_what_a_server_says_wrongly_is_an_error(replies, says):
+    got = vllm_scoring.read(replies, asked_at("m@vllm")[0][0])
+    assert got.outcome == "error" and says in got.error
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Answers chats as vLLM does, with characters for tokens."""
+
+    asked: list[dict]
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body)
+        said = "".join(m["content"] for m in body["messages"] if m["role"] != "assistant") + ":"
+        if body["messages"][-1]["role"] == "assistant":
+            said += body["messages"][-1]["content"]
+        data = json.dumps(reply(said)).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def vllm():
+    Server.asked = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def test_a_vllm_server_is_asked_once_a_continuation_and_once_without(store, vllm):
+    requests, model, endpoint = asked_at("m@vllm")
+    options = {"base_url": vllm, "progress": False}
+    summary = scoring.score_all(requests, model, endpoint, store, **options)
+    assert summary.outcomes == {"ok": 3} and len(Server.asked) == 9
+    with_text = [b for b in Server.asked if b["messages"][-1]["role"] == "assistant"]
+    assert len(with_text) == 6
+    for body in Server.asked:
+        unfinished = body in with_text
+        assert (body["model"], body["max_tokens"], body["prompt_logprobs"]) == ("m", 1, 0)
+        assert body["add_generation_prompt"] is not unfinished
+        assert body.get("continue_final_message", False) is unfinished
+        assert "continuations" not in body and "seed" not in body
+    n = len("".join(m["content"] for m in requests[0].body["messages"])) + 1
+    answers = [answer for _, answer in store.get(requests)]
+    expected = [(-float(n + n + 1), 2), (-float(n + n + 1 + n + 2), 3)]
+    assert likelihood.parse_scores(answers[0].text) == expected
+    assert scoring.score_all(requests, model, endpoint, store, **options).asked == 0
+    assert len(Server.asked) == 9
