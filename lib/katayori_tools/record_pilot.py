@@ -59,9 +59,9 @@ def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, A
     """
     before, rows = read_table(), []
     for work in works:
-        requests = recorder.requests(work)
-        row = _row(work, len(requests), before)
-        if n and requests and (rate := _measured(recorder, work, requests, n)):
+        row = _row(work, len(recorder.requests(work, stand_in="・" * 200)), before)
+        requests = recorder.requests(work) if n else []
+        if requests and (rate := _measured(recorder, work, requests, n)):
             row |= {"rate": rate, "rate_from": f"pilot of {n}"}
         rows.append(row)
     fit(rows)

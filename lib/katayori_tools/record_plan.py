@@ -175,12 +175,19 @@ def _rows(work: Work, size: int | None) -> list[dict[str, Any]]:
 
 
 def requests_of(
-    work: Work, model: Model, endpoint: Endpoint, store: Store, limit: int | None = None
+    work: Work,
+    model: Model,
+    endpoint: Endpoint,
+    store: Store,
+    limit: int | None = None,
+    stand_in: str = "",
 ) -> list[Request]:
     """The requests of a piece of work, by the seed rule of its shards; `limit` takes so many items.
 
-    A machine that holds more of a third-party set than the first recording asks what that one
-    asked. Raises KatayoriError where the items are not here.
+    Where a prompt holds the model's answer to an earlier one that is not stored yet, `stand_in`
+    takes its place (for counting), and without that the item is left out. A machine that holds more
+    of a third-party set than the first recording asks what that one asked. Raises KatayoriError
+    where the items are not here.
     """
     known = prompts.load_prompts(work.paper)
     for prompt_id in work.prompts:
@@ -190,7 +197,8 @@ def requests_of(
         raise KatayoriError(f"{work.name}: the items have no column {work.whole!r} (whole)")
 
     def earlier(asked: list[Request]) -> list[Response | None]:
-        return [answer for _, answer in store.get(respondents.as_recorded(asked))]
+        missing = Response("ok", stand_in) if stand_in else None
+        return [answer or missing for _, answer in store.get(respondents.as_recorded(asked))]
 
     built = asking.from_rows(
         rows,

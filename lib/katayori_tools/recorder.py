@@ -59,7 +59,7 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self._engine.close()
 
-    def requests(self, work: Work) -> list[Request]:
+    def requests(self, work: Work, stand_in: str = "") -> list[Request]:
         """What a piece of work asks, with what is recorded of it back in the store.
 
         Empty, and said so, where third-party items are not here. Raises KatayoriError where ours
@@ -67,7 +67,7 @@ class Recorder:
         """
         model, endpoint = work.at(self.how.engine)
         try:
-            requests = requests_of(work, model, endpoint, self.store, self.how.limit)
+            requests = requests_of(work, model, endpoint, self.store, self.how.limit, stand_in)
         except KatayoriError as error:
             if work.ours:
                 raise
