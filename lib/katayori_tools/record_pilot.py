@@ -1,6 +1,7 @@
 """How long the second edition takes: a table of requests, rate and hours, measured on pilots."""
 
 import csv
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,7 +61,7 @@ def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, A
     before, rows = read_table(), []
     for work in works:
         row = _row(work, len(recorder.requests(work, stand_in="・" * 200)), before)
-        requests = recorder.requests(work) if n else []
+        requests = _askable(recorder, work) if n else []
         if requests and (rate := _measured(recorder, work, requests, n)):
             row |= {"rate": rate, "rate_from": f"pilot of {n}"}
         rows.append(row)
@@ -68,6 +69,17 @@ def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, A
     _write(rows)
     print(_shown(rows))
     return rows
+
+
+def _askable(recorder: Recorder, work: Work) -> list[Request]:
+    """What can be asked on this machine; nothing, and said so, where its engine cannot run."""
+    requests = recorder.requests(work)
+    try:
+        recorder.check(work, requests)
+    except KatayoriError as error:
+        print(f"{work.name}: not timed; {error}", file=sys.stderr, flush=True)
+        return []
+    return requests
 
 
 def _row(

@@ -17,6 +17,7 @@ from katayori.prompting.store import Response, Store
 from katayori_tools import record_control, recording
 from katayori_tools.asking import PARSERS, served
 from katayori_tools.collect import collect_sync, terminable
+from katayori_tools.engines import vllm_env
 from katayori_tools.notebooks import names
 from katayori_tools.record_plan import SCORER, Work, requests_of, works
 
@@ -75,6 +76,15 @@ class Recorder:
             return []
         recording.restore(self.store, requests)
         return requests
+
+    def check(self, work: Work, requests: list[Request]) -> None:
+        """KatayoriError where something is left to ask that this machine's engine cannot answer."""
+        _, endpoint = work.at(self.how.engine)
+        if self.how.base_url or endpoint.name != "local-vllm":
+            return
+        why = vllm_env.lacking()
+        if why and self.store.pending(requests):
+            raise KatayoriError(why)
 
     def do(
         self, work: Work, requests: list[Request], begin: Callable[[int, int], None] = _ignore
@@ -162,6 +172,7 @@ def _record(recorder: Recorder, planned: list[Work]) -> int:
         begin = partial(record_control.begin, work, number, planned[number:])
         try:
             requests = recorder.requests(work)
+            recorder.check(work, requests)
         except KatayoriError as error:
             print(f"{work.name}: left out; {error}", file=sys.stderr, flush=True)
             failed += 1

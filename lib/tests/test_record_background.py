@@ -54,6 +54,7 @@ def engines(house, monkeypatch):
             return nullcontext(double.url)
 
         monkeypatch.setattr(recorder, "served", served)
+        monkeypatch.setattr(recorder.vllm_env, "lacking", str)
         double.started = started
         yield double
 
@@ -87,6 +88,19 @@ except KeyboardInterrupt:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def test_a_machine_without_the_arithmetic_leaves_chats_out(engines, capsys, monkeypatch):
+    monkeypatch.setattr(recorder.vllm_env, "lacking", lambda: "no AVX-512")
+    assert recorder.record(_args()) == 1
+    assert not engines.started and not recordings.manifest("discrim_eval")
+    assert capsys.readouterr().err.count("left out; no AVX-512") == 2
+
+
+def test_what_is_recorded_needs_no_engine(engines, monkeypatch):
+    assert recorder.record(_args()) == 0
+    monkeypatch.setattr(recorder.vllm_env, "lacking", lambda: "no AVX-512")
+    assert recorder.record(_args()) == 0
 
 
 def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):

@@ -30,6 +30,21 @@ AutoTokenizer.from_pretrained(**where).save_pretrained(target)
 """
 
 
+def lacking() -> str:
+    """Why this machine cannot record chats with this engine, in one line; empty where it can.
+
+    Without AVX-512 the processor has no arithmetic for bfloat16: measured on such a machine, one
+    matrix product takes two hundred times as long as in float32, and the server is never ready.
+    """
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        return "the vLLM engine runs on Linux x86-64 only; use the xllamacpp engine"
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    if "avx512f" in flags:
+        return ""
+    remedy = "record chats on another machine, or at a server of yours (--base-url)"
+    return f"this processor has no AVX-512, so bfloat16 would be emulated, 200 times slower; {remedy}"
+
+
 def folder() -> Path:
     """Where the environment and the converted weights live."""
     return paths.cache_dir() / "vllm"
@@ -38,7 +53,7 @@ def folder() -> Path:
 def ensure() -> Path:
     """The environment's Python, built on first use (about 3.5 GB; one minute). Raises KatayoriError if it cannot be."""
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        raise KatayoriError("the vLLM engine runs on Linux x86-64 only; use the xllamacpp engine")
+        raise KatayoriError(lacking())
     env = folder() / "env"
     python, ready = env / "bin" / "python", env / f".katayori-{VERSION}"
     if ready.is_file():
