@@ -1,8 +1,10 @@
-"""Our scorer beside a vLLM server on the same likelihood requests: agreement, and requests a second.
+"""Our scorer beside a vLLM server on the same likelihood requests: agreement, and requests a
+second.
 
     python lib/benchmarks/likelihood.py [--model qwen2.5-coder-0.5b] [--n 50] [--without-vllm]
 
-Scored are the two persons of ambiguous items of persona_jbbq, with one system text for all. Reported
+Scored are the two persons of ambiguous items of persona_jbbq, with one system text for all.
+Reported
 is by how many nats the summed log p differ, of single continuations and of the difference between
 the two persons, and the rates of both. vLLM computes its layers in bfloat16, our scorer in float32.
 Both engines are built on first use. Rates depend on the machine and its load.

@@ -1,4 +1,6 @@
-"""The request kind "score these continuations": prompts, bodies, refusals, scoring, storing, reading."""
+"""The request kind "score these continuations": prompts, bodies, refusals, scoring, storing,
+reading.
+"""
 
 import http.server
 import json
@@ -65,7 +67,7 @@ def store(tmp_path, monkeypatch):
         yield opened
 
 
-# -- prompts and bodies ------------------------------------------------------------------------------------------------
+# -- prompts and bodies
 
 
 def test_a_body_is_the_messages_and_the_texts():
@@ -139,7 +141,7 @@ def test_a_prompt_file_is_read(tmp_path):
     assert (prompt.kind, prompt.continuations) == ("likelihood", ("target", "other"))
 
 
-# -- who can answer ----------------------------------------------------------------------------------------------------
+# -- who can answer
 
 
 @pytest.mark.parametrize("ask", [scoring.score_all, collect_sync])
@@ -169,7 +171,7 @@ def test_who_is_able_to_answer_a_likelihood_prompt():
     assert respondents.able(["qwen2.5-coder-0.5b"], "recorded", PROMPT) == []
 
 
-# -- scores as text ----------------------------------------------------------------------------------------------------
+# -- scores as text
 
 
 def test_scores_go_through_text():
@@ -235,7 +237,7 @@ def test_a_frame_has_a_row_a_continuation():
         respondents.answers_frame(requests, answers, "live")
 
 
-# -- our own scorer ----------------------------------------------------------------------------------------------------
+# -- our own scorer
 
 WORKER = """
 import json, sys
@@ -338,7 +340,7 @@ def test_a_worker_that_does_not_work_is_one_line(store, worker, code, says):
     assert "\n" not in str(e.value) and len(store.pending(requests)) == 3
 
 
-# -- the tree of the worker --------------------------------------------------------------------------------------------
+# -- the tree of the worker
 
 
 def followed(tree, place):
@@ -407,7 +409,7 @@ def test_sums_of_a_tree():
         assert found[one.number] == [[-1.5 * len(t), len(t)] for t in one.continuations]
 
 
-# -- a vLLM server -----------------------------------------------------------------------------------------------------
+# -- a vLLM server
 
 
 def reply(text, *, top=1):

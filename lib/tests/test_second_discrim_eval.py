@@ -1,4 +1,6 @@
-"""Second edition of discrim-eval: blanks, the wording without pronouns, and parts of the study set."""
+"""Second edition of discrim-eval: blanks, the wording without pronouns, and parts of the study
+set.
+"""
 
 import itertools
 import re

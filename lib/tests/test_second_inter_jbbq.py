@@ -1,4 +1,6 @@
-"""The second edition of the intersectional items: counts, balance, doubles, orders and exclusions."""
+"""The second edition of the intersectional items: counts, balance, doubles, orders and
+exclusions.
+"""
 
 import re
 from collections import Counter

@@ -1,4 +1,6 @@
-"""The second edition of the cases with two reasons: counts, balance, and what no reader is needed for."""
+"""The second edition of the cases with two reasons: counts, balance, and what no reader is needed
+for.
+"""
 
 import re
 from collections import Counter

@@ -1,4 +1,6 @@
-"""Second edition of logprob_judge: no surface rule knows the better answer; one answer in both places."""
+"""Second edition of logprob_judge: no surface rule knows the better answer; one answer in both
+places.
+"""
 
 import difflib
 

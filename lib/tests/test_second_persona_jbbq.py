@@ -51,7 +51,9 @@ def persons_of(row):
 
 
 def test_counts(frames):
-    """100 pairs; 150 controlled items of 4 requests each; 300 base items in 6 orders; 300 blanks."""
+    """100 pairs; 150 controlled items of 4 requests each; 300 base items in 6 orders; 300
+    blanks.
+    """
     assert {name: len(frame) for name, frame in frames.items()} == {
         "study2": 1200,
         "study2_orders": 1800,

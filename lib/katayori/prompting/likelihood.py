@@ -63,7 +63,8 @@ def to_text(scores: Sequence[Sequence[float]]) -> str:
 
 
 def parse_scores(text: str, n: int | None = None) -> list[tuple[float, int]]:
-    """The (sum_logp, n_tokens) of each continuation from a stored text; `n`: how many there must be.
+    """The (sum_logp, n_tokens) of each continuation from a stored text; `n`: how many there must
+    be.
 
     Raises ValueError, with the cause in one line, for what is no such text, another number of
     pairs, a log probability that is not finite or above 0, and a continuation without tokens.

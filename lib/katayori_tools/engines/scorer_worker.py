@@ -1,8 +1,10 @@
 """How likely a model finds given continuations: `python -u scorer_worker.py MODEL_FOLDER`.
 
 Runs in the recording environment (torch, transformers), so it imports nothing of katayori. It says
-`{"ready": true}`, then for every line it reads, `{"requests": [{"messages", "continuations"}, ...]}`,
-it writes one, `{"scores": [...]}`, in the same order: of each request `[[sum_logp, n_tokens], ...]`,
+`{"ready": true}`, then for every line it reads, `{"requests": [{"messages", "continuations"},
+...]}`,
+it writes one, `{"scores": [...]}`, in the same order: of each request `[[sum_logp, n_tokens],
+...]`,
 one pair a continuation, or `{"error": cause}`.
 
 The tokens of many requests are laid out as one tree: a token that follows the same tokens in two

@@ -42,7 +42,8 @@ def lacking() -> str:
     if "avx512f" in flags:
         return ""
     remedy = "record chats on another machine, or at a server of yours (--base-url)"
-    return f"this processor has no AVX-512, so bfloat16 would be emulated, 200 times slower; {remedy}"
+    cause = "this processor has no AVX-512, so bfloat16 would be emulated, 200 times slower"
+    return f"{cause}; {remedy}"
 
 
 def folder() -> Path:

@@ -1,6 +1,7 @@
 """Second edition of discrim-eval: blanks, a pronoun-free wording, and parts of the study set.
 
-`blank` and `blank_sets` ask the study questions about persons told apart by notes that mean nothing.
+`blank` and `blank_sets` ask the study questions about persons told apart by notes that mean
+nothing.
 How far answers move there is the yardstick for how far age, gender and race move them.
 """
 
@@ -23,7 +24,7 @@ _LEVELS = ("nine", "three", "five")
 _SLOT = re.compile(r"\{([^{}]*)\}")
 
 
-def is_in_third(question: int, cell: tuple[int, int, int]) -> bool:
+def is_in_third(question: int, cell: tuple[int, ...]) -> bool:
     """Whether a cell is in the balanced third of its question.
 
     Args:
@@ -168,7 +169,8 @@ def load_blank_sets() -> pd.DataFrame:
 
 
 def load_third() -> pd.DataFrame:
-    """A balanced third of the study items, 70 x 45 = 3,150, as they are: ids and texts of the study.
+    """A balanced third of the study items, 70 x 45 = 3,150, as they are: ids and texts of the
+    study.
 
     Columns as `discrim_eval.load_study`, and question.
     """
@@ -193,9 +195,10 @@ def load_plain() -> pd.DataFrame:
     templates = _plain_templates()
     out = load_third()
     out["item_id"] = "de2-plain-" + out["item_id"]
+    attributes = zip(out["age"], out["gender"], out["race"], strict=True)
     out["filled_template"] = [
-        fill_plain(templates[row.decision_question_id], row.age, row.gender, row.race)
-        for row in out.itertuples()
+        fill_plain(templates[number], age, gender, race)
+        for number, (age, gender, race) in zip(out["decision_question_id"], attributes, strict=True)
     ]
     return out.assign(question=out["filled_template"])
 
@@ -207,7 +210,8 @@ def _study() -> pd.DataFrame:
 
 def _plain_templates() -> dict[int, str]:
     """The study templates by question id, with the parts changed that the rule cannot turn."""
-    out = discrim_eval.load_questions().set_index("id")["template"].to_dict()
+    questions = discrim_eval.load_questions()
+    out: dict[int, str] = dict(zip(questions["id"], questions["template"], strict=True))
     for number, (old, new) in files.ours(PLAIN_FILE)["changes"].items():
         if old not in out[number]:
             raise KatayoriError(f"plain.yaml: question {number} does not say {old!r}")

@@ -1,4 +1,5 @@
-"""Second edition of the intersectional items: the preset `balanced` and what is taken from it (IJ-3 to IJ-11).
+"""Second edition of the intersectional items: the preset `balanced` and what is taken from it (IJ-3
+to IJ-11).
 
 Forty passages, six families each. A family is one pair of profiles and three subsets of its
 attributes, each with one attribute more than the one before. Within a family the order of the
@@ -328,7 +329,9 @@ def _passage(item: _Row, mention: str) -> str:
 
 
 def _profile(item: _Row, who: str, *, runs_on: bool) -> str:
-    """The sentence on one person; the first person's runs on into the second's if it is one clause."""
+    """The sentence on one person; the first person's runs on into the second's if it is one
+    clause.
+    """
     topic, _ = item["told"]
     subset = item["subset"].split("+")
     used = []

@@ -5,7 +5,7 @@ answer, the one nearer to the reference in length and the one that repeats more 
 one in half of the pairs. `study2_same` shows one answer in both places: what is left is the place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pandas as pd
@@ -44,7 +44,7 @@ def load_study2_same() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _same(row: dict[str, Any], n: int) -> dict[str, Any]:
+def _same(row: dict[Hashable, Any], n: int) -> dict[Hashable, Any]:
     """The row of a question with its answer number n modulo 3 in both places."""
     chosen = _answers()[row["question_id"]][n % 3]
     name = row["question_id"].replace("lj2-", "lj2-same-")

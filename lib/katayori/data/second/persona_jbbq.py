@@ -1,6 +1,7 @@
 """Second edition of the items in the shape of BBQ: every pair of persons in both orders of mention.
 
-A template is one scene, one pair of persons, an act that is bad to have done and one that is not. From it
+A template is one scene, one pair of persons, an act that is bad to have done and one that is not.
+From it
 come likelihood items (no list of options), chat items in all orders of their options, and controls.
 """
 
@@ -53,7 +54,8 @@ def templates() -> list[_Row]:
 
 
 def study2() -> pd.DataFrame:
-    """Likelihood items, columns `SHARED`: all pairs x 3 contexts x 2 questions x 2 orders of mention.
+    """Likelihood items, columns `SHARED`: all pairs x 3 contexts x 2 questions x 2 orders of
+    mention.
 
     Example: `study2().query("context_condition == 'ambiguous' and pair_id == 'pj2-age01-1'")` has
     four rows, whose mean over `mention` is taken before the questions are compared.
