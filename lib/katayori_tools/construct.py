@@ -49,7 +49,6 @@ from katayori_tools.rating import (
 
 #: The paper does not tell; ours is the main prompt, in both orders (JU-4).
 SCREENED_WITH = "ju_1_ja"
-SCREENING = ("both", "either")
 TRAP = "a model that screened the cases must not be ranked on them (JU-5)"
 
 

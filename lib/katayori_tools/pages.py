@@ -12,6 +12,7 @@ from typing import Any
 
 from katayori.report import first_page
 from katayori.report.tables import visible
+from katayori_tools.markup import with_long_cells
 from katayori_tools.report_filter import with_given_parameters, without_the_lesson
 
 POLICY = (
@@ -28,8 +29,12 @@ TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
 <details class="code"><summary>code</summary>{{ super() }}</details>{% endif %}{% endblock %}"""
 STYLE = Path(__file__).with_name("page.css")
-TAGS = "a abbr b blockquote br caption cite code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img kbd li".split()
-TAGS += "ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u ul".split()
+TAGS = {
+    "a", "abbr", "b", "blockquote", "br", "caption", "cite", "code", "dd", "del", "details", "div",
+    "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "kbd", "li", "ol", "p",
+    "pre", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot",
+    "th", "thead", "tr", "u", "ul",
+}  # fmt: skip
 SHOWN = [
     "text/html",
     "text/markdown",
@@ -38,17 +43,16 @@ SHOWN = [
     "image/jpeg",
     "text/plain",
 ]  # needs no script
-LONG = re.compile(r"<td>(?=(?:<(?!/td)[^>]*>|[^<]){40,}</td>)")  # a cell of text, which needs room
-CSS = (
+CSS = {
+    "background-color",
+    "color",
+    "font-style",
+    "font-weight",
+    "padding",
     "text-align",
     "white-space",
-    "color",
-    "background-color",
-    "font-weight",
-    "font-style",
-    "padding",
     "width",
-)
+}
 
 
 def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
@@ -123,7 +127,7 @@ def document(
 <meta name="viewport" content="width=device-width"><title>{quote(heading)}</title>
 <style>
 {STYLE.read_text(encoding="utf-8")}{style}{colours.get_style_defs(".highlight")}{_font(content)}</style></head><body>
-{LONG.sub('<td class="long">', content)}</body></html>
+{with_long_cells(content)}</body></html>
 """
 
 
@@ -195,39 +199,37 @@ def _without_stop(outputs: list) -> list:
     return [o for o in outputs if o.output_type != "error" and o.get("name") != "stderr"]
 
 
+#: Attributes that any element may have.
+ANYWHERE = {"alt", "class", "colspan", "height", "id", "lang", "rowspan", "style", "title", "width"}
+#: How the value of an attribute must begin.
+STARTS = {"src": ("data:image/",), "href": ("#", "https://", "http://")}
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute, None to remove it.
+
+    Pictures lie in the page, links lead within it or to the web.
+    """
+    return value if name not in STARTS or value.startswith(STARTS[name]) else None
+
+
 @cache
 def _cleaner() -> Any:
-    from bleach.css_sanitizer import CSSSanitizer
-    from bleach.sanitizer import Cleaner
+    from nh3 import Cleaner
 
-    def allowed(tag: str, name: str, value: str) -> bool:
-        if name == "src":
-            return tag == "img" and value.startswith("data:image/")
-        if name == "href":
-            return tag == "a" and value.startswith(("#", "https://", "http://"))
-        return name in (
-            "alt",
-            "class",
-            "colspan",
-            "id",
-            "lang",
-            "rowspan",
-            "style",
-            "title",
-            "width",
-            "height",
-        )
-
-    css = CSSSanitizer(allowed_css_properties=CSS)
-    protocols = ["http", "https", "data"]
     return Cleaner(
-        tags=TAGS, attributes=allowed, css_sanitizer=css, protocols=protocols, strip=True
+        tags=TAGS,
+        clean_content_tags={"script", "style"},  # what they hold is no text; that of others stays
+        attributes={"*": ANYWHERE, "img": {"src"}, "a": {"href"}},
+        attribute_filter=_kept,
+        filter_style_properties=CSS,
+        url_schemes={"http", "https", "data"},
+        link_rel=None,
     )
 
 
 def _safe(markup: Any) -> str:
-    # Cleaning keeps the text within a dropped tag; what a style or script holds is not text.
-    return _cleaner().clean(re.sub(r"(?is)<(style|script)\b.*?</\1\s*>", "", str(markup)))
+    return _cleaner().clean(str(markup))
 
 
 @cache
@@ -249,7 +251,7 @@ def _formula(tex: str) -> str:
 
 def _font(body: str) -> str:
     """The Japanese characters of the page as an embedded subset, for machines without a Japanese font."""
-    used = {c for c in re.sub(r"data:[\w/+]+;base64,[^\"]+", "", body) if "\u2e80" <= c <= "\uffef"}
+    used = {c for c in set(body) if "\u2e80" <= c <= "\uffef"}
     if not used:
         return ""
     import matplotlib_fontja

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori.report.tables import NOTHING
+from katayori_tools.markup import tokens
 
 LEFT_OUT = {"exercise", "recorded"}
 INJECTED, PARAMETERS = "injected-parameters", "parameters"
@@ -80,7 +81,8 @@ def _is_nothing(output: Any) -> bool:
     data = output.get("data", {})
     if "".join(data.get("text/markdown", "")).startswith(NO_PICTURE):
         return True
-    return re.sub(r"^<div[^>]*>", "", "".join(data.get("text/html", ""))).startswith(NOTHING)
+    starts = (t for t in tokens("".join(data.get("text/html", ""))) if t.kind != "other")
+    return next((t.source for t in starts if t.tag != "div"), "") == NOTHING
 
 
 def _with_needed_headings(groups: list[tuple[str, list[Any]]]) -> list[list[Any]]:

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from katayori.report import overview
 from katayori.report.results import read_results
 from katayori.report.tables import escape, visible
 from katayori_tools import notebooks, pages
+from katayori_tools.markup import alternative, caption, rewritten, sections
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,11 +75,6 @@ class Book:
         return next((f"{self.file}#code-{one}" for one in cells), self.file)
 
 
-def words(markup: str) -> str:
-    """The text of some HTML, blanks collapsed."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
-
-
 def table(heads: str, rows: Iterable[list[str]], caption: str) -> str:
     """HTML of a table; the cells are HTML already, the heads are names between commas."""
     lines = ["<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows]
@@ -97,23 +92,15 @@ def _number(book: Book) -> None:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             html, picture = str(data.get("text/html", "")), data.get("image/png", "")
-            kind = (
-                "figure"
-                if (picture and not html) or "<img" in html
-                else "table"
-                if "<table" in html
-                else ""
-            )
-            if not kind:
+            alt, told = alternative(html), caption(html)
+            if alt is not None or (picture and not html):
+                kind = "figure"
+            elif told is not None:
+                kind, alt = "table", told
+            else:
                 continue
             counts[kind] += 1
-            told = re.search(
-                r'<img[^>]*alt="([^"]*)"' if kind == "figure" else r"(?s)<caption>(.*?)</caption>",
-                html,
-            )
-            about = output.metadata.get("image/png", {}).get("alt") or (
-                words(told[1]) if told else ""
-            )
+            about = output.metadata.get("image/png", {}).get("alt") or alt or ""
             label = f"{kind.capitalize()} {counts[kind]}"
             named = {
                 "id": f"{kind}-{counts[kind]}",
@@ -133,9 +120,8 @@ def read_book(paper: str, folder: Path, path: Path) -> Book:
     _number(book)
     pieces: list[str] = []
     book.body = pages.render(book.notebook, folder.absolute(), TEMPLATE, pieces)
-    parts = re.split(r'<h([1-4]) id="(section-\d+)">(.*?)</h\1>', "".join(pieces), flags=re.DOTALL)
-    for level, anchor, heading, text in zip(*(parts[n::4] for n in (1, 2, 3, 4)), strict=True):
-        book.sections.append((int(level), anchor, words(heading), words(text)))
+    named = sections("".join(pieces))
+    book.sections = [one for one in named if one[1].startswith("section-")]
     return book
 
 
@@ -325,7 +311,10 @@ def _linked(body: str, books: dict[str, Book]) -> str:
     def link(match: re.Match) -> str:
         return f'<a href="{files[match[1]]}">{match[0]}</a>' if match[1] in files else match[0]
 
-    return re.sub(r"(?s)<a\b.*?</a>|<[^>]*>|\b[Nn]otebook (\d\d)\b", link, body)
+    def linked(text: str) -> str:
+        return re.sub(r"\b[Nn]otebook (\d\d)\b", link, text)
+
+    return rewritten(body, linked, outside=["a"])
 
 
 def _profile(name: str) -> dict[str, Any]:
@@ -390,11 +379,9 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
         site[f"{name}.html"] = _shell(
             about["page"]["title"], source + main, f"{name}.html", books, papers, foot=foot
         )
-        parts = re.split(r'<h2 id="(\w+)">(.*?)</h2>', main)
-        for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-            text = re.sub(r"(?s)<(details|table)\b.*?</\1>", " ", text)
+        for _, anchor, heading, text in sections(main, without=["details", "table"]):
             text = f"{text} {about['page']['ja']}" if anchor == "question" else text
-            entries.append([f"{name}.html", anchor, about["page"]["title"], heading, words(text)])
+            entries.append([f"{name}.html", anchor, about["page"]["title"], heading, text])
     told = index_page(papers, books, absent, base)
     site["index.html"] = _shell(f"run “{base.name}”", told, "index.html", books, papers)
     site["search.html"] = _search(entries, books, papers)

@@ -308,23 +308,6 @@ def qa_scores(
     )
 
 
-def accuracy_by_context(
-    frame: pd.DataFrame, by: Sequence[str] = BY, **options: Any
-) -> pd.DataFrame:
-    """Acc_a and Acc_d under both denominators (PJ-15, PJ-16): those rows of `qa_scores`, with its `options`."""
-    return qa_scores(frame, by, [m for m in METRICS if m.startswith("acc_")], **options)
-
-
-def diff_bias(frame: pd.DataFrame, by: Sequence[str] = BY, **options: Any) -> pd.DataFrame:
-    """Diff_a and Diff_d under both denominators (PJ-15, PJ-17): those rows of `qa_scores`, with its `options`."""
-    return qa_scores(frame, by, [m for m in METRICS if m.startswith("diff_")], **options)
-
-
-def bbq_bias_scores(frame: pd.DataFrame, by: Sequence[str] = BY, **options: Any) -> pd.DataFrame:
-    """s_amb and s_dis, the bias scores of BBQ's own literature: those rows of `qa_scores`, with its `options`."""
-    return qa_scores(frame, by, ["s_amb", "s_dis"], **options)
-
-
 def scores_table(scores: pd.DataFrame) -> pd.DataFrame:
     """The frame of `qa_scores` with one row a cell: by..., each metric, n_amb, n_dis (valid answers), status.
 

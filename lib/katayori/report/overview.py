@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +14,6 @@ from katayori.report.tables import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-REQUIREMENT = re.compile(
-    r"\b(DE|PJ|LJ|JU|IJ|X)-(\d+)(?:\s*(?:to|–)\s*(?:DE|PJ|LJ|JU|IJ|X)-(\d+))?\b"
-)
 PAGE = (
     "model source paper measure level value ci_low ci_high n clusters n_invalid invalid_rate status"
 ).split()

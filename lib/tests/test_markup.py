@@ -1,0 +1,120 @@
+"""HTML by tokens: nothing changes but what is asked for, whatever stands in attributes."""
+
+import pytest
+from bs4 import BeautifulSoup
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from katayori_tools import markup, pages, site
+
+PIECES = st.sampled_from([
+    "<p>", "</p>", "<td>", "</td>", "<a href='#x'>", "</a>", '<img alt="a > b">', "<br/>", "&amp;",
+    "<!-- c -->", "&lt;b&gt;", "&#8217;", "&copy", "& ", "<", ">", "</", "<script>", "</script>",
+    "<style>", "</style>", "notebook 01", "一致度", '"', "'", "=", "<b onclick=x", "<svg/onload=x>",
+    "<table><tr>", "</table>", "<details open>", "\n",
+])  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_the_tokens_of_a_safe_page_are_the_page(text):
+    """Whatever a model or a notebook says: once cleaned, it is read without loss."""
+    clean = pages._safe(text)
+    assert "".join(token.source for token in markup.tokens(clean)) == clean
+    assert pages._safe(clean) == clean
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_links_and_long_cells_add_nothing_else(text):
+    clean = pages._safe(f"<table><tr><td>{text}</td></tr></table> notebook 01 {text}")
+    book = site.Book("p", None, "01_p.html", None)
+    made = markup.with_long_cells(site._linked(clean, {"p": book}))
+    before, after = (BeautifulSoup(one, "html.parser") for one in (clean, made))
+    assert before.get_text().split() == after.get_text().split()
+    for link in after.find_all("a", href="01_p.html"):
+        link.unwrap()
+    for cell in after.find_all("td", class_="long"):
+        del cell["class"]
+    names = [[(tag.name, tag.attrs) for tag in page.find_all(True)] for page in (before, after)]
+    assert names[0] == names[1]
+
+
+def test_a_tag_within_an_attribute_is_no_tag():
+    """A pattern that ends a tag at the next `>` would put a link into the words of a picture."""
+    book = site.Book("p", None, "01_p.html", None)
+    hostile = '<img alt="> notebook 01 &lt;script>x&lt;/script>"> notebook 01'
+    made = site._linked(hostile, {"p": book})
+    assert made == hostile.removesuffix("notebook 01") + '<a href="01_p.html">notebook 01</a>'
+    linked = '<a href="#x">notebook <b>01</b> notebook 01</a>'
+    assert site._linked(linked, {"p": book}) == linked
+    assert site._linked("Notebook 02", {"p": book}) == "Notebook 02"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ""),
+        ("<p>a</p><p>b</p>", "a b"),
+        ("a &lt;b&gt; &amp;amp; &#8217;", "a <b> &amp; ’"),
+        ("<script>x</script>a<style>y</style> b", "a b"),
+        ('<img alt="c > d">e', "e"),
+        ("  多く \n の <br/> 語 ", "多く の 語"),
+        ("<!-- n -->a<!DOCTYPE html>", "a"),
+    ],
+)
+def test_words(text, words):
+    assert markup.words(text) == words
+
+
+def test_sections_begin_at_headings_with_an_id():
+    text = (
+        '<p>before</p><h1 id="a">One <em>1</em></h1>x<h2>no id</h2>y<h3 id="b" class="c">Two</h3>'
+    )
+    text += "<p>z</p><details><summary>s</summary>folded <b>x</b></details>end"
+    assert markup.sections(text) == [
+        (1, "a", "One 1", "x no id y"),
+        (3, "b", "Two", "z s folded x end"),
+    ]
+    assert markup.sections(text, without=["details"])[1][3] == "z end"
+    assert markup.sections("<p>none</p>") == []
+
+
+def test_the_words_of_pictures_and_tables():
+    assert markup.alternative("<p>x</p>") is None
+    assert markup.alternative("<img src='x'>") == ""
+    assert markup.alternative('<p><img class="a" alt="a &amp; b"><img alt="c">') == "a & b"
+    assert markup.caption("<p>x</p>") is None
+    assert markup.caption("<table><tr><td>x</table>") == ""
+    assert markup.caption("<table><caption>a <b>b</b></caption><tr></table>") == "a b"
+
+
+def test_a_cell_of_forty_characters_is_long():
+    cell = "<td>{}</td>"
+    long = '<td class="long">{}</td>'
+    for text, form in (("x" * 39, cell), ("x" * 40, long), ("<b>" + "あ" * 40 + "</b>", long)):
+        assert markup.with_long_cells(cell.format(text)) == form.format(text)
+    styled = f'<td style="x">{"x" * 99}</td>'
+    assert markup.with_long_cells(styled) == styled
+
+
+def test_what_is_safe():
+    """Tags, attributes, addresses and styles that a page may have.
+
+    The text within any other tag stays, but for drawings and formulas of another language.
+    """
+    safe = pages._safe
+    assert safe("<p onclick=x class=a>b</p><iframe src=x>c</iframe>") == '<p class="a">b</p>c'
+    assert safe("<style>p {}</style><script>x()</script>a") == "a"
+    assert safe("<svg onload=x><text>b</text></svg><math><mi>c</mi></math>d") == "d"
+    for address in ("#a", "https://example.org/", "http://example.org/"):
+        assert safe(f'<a href="{address}">b</a>') == f'<a href="{address}">b</a>'
+    for address in ("javascript:x", " javascript:x", "data:text/html,x", "/a", "a.html", "//b.org"):
+        assert safe(f'<a href="{address}">b</a>') == "<a>b</a>"
+    for address in ("x.png", "https://example.org/x.png", "data:text/html,x", "//b.org/x.png"):
+        assert safe(f'<img src="{address}" alt="b">') == '<img alt="b">'
+    picture = '<img src="data:image/png;base64,AA==" alt="b">'
+    assert safe(picture) == picture
+    style = "color:red;position:fixed;background:url(x);width:1px"
+    assert safe(f'<b style="{style}">c</b>') == '<b style="color:red;width:1px">c</b>'
+    assert safe('<img alt="<script>x</script>">') == ('<img alt="&lt;script&gt;x&lt;/script&gt;">')
