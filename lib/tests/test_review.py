@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, files
+from katayori.data import bbq, files, second
 from katayori_tools import forms, rating, review, study_sets
 from katayori_tools.cli import main
 
@@ -21,6 +21,7 @@ def desk(tmp_path, monkeypatch, capsys):
     copy = tmp_path / "data" / "study" / PAPER
     shutil.copytree(paths.data_dir() / "study" / PAPER, copy)
     monkeypatch.setattr(paths, "data_dir", lambda: tmp_path / "data")
+    monkeypatch.setattr(second, "PAPERS", ())  # whose files are not copied
 
     def run(*more, code=0):
         papers = [] if "--read" in more else ["--papers", PAPER]
