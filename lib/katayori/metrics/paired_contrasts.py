@@ -128,7 +128,10 @@ def bias_by_pair(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame
     wanted = pd.MultiIndex.from_product([POLARITIES, MENTIONS])
     wide = wide.reindex(columns=wanted)
     # An order of mention that is missing must not leave the mean of the other one in its place.
-    lean = {polarity: wide[polarity].mean(axis=1, skipna=False) for polarity in POLARITIES}
+    lean = {
+        polarity: (wide[(polarity, MENTIONS[0])] + wide[(polarity, MENTIONS[1])]) / 2
+        for polarity in POLARITIES
+    }
     bias = (lean["negative"] - lean["non_negative"]) / 2
     return bias.rename("bias").reset_index()
 
