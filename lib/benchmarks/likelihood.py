@@ -1,13 +1,15 @@
 """Our scorer beside a vLLM server on the same likelihood requests: agreement, and requests a
 second.
 
-    python lib/benchmarks/likelihood.py [--model qwen2.5-coder-0.5b] [--n 50] [--without-vllm]
+    python lib/benchmarks/likelihood.py [--model qwen2.5-coder-0.5b] [--n 50] [--dtype float32] [--without-vllm]
 
 Scored are the two persons of ambiguous items of persona_jbbq, with one system text for all.
 Reported
 is by how many nats the summed log p differ, of single continuations and of the difference between
-the two persons, and the rates of both. vLLM computes its layers in bfloat16, our scorer in float32.
-Both engines are built on first use. Rates depend on the machine and its load.
+the two persons, and the rates of both. Our scorer computes in float32, vLLM's layers in `--dtype`:
+float32 tells whether both compute the same, bfloat16 what its rounding adds (very slow where the
+processor has no units for it). Both engines are built on first use. Rates depend on the machine and
+its load.
 """
 
 import argparse
@@ -85,10 +87,26 @@ def told(name: str, differences: Sequence[float]) -> str:
     )
 
 
+def serving(dtype: str) -> str:
+    """The name of an engine: vLLM as it records, but in this dtype and small enough to start soon."""
+    from katayori_tools.engines import server, vllm_env
+
+    def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:
+        argv, env = vllm_env.command(model, weights, port)
+        changed = {"--dtype": dtype, "--max-model-len": "1024", "--max-num-batched-tokens": "1024"}
+        for option, value in changed.items():
+            argv[argv.index(option) + 1] = value
+        return [*argv, "--enforce-eager"], env
+
+    server.ENGINES["bench-vllm"] = {"command": command}
+    return "bench-vllm"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="qwen2.5-coder-0.5b")
     parser.add_argument("--n", type=int, default=50)
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--without-vllm", action="store_true")
     args = parser.parse_args()
     ours, seconds = scores(f"{args.model}@local-scorer", args.n)
@@ -97,9 +115,9 @@ def main() -> None:
         return
     from katayori_tools.engines import server
 
-    with server.serve(args.model, "local-vllm") as url:
+    with server.serve(args.model, serving(args.dtype)) as url:
         theirs, seconds = scores(f"{args.model}@vllm", args.n, url)
-    print(f"{args.model}: vLLM {args.n / seconds:.2f} requests/s")
+    print(f"{args.model}: vLLM {args.dtype} {args.n / seconds:.2f} requests/s")
     pairs = list(zip(ours, theirs, strict=True))
     same = all(a[i][1] == b[i][1] for a, b in pairs for i in range(2))
     print(f"numbers of tokens {'are the same' if same else 'DIFFER'}")
