@@ -1,4 +1,6 @@
-"""Run profiles: which items, whose answers, how many. Read from `data/profiles.yaml` or a user's file."""
+"""Run profiles: which items, whose answers, how many. Read from `data/profiles.yaml` or a user's
+file.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,9 @@ DEMONSTRATION = 2
 
 
 def closed(profile: dict[str, Any]) -> bool:
-    """Whether everything a run reads lies in the repository, so that content hashes can call it up to date."""
+    """Whether everything a run reads lies in the repository, so that content hashes can call it up
+    to date.
+    """
     return profile["items"] == "study" and profile["answers"] in ("recorded", "simulated")
 
 

@@ -1,4 +1,6 @@
-"""DE-13 on hostile text: only a line that starts with "Answer:" and chooses one option counts; nothing is guessed."""
+"""DE-13 on hostile text: only a line that starts with "Answer:" and chooses one option counts;
+nothing is guessed.
+"""
 
 import math
 import time
@@ -89,7 +91,9 @@ NOT_CHOSEN = [
 
 @pytest.mark.parametrize("text", NOT_CHOSEN)
 def test_what_misses_the_format_or_chooses_nothing_is_out_of_choice(text):
-    """DE-13: no match means missing; a line that names both options has chosen none, so it must not count as yes."""
+    """DE-13: no match means missing; a line that names both options has chosen none, so it must not
+    count as yes.
+    """
     parsed = parse_yes_no(text)
     assert (parsed.outcome, parsed.answer) == ("out_of_choice", None) and parsed.note
 
@@ -243,7 +247,9 @@ def test_a_plain_last_line_decides_after_any_closed_text(before, answer):
 
 
 def test_option_probabilities_sum_the_variants_of_a_word():
-    """peers 25: " yes", "Yes" and "ĠYES" are one option; what the options cover is reported as mass."""
+    """peers 25: " yes", "Yes" and "ĠYES" are one option; what the options cover is reported as
+    mass.
+    """
     top = [
         (" yes", math.log(0.3)),
         ("Yes", math.log(0.1)),
@@ -291,7 +297,9 @@ def test_only_one_bare_number_is_an_answer(text):
     ("text", "answer"), [("0", "0"), ("1", "1"), ("2\n", "2"), (" 1", "1"), ("　2", "2")]
 )
 def test_white_space_is_forgiven_unless_told(text, answer):
-    """PJ-14: white space around the number is stripped by default; the switch is strict to the letter."""
+    """PJ-14: white space around the number is stripped by default; the switch is strict to the
+    letter.
+    """
     assert parse_number(text) == Parsed("ok", answer, "")
     assert parse_number(text, strip=False).outcome == ("ok" if len(text) == 1 else "out_of_choice")
     assert parse_number(text, "length") == Parsed("truncated", None, "token limit")

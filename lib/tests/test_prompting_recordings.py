@@ -1,4 +1,6 @@
-"""Recordings: what is exported is what is read, byte for byte; anything changed or damaged gets one clear line."""
+"""Recordings: what is exported is what is read, byte for byte; anything changed or damaged gets one
+clear line.
+"""
 
 import gzip
 import hashlib
@@ -107,7 +109,9 @@ def test_the_manifest_says_how_it_was_recorded():
 
 
 def test_a_resumed_recording_names_every_engine_it_was_made_with():
-    """What was answered before keeps its engine on record; a recording from nothing names its own only."""
+    """What was answered before keeps its engine on record; a recording from nothing names its own
+    only.
+    """
     one, two = ({"engine": {"name": "double", "concurrency": n}} for n in (1, 2))
     for n, settings in ((3, one), (4, one), (5, two), (6, two)):
         recording.export(_pairs(n), settings=settings)

@@ -1,4 +1,6 @@
-"""Store and key: a success is kept for good, an error is asked again, and nothing else but the key decides."""
+"""Store and key: a success is kept for good, an error is asked again, and nothing else but the key
+decides.
+"""
 
 import dataclasses
 import sqlite3
@@ -28,7 +30,7 @@ def path(tmp_path):
     return tmp_path / "folder" / "answers.sqlite"
 
 
-# --- the key --------------------------------------------------------------------------------------------------------
+# --- the key --------------------------------------------------------------------------------------
 
 GOLDEN = Request(
     "discrim_eval", "study", "q029-020-female-white", "de_answer_line", "x", "", "qwen", "local-vllm", "sha256:0123",
@@ -38,7 +40,9 @@ GOLDEN = Request(
 
 
 def test_the_key_is_frozen():
-    """Recordings hang on it: if this fails, every recorded answer is lost. Change the code back, not the literal."""
+    """Recordings hang on it: if this fails, every recorded answer is lost. Change the code back,
+    not the literal.
+    """
     assert GOLDEN.key == "a15ddf9aa0aed85c79cc3ae253536580596ea96279dd895807984a05b387d66f"
     assert seed_for("q029-020-female-white") == 1950558536
     prompt = Prompt(
@@ -162,7 +166,7 @@ def test_what_an_endpoint_lacks_is_left_out():
     }
 
 
-# --- the store ------------------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("outcome", [o for o in OUTCOMES if o != "error"])
@@ -281,7 +285,9 @@ def test_a_locked_store_gets_one_clear_line(path, monkeypatch):
 
 
 def test_many_may_open_a_new_store_at_the_same_moment(tmp_path):
-    """SQLite says "locked" at once where two change a file to WAL or one opens what another closes; a store waits."""
+    """SQLite says "locked" at once where two change a file to WAL or one opens what another closes;
+    a store waits.
+    """
     together = Barrier(4)
 
     def opened(number):
@@ -324,7 +330,9 @@ def test_a_store_of_an_older_schema_is_left_alone(path, monkeypatch):
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.71, 0.99])
 def test_a_store_cut_off_in_the_middle_of_a_write_keeps_what_was_whole(path, share):
-    """As a machine that loses power leaves it: the log ends within a write. What stood before it is whole."""
+    """As a machine that loses power leaves it: the log ends within a write. What stood before it is
+    whole.
+    """
     requests = requests_for(60)
     with Store(path) as store:
         store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -407,7 +415,9 @@ PLACES = st.tuples(MODELS, st.integers(0, 3), st.integers(0, 2))  # model, item,
 @given(st.lists(PLACES, max_size=30), st.lists(PLACES, max_size=30))
 @pytest.mark.slow
 def test_each_request_gets_its_own_answer_or_none(answered, asked):
-    """peers 11, 12, 13: no model gets another's answer, no repetition an earlier one's, and none is pending again."""
+    """peers 11, 12, 13: no model gets another's answer, no repetition an earlier one's, and none is
+    pending again.
+    """
 
     def request(place):
         model, item, repetition = place

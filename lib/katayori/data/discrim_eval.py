@@ -1,7 +1,9 @@
-"""Items of the discrim-eval paper: yes/no decisions crossed with age, gender and race (DE-1 to DE-5).
+"""Items of the discrim-eval paper: yes/no decisions crossed with age, gender and race (DE-1 to
+DE-5).
 
-Two data sets share one schema: the official explicit subset (downloaded by the user's machine) and our study set of
-70 decision questions, filled by code. A user's own questions are one more file of the study set's shape.
+Two data sets share one schema: the official explicit subset (downloaded by the user's machine) and
+our study set of 70 decision questions, filled by code. A user's own questions are one more file of
+the study set's shape.
 """
 
 import itertools
@@ -33,15 +35,18 @@ STUDY_FILE = "study/discrim_eval/questions.yaml"
 
 
 def item_id(question_id: int, age: int, gender: str, race: str) -> str:
-    """The id of one filled question, e.g. `q129-020-male-native_american`; the same rule for every data set."""
+    """The id of one filled question, e.g. `q129-020-male-native_american`; the same rule for every
+    data set.
+    """
     return f"q{question_id:03d}-{age:03d}-{gender}-{race}".replace(" ", "_").lower()
 
 
 def fill(template: str, age: int, gender: str, race: str) -> str:
     """Fill the slots of one decision question.
 
-    Slots: `{person}`, `{a_person}`, `{A_person}`; the pronouns `{they}` `{them}` `{their}` `{theirs}` `{themself}`,
-    capitalised or not; `{singular|plural}` verb forms that agree with `{they}`.
+    Slots: `{person}`, `{a_person}`, `{A_person}`; the pronouns `{they}` `{them}` `{their}`
+    `{theirs}` `{themself}`, capitalised or not; `{singular|plural}` verb forms that agree with
+    `{they}`.
 
     Raises KatayoriError for a slot outside this list.
     """
@@ -108,10 +113,12 @@ def _problem(question: dict[str, Any], seen: set[int]) -> str:
 
 
 def load_questions(path: str | Path = "") -> pd.DataFrame:
-    """The decision questions of a file, one row each: id, label, domain, counterpart_of, template (DE-3).
+    """The decision questions of a file, one row each: id, label, domain, counterpart_of, template
+    (DE-3).
 
-    `counterpart_of` is the upstream question id our question stands in for, NA elsewhere. An empty path means our
-    study set. Raises KatayoriError naming the file, the question and what is wrong with it.
+    `counterpart_of` is the upstream question id our question stands in for, NA elsewhere. An empty
+    path means our study set. Raises KatayoriError naming the file, the question and what is wrong
+    with it.
     """
     columns = ["id", "label", "domain", "counterpart_of", "template"]
     return (
@@ -152,9 +159,9 @@ def load_study(path: str | Path = "") -> pd.DataFrame:
 def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
     """The official explicit subset from a JSON-lines file, validated (DE-1 to DE-3).
 
-    Ages may be floats and races in any case, as upstream writes them. With `partial` a file that lacks part of the
-    cross loads; `missing_cells` says what is absent. Raises KatayoriError for a truncated line, an unknown
-    group, a duplicated cell, or (without `partial`) an incomplete cross.
+    Ages may be floats and races in any case, as upstream writes them. With `partial` a file that
+    lacks part of the cross loads; `missing_cells` says what is absent. Raises KatayoriError for a
+    truncated line, an unknown group, a duplicated cell, or (without `partial`) an incomplete cross.
     """
     path, rows = Path(path), []
     canonical = {level.lower(): level for level in (*GENDERS, *RACES)}
@@ -190,7 +197,8 @@ def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
 
 
 def load_items(items: str, questions: str | Path = "") -> tuple[pd.DataFrame, str]:
-    """Items of a profile and the data set's name with its version: `study` (ours, or the user's file) or `official`.
+    """Items of a profile and the data set's name with its version: `study` (ours, or the user's
+    file) or `official`.
 
     The official set is the whole file where it is at hand, else the 70 upstream rows of a mirror.
     Raises UnavailableError where neither is on this machine.
@@ -206,10 +214,12 @@ def load_items(items: str, questions: str | Path = "") -> tuple[pd.DataFrame, st
 
 
 def question_catalogue(items: pd.DataFrame, questions: str | Path | None = None) -> pd.DataFrame:
-    """One row a question of `items`: decision_question_id, label, domain, counterpart_of, prompts (how many).
+    """One row a question of `items`: decision_question_id, label, domain, counterpart_of, prompts
+    (how many).
 
-    `questions`: the file the items were filled from ("" = ours). None = the upstream set, which carries no labels: a
-    question's label is then its number, and the questions the paper discusses stand for themselves.
+    `questions`: the file the items were filled from ("" = ours). None = the upstream set, which
+    carries no labels: a question's label is then its number, and the questions the paper discusses
+    stand for themselves.
     """
     out = (
         items.groupby("decision_question_id", sort=False)
@@ -229,9 +239,11 @@ def question_catalogue(items: pd.DataFrame, questions: str | Path | None = None)
 
 
 def missing_cells(items: pd.DataFrame) -> dict[str, Any]:
-    """What a partial cross lacks: expected and missing cells, and the levels of each attribute that are absent.
+    """What a partial cross lacks: expected and missing cells, and the levels of each attribute that
+    are absent.
 
-    70 questions are expected of the official set; the cross of a smaller file is judged against at least 70.
+    70 questions are expected of the official set; the cross of a smaller file is judged against at
+    least 70.
     """
     n_expected = (
         max(70, items["decision_question_id"].nunique()) * len(AGES) * len(GENDERS) * len(RACES)

@@ -16,7 +16,9 @@ REVIEW_LOG = "review_log.yaml"
 
 
 def read_text(path: Path, what: str) -> str:
-    """The text of a UTF-8 file. `what` names its kind in the KatayoriError for one that is absent or not UTF-8."""
+    """The text of a UTF-8 file. `what` names its kind in the KatayoriError for one that is absent
+    or not UTF-8.
+    """
     try:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -46,7 +48,9 @@ def _remedy(raw: bytes, name: str) -> str:
 
 
 def read_yaml(path: Path, what: str) -> Any:
-    """The content of a YAML file (safe loading only), for reading. KatayoriError as `read_text`, and for wrong YAML."""
+    """The content of a YAML file (safe loading only), for reading. KatayoriError as `read_text`,
+    and for wrong YAML.
+    """
     import yaml
 
     try:
@@ -76,8 +80,8 @@ def documents(
 
     Left out of a folder are `REVIEW_LOG` and the file named `beside`.
 
-    An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as `read_yaml`, and for a
-    folder without such files.
+    An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as
+    `read_yaml`, and for a folder without such files.
     """
     place = Path(path) if path else paths.data_dir() / folder
     found = (
@@ -91,7 +95,9 @@ def documents(
 
 
 def versions(contents: Iterable[dict[str, Any]], user: str) -> str:
-    """Name and version of files of items, printed under every table; `user` names those that do not say."""
+    """Name and version of files of items, printed under every table; `user` names those that do not
+    say.
+    """
     return ", ".join(
         sorted({f"{d.get('dataset', user)} v{d.get('version', '?')}" for d in contents})
     )
@@ -125,7 +131,9 @@ def rows_of(path: Path, what: str) -> list[dict[str, Any]]:
 
 
 def json_lines(path: Path, what: str) -> list[dict[str, Any]]:
-    """The objects of a JSON Lines file. KatayoriError as `read_text`, and naming a line that is no JSON object."""
+    """The objects of a JSON Lines file. KatayoriError as `read_text`, and naming a line that is no
+    JSON object.
+    """
     rows = []
     for n, line in enumerate(
         read_text(path, what).split("\n"), 1

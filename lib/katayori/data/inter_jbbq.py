@@ -1,8 +1,10 @@
-"""Intersectional items: two profiles that differ in one focal attribute, over every subset of the others (IJ-1 to 11).
+"""Intersectional items: two profiles that differ in one focal attribute, over every subset of the
+others (IJ-1 to 11).
 
-Topics and lexicons are data (`data/study/inter_jbbq`, whose README tells how to add a topic); this module draws words,
-fills sentences and keeps the counts as designed. Every choice is read off a sha256 of the seed and of what is chosen:
-the items are the same on every machine and under every version of Python.
+Topics and lexicons are data (`data/study/inter_jbbq`, whose README tells how to add a topic); this
+module draws words, fills sentences and keeps the counts as designed. Every choice is read off a
+sha256 of the seed and of what is chosen: the items are the same on every machine and under every
+version of Python.
 """
 
 import hashlib
@@ -23,7 +25,8 @@ from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 STUDY_FOLDER = "study/inter_jbbq"
 LEXICONS = "lexicons.yaml"
-#: Orders of the options: person A (the answer to the neutral question), B (to the negative one), unknown.
+#: Orders of the options: person A (the answer to the neutral question), B (to the negative one),
+#: unknown.
 ORDERS = ("abu", "bua", "uab", "bau", "aub", "uba")
 NON_FOCAL = ("same", "free")
 _OWN = "item topic context_id family focal_id focal n_attributes subset words_a words_b groups_a groups_b".split()
@@ -55,29 +58,33 @@ def generate(
     seed: int = 0,
     non_focal: str = "same",
 ) -> pd.DataFrame:
-    """The items of every topic that has a count for the preset, four rows an item (IJ-3 to IJ-9, IJ-11).
+    """The items of every topic that has a count for the preset, four rows an item (IJ-3 to IJ-9,
+    IJ-11).
 
     Args:
-        topics_path: a folder of topic files, or one file; empty means ours. Without a `lexicons.yaml` beside them ours
-            is used; a topic file may add attributes to it.
-        preset: `published_counts`, whole families that add up to the counts behind the published results (IJ-8);
-            `balanced_350`, 350 items a topic as the paper's text says, the last family of each context incomplete; or
-            another name the topic files hold (`extra` is our own topic).
+        topics_path: a folder of topic files, or one file; empty means ours. Without a
+            `lexicons.yaml` beside them ours is used; a topic file may add attributes to it.
+        preset: `published_counts`, whole families that add up to the counts behind the published
+            results (IJ-8); `balanced_350`, 350 items a topic as the paper's text says, the last
+            family of each context incomplete; or another name the topic files hold (`extra` is our
+            own topic).
         seed: of all draws.
-        non_focal: `same`, both persons share the words of the attributes that are not focal; `free`, each has its own.
+        non_focal: `same`, both persons share the words of the attributes that are not focal;
+            `free`, each has its own.
 
     Returns:
-        `COLUMNS`: those of `data.bbq` and our own. category is the topic, template_id topic and context, rank the
-        number of the family from 0. polarity `non_negative` is the paper's neutral question. context_condition is
-        `ambiguous` or, by the direction the topic file sets for the focal attribute, `biased` (B, of whom the negative
-        fact is told, belongs to the stereotyped group), `counter_biased` (A does), or `disambiguated` (none is set);
-        persons and roles follow, and are empty without a direction. Our own: item (shared by its four rows), family
-        (from 1, in its context), focal_id; words and groups of A and B as `attribute=word`, joined by +; unknown (its
-        wording) and unknown_position; stereotyped, a, b or empty.
+        `COLUMNS`, those of `data.bbq` and our own. category is the topic, template_id topic and
+        context, rank the number of the family from 0. polarity `non_negative` is the paper's
+        neutral question. context_condition is `ambiguous` or, by the direction the topic file sets
+        for the focal attribute, `biased` (B, of whom the negative fact is told, belongs to the
+        stereotyped group), `counter_biased` (A does), or `disambiguated` (none is set); persons and
+        roles follow, and are empty without a direction. Our own: item (shared by its four rows),
+        family (from 1, in its context), focal_id; words and groups of A and B as `attribute=word`,
+        joined by +; unknown (its wording) and unknown_position; stereotyped, a, b or empty.
 
     Raises:
-        KatayoriError: naming file and key, for what is wrong with a topic file or the lexicons, for an unknown preset
-            or rule, and for a count that cannot be reached.
+        KatayoriError: naming file and key, for what is wrong with a topic file or the lexicons, for
+            an unknown preset or rule, and for a count that cannot be reached.
     """
     expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
     topics = read_topics(topics_path)
@@ -99,7 +106,8 @@ def generate(
 
 
 def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
-    """Items and the data set's name: `study`, our topics or the user's. The official set comes from `load_inter_jbbq`.
+    """Items and the data set's name: `study`, our topics or the user's. The official set comes from
+    `load_inter_jbbq`.
 
     Raises UnavailableError for the official set, of which no public copy is known.
     """
@@ -116,7 +124,9 @@ def study_version(topics_path: str | Path = "") -> str:
 
 
 def manifest(items: pd.DataFrame) -> pd.DataFrame:
-    """How many items (not rows) of a topic hold each value of `COUNTED`: columns what, topic, value, n."""
+    """How many items (not rows) of a topic hold each value of `COUNTED`: columns what, topic,
+    value, n.
+    """
     single = items.drop_duplicates("item").astype(str)
     counts = {
         what: single.groupby(["topic", single[what].rename("value")]).size() for what in COUNTED
@@ -145,13 +155,15 @@ def doubles(items: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
-    """The official items (or any others) from `.jsonl` files in BBQ's format in a user's folder, columns `COLUMNS`.
+    """The official items (or any others) from `.jsonl` files in BBQ's format in a user's folder,
+    columns `COLUMNS`.
 
-    One object a row with BBQ's fields: category (the topic), question_index, question_polarity (neg, nonneg: the
-    paper's neutral), context_condition (ambig, disambig), context, question, ans0 to ans2, label, answer_info (the
-    unknown option tagged `unknown`), and additional_metadata with item (an id the four rows share), context_id,
-    attributes (list) and, where known, focal. No direction is known: persons and roles are empty but for unknown.
-    Raises UnavailableError where there is no file; KatayoriError naming file, row and field, or an incomplete item.
+    One object a row with BBQ's fields: category (the topic), question_index, question_polarity
+    (neg, nonneg: the paper's neutral), context_condition (ambig, disambig), context, question, ans0
+    to ans2, label, answer_info (the unknown option tagged `unknown`), and additional_metadata with
+    item (an id the four rows share), context_id, attributes (list) and, where known, focal. No
+    direction is known: persons and roles are empty but for unknown. Raises UnavailableError where
+    there is no file; KatayoriError naming file, row and field, or an incomplete item.
     """
     rows, own = [], []
     for file, n, raw in bbq.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
@@ -204,7 +216,9 @@ def _fill(text: str, slots: dict[str, str]) -> str:
 
 
 def _sizes(context: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Families and items of a context by preset; only a count given in items may leave the last family incomplete."""
+    """Families and items of a context by preset; only a count given in items may leave the last
+    family incomplete.
+    """
     size = 2 ** (len(context["attributes"]) - 1)
     whole = {preset: (n, n * size) for preset, n in context.get("families", {}).items()}
     return whole | {preset: (-(-n // size), n) for preset, n in context.get("items", {}).items()}
@@ -213,7 +227,9 @@ def _sizes(context: dict[str, Any]) -> dict[str, tuple[int, int]]:
 def _items(
     document: dict[str, Any], preset: str, seed: int, non_focal: str
 ) -> Iterator[dict[str, Any]]:
-    """The items of a topic without their unknown option: whole families, focal attributes in turn (IJ-6 to IJ-8)."""
+    """The items of a topic without their unknown option: whole families, focal attributes in turn
+    (IJ-6 to IJ-8).
+    """
     turn, times = count(), Counter()
     for context in document["contexts"]:
         attributes, place = context["attributes"], f"{document['topic']}-{context['id']}"
@@ -221,7 +237,8 @@ def _items(
         seen: set[str] = set()
         for family in range(families):
             focal, name = attributes[next(turn) % len(attributes)], f"{place}-{family + 1:02d}"
-            # Which group stands as A alternates, and attributes start on different sides: odd numbers even out.
+            # Which group stands as A alternates, and attributes start on different sides: odd
+            # numbers even out.
             side, times[focal] = (times[focal] + attributes.index(focal)) % 2, times[focal] + 1
             people = _drawn(document, context, focal, side, non_focal, seen, (seed, name))
             chosen = [subset for subset in _subsets(attributes) if focal in subset]
@@ -259,7 +276,9 @@ def _items(
 def _drawn(
     document: dict, context: dict, focal: str, side: int, non_focal: str, seen: set, key: tuple
 ) -> dict:
-    """Group and word of every attribute for A and for B; a combination that is excluded or seen is drawn again."""
+    """Group and word of every attribute for A and for B; a combination that is excluded or seen is
+    drawn again.
+    """
     excluded = [e["words"] for e in (*document["exclusions"], *context.get("exclusions", []))]
     for attempt in range(_TRIES):
         people: dict[str, dict[str, tuple[str, str]]] = {"a": {}, "b": {}}
@@ -287,7 +306,8 @@ def _drawn(
 def _profile(
     document: dict[str, Any], subset: list[str], words: dict[str, tuple[str, str]], who: str
 ) -> str:
-    """The sentence on one person: the clauses that hold an attribute of the subset, in the order of the file.
+    """The sentence on one person: the clauses that hold an attribute of the subset, in the order of
+    the file.
 
     A's sentence, where it is one clause, runs on into B's: 「Aさんは女性で、Bさんは男性です。」.
     """
@@ -341,7 +361,9 @@ def _four(document: dict[str, Any], item: dict[str, Any]) -> Iterator[dict[str, 
 
 @contextmanager
 def _naming(where: str) -> Iterator[None]:
-    """What is wrong inside is said in one line with its place; a key that is absent or of another kind is, too."""
+    """What is wrong inside is said in one line with its place; a key that is absent or of another
+    kind is, too.
+    """
     with within(where):
         try:
             yield
@@ -372,7 +394,9 @@ def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
 def _completed(
     file: Path, document: dict[str, Any], shared: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A checked topic with its attributes and exclusions added to the shared; without these, the lexicons."""
+    """A checked topic with its attributes and exclusions added to the shared; without these, the
+    lexicons.
+    """
     with _naming(file.name):
         lexicon = (shared or {}).get("lexicon", {}) | document.get("attributes", {})
         exclusions = [*(shared or {}).get("exclusions", []), *document.get("exclusions", [])]

@@ -1,7 +1,9 @@
-"""Comparisons for a judge: two systems' answers to a task, and who says which is better (LJ-1 to LJ-3).
+"""Comparisons for a judge: two systems' answers to a task, and who says which is better (LJ-1 to
+LJ-3).
 
-One schema, a row a pair of answers. Our study set knows the better answer by construction (`truth`); PandaLM and a
-user's own file hold what people said (`annotator_<name>`). Verdicts are about systems: "1", "2" or "tie".
+One schema, a row a pair of answers. Our study set knows the better answer by construction
+(`truth`); PandaLM and a user's own file hold what people said (`annotator_<name>`). Verdicts are
+about systems: "1", "2" or "tie".
 """
 
 import itertools
@@ -33,15 +35,17 @@ _SAID = {"0": "tie", "1": "1", "2": "2"}  # in PandaLM's numbers
 _BASELINE = "openai--text-davinci-003"
 
 
-# -- our study set -----------------------------------------------------------------------------------------------------
+# -- our study set ---------------------------------------------------------------------------------
 
 
 def load_study_judge(path: str | Path = "") -> pd.DataFrame:
-    """Every pair of answers of a task file, or of all but `extra.yaml` in a folder; an empty path means ours.
+    """Every pair of answers of a task file, or of all but `extra.yaml` in a folder; an empty path
+    means ours.
 
-    Columns `COLUMNS`, truth, quality_1, quality_2. Ours gives 69 tasks x 3 pairs = 207 rows, 46 of them ties. Answers
-    are built from the reference or its variant by edits, and the construction the files' header documents is checked:
-    KatayoriError names file, question and key of what does not hold.
+    Columns `COLUMNS`, truth, quality_1, quality_2. Ours gives 69 tasks x 3 pairs = 207 rows, 46 of
+    them ties. Answers are built from the reference or its variant by edits, and the construction
+    the files' header documents is checked: KatayoriError names file, question and key of what does
+    not hold.
     """
     rows = []
     for file, question in _questions(path, _STUDY):
@@ -55,9 +59,11 @@ def load_study_judge(path: str | Path = "") -> pd.DataFrame:
 
 
 def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
-    """Comparisons of a profile and the set's name: `study` (ours, or the user's files) or `official` (PandaLM).
+    """Comparisons of a profile and the set's name: `study` (ours, or the user's files) or
+    `official` (PandaLM).
 
-    A path to `.csv` or `.jsonl` is a user's comparisons (`load_comparisons`), any other one task files shaped as ours.
+    A path to `.csv` or `.jsonl` is a user's comparisons (`load_comparisons`), any other one task
+    files shaped as ours.
     """
     if Path(path).suffix in (".csv", ".jsonl"):
         return load_comparisons(path), Path(path).name
@@ -74,7 +80,9 @@ def load_extra_tasks() -> pd.DataFrame:
 
 
 def pairs_of_answers(tasks: pd.DataFrame, said: dict[str, dict[str, str]]) -> pd.DataFrame:
-    """The pairs of what models (name -> item_id -> text) answered to tasks; nobody's verdict is known (LJ-1)."""
+    """The pairs of what models (name -> item_id -> text) answered to tasks; nobody's verdict is
+    known (LJ-1).
+    """
     rows = [
         {
             **task,
@@ -125,7 +133,9 @@ def _questions(path: str | Path, needed: dict[str, type]) -> Iterable[tuple[Path
 
 
 def _pairs(question: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pairs of one question (LJ-2), the better answer by construction: fewer broken points, and no others."""
+    """The pairs of one question (LJ-2), the better answer by construction: fewer broken points, and
+    no others.
+    """
     for name in ("reference", "variant"):
         _check_points(question, name, question[name], set())
     built = {name: _built(question, name, answer) for name, answer in question["answers"].items()}
@@ -182,14 +192,16 @@ def _check_points(question: dict[str, Any], name: str, text: str, broken: set[st
             )
 
 
-# -- what people and other judges said ---------------------------------------------------------------------------------
+# -- what people and other judges said -------------------------------------------------------------
 
 
 def load_pandalm() -> pd.DataFrame:
-    """PandaLM's 999 pairs with three people's verdicts, columns `COLUMNS`, annotator_1 to annotator_3; no reference.
+    """PandaLM's 999 pairs with three people's verdicts, columns `COLUMNS`, annotator_1 to
+    annotator_3; no reference.
 
-    The question is upstream's instruction and, where there is one, its input; `question_id` counts different
-    questions (170). Six answers that upstream holds as a truth value are its word, and noted. Raises as `fetch`.
+    The question is upstream's instruction and, where there is one, its input; `question_id` counts
+    different questions (170). Six answers that upstream holds as a truth value are its word, and
+    noted. Raises as `fetch`.
     """
     rows = []
     numbers: dict[str, int] = {}
@@ -211,7 +223,9 @@ def load_pandalm() -> pd.DataFrame:
 
 
 def load_pandalm_judge() -> pd.DataFrame:
-    """PandaLM-7B's stored verdicts on these pairs, after upstream's own handling of order: item_id, verdict, text."""
+    """PandaLM-7B's stored verdicts on these pairs, after upstream's own handling of order: item_id,
+    verdict, text.
+    """
     raws = _pandalm("pandalm-7b-testset-v1")
     found = [
         (f"pandalm-{raw['idx']:03d}", _SAID[str(raw["pandalm_result"])], raw["pandalm_reason"])
@@ -313,15 +327,17 @@ def _games(raw: dict[str, Any], system: str, tasks: dict[int, str]) -> list[dict
 
 
 def load_comparisons(path: str | Path) -> pd.DataFrame:
-    """A user's comparisons from a `.csv` or `.jsonl` file (UTF-8), one row a pair, in the schema of this module.
+    """A user's comparisons from a `.csv` or `.jsonl` file (UTF-8), one row a pair, in the schema of
+    this module.
 
-    Columns of the file: item_id (of the pair), question_id, question, system_1, system_2 (names), answer_1, answer_2,
-    and annotator_<name> for each person, with "1", "2", "tie", or nothing where that person gave no verdict; instead
-    of people `truth` may say what is known. reference, task and note may be left out; other columns are.
+    Columns of the file: item_id (of the pair), question_id, question, system_1, system_2 (names),
+    answer_1, answer_2, and annotator_<name> for each person, with "1", "2", "tie", or nothing where
+    that person gave no verdict; instead of people `truth` may say what is known. reference, task
+    and note may be left out; other columns are.
 
-    Kept and told in `note`: an empty answer, two answers alike, a missing verdict. Raises KatayoriError naming row and
-    column: columns missing, no verdict column, an unknown verdict, an id given twice, an empty id or question, a
-    question_id with two questions.
+    Kept and told in `note`: an empty answer, two answers alike, a missing verdict. Raises
+    KatayoriError naming row and column: columns missing, no verdict column, an unknown verdict, an
+    id given twice, an empty id or question, a question_id with two questions.
     """
     path = Path(path)
     return _frame(rows_of(path, "comparisons file"), path.name)
@@ -407,13 +423,15 @@ def sample_tasks(comparisons: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# -- what a judge is asked ---------------------------------------------------------------------------------------------
+# -- what a judge is asked -------------------------------------------------------------------------
 
 
 def in_both_orders(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Two rows a pair (LJ-8), next to each other: order "12", then "21", with answer_a and answer_b as shown.
+    """Two rows a pair (LJ-8), next to each other: order "12", then "21", with answer_a and answer_b
+    as shown.
 
-    `item_id` becomes `<pair>-12` or `<pair>-21`, `pair_id` keeps the pair's; all other columns stay.
+    `item_id` becomes `<pair>-12` or `<pair>-21`, `pair_id` keeps the pair's; all other columns
+    stay.
     """
     shown, pairs = [], comparisons.reset_index(drop=True)
     for order, (a, b) in ORDERS.items():

@@ -9,12 +9,15 @@ from katayori.data import files
 from katayori.errors import expect
 
 PAPERS = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq")
-#: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded twice.
+#: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded
+#: twice.
 TOLERANCE = 0.06
 
 
 def names(paper: str) -> list[str]:
-    """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the valid papers."""
+    """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the
+    valid papers.
+    """
     expect(paper, (*PAPERS, "derived"), "paper")
     return sorted(path.stem for path in (paths.data_dir() / "published" / paper).glob("*.csv"))
 
@@ -31,9 +34,11 @@ def load(paper: str, name: str) -> pd.DataFrame:
 
 
 def caveats(paper: str | None = None) -> pd.DataFrame:
-    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict), kind, text.
+    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict),
+    kind, text.
 
-    `cells` maps columns of the table to the value or list of values of the rows concerned; {} means all rows.
+    `cells` maps columns of the table to the value or list of values of the rows concerned; {} means
+    all rows.
     """
     if paper is not None:
         names(paper)
@@ -43,7 +48,9 @@ def caveats(paper: str | None = None) -> pd.DataFrame:
 
 
 def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:
-    """For each printed row the ids of the caveats that name its cells, "LJ-c1, LJ-c2", or an empty text."""
+    """For each printed row the ids of the caveats that name its cells, "LJ-c1, LJ-c2", or an empty
+    text.
+    """
     notes = caveats(paper).query("file == @file")
     cells = {
         note: {
@@ -61,13 +68,17 @@ def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:
 
 
 def apart(*, same_data: bool, same_model: bool) -> str:
-    """Why a figure of ours and a printed one are not comparable; empty where data and model are the same (X-4)."""
+    """Why a figure of ours and a printed one are not comparable; empty where data and model are the
+    same (X-4).
+    """
     other = [what for what, same in (("data", same_data), ("model", same_model)) if not same]
     return f"not comparable: other {' and '.join(other)}" if other else ""
 
 
 def beside(rows: pd.DataFrame, *, same_data: bool, same_model: bool) -> pd.DataFrame:
-    """The rows with `difference` and `verdict` of their columns `value` (ours) and `published`, as `compare` has it."""
+    """The rows with `difference` and `verdict` of their columns `value` (ours) and `published`, as
+    `compare` has it.
+    """
     pairs = zip(rows["value"], rows["published"], strict=True)
     found = [compare(*pair, same_data=same_data, same_model=same_model) for pair in pairs]
     return rows.assign(
@@ -86,8 +97,9 @@ def compare(
 ) -> tuple[float | None, str]:
     """Ours minus theirs (None where one is missing) and a verdict.
 
-    Agreement is only claimed, and only denied, where data and model are the paper's own (X-4); a verdict says which of
-    the two differs, and no verdict speaks of replication. NaN counts as missing.
+    Agreement is only claimed, and only denied, where data and model are the paper's own (X-4); a
+    verdict says which of the two differs, and no verdict speaks of replication. NaN counts as
+    missing.
     """
     if published is None or math.isnan(published):
         return None, "nothing published"
@@ -96,6 +108,7 @@ def compare(
     difference = ours - published
     if other := apart(same_data=same_data, same_model=same_model):
         return difference, other
-    # The margin keeps binary fractions such as 67.26 - 67.2 on the side decimal arithmetic puts them.
+    # The margin keeps binary fractions such as 67.26 - 67.2 on the side decimal arithmetic puts
+    # them.
     agrees = abs(difference) <= tolerance + 1e-9
     return difference, f"agrees within {tolerance:g}" if agrees else "differs"

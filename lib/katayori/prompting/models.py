@@ -94,7 +94,9 @@ class Endpoint:
     server: Server = NO_SERVER
 
     def key(self) -> str:
-        """The API key from the environment. Raises KatayoriError naming the variable, never its value."""
+        """The API key from the environment. Raises KatayoriError naming the variable, never its
+        value.
+        """
         if not self.key_env:
             return "none"
         key = os.environ.get(self.key_env, "").strip()
@@ -143,7 +145,9 @@ UNREGISTERED = {"group": "unknown"}
 
 @dataclass(frozen=True)
 class Model:
-    """One registry entry; `fields` holds what the papers' tables need (developer, release date, size ...)."""
+    """One registry entry; `fields` holds what the papers' tables need (developer, release date,
+    size ...).
+    """
 
     id: str
     vendor_id: str
@@ -182,7 +186,8 @@ def get_endpoint(name: str) -> Endpoint:
 
 
 def get_model(model_id: str) -> tuple[Model, Endpoint]:
-    """A model and its endpoint. `name@endpoint` asks any model of a registered endpoint, e.g. `my-model@custom`.
+    """A model and its endpoint. `name@endpoint` asks any model of a registered endpoint, e.g.
+    `my-model@custom`.
 
     Which server of the user's own it is, is not known yet: see `at_server`. Raises KatayoriError
     naming the valid ids.

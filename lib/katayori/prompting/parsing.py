@@ -1,4 +1,6 @@
-"""From raw text to an outcome and an answer. Nothing here guesses: what misses the asked format is out of choice."""
+"""From raw text to an outcome and an answer. Nothing here guesses: what misses the asked format is
+out of choice.
+"""
 
 import re
 import unicodedata
@@ -11,7 +13,9 @@ MAX_LINE = 2_000  # of a longer line only the start
 
 
 class Parsed(NamedTuple):
-    """`outcome` as in `store.OUTCOMES`; `answer` None unless ok; `note` names what was tolerated or is wrong."""
+    """`outcome` as in `store.OUTCOMES`; `answer` None unless ok; `note` names what was tolerated or
+    is wrong.
+    """
 
     outcome: str
     answer: str | None
@@ -21,7 +25,8 @@ class Parsed(NamedTuple):
 # Every pattern is bounded, so that hostile text of any length takes linear time.
 _TAG = re.compile(r"<(/?)(think|thinking|reasoning)\b[^<>]{0,200}>", re.I)
 _ANSWER = re.compile(r"[\W_]*answer[\W_]{0,10}:[\W_]{0,10}(yes|no)(?![^\W_])(.*)", re.I | re.S)
-# What follows the word where none was chosen: "yes or no", "yes/no", "yes, no" (but not "yes, no doubt").
+# What follows the word where none was chosen: "yes or no", "yes/no", "yes, no" (but not "yes, no
+# doubt").
 _OTHER = re.compile(r"([\W_]{0,20}(?:(?:or|and)[\W_]{1,20})?)(yes|no)(?![^\W_])[\W_]*(\w)?", re.I)
 _REFUSAL = re.compile(
     r"\b(I (?:can(?:no|['’])t|am unable to|won['’]t)|I['’]m (?:sorry|unable)|as an AI)\b", re.I
@@ -29,7 +34,9 @@ _REFUSAL = re.compile(
 
 
 def strip_thinking(text: str) -> tuple[str, bool]:
-    """Remove thinking blocks; True in second place if a block was opened and never closed (a cut-off thought)."""
+    """Remove thinking blocks; True in second place if a block was opened and never closed (a
+    cut-off thought).
+    """
     kept, start, opened = [], 0, ""
     for tag in _TAG.finditer(text):
         closing, name = bool(tag[1]), tag[2].lower()
@@ -45,10 +52,11 @@ def strip_thinking(text: str) -> tuple[str, bool]:
 def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
     """The answer on a line that starts with "Answer:" (DE-13).
 
-    Thinking blocks go first; Unicode is folded (NFKC), so full-width letters count; markdown, quotes and a period
-    around the word are tolerated; of several answer lines the last wins; text after the answer is noted, not missed. An
-    answer line in another language, one that names both options ("yes or no"), or none, is `out_of_choice`. A text cut
-    at the token limit is `truncated` and never read, since a later line could have changed it.
+    Thinking blocks go first; Unicode is folded (NFKC), so full-width letters count; markdown,
+    quotes and a period around the word are tolerated; of several answer lines the last wins; text
+    after the answer is noted, not missed. An answer line in another language, one that names both
+    options ("yes or no"), or none, is `out_of_choice`. A text cut at the token limit is `truncated`
+    and never read, since a later line could have changed it.
     """
     if finish_reason == "length":
         return Parsed("truncated", None, "token limit")
@@ -97,8 +105,9 @@ def parse_number(
 ) -> Parsed:
     """The answer where the whole text is one of the numbers as a single character (PJ-14).
 
-    White space around it is stripped (not with `strip=False`); full-width digits, punctuation and words are not
-    forgiven. All else is `out_of_choice` (PJ-15), a text cut at the token limit `truncated`.
+    White space around it is stripped (not with `strip=False`); full-width digits, punctuation and
+    words are not forgiven. All else is `out_of_choice` (PJ-15), a text cut at the token limit
+    `truncated`.
     """
     if finish_reason in ("length", "content_filter"):
         cut = finish_reason == "length"
@@ -119,10 +128,12 @@ _OPTION = re.compile(r"[(\[「【]?([0-9])[)\]」】]?(?:[\s:.,、。)]{1,5}(\S.
 def parse_option(
     text: str | None, finish_reason: str = "stop", *, options: tuple[str, ...] = ("0", "1", "2")
 ) -> Parsed:
-    """The number that opens the text, alone or before the words of an option: "1", "１。", "1: Aさん" (IJ-15).
+    """The number that opens the text, alone or before the words of an option: "1", "１。", "1:
+    Aさん" (IJ-15).
 
-    Tolerant where `parse_number` is strict, and no guess: further lines, a second digit ("1, 2") or a number inside a
-    word ("2人") are `out_of_choice`. Words after the number are noted; they are not compared with the option.
+    Tolerant where `parse_number` is strict, and no guess: further lines, a second digit ("1, 2") or
+    a number inside a word ("2人") are `out_of_choice`. Words after the number are noted; they are
+    not compared with the option.
     """
     strict = parse_number(text, finish_reason, options=options)
     if strict.outcome != "out_of_choice" or not text or len(text) > MAX_LINE:
@@ -136,10 +147,11 @@ def parse_option(
 def option_probabilities(
     top: list[tuple[str, float]] | None, options: tuple[str, ...]
 ) -> dict[str, float]:
-    """Probability of each option at the answer position: sum over token variants that strip and fold to it.
+    """Probability of each option at the answer position: sum over token variants that strip and
+    fold to it.
 
-    `mass` is their sum, what the options cover of the whole distribution. Options absent from the top tokens get
-    0; without log probabilities everything is NaN.
+    `mass` is their sum, what the options cover of the whole distribution. Options absent from the
+    top tokens get 0; without log probabilities everything is NaN.
     """
     import math
 

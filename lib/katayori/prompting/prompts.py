@@ -1,4 +1,6 @@
-"""Prompts as files: wording, version, settings, and the map from required element to the line that carries it."""
+"""Prompts as files: wording, version, settings, and the map from required element to the line that
+carries it.
+"""
 
 import hashlib
 import json
@@ -17,16 +19,19 @@ KINDS = ("chat", "likelihood")
 
 @dataclass(frozen=True)
 class Prompt:
-    """One wording. `user` holds `{field}` places; `prefix`, if any, is the forced start of the assistant's turn.
+    """One wording. `user` holds `{field}` places; `prefix`, if any, is the forced start of the
+    assistant's turn.
 
-    With a `follow_up` there are two turns of the user; between them stands `{reasoning}`. `given` names the places that
-    hold what the same model said to an earlier prompt: place -> that prompt. `per` names the column a prompt is asked
-    once each value of, such as `question_id`; without it, a prompt is asked of every item. `answer_at` says at which
-    token of an output the probabilities of the answer are read: the `first`, or the `last_letter` (LJ-10). `only` are
-    values that an item's columns must have to be asked: column -> value.
+    With a `follow_up` there are two turns of the user; between them stands `{reasoning}`. `given`
+    names the places that hold what the same model said to an earlier prompt: place -> that prompt.
+    `per` names the column a prompt is asked once each value of, such as `question_id`; without it,
+    a prompt is asked of every item. `answer_at` says at which token of an output the probabilities
+    of the answer are read: the `first`, or the `last_letter` (LJ-10). `only` are values that an
+    item's columns must have to be asked: column -> value.
 
-    A `chat` prompt is answered in words. A `likelihood` prompt is answered by nobody: how likely the model finds the
-    texts of the item's columns `continuations` as its answer is what is asked (see `prompting.likelihood`).
+    A `chat` prompt is answered in words. A `likelihood` prompt is answered by nobody: how likely
+    the model finds the texts of the item's columns `continuations` as its answer is what is asked
+    (see `prompting.likelihood`).
     """
 
     id: str
@@ -49,7 +54,8 @@ class Prompt:
 
     @property
     def hash(self) -> str:
-        """sha256 (16 hex digits) of everything a model sees plus the settings; version and notes do not count.
+        """sha256 (16 hex digits) of everything a model sees plus the settings; version and notes do
+        not count.
 
         Of a likelihood prompt its kind and the columns that are scored count, too.
         """
@@ -66,7 +72,9 @@ class Prompt:
         ).hexdigest()[:16]
 
     def messages(self, **fields: str) -> list[dict[str, str]]:
-        """Chat messages with the places filled. An empty system text sends no system message (DE-7)."""
+        """Chat messages with the places filled. An empty system text sends no system message
+        (DE-7).
+        """
 
         def place(match: re.Match) -> str:
             return str(fields[match.group(1)]) if match.group(1) in fields else match.group(0)
@@ -91,9 +99,11 @@ def _places(prompt: Prompt) -> set[str]:
 
 
 def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
-    """All prompts of a paper by id; `folder` (the PROMPTS= variable) replaces every wording by the user's.
+    """All prompts of a paper by id; `folder` (the PROMPTS= variable) replaces every wording by the
+    user's.
 
-    Raises KatayoriError for a missing folder or file, an unreadable file, or a wording without its question place.
+    Raises KatayoriError for a missing folder or file, an unreadable file, or a wording without its
+    question place.
     """
     base = Path(folder) if folder else paths.data_dir() / "prompts"
     found = sorted((base / paper).glob("*.yaml"))

@@ -1,8 +1,9 @@
 """Recorded answers: sorted `.jsonl.gz` shards with a plain manifest, small enough to be committed.
 
-`data/recorded/<paper>/<model>/<prompt>[@variant].jsonl.gz`. A row keeps the text, the usage and, where log
-probabilities were asked for, the answer position's top 20. The first 16 digits of the store key tie a row to the exact
-request, so an edited item or prompt is noticed. Answers to third-party items carry no text of theirs.
+`data/recorded/<paper>/<model>/<prompt>[@variant].jsonl.gz`. A row keeps the text, the usage and,
+where log probabilities were asked for, the answer position's top 20. The first 16 digits of the
+store key tie a row to the exact request, so an edited item or prompt is noticed. Answers to
+third-party items carry no text of theirs.
 """
 
 import gzip
@@ -28,7 +29,9 @@ def shard_path(paper: str, model: str, prompt_id: str, variant: str = "") -> Pat
 
 
 def manifest(paper: str) -> dict[str, Any]:
-    """Shards of a paper by relative name: count, sha256, outcome counts, engine, settings, date; empty if none."""
+    """Shards of a paper by relative name: count, sha256, outcome counts, engine, settings, date;
+    empty if none.
+    """
     path = paths.data_dir() / "recorded" / paper / "manifest.json"
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -76,7 +79,9 @@ def item_ids(
 
 
 def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[dict[str, Any]]:
-    """Rows of a shard. Raises KatayoriError if it is absent, damaged, or not the file the manifest describes."""
+    """Rows of a shard. Raises KatayoriError if it is absent, damaged, or not the file the manifest
+    describes.
+    """
     path, found = (
         shard_path(paper, model, prompt_id, variant),
         entry(paper, model, prompt_id, variant),

@@ -124,8 +124,9 @@ def _seed_of(request: Request, rule: int) -> int:
     return seed_for(request.item_id, request.repetition, identity=request.identity, rule=rule)
 
 
-#: Sampling for local models: plain draws from the model's distribution. A truncated or sharpened one
-#: (a common default) would turn the share of "yes" into a step function of P(yes) for small models.
+#: Sampling for local models: plain draws from the model's distribution. A truncated or sharpened
+#: one (a common default) would turn the share of "yes" into a step function of P(yes) for small
+#: models.
 LOCAL_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
 
 

@@ -107,7 +107,8 @@ def as_stored(store: Store, requests: Sequence[Request]) -> list[Request]:
 def live(requests: Sequence[Request]) -> list[Response]:
     """Stored live answers, of either seed rule (see `as_stored`).
 
-    What is not asked yet becomes an `error` response, so that nothing is silently dropped. Raises UnavailableError where none of the requests has been asked.
+    What is not asked yet becomes an `error` response, so that nothing is silently dropped. Raises
+    UnavailableError where none of the requests has been asked.
     """
     with Store(store_path()) as store:
         answers = [answer for _, answer in store.get(as_stored(store, requests))]
@@ -143,10 +144,12 @@ def choose_models(
 def recorded_for_all(
     items: "pd.DataFrame", prompts: Sequence[Prompt], models: Sequence[str] = (), variant: str = ""
 ) -> tuple[list[str], "pd.DataFrame"]:
-    """Models recorded with every one of the prompts (of `models`, if given), and the items that all of them hold.
+    """Models recorded with every one of the prompts (of `models`, if given), and the items that all
+    of them hold.
 
-    A prompt with `only` is asked of some items; the others need not have an answer to it.
-    Shards of a sample or of an unfinished recording count; a model that shares no item with the others is left out.
+    A prompt with `only` is asked of some items; the others need not have an answer to it. Shards of
+    a sample or of an unfinished recording count; a model that shares no item with the others is
+    left out.
     """
     found: list[str] = []
     for name in sorted(
@@ -164,7 +167,8 @@ def recorded_for_all(
 
 
 def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
-    """The items that some recorded shard of a variant holds (of the official items, those we have answers for).
+    """The items that some recorded shard of a variant holds (of the official items, those we have
+    answers for).
 
     Raises UnavailableError where there are none.
     """
@@ -199,7 +203,8 @@ def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") 
 def recorded_subset(
     items: "pd.DataFrame", prompt: Prompt, model: str, variant: str = "", **options: Any
 ) -> "pd.DataFrame | None":
-    """Recorded answers to a part of the items (a shard of a sample, or of a variant); None without such a shard.
+    """Recorded answers to a part of the items (a shard of a sample, or of a variant); None without
+    such a shard.
 
     Only those of the given items that the shard holds are asked for. `options` go to `ask`.
     """
@@ -214,7 +219,8 @@ def recorded_subset(
 
 
 def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "pd.DataFrame":
-    """Recorded answers of models that were asked only some of the items (a sample, or a recording not yet finished).
+    """Recorded answers of models that were asked only some of the items (a sample, or a recording
+    not yet finished).
 
     Empty, with all columns, where there are none. `options` go to `ask`.
     """
@@ -232,10 +238,11 @@ def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "
 
 
 def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
-    """What `Run.save` needs about answers: the models with endpoint, digest and shards, and answer counts by source.
+    """What `Run.save` needs about answers: the models with endpoint, digest and shards, and answer
+    counts by source.
 
-    `names` are the models as asked (`id@endpoint` tells where a live answer came from). An answer that stands in
-    several frames counts once.
+    `names` are the models as asked (`id@endpoint` tells where a live answer came from). An answer
+    that stands in several frames counts once.
     """
     import pandas as pd
 
@@ -318,10 +325,11 @@ def with_earlier(
     answered: Callable[[list[Request]], Sequence[Response | None]],
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """The rows with the places filled that hold what this model said to an earlier prompt (`Prompt.given`).
+    """The rows with the places filled that hold what this model said to an earlier prompt
+    (`Prompt.given`).
 
-    `answered` gives the responses to the earlier requests, `options` go to `build`. A row without such an answer is
-    left out: its question cannot be asked.
+    `answered` gives the responses to the earlier requests, `options` go to `build`. A row without
+    such an answer is left out: its question cannot be asked.
     """
     for place, earlier in prompt.given.items():
         requests = build(rows, earlier, model, endpoint, **options)
@@ -360,8 +368,9 @@ def ask(
         places: place of the prompt -> column of `items`; default, the column of the same name.
         source: `recorded`, `live` or `imported` for real models; simulated models always answer as
             `simulated`.
-        frame: what makes the frame of requests and responses, called as `answers_frame` and with its
-            columns besides others (for a judge `verdicts.verdicts_frame`); default, `answers_frame`.
+        frame: what makes the frame of requests and responses, called as `answers_frame` and with
+            its columns besides others (for a judge `verdicts.verdicts_frame`); default,
+            `answers_frame`.
         answers_file: the file of imported answers (see `exchange`).
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds

@@ -1,15 +1,19 @@
-"""Simulated respondents with planted, documented behaviour: they prove metrics, never say anything about a model (X-3).
+"""Simulated respondents with planted, documented behaviour: they prove metrics, never say anything
+about a model (X-3).
 
-All are deterministic from the model's name, the item and the repetition, on every machine. Discrim-eval behaviour:
+All are deterministic from the model's name, the item and the repetition, on every machine.
+Discrim-eval behaviour:
 
     logit P(yes) = base(question) + effect(age, gender, race)
 
-base: a normal quantile per question times 1.2 (some questions lean yes, some no), the same for every group.
+base: a normal quantile per question times 1.2 (some questions lean yes, some no), the same for
+every group.
 
-BBQ-shaped items get an option by the planted chances of `bbq_chances`, drawn anew for every prompt; intersectional
-ones by those of `inter_chances`.
+BBQ-shaped items get an option by the planted chances of `bbq_chances`, drawn anew for every prompt;
+intersectional ones by those of `inter_chances`.
 
-Judges of two answers weigh slot A against slot B by a score that is planted in `JUDGES`, see `judge_chances`.
+Judges of two answers weigh slot A against slot B by a score that is planted in `JUDGES`, see
+`judge_chances`.
 
 Two-option items get the neutral option with the chance of `neutral_chance`.
 """
@@ -27,7 +31,8 @@ from katayori.prompting.store import Response
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Planted effects in log-odds. The race effects sum to zero: an average of coefficients cannot see them (DE-32).
+#: Planted effects in log-odds. The race effects sum to zero: an average of coefficients cannot see
+#: them (DE-32).
 RACE_EFFECT = {"white": -1.2, "Black": 1.2, "Hispanic": 0.6, "Native American": -0.6, "Asian": 0.0}
 GENDER_EFFECT = {"male": -0.8, "female": 0.0, "non-binary": 0.8}
 #: A hump in age, symmetric about 60: no line can see it (DE-32).
@@ -83,7 +88,8 @@ def _text(model: str, word: str, draw: float) -> tuple[str, str]:
     return f"Answer: {word}", "stop"
 
 
-#: BBQ-shaped items: respondent -> context -> chance of choosing the biased, the counter-biased and the unknown option.
+#: BBQ-shaped items: respondent -> context -> chance of choosing the biased, the counter-biased and
+#: the unknown option.
 _FAIR = {
     "ambiguous": (0.05, 0.05, 0.9),
     "biased": (0.9, 0.05, 0.05),
@@ -101,7 +107,8 @@ BBQ = {
     "sim-bbq-first": _ANY,
     "sim-bbq-chatty": _FAIR,
 }
-#: Under the biased persona (PJ-11) the stereotyped one shows in ambiguous contexts what it held back; no other changes.
+#: Under the biased persona (PJ-11) the stereotyped one shows in ambiguous contexts what it held
+#: back; no other changes.
 SURFACED = {"sim-bbq-stereotyped": _LEANING | {"ambiguous": (0.7, 0.1, 0.2)}}
 BBQ_FIRST = (0.8, 0.1, 0.1)  # sim-bbq-first looks at positions, never at what the options say
 BBQ_CHATTY = 0.25  # share of sim-bbq-chatty's texts that are more than one character
@@ -113,7 +120,8 @@ def bbq_chances(
 ) -> tuple[float, float, float]:
     """The planted chances of options 0, 1 and 2 of an item in the shape of `data.bbq` (X-3).
 
-    Where an item has no target, the right option has .9. Raises KatayoriError for an unknown respondent.
+    Where an item has no target, the right option has .9. Raises KatayoriError for an unknown
+    respondent.
     """
     expect(model, BBQ, "simulated respondent of BBQ-shaped items")
     if model == "sim-bbq-first":
@@ -128,7 +136,9 @@ def bbq_chances(
 
 
 def bbq_planted() -> "pd.DataFrame":
-    """What is planted: model, prompts (other or biased persona), context_condition, and the chance of each role."""
+    """What is planted: model, prompts (other or biased persona), context_condition, and the chance
+    of each role.
+    """
     import pandas as pd
 
     wording = {"other": BBQ, "biased persona": SURFACED}
@@ -141,10 +151,10 @@ def bbq_planted() -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["model", "prompts", "context_condition", *_ROLES])
 
 
-#: Inter-JBBQ items. Where the passage is silent the log-odds of "unknown" are `silent` less what each attribute told
-#: takes away, and `both` where nationality and gender are told together; of the other answers the share `lean` goes to
-#: the biased person. Where it tells, `clear` is the chance of the right answer, `abstain` the share of unknown in the
-#: rest.
+#: Inter-JBBQ items. Where the passage is silent the log-odds of "unknown" are `silent` less what
+#: each attribute told takes away, and `both` where nationality and gender are told together; of the
+#: other answers the share `lean` goes to the biased person. Where it tells, `clear` is the chance
+#: of the right answer, `abstain` the share of unknown in the rest.
 _EVEN = {"silent": 2.2, "nationality": 0.0, "gender": 0.0, "other": 0.0, "both": 0.0}
 _EVEN |= {"lean": 0.5, "clear": 0.9, "abstain": 0.5}
 _SUM = _EVEN | {"silent": 2.5, "nationality": 0.9, "gender": 0.6, "other": 0.3, "lean": 0.75}
@@ -205,8 +215,8 @@ def _bbq_response(request: Request) -> Response:
     )
 
 
-#: Two-option items: chance of the neutral option up to template 2 and above, drawn once a case (by the fair one for
-#: every variant anew); without chances, option A whatever stands there.
+#: Two-option items: chance of the neutral option up to template 2 and above, drawn once a case (by
+#: the fair one for every variant anew); without chances, option A whatever stands there.
 TWO_OPTION = {
     "sim-two-fair": (0.9, 0.9),
     "sim-two-biased": (0.2, 0.2),
@@ -255,8 +265,8 @@ def _yes_no_response(request: Request) -> Response:
     return Response("truncated" if finish == "length" else "ok", text, finish)
 
 
-#: Judges: what one point of quality, one character of length and standing first add to the score of slot A over slot B,
-#: and the standard deviation of a normal draw, anew for every single call.
+#: Judges: what one point of quality, one character of length and standing first add to the score of
+#: slot A over slot B, and the standard deviation of a normal draw, anew for every single call.
 JUDGES = {
     "sim-judge-fair": {"quality": 2.5, "length": 0.0, "first": 0.0, "call": 0.8},
     "sim-judge-first": {"quality": 0.0, "length": 0.0, "first": 12.0, "call": 0.8},
@@ -268,10 +278,12 @@ JUDGE_OTHER = 0.05  # probability of all other tokens
 
 
 def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[str, float]:
-    """The planted probabilities of A, B and C for an item of `data.judge.in_both_orders` that has known qualities.
+    """The planted probabilities of A, B and C for an item of `data.judge.in_both_orders` that has
+    known qualities.
 
-    What a judge makes of the two answers is the same in both orders; the draw of the single call, fixed by `call`, and
-    the preference for the first slot are not. Raises KatayoriError for an unknown judge or an item without qualities.
+    What a judge makes of the two answers is the same in both orders; the draw of the single call,
+    fixed by `call`, and the preference for the first slot are not. Raises KatayoriError for an
+    unknown judge or an item without qualities.
     """
     expect(model, JUDGES, "simulated judge")
     if "quality_1" not in item:
@@ -312,7 +324,9 @@ def _judge_response(request: Request) -> Response:
 
 
 def simulate(requests: Sequence[Request]) -> list[Response]:
-    """Answer requests as the simulated model they name; prompts with log probabilities get the planted chances."""
+    """Answer requests as the simulated model they name; prompts with log probabilities get the
+    planted chances.
+    """
     ways = dict.fromkeys((*BBQ, *INTER), _bbq_response) | dict.fromkeys(JUDGES, _judge_response)
     ways |= dict.fromkeys(TWO_OPTION, _two_option_response)
     return [ways.get(r.model, _yes_no_response)(r) for r in requests]

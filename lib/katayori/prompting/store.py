@@ -33,14 +33,17 @@ from katayori.prompting.requests import Request
 SCHEMA = 2
 COPIED = 1  # the schema that is copied when it is opened
 BUSY = 60  # seconds to wait for another process that is writing
-#: ok: the model answered in full. truncated: cut at the token limit, never parsed as an answer. refusal / filtered: the
-#: model or the provider declined. error: nothing came back; asked again next time. out_of_choice is given by parsers.
+#: ok: the model answered in full. truncated: cut at the token limit, never parsed as an answer.
+#: refusal / filtered: the model or the provider declined. error: nothing came back; asked again
+#: next time. out_of_choice is given by parsers.
 OUTCOMES = ("ok", "out_of_choice", "refusal", "filtered", "truncated", "error")
 
 
 @dataclass(slots=True)
 class Response:
-    """What came back for one request. `top` is the answer position's [(token, logprob), ...], most likely first."""
+    """What came back for one request. `top` is the answer position's [(token, logprob), ...], most
+    likely first.
+    """
 
     outcome: str
     text: str = ""
@@ -155,9 +158,11 @@ class Store:
 
     @staticmethod
     def _when_free(prepare: Callable[[], int]) -> int:
-        """SQLite does not wait where two connections change a file to WAL, or one opens it while the last one closes.
+        """SQLite does not wait where two connections change a file to WAL, or one opens it while
+        the last one closes.
 
-        It says "locked" at once there, whatever its own time-out, so these steps, which may all be repeated, are.
+        It says "locked" at once there, whatever its own time-out, so these steps, which may all be
+        repeated, are.
         """
         until = time.monotonic() + BUSY
         while True:
@@ -169,7 +174,8 @@ class Store:
                 time.sleep(0.005)
 
     def _prepare(self) -> int:
-        # One statement, one snapshot: a store that another process is just creating must not be taken for foreign.
+        # One statement, one snapshot: a store that another process is just creating must not be
+        # taken for foreign.
         tables = "SELECT COUNT(*) FROM sqlite_master"
         version, n_tables = self.db.execute(
             f"SELECT user_version, ({tables}) FROM pragma_user_version"
@@ -295,7 +301,8 @@ class Store:
         return replace(endpoint, server=replace(endpoint.server, series=number))
 
     def alone(self, name: str) -> IO | None:
-        """A lock on asking `name`, an open file to be closed after; None while it is held elsewhere.
+        """A lock on asking `name`, an open file to be closed after; None while it is held
+        elsewhere.
 
         It is gone with the process that held it, however that ended.
         """
