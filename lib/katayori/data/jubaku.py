@@ -314,7 +314,7 @@ def _official(raw: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _template(raw: dict[str, Any], order: str) -> int | None:
-    """The template in upstream's id, `<original_id>_<from 0>_<fwd or rev>`; None if there is none."""
+    """The template in upstream's id, `<original_id>_<from 0>_<fwd or rev>`; None if not one."""
     way = {"bn": "fwd", "nb": "rev"}[order]
     for template in TEMPLATES:
         if raw["example_id"] == f"{raw['original_id']}_{template - 1}_{way}":
