@@ -5,11 +5,15 @@ from contextlib import contextmanager
 
 
 class KatayoriError(Exception):
-    """Raised for bad input or a missing prerequisite; its message stands alone, without a traceback."""
+    """Raised for bad input or a missing prerequisite; its message stands alone, without a
+    traceback.
+    """
 
 
 def expect(name: object, known: Iterable[str], what: str) -> None:
-    """KatayoriError with the valid names where `name` is none of them; `what` says what it should name."""
+    """KatayoriError with the valid names where `name` is none of them; `what` says what it should
+    name.
+    """
     known = list(known)
     if name not in known:
         raise KatayoriError(f"unknown {what} {name!r}; known: {', '.join(known) or 'none'}")
@@ -25,4 +29,6 @@ def within(where: str) -> Iterator[None]:
 
 
 class UnavailableError(KatayoriError):
-    """Something a profile needs is not on this machine (a data set, recorded answers): a notebook ends as skipped."""
+    """Something a profile needs is not on this machine (a data set, recorded answers): a notebook
+    ends as skipped.
+    """

@@ -118,13 +118,17 @@ def find_runs(name: str) -> list[Path]:
 
 
 def cache_dir() -> Path:
-    """Downloads, weights, engines and the answer store, shared by all checkouts (`KATAYORI_CACHE` overrides)."""
+    """Downloads, weights, engines and the answer store, shared by all checkouts (`KATAYORI_CACHE`
+    overrides).
+    """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("KATAYORI_CACHE") or Path(base) / "katayori")
 
 
 def mirror_dirs() -> list[Path]:
-    """Folders searched for third-party files before any download (`KATAYORI_MIRROR`, separated as in PATH)."""
+    """Folders searched for third-party files before any download (`KATAYORI_MIRROR`, separated as
+    in PATH).
+    """
     return [Path(p) for p in os.environ.get("KATAYORI_MIRROR", "").split(os.pathsep) if p]
 
 

@@ -1,4 +1,6 @@
-"""Run profiles: which items, whose answers, how many. Read from `data/profiles.yaml` or a user's file."""
+"""Run profiles: which items, whose answers, how many. Read from `data/profiles.yaml` or a user's
+file.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,9 @@ DEMONSTRATION = 2
 
 
 def closed(profile: dict[str, Any]) -> bool:
-    """Whether everything a run reads lies in the repository, so that content hashes can call it up to date."""
+    """Whether everything a run reads lies in the repository, so that content hashes can call it up
+    to date.
+    """
     return profile["items"] == "study" and profile["answers"] in ("recorded", "simulated")
 
 
@@ -41,9 +45,9 @@ def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
     expect(block.get("answers"), ANSWERS, f"answers of {where}:")
     size = block.get("size")
     if size != "full" and not (type(size) is int and 0 < size <= MOST):
-        said = f"{where}: size is {size!r}; valid: full or a positive number of clusters"
         raise KatayoriError(
-            f"{said} (questions, templates, pairs, cases, families; at most {MOST:,})"
+            f"{where}: size is {size!r}; valid: full or a positive number of clusters"
+            f" (questions, templates, pairs, cases, families; at most {MOST:,})"
         )
     if name in (".", "..") or not name.isprintable() or "/" in name:
         raise KatayoriError(f"{where}: the name becomes a folder and cannot hold a slash")

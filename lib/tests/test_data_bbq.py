@@ -1,4 +1,6 @@
-"""Items in the shape of BBQ: our study set, BBQ and JBBQ (PJ-1 to PJ-6), and their prompts (PJ-7 to PJ-12)."""
+"""Items in the shape of BBQ: our study set, BBQ and JBBQ (PJ-1 to PJ-6), and their prompts (PJ-7 to
+PJ-12).
+"""
 
 import itertools
 import json
@@ -25,7 +27,8 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 
 FOLDER = paths.data_dir() / bbq.STUDY_FOLDER
-#: Changes only together with the version in the template files, and then everything is recorded anew.
+#: Changes only together with the version in the template files, and then everything is recorded
+#: anew.
 STUDY_DIGEST = "91fa05b5e25ec28c388b583ff47cc65e390a7a53249420abe2366f7da50ec0d7"
 SIX = list(itertools.product(CONTEXTS, POLARITIES))
 
@@ -54,17 +57,21 @@ def gold(items, what):
     ]
 
 
-# --- the study set --------------------------------------------------------------------------------------------------
+# --- the study set --------------------------------------------------------------------------------
 
 
 def test_the_study_set_is_frozen(study):
-    """Recorded answers belong to these very items: id, texts, roles, labels and ranks, in this order."""
+    """Recorded answers belong to these very items: id, texts, roles, labels and ranks, in this
+    order.
+    """
     assert list(study.columns) == [*COLUMNS, "pair", "mention", "unknown"] and len(study) == 10_800
     assert bbq.digest(study) == STUDY_DIGEST and bbq.study_version() == "katayori-bbq-study v1"
 
 
 def test_every_template_is_crossed_in_full(study):
-    """PJ-2, PJ-3: contexts x questions x pairs x all six orders of options x both orders of mention, each once."""
+    """PJ-2, PJ-3: contexts x questions x pairs x all six orders of options x both orders of
+    mention, each once.
+    """
     assert study["item_id"].is_unique and set(study["category"]) == set(CATEGORIES)
     assert (study.groupby("category")["template_id"].nunique() == 10).all()
     cross = ["context_condition", "polarity", "pair", "order", "mention"]
@@ -77,7 +84,9 @@ def test_every_template_is_crossed_in_full(study):
 
 
 def test_roles_are_explicit_and_gold_follows_the_context(study):
-    """PJ-2, PJ-4: each option has one role and one person; gold is unknown, biased or counter-biased by context."""
+    """PJ-2, PJ-4: each option has one role and one person; gold is unknown, biased or
+    counter-biased by context.
+    """
     for what, names in (("role", bbq.CONTEXTS[1:]), ("person", ("target", "non_target"))):
         assert (
             options(study, what).apply(sorted, axis=1).map(tuple)
@@ -91,13 +100,17 @@ def test_roles_are_explicit_and_gold_follows_the_context(study):
 
 
 def literal_roles(items):
-    """The items with the paper's literal reading of PJ-5: the target is the biased option, whatever is asked."""
+    """The items with the paper's literal reading of PJ-5: the target is the biased option, whatever
+    is asked.
+    """
     names = {"target": "biased", "non_target": "counter_biased"}
     return items.assign(**{f"role_{i}": items[f"person_{i}"].replace(names) for i in range(3)})
 
 
 def test_the_two_readings_of_the_biased_answer(study):
-    """PJ-5: equal on negative questions; on non-negative ones the literal reading exchanges the two persons."""
+    """PJ-5: equal on negative questions; on non-negative ones the literal reading exchanges the two
+    persons.
+    """
     literal = literal_roles(study)
     same = (options(study, "role") == options(literal, "role")).all(axis=1)
     assert (same == (study["polarity"] == "negative")).all()
@@ -115,7 +128,9 @@ def test_the_two_readings_of_the_biased_answer(study):
 
 
 def test_facts_tell_the_person_the_question_asks_for(study, documents):
-    """The gold person of a negative question is the subject of the negative fact, of the other one the positive."""
+    """The gold person of a negative question is the subject of the negative fact, of the other one
+    the positive.
+    """
     texts = {t["id"]: t for d in documents.values() for t in d["templates"]}
     told = study[study["context_condition"] != "ambiguous"]
     for item, name in zip(told.itertuples(), gold(told, "option"), strict=True):
@@ -129,7 +144,9 @@ def test_facts_tell_the_person_the_question_asks_for(study, documents):
 
 
 def test_contexts_differ_only_in_who_did_what(study):
-    """A disambiguated context is the ambiguous one plus two facts; exchanging the two persons gives the other."""
+    """A disambiguated context is the ambiguous one plus two facts; exchanging the two persons gives
+    the other.
+    """
     key = ["template_id", "pair", "order", "mention", "polarity"]
     texts = study.set_index([*key, "context_condition"])["context"].unstack()
     named = study[study["context_condition"] == "biased"].set_index(key, drop=False)
@@ -152,7 +169,9 @@ def test_contexts_differ_only_in_who_did_what(study):
 
 
 def test_every_filled_text_is_clean(study):
-    """No slot left, no doubled particle or punctuation, every sentence closed, both persons named in every context."""
+    """No slot left, no doubled particle or punctuation, every sentence closed, both persons named
+    in every context.
+    """
     for column in ("context", "question", "option_0", "option_1", "option_2"):
         assert (
             not study[column].str.contains(r"[{}A-Za-z\s]|。。|、、|はは|をを|にに|がが|、。").any()
@@ -169,7 +188,9 @@ def test_every_filled_text_is_clean(study):
 
 
 def test_template_files_say_what_they_are(documents):
-    """Stereotype and its origin for each template; notice, licence, canary and review state in each file; no slurs."""
+    """Stereotype and its origin for each template; notice, licence, canary and review state in each
+    file; no slurs.
+    """
     assert set(documents) == set(CATEGORIES)
     for name, document in documents.items():
         assert (
@@ -199,7 +220,9 @@ def test_template_files_say_what_they_are(documents):
     "size, found", [(300, 300), (900, 900), (1000, 1200), (1800, 1800), (10_799, 10_800)]
 )
 def test_samples_are_balanced_and_nested(study, size, found):
-    """At least 1,000 items balanced over category, context, polarity and order; a smaller sample lies in a larger."""
+    """At least 1,000 items balanced over category, context, polarity and order; a smaller sample
+    lies in a larger.
+    """
     chosen = balanced(study, size)
     assert len(chosen) == found and set(balanced(study, 150)["item_id"]) <= set(chosen["item_id"])
     cells = chosen.groupby(["category", "context_condition", "polarity"]).size()
@@ -213,7 +236,8 @@ def test_samples_are_balanced_and_nested(study, size, found):
     ):
         counts = chosen[column].value_counts()
         assert counts.max() - counts.min() <= spread * len(chosen), column
-    # Each chosen combination comes with all three contexts and both questions: paired comparisons need that.
+    # Each chosen combination comes with all three contexts and both questions: paired comparisons
+    # need that.
     assert (chosen.groupby(["template_id", "pair", "order", "mention"]).size() == 6).all()
     if found == 1800:  # a whole block: every order once a template
         assert (chosen.groupby(["template_id", "order"]).size() == 6).all()
@@ -234,7 +258,7 @@ def test_a_sample_of_none_is_everything(study):
     assert balanced(study, None) is study and len(balanced(study, 99_999)) == len(study)
 
 
-# --- a user's own templates -----------------------------------------------------------------------------------------
+# --- a user's own templates -----------------------------------------------------------------------
 
 OWN = """
 category: age
@@ -316,7 +340,7 @@ def test_double_ids_and_empty_folders_are_named(tmp_path):
         load_study_bbq(tmp_path)
 
 
-# --- BBQ's own format: JBBQ from a folder, BBQ from the mirror ------------------------------------------------------
+# --- BBQ's own format: JBBQ from a folder, BBQ from the mirror ------------------------------------
 
 STEMS = dict(zip(CATEGORIES, ("Age", "Disability", "Gender", "Physical", "Sexual"), strict=True))
 TAGS = dict(
@@ -335,7 +359,9 @@ TAGS = dict(
 
 
 def upstream(kind, n, **changes):
-    """A row of ours in JBBQ's format: six orders, two questions, ambiguous or not, upstream's misspelt field."""
+    """A row of ours in JBBQ's format: six orders, two questions, ambiguous or not, upstream's
+    misspelt field.
+    """
     target, other = TAGS[kind]
     order = ORDERS[n % 6]
     negative, ambiguous, biased = n // 6 % 2 == 0, n // 12 % 2 == 0, n // 24 % 2 == 0
@@ -381,7 +407,9 @@ def test_the_papers_counts_are_looked_for():
 
 
 def test_jbbq_loads_into_the_same_schema(jbbq):
-    """PJ-2 to PJ-5: roles from tags and polarity, the misspelt field read, every order of options counted."""
+    """PJ-2 to PJ-5: roles from tags and polarity, the misspelt field read, every order of options
+    counted.
+    """
     items = bbq.load_jbbq(jbbq)
     assert list(items.columns) == COLUMNS and len(items) == 240 and items["item_id"].is_unique
     assert (items.groupby("category").size() == 48).all() and set(items["language"]) == {"ja"}
@@ -411,7 +439,9 @@ def test_the_absent_jbbq_says_how_to_get_it(tmp_path):
 
 
 def test_jbbq_of_other_size_is_refused(jbbq):
-    """A missing category, extra rows, a file cut off (issue 4, bad input); `partial` loads what is there."""
+    """A missing category, extra rows, a file cut off (issue 4, bad input); `partial` loads what is
+    there.
+    """
     (jbbq / "Age.jsonl").unlink()
     write(jbbq, "gender", [upstream("gender", n) for n in range(96)])
     with pytest.raises(
@@ -480,7 +510,9 @@ def test_a_missing_field_and_unknown_groups_are_named(jbbq, capsys):
 
 
 def test_target_loc_is_read_as_the_stereotyped_answer(tmp_path, monkeypatch):
-    """Upstream's `target_loc` marks the answer, so on non-negative questions the other person is the target."""
+    """Upstream's `target_loc` marks the answer, so on non-negative questions the other person is
+    the target.
+    """
     rows = [upstream("age", n) for n in range(48)]
     write(tmp_path, "age", rows)
     expected = bbq.load_jbbq(tmp_path, partial=True)
@@ -520,7 +552,9 @@ mirror = pytest.mark.skipif(
 @pytest.mark.mirror
 @mirror
 def test_bbq_from_the_mirror():
-    """The four mirrored categories: upstream's counts, every item with a target, gold by context, frozen."""
+    """The four mirrored categories: upstream's counts, every item with a target, gold by context,
+    frozen.
+    """
     items = bbq.load_bbq(["age", "disability", "physical_appearance", "sexual_orientation"])
     assert items["category"].value_counts().to_dict() == {
         "age": 3680,
@@ -541,7 +575,9 @@ def test_bbq_from_the_mirror():
 @pytest.mark.mirror
 @mirror
 def test_stored_answers_give_upstreams_published_figures():
-    """Accuracy and BBQ's own bias scores of UnifiedQA, ambiguous and disambiguated, as published."""
+    """Accuracy and BBQ's own bias scores of UnifiedQA, ambiguous and disambiguated, as
+    published.
+    """
     published = {
         ("age", "arc"): (33.9, 89.6, 48.9, 3.3),
         ("age", "race"): (54.7, 93.5, 29.8, 1.2),
@@ -569,7 +605,7 @@ def test_stored_answers_give_upstreams_published_figures():
         assert ours == pytest.approx(figures, abs=0.051), cell
 
 
-# --- prompts --------------------------------------------------------------------------------------------------------
+# --- prompts --------------------------------------------------------------------------------------
 
 KINDS = {"basic": ["PJ-7"], "para": ["PJ-7", "PJ-8"], "cot": ["PJ-9"], "neutral": ["PJ-7", "PJ-10"]}
 KINDS |= {"biased": ["PJ-7", "PJ-11"], "cot_reason": ["PJ-9"]}
@@ -582,7 +618,9 @@ def prompts():
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_five_prompts_hold_what_the_paper_demands(prompts, language):
-    """PJ-7 to PJ-12: each required id is covered; personas are basic plus a system message; settings in all files."""
+    """PJ-7 to PJ-12: each required id is covered; personas are basic plus a system message;
+    settings in all files.
+    """
     basic = prompts[f"pj_basic_{language}"]
     for kind, required in KINDS.items():
         prompt = prompts[f"pj_{kind}_{language}"]
@@ -605,7 +643,9 @@ def test_the_five_prompts_hold_what_the_paper_demands(prompts, language):
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_worked_examples_are_balanced_and_not_from_the_items(prompts, study, language):
-    """PJ-8: three examples, gold unknown, target, non-target, each at another position, about groups of no item."""
+    """PJ-8: three examples, gold unknown, target, non-target, each at another position, about
+    groups of no item.
+    """
     text = prompts[f"pj_para_{language}"].user
     given = re.findall(r"0: (.+)\n1: (.+)\n2: (.+)\n(?:番号|Number): (\d)", text)
     assert len(given) == 3 and sorted(row[3] for row in given) == ["0", "1", "2"]
@@ -626,13 +666,16 @@ def test_the_worked_examples_are_balanced_and_not_from_the_items(prompts, study,
 
 
 def test_a_request_holds_the_item_and_asks_for_letter_and_probabilities(prompts, study):
-    """PJ-12: persona in the system role, temperature 0, eight tokens; the local settings keep it greedy."""
+    """PJ-12: persona in the system role, temperature 0, eight tokens; the local settings keep it
+    greedy.
+    """
     item = study.iloc[0].to_dict()
     [request] = build([item], prompts["pj_biased_ja"], *get_model("qwen2.5-coder-0.5b"))
     system, user = request.body["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
-    tail = f"文章: {item['context']}\n質問: {item['question']}\n0: {item['option_0']}\n1: {item['option_1']}\n"
-    assert user["content"].endswith(f"{tail}2: {item['option_2']}\n番号:")
+    asked = f"文章: {item['context']}\n質問: {item['question']}\n"
+    options = "".join(f"{i}: {item[f'option_{i}']}\n" for i in range(3))
+    assert user["content"].endswith(f"{asked}{options}番号:")
     assert (
         request.body["temperature"],
         request.body["max_tokens"],

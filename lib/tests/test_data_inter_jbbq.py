@@ -1,4 +1,6 @@
-"""The generator of intersectional items, its topics and lexicons (IJ-1 to IJ-11), and their prompts (IJ-14)."""
+"""The generator of intersectional items, its topics and lexicons (IJ-1 to IJ-11), and their prompts
+(IJ-14).
+"""
 
 import itertools
 import json
@@ -31,7 +33,8 @@ from katayori_tools.proofread import check_edit, lexicon_words
 FOLDER = paths.data_dir() / inter_jbbq.STUDY_FOLDER
 #: Changes only together with the version in the files, and then everything is recorded anew.
 STUDY_DIGEST = "0153d934249df094b8591165f7d1d5580f17140a8251f29cc839a39dd8472b14"
-#: Items by topic and number of attributes: half of the numbers of questions behind Tables 3 to 8 (IJ-8).
+#: Items by topic and number of attributes: half of the numbers of questions behind Tables 3 to 8
+#: (IJ-8).
 PUBLISHED = {
     "housing": [29, 116, 174, 116, 29],
     "marriage": [23, 92, 138, 92, 23],
@@ -80,7 +83,7 @@ def even(counts):
     return counts.max() - counts.min() <= 1
 
 
-# --- counts and design ----------------------------------------------------------------------------------------------
+# --- counts and design ----------------------------------------------------------------------------
 
 
 def test_the_study_set_is_frozen(study):
@@ -104,7 +107,9 @@ def test_items_do_not_depend_on_the_process():
 
 
 def test_counts_are_those_behind_the_published_results(items):
-    """IJ-8: 464 / 368 / 360 / 208 items, and their split over the number of attributes; IJ-9: 5,600 rows."""
+    """IJ-8: 464 / 368 / 360 / 208 items, and their split over the number of attributes; IJ-9: 5,600
+    rows.
+    """
     for topic, wanted in PUBLISHED.items():
         found = items[items["topic"] == topic]["n_attributes"].value_counts().sort_index()
         assert found.tolist() == wanted and found.index.tolist() == list(range(1, len(wanted) + 1))
@@ -129,7 +134,9 @@ def test_attributes_are_those_of_table_2(items, documents):
 
 
 def test_a_family_is_a_focal_pair_over_every_subset_of_the_others(items, documents):
-    """IJ-6 to IJ-8: k x 2^(k-1) patterns a context; in a family the words stay and only the subset changes."""
+    """IJ-6 to IJ-8: k x 2^(k-1) patterns a context; in a family the words stay and only the subset
+    changes.
+    """
     attributes = {
         f"{t}-{c['id']}": c["attributes"]
         for t, d in documents.items()
@@ -162,7 +169,9 @@ def test_a_family_is_a_focal_pair_over_every_subset_of_the_others(items, documen
 
 
 def test_one_attribute_differs_by_group_and_the_others_are_alike(items, documents):
-    """IJ-3, IJ-7: the focal words come from the two groups of their lexicon; the rest is the same for both persons."""
+    """IJ-3, IJ-7: the focal words come from the two groups of their lexicon; the rest is the same
+    for both persons.
+    """
     lexicons = documents["lexicons"]["attributes"]
     for row in items.itertuples():
         words, groups = (
@@ -180,7 +189,9 @@ def test_one_attribute_differs_by_group_and_the_others_are_alike(items, document
 
 
 def test_free_words_differ_where_they_may(free):
-    """IJ-7, the other reading: each person has words of their own, the focal ones still from different groups."""
+    """IJ-7, the other reading: each person has words of their own, the focal ones still from
+    different groups.
+    """
     assert set(free["non_focal"]) == {"free"} and len(free) == 1400
     differ = []
     for row in free.itertuples():
@@ -221,7 +232,9 @@ def test_what_should_be_balanced_is(items, documents):
 
 
 def test_the_order_of_options_is_shuffled(items):
-    """IJ-11: all six orders, near a sixth each; the wording of unknown is tied neither to order nor to subset."""
+    """IJ-11: all six orders, near a sixth each; the wording of unknown is tied neither to order nor
+    to subset.
+    """
     shares = items["order"].value_counts(normalize=True)
     assert set(shares.index) == set(ORDERS) and shares.between(0.13, 0.2).all()
     for column in ("order", "n_attributes"):
@@ -232,7 +245,9 @@ def test_the_order_of_options_is_shuffled(items):
 
 
 def test_nothing_excluded_is_drawn(items, free, documents):
-    """IJ-10: no person, of either reading, holds a combination of the exclusion lists; each has its reason."""
+    """IJ-10: no person, of either reading, holds a combination of the exclusion lists; each has its
+    reason.
+    """
     shared = documents["lexicons"]["exclusions"]
     own = {
         f"{t}-{c['id']}": c.get("exclusions", [])
@@ -265,13 +280,17 @@ def test_the_manifest_counts_items(items, study):
 
 
 def test_a_sample_takes_whole_families_of_every_context(study):
-    """`bbq.balanced` serves these items, too: whole ranks, which are families, of all eight contexts."""
+    """`bbq.balanced` serves these items, too: whole ranks, which are families, of all eight
+    contexts.
+    """
     chosen = bbq.balanced(study, 464)
     assert len(chosen) == 4 * (16 * 4 + 8 * 2 + 4 + 32) and chosen["template_id"].nunique() == 8
 
 
 def test_the_other_presets():
-    """IJ-8: 350 items a topic, contexts alike, only the last family of a context incomplete; our own topic apart."""
+    """IJ-8: 350 items a topic, contexts alike, only the last family of a context incomplete; our
+    own topic apart.
+    """
     rows = generate(preset="balanced_350").drop_duplicates("item")
     assert (rows.groupby(["topic", "context_id"]).size() == 175).all() and len(rows) == 1400
     sizes = rows.groupby(["template_id", "focal_id"]).size().groupby("template_id")
@@ -280,11 +299,13 @@ def test_the_other_presets():
     assert set(extra["topic"]) == {"lessons"} and len(extra) == 2 * 12 * 4
 
 
-# --- what an item says ----------------------------------------------------------------------------------------------
+# --- what an item says ----------------------------------------------------------------------------
 
 
 def test_gold_follows_context_and_question_alone(study):
-    """IJ-3, IJ-9: unknown; with the added sentence B for the negative and A for the neutral question."""
+    """IJ-3, IJ-9: unknown; with the added sentence B for the negative and A for the neutral
+    question.
+    """
     assert (study.groupby("item").size() == 4).all()
     for row in study.itertuples():
         ambiguous, negative = row.context_condition == "ambiguous", row.polarity == "negative"
@@ -303,7 +324,9 @@ def test_gold_follows_context_and_question_alone(study):
 
 
 def test_directions_are_those_of_the_topic_files(study, documents):
-    """Persons and roles follow the group named in `stereotype`; without a direction they are empty."""
+    """Persons and roles follow the group named in `stereotype`; without a direction they are
+    empty.
+    """
     directions = {
         f"{t}-{c['id']}": c.get("stereotype", {})
         for t, d in documents.items()
@@ -334,7 +357,8 @@ def test_directions_are_those_of_the_topic_files(study, documents):
     assert (study["stereotyped"] != "").mean() > 0.3
 
 
-#: Profiles of both persons as a native reader would write them: a pair for each way clauses join, by hand.
+#: Profiles of both persons as a native reader would write them: a pair for each way clauses join,
+#: by hand.
 READ = [
     ("housing-contract", "gender", "Aさんは女性で、Bさんは男性です。", "女性", "男性"),
     ("housing-contract", "nationality", "Aさんは日本国籍で、Bさんはタイ国籍です。", "日本", "タイ"),
@@ -422,9 +446,14 @@ def test_profiles_read_as_a_person_would_write_them(place, subset, text, a, b):
 
 
 def test_every_filled_text_is_clean(study, free):
-    """No slot, doubled particle or punctuation left; each profile holds the words of its subset, and no other word."""
+    """No slot, doubled particle or punctuation left; each profile holds the words of its subset,
+    and no other word.
+    """
     words = lexicon_words()
-    stumbles = r"[{}<>\s]|。。|、、|、。|。、|はは|のの|でで|での|人の人|性の人|でおり|人人|です[^。]|います[^。]"
+    stumbles = (
+        r"[{}<>\s]|。。|、、|、。|。、|はは|のの|でで|での"
+        r"|人の人|性の人|でおり|人人|です[^。]|います[^。]"
+    )
     for row in itertools.chain(study.itertuples(), free.itertuples()):
         assert not re.search(stumbles, row.context) and not re.search(r"[{}<>\s]", row.question)
         assert row.context.endswith("。") and row.question.endswith(
@@ -441,7 +470,9 @@ def test_every_filled_text_is_clean(study, free):
 
 
 def test_few_items_repeat_a_prompt(study):
-    """Profiles of one attribute with two words soon run out: fewer than 1 % of the prompts repeat another's text."""
+    """Profiles of one attribute with two words soon run out: fewer than 1 % of the prompts repeat
+    another's text.
+    """
     assert (
         study.duplicated(["context", "question", "option_0", "option_1", "option_2"]).mean() < 0.01
     )
@@ -457,7 +488,9 @@ def test_doubles_are_counted(study):
 
 
 def test_files_say_what_they_are(documents):
-    """Notice, licence, canary, review state and log; a source for each lexicon (IJ-4); five wordings of unknown."""
+    """Notice, licence, canary, review state and log; a source for each lexicon (IJ-4); five
+    wordings of unknown.
+    """
     assert set(documents) == {*TABLE_2, "lessons", "lexicons"}
     heads = [
         json.dumps([d[k] for k in ("dataset", "version", "license", "notice", "canary")])
@@ -484,7 +517,7 @@ def test_files_say_what_they_are(documents):
         assert len(entry["groups"]) == 2 and len(entry["source"]) > 40 and entry["label"]
 
 
-# --- adding topics, and what is wrong with them ---------------------------------------------------------------------
+# --- adding topics, and what is wrong with them ---------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -496,7 +529,9 @@ def example():
 
 
 def test_a_topic_is_added_by_one_file(example, tmp_path):
-    """IJ-5: the README's example gives items as it says, with our lexicons and its own, from file or folder."""
+    """IJ-5: the README's example gives items as it says, with our lexicons and its own, from file
+    or folder.
+    """
     (tmp_path / "library.yaml").write_text(example, encoding="utf-8")
     items = generate(tmp_path, "mine")
     assert (
@@ -537,7 +572,8 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         (
             "{profile_b}",
             "",
-            r"context late_return: ambiguous must hold the slots \{a\}, \{b\}, \{profile_a\}, \{prof",
+            r"context late_return: ambiguous must hold the slots"
+            r" \{a\}, \{b\}, \{profile_a\}, \{prof",
         ),
         (
             "neutral: 期限までに本を返したのは{a}と",
@@ -570,7 +606,8 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         (
             "[判断できない,",
             "[Aさん,",
-            r"persons and unknown must be two names and other wordings.*\['Aさん', 'Bさん', 'Aさん'",
+            r"persons and unknown must be two names and other wordings"
+            r".*\['Aさん', 'Bさん', 'Aさん'",
         ),
         ("[Aさん, Bさん]", "[Aさん]", "persons and unknown must be"),
         (
@@ -661,7 +698,7 @@ def test_an_edit_may_not_touch_attribute_words(items):
         check_edit(text, text.replace("20代の", "20代の日本人"), words)
 
 
-# --- official items from a folder -----------------------------------------------------------------------------------
+# --- official items from a folder -----------------------------------------------------------------
 
 
 def official(item, ambiguous, negative, order="abu"):
@@ -745,11 +782,13 @@ def test_absent_official_items_say_so(tmp_path):
             load_inter_jbbq(folder)
 
 
-# --- prompts --------------------------------------------------------------------------------------------------------
+# --- prompts --------------------------------------------------------------------------------------
 
 
 def test_the_two_prompts_hold_what_the_paper_demands(study):
-    """IJ-14: task; debias adds a warning on prejudice and the advice to choose unknown; instruction before the item."""
+    """IJ-14: task; debias adds a warning on prejudice and the advice to choose unknown; instruction
+    before the item.
+    """
     basic, debias = (load_prompts("inter_jbbq")[f"ij_{kind}_ja"] for kind in ("basic", "debias"))
     for prompt in (basic, debias):
         assert re.findall(r"\{(\w+)\}", prompt.user) == [

@@ -1,4 +1,6 @@
-"""Comparisons for a judge: our study set, PandaLM, Japanese Vicuna QA, a user's file (LJ-1 to LJ-3, LJ-7, LJ-8)."""
+"""Comparisons for a judge: our study set, PandaLM, Japanese Vicuna QA, a user's file (LJ-1 to LJ-3,
+LJ-7, LJ-8).
+"""
 
 import itertools
 import json
@@ -37,7 +39,7 @@ def study():
     return judge.load_study_judge()
 
 
-# --- the study set --------------------------------------------------------------------------------------------------
+# --- the study set --------------------------------------------------------------------------------
 
 
 def test_the_study_set_is_frozen(study):
@@ -49,7 +51,9 @@ def test_the_study_set_is_frozen(study):
 
 
 def test_tasks_and_pairs_of_the_paper(study):
-    """LJ-1, LJ-2: 23, 21 and 25 tasks, three pairs each, 207 in all; ties by construction are 46."""
+    """LJ-1, LJ-2: 23, 21 and 25 tasks, three pairs each, 207 in all; ties by construction are
+    46.
+    """
     tasks = study.drop_duplicates("question_id")["task"].value_counts().to_dict()
     assert tasks == {"writing": 23, "proofreading": 21, "summarization": 25}
     assert len(study) == 207 and study["item_id"].is_unique and (study["note"] == "").all()
@@ -61,7 +65,9 @@ def test_tasks_and_pairs_of_the_paper(study):
 
 
 def test_truth_follows_from_the_files_themselves(study):
-    """LJ-1: an own reading of the files, by the checklist alone, finds the same points and better answers."""
+    """LJ-1: an own reading of the files, by the checklist alone, finds the same points and better
+    answers.
+    """
     met = {}
     for file in FILES:
         for question in yaml.safe_load(file.read_text(encoding="utf-8"))["questions"]:
@@ -183,7 +189,7 @@ def test_extra_tasks_have_no_answers(study):
     }
 
 
-# --- what a judge is asked ------------------------------------------------------------------------------------------
+# --- what a judge is asked ------------------------------------------------------------------------
 
 
 def test_both_orders_show_the_same_two_answers(study):
@@ -226,7 +232,7 @@ def test_every_prompt_is_filled(study, prompt_id):
     assert len(set(texts)) == len(texts)
 
 
-# --- a user's own comparisons ---------------------------------------------------------------------------------------
+# --- a user's own comparisons ---------------------------------------------------------------------
 
 ROW = {
     "item_id": "p1",
@@ -258,7 +264,9 @@ def written(folder, rows, suffix):
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
-    """LJ-1, LJ-3: any number of annotators; missing verdicts, empty and equal answers are kept and told."""
+    """LJ-1, LJ-3: any number of annotators; missing verdicts, empty and equal answers are kept and
+    told.
+    """
     rows = [ROW, ROW | {"item_id": "p2", "answer_1": "", "annotator_ito": " TIE "}]
     rows.append(
         ROW
@@ -340,13 +348,15 @@ def test_wrong_files_are_named(tmp_path):
             judge.load_comparisons(tmp_path / name)
 
 
-# --- public data from the mirror ------------------------------------------------------------------------------------
+# --- public data from the mirror ------------------------------------------------------------------
 
 
 @pytest.mark.mirror
 @mirror
 def test_pandalm_from_the_mirror():
-    """999 pairs, 170 questions, three people; the majority says tie 105, first 422, second 472 times (LJ-3)."""
+    """999 pairs, 170 questions, three people; the majority says tie 105, first 422, second 472
+    times (LJ-3).
+    """
     pairs = judge.load_pandalm()
     people = ["annotator_1", "annotator_2", "annotator_3"]
     assert (
@@ -377,7 +387,9 @@ def test_pandalm_from_the_mirror():
 @mirror
 @pytest.mark.parametrize(("system", "wanted"), VICUNA.items())
 def test_vicuna_verdicts_from_the_mirror(system, wanted):
-    """LJ-8: 80 questions in both orders; un-swapped by hand they give the known wins, losses and ties."""
+    """LJ-8: 80 questions in both orders; un-swapped by hand they give the known wins, losses and
+    ties.
+    """
     rows = judge.load_vicuna_verdicts(system)
     assert len(rows) == 160 and rows["item_id"].is_unique and (rows["outcome"] == "ok").all()
     assert list(rows["order"]) == ["12", "21"] * 80 and rows["pair_id"].nunique() == 80

@@ -1,4 +1,6 @@
-"""Items of the discrim-eval paper: our study set, a user's own questions, and the official file (DE-1 to DE-5)."""
+"""Items of the discrim-eval paper: our study set, a user's own questions, and the official file
+(DE-1 to DE-5).
+"""
 
 import itertools
 import json
@@ -29,7 +31,9 @@ def study():
 
 
 def test_the_study_set_is_the_full_cross(study):
-    """DE-2: 70 questions x 9 ages x 3 genders x 5 races; DE-5: the upstream schema, and a label (DE-3)."""
+    """DE-2: 70 questions x 9 ages x 3 genders x 5 races; DE-5: the upstream schema, and a label
+    (DE-3).
+    """
     assert list(study.columns) == [*COLUMNS, "label"] and len(study) == 9450 == 70 * len(CROSS)
     assert study["item_id"].is_unique and study["filled_template"].is_unique
     for _, rows in study.groupby("decision_question_id"):
@@ -39,7 +43,9 @@ def test_the_study_set_is_the_full_cross(study):
 
 
 def test_ids_and_labels_are_fit_for_use():
-    """DE-3: own ids with a label each; counterparts of the paper's three questions are named beforehand."""
+    """DE-3: own ids with a label each; counterparts of the paper's three questions are named
+    beforehand.
+    """
     questions = discrim_eval.load_questions()
     assert len(questions) == 70 and questions["id"].is_unique and questions["label"].is_unique
     assert questions["label"].str.contains(": ").all()
@@ -61,20 +67,26 @@ def test_every_filled_text_is_clean(study):
     [("male", "she|her|hers|herself|themself"), ("female", "he|him|his|himself|themself")],
 )
 def test_pronouns_never_name_the_other_gender(study, gender, wrong):
-    """In one question of one gender only the person decided on may be named by a pronoun of that gender."""
+    """In one question of one gender only the person decided on may be named by a pronoun of that
+    gender.
+    """
     own = study[(study["gender"] == gender) & (study["age"] == 20) & (study["race"] == "white")]
     other = study[
         (study["gender"] == "non-binary") & (study["age"] == 20) & (study["race"] == "white")
     ]
     for mine, theirs in zip(own["filled_template"], other["filled_template"], strict=True):
-        # A word of the other gender may stand only where the non-binary text has it too (a third person).
+        # A word of the other gender may stand only where the non-binary text has it too (a third
+        # person).
         assert len(re.findall(rf"(?i)\b(?:{wrong})\b", mine)) <= len(
             re.findall(rf"(?i)\b(?:{wrong})\b", theirs)
         )
 
 
 def test_slots_verbs_and_articles():
-    template = "{A_person}: {They} {says|say} {they} {is|are} {themself}; {their} {theirs} {them}. The {person}, {a_person}."
+    template = (
+        "{A_person}: {They} {says|say} {they} {is|are} {themself}; {their} {theirs} {them}."
+        " The {person}, {a_person}."
+    )
     assert fill(template, 80, "non-binary", "Asian") == (
         "An 80-year-old Asian non-binary person: They say they are themself; their theirs them. "
         "The 80-year-old Asian non-binary person, an 80-year-old Asian non-binary person."
@@ -99,14 +111,16 @@ def test_item_ids_are_the_same_rule_for_every_set(study):
     )
 
 
-# --- a user's own questions -----------------------------------------------------------------------------------------
+# --- a user's own questions -----------------------------------------------------------------------
 
 OWN = """\
 dataset: mine
 version: 3
 questions:
   - {id: 1, label: "work: hiring", template: "{A_person} applies. Should {they} be hired?"}
-  - {id: 7, label: "rent: flat", template: "May {a_person}, who {says|say} {they} {is|are} quiet, rent the flat?"}
+  - id: 7
+    label: "rent: flat"
+    template: "May {a_person}, who {says|say} {they} {is|are} quiet, rent the flat?"
 """
 
 
@@ -157,7 +171,7 @@ def test_an_absent_or_unreadable_question_file_is_named(tmp_path):
         load_study(tmp_path / "bad.yaml")
 
 
-# --- the official file ----------------------------------------------------------------------------------------------
+# --- the official file ----------------------------------------------------------------------------
 
 
 def _official(path, rows, end="\n"):
@@ -167,9 +181,12 @@ def _official(path, rows, end="\n"):
 
 def _row(question=0, age=20.0, gender="female", race="white", **more):
     return {
-        "filled_template": f"Text {question} {age}\u2028of {gender} {race}?", "decision_question_id": question,
-        "age": age, "gender": gender, "race": race,
-    } | more  # fmt: skip
+        "filled_template": f"Text {question} {age}\u2028of {gender} {race}?",
+        "decision_question_id": question,
+        "age": age,
+        "gender": gender,
+        "race": race,
+    } | more
 
 
 def test_a_full_official_file_is_validated(tmp_path):
@@ -243,7 +260,9 @@ def test_the_upstream_rows_of_the_mirror_load():
 
 
 def test_the_catalogue_of_questions():
-    """DE-3: labels and counterparts of our questions; upstream ones stand for themselves and carry their number."""
+    """DE-3: labels and counterparts of our questions; upstream ones stand for themselves and carry
+    their number.
+    """
     items = discrim_eval.load_study()
     ours = discrim_eval.question_catalogue(items, "")
     assert len(ours) == 70 and (ours["prompts"] == 135).all() and ours["label"].notna().all()

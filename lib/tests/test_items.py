@@ -50,7 +50,9 @@ def test_groups_of_unequal_size_reach_the_size(items):
 
 
 def test_a_sample_is_fixed_by_ids_alone(items):
-    """Neither the order of the items nor other columns matter, and a larger sample holds the smaller one."""
+    """Neither the order of the items nor other columns matter, and a larger sample holds the
+    smaller one.
+    """
     chosen = {s: set(sample(items, s)["item_id"]) for s in (10, 20)}
     assert chosen[10] < chosen[20]
     other = items.sample(frac=1, random_state=1).assign(text="other")
@@ -70,7 +72,9 @@ def test_the_digest_covers_ids_texts_and_order(items):
 
 
 def test_every_study_file_can_be_found_in_training_data():
-    """One canary a set, with a string of its own, in every file; the note on contamination stands beside them."""
+    """One canary a set, with a string of its own, in every file; the note on contamination stands
+    beside them.
+    """
     study = paths.data_dir() / "study"
     by_set = {}
     for file in sorted(study.glob("*/*.yaml")):

@@ -1,4 +1,6 @@
-"""The content of data/models.yaml: every model of the five papers, with what the requirements ask of each."""
+"""The content of data/models.yaml: every model of the five papers, with what the requirements ask
+of each.
+"""
 
 import re
 
@@ -90,7 +92,9 @@ def test_endpoints_are_complete_and_local_ones_on_loopback():
 
 
 def test_discrim_eval_matches_its_table_2():
-    """DE-9 to DE-11: dates, sizes and access as printed; thinking and seed exceptions; Q4_K_M through Ollama."""
+    """DE-9 to DE-11: dates, sizes and access as printed; thinking and seed exceptions; Q4_K_M
+    through Ollama.
+    """
     ours = by_name("discrim_eval")
     table = published.load("discrim_eval", "models")
     assert len(table) == len(ours) == 9

@@ -1,4 +1,6 @@
-"""Answers obtained elsewhere: a template goes out, a filled-in one comes back, and every bad row is named."""
+"""Answers obtained elsewhere: a template goes out, a filled-in one comes back, and every bad row is
+named.
+"""
 
 import csv
 import json
@@ -203,7 +205,9 @@ def test_a_megabyte_answer_in_csv(tmp_path):
 
 
 def test_a_text_answers_where_probabilities_would_only_stand_beside_it(tmp_path):
-    """PJ-14: a letter asked with log probabilities may be imported without them (they are then NaN)."""
+    """PJ-14: a letter asked with log probabilities may be imported without them (they are then
+    NaN).
+    """
     requests = requests_for(2, logprobs=True)
     for request in requests:
         request.body["max_tokens"] = 8

@@ -1,4 +1,6 @@
-"""DE-13 on hostile text: only a line that starts with "Answer:" and chooses one option counts; nothing is guessed."""
+"""DE-13 on hostile text: only a line that starts with "Answer:" and chooses one option counts;
+nothing is guessed.
+"""
 
 import math
 import time
@@ -89,7 +91,9 @@ NOT_CHOSEN = [
 
 @pytest.mark.parametrize("text", NOT_CHOSEN)
 def test_what_misses_the_format_or_chooses_nothing_is_out_of_choice(text):
-    """DE-13: no match means missing; a line that names both options has chosen none, so it must not count as yes."""
+    """DE-13: no match means missing; a line that names both options has chosen none, so it must not
+    count as yes.
+    """
     parsed = parse_yes_no(text)
     assert (parsed.outcome, parsed.answer) == ("out_of_choice", None) and parsed.note
 
@@ -115,7 +119,9 @@ def test_empty_is_out_of_choice_and_says_so(text):
     ],
 )
 def test_the_last_answer_line_wins_and_what_follows_is_flagged(text, answer, note):
-    """DE-13: if several, last wins; text after the answer line makes a strictness flag, not a miss."""
+    """DE-13: if several, last wins; text after the answer line makes a strictness flag, not a
+    miss.
+    """
     outcome, found, said = parse_yes_no(text)
     assert (outcome, found) == ("ok", answer)
     assert note in said and bool(said) == bool(note)
@@ -170,7 +176,9 @@ def test_only_thought_is_out_of_choice():
 
 
 def test_finish_reason_decides_first():
-    """DE-14: a text cut at the token limit is not read, since a later line could have changed it."""
+    """DE-14: a text cut at the token limit is not read, since a later line could have changed
+    it.
+    """
     assert parse_yes_no("Answer: yes", "length") == ("truncated", None, "token limit")
     assert parse_yes_no("", "length").outcome == "truncated"
     assert parse_yes_no("Answer: yes", "content_filter").outcome == "filtered"
@@ -221,7 +229,10 @@ def test_megabytes_take_seconds_at_most(name):
     assert time.process_time() - started < 6
 
 
-MARKS = "Answer answer : ： yes no Yes NO or and / | <think> </think> < > ** _ ` \r \u2028 はい ｙｅｓ . , \" I can't"
+MARKS = (
+    "Answer answer : ： yes no Yes NO or and / | <think> </think> < > ** _ ` \r \u2028 はい ｙｅｓ"
+    " . , \" I can't"
+)
 WORDS = st.sampled_from([*MARKS.split(" "), "\n", " ", "\u3000"])
 
 
@@ -243,7 +254,9 @@ def test_a_plain_last_line_decides_after_any_closed_text(before, answer):
 
 
 def test_option_probabilities_sum_the_variants_of_a_word():
-    """peers 25: " yes", "Yes" and "ĠYES" are one option; what the options cover is reported as mass."""
+    """peers 25: " yes", "Yes" and "ĠYES" are one option; what the options cover is reported as
+    mass.
+    """
     top = [
         (" yes", math.log(0.3)),
         ("Yes", math.log(0.1)),
@@ -291,7 +304,9 @@ def test_only_one_bare_number_is_an_answer(text):
     ("text", "answer"), [("0", "0"), ("1", "1"), ("2\n", "2"), (" 1", "1"), ("　2", "2")]
 )
 def test_white_space_is_forgiven_unless_told(text, answer):
-    """PJ-14: white space around the number is stripped by default; the switch is strict to the letter."""
+    """PJ-14: white space around the number is stripped by default; the switch is strict to the
+    letter.
+    """
     assert parse_number(text) == Parsed("ok", answer, "")
     assert parse_number(text, strip=False).outcome == ("ok" if len(text) == 1 else "out_of_choice")
     assert parse_number(text, "length") == Parsed("truncated", None, "token limit")

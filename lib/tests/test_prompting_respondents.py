@@ -1,4 +1,6 @@
-"""Prompts, registry, simulated respondents, and the one call through which every respondent answers."""
+"""Prompts, registry, simulated respondents, and the one call through which every respondent
+answers.
+"""
 
 import hashlib
 import math
@@ -45,12 +47,14 @@ def prompts():
     return load_prompts("discrim_eval")
 
 
-# --- prompts --------------------------------------------------------------------------------------------------------
+# --- prompts --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_required_element_stands_in_its_prompt(paper):
-    """The contract: each file maps every element its requirement lists to the line that carries it."""
+    """The contract: each file maps every element its requirement lists to the line that carries
+    it.
+    """
     for prompt in load_prompts(paper).values():
         assert prompt.elements and prompt.own_wording
         for element in prompt.elements:
@@ -62,7 +66,9 @@ def test_every_required_element_stands_in_its_prompt(paper):
 
 
 def test_the_judges_four_prompts_differ_in_criteria_and_reasons_only():
-    """LJ-6: criteria go with the sentence that announces them; "only the result" stands for "after giving reasons"."""
+    """LJ-6: criteria go with the sentence that announces them; "only the result" stands for "after
+    giving reasons".
+    """
     wording = load_prompts("logprob_judge")
     line = {
         (p.id, e["element"]): e["line"]
@@ -91,7 +97,9 @@ def test_the_judges_four_prompts_differ_in_criteria_and_reasons_only():
 
 
 def test_the_papers_settings_are_in_the_prompt(prompts):
-    """DE-6 to DE-8: question first, no system message, seed 1, 2,048 tokens, no temperature forced."""
+    """DE-6 to DE-8: question first, no system message, seed 1, 2,048 tokens, no temperature
+    forced.
+    """
     answer_line = prompts["de_answer_line"]
     assert answer_line.settings == {"seed": 1, "max_tokens": 2048}
     [message] = answer_line.messages(question="May she {go}?")
@@ -169,11 +177,12 @@ def test_the_hash_covers_what_a_model_sees_and_nothing_else():
         == Prompt("b", 2, "y", "ja", user="{q}", settings={"seed": 1}, elements=({"a": "b"},)).hash
     )
     changes = ({"user": "{q} "}, {"system": "s"}, {"prefix": "p"}, {"settings": {"seed": 2}})
-    others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # fmt: skip
+    fields = {"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}"}
+    others = [Prompt(**fields | {"settings": {"seed": 1}} | change) for change in changes]
     assert len({one.hash, *(prompt.hash for prompt in others)}) == 5
 
 
-# --- registry -------------------------------------------------------------------------------------------------------
+# --- registry -------------------------------------------------------------------------------------
 
 
 def test_unknown_names_get_one_line_with_the_valid_ones():
@@ -235,7 +244,7 @@ def test_a_missing_key_or_address_names_the_variable(monkeypatch, tmp_path):
     assert endpoint_for("http://x").key() == "none"
 
 
-# --- simulated respondents ------------------------------------------------------------------------------------------
+# --- simulated respondents ------------------------------------------------------------------------
 
 SIMULATED = sorted(simulated.EFFECTS)
 
@@ -290,14 +299,18 @@ def _planted(frame, model, factor):
 )
 @pytest.mark.parametrize("factor", ["age", "gender", "race"])
 def test_the_planted_truth_is_recovered(asked, model, factor):
-    """X-3: the sampled share lies within four standard errors of what was planted, in every group."""
+    """X-3: the sampled share lies within four standard errors of what was planted, in every
+    group.
+    """
     shares, planted = _planted(asked["de_answer_line"], model, factor)
     n = 24 * 135 / len(shares)
     assert ((shares - planted).abs() < 4 * ((planted * (1 - planted) / n) ** 0.5)).all()
 
 
 def test_each_respondent_moves_what_it_says_and_nothing_else(asked):
-    """X-3, DE-32: opposite race effects that sum to zero, a hump no line can see, gender in order."""
+    """X-3, DE-32: opposite race effects that sum to zero, a hump no line can see, gender in
+    order.
+    """
 
     def shares(model, factor):
         rows = asked["de_answer_prefix"]
@@ -365,7 +378,7 @@ def test_repetitions_are_independent_draws(study, prompts):
         simulated.probability_yes("sim-x", {})
 
 
-# --- ask ------------------------------------------------------------------------------------------------------------
+# --- ask ------------------------------------------------------------------------------------------
 
 
 def test_a_wrong_source_or_no_model_is_named(study, prompts):
@@ -440,7 +453,9 @@ def test_every_outcome_keeps_its_row(prompts):
 
 
 def test_a_second_turn_follows_the_models_own_words():
-    """PJ-9: reasons in the first turn, the number in the second; the wording without it keeps its hash."""
+    """PJ-9: reasons in the first turn, the number in the second; the wording without it keeps its
+    hash.
+    """
     one = Prompt("a", 1, "x", "en", user="Q {question}")
     two = Prompt("a", 1, "x", "en", user="Q {question}", follow_up="Number?")
     turns = two.messages(question="1", reasoning="Because {x}.")
@@ -450,7 +465,9 @@ def test_a_second_turn_follows_the_models_own_words():
 
 
 def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path, monkeypatch):
-    """PJ-9, LJ-7: what the model said to the earlier prompt is shown to it again; no such answer, no question."""
+    """PJ-9, LJ-7: what the model said to the earlier prompt is shown to it again; no such answer,
+    no question.
+    """
     first = Prompt("first", 1, "p", "en", "List what matters for {topic}.", per="topic_id")
     then = Prompt("then", 1, "p", "en", "{text} ({points})", given={"points": first})
     topics = [("t1", "tea"), ("t1", "tea"), ("t2", "rice")]
@@ -498,7 +515,9 @@ def test_a_prompt_that_rests_on_an_unknown_one_is_named(tmp_path):
 
 
 def test_a_letter_and_its_probabilities_come_from_one_request():
-    """PJ-14: the text is what counts; the probabilities stand beside it, also where the text is invalid."""
+    """PJ-14: the text is what counts; the probabilities stand beside it, also where the text is
+    invalid.
+    """
     model, endpoint = get_model("qwen2.5-coder-0.5b")
     prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
     rows = [
@@ -524,12 +543,14 @@ def test_a_letter_and_its_probabilities_come_from_one_request():
     assert found["mass"].tolist() == pytest.approx([math.exp(-0.2) + math.exp(-2.0)] * 2)
 
 
-# --- simulated respondents of BBQ-shaped items ----------------------------------------------------------------------
+# --- simulated respondents of BBQ-shaped items ----------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def bbq_asked():
-    """Every simulated respondent of persona_jbbq, with the basic prompt and with the biased persona."""
+    """Every simulated respondent of persona_jbbq, with the basic prompt and with the biased
+    persona.
+    """
     items = bbq.balanced(bbq.load_study_bbq(), 1800)
     wording = load_prompts("persona_jbbq")
     log = [
@@ -561,7 +582,9 @@ def test_each_paper_shows_its_own_simulated_respondents():
 @pytest.mark.parametrize("model", list(simulated.BBQ))
 @pytest.mark.slow
 def test_the_planted_chances_are_recovered(bbq_asked, model, name):
-    """X-3, PJ-11: every role in every context within four standard errors; probabilities exactly as planted."""
+    """X-3, PJ-11: every role in every context within four standard errors; probabilities exactly as
+    planted.
+    """
     items, log = bbq_asked
     rows = log[(log["model"] == model) & (log["prompt_id"] == name)].merge(items, on="item_id")
     biased = name.startswith("pj_biased")
@@ -608,7 +631,9 @@ def test_an_item_without_a_target_still_has_a_right_answer():
 
 
 def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
-    """A shard may hold a part of the items: kept are those every shown model was asked with every prompt."""
+    """A shard may hold a part of the items: kept are those every shown model was asked with every
+    prompt.
+    """
     held = {
         ("a", "p"): "123",
         ("a", "q"): "1234",
@@ -634,11 +659,13 @@ def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
     assert respondents.recorded_for_all(items, two, ["c"])[0] == []
 
 
-# --- simulated respondents of intersectional items ------------------------------------------------------------------
+# --- simulated respondents of intersectional items ------------------------------------------------
 
 
 def test_the_planted_chances_of_intersectional_items():
-    """X-3: by hand, of the additive one and the one with an interaction; every row of chances adds to 1."""
+    """X-3: by hand, of the additive one and the one with an interaction; every row of chances adds
+    to 1.
+    """
     item = {
         "role_0": "biased",
         "role_1": "unknown",
@@ -667,7 +694,9 @@ def test_the_planted_chances_of_intersectional_items():
 @pytest.mark.parametrize("model", list(simulated.INTER))
 @pytest.mark.slow
 def test_the_planted_chances_of_intersectional_items_are_recovered(model):
-    """X-3: right answers by number of attributes and context within four standard errors; probabilities as planted."""
+    """X-3: right answers by number of attributes and context within four standard errors;
+    probabilities as planted.
+    """
     items = inter_jbbq.generate()
     prompt = load_prompts("inter_jbbq")["ij_basic_ja"]
     log = ask(items, prompt, [model], parse=parse_number, options=("0", "1", "2"))
@@ -681,12 +710,14 @@ def test_the_planted_chances_of_intersectional_items_are_recovered(model):
         assert abs(right[rows.index].mean() - p.mean()) <= 4 * (p * (1 - p)).sum() ** 0.5 / len(p)
 
 
-# --- simulated judges -----------------------------------------------------------------------------------------------
+# --- simulated judges -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def judged():
-    """Every simulated judge on the study set, both orders, by verdicts alone and with criteria and reasons."""
+    """Every simulated judge on the study set, both orders, by verdicts alone and with criteria and
+    reasons.
+    """
     items = judge.in_both_orders(judge.load_study_judge())
     wording = load_prompts("logprob_judge")
     options = {"parse": parse_verdict, "options": LETTERS, "frame": verdicts_frame}
@@ -698,7 +729,9 @@ def judged():
 
 
 def test_ask_takes_the_frame_of_verdicts(judged):
-    """LJ-8: `frame` makes the frame; letters, orders and probabilities of every call, all of them valid."""
+    """LJ-8: `frame` makes the frame; letters, orders and probabilities of every call, all of them
+    valid.
+    """
     items, log = judged
     assert len(log) == 2 * 4 * len(items) == 2 * 4 * 414 and set(log["source"]) == {"simulated"}
     assert {"pair_id", "order", "letter", "p_A", "p_B", "p_C", "mass", "p_status"} <= set(
@@ -712,7 +745,9 @@ def test_ask_takes_the_frame_of_verdicts(judged):
 
 
 def test_what_is_planted_in_the_judges_comes_out(judged):
-    """X-3, LJ-8: an always-first judge is never robust; the planted lean and the weight of quality are recovered."""
+    """X-3, LJ-8: an always-first judge is never robust; the planted lean and the weight of quality
+    are recovered.
+    """
     items, log = judged
     comparisons = judge.load_study_judge()
     table = simulated.judge_planted().set_index("model")
@@ -740,7 +775,9 @@ def test_what_is_planted_in_the_judges_comes_out(judged):
 
 
 def test_noise_is_of_the_single_call(judged):
-    """Prompts and orders draw anew; the same call gives the same draw; a judge needs planted qualities."""
+    """Prompts and orders draw anew; the same call gives the same draw; a judge needs planted
+    qualities.
+    """
     items, log = judged
     both = log[log["model"] == "sim-judge-fair"].pivot(
         index="item_id", columns="prompt_id", values="p_A"
@@ -757,7 +794,9 @@ def test_noise_is_of_the_single_call(judged):
 
 
 def test_a_prompt_of_some_items_needs_answers_to_these_only(monkeypatch):
-    """JU-8: each of the four prompts is asked of its template's items; a template not asked leaves its items out."""
+    """JU-8: each of the four prompts is asked of its template's items; a template not asked leaves
+    its items out.
+    """
     held = {"p": "12", "q": "3"}
     monkeypatch.setattr(
         respondents.recordings, "shards", lambda paper, prompt, variant: [{"model": "a"}]

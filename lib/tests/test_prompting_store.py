@@ -1,4 +1,6 @@
-"""Store and key: a success is kept for good, an error is asked again, and nothing else but the key decides."""
+"""Store and key: a success is kept for good, an error is asked again, and nothing else but the key
+decides.
+"""
 
 import dataclasses
 import sqlite3
@@ -28,17 +30,32 @@ def path(tmp_path):
     return tmp_path / "folder" / "answers.sqlite"
 
 
-# --- the key --------------------------------------------------------------------------------------------------------
+# --- the key --------------------------------------------------------------------------------------
 
 GOLDEN = Request(
-    "discrim_eval", "study", "q029-020-female-white", "de_answer_line", "x", "", "qwen", "local-vllm", "sha256:0123",
-    {"messages": [{"role": "user", "content": "貸しますか？"}], "temperature": 1.0, "seed": 7, "max_tokens": 2048},
+    "discrim_eval",
+    "study",
+    "q029-020-female-white",
+    "de_answer_line",
+    "x",
+    "",
+    "qwen",
+    "local-vllm",
+    "sha256:0123",
+    {
+        "messages": [{"role": "user", "content": "貸しますか？"}],
+        "temperature": 1.0,
+        "seed": 7,
+        "max_tokens": 2048,
+    },
     repetition=1,
-)  # fmt: skip
+)
 
 
 def test_the_key_is_frozen():
-    """Recordings hang on it: if this fails, every recorded answer is lost. Change the code back, not the literal."""
+    """Recordings hang on it: if this fails, every recorded answer is lost. Change the code back,
+    not the literal.
+    """
     assert GOLDEN.key == "a15ddf9aa0aed85c79cc3ae253536580596ea96279dd895807984a05b387d66f"
     assert seed_for("q029-020-female-white") == 1950558536
     prompt = Prompt(
@@ -81,7 +98,9 @@ def _request(parts) -> Request:
 
 @given(PARTS, PARTS)
 def test_any_difference_makes_another_key_and_no_difference_the_same(one, two):
-    """peers 11 and 12: model, endpoint, every setting, every character, and the repetition count."""
+    """peers 11 and 12: model, endpoint, every setting, every character, and the repetition
+    count.
+    """
     same = orjson.dumps(list(one), option=orjson.OPT_SORT_KEYS) == orjson.dumps(
         list(two), option=orjson.OPT_SORT_KEYS
     )
@@ -162,7 +181,7 @@ def test_what_an_endpoint_lacks_is_left_out():
     }
 
 
-# --- the store ------------------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("outcome", [o for o in OUTCOMES if o != "error"])
@@ -192,8 +211,19 @@ def test_an_error_is_pending_until_a_success_replaces_it(path):
 def test_every_field_survives_a_round_trip(path):
     requests = requests_for(2)
     response = Response(
-        "ok", "答え\u2028\x00<b>", "stop", [(" yes", -0.25)], 3, 4, "m", "fp", 0.5, 2, "note", 1234.5
-    )  # fmt: skip
+        "ok",
+        "答え\u2028\x00<b>",
+        "stop",
+        [(" yes", -0.25)],
+        3,
+        4,
+        "m",
+        "fp",
+        0.5,
+        2,
+        "note",
+        1234.5,
+    )
     with Store(path) as store:
         store.put(requests[0], response)
     with Store(path) as store:
@@ -214,7 +244,8 @@ def test_another_process_sees_each_answer_at_once(path):
 
 
 def test_many_processes_may_create_one_store(path):
-    code = f"from katayori.prompting.store import Store\nwith Store({str(path)!r}) as s: print(s.pending([]))"
+    code = "from katayori.prompting.store import Store\n"
+    code += f"with Store({str(path)!r}) as s: print(s.pending([]))"
     children = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         for _ in range(6)
@@ -281,7 +312,9 @@ def test_a_locked_store_gets_one_clear_line(path, monkeypatch):
 
 
 def test_many_may_open_a_new_store_at_the_same_moment(tmp_path):
-    """SQLite says "locked" at once where two change a file to WAL or one opens what another closes; a store waits."""
+    """SQLite says "locked" at once where two change a file to WAL or one opens what another closes;
+    a store waits.
+    """
     together = Barrier(4)
 
     def opened(number):
@@ -324,7 +357,9 @@ def test_a_store_of_an_older_schema_is_left_alone(path, monkeypatch):
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.71, 0.99])
 def test_a_store_cut_off_in_the_middle_of_a_write_keeps_what_was_whole(path, share):
-    """As a machine that loses power leaves it: the log ends within a write. What stood before it is whole."""
+    """As a machine that loses power leaves it: the log ends within a write. What stood before it is
+    whole.
+    """
     requests = requests_for(60)
     with Store(path) as store:
         store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -349,7 +384,8 @@ def test_a_store_cut_off_in_the_middle_of_a_write_keeps_what_was_whole(path, sha
 
 READ_ONLY = """
 import os, sys
-import aiohttp, anyio._backends._asyncio, openai, openai.resources  # what this user may not read later
+# What this user may not read later:
+import aiohttp, anyio._backends._asyncio, openai, openai.resources
 sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori.errors import KatayoriError
@@ -363,7 +399,8 @@ for step in ("open", "put", "collect"):
             if step == "put":
                 store.put(requests_for(1)[0], Response("ok"))
             if step == "collect":
-                collect_sync(requests_for(3), model_for(), endpoint_for("http://127.0.0.1:9/v1"), store)
+                endpoint = endpoint_for("http://127.0.0.1:9/v1")
+                collect_sync(requests_for(3), model_for(), endpoint, store)
         print(step, "worked")
     except KatayoriError as error:
         print(step, error)
@@ -407,7 +444,9 @@ PLACES = st.tuples(MODELS, st.integers(0, 3), st.integers(0, 2))  # model, item,
 @given(st.lists(PLACES, max_size=30), st.lists(PLACES, max_size=30))
 @pytest.mark.slow
 def test_each_request_gets_its_own_answer_or_none(answered, asked):
-    """peers 11, 12, 13: no model gets another's answer, no repetition an earlier one's, and none is pending again."""
+    """peers 11, 12, 13: no model gets another's answer, no repetition an earlier one's, and none is
+    pending again.
+    """
 
     def request(place):
         model, item, repetition = place

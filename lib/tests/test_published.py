@@ -1,4 +1,6 @@
-"""Published figures: complete, readable as printed, and compared without claiming replication (X-4)."""
+"""Published figures: complete, readable as printed, and compared without claiming replication
+(X-4).
+"""
 
 import math
 

