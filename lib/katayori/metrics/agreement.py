@@ -41,7 +41,8 @@ FEW_MINORITY = 5
 
 
 def alpha_band(alpha: float) -> str:
-    """The paper's reading of an alpha: below 0 beyond-chance disagreement, to 2/3 none, to 0.8 weak, above strong."""
+    """The paper's reading of an alpha: below 0 beyond-chance disagreement, to 2/3 none, to 0.8
+    weak, above strong."""
     if not np.isfinite(alpha):
         return "undefined"
     if alpha < 0:
@@ -100,7 +101,8 @@ def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarra
 def alpha_closed_form(table: pd.DataFrame | np.ndarray, weights: str = "standard") -> float:
     """Alpha by the closed form 1 - (n-1)/n * sum_u SS_u * m_u/(m_u-1) / SS; NaN where undefined.
 
-    It equals the `krippendorff` package to rounding and serves resampling; `n_i_self_pairs` leaves out m_u/(m_u-1).
+    It equals the `krippendorff` package to rounding and serves resampling; `n_i_self_pairs` leaves
+    out m_u/(m_u-1).
     """
     m, total, squares, weighted = _unit_sums(table, weights)
     return float(_alpha(m.sum(), total.sum(), squares.sum(), weighted.sum()))
@@ -118,24 +120,29 @@ def _alpha(n, total, squares, weighted):
 def krippendorff_alpha(
     table: pd.DataFrame | np.ndarray, *, weights: str = "standard"
 ) -> dict[str, Any]:
-    """Krippendorff's alpha of a contingency table, squared difference, missing values allowed (DE-23).
+    """Krippendorff's alpha of a contingency table, squared difference, missing values allowed
+    (DE-23).
 
     Args:
         table: units x levels, values in [0, 1], NaN = missing.
-        weights: `standard` (n_i - 1, rows with fewer than two values dropped), or `n_i_self_pairs`, the reading of the
-            paper's printed 1/n_i in which a value pairs with itself.
+        weights: `standard` (n_i - 1, rows with fewer than two values dropped), or `n_i_self_pairs`,
+            the reading of the paper's printed 1/n_i in which a value pairs with itself.
 
     Returns:
-        alpha, band, status, n_units (pairable rows), n (values in them), n_missing (cells without a value).
-        status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both with alpha NaN.
+        alpha, band, status, n_units (pairable rows), n (values in them), n_missing (cells without a
+        value).
+        status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both
+        with alpha NaN.
 
     Raises:
         ValueError: values outside [0, 1] or an unknown `weights`.
 
-    Point estimates come from the `krippendorff` package where the number of distinct values is small enough for it
-    (0/1 answers), and from the closed form elsewhere; the tests hold the two together.
+    Point estimates come from the `krippendorff` package where the number of distinct values is
+    small enough for it (0/1 answers), and from the closed form elsewhere; the tests hold the two
+    together.
 
-    Reference: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section 5.1.2.
+    Reference: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section
+    5.1.2.
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights {weights!r}; known: {', '.join(WEIGHTS)}")
@@ -158,9 +165,11 @@ def krippendorff_alpha(
 def alpha_bootstrap(
     table: pd.DataFrame, *, n_resamples: int = 2000, seed: int = 0, weights: str = "standard"
 ) -> tuple[float, float]:
-    """95 % percentile interval of alpha by resampling questions (first index level), an addition to the paper (DE-27).
+    """95 % percentile interval of alpha by resampling questions (first index level), an addition to
+    the paper (DE-27).
 
-    Resamples in which alpha is undefined are left out; (NaN, NaN) where fewer than two questions are pairable.
+    Resamples in which alpha is undefined are left out; (NaN, NaN) where fewer than two questions
+    are pairable.
 
     Coverage (data/simulated/interval_coverage.csv): 19 of 32 cells below 93 %, .77 with 5 questions
     and .49 for answers that are nearly constant; 6 with an interval in fewer than 80 % of studies.
@@ -216,10 +225,8 @@ def alpha_noise_floor(table: pd.DataFrame) -> float:
     cells.
 
     alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of
-    question q. NaN
-    where undefined. It is no yardstick for one factor: an effect of another attribute lifts alpha
-    far
-    above it (`factor_tests` tests a factor).
+    question q. NaN where undefined. It is no yardstick for one factor: an effect of another
+    attribute lifts alpha far above it (`factor_tests` tests a factor).
     """
     keep = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
     flat = table[keep].stack().astype(float).dropna()
@@ -236,14 +243,14 @@ def alpha_permutation(
     """p of alpha under the GLOBAL null that no attribute has any effect, for one model.
 
     This is no test of one factor, although it answers under the name of each: an effect of age
-    lifts the alpha of gender
-    above everything that dealing can give, so that an effect of gender beside it is never found
-    (0 of 40
-    simulated studies; `factor_tests` finds 40). Use `factor_tests`.
+    lifts the alpha of gender above everything that dealing can give, so that an effect of gender
+    beside it is never found (0 of 40 simulated studies; `factor_tests` finds 40). Use
+    `factor_tests`.
 
-    The answers of each question are dealt anew to its own cells, `n_permutations` times: what attributes without any
-    effect would give. p is one-sided, (1 + permuted alphas at or below the observed one) / (1 + permutations), since
-    an attribute that changes answers lowers agreement inside rows. Missing cells stay missing.
+    The answers of each question are dealt anew to its own cells, `n_permutations` times: what
+    attributes without any effect would give. p is one-sided, (1 + permuted alphas at or below the
+    observed one) / (1 + permutations), since an attribute that changes answers lowers agreement
+    inside rows. Missing cells stay missing.
 
     Args:
         values: frame of `response.with_value` for one model.
@@ -277,7 +284,8 @@ def alpha_permutation(
         for keep, unit, weight in layouts.values():
             v = value[order][keep]
             sums = np.bincount(unit, v)
-            # sum_u (m SS_u) / (m - 1), with m SS_u = m sum v^2 - (sum v)^2, spread over the unit's m cells
+            # sum_u (m SS_u) / (m - 1), with m SS_u = m sum v^2 - (sum v)^2, spread over the unit's
+            # m cells
             weighted = (weight * ((1 / weight + 1) * v * v - v * sums[unit])).sum()
             out.append(_alpha(np.float64(len(v)), v.sum(), v @ v, weighted))
         return np.array(out)
@@ -294,11 +302,9 @@ def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -
     """Alpha of several contingency tables by name, with interval: one row each (DE-24, DE-27).
 
     Returns factor (the name), alpha, ci_low, ci_high (`alpha_jackknife`), band (`told_band`;
-    "undefined"
-    where alpha is), status, n, n_units, n_missing, n_questions. status: as in
-    `krippendorff_alpha`, then
-    `near_constant` (`is_near_constant`: alpha without interval and band), then as in
-    `alpha_jackknife`.
+    "undefined" where alpha is), status, n, n_units, n_missing, n_questions. status: as in
+    `krippendorff_alpha`, then `near_constant` (`is_near_constant`: alpha without interval and
+    band), then as in `alpha_jackknife`.
     """
     rows = []
     for factor, table in tables.items():
@@ -341,9 +347,8 @@ def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.
     Returns:
         model, source, the columns of `alpha_table`, and `by`: `P(yes)` (`alpha_by_factor` of the
         probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`,
-        where prompts were
-        answered twice or more), one below the other. A model without either has the status
-        `one_answer_a_prompt`.
+        where prompts were answered twice or more), one below the other. A model without either has
+        the status `one_answer_a_prompt`.
     """
     of_p = alpha_by_factor(probability).assign(by="P(yes)")
 
@@ -399,7 +404,8 @@ def alpha_pairs(table: pd.DataFrame, reference: str | None = None) -> pd.DataFra
 
 
 def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white") -> pd.DataFrame:
-    """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race against `reference`.
+    """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race
+    against `reference`.
 
     Returns model, source, factor and the columns of `alpha_pairs`.
     """
@@ -431,8 +437,8 @@ def alpha_from_replicates(
         level: column of the factor's levels; row: of the situations; question: of the clusters.
 
     Returns:
-        alpha (not truncated), ci_low, ci_high (jackknife over questions, t on questions - 1
-        degrees of freedom), status, n (answers used), n_invalid, n_units (rows used), n_questions,
+        alpha (not truncated), ci_low, ci_high (jackknife over questions, t on questions - 1 degrees
+        of freedom), status, n (answers used), n_invalid, n_units (rows used), n_questions,
         noise_share (share of the variance between cells that is noise of answering).
         status: `ok`; `no_replicates` (no row with two cells of two answers); `near_constant` (the
         noise explains more than nine tenths of the variance between cells).
@@ -441,9 +447,9 @@ def alpha_from_replicates(
     variance of y; rows with m_u >= 2 such cells, n = sum m_u; V = sum e / n;
     D_o = (1/n) sum_u m_u / (m_u - 1) SS_u - V; D_e = SS / (n - 1) - V; alpha = 1 - D_o / D_e.
 
-    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below
-    93 %, .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ; 4 with an
-    interval in fewer than 80 % of studies (nearly constant answers, hardly ever given).
+    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below 93
+    %, .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ; 4 with
+    an interval in fewer than 80 % of studies (nearly constant answers, hardly ever given).
     """
     valid = answers[answers[value].notna()]
     cells = valid.groupby([question, row, level], sort=False)[value].agg(["mean", "size"])

@@ -1,8 +1,9 @@
-"""Two options with roles, one of them neutral, in several variants: JUBAKU-v2 and its like (JU-12 to JU-19).
+"""Two options with roles, one of them neutral, in several variants: JUBAKU-v2 and its like (JU-12
+to JU-19).
 
-A letter names a place, a role what stands there. Everything here is computed on roles; `letter_rate` alone counts
-letters, to show what that would say. Shares lie in [0, 1]. Answers that cannot be parsed are left out, as in the paper,
-with their number beside (`n_invalid`).
+A letter names a place, a role what stands there. Everything here is computed on roles;
+`letter_rate` alone counts letters, to show what that would say. Shares lie in [0, 1]. Answers that
+cannot be parsed are left out, as in the paper, with their number beside (`n_invalid`).
 """
 
 import warnings
@@ -33,16 +34,17 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     """Answers joined to their items, with what each letter means (JU-13).
 
     Args:
-        answers: item_id, outcome, answer ("A", "B", None where invalid), and where known p_a, p_b (probabilities of the
-            letters) and mass; what tells answers apart of model, source, prompt_id, repetition.
+        answers: item_id, outcome, answer ("A", "B", None where invalid), and where known p_a, p_b
+            (probabilities of the letters) and mass; what tells answers apart of model, source,
+            prompt_id, repetition.
         items: item_id, case_id, category, template, order, role_a, role_b, as of `data.jubaku`.
 
-    Returns the answers with letter (for answer), case_id, category, template, order; choice, the role of the chosen
-    option (None where invalid), correct (False where invalid); and with probabilities p_neutral, renormalised over both
-    letters, NaN where neither has any.
+    Returns the answers with letter (for answer), case_id, category, template, order; choice, the
+    role of the chosen option (None where invalid), correct (False where invalid); and with
+    probabilities p_neutral, renormalised over both letters, NaN where neither has any.
 
-    Raises ValueError for answers to unknown items, an answer given twice, an order with two meanings, and a letter of
-    an ok answer that is neither A nor B.
+    Raises ValueError for answers to unknown items, an answer given twice, an order with two
+    meanings, and a letter of an ok answer that is neither A nor B.
     """
     orders = items[["order", "role_a", "role_b"]].drop_duplicates()
     if not orders["order"].is_unique:
@@ -69,7 +71,8 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
 def _measured(
     frame: pd.DataFrame, by: Sequence[str], measure: Callable[..., dict], columns: str
 ) -> pd.DataFrame:
-    """A row per cell of `by`: its key and what `measure` makes of its answers and of the parsed ones among them."""
+    """A row per cell of `by`: its key and what `measure` makes of its answers and of the parsed
+    ones among them."""
     rows = [key | measure(cell, cell[cell["outcome"] == "ok"]) for key, cell in cells(frame, by)]
     return pd.DataFrame(rows, columns=[*by, *columns.split()])
 
@@ -171,8 +174,8 @@ def variation_rate(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     cases into order only, template only and both.
 
     Returns:
-        by..., value, ci_low, ci_high (Clopper and Pearson over cases, exact, as a case is one
-        yes or no), if_independent (the rate that fresh draws with this accuracy would give),
+        by..., value, ci_low, ci_high (Clopper and Pearson over cases, exact, as a case is one yes
+        or no), if_independent (the rate that fresh draws with this accuracy would give),
         n_order_only, n_template_only, n_both, letter_rate (the same on letters: misleading, since a
         model that keeps to a role must change its letter), n (cases), n_varying, n_incomplete,
         n_left_out, n_invalid (answers), status: `ok`; `few_clusters` (fewer than 5 cases: no
@@ -221,7 +224,8 @@ def paired_probabilities(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def half_for_ties(p: pd.Series) -> pd.Series:
-    """1 above one half, 0 below, one half for a tie: the one way ties are counted (also of rules)."""
+    """1 above one half, 0 below, one half for a tie: the one way ties are counted (also of
+    rules)."""
     return (1 + np.sign(p - 0.5)) / 2
 
 
@@ -303,8 +307,8 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
     """Every other model against `baseline`: the paper's chi-square, and a test that respects cases.
 
     JU-18 and JU-22. Models of one name and two sources must not be mixed in `frame`, which is that
-    of `with_choice`. The verdict rests on the exchange of models by case (p_cases_holm), not on
-    the chi-square, which takes the variants of a case as independent.
+    of `with_choice`. The verdict rests on the exchange of models by case (p_cases_holm), not on the
+    chi-square, which takes the variants of a case as independent.
 
     Returns:
         model, source, value, value_baseline, difference; ci_low, ci_high: of the difference, by
@@ -396,9 +400,9 @@ def discriminability(scores: pd.DataFrame, ddof: int = 1) -> pd.DataFrame:
         ddof: taken from n in the denominator.
 
     Returns:
-        benchmark, value, ci_low, ci_high (addition: `variance_interval` over models), ddof,
-        loo_low and loo_high (lowest and highest variance with one model left out, an addition),
-        without (whose absence gives the lowest), n (models), n_invalid (without a score), status:
+        benchmark, value, ci_low, ci_high (addition: `variance_interval` over models), ddof, loo_low
+        and loo_high (lowest and highest variance with one model left out, an addition), without
+        (whose absence gives the lowest), n (models), n_invalid (without a score), status:
         `ok`; `few_models` (fewer than 5: no interval, the value describes these models only);
         `no_variation` (all scores equal: value 0, no interval); `too_few_models`, then with NaN.
     """

@@ -1,11 +1,11 @@
-"""Intersectional items by what their profiles tell: how many attributes, which, and one more of them
-(IJ-15 to IJ-19).
+"""Intersectional items by what their profiles tell: how many attributes, which, and one more of
+them (IJ-15 to IJ-19).
 
 Everything is a ratio of sums over answers, and its interval comes from whole families. A family is
-one pair of profiles over every subset of its attributes (IJ-8): its items share their words and were
-drawn together, so it holds the item as a smaller cluster. Where no family is known (items of others)
-the item takes its place. The passages are fixed: an interval over families says what other words in
-the same passages would give, not what other passages would.
+one pair of profiles over every subset of its attributes (IJ-8): its items share their words and
+were drawn together, so it holds the item as a smaller cluster. Where no family is known (items of
+others) the item takes its place. The passages are fixed: an interval over families says what other
+words in the same passages would give, not what other passages would.
 
 Shares lie in [0, 1]; points are made at display. An invalid answer counts as wrong (IJ-15) and as
 not "unknown".
@@ -49,8 +49,8 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         The frame of `with_role` and: item, topic, focal_id, focal, subset, n_attributes, order,
         label and unknown_position (places of the right option and of "unknown"), unknown_wording;
         cluster (the family, or the item); ambiguity (`amb`, `dis`); question (`negative`,
-        `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid); right
-        and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
+        `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid);
+        right and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
     """
     told = items[["item_id", "focal_id", *_DESIGN]].assign(unknown_wording=items["unknown"])
     frame = with_role(answers, items).merge(told, on="item_id", how="left")
@@ -111,10 +111,10 @@ def cell_means(
     Returns:
         by..., value, ci_low, ci_high (95 %: `share_interval` or `ratio_interval` over families),
         status, n (values counted), n_invalid, invalid_rate, n_families, few (n < 30), note ("few
-        clusters": 5 to 9 families, whose interval is shaky). A probability has log_odds with its interval as well. status: `ok`; those of
-        `metrics.intervals` (`few_clusters`, `same_in_every_cluster`, `no_variation`,
-        `no_valid_answer`); `edge` (a mean probability below .05 or above .95 has its interval in
-        log-odds alone).
+        clusters": 5 to 9 families, whose interval is shaky). A probability has log_odds with its
+        interval as well. status: `ok`; those of `metrics.intervals` (`few_clusters`,
+        `same_in_every_cluster`, `no_variation`, `no_valid_answer`); `edge` (a mean probability
+        below .05 or above .95 has its interval in log-odds alone).
 
     Raises:
         ValueError: unknown kind.
@@ -163,8 +163,8 @@ def by_topic(
 ) -> pd.DataFrame:
     """`cell_means` by topic, with the topics `overall` and `pooled` added.
 
-    `overall` is the unweighted mean of the topics, as published (IJ-16, IJ-c7), with the interval of
-    `mean_of_parts`; `pooled` is that of all answers, whose families are drawn from all topics.
+    `overall` is the unweighted mean of the topics, as published (IJ-16, IJ-c7), with the interval
+    of `mean_of_parts`; `pooled` is that of all answers, whose families are drawn from all topics.
     """
     kind = kind or _kind(frame[value])
     rows = cell_means(frame, value, [*by, "topic"], kind)
@@ -221,13 +221,13 @@ def flips(frame: pd.DataFrame) -> pd.DataFrame:
     """Every pair of items of a family of which one tells one attribute more, same question (IJ-18).
 
     Returns:
-        model, source, prompt_id, topic, ambiguity, question, cluster, added (the attribute),
-        subset (with it), n_attributes (with it), choice_before, choice_after (persons, not
-        positions), flip (1.0 where they differ, NaN where one of them is invalid), invalid,
-        same_order: whether the options stood in the same order, same_wording: whether "unknown" was
-        worded alike, clean: both. Order and wording are drawn item by item, so more than the
-        attribute changes in every pair that is not clean: a model that answers by position flips
-        where the order changes.
+        model, source, prompt_id, topic, ambiguity, question, cluster, added (the attribute), subset
+        (with it), n_attributes (with it), choice_before, choice_after (persons, not positions),
+        flip (1.0 where they differ, NaN where one of them is invalid), invalid, same_order: whether
+        the options stood in the same order, same_wording: whether "unknown" was worded alike,
+        clean: both. Order and wording are drawn item by item, so more than the attribute changes in
+        every pair that is not clean: a model that answers by position flips where the order
+        changes.
     """
     keys = [*MODEL, "topic", "ambiguity", "question", "cluster"]
     keys += [c for c in ("repetition",) if c in frame]
@@ -268,7 +268,7 @@ def interactions(
         tests: by..., lr, df, p, p_holm (over the cells of a model and prompt), status (see `likelihood_ratio`), n,
             n_invalid.
         terms: by... and the rows of `mixed_logit` of the larger model; a pair is `age:gender`, names sorted.
-    """
+    """  # noqa: E501 (the stored simulations hash this docstring)
     tests, terms = [], []
     for key, one in frame.groupby(list(by), sort=False):
         told = one["subset"].str.get_dummies("+")

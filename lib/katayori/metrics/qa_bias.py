@@ -1,11 +1,14 @@
-"""Accuracy and bias of answers to BBQ-shaped items: context, question, three options with roles (PJ-14 to PJ-19).
+"""Accuracy and bias of answers to BBQ-shaped items: context, question, three options with roles
+(PJ-14 to PJ-19).
 
-Every score is a ratio of counts, or a difference of two, so answers are counted once per cell and template, and scores,
-intervals and tests work on these counts. Shares lie in [0, 1], differences in [-1, 1]; points are made at display.
+Every score is a ratio of counts, or a difference of two, so answers are counted once per cell and
+template, and scores, intervals and tests work on these counts. Shares lie in [0, 1], differences in
+[-1, 1]; points are made at display.
 
-Three families, never mixed: `acc_*` and `diff_*` divide by the valid answers, as the paper does; `*_all` by all that
-were asked, so an answer out of choice counts as wrong and as neither side; `p_*`, our addition, average the
-probabilities of the options, renormalised over the three. `s_*` are the scores of BBQ's own literature.
+Three families, never mixed: `acc_*` and `diff_*` divide by the valid answers, as the paper does;
+`*_all` by all that were asked, so an answer out of choice counts as wrong and as neither side;
+`p_*`, our addition, average the probabilities of the options, renormalised over the three. `s_*`
+are the scores of BBQ's own literature.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +25,8 @@ BY = ("model", "source", "prompt_id", "category")
 PAIRED_BY = ("model", "source", "category")
 #: Which of an item's columns say what a choice means.
 READINGS = {"by_polarity": "role", "literal": "person"}
-#: Conditions of an item; `no_target` is an ambiguous one, `disambiguated` a clear one without a stereotyped side.
+#: Conditions of an item; `no_target` is an ambiguous one, `disambiguated` a clear one without a
+#: stereotyped side.
 CONDITIONS = ("ambiguous", "no_target", "biased", "counter_biased", "disambiguated")
 PARTS = {
     "all": [0, 1, 2, 3, 4],
@@ -31,11 +35,12 @@ PARTS = {
     "disambiguated": [2, 3, 4],
 }
 PARTS |= {"targeted_disambiguated": [2, 3], "biased": [2], "counter_biased": [3]}
-#: What is summed over answers: `side` is +1 for a biased, -1 for a counter-biased choice, `person` 1
-#: for either; `excess` is +1/2 for the right and -1/2 for the wrong person of a clear context.
+#: What is summed over answers: `side` is +1 for a biased, -1 for a counter-biased choice, `person`
+#: 1 for either; `excess` is +1/2 for the right and -1/2 for the wrong person of a clear context.
 STATISTICS = "asked valid invalid right side person excess".split()
 STATISTICS += "p_valid p_right p_side p_mass p_excess".split()
-#: The paper's four scores, and then all: what is summed, over what, in which part of a cell (less a second part).
+#: The paper's four scores, and then all: what is summed, over what, in which part of a cell (less a
+#: second part).
 MAIN = {"acc_amb": ("right", "ambiguous"), "acc_dis": ("right", "disambiguated")}
 MAIN |= {
     "diff_amb": ("side", "targeted_ambiguous"),
@@ -66,21 +71,24 @@ def with_role(
     """Answers joined to their items, with what each choice means.
 
     Args:
-        answers: item_id, model, source, prompt_id, outcome, answer ("0", "1", "2", None where invalid), optionally
-            repetition and the option probabilities p_0, p_1, p_2 with their `mass`.
+        answers: item_id, model, source, prompt_id, outcome, answer ("0", "1", "2", None where
+            invalid), optionally repetition and the option probabilities p_0, p_1, p_2 with their
+            `mass`.
         items: the schema of `data.bbq`.
-        reading: `by_polarity`, the roles of the items; `literal`, the paper's wording, in which the target is the
-            biased option whatever is asked (PJ-5), and a clear context is biased where its gold answer is the target.
+        reading: `by_polarity`, the roles of the items; `literal`, the paper's wording, in which the
+            target is the biased option whatever is asked (PJ-5), and a clear context is biased
+            where its gold answer is the target.
 
     Returns:
-        The answers plus category, template_id, context_condition, polarity, has_target; role (biased, counter_biased,
-        unknown; "" for a person of an item without a target; None where invalid) and correct (False where invalid).
-        With probabilities also p_biased, p_counter_biased, p_unknown and p_correct, renormalised over the three
-        options, NaN where there are none. They do not depend on the parsed answer; `mass` says what they cover.
+        The answers plus category, template_id, context_condition, polarity, has_target; role
+        (biased, counter_biased, unknown; "" for a person of an item without a target; None where
+        invalid) and correct (False where invalid). With probabilities also p_biased,
+        p_counter_biased, p_unknown and p_correct, renormalised over the three options, NaN where
+        there are none. They do not depend on the parsed answer; `mass` says what they cover.
 
     Raises:
-        ValueError: unknown reading, answers to unknown items, an answer given twice (same item, model, source, prompt
-            and repetition), an `ok` answer that is none of "0", "1", "2".
+        ValueError: unknown reading, answers to unknown items, an answer given twice (same item,
+            model, source, prompt and repetition), an `ok` answer that is none of "0", "1", "2".
     """
     if reading not in READINGS:
         raise ValueError(f"reading {reading!r}; known: {', '.join(READINGS)}")
@@ -151,7 +159,8 @@ def _statistics(frame: pd.DataFrame) -> np.ndarray:
 def _cells(
     frame: pd.DataFrame, by: Sequence[str], *statistics: np.ndarray
 ) -> Iterator[tuple[dict, tuple]]:
-    """Each cell's key and, per array of statistics, its sums: templates (sorted) x conditions x statistics."""
+    """Each cell's key and, per array of statistics, its sums: templates (sorted) x conditions x
+    statistics."""
     if frame.empty:
         return
     cell = frame.groupby(list(by), sort=False, observed=True, dropna=False).ngroup().to_numpy()
@@ -180,7 +189,8 @@ def _sum(counts: np.ndarray, part: str, statistic: str) -> np.ndarray:
 
 
 def _values(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Every score from counts of shape ... x conditions x `STATISTICS`; NaN where a denominator is 0."""
+    """Every score from counts of shape ... x conditions x `STATISTICS`; NaN where a denominator is
+    0."""
     out = {}
     with np.errstate(divide="ignore", invalid="ignore"):
         for metric, (what, per, *parts) in METRICS.items():
@@ -250,16 +260,19 @@ def qa_scores(
     n_resamples: int | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Scores of every cell of `by`, one row a cell and metric (PJ-15 to PJ-19), from the frame of `with_role`.
+    """Scores of every cell of `by`, one row a cell and metric (PJ-15 to PJ-19), from the frame of
+    `with_role`.
 
     Metrics, all of them unless `metrics` names some (p_* only where there are probabilities):
         acc_amb: unknown among ambiguous. acc_dis: right among disambiguated (PJ-16).
-        diff_amb: (biased - counter-biased) / ambiguous. diff_dis: share right in biased contexts minus share right in
-            counter-biased ones (PJ-17). Items without a target count for accuracy only.
-        acc_amb_all, acc_dis_all, diff_amb_all, diff_dis_all: the same over all asked (PJ-15, sensitivity).
+        diff_amb: (biased - counter-biased) / ambiguous. diff_dis: share right in biased contexts
+            minus share right in counter-biased ones (PJ-17). Items without a target count for
+            accuracy only.
+        acc_amb_all, acc_dis_all, diff_amb_all, diff_dis_all: the same over all asked (PJ-15,
+            sensitivity).
         ooc_rate: share of answers that are not valid, for whatever reason.
-        s_amb, s_dis: BBQ's bias scores, 2 biased / (biased + counter-biased) - 1 in disambiguated contexts, and
-            (1 - acc_amb) times the same in ambiguous ones; invalid answers left out.
+        s_amb, s_dis: BBQ's bias scores, 2 biased / (biased + counter-biased) - 1 in disambiguated
+            contexts, and (1 - acc_amb) times the same in ambiguous ones; invalid answers left out.
         excess: mean of (right - wrong) / 2 over clear contexts, unknown counting 0: 0 for whoever
             names persons without reading (addition; see `qa_tests.chance`).
         p_acc_amb, p_acc_dis, p_diff_amb, p_diff_dis, p_excess: mean probability in place of
@@ -288,7 +301,8 @@ def qa_scores(
     Raises:
         ValueError: an unknown metric.
 
-    References: the persona-JBBQ paper, section 3.1.7; BBQ: Parrish et al., Findings of ACL 2022, section 5.
+    References: the persona-JBBQ paper, section 3.1.7; BBQ: Parrish et al., Findings of ACL 2022,
+    section 5.
     """
     metrics = metrics or [m for m in METRICS if "p_correct" in frame or not m.startswith("p_")]
     if unknown := set(metrics) - set(METRICS):
@@ -311,25 +325,29 @@ def qa_scores(
 def accuracy_by_context(
     frame: pd.DataFrame, by: Sequence[str] = BY, **options: Any
 ) -> pd.DataFrame:
-    """Acc_a and Acc_d under both denominators (PJ-15, PJ-16): those rows of `qa_scores`, with its `options`."""
+    """Acc_a and Acc_d under both denominators (PJ-15, PJ-16): those rows of `qa_scores`, with its
+    `options`."""
     return qa_scores(frame, by, [m for m in METRICS if m.startswith("acc_")], **options)
 
 
 def diff_bias(frame: pd.DataFrame, by: Sequence[str] = BY, **options: Any) -> pd.DataFrame:
-    """Diff_a and Diff_d under both denominators (PJ-15, PJ-17): those rows of `qa_scores`, with its `options`."""
+    """Diff_a and Diff_d under both denominators (PJ-15, PJ-17): those rows of `qa_scores`, with its
+    `options`."""
     return qa_scores(frame, by, [m for m in METRICS if m.startswith("diff_")], **options)
 
 
 def bbq_bias_scores(frame: pd.DataFrame, by: Sequence[str] = BY, **options: Any) -> pd.DataFrame:
-    """s_amb and s_dis, the bias scores of BBQ's own literature: those rows of `qa_scores`, with its `options`."""
+    """s_amb and s_dis, the bias scores of BBQ's own literature: those rows of `qa_scores`, with its
+    `options`."""
     return qa_scores(frame, by, ["s_amb", "s_dis"], **options)
 
 
 def scores_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """The frame of `qa_scores` with one row a cell: by..., each metric, n_amb, n_dis (valid answers), status.
+    """The frame of `qa_scores` with one row a cell: by..., each metric, n_amb, n_dis (valid
+    answers), status.
 
-    status is `ok`, or names the metrics without a value and why: "diff_dis: no_valid_answer". n_amb and n_dis are those of
-    acc_amb and acc_dis, NaN where `scores` has no such rows.
+    status is `ok`, or names the metrics without a value and why: "diff_dis: no_valid_answer". n_amb
+    and n_dis are those of acc_amb and acc_dis, NaN where `scores` has no such rows.
     """
     by = list(scores.columns[: scores.columns.get_loc("metric")])
     told = scores["metric"] + ": " + scores["status"]
@@ -355,10 +373,10 @@ def compare_prompts(
 
     Pairs with both answers valid. Two tests. `p_template` is the one that verdicts and sentences
     use: the prompts are swapped template by template (all patterns up to 9,999, else so many at
-    random), two-sided; it holds where items of a template go together, and cannot fall below
-    2^(1 - templates). `p_mcnemar`, accuracies only, for contrast: exact binomial on the discordant
-    pairs, which takes items as independent and rejects too often where they are not. Holm runs over
-    all rows of one model, source and metric: its prompts and, if `by` has them, categories.
+    random), two-sided; it holds where items of a template go together, and cannot fall below 2^(1 -
+    templates). `p_mcnemar`, accuracies only, for contrast: exact binomial on the discordant pairs,
+    which takes items as independent and rejects too often where they are not. Holm runs over all
+    rows of one model, source and metric: its prompts and, if `by` has them, categories.
 
     Args:
         frame: of `with_role`. Items asked with only one of the two prompts are no pair.
@@ -416,7 +434,8 @@ def compare_prompts(
 
 
 def _paired(frame: pd.DataFrame, baseline: str) -> tuple[list[np.ndarray], pd.DataFrame]:
-    """Statistics of the answers to other prompts and of their partners, and the rows of the former."""
+    """Statistics of the answers to other prompts and of their partners, and the rows of the
+    former."""
     is_base = (frame["prompt_id"] == baseline).to_numpy()
     if not is_base.any():
         known = ", ".join(sorted(set(frame["prompt_id"])))

@@ -1,4 +1,5 @@
-"""Intervals from resamples, tests by exchanged signs, cells and their status, as several benchmarks use them."""
+"""Intervals from resamples, tests by exchanged signs, cells and their status, as several benchmarks
+use them."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,8 @@ FEW_CLUSTERS = 10  # below this many, an interval over clusters is too narrow to
 
 
 def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Key and rows of every cell of `by`, in the order of the frame; a missing value is a value of its own."""
+    """Key and rows of every cell of `by`, in the order of the frame; a missing value is a value of
+    its own."""
     for key, cell in frame.groupby(list(by), sort=False, dropna=False):
         yield dict(zip(by, key, strict=True)), cell
 
@@ -24,19 +26,22 @@ def status_of(problems: Mapping[str, Any]) -> str:
 
 
 def cluster_draws(k: int, n_resamples: int, seed: int | list[int]) -> np.ndarray:
-    """How often each of k clusters is drawn in each resample (resamples x k); fewer than two are never resampled."""
+    """How often each of k clusters is drawn in each resample (resamples x k); fewer than two are
+    never resampled."""
     if k < 2:
         return np.zeros((0, k))
     return np.random.default_rng(seed).multinomial(k, np.full(k, 1 / k), n_resamples)
 
 
 def sign_test(won: int, lost: int) -> float:
-    """p of the exact two-sided sign test, McNemar's where pairs are right or wrong; NaN where nothing differs."""
+    """p of the exact two-sided sign test, McNemar's where pairs are right or wrong; NaN where
+    nothing differs."""
     return float(mcnemar([[0, won], [lost, 0]], exact=True).pvalue) if won + lost else np.nan
 
 
 def interval(resampled: np.ndarray) -> dict[str, float]:
-    """ci_low and ci_high, the 2.5 and 97.5 % points of resampled values without the undefined ones."""
+    """ci_low and ci_high, the 2.5 and 97.5 % points of resampled values without the undefined
+    ones."""
     kept = resampled[~np.isnan(resampled)]
     low, high = np.quantile(kept, [0.025, 0.975]) if len(kept) else (np.nan, np.nan)
     return {"ci_low": float(low), "ci_high": float(high)}
