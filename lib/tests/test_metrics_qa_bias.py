@@ -439,16 +439,16 @@ def test_cells_are_scored_apart():
     assert qa_bias.qa_scores(frame.head(0)).empty
 
 
+DIFFS = ["diff_amb", "diff_dis", "diff_amb_all", "diff_dis_all"]
+
+
 def test_named_parts_and_the_wide_table():
-    """Issue 4: the public names are rows of `qa_scores`; the table has one row a cell."""
+    """Issue 4: metrics that are named are rows of all of them; the table has one row a cell."""
     frame = two_models()
     grid = qa_bias.qa_scores(frame)
-    for part in (
-        qa_bias.accuracy_by_context(frame),
-        qa_bias.diff_bias(frame),
-        qa_bias.bbq_bias_scores(frame),
-    ):
-        same = grid[grid["metric"].isin(part["metric"])].reset_index(drop=True)
+    for names in (["acc_amb", "acc_dis", "acc_amb_all", "acc_dis_all"], DIFFS, ["s_amb", "s_dis"]):
+        part = qa_bias.qa_scores(frame, metrics=names)
+        same = grid[grid["metric"].isin(names)].reset_index(drop=True)
         pd.testing.assert_frame_equal(part, same)
     table = qa_bias.scores_table(grid)
     assert len(table) == 8 and set(table["status"]) == {"ok"}
@@ -459,7 +459,7 @@ def test_named_parts_and_the_wide_table():
     row = grid[(grid["metric"] == "acc_amb")].iloc[3]
     assert table.loc[3, ["acc_amb", "n_amb"]].tolist() == row[["value", "n"]].tolist()
     nothing = qa_bias.with_role(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS)
-    assert qa_bias.scores_table(qa_bias.diff_bias(nothing))["status"][0] == (
+    assert qa_bias.scores_table(qa_bias.qa_scores(nothing, metrics=DIFFS))["status"][0] == (
         "diff_amb: no_valid_answer; diff_dis: no_biased_items; "
         "diff_amb_all: no_valid_answer; diff_dis_all: no_biased_items"
     )

@@ -114,8 +114,8 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
 
     Example:
         >>> both = pd.DataFrame({"pair_id": 1, "order": ["12", "21"], "letter": ["A", "A"]})
-        >>> both = both.assign(outcome="ok", p_A=[0.9, 0.6], p_B=[0.1, 0.4], p_C=0.0)
-        >>> judge_verdicts(both, by=[])[["consistent", "BS2", "proposed"]].to_numpy().tolist()
+        >>> both = both.assign(model="m", outcome="ok", p_A=[0.9, 0.6], p_B=[0.1, 0.4], p_C=0.0)
+        >>> judge_verdicts(both, by=["model"])[["consistent", "BS2", "proposed"]].to_numpy().tolist()
         [[False, 'tie', '1']]
     """
     keys = [*by, "pair_id"]
