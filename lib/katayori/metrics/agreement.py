@@ -7,7 +7,7 @@ Units are the rows of a contingency table (question x the other attributes), "ra
 """
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import krippendorff
 import numpy as np
@@ -22,6 +22,7 @@ ALPHA_COLUMNS = [
     *("factor", "alpha", "ci_low", "ci_high", "band", "status"),
     *("n", "n_units", "n_missing", "n_questions"),
 ]
+_Sums: TypeAlias = np.ndarray | np.floating
 WEIGHTS = ("standard", "n_i_self_pairs")
 #: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
 BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (np.inf, "strong"))
@@ -119,9 +120,7 @@ def alpha_closed_form(table: pd.DataFrame | np.ndarray, weights: str = "standard
     return float(_alpha(m.sum(), total.sum(), squares.sum(), weighted.sum()))
 
 
-def _alpha(
-    n: np.ndarray, total: np.ndarray, squares: np.ndarray, weighted: np.ndarray
-) -> np.ndarray:
+def _alpha(n: _Sums, total: _Sums, squares: _Sums, weighted: _Sums) -> np.ndarray:
     """Alpha from sums over units, one or many side by side; NaN where nothing varies."""
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / n

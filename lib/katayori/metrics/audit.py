@@ -592,7 +592,8 @@ def _figure(value: Any, here: pd.DataFrame, load: Callable[[str, str], pd.DataFr
     frame = _where(frame, where)
     if frame.empty:
         raise KatayoriError(f"no printed figure fits {value}")
-    figures = frame[value["column"]].tolist()
+    column_of_figures: pd.Series = frame[value["column"]]
+    figures = column_of_figures.tolist()
     if "map" in value:
         figures = [value["map"][figure] for figure in figures]
     if value.get("exact"):

@@ -437,9 +437,10 @@ def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]
             " compare models of the same ones"
         )
     df = int(large["estimate"].notna().sum() - small["estimate"].notna().sum())
-    wrong = pd.concat([small, large])["status"]
-    wrong = (  # type: ignore[assignment]  # the stored simulations hash these statements
-        wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (["no_df"] if df < 1 else [])
+    # A type in a comment, since the stored simulations hash these statements.
+    wrong = pd.concat([small, large])["status"]  # type: Any
+    wrong = wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (
+        ["no_df"] if df < 1 else []
     )
     lr: float = (
         np.nan if wrong else max(0.0, 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0]))

@@ -130,8 +130,8 @@ def with_role(
     place = _places_of_items(answers, items)
     ok, choice = _choices(answers)
     names = {"target": "biased", "non_target": "counter_biased"}  # only persons are called so
-    roles = items[[f"{READINGS[reading]}_{option}" for option in range(3)]]
-    roles = roles.replace(names).to_numpy(object)
+    persons = items[[f"{READINGS[reading]}_{option}" for option in range(3)]]
+    roles = persons.replace(names).to_numpy(object)
     label = items["label"].to_numpy(int)
     gold = roles[np.arange(len(items)), label]
     stated = items["context_condition"].to_numpy(object)

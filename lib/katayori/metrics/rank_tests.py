@@ -121,9 +121,11 @@ def _pair_tests(tests: _HTests) -> _PairTests:
     df = np.broadcast_to((tests.n - (tests.n_level > 0).sum(axis=1))[:, None], shape)
     within = np.broadcast_to(tests.within[:, None], shape)
     of_table = np.broadcast_to(tests.status[:, None], shape)
-    problems = [(n_1 == 0) | (n_2 == 0), of_table != "ok", df < 1, within == 0]
-    names = ["one_group", of_table, "no_df", "zero_within_variance"]
-    status = np.select(problems, names, "ok").astype(object)
+    # The first that holds of: an empty level, what is wrong with the table, no df, no variance.
+    status = np.where(within == 0, "zero_within_variance", "ok").astype(object)
+    status[df < 1] = "no_df"
+    status = np.where(of_table != "ok", of_table, status)
+    status[(n_1 == 0) | (n_2 == 0)] = "one_group"
     ratio_1 = tests.ratio[:, first]
     ratio_2 = tests.ratio[:, second]
     rank_difference = tests.rank[:, first] - tests.rank[:, second]
@@ -455,7 +457,8 @@ def _cells(values: pd.DataFrame) -> _Tables:
     has_age = given.any(axis=(2, 3), keepdims=True)
     has_gender = given.any(axis=(1, 3), keepdims=True)
     has_race = given.any(axis=(1, 2), keepdims=True)
-    return _Tables(keys, means.reshape(shape), labels, has_age & has_gender & has_race)
+    exists = np.logical_and(np.logical_and(has_age, has_gender), has_race)
+    return _Tables(keys, means.reshape(shape), labels, exists)
 
 
 def _trend(levels: list, tests: _HTests) -> np.ndarray:
@@ -674,7 +677,7 @@ def chance_alarms(
         return np.column_stack([_h_tests(ranked, ranked).p for ranked in by_level])
 
     def some_significant(dealt: np.ndarray) -> np.ndarray:
-        return (holm(p_of_factors(dealt)) < level).any(axis=1)
+        return np.any(holm(p_of_factors(dealt)) < level, axis=1)
 
     model = tables.keys.groupby(["model", "source"], sort=False).ngroup().to_numpy()
     counts = np.array(

@@ -443,8 +443,8 @@ def missing_report(answers: pd.DataFrame, by: list[str] | None = None) -> pd.Dat
     """Accounting of missing answers per model (DE-14, DE-15).
 
     Returns by... (default model, source, prompt_id), prompts, valid, a column an outcome,
-    n_invalid, valid_share, at_least_99pct, text_after. `truncated` is the token limit of the paper's
-    table; `text_after` counts valid answers with more text behind them (tolerated, DE-13).
+    n_invalid, valid_share, at_least_99pct, text_after. `truncated` is the token limit of the
+    paper's table; `text_after` counts valid answers with more text behind them (tolerated, DE-13).
 
     Example:
         >>> answers = pd.DataFrame({"item_id": ["a", "b"], "outcome": ["ok", "refusal"]})

@@ -115,8 +115,8 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     Example:
         >>> both = pd.DataFrame({"pair_id": 1, "order": ["12", "21"], "letter": ["A", "A"]})
         >>> both = both.assign(model="m", outcome="ok", p_A=[0.9, 0.6], p_B=[0.1, 0.4], p_C=0.0)
-        >>> judge_verdicts(both, by=["model"])[["consistent", "BS2", "proposed"]].to_numpy().tolist()
-        [[False, 'tie', '1']]
+        >>> judge_verdicts(both, by=["model"])[["BS2", "proposed"]].to_numpy().tolist()
+        [['tie', '1']]
     """
     keys = [*by, "pair_id"]
     known = unswapped(frame)
@@ -495,7 +495,7 @@ def calibration(
         squares = [(long[f"p_{v}"] - (long["label"] == v)) ** 2 for v in VERDICTS]
         brier = _brier(pd.concat(squares, axis=1).sum(axis=1), long["question_id"])
         p = long[shares].max(axis=1)
-        number = np.minimum((p * bins).astype(int), bins - 1).to_numpy()
+        number = (p * bins).astype(int).clip(upper=bins - 1).to_numpy()
         judged = long.assign(p=p, right=long["label"] == long["proposed"])
         for place in np.unique(number):
             one = judged[number == place]
