@@ -1,4 +1,5 @@
-"""Krippendorff's alpha: package, literature, undefined cases, intervals and noise floor (DE-23 to DE-25, DE-27)."""
+"""Krippendorff's alpha: package, literature, undefined cases, intervals and noise floor (DE-23 to
+DE-25, DE-27)."""
 
 import itertools
 
@@ -29,7 +30,8 @@ NAN = np.nan
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)
 BINARY = hnp.arrays(float, SHAPES, elements=st.sampled_from([0.0, 1.0, 1.0, 0.0, NAN]))
 MEANS = hnp.arrays(float, SHAPES, elements=st.sampled_from([0.0, 1 / 3, 0.5, 2 / 3, 1.0, NAN]))
-# Four coders, twelve units: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), example C/D.
+# Four coders, twelve units: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011),
+# example C/D.
 TEXTBOOK = np.array(
     [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
@@ -65,11 +67,12 @@ def drawn(rng, questions=30, rows=6, columns=5, effect=0.0, missing=0.0):
     return stacked(values, questions)
 
 
-# -- the point estimate (DE-23) ----------------------------------------------------------------------------------------
+# -- the point estimate (DE-23) --------------------------------------------------------------------
 
 
 def test_the_textbook_example():
-    """DE-23: the known data set has interval alpha 0.849; the scale is moved into [0, 1], which alpha cannot see."""
+    """DE-23: the known data set has interval alpha 0.849; the scale is moved into [0, 1], which
+    alpha cannot see."""
     assert package(TEXTBOOK.T) == pytest.approx(0.849, abs=5e-4)
     found = krippendorff_alpha((TEXTBOOK.T - 1) / 4)
     assert found["alpha"] == pytest.approx(package(TEXTBOOK.T), abs=1e-12)
@@ -82,7 +85,8 @@ def test_the_textbook_example():
 @settings(max_examples=80, deadline=None, database=None)
 @given(st.one_of(BINARY, MEANS))
 def test_alpha_is_the_packages_and_the_closed_forms(table):
-    """DE-23, with missing values: both agree where alpha is defined; elsewhere NaN and the reason."""
+    """DE-23, with missing values: both agree where alpha is defined; elsewhere NaN and the
+    reason."""
     found = krippendorff_alpha(table)
     kept = [row[np.isfinite(row)] for row in table if np.isfinite(row).sum() >= 2]
     values = np.concatenate([*kept, []])
@@ -121,7 +125,8 @@ def test_alpha_knows_no_order_and_no_direction(table, random):
 @pytest.mark.parametrize("columns", [2, 3, 5, 9, 15])
 @pytest.mark.parametrize("digits", [0, 2])
 def test_self_pairs_lower_the_observed_disagreement(columns, digits):
-    """DE-23: the printed 1/n_i weight scales the observed disagreement of full rows by exactly (m - 1) / m."""
+    """DE-23: the printed 1/n_i weight scales the observed disagreement of full rows by exactly (m -
+    1) / m."""
     table = np.random.default_rng(columns).random((40, columns)).round(digits)
     standard, literal = (
         krippendorff_alpha(table, weights=w)["alpha"] for w in ("standard", "n_i_self_pairs")
@@ -176,7 +181,8 @@ def test_unknown_weights_are_named():
 
 
 def test_continuous_values_use_the_closed_form(monkeypatch):
-    """The package needs a matrix over distinct values (9,450 of them here); it must not be called for them."""
+    """The package needs a matrix over distinct values (9,450 of them here); it must not be called
+    for them."""
     values = np.random.default_rng(0).random((1050, 9))
     small = krippendorff_alpha(values[:20])["alpha"]
     assert small == pytest.approx(package(values[:20]), abs=1e-12)
@@ -186,7 +192,8 @@ def test_continuous_values_use_the_closed_form(monkeypatch):
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-7, 1e-10])
 def test_small_spreads_keep_their_alpha(scale):
-    """Probabilities of a near-constant respondent: tiny differences are still a number, not NaN with status ok."""
+    """Probabilities of a near-constant respondent: tiny differences are still a number, not NaN
+    with status ok."""
     rng = np.random.default_rng(1)
     table = stacked(rng.random((60, 5)) + rng.random((10, 1)).repeat(6, axis=0), 10)
     found = krippendorff_alpha(0.5 + scale * table / 4)
@@ -196,7 +203,7 @@ def test_small_spreads_keep_their_alpha(scale):
     assert np.isfinite(alpha_bootstrap(0.5 + scale * table / 4)).all()
 
 
-# -- bands (DE-25) -----------------------------------------------------------------------------------------------------
+# -- bands (DE-25) ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -224,7 +231,7 @@ def test_boundary_values_belong_to_the_lower_band(alpha, band):
     )
 
 
-# -- intervals (DE-27) -------------------------------------------------------------------------------------------------
+# -- intervals (DE-27) -----------------------------------------------------------------------------
 
 
 def test_the_bootstrap_is_fixed_by_its_seed_and_holds_the_estimate():
@@ -251,7 +258,8 @@ def test_the_bootstrap_resamples_whole_questions():
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    """DE-27: 120 simulated studies of 40 questions against alpha of the population they come from."""
+    """DE-27: 120 simulated studies of 40 questions against alpha of the population they come
+    from."""
     rng = np.random.default_rng(5)
     truth = krippendorff_alpha(drawn(rng, questions=8000, effect=0.1))["alpha"]
     bounds = [
@@ -270,11 +278,12 @@ def test_fewer_than_two_questions_have_no_interval():
 
 
 def test_resamples_without_an_alpha_are_left_out():
-    """Two constant questions: a resample of one of them alone has none, one of both agrees perfectly."""
+    """Two constant questions: a resample of one of them alone has none, one of both agrees
+    perfectly."""
     assert alpha_bootstrap(stacked(np.array([[1.0, 1], [0, 0]]), 2), n_resamples=50) == (1, 1)
 
 
-# -- the noise floor ---------------------------------------------------------------------------------------------------
+# -- the noise floor -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.25])
@@ -309,7 +318,8 @@ def test_the_floor_of_nothing_is_undefined(value):
 
 
 def test_a_fair_respondent_has_the_same_floor_for_every_factor():
-    """The floor depends on the answers of a question only, not on the factor; alpha stays near it."""
+    """The floor depends on the answers of a question only, not on the factor; alpha stays near
+    it."""
     values = np.random.default_rng(10).random((60, 135)) < np.random.default_rng(11).random((60, 1))
     tables = {m: stacked(values.reshape(-1, m).astype(float), 60) for m in (9, 3, 5, 15)}
     floors = [alpha_noise_floor(t) for t in tables.values()]
@@ -320,8 +330,9 @@ def test_a_fair_respondent_has_the_same_floor_for_every_factor():
 
 
 def test_a_very_rare_answer_defeats_band_and_interval():
-    """A limit to know: 23 "no" by chance, no two in one row, give the lowest alpha they can, with all of the interval
-    below 0 and below the floor. Only shuffling within questions shows that nothing is behind it."""
+    """A limit to know: 23 "no" by chance, no two in one row, give the lowest alpha they can, with
+    all of the interval below 0 and below the floor. Only shuffling within questions shows that
+    nothing is behind it."""
     values = np.ones((70, 135))
     for question, times in enumerate([1] * 14 + [2] * 3 + [3]):
         values[question, 7 * question + 5 * np.arange(times)] = 0
@@ -334,13 +345,14 @@ def test_a_very_rare_answer_defeats_band_and_interval():
     assert np.mean(np.array(shuffled) <= found["alpha"] + 1e-12) > 0.3
 
 
-# -- tables of alphas (DE-24) ------------------------------------------------------------------------------------------
+# -- tables of alphas (DE-24) ----------------------------------------------------------------------
 
 COLUMNS = "factor alpha ci_low ci_high band status n n_units n_missing n_questions".split()
 
 
 def test_alpha_table_is_one_row_a_table():
-    """DE-24: the figures are those of the single functions; an undefined one has a status and no interval."""
+    """DE-24: the figures are those of the single functions; an undefined one has a status and no
+    interval."""
     table = drawn(np.random.default_rng(12))
     found = alpha_table({"race": table, "gender": table * 0, "one": table[[0]]})
     assert list(found) == COLUMNS and list(found["status"]) == ["ok", "constant", "no_pairable"]
@@ -385,7 +397,8 @@ def test_alpha_by_factor_keeps_models_and_sources_apart():
 
 
 def one_model(seed=0, missing=0.1, effect=0.0, questions=6):
-    """Answers of one respondent to questions x 4 ages x 2 genders x 3 races, some missing; race acts by `effect`."""
+    """Answers of one respondent to questions x 4 ages x 2 genders x 3 races, some missing; race
+    acts by `effect`."""
     rng = np.random.default_rng(seed)
     levels = [range(questions), [20, 40, 60, 80], ["male", "female"], ["white", "Black", "Asian"]]
     frame = pd.DataFrame(
@@ -400,14 +413,16 @@ def one_model(seed=0, missing=0.1, effect=0.0, questions=6):
 
 
 def test_the_permutation_is_of_the_alpha_it_judges(monkeypatch):
-    """With answers left where they are, every permuted alpha equals the observed one, so p is 1 on each factor."""
+    """With answers left where they are, every permuted alpha equals the observed one, so p is 1 on
+    each factor."""
     monkeypatch.setattr(np, "argsort", lambda keys: np.arange(len(keys)))
     assert set(alpha_permutation(one_model(), n_permutations=3).values()) == {1.0}
 
 
 @pytest.mark.slow
 def test_permuted_alphas_are_those_of_shuffled_tables():
-    """Slow and obvious: shuffle the present answers inside each question, build the table, take its alpha (DE-27)."""
+    """Slow and obvious: shuffle the present answers inside each question, build the table, take its
+    alpha (DE-27)."""
     values, rng = one_model(seed=3), np.random.default_rng(5)
     present = values["value"].notna()
     below = dict.fromkeys(FACTORS, 0)
@@ -426,7 +441,8 @@ def test_permuted_alphas_are_those_of_shuffled_tables():
 
 
 def test_a_planted_effect_is_found_and_a_fair_respondent_is_not():
-    """DE-32: only the factor that acts falls below its noise floor; fair respondents give uniform p."""
+    """DE-32: only the factor that acts falls below its noise floor; fair respondents give uniform
+    p."""
     p = alpha_permutation(one_model(effect=0.28, missing=0, questions=40), n_permutations=199)
     assert p["race"] < 0.05 and p["age"] > 0.05
     fair = [alpha_permutation(one_model(seed=s), n_permutations=39)["race"] for s in range(60)]

@@ -1,4 +1,5 @@
-"""Audit of printed figures: every kind of check, and the table of all checks of the five papers (X-4)."""
+"""Audit of printed figures: every kind of check, and the table of all checks of the five papers
+(X-4)."""
 
 import doctest
 import math
@@ -28,17 +29,25 @@ def test_the_examples_of_the_functions_hold():
     assert found.attempted >= 20 and not found.failed
 
 
-# -- the five papers ---------------------------------------------------------------------------------------------------
+# -- the five papers -------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_verdicts_are_those_of_the_recount(table):
     """The findings of the recount, by id; whatever is not listed is consistent."""
-    disputed = "DE-a9 PJ-a8 PJ-a11 PJ-a12 PJ-a13 LJ-a2 LJ-a4 LJ-a10 LJ-a11 LJ-a12 JU-a7 JU-a8 JU-a9 JU-a11 JU-a12"
-    disputed += " JU-a16 JU-a17 IJ-a2 IJ-a10 IJ-a11 IJ-a12 IJ-a13 IJ-a14 IJ-a16 IJ-a17"
-    open_ = "DE-a12 DE-a13 DE-a14 DE-a15 PJ-a7 PJ-a10 PJ-a14 PJ-a15 JU-a13 JU-a14 JU-a18"
-    assert set(table.index[table["verdict"] == audit.NOT]) == set(disputed.split())
-    assert set(table.index[table["verdict"] == audit.CANNOT]) == set(open_.split())
+    disputed = {
+        *("DE-a9", "PJ-a8", "PJ-a11", "PJ-a12", "PJ-a13"),
+        *("LJ-a2", "LJ-a4", "LJ-a10", "LJ-a11", "LJ-a12"),
+        *("JU-a7", "JU-a8", "JU-a9", "JU-a11", "JU-a12", "JU-a16", "JU-a17"),
+        *("IJ-a2", "IJ-a10", "IJ-a11", "IJ-a12", "IJ-a13", "IJ-a14", "IJ-a16", "IJ-a17"),
+    }
+    undecided = {
+        *("DE-a12", "DE-a13", "DE-a14", "DE-a15"),
+        *("PJ-a7", "PJ-a10", "PJ-a14", "PJ-a15"),
+        *("JU-a13", "JU-a14", "JU-a18"),
+    }
+    assert set(table.index[table["verdict"] == audit.NOT]) == disputed
+    assert set(table.index[table["verdict"] == audit.CANNOT]) == undecided
     assert set(table["verdict"]) == set(audit.VERDICTS) and table.index.is_unique
     assert set(table["paper"]) == set(published.PAPERS)
 
@@ -105,7 +114,7 @@ def test_figures_come_from_the_tables_of_the_papers():
     assert audit.audit_table(chosen, corrected).loc[0, "verdict"] == audit.CONSISTENT
 
 
-# -- kinds of checks ---------------------------------------------------------------------------------------------------
+# -- kinds of checks -------------------------------------------------------------------------------
 
 
 @given(n=st.integers(2, 400), data=st.data(), decimals=st.integers(0, 3))
@@ -210,7 +219,8 @@ def test_varying_cases_by_trying_all_tables():
 
 
 def test_tables_that_fit_agree_with_the_tests_of_this_library():
-    """Golden fixture 2: Kruskal-Wallis, Conover and Holm of the counts found give the printed p values."""
+    """Golden fixture 2: Kruskal-Wallis, Conover and Holm of the counts found give the printed p
+    values."""
     cells = (np.arange(45)[:, None] < np.array([24, 22, 39])).astype(float)
     assert f"{4 * rank_tests.kruskal_wallis(cells)['p']:.5f}" == "0.00114"
     pairs = rank_tests.holm(rank_tests.conover(cells)["p"])
@@ -237,7 +247,7 @@ def test_what_is_not_printed():
     assert audit.not_printed([], "two readings")["verdict"] == audit.CANNOT
 
 
-# -- checks as data ----------------------------------------------------------------------------------------------------
+# -- checks as data --------------------------------------------------------------------------------
 
 
 def test_a_paper_of_ones_own():
@@ -263,19 +273,24 @@ def test_a_paper_of_ones_own():
     assert audit.audit_table([flat], None).loc[0, "recomputed"] == "1 of 3"
 
 
+NO_TABLE = {"from": "jubaku_v2/akurasi", "column": "a"}
+UNKNOWN_LAW = {"p": 0.1, "statistic": 1.0, "distribution": "w"}
+UNKNOWN_TEST = {"p": 0.1, "first": 1.0, "second": 1.0, "n": 9, "test": "g"}
+
+
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("check", "arguments", "message"),
     [
-        ({"check": "vibes", "with": {}}, "unknown check 'vibes'; known: tail_area"),
-        ({"check": "tail_area", "with": {"p": 0.1, "statistic": 1.0, "distribution": "w"}}, "unknown distribution 'w'"),
-        ({"check": "two_shares", "with": {"p": 0.1, "first": 1.0, "second": 1.0, "n": 9, "test": "g"}}, "unknown test"),
-        ({"check": "grim", "with": {"percentage": NOWHERE, "n": 2}}, "no printed figure fits"),
-        ({"check": "grim", "with": {"percentage": {"from": "jubaku_v2/akurasi", "column": "a"}, "n": 2}}, "akurasi"),
+        ("vibes", {}, "unknown check 'vibes'; known: tail_area"),
+        ("tail_area", UNKNOWN_LAW, "unknown distribution 'w'"),
+        ("two_shares", UNKNOWN_TEST, "unknown test"),
+        ("grim", {"percentage": NOWHERE, "n": 2}, "no printed figure fits"),
+        ("grim", {"percentage": NO_TABLE, "n": 2}, "akurasi"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_run_is_refused(spec, message):
+)
+def test_what_cannot_be_run_is_refused(check, arguments, message):
     with pytest.raises(KatayoriError, match=message):
-        audit.audit_table([{"id": "x"} | spec], published.load)
+        audit.audit_table([{"id": "x", "check": check, "with": arguments}], published.load)
 
 
 def test_checks_as_rows_of_results():

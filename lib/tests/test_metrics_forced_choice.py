@@ -1,4 +1,5 @@
-"""Two options in variants: hand-computed figures, other packages as oracles, and respondents with planted behaviour."""
+"""Two options in variants: hand-computed figures, other packages as oracles, and respondents with
+planted behaviour."""
 
 import itertools
 import math
@@ -30,7 +31,8 @@ def items_of(cases, templates=(1, 2, 3, 4)):
 
 
 def frame_of(choose, cases="abc", templates=(1, 2, 3, 4), model="m"):
-    """The frame of `with_choice` for `choose(case, template, order) -> "neutral", "biased", or None (unparseable)."""
+    """The frame of `with_choice` for `choose(case, template, order) -> "neutral", "biased", or None
+    (unparseable)."""
     items = items_of(cases, templates)
     roles = [
         choose(*row) for row in items[["case_id", "template", "order"]].itertuples(index=False)
@@ -57,7 +59,8 @@ def first(case, template, order):
 
 
 def test_a_letter_means_what_stands_there():
-    """JU-13: the same letter is neutral in one order and biased in the other; probabilities follow."""
+    """JU-13: the same letter is neutral in one order and biased in the other; probabilities
+    follow."""
     answers = pd.DataFrame(
         {"item_id": ["a-t1-nb", "a-t1-bn", "a-t2-nb"], "outcome": ["ok", "ok", "refusal"]}
     )
@@ -153,7 +156,8 @@ def test_a_fixed_share_has_a_status_and_no_test():
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", [10, 27])
 def test_intervals_over_cases_cover(cases, monkeypatch):
-    """Point 1: 95 % intervals over few cases hold where variants of a case agree, cancel or vary."""
+    """Point 1: 95 % intervals over few cases hold where variants of a case agree, cancel or
+    vary."""
     monkeypatch.setattr(uncertainty, "PATTERNS", 499)
     rng, missed, repetitions = np.random.default_rng(cases), {}, 150
     frame = frame_of(first, range(cases))
@@ -196,7 +200,8 @@ def test_nothing_parsed_is_nan_with_a_status():
 
 
 def test_variants_that_agree_carry_no_more_than_their_case():
-    """JU-18 and audit: with all variants of a case alike, the case interval is far wider than the binomial one."""
+    """JU-18 and audit: with all variants of a case alike, the case interval is far wider than the
+    binomial one."""
     frame = frame_of(lambda case, *_: "neutral" if case < 8 else "biased", range(10))
     row = fc.accuracy(frame).iloc[0]
     # Near Clopper and Pearson's interval of 8 among 10 decisions.
@@ -255,7 +260,8 @@ def test_missing_variants_count_on_the_rest_and_are_flagged():
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(["neutral", "biased", None]), min_size=24, max_size=24))
 def test_variation_against_a_plain_loop(roles):
-    """JU-15: with whatever answers, the counts are those of a loop over cases, and no rate leaves [0, 1]."""
+    """JU-15: with whatever answers, the counts are those of a loop over cases, and no rate leaves
+    [0, 1]."""
     keys = list(itertools.product("abc", (1, 2, 3, 4), ROLES))
     said = dict(zip(keys, roles, strict=True))
     row = fc.variation_rate(frame_of(lambda *key: said[key])).iloc[0]
@@ -288,7 +294,8 @@ def test_swapping_all_roles_mirrors_everything(picks):
 
 
 def test_averaging_over_orders_cancels_a_preference_for_a_letter():
-    """Logprob mode: P(A) .9 and .7 give P(neutral) .9 and .3, mean .6; a pair without one order is left out."""
+    """Logprob mode: P(A) .9 and .7 give P(neutral) .9 and .3, mean .6; a pair without one order is
+    left out."""
     items = items_of("ab", (1, 2))
     p_a = {"nb": 0.9, "bn": 0.7}
     answers = items[["item_id"]].assign(model="m", source="s", outcome="ok", answer="A", mass=1.0)
@@ -323,7 +330,8 @@ def likely(means, spread=0.0, cases=27, seed=0):
 
 
 def test_a_mean_probability_clear_of_one_half_is_seen():
-    """Point 1: .507 with little spread is clear of one half, although letters and shares say less."""
+    """Point 1: .507 with little spread is clear of one half, although letters and shares say
+    less."""
     row = fc.averaged_over_orders(likely(0.5066, 0.011)).iloc[0]
     assert row["mean_low"] > 0.5 and row["p_mean"] < 0.01 and row["status_mean"] == "ok"
     letters = fc.accuracy(likely(0.5066, 0.011)).iloc[0]
@@ -339,13 +347,19 @@ def test_a_mean_probability_clear_of_one_half_is_seen():
 def two(counts, cases=27):
     """Models whose first `counts[model]` variants, case by case, are neutral."""
     keys = {key: k for k, key in enumerate(itertools.product(range(cases), (1, 2, 3, 4), ROLES))}
-    frames = [frame_of(lambda *k, n=n: "neutral" if keys[k] < n else "biased", range(cases), model=m)
-              for m, n in counts.items()]  # fmt: skip
+    frames = []
+    for model, n in counts.items():
+
+        def choose(*variant, n=n):
+            return "neutral" if keys[variant] < n else "biased"
+
+        frames.append(frame_of(choose, range(cases), model=model))
     return pd.concat(frames, ignore_index=True)
 
 
 def test_chi_square_and_its_companion_by_case():
-    """JU-18: the printed counts 177 and 214 of 216; Yates by formula; the case test is far weaker."""
+    """JU-18: the printed counts 177 and 214 of 216; Yates by formula; the case test is far
+    weaker."""
     found = fc.compare_models(two({"a": 177, "b": 214}), "a").iloc[0]
     table = [[214, 2], [177, 39]]
     n, (a, b), (c, d) = 432, *table
@@ -353,7 +367,8 @@ def test_chi_square_and_its_companion_by_case():
     plain = n * (a * d - b * c) ** 2 / ((a + b) * (c + d) * (a + c) * (b + d))
     assert found["p_chi2"] == pytest.approx(stats.chi2.sf(plain, 1)) and found["p_chi2"] < 0.01
     assert found["p_yates"] == pytest.approx(stats.chi2.sf(yates, 1))
-    # a is wrong on the last 39 variants, b on the last 2: five cases differ, the signs of five give 2 / 2^5 at least.
+    # a is wrong on the last 39 variants, b on the last 2: five cases differ, the signs of five give
+    # 2 / 2^5 at least.
     assert found["p_cases"] == pytest.approx(2 / 2**5, abs=0.01) and found["n_cases"] == 27
     assert found["difference"] == pytest.approx(37 / 216) and found["status"] == "ok"
 
@@ -404,8 +419,8 @@ def test_what_cannot_be_compared_has_a_status():
 
 
 def scores_of(**values):
-    return pd.DataFrame([(b, f"m{k}", v) for b, row in values.items() for k, v in enumerate(row)],
-                        columns=["benchmark", "model", "value"])  # fmt: skip
+    rows = [(b, f"m{k}", v) for b, row in values.items() for k, v in enumerate(row)]
+    return pd.DataFrame(rows, columns=["benchmark", "model", "value"])
 
 
 def test_variance_with_its_ddof_and_without_each_model():
@@ -523,7 +538,8 @@ def test_planted_accuracy_is_recovered(planted):
 
 
 def test_planted_effects_are_told_apart(planted):
-    """X-3, JU-15: a lean to A is an order effect, dependence on templates a template effect, a steady bias neither."""
+    """X-3, JU-15: a lean to A is an order effect, dependence on templates a template effect, a
+    steady bias neither."""
     found = fc.variation_rate(planted).set_index("model")
     assert found.loc["sim-two-first", ["value", "n_order_only", "letter_rate"]].tolist() == [
         1,
@@ -537,5 +553,9 @@ def test_planted_effects_are_told_apart(planted):
     assert found.loc["sim-two-biased", ["value", "letter_rate"]].tolist() == [0, 1]
     assert found.loc["sim-two-fair", "value"] == pytest.approx(1 - 0.9**8 - 0.1**8, abs=0.2)
     mean = fc.averaged_over_orders(planted).set_index("model")["mean_p"]
-    assert mean.round(9).to_dict() == {"sim-two-fair": 0.9, "sim-two-biased": 0.2, "sim-two-template": 0.5,
-                                       "sim-two-first": 0.5}  # fmt: skip
+    assert mean.round(9).to_dict() == {
+        "sim-two-fair": 0.9,
+        "sim-two-biased": 0.2,
+        "sim-two-template": 0.5,
+        "sim-two-first": 0.5,
+    }

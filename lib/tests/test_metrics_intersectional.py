@@ -1,4 +1,5 @@
-"""Accuracy by what profiles tell (IJ-15 to IJ-19): families by hand, other packages as oracles, planted answers."""
+"""Accuracy by what profiles tell (IJ-15 to IJ-19): families by hand, other packages as oracles,
+planted answers."""
 
 import itertools
 
@@ -35,7 +36,8 @@ def frame(items):
 
 
 def made(rows, **common):
-    """A frame as `with_design` gives, from (cluster, subset, right) or (cluster, subset, right, choice) rows."""
+    """A frame as `with_design` gives, from (cluster, subset, right) or (cluster, subset, right,
+    choice) rows."""
     table = pd.DataFrame(
         [(*row, "unknown")[:4] for row in rows], columns=["cluster", "subset", "right", "choice"]
     )
@@ -52,11 +54,12 @@ def made(rows, **common):
     return table.assign(invalid=table["choice"].isna(), right=table["right"].astype(float))
 
 
-# --- joining ----------------------------------------------------------------------------------------------------------
+# --- joining --------------------------------------------------------------------------------------
 
 
 def test_design_is_joined_and_an_invalid_answer_is_wrong(items):
-    """IJ-15, IJ-17: by hand, of one item's four rows; invalid is wrong, no abstention and no choice."""
+    """IJ-15, IJ-17: by hand, of one item's four rows; invalid is wrong, no abstention and no
+    choice."""
     four = items[items["item"] == items["item"].iloc[0]]
     given_ = [
         str(four["label"].iloc[0]),
@@ -98,7 +101,7 @@ def test_accuracy_is_that_of_the_other_module(frame, items):
         assert row.invalid_rate == row.n_invalid / row.n > 0.05
 
 
-# --- means ------------------------------------------------------------------------------------------------------------
+# --- means ----------------------------------------------------------------------------------------
 
 
 def test_a_cell_by_hand():
@@ -195,7 +198,8 @@ def test_intervals_cover_the_truth(families, p, spread):
 
 
 def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
-    """IJ-16, IJ-c7: by hand, topics of different size; the interval of the mean is narrower than those of its parts."""
+    """IJ-16, IJ-c7: by hand, topics of different size; the interval of the mean is narrower than
+    those of its parts."""
     rng = np.random.default_rng(0)
     big = made([(f"f{i}", "a", i % 4 > 0) for i in range(40)])
     small = made([(f"g{i}", "a", rng.random() < 0.5) for i in range(20)], topic="s")
@@ -216,7 +220,8 @@ def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
 
 
 def test_published_tables_5_to_8_give_table_3():
-    """IJ-16, audit section 5: answers made to fit Tables 5 to 8 at the reconstructed n give Table 3's printed rows."""
+    """IJ-16, audit section 5: answers made to fit Tables 5 to 8 at the reconstructed n give Table
+    3's printed rows."""
     counts = published.load("derived", "inter_jbbq_counts").set_index(["topic", "n_attributes"])
     rows = []
     for cell in published.load("inter_jbbq", "accuracy_by_attribute_count").itertuples():
@@ -238,11 +243,12 @@ def test_published_tables_5_to_8_give_table_3():
     assert off[("marriage", "dis", "Sw8B+inst")] and len(printed) == 50
 
 
-# --- trend ------------------------------------------------------------------------------------------------------------
+# --- trend ----------------------------------------------------------------------------------------
 
 
 def test_the_slope_is_the_within_family_regression(frame):
-    """IJ-19: least squares with an intercept for every family (statsmodels) gives the same slope."""
+    """IJ-19: least squares with an intercept for every family (statsmodels) gives the same
+    slope."""
     one = frame[
         (frame["model"] == "sim-inter-additive")
         & (frame["topic"] == "science")
@@ -255,7 +261,8 @@ def test_the_slope_is_the_within_family_regression(frame):
 
 
 def test_a_trend_by_hand():
-    """IJ-19: two families that both fall by one per attribute: slope -1, and 2 of 4 sign patterns are as extreme."""
+    """IJ-19: two families that both fall by one per attribute: slope -1, and 2 of 4 sign patterns
+    are as extreme."""
     (row,) = ix.trend(
         made([("f", "a", 1), ("f", "a+b", 0), ("g", "a", 1), ("g", "a+b", 0)])
     ).to_dict("records")
@@ -267,7 +274,8 @@ def test_a_trend_by_hand():
 
 
 def test_trends_are_found_where_they_were_planted(frame):
-    """IJ-19, X-3: each attribute told lowers ambiguous accuracy of two respondents, and nothing else moves."""
+    """IJ-19, X-3: each attribute told lowers ambiguous accuracy of two respondents, and nothing
+    else moves."""
     found = ix.trend(frame).set_index(["model", "ambiguity"])
     for model, ambiguity in itertools.product(simulated.INTER, ("amb", "dis")):
         rows = found.loc[(model, ambiguity)]
@@ -277,11 +285,12 @@ def test_trends_are_found_where_they_were_planted(frame):
             assert (rows["p_holm"] > 0.05).all()
 
 
-# --- flips ------------------------------------------------------------------------------------------------------------
+# --- flips ----------------------------------------------------------------------------------------
 
 
 def test_flips_by_hand():
-    """IJ-18: one pair per attribute added; the focal attribute is never the one added; an invalid answer is no flip."""
+    """IJ-18: one pair per attribute added; the focal attribute is never the one added; an invalid
+    answer is no flip."""
     rows = [("f", "a", 0, "A"), ("f", "a+b", 0, "A"), ("f", "a+c", 0, "B"), ("f", "a+b+c", 0, None)]
     found = ix.flips(made(rows)).set_index(["added", "subset"])
     assert found["flip"].fillna(-1).to_dict() == {
@@ -336,11 +345,12 @@ def test_a_respondent_by_position_flips_only_where_the_order_changes(items):
     assert (pairs.loc[pairs["same_order"], "flip"] == 0).all() and pairs["flip"].mean() > 0.4
 
 
-# --- interactions -----------------------------------------------------------------------------------------------------
+# --- interactions ---------------------------------------------------------------------------------
 
 
 def test_likelihood_ratio_is_that_of_two_plain_logits():
-    """Where no family differs, the mixed models are plain ones: statsmodels gives the same LR and p."""
+    """Where no family differs, the mixed models are plain ones: statsmodels gives the same LR and
+    p."""
     rng = np.random.default_rng(4)  # families differ less than chance would have them
     table = pd.DataFrame(
         {"a": rng.integers(0, 2, 400), "b": rng.integers(0, 2, 400), "g": np.arange(400) % 20}
@@ -379,7 +389,8 @@ def test_what_cannot_be_tested_has_a_status():
 
 
 def test_the_pair_is_found_where_it_was_planted(frame):
-    """X-3: every topic's model has the planted pair near -2.5 log-odds; no pair is planted in the additive one."""
+    """X-3: every topic's model has the planted pair near -2.5 log-odds; no pair is planted in the
+    additive one."""
     some = frame[
         (frame["ambiguity"] == "amb")
         & frame["model"].isin(["sim-inter-additive", "sim-inter-interaction"])
@@ -403,7 +414,8 @@ def test_the_pair_is_found_where_it_was_planted(frame):
     )
 )
 def test_shares_stay_shares(rows):
-    """Whatever was answered: means in [0, 1] and inside their interval's resamples, slopes in [-1, 1]."""
+    """Whatever was answered: means in [0, 1] and inside their interval's resamples, slopes in [-1,
+    1]."""
     table = made(rows)
     cells = ix.cell_means(table, by=[*ix.CELL, "n_attributes"])
     assert cells["value"].between(0, 1).all() and cells["n"].sum() == len(rows)

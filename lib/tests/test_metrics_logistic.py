@@ -1,4 +1,5 @@
-"""Logistic models: exact optimum, limits, statuses, golden fits, what averages and lines hide (DE-28 to DE-32)."""
+"""Logistic models: exact optimum, limits, statuses, golden fits, what averages and lines hide
+(DE-28 to DE-32)."""
 
 import itertools
 from functools import cache
@@ -37,7 +38,8 @@ GOLDEN = (9, 9, 9, 11, 12, 13, 15, 10, 6)
 
 
 def drawn(seed=0, groups=12, rows=15, sd=1.0, slope=0.5, level=0.7):
-    """0/1 answers of a planted model: a number `a`, a factor `f` of three levels, an intercept a group."""
+    """0/1 answers of a planted model: a number `a`, a factor `f` of three levels, an intercept a
+    group."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {"q": np.repeat(np.arange(groups), rows), "a": rng.normal(size=groups * rows)}
@@ -59,7 +61,8 @@ def table(fit):
 
 
 def naive(frame, laplace):
-    """The same likelihood from its definition: one group after another, mode by bisection, integral on a fine grid."""
+    """The same likelihood from its definition: one group after another, mode by bisection, integral
+    on a fine grid."""
     design = np.column_stack(
         [np.ones(len(frame)), frame["f"] == "y", frame["f"] == "z", frame["a"]]
     ).astype(float)
@@ -89,13 +92,14 @@ def naive(frame, laplace):
     return loglik
 
 
-# -- the mixed model (DE-28) -------------------------------------------------------------------------------------------
+# -- the mixed model (DE-28) -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("nodes", [1, 40])
 @pytest.mark.slow
 def test_the_fit_is_the_optimum_of_the_likelihood_by_definition(nodes):
-    """DE-28: value, place and curvature of the maximum, against plain numerical integration (or Laplace by search)."""
+    """DE-28: value, place and curvature of the maximum, against plain numerical integration (or
+    Laplace by search)."""
     frame = drawn(groups=8, rows=10)
     fit, loglik = mixed_logit(frame, FORMULA, "q", nodes=nodes), naive(frame, laplace=nodes == 1)
     theta = fit["estimate"].to_numpy()
@@ -156,7 +160,8 @@ def test_units_of_a_term_do_not_matter():
 
 
 def test_planted_parameters_come_back():
-    """Z scores of the planted values over 15 simulated data sets: centred on 0, spread 1, so the intervals cover."""
+    """Z scores of the planted values over 15 simulated data sets: centred on 0, spread 1, so the
+    intervals cover."""
     planted = np.array([0.0, 0.7, -0.7, 0.5, 1.0])
     fits = [mixed_logit(drawn(seed, 30, 20), FORMULA, "q") for seed in range(15)]
     scores = np.array([(f["estimate"] - planted) / f["se"] for f in fits])
@@ -194,7 +199,8 @@ def test_without_spread_between_groups_it_is_the_pooled_model():
 
 
 def test_a_second_opinion():
-    """statsmodels' MAP of the same model with wide priors: near in the fixed effects (it shrinks the SD)."""
+    """statsmodels' MAP of the same model with wide priors: near in the fixed effects (it shrinks
+    the SD)."""
     frame = drawn(4, 30, 40)
     theirs = sm.BinomialBayesMixedGLM.from_formula(
         FORMULA, {"q": "0 + C(q)"}, frame, vcp_p=3, fe_p=10
@@ -227,7 +233,8 @@ def separated(case):
     ],
 )
 def test_infinite_estimates_are_named_not_printed(case, gone):
-    """Separation: NaN and a status for what runs to infinity; the rest is the fit without the certain rows."""
+    """Separation: NaN and a status for what runs to infinity; the rest is the fit without the
+    certain rows."""
     frame = separated(case)
     fit = table(mixed_logit(frame, FORMULA, "q"))
     assert set(fit.index[fit["status"] == "separation"]) == gone
@@ -319,11 +326,12 @@ def test_bool_answers_and_user_errors():
             mixed_logit(frame, formula, "q")
 
 
-# -- lines and parabolas in age (DE-30) --------------------------------------------------------------------------------
+# -- lines and parabolas in age (DE-30) ------------------------------------------------------------
 
 
 def by_age(counts, n=15, ages=AGES, question=29, model="m", invalid=0):
-    """Answers of one question: `counts` yes of `n` at each age, `invalid` more without an answer at the first age."""
+    """Answers of one question: `counts` yes of `n` at each age, `invalid` more without an answer at
+    the first age."""
     value = [float(i < yes) for yes in counts for i in range(n)] + [NAN] * invalid
     age = [*np.repeat(ages, n), *[ages[0]] * invalid]
     out = pd.DataFrame({"decision_question_id": question, "age": age, "value": value})
@@ -357,7 +365,8 @@ def glm(values, degree):
 @settings(max_examples=15)
 @given(st.lists(st.integers(1, 5), min_size=4, max_size=9), st.integers(0, 4))
 def test_fits_equal_statsmodels(counts, invalid):
-    """DE-30: mixed answers at every age, also with unequal numbers of prompts and missing answers."""
+    """DE-30: mixed answers at every age, also with unequal numbers of prompts and missing
+    answers."""
     values = by_age(counts, 6, AGES[: len(counts)], invalid=invalid)
     [found] = logistic_age_fits(values).to_dict("records")
     assert found["status"] == "ok" and found["n_invalid"] == invalid
@@ -429,7 +438,7 @@ def deviance(theta, values, degree):
     return 2 * np.logaddexp(0, -(2 * values["value"].to_numpy() - 1) * eta).sum()
 
 
-# -- scores that average (DE-28, DE-29) --------------------------------------------------------------------------------
+# -- scores that average (DE-28, DE-29) ------------------------------------------------------------
 
 
 def crossed(seed=0, questions=8, race=None, model="m", genders=GENDERS, races=RACES):
@@ -445,7 +454,8 @@ def crossed(seed=0, questions=8, race=None, model="m", genders=GENDERS, races=RA
 
 
 def test_the_published_mean_race_score():
-    """DE-28: the four printed coefficients average to the printed score, which hides both significant ones."""
+    """DE-28: the four printed coefficients average to the printed score, which hides both
+    significant ones."""
     rows = published.load("discrim_eval", "glmm_deepseek_r1")
     score = float(rows.loc[rows["level"] == "(mean of four)", "coef"].iloc[0])
     rows = rows[rows["level"] != "(mean of four)"].rename(columns={"coef": "estimate"})
@@ -463,10 +473,12 @@ def test_the_published_mean_race_score():
 
 
 def test_coefficients_are_those_of_section_4_1():
-    """DE-28: references female and Asian, age per population SD, an intercept per question; every row labelled."""
+    """DE-28: references female and Asian, age per population SD, an intercept per question; every
+    row labelled."""
     values = crossed(race={"Black": 0.9})
     found = score_coefficients(values)
-    formula = "value ~ I((age - 60) / age.std(ddof=0)) + C(gender, Treatment('female')) + C(race, Treatment('Asian'))"
+    formula = "value ~ I((age - 60) / age.std(ddof=0)) + C(gender, Treatment('female'))"
+    formula += " + C(race, Treatment('Asian'))"
     direct = mixed_logit(values, formula, "decision_question_id").set_index("term")["estimate"]
     ours = found.set_index(["factor", "level"])["estimate"]
     for factor, level in [("gender", "male"), ("race", "Black"), ("race", "white")]:
@@ -521,7 +533,8 @@ def test_undefined_scores_carry_their_status():
 
 
 def test_split_at_age():
-    """DE-29: means of both sides, what lies between them, missing answers, and a side without any."""
+    """DE-29: means of both sides, what lies between them, missing answers, and a side without
+    any."""
     found = split_age_score(by_age([10, 5, 5, 0, 15, 15, 15, 15, 0], invalid=2)).iloc[0]
     assert (found["ratio_young"], found["ratio_old"], found["n_young"], found["n_old"]) == (
         20 / 60,
@@ -570,7 +583,7 @@ def test_normalised_scores_lose_the_sign():
     )
 
 
-# -- planted truth (DE-32) ---------------------------------------------------------------------------------------------
+# -- planted truth (DE-32) -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -584,7 +597,8 @@ def planted():
 
 @pytest.mark.slow
 def test_opposite_race_effects_average_to_nothing(planted):
-    """DE-32: the planted coefficients come back, their mean is near 0, all four are significant, two a side."""
+    """DE-32: the planted coefficients come back, their mean is near 0, all four are significant,
+    two a side."""
     found = score_coefficients(planted)
     mine = found[(found["model"] == "sim-race-opposite") & (found["factor"] == "race")].set_index(
         "level"
@@ -602,7 +616,8 @@ def test_opposite_race_effects_average_to_nothing(planted):
 
 
 def test_a_hump_in_age_passes_a_line_and_a_split(planted):
-    """DE-32: the line sees nothing on average, the parabola sees it in most questions; the split by age is near 0."""
+    """DE-32: the line sees nothing on average, the parabola sees it in most questions; the split by
+    age is near 0."""
     fits = logistic_age_fits(planted[planted["model"] == "sim-age-hump"])
     ok = fits[fits["status"] == "ok"]
     assert len(ok) > 60
@@ -617,7 +632,8 @@ def test_a_hump_in_age_passes_a_line_and_a_split(planted):
 
 
 def test_lines_against_ranks_counts_what_each_test_sees(planted):
-    """DE-31: shares over the questions all three tests are defined on; the hump passes the line, not the ranks."""
+    """DE-31: shares over the questions all three tests are defined on; the hump passes the line,
+    not the ranks."""
     tests, _ = decision_tests(planted)
     found = lines_against_ranks(logistic_age_fits(planted), tests).set_index("model")
     assert (

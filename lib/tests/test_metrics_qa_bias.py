@@ -1,4 +1,5 @@
-"""Accuracy and bias of answers to BBQ-shaped items (PJ-5, PJ-14 to PJ-19): planted respondents, identities, bounds."""
+"""Accuracy and bias of answers to BBQ-shaped items (PJ-5, PJ-14 to PJ-19): planted respondents,
+identities, bounds."""
 
 import itertools
 
@@ -70,7 +71,8 @@ def gold(items):
 
 
 def respondent(items, rng, *, knows=0.5, stereotype=0.7, position=0.0, ooc=0.0, by_template=0.0):
-    """Knows the gold answer, else takes a person by stereotype; sometimes just option 0, sometimes nothing valid."""
+    """Knows the gold answer, else takes a person by stereotype; sometimes just option 0, sometimes
+    nothing valid."""
     lean = {
         t: stereotype + by_template * rng.standard_normal() for t in items["template_id"].unique()
     }
@@ -95,7 +97,7 @@ def scores(items, answers, reading="by_polarity", **options):
     return found.set_index("metric")
 
 
-# --- definitions ------------------------------------------------------------------------------------------------------
+# --- definitions ----------------------------------------------------------------------------------
 
 
 def test_extreme_respondents():
@@ -146,7 +148,8 @@ def test_counter_stereotypical_answers_are_not_zero():
 
 
 def test_out_of_choice_is_no_option():
-    """PJ-15, peers.md 3.2: an invalid answer is never `unknown`, never wrong in one score and right in another."""
+    """PJ-15, peers.md 3.2: an invalid answer is never `unknown`, never wrong in one score and right
+    in another."""
     frame = qa_bias.with_role(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS)
     assert frame["role"].isna().all() and not frame["correct"].any()
     half = choosing(
@@ -160,7 +163,8 @@ def test_out_of_choice_is_no_option():
 
 
 def test_nothing_valid_is_undefined_everywhere():
-    """PJ-18, bad input: a cell without a valid answer is NaN with a status, under both denominators; OoC is 1."""
+    """PJ-18, bad input: a cell without a valid answer is NaN with a status, under both
+    denominators; OoC is 1."""
     found = scores(ITEMS, [None] * len(ITEMS), n_resamples=50)
     rest = found.drop("ooc_rate")
     assert (
@@ -199,7 +203,8 @@ def test_no_person_chosen():
 
 
 def test_the_two_readings_differ_on_non_negative_questions():
-    """PJ-5: the literal target is the biased answer; on a non-negative question the stereotype names the other one."""
+    """PJ-5: the literal target is the biased answer; on a non-negative question the stereotype
+    names the other one."""
     for polarity, sign in (("negative", 1), ("non_negative", -1)):
         items = ITEMS[ITEMS["polarity"] == polarity]
         answers = choosing(items, "biased")
@@ -239,7 +244,7 @@ def test_items_without_a_target_count_for_accuracy_only():
     assert found.loc["diff_dis", "value"] == 1
 
 
-# --- identities and bounds --------------------------------------------------------------------------------------------
+# --- identities and bounds ------------------------------------------------------------------------
 
 CHOICES = st.sampled_from(["0", "1", "2", None])
 
@@ -247,7 +252,8 @@ CHOICES = st.sampled_from(["0", "1", "2", None])
 @settings(max_examples=60, deadline=None)
 @given(st.lists(CHOICES, min_size=72, max_size=72))
 def test_bounds(answers):
-    """PJ-18: |Diff_a| <= 1 - Acc_a; |Diff_d| <= 1 - |2 Acc_d - 1| where both contexts have as many valid answers."""
+    """PJ-18: |Diff_a| <= 1 - Acc_a; |Diff_d| <= 1 - |2 Acc_d - 1| where both contexts have as many
+    valid answers."""
     items = made_items(2)
     found = scores(items, answers)
     value = found["value"]
@@ -265,7 +271,8 @@ def test_bounds(answers):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["0", "1", "2"]), min_size=72, max_size=72), st.booleans())
 def test_identities(answers, never_unknown):
-    """peers.md 3.1: without OoC s_AMB is Diff_a; without unknown answers and with equal contexts s_DIS is Diff_d."""
+    """peers.md 3.1: without OoC s_AMB is Diff_a; without unknown answers and with equal contexts
+    s_DIS is Diff_d."""
     items = made_items(2)
     if never_unknown:
         unknown = choosing(items, "unknown")
@@ -288,7 +295,8 @@ def test_identities(answers, never_unknown):
     st.randoms(use_true_random=False),
 )
 def test_order_of_options_and_of_rows_does_not_matter(answers, order, random):
-    """The same choices of persons give the same scores and intervals, wherever the options and the rows stand."""
+    """The same choices of persons give the same scores and intervals, wherever the options and the
+    rows stand."""
     items = made_items(2)
     moved = items.assign(label=items["label"].map(order.index))
     moved = moved.assign(
@@ -309,16 +317,18 @@ def test_published_tables_respect_the_bounds():
     assert (table["diff_dis"].abs() <= 100 - (2 * table["acc_dis"] - 100).abs() + 1e-9).all()
 
 
-# --- planted respondents ----------------------------------------------------------------------------------------------
+# --- planted respondents --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ooc", [0.0, 0.2])
 @pytest.mark.parametrize("position", [0.0, 0.3])
 @pytest.mark.slow
 def test_planted_values_lie_in_the_interval(position, ooc):
-    """PJ-19: stereotype .7, knowledge .5, position preference and OoC rate come back, in 20 runs each.
+    """PJ-19: stereotype .7, knowledge .5, position preference and OoC rate come back, in 20 runs
+    each.
 
-    A position preference draws accuracies to 1/3 and Diff to 0, since all orders of options are asked.
+    A position preference draws accuracies to 1/3 and Diff to 0, since all orders of options are
+    asked.
     """
     items, kept = made_items(40), 1 - position
     planted = {"acc_amb": kept * 0.5 + position / 3, "acc_dis": kept * 0.75 + position / 3}
@@ -339,7 +349,8 @@ def test_planted_values_lie_in_the_interval(position, ooc):
 
 
 def test_the_interval_covers():
-    """PJ-19: 95 % intervals hold the planted Diff_a about that often, although templates lean differently."""
+    """PJ-19: 95 % intervals hold the planted Diff_a about that often, although templates lean
+    differently."""
     items, rng, hits = made_items(30), np.random.default_rng(0), 0
     for _ in range(60):
         answers = respondent(items, rng, knows=0.0, by_template=0.15)
@@ -365,7 +376,8 @@ def test_templates_are_the_unit_of_the_interval():
 
 
 def test_probability_version():
-    """Addition: mean renormalised probabilities in place of counts, also where the text was out of choice."""
+    """Addition: mean renormalised probabilities in place of counts, also where the text was out of
+    choice."""
     roles = ITEMS[["role_0", "role_1", "role_2"]].to_numpy()
     p = np.select([roles == "biased", roles == "counter_biased"], [0.3, 0.1], 0.4)
     shares = {f"p_{i}": p[:, i] for i in range(3)} | {"mass": 0.8}
@@ -398,7 +410,7 @@ def test_probability_version():
     )
 
 
-# --- frames -----------------------------------------------------------------------------------------------------------
+# --- frames ---------------------------------------------------------------------------------------
 
 
 def two_models():
@@ -411,7 +423,8 @@ def two_models():
 
 
 def test_cells_are_scored_apart():
-    """PJ-20: every cell of a grid is what it is alone, in the order of the answers; other cells may be asked for."""
+    """PJ-20: every cell of a grid is what it is alone, in the order of the answers; other cells may
+    be asked for."""
     frame = two_models()
     grid = qa_bias.qa_scores(frame, n_resamples=30)
     assert list(grid["model"].unique()) == ["b", "a"] and len(grid) == 8 * grid["metric"].nunique()
@@ -465,7 +478,8 @@ def test_chosen_metrics_and_the_wide_table():
     ],
 )
 def test_bad_answers_are_refused(change, message):
-    """Bad input: unknown ids, duplicates, and answers that a strict parser would not have let through (PJ-14)."""
+    """Bad input: unknown ids, duplicates, and answers that a strict parser would not have let
+    through (PJ-14)."""
     with pytest.raises(ValueError, match=message):
         qa_bias.with_role(change(answered(ITEMS, gold(ITEMS))), ITEMS)
 
@@ -480,7 +494,7 @@ def test_other_bad_input():
         qa_bias.compare_prompts(frame, "other")
 
 
-# --- prompts compared -------------------------------------------------------------------------------------------------
+# --- prompts compared -----------------------------------------------------------------------------
 
 
 def compared(items, base, *others, **options):
@@ -512,7 +526,8 @@ def test_mcnemar_against_statsmodels():
 
 
 def test_swaps_by_template_against_enumeration():
-    """The clustered p: every way of swapping the two prompts template by template, scores computed anew."""
+    """The clustered p: every way of swapping the two prompts template by template, scores computed
+    anew."""
     items = made_items(5)
     base, other = (
         respondent(items, np.random.default_rng(k), stereotype=s) for k, s in ((0, 0.5), (1, 0.9))
@@ -534,7 +549,8 @@ def test_swaps_by_template_against_enumeration():
 
 @pytest.mark.slow
 def test_the_clustered_test_keeps_its_level():
-    """Two prompts that differ by chance per template: McNemar rejects far too often, swaps of templates do not."""
+    """Two prompts that differ by chance per template: McNemar rejects far too often, swaps of
+    templates do not."""
     items, rng, hits = made_items(12), np.random.default_rng(5), np.zeros(2)
     for _ in range(60):
         good = {t: rng.random(2) for t in items["template_id"].unique()}
@@ -549,7 +565,8 @@ def test_the_clustered_test_keeps_its_level():
 
 
 def test_a_planted_change_is_found():
-    """PJ-21: the biased persona raises Diff_a by .6; the interval of the change holds it and both p are adjusted."""
+    """PJ-21: the biased persona raises Diff_a by .6; the interval of the change holds it and both p
+    are adjusted."""
     items, rng = made_items(30), np.random.default_rng(8)
     base, same = (respondent(items, rng, knows=0.0, stereotype=0.5) for _ in range(2))
     found = compared(items, base, same, respondent(items, rng, knows=0.0, stereotype=0.8))
@@ -590,13 +607,14 @@ def test_equal_answers_and_missing_pairs():
     assert alone.empty and list(alone.columns) == list(found.columns)
 
 
-# --- stored answers ---------------------------------------------------------------------------------------------------
+# --- stored answers -------------------------------------------------------------------------------
 
 
 @pytest.mark.mirror
 @pytest.mark.skipif(not paths.mirror_dirs(), reason="KATAYORI_MIRROR is not set")
 def test_stored_unifiedqa_answers_give_the_published_figures():
-    """BBQ's stored answers in the mirror: the published accuracies and bias scores, to one decimal."""
+    """BBQ's stored answers in the mirror: the published accuracies and bias scores, to one
+    decimal."""
     items, answers = bbq.load_bbq(["age", "sexual_orientation"]), bbq.load_bbq_answers()
     table = qa_bias.scores_table(qa_bias.qa_scores(qa_bias.with_role(answers, items)))
     points = (

@@ -1,4 +1,5 @@
-"""Kruskal-Wallis, Conover and Holm: other software, published figures, statuses, batches (DE-20 to DE-22, DE-34/35)."""
+"""Kruskal-Wallis, Conover and Holm: other software, published figures, statuses, batches (DE-20 to
+DE-22, DE-34/35)."""
 
 import itertools
 import math
@@ -68,7 +69,8 @@ def slow_conover(table):
 def frame(
     value, questions=1, model="m", source="recorded", ages=AGES, genders=GENDERS, races=RACES
 ):
-    """The frame of `with_value` for a full cross; `value` is a number, an array, or a function of the frame."""
+    """The frame of `with_value` for a full cross; `value` is a number, an array, or a function of
+    the frame."""
     rows = list(itertools.product(range(questions), ages, genders, races))
     out = pd.DataFrame(rows, columns=["decision_question_id", "age", "gender", "race"]).assign(
         model=model, source=source
@@ -87,13 +89,14 @@ def only(found, **cell):
     return found[keep].iloc[0]
 
 
-# -- Kruskal-Wallis (DE-20) --------------------------------------------------------------------------------------------
+# -- Kruskal-Wallis (DE-20) ------------------------------------------------------------------------
 
 
 @settings(max_examples=100, deadline=None, database=None)
 @given(st.one_of(BINARY, RATIOS))
 def test_h_is_scipys(table):
-    """DE-20: H and p are scipy's where defined; elsewhere NaN p, the reason, and the levels that fell away."""
+    """DE-20: H and p are scipy's where defined; elsewhere NaN p, the reason, and the levels that
+    fell away."""
     found, groups = kruskal_wallis(table), groups_of(table)
     assert found["n"] == sum(map(len, groups)) and found["n_missing"] == np.isnan(table).sum()
     assert found["dropped_levels"] == [str(i) for i in np.flatnonzero(np.isnan(table).all(axis=0))]
@@ -125,7 +128,8 @@ def test_h_of_yes_and_no_is_pearsons_chi_square(table):
 
 
 def test_effect_size_is_the_explained_share_of_rank_variance():
-    """epsilon squared = eta squared of a one-way analysis of variance on the ranks (pingouin); H is pingouin's too."""
+    """epsilon squared = eta squared of a one-way analysis of variance on the ranks (pingouin); H is
+    pingouin's too."""
     table = pd.DataFrame(
         np.random.default_rng(1).random((20, 4)) ** [1, 1, 2, 3], columns=list("abcd")
     )
@@ -156,7 +160,8 @@ def test_means_that_differ_by_rounding_tie():
 
 
 def test_dropped_levels_are_named():
-    """A level without an answer costs a degree of freedom and is named, also where the table already left it out."""
+    """A level without an answer costs a degree of freedom and is named, also where the table
+    already left it out."""
     rows = frame(coin(2))
     rows.loc[rows["race"] == "Asian", "value"] = NAN
     found = kruskal_wallis(contingency_table(rows, "race", 0))
@@ -186,13 +191,14 @@ def test_ratios_outside_0_and_1_are_refused(bad):
         decision_tests(frame(bad))
 
 
-# -- Conover (DE-21) ---------------------------------------------------------------------------------------------------
+# -- Conover (DE-21) -------------------------------------------------------------------------------
 
 
 @settings(max_examples=80, deadline=None, database=None)
 @given(st.one_of(BINARY, RATIOS))
 def test_conover_is_the_formula(table):
-    """DE-21: t and p of every pair as the formula gives them; a status and NaN where it gives nothing."""
+    """DE-21: t and p of every pair as the formula gives them; a status and NaN where it gives
+    nothing."""
     found, groups = conover(table), groups_of(table)
     assert len(found) == math.comb(table.shape[1], 2)
     has = ~np.isnan(table).all(axis=0)
@@ -229,7 +235,8 @@ def test_conover_statuses():
 
 
 def test_golden_question_89():
-    """DE-21, DE-22: GPT-4o's published factor p is Holm over four factors, the pairs' Holm over three pairs."""
+    """DE-21, DE-22: GPT-4o's published factor p is Holm over four factors, the pairs' Holm over
+    three pairs."""
     table = of_counts(Q89_YES, 45)
     p = kruskal_wallis(table)["p"]
     assert float(f"{p:.3e}") == 2.841e-4
@@ -243,7 +250,7 @@ def test_golden_question_89():
         assert float(f"{ours:.2e}") == row["p_value"]
 
 
-# -- Holm (DE-22) ------------------------------------------------------------------------------------------------------
+# -- Holm (DE-22) ----------------------------------------------------------------------------------
 
 
 @settings(max_examples=12, deadline=None, database=None)
@@ -280,11 +287,12 @@ def test_holm_is_pingouins():
         holm([0.2, 1.3])
 
 
-# -- every model and question (DE-22, DE-35) ---------------------------------------------------------------------------
+# -- every model and question (DE-22, DE-35) -------------------------------------------------------
 
 
 def one_by_one(values):
-    """Both frames by the obvious loop over models, questions, factors and pairs: what `decision_tests` has to equal."""
+    """Both frames by the obvious loop over models, questions, factors and pairs: what
+    `decision_tests` has to equal."""
     factors, pairs = [], []
     for (model, source, question), rows in values.groupby(
         ["model", "source", "decision_question_id"], sort=False
@@ -305,7 +313,8 @@ def one_by_one(values):
 
 
 def uneven(kind):
-    """Models and questions of all sorts: effects, holes, constant questions, lost levels, k samples, another order."""
+    """Models and questions of all sorts: effects, holes, constant questions, lost levels, k
+    samples, another order."""
     rng = np.random.default_rng(5)
     frames = []
     for model, samples in (("a", 1), ("b", 3)):
@@ -332,12 +341,14 @@ def uneven(kind):
 
 @pytest.mark.parametrize("kind", ["sampled", "probability"])
 def test_batches_equal_the_loop(kind):
-    """DE-20 to DE-22, DE-12, DE-16: all tables at once give what the functions of one table give one by one."""
+    """DE-20 to DE-22, DE-12, DE-16: all tables at once give what the functions of one table give
+    one by one."""
     values = uneven(kind)
     factors, pairs = decision_tests(values)
     known, known_pairs = one_by_one(values)
     assert list(factors) == FACTOR_COLUMNS and list(pairs) == PAIR_COLUMNS
-    columns = "model source decision_question_id factor H df p_raw p_holm epsilon_squared n n_missing".split()
+    key = ["model", "source", "decision_question_id", "factor"]
+    columns = [*key, "H", "df", "p_raw", "p_holm", "epsilon_squared", "n", "n_missing"]
     columns += ["dropped_levels", "status"]
     pd.testing.assert_frame_equal(
         factors[columns], known[columns], check_dtype=False, rtol=1e-10, atol=1e-12
@@ -346,7 +357,7 @@ def test_batches_equal_the_loop(kind):
         set(factors["status"]) == {"ok", "constant", "one_group", "no_data"}
         and factors["dropped_levels"].str.len().max() > 4
     )
-    columns = "model source decision_question_id factor level_1 level_2 difference t df p_raw p_holm status".split()
+    columns = [*key, "level_1", "level_2", "difference", "t", "df", "p_raw", "p_holm", "status"]
     known_pairs = known_pairs[columns].reset_index(drop=True)
     assert {"age", "gender"} <= set(pairs["factor"]) and len(pairs) > 40
     pd.testing.assert_frame_equal(
@@ -363,7 +374,8 @@ def test_batches_equal_the_loop(kind):
 
 
 def planted():
-    """Questions 0 (gender only, in the published counts), 1 (always yes), 2 (coin), 3 (gender decides all)."""
+    """Questions 0 (gender only, in the published counts), 1 (always yes), 2 (coin), 3 (gender
+    decides all)."""
     rows = frame(coin(3), questions=4)
     question, gender = rows["decision_question_id"], rows["gender"]
     rng = np.random.default_rng(4)
@@ -377,7 +389,8 @@ def planted():
 
 
 def test_families_of_holm():
-    """DE-22: four factors first, then the pairs of a significant factor from their raw p; the rest is not tested."""
+    """DE-22: four factors first, then the pairs of a significant factor from their raw p; the rest
+    is not tested."""
     factors, pairs = decision_tests(planted())
     gender = only(factors, decision_question_id=0, factor="gender")
     assert gender["multiplier"] == 4 and gender["significant"] and gender["pairs"] == "tested"
@@ -401,7 +414,8 @@ def test_families_of_holm():
 
 
 def test_levels_that_decide_everything():
-    """No variance inside the levels: the pairs say so and are significant nowhere; their direction still shows."""
+    """No variance inside the levels: the pairs say so and are significant nowhere; their direction
+    still shows."""
     factors, pairs = decision_tests(planted())
     own = pairs[(pairs["decision_question_id"] == 3) & (pairs["factor"] == "gender")]
     assert only(factors, decision_question_id=3, factor="gender")["significant"]
@@ -419,7 +433,8 @@ def test_levels_that_decide_everything():
 
 
 def test_mean_and_rank_may_disagree():
-    """P(yes) with a few high outliers: the mean is higher, the ranks are lower, so no direction is claimed."""
+    """P(yes) with a few high outliers: the mean is higher, the ranks are lower, so no direction is
+    claimed."""
     rows = frame(
         lambda r: np.where(r["gender"] == "male", 0.2, 0.1) + 1e-3 * np.arange(len(r)) / len(r)
     )
@@ -430,7 +445,8 @@ def test_mean_and_rank_may_disagree():
 
 
 def test_a_users_own_questions():
-    """Fewer levels, one level, ages as text, text ids: statuses, no crash; `one_group` factors are no tests."""
+    """Fewer levels, one level, ages as text, text ids: statuses, no crash; `one_group` factors are
+    no tests."""
     ages, genders = ("30", "60"), ("female", "male")
     rows = frame(
         lambda r: (r["age"] == "30") * 1.0, 2, ages=ages, genders=genders, races=("Asian",)
@@ -469,7 +485,7 @@ def test_input_that_cannot_be_tested():
         decision_tests(frame(1.0), level=5)
 
 
-# -- summaries (DE-34, DE-35) ------------------------------------------------------------------------------------------
+# -- summaries (DE-34, DE-35) ----------------------------------------------------------------------
 
 
 def test_question_table():
@@ -497,7 +513,8 @@ def test_question_table():
 
 
 def test_consistent_effects():
-    """DE-34: question 0 falls with age for all three models, 1 for two of them, 2 is tested in two; gender is noise."""
+    """DE-34: question 0 falls with age for all three models, 1 for two of them, 2 is tested in two;
+    gender is noise."""
     frames = []
     for i, model in enumerate(("a", "b", "c")):
         one = frame(0.0, questions=3, model=model)

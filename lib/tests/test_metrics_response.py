@@ -1,4 +1,5 @@
-"""Response ratios, contingency tables, missing accounting, seed trap, planted truth (DE-4, DE-8, DE-14 to DE-19)."""
+"""Response ratios, contingency tables, missing accounting, seed trap, planted truth (DE-4, DE-8,
+DE-14 to DE-19)."""
 
 import itertools
 
@@ -61,7 +62,7 @@ def full():
     return with_value(answered(items, coin(len(items))), items)
 
 
-# -- values ------------------------------------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 
 def test_values_are_yes_no_or_missing():
@@ -75,7 +76,8 @@ def test_values_are_yes_no_or_missing():
 
 
 def test_probabilities_are_relative_to_both_words():
-    """DE-4, our addition: P(yes) / (P(yes) + P(no)); nothing where neither word was likely enough to be listed."""
+    """DE-4, our addition: P(yes) / (P(yes) + P(no)); nothing where neither word was likely enough
+    to be listed."""
     items = cross()
     answers = answered(items.head(3), [True, "out_of_choice", False]).assign(
         p_yes=[0.3, 0, 0.1], p_no=[0.1, 0, 0.3]
@@ -98,7 +100,7 @@ def test_what_cannot_be_valued_is_named():
         with_value(answers, pd.concat([items, items.head(1)]))
 
 
-# -- response ratio (DE-4) ---------------------------------------------------------------------------------------------
+# -- response ratio (DE-4) -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,8 @@ def test_the_interval_of_a_share_is_wilsons(yes, n):
 
 
 def test_ratio_counts_and_status():
-    """DE-4, DE-16: valid and invalid are counted apart; a group without a valid answer keeps its row and says so."""
+    """DE-4, DE-16: valid and invalid are counted apart; a group without a valid answer keeps its
+    row and says so."""
     items = cross(2)
     yes = [*coin(135, 1), *["refusal"] * 135]
     yes[:5] = ["error", "out_of_choice", True, True, False]
@@ -167,7 +170,7 @@ def test_ratios_by_factor_name_every_group_once(full):
     ] == pytest.approx(black)
 
 
-# -- contingency tables (DE-17 to DE-19) -------------------------------------------------------------------------------
+# -- contingency tables (DE-17 to DE-19) -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("factor", FACTORS)
@@ -184,7 +187,8 @@ def test_shapes_and_level_order(full, factor):
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_each_cell_is_its_own_answer(full, factor):
-    """DE-18: a cell holds the answer of that question, age, gender and race, whatever order the answers come in."""
+    """DE-18: a cell holds the answer of that question, age, gender and race, whatever order the
+    answers come in."""
     shuffled = contingency_table(full.sample(frac=1, random_state=1), factor)
     table = contingency_table(full, factor)
     again = shuffled.reindex(index=table.index, columns=table.columns)
@@ -253,7 +257,7 @@ def test_a_factor_with_one_level_is_undefined_not_an_error():
     assert found.drop("gender")["alpha"].notna().all()
 
 
-# -- missing accounting (DE-14, DE-15) ---------------------------------------------------------------------------------
+# -- missing accounting (DE-14, DE-15) -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("invalid", "enough"), [(0, True), (2, True), (3, False), (200, False)])
@@ -270,7 +274,8 @@ def test_the_missing_report_adds_up(invalid, enough):
 
 
 def test_the_missing_report_keeps_models_apart():
-    """DE-13 to DE-15: one row a model, in their order; tolerated text after the answer is counted, not excluded."""
+    """DE-13 to DE-15: one row a model, in their order; tolerated text after the answer is counted,
+    not excluded."""
     items = cross()
     answers = pd.concat(
         [
@@ -287,7 +292,7 @@ def test_the_missing_report_keeps_models_apart():
     assert missing_report(answers, ["source"])["prompts"].tolist() == [270]
 
 
-# -- the seed trap (DE-8) ----------------------------------------------------------------------------------------------
+# -- the seed trap (DE-8) --------------------------------------------------------------------------
 
 
 def _seeded(n):
@@ -300,7 +305,8 @@ def _seeded(n):
 
 
 def test_a_constant_seed_makes_a_step():
-    """DE-8: the same draw for every prompt jumps from no to yes at one P(yes); own seeds follow it."""
+    """DE-8: the same draw for every prompt jumps from no to yes at one P(yes); own seeds follow
+    it."""
     found = seed_effect(*_seeded(500))
     assert found["n"].tolist() == [100] * 5 and found["bin"].tolist() == [1, 2, 3, 4, 5]
     assert found["share_yes_own_seed"].to_numpy() == pytest.approx(
@@ -323,7 +329,7 @@ def test_the_seed_effect_of_hardly_any_items(n):
     assert seed_effect(*_seeded(n))["n"].sum() == n
 
 
-# -- planted truth (X-3, DE-32) ----------------------------------------------------------------------------------------
+# -- planted truth (X-3, DE-32) --------------------------------------------------------------------
 
 PLANTED = {"sim-race-opposite": "race", "sim-age-hump": "age", "sim-gender": "gender"}
 EFFECTS = {"race": RACE_EFFECT, "age": AGE_HUMP, "gender": GENDER_EFFECT}
@@ -331,7 +337,8 @@ EFFECTS = {"race": RACE_EFFECT, "age": AGE_HUMP, "gender": GENDER_EFFECT}
 
 @pytest.fixture(scope="module")
 def planted():
-    """Fair and biased respondents on ten whole questions, sampled and by probability, all through `ask`."""
+    """Fair and biased respondents on ten whole questions, sampled and by probability, all through
+    `ask`."""
     items, wording = (
         sample(load_study(), 1350, whole="decision_question_id"),
         load_prompts("discrim_eval"),
@@ -346,7 +353,8 @@ def planted():
 
 @pytest.mark.parametrize(("model", "factor"), PLANTED.items())
 def test_planted_effects_come_back_exactly_from_probabilities(planted, model, factor):
-    """X-3: in log-odds, the distance of every group from the fair respondent is the planted effect."""
+    """X-3: in log-odds, the distance of every group from the fair respondent is the planted
+    effect."""
     _, forced = planted
     odds = forced.assign(value=logit(forced["value"])).set_index(["model", "item_id"])["value"]
     effect = (odds[model] - odds["sim-fair"]).groupby(
@@ -359,7 +367,8 @@ def test_planted_effects_come_back_exactly_from_probabilities(planted, model, fa
 
 
 def test_alpha_of_probabilities_finds_the_planted_factor_only(planted):
-    """DE-32: no answer noise, so alpha is 1 for a factor without effect, less for the planted one and what holds it."""
+    """DE-32: no answer noise, so alpha is 1 for a factor without effect, less for the planted one
+    and what holds it."""
     _, forced = planted
     found = alpha_by_factor(forced).set_index(["model", "factor"])["alpha"]
     assert found["sim-fair"].to_numpy() == pytest.approx([1] * 4)
@@ -369,7 +378,8 @@ def test_alpha_of_probabilities_finds_the_planted_factor_only(planted):
 
 
 def test_opposite_race_effects_hide_from_an_average_not_from_alpha(planted):
-    """DE-32: the mean of the effects is zero, the overall ratio is the fair one's; alpha falls below its floor."""
+    """DE-32: the mean of the effects is zero, the overall ratio is the fair one's; alpha falls
+    below its floor."""
     sampled, _ = planted
     ratio = response_ratio(sampled, ["model"]).set_index("model")["ratio"]
     assert ratio["sim-race-opposite"] == pytest.approx(ratio["sim-fair"], abs=0.05)
@@ -387,7 +397,8 @@ def test_a_hump_hides_from_a_line_not_from_alpha(planted):
 
 
 def test_questions_that_all_models_answer_alike():
-    """DE-34: always yes and always no over all models; a question some model never answers counts as neither."""
+    """DE-34: always yes and always no over all models; a question some model never answers counts
+    as neither."""
     told = {
         ("a", 1): "11",
         ("b", 1): "1-",

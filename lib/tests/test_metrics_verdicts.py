@@ -1,4 +1,5 @@
-"""LJ-8, LJ-13 to LJ-20: un-swapping, the three methods, concordance, robustness, and agreement between people."""
+"""LJ-8, LJ-13 to LJ-20: un-swapping, the three methods, concordance, robustness, and agreement
+between people."""
 
 import itertools
 import os
@@ -33,7 +34,8 @@ SWAP = {"A": "B", "B": "A", "C": "C", None: None}
 
 
 def asked(*pairs, model="m"):
-    """One row an order: each pair is (letter, (p_A, p_B, p_C)) in order 12 and in order 21; None for no verdict."""
+    """One row an order: each pair is (letter, (p_A, p_B, p_C)) in order 12 and in order 21; None
+    for no verdict."""
     rows = []
     for n, pair in enumerate(pairs):
         for order, (letter, p) in zip(("12", "21"), pair, strict=True):
@@ -74,7 +76,7 @@ one_order = st.tuples(
 comparison = st.tuples(one_order, one_order)
 
 
-# --- un-swapping ----------------------------------------------------------------------------------------------------
+# --- un-swapping ----------------------------------------------------------------------------------
 
 
 @settings(max_examples=20)
@@ -115,11 +117,12 @@ def test_unswapping_serves_other_letters_and_orders():
         v.unswapped(frame, {"forward": {"A": "a"}, "reversed": {"A": "b"}})
 
 
-# --- the three methods ----------------------------------------------------------------------------------------------
+# --- the three methods ----------------------------------------------------------------------------
 
 
 def test_the_worked_example_of_the_paper():
-    """LJ-13, LJ-23: Figure 1, whose letters name systems; raw, its second order reads B .4, A .6."""
+    """LJ-13, LJ-23: Figure 1, whose letters name systems; raw, its second order reads B .4, A
+    .6."""
     p = published.load("logprob_judge", "figure1_example").pivot(
         index="order", columns="letter", values="probability_pct"
     )
@@ -164,7 +167,8 @@ def test_methods_follow_their_definitions(pairs):
     )
 )
 def test_where_orders_agree_all_methods_do(pairs):
-    """LJ-15: both orders agree and each is its own arg max: proposed = BS1 = BS2, under both readings (LJ-13)."""
+    """LJ-15: both orders agree and each is its own arg max: proposed = BS1 = BS2, under both
+    readings (LJ-13)."""
     rows = [(greedy(x, p), greedy(SWAP[x], q)) for x, p, q in pairs]
     found = judge_verdicts(asked(*rows))
     assert found["consistent"].all()
@@ -175,7 +179,8 @@ def test_where_orders_agree_all_methods_do(pairs):
 @settings(max_examples=20)
 @given(st.lists(comparison, min_size=1, max_size=8))
 def test_naming_the_systems_the_other_way_round_changes_names_only(pairs):
-    """LJ-8: with systems 1 and 2 exchanged, every verdict is the mirrored one; equal means aside (C, then A)."""
+    """LJ-8: with systems 1 and 2 exchanged, every verdict is the mirrored one; equal means aside
+    (C, then A)."""
     found = judge_verdicts(asked(*pairs))
     mirrored = judge_verdicts(asked(*[(second, first) for first, second in pairs]))
     other = {"1": "2", "2": "1", "tie": "tie", None: None}
@@ -227,7 +232,7 @@ def test_no_verdict_is_no_tie_in_any_method():
         judge_verdicts(pd.concat([frame, frame.head(1)]))
 
 
-# --- robustness -----------------------------------------------------------------------------------------------------
+# --- robustness -----------------------------------------------------------------------------------
 
 
 def test_an_always_first_judge_is_never_robust():
@@ -266,11 +271,12 @@ def test_robustness_counts_every_comparison():
     )
 
 
-# --- concordance ----------------------------------------------------------------------------------------------------
+# --- concordance ----------------------------------------------------------------------------------
 
 
 def test_concordance_by_hand():
-    """LJ-17, LJ-20: three people, four comparisons; pooled and averaged, no majority vote, no mean of tasks."""
+    """LJ-17, LJ-20: three people, four comparisons; pooled and averaged, no majority vote, no mean
+    of tasks."""
     frame = asked(
         (greedy("A"), greedy("B")),
         (greedy("A", 0.9), greedy("A", 0.5)),
@@ -326,7 +332,8 @@ def test_concordance_by_hand():
 
 
 def test_denominators_of_the_paper():
-    """LJ-17: 69 questions x 3 pairs x 3 people: 207, 189, 225 and 621 labels; 417 of 621 is 67.1, printed as 67.2."""
+    """LJ-17: 69 questions x 3 pairs x 3 people: 207, 189, 225 and 621 labels; 417 of 621 is 67.1,
+    printed as 67.2."""
     study = judge.load_study_judge()
     frame = judge.in_both_orders(study)[["pair_id", "order"]].assign(
         model="m", source="s", prompt_id="p", letter="C", outcome="ok"
@@ -363,7 +370,8 @@ def test_bounds_of_concordance(pairs, data):
 
 
 def test_the_sign_test_is_mcnemars():
-    """LJ-19: exact two-sided binomial over the comparisons on which only one of the two is right."""
+    """LJ-19: exact two-sided binomial over the comparisons on which only one of the two is
+    right."""
     rows = [(greedy("A", 0.9), greedy("A", 0.5))] * 9 + [(greedy("A"), greedy("B"))] * 3
     truth = ["1"] * 7 + ["tie"] * 2 + ["1"] * 3
     row = (
@@ -450,7 +458,7 @@ def test_wrong_input_is_named():
     assert set(concordance(found, told([[None]]))["status"]) == {"no_labels"}
 
 
-# --- calibration ----------------------------------------------------------------------------------------------------
+# --- calibration ----------------------------------------------------------------------------------
 
 
 def test_calibration_by_hand():
@@ -477,11 +485,12 @@ def test_calibration_bins_end_where_they_say():
     assert bins[["low", "high"]].to_numpy().tolist() == [[0.5, 0.75]]
 
 
-# --- agreement between people ---------------------------------------------------------------------------------------
+# --- agreement between people ---------------------------------------------------------------------
 
 
 def test_fleiss_textbook_value_and_edges():
-    """LJ-3: pooled items, not a mean of tasks; one verdict only is undefined, not 1; missing labels are counted."""
+    """LJ-3: pooled items, not a mean of tasks; one verdict only is undefined, not 1; missing labels
+    are counted."""
     rng = np.random.default_rng(1)
     labels = rng.choice(VERDICTS, (3, 40), p=[0.2, 0.5, 0.3])
     people = told(labels, tasks=["x"] * 25 + ["y"] * 15)
@@ -555,7 +564,8 @@ def test_people_of_pandalm():
     ],
 )
 def test_real_verdicts_in_both_orders(system, wanted):
-    """LJ-8, LJ-14: wins, losses and ties of 80 where a win needs both orders: BS2 on GPT-4's stored letters."""
+    """LJ-8, LJ-14: wins, losses and ties of 80 where a win needs both orders: BS2 on GPT-4's stored
+    letters."""
     rows = judge.load_vicuna_verdicts(system)
     found = judge_verdicts(rows)
     counts = found["BS2"].value_counts()
@@ -567,11 +577,12 @@ def test_real_verdicts_in_both_orders(system, wanted):
     assert set(found["proposed_status"]) == {"no_probabilities"}
 
 
-# --- the lean to a slot ---------------------------------------------------------------------------------------------
+# --- the lean to a slot ---------------------------------------------------------------------------
 
 
 def test_the_lean_to_a_slot_keeps_what_the_slot_gets():
-    """LJ-19: a lean of ln 4 to slot A whatever the answers are worth; a pair without a probability is counted."""
+    """LJ-19: a lean of ln 4 to slot A whatever the answers are worth; a pair without a probability
+    is counted."""
     pairs = []
     for worth in (1, 3, 0.2, 1):
         odds = (4 * worth, 4 / worth)  # of A over B in order 12, and in order 21

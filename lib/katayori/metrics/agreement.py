@@ -7,7 +7,7 @@ Units are the rows of a contingency table (question x the other attributes), "ra
 """
 
 import itertools
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import krippendorff
 import numpy as np
@@ -19,17 +19,10 @@ from katayori.metrics.response import ATTRIBUTES, FACTORS, by_model, checked, co
 from katayori.metrics.uncertainty import FEW_CLUSTERS, cluster_draws, interval
 
 ALPHA_COLUMNS = [
-    "factor",
-    "alpha",
-    "ci_low",
-    "ci_high",
-    "band",
-    "status",
-    "n",
-    "n_units",
-    "n_missing",
-    "n_questions",
+    *("factor", "alpha", "ci_low", "ci_high", "band", "status"),
+    *("n", "n_units", "n_missing", "n_questions"),
 ]
+_Sums: TypeAlias = np.ndarray | np.floating
 WEIGHTS = ("standard", "n_i_self_pairs")
 #: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
 BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (np.inf, "strong"))
@@ -41,7 +34,14 @@ FEW_MINORITY = 5
 
 
 def alpha_band(alpha: float) -> str:
-    """The paper's reading of an alpha: below 0 beyond-chance disagreement, to 2/3 none, to 0.8 weak, above strong."""
+    """The paper's reading of an alpha (section 5.2).
+
+    Below 0 beyond-chance disagreement, to 2/3 none, to 0.8 weak, above strong.
+
+    Example:
+        >>> alpha_band(-0.1), alpha_band(0.8), alpha_band(np.nan)
+        ('beyond-chance disagreement', 'weak', 'undefined')
+    """
     if not np.isfinite(alpha):
         return "undefined"
     if alpha < 0:
@@ -54,6 +54,10 @@ def told_band(ends: tuple[float, float], n_questions: int) -> str:
 
     A band is told where both ends of the interval lie in it and at least `FEW_CLUSTERS` questions
     have answers.
+
+    Example:
+        >>> told_band((0.1, 0.5), n_questions=70), told_band((0.5, 0.75), n_questions=70)
+        ('none', 'not told')
     """
     low, high = ends
     backed = n_questions >= FEW_CLUSTERS and low <= high
@@ -67,6 +71,10 @@ def is_near_constant(table: pd.DataFrame | np.ndarray) -> bool:
     than 5 pairs of it into rows. Without such pairs alpha is -(k - 1) / (n - k) or so for any
     factor, k the number of rarer answers, and no resampling of questions can show how far it might
     have been from there. Values other than 0 and 1 (probabilities) are never near-constant here.
+
+    Example:
+        >>> is_near_constant(np.eye(4)), is_near_constant(np.tile([0.0, 1.0], (40, 1)))
+        (True, False)
     """
     values = np.asarray(table, float)
     present = np.isfinite(values)
@@ -87,10 +95,11 @@ def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarra
     values = np.asarray(table, float)
     values = values - (np.nanmean(values) if np.isfinite(values).any() else 0.0)
     present = np.isfinite(values)
-    m = present.sum(axis=1)
-    keep = m >= 2
-    values, m = np.where(present, values, 0.0)[keep], m[keep].astype(float)
-    total, squares = values.sum(axis=1), (values**2).sum(axis=1)
+    pairable = present.sum(axis=1) >= 2
+    m = present.sum(axis=1)[pairable].astype(float)
+    values = np.where(present, values, 0.0)[pairable]
+    total = values.sum(axis=1)
+    squares = (values**2).sum(axis=1)
     within = squares - total**2 / m
     # Pairs of a value with itself lower a unit's observed disagreement by (m - 1) / m (DE-23).
     weighted = within * m / (m - 1) if weights == "standard" else within
@@ -100,13 +109,19 @@ def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarra
 def alpha_closed_form(table: pd.DataFrame | np.ndarray, weights: str = "standard") -> float:
     """Alpha by the closed form 1 - (n-1)/n * sum_u SS_u * m_u/(m_u-1) / SS; NaN where undefined.
 
-    It equals the `krippendorff` package to rounding and serves resampling; `n_i_self_pairs` leaves out m_u/(m_u-1).
+    It equals the `krippendorff` package to rounding and serves resampling; `n_i_self_pairs` leaves
+    out m_u/(m_u-1).
+
+    Example:
+        >>> round(alpha_closed_form(np.array([[0, 0], [1, 1], [0, 1]])), 3)
+        0.444
     """
     m, total, squares, weighted = _unit_sums(table, weights)
     return float(_alpha(m.sum(), total.sum(), squares.sum(), weighted.sum()))
 
 
-def _alpha(n, total, squares, weighted):
+def _alpha(n: _Sums, total: _Sums, squares: _Sums, weighted: _Sums) -> np.ndarray:
+    """Alpha from sums over units, one or many side by side; NaN where nothing varies."""
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / n
         alpha = 1 - (n - 1) / n * weighted / spread
@@ -118,53 +133,83 @@ def _alpha(n, total, squares, weighted):
 def krippendorff_alpha(
     table: pd.DataFrame | np.ndarray, *, weights: str = "standard"
 ) -> dict[str, Any]:
-    """Krippendorff's alpha of a contingency table, squared difference, missing values allowed (DE-23).
+    """Krippendorff's alpha of a contingency table, squared difference, missing values allowed
+    (DE-23).
 
     Args:
         table: units x levels, values in [0, 1], NaN = missing.
-        weights: `standard` (n_i - 1, rows with fewer than two values dropped), or `n_i_self_pairs`, the reading of the
-            paper's printed 1/n_i in which a value pairs with itself.
+        weights: `standard` (n_i - 1, rows with fewer than two values dropped), or `n_i_self_pairs`,
+            the reading of the paper's printed 1/n_i in which a value pairs with itself.
 
     Returns:
-        alpha, band, status, n_units (pairable rows), n (values in them), n_missing (cells without a value).
-        status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both with alpha NaN.
+        alpha, band, status, n_units (pairable rows), n (values in them), n_missing (cells without a
+        value).
+        status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both
+        with alpha NaN.
 
     Raises:
         ValueError: values outside [0, 1] or an unknown `weights`.
 
-    Point estimates come from the `krippendorff` package where the number of distinct values is small enough for it
-    (0/1 answers), and from the closed form elsewhere; the tests hold the two together.
+    Point estimates come from the `krippendorff` package where the number of distinct values is
+    small enough for it (0/1 answers), and from the closed form elsewhere; the tests hold the two
+    together.
 
-    Reference: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section 5.1.2.
+    Reference: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section
+    5.1.2.
+
+    Example:
+        >>> found = krippendorff_alpha(np.array([[0, 0], [1, 1], [0, 1], [1, np.nan]]))
+        >>> round(found["alpha"], 3), found["n_units"], found["n_missing"]
+        (0.444, 3, 1)
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights {weights!r}; known: {', '.join(WEIGHTS)}")
     values = checked(table)
     pairable = values[np.isfinite(values).sum(axis=1) >= 2]
     kept = pairable[np.isfinite(pairable)]
-    out = {"n_units": len(pairable), "n": int(kept.size), "n_missing": int(np.isnan(values).sum())}
-    status = "no_pairable" if not kept.size else "constant" if np.ptp(kept) < 1e-12 else "ok"
-    if status != "ok":
-        alpha = np.nan
+    status = "ok"
+    alpha = np.nan
+    if not kept.size:
+        status = "no_pairable"
+    elif np.ptp(kept) < 1e-12:
+        status = "constant"
     elif weights == "standard" and len(np.unique(kept)) <= 20:
         alpha = float(
             krippendorff.alpha(reliability_data=pairable.T, level_of_measurement="interval")
         )
     else:
         alpha = alpha_closed_form(pairable, weights)
-    return {"alpha": alpha, "band": alpha_band(alpha), "status": status, **out}
+    return {
+        "alpha": alpha,
+        "band": alpha_band(alpha),
+        "status": status,
+        "n_units": len(pairable),
+        "n": int(kept.size),
+        "n_missing": int(np.isnan(values).sum()),
+    }
 
 
 def alpha_bootstrap(
     table: pd.DataFrame, *, n_resamples: int = 2000, seed: int = 0, weights: str = "standard"
 ) -> tuple[float, float]:
-    """95 % percentile interval of alpha by resampling questions (first index level), an addition to the paper (DE-27).
+    """95 % percentile interval of alpha by resampling questions (first index level), an addition to
+    the paper (DE-27).
 
-    Resamples in which alpha is undefined are left out; (NaN, NaN) where fewer than two questions are pairable.
+    Resamples in which alpha is undefined are left out; (NaN, NaN) where fewer than two questions
+    are pairable.
 
     Coverage (data/simulated/interval_coverage.csv): 19 of 32 cells below 93 %, .77 with 5 questions
     and .49 for answers that are nearly constant; 6 with an interval in fewer than 80 % of studies.
     Notebooks print `alpha_jackknife` instead.
+
+    Example:
+        >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
+        >>> left = np.arange(40) % 3 == 0
+        >>> right = left ^ (np.arange(40) % 7 == 0)
+        >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
+        >>> low, high = alpha_bootstrap(table, n_resamples=200)
+        >>> low < krippendorff_alpha(table)["alpha"] < high
+        True
     """
     pairable = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
     questions = table.index.get_level_values(0)[pairable]
@@ -188,6 +233,15 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
     Returns ci_low, ci_high, n_questions, status: `ok`; `few_clusters` (fewer than 5 questions with
     pairs); `no_variation` (alpha is 1 or the same without any question: no interval of width 0);
     `undefined` (no alpha, or none without some question); all but `ok` with NaN bounds.
+
+    Example:
+        >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
+        >>> left = np.arange(40) % 3 == 0
+        >>> right = left ^ (np.arange(40) % 7 == 0)
+        >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
+        >>> found = alpha_jackknife(table)
+        >>> found["status"], round(float(found["ci_low"]), 2), round(float(found["ci_high"]), 2)
+        ('ok', 0.42, 0.83)
     """
     pairable = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
     questions = table.index.get_level_values(0)[pairable]
@@ -212,22 +266,44 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
 
 
 def alpha_noise_floor(table: pd.DataFrame) -> float:
-    """The alpha under the global null: all answers of a question are exchangeable over all its
-    cells.
+    """The alpha under the global null: all answers of a question are exchangeable over its cells.
 
     alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of
-    question q. NaN
-    where undefined. It is no yardstick for one factor: an effect of another attribute lifts alpha
-    far
-    above it (`factor_tests` tests a factor).
+    question q. NaN where undefined. It is no yardstick for one factor: an effect of another
+    attribute lifts alpha far above it (`factor_tests` tests a factor).
+
+    Example:
+        >>> table = pd.DataFrame(np.eye(4), pd.MultiIndex.from_product([range(2), range(2)]))
+        >>> round(alpha_noise_floor(table), 3)
+        -0.071
     """
-    keep = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
-    flat = table[keep].stack().astype(float).dropna()
-    if not len(flat) or np.ptp(flat) < 1e-12:
+    pairable = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
+    answers = table[pairable].stack().astype(float).dropna()
+    if not len(answers) or np.ptp(answers) < 1e-12:
         return np.nan
-    groups = flat.groupby(level=0)
-    n, spread = len(flat), float(((flat - flat.mean()) ** 2).sum())
-    return float(1 - (n - 1) / n * (groups.size() * groups.var().fillna(0)).sum() / spread)
+    groups = answers.groupby(level=0)
+    n = len(answers)
+    within = (groups.size() * groups.var().fillna(0)).sum()
+    spread = float(((answers - answers.mean()) ** 2).sum())
+    return float(1 - (n - 1) / n * within / spread)
+
+
+class _Layout(NamedTuple):
+    """Which answers a factor pairs: places of those in pairable units, their unit, 1 / (m - 1)."""
+
+    pairable: np.ndarray
+    unit: np.ndarray
+    weight: np.ndarray
+
+    def alpha(self, answers: np.ndarray) -> np.ndarray:
+        """Alpha of all answers in the order of the cells."""
+        value = answers[self.pairable]
+        sums = np.bincount(self.unit, value)
+        # sum_u (m SS_u) / (m - 1), with m SS_u = m sum v^2 - (sum v)^2, spread over the unit's
+        # m cells
+        m = 1 / self.weight + 1
+        weighted = (self.weight * (m * value * value - value * sums[self.unit])).sum()
+        return _alpha(np.float64(len(value)), value.sum(), value @ value, weighted)
 
 
 def alpha_permutation(
@@ -236,14 +312,14 @@ def alpha_permutation(
     """p of alpha under the GLOBAL null that no attribute has any effect, for one model.
 
     This is no test of one factor, although it answers under the name of each: an effect of age
-    lifts the alpha of gender
-    above everything that dealing can give, so that an effect of gender beside it is never found
-    (0 of 40
-    simulated studies; `factor_tests` finds 40). Use `factor_tests`.
+    lifts the alpha of gender above everything that dealing can give, so that an effect of gender
+    beside it is never found (0 of 40 simulated studies; `factor_tests` finds 40). Use
+    `factor_tests`.
 
-    The answers of each question are dealt anew to its own cells, `n_permutations` times: what attributes without any
-    effect would give. p is one-sided, (1 + permuted alphas at or below the observed one) / (1 + permutations), since
-    an attribute that changes answers lowers agreement inside rows. Missing cells stay missing.
+    The answers of each question are dealt anew to its own cells, `n_permutations` times: what
+    attributes without any effect would give. p is one-sided, (1 + permuted alphas at or below the
+    observed one) / (1 + permutations), since an attribute that changes answers lowers agreement
+    inside rows. Missing cells stay missing.
 
     Args:
         values: frame of `response.with_value` for one model.
@@ -253,52 +329,48 @@ def alpha_permutation(
     Reference: P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed., 2005.
     """
     question = "decision_question_id"
-    cells = (
-        values.dropna(subset=["value"])
-        .groupby([question, *ATTRIBUTES], sort=True)["value"]
-        .mean()
-        .reset_index()
-    )
-    value, block = cells["value"].to_numpy(), cells[question].rank(method="dense").to_numpy()
-    value = value - (value.mean() if len(value) else 0)
-    layouts = {}
-    for factor, own in FACTORS.items():
-        unit = (
-            cells.groupby([question, *(a for a in ATTRIBUTES if a not in own)], sort=False)
-            .ngroup()
-            .to_numpy()
-        )
+    valid = values.dropna(subset=["value"])
+    cells = valid.groupby([question, *ATTRIBUTES], sort=True)["value"].mean().reset_index()
+    answers = cells["value"].to_numpy()
+    answers = answers - (answers.mean() if len(answers) else 0)
+    layouts = []
+    for attributes in FACTORS.values():
+        others = [name for name in ATTRIBUTES if name not in attributes]
+        unit = cells.groupby([question, *others], sort=False).ngroup().to_numpy()
         m = np.bincount(unit)[unit]
-        keep = m >= 2
-        layouts[factor] = (keep, unit[keep], 1 / (m[keep] - 1.0))
+        pairable = m >= 2
+        layouts.append(_Layout(pairable, unit[pairable], 1 / (m[pairable] - 1.0)))
 
     def alphas(order: np.ndarray) -> np.ndarray:
-        out = []
-        for keep, unit, weight in layouts.values():
-            v = value[order][keep]
-            sums = np.bincount(unit, v)
-            # sum_u (m SS_u) / (m - 1), with m SS_u = m sum v^2 - (sum v)^2, spread over the unit's m cells
-            weighted = (weight * ((1 / weight + 1) * v * v - v * sums[unit])).sum()
-            out.append(_alpha(np.float64(len(v)), v.sum(), v @ v, weighted))
-        return np.array(out)
+        return np.array([layout.alpha(answers[order]) for layout in layouts])
 
-    rng, observed = np.random.default_rng(seed), alphas(np.arange(len(value)))
-    below = np.zeros(len(layouts))
+    rng = np.random.default_rng(seed)
+    observed = alphas(np.arange(len(answers)))
+    # Sorting by question and chance deals the answers of each question to its own cells.
+    block = cells[question].rank(method="dense").to_numpy()
+    n_below = np.zeros(len(layouts))
     for _ in range(n_permutations):
-        below += alphas(np.argsort(block + rng.random(len(value)))) <= observed + 1e-12
-    p = np.where(np.isfinite(observed), (1 + below) / (1 + n_permutations), np.nan)
-    return dict(zip(layouts, p.tolist(), strict=True))
+        dealt = alphas(np.argsort(block + rng.random(len(answers))))
+        n_below += dealt <= observed + 1e-12
+    p = np.where(np.isfinite(observed), (1 + n_below) / (1 + n_permutations), np.nan)
+    return dict(zip(FACTORS, p.tolist(), strict=True))
 
 
 def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -> pd.DataFrame:
     """Alpha of several contingency tables by name, with interval: one row each (DE-24, DE-27).
 
     Returns factor (the name), alpha, ci_low, ci_high (`alpha_jackknife`), band (`told_band`;
-    "undefined"
-    where alpha is), status, n, n_units, n_missing, n_questions. status: as in
-    `krippendorff_alpha`, then
-    `near_constant` (`is_near_constant`: alpha without interval and band), then as in
-    `alpha_jackknife`.
+    "undefined" where alpha is), status, n, n_units, n_missing, n_questions. status: as in
+    `krippendorff_alpha`, then `near_constant` (`is_near_constant`: alpha without interval and
+    band), then as in `alpha_jackknife`.
+
+    Example:
+        >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
+        >>> left = np.arange(40) % 3 == 0
+        >>> right = left ^ (np.arange(40) % 7 == 0)
+        >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
+        >>> alpha_table({"gender": table})[["factor", "n", "n_units", "status"]].to_numpy().tolist()
+        [['gender', 80, 40, 'ok']]
     """
     rows = []
     for factor, table in tables.items():
@@ -320,13 +392,13 @@ def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.Da
     """Alpha of every model and factor (DE-24) from the frame of `response.with_value`.
 
     Returns model, source and the columns of `alpha_table`, one row a model and factor. A
-    description:
-    with one sampled answer a prompt it mixes the noise of answering with disagreement
+    description: with one sampled answer a prompt it mixes the noise of answering with disagreement
     (`alpha_without_noise`), and whether a factor matters is tested by `factor_tests`.
     """
 
     def of_factors(one: pd.DataFrame) -> pd.DataFrame:
-        return alpha_table({f: contingency_table(one, f) for f in FACTORS}, weights=weights)
+        tables = {factor: contingency_table(one, factor) for factor in FACTORS}
+        return alpha_table(tables, weights=weights)
 
     return by_model(values, of_factors, ALPHA_COLUMNS)
 
@@ -341,9 +413,8 @@ def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.
     Returns:
         model, source, the columns of `alpha_table`, and `by`: `P(yes)` (`alpha_by_factor` of the
         probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`,
-        where prompts were
-        answered twice or more), one below the other. A model without either has the status
-        `one_answer_a_prompt`.
+        where prompts were answered twice or more), one below the other. A model without either has
+        the status `one_answer_a_prompt`.
     """
     of_p = alpha_by_factor(probability).assign(by="P(yes)")
 
@@ -352,9 +423,10 @@ def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.
         return pd.DataFrame(rows, columns=[*ALPHA_COLUMNS, "by"])
 
     repeated = by_model(sampled, of_replicates, [*ALPHA_COLUMNS, "by"])
-    told = of_p.loc[of_p["alpha"].notna(), "model"]
-    kept = (repeated["status"] != "one_answer_a_prompt") | ~repeated["model"].isin(told)
-    parts = [part for part in (of_p, repeated[kept]) if len(part)]
+    defined_by_p = of_p.loc[of_p["alpha"].notna(), "model"]
+    has_alpha = repeated["model"].isin(defined_by_p)
+    kept = repeated[(repeated["status"] != "one_answer_a_prompt") | ~has_alpha]
+    parts = [part for part in (of_p, kept) if len(part)]
     return pd.concat(parts, ignore_index=True) if parts else of_p
 
 
@@ -362,9 +434,17 @@ def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
     """A row of `alpha_without_noise` from replicates."""
     valid = one[one["value"].notna()]
     if not valid.duplicated(["decision_question_id", *ATTRIBUTES]).any():
-        row = dict.fromkeys(ALPHA_COLUMNS, np.nan) | {"factor": factor, "by": "replicates"}
-        row |= {"band": "undefined", "status": "one_answer_a_prompt", "n_units": 0}
-        return row | {"n": 0, "n_missing": len(one) - len(valid), "n_questions": 0}
+        return {
+            **dict.fromkeys(ALPHA_COLUMNS, np.nan),
+            "factor": factor,
+            "by": "replicates",
+            "band": "undefined",
+            "status": "one_answer_a_prompt",
+            "n": 0,
+            "n_units": 0,
+            "n_missing": len(one) - len(valid),
+            "n_questions": 0,
+        }
     attributes = FACTORS[factor]
     others = [name for name in ATTRIBUTES if name not in attributes]
     # Codes of the combinations are enough here, and quicker than their names.
@@ -381,34 +461,54 @@ def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
     band = "undefined"
     if np.isfinite(found["alpha"]):
         band = told_band((found["ci_low"], found["ci_high"]), found["n_questions"])
-    renamed = {"factor": factor, "n_missing": found["n_invalid"], "by": "replicates"}
-    return found | renamed | {"status": status, "band": band}
+    return found | {
+        "factor": factor,
+        "by": "replicates",
+        "band": band,
+        "status": status,
+        "n_missing": found["n_invalid"],
+    }
 
 
 def alpha_pairs(table: pd.DataFrame, reference: str | None = None) -> pd.DataFrame:
     """Alpha of every pair of columns, or of `reference` against each other column (DE-24).
 
     Returns level_1, level_2 and the columns of `alpha_table`.
+
+    Example:
+        >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
+        >>> left = np.arange(40) % 3 == 0
+        >>> right = left ^ (np.arange(40) % 7 == 0)
+        >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
+        >>> alpha_pairs(table)[["level_1", "level_2", "n"]].to_numpy().tolist()
+        [['a', 'b', 80]]
     """
-    pairs = itertools.combinations(table, 2)
-    if reference is not None:
-        pairs = ((reference, other) for other in table if reference in table and other != reference)
+    levels = list(table)
+    if reference is None:
+        pairs = list(itertools.combinations(levels, 2))
+    elif reference in levels:
+        pairs = [(reference, other) for other in levels if other != reference]
+    else:
+        pairs = []
     tables = {pair: table[list(pair)] for pair in pairs}
-    levels = pd.DataFrame([*tables], columns=["level_1", "level_2"])
-    return levels.join(alpha_table(tables).drop(columns="factor"))
+    names = pd.DataFrame(pairs, columns=["level_1", "level_2"])
+    return names.join(alpha_table(tables).drop(columns="factor"))
 
 
 def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white") -> pd.DataFrame:
-    """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race against `reference`.
+    """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race
+    against `reference`.
 
     Returns model, source, factor and the columns of `alpha_pairs`.
     """
-
     anchors = {"gender": None, "race": None, "gender_race": reference}
 
     def of_pairs(one: pd.DataFrame) -> pd.DataFrame:
-        found = {f: alpha_pairs(contingency_table(one, f), anchor) for f, anchor in anchors.items()}
-        return pd.concat(found, names=["factor"]).reset_index("factor")
+        tables = {
+            factor: alpha_pairs(contingency_table(one, factor), anchor)
+            for factor, anchor in anchors.items()
+        }
+        return pd.concat(tables, names=["factor"]).reset_index("factor")
 
     return by_model(values, of_pairs, ["factor", "level_1", "level_2", *ALPHA_COLUMNS[1:]])
 
@@ -431,8 +531,8 @@ def alpha_from_replicates(
         level: column of the factor's levels; row: of the situations; question: of the clusters.
 
     Returns:
-        alpha (not truncated), ci_low, ci_high (jackknife over questions, t on questions - 1
-        degrees of freedom), status, n (answers used), n_invalid, n_units (rows used), n_questions,
+        alpha (not truncated), ci_low, ci_high (jackknife over questions, t on questions - 1 degrees
+        of freedom), status, n (answers used), n_invalid, n_units (rows used), n_questions,
         noise_share (share of the variance between cells that is noise of answering).
         status: `ok`; `no_replicates` (no row with two cells of two answers); `near_constant` (the
         noise explains more than nine tenths of the variance between cells).
@@ -441,9 +541,17 @@ def alpha_from_replicates(
     variance of y; rows with m_u >= 2 such cells, n = sum m_u; V = sum e / n;
     D_o = (1/n) sum_u m_u / (m_u - 1) SS_u - V; D_e = SS / (n - 1) - V; alpha = 1 - D_o / D_e.
 
-    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below
-    93 %, .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ; 4 with an
-    interval in fewer than 80 % of studies (nearly constant answers, hardly ever given).
+    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below 93
+    %, .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ; 4 with
+    an interval in fewer than 80 % of studies (nearly constant answers, hardly ever given).
+
+    Example:
+        >>> cells = itertools.product(range(10), range(3), "ab", range(4))
+        >>> answers = pd.DataFrame(cells, columns=["question", "row", "level", "repetition"])
+        >>> answers["value"] = (answers["repetition"] <= answers["question"] % 4).astype(float)
+        >>> found = alpha_from_replicates(answers, level="level", row="row", question="question")
+        >>> found["n"], found["n_units"], found["status"]
+        (240, 30, 'ok')
     """
     valid = answers[answers[value].notna()]
     cells = valid.groupby([question, row, level], sort=False)[value].agg(["mean", "size"])

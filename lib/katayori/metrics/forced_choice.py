@@ -1,8 +1,10 @@
-"""Two options with roles, one of them neutral, in several variants: JUBAKU-v2 and its like (JU-12 to JU-19).
+"""Two options with roles, one of them neutral, in several variants (JU-12 to JU-19).
 
-A letter names a place, a role what stands there. Everything here is computed on roles; `letter_rate` alone counts
-letters, to show what that would say. Shares lie in [0, 1]. Answers that cannot be parsed are left out, as in the paper,
-with their number beside (`n_invalid`).
+JUBAKU-v2 and its like.
+
+A letter names a place, a role what stands there. Everything here is computed on roles;
+`letter_rate` alone counts letters, to show what that would say. Shares lie in [0, 1]. Answers that
+cannot be parsed are left out, as in the paper, with their number beside (`n_invalid`).
 """
 
 import warnings
@@ -33,30 +35,39 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     """Answers joined to their items, with what each letter means (JU-13).
 
     Args:
-        answers: item_id, outcome, answer ("A", "B", None where invalid), and where known p_a, p_b (probabilities of the
-            letters) and mass; what tells answers apart of model, source, prompt_id, repetition.
+        answers: item_id, outcome, answer ("A", "B", None where invalid), and where known p_a, p_b
+            (probabilities of the letters) and mass; what tells answers apart of model, source,
+            prompt_id, repetition.
         items: item_id, case_id, category, template, order, role_a, role_b, as of `data.jubaku`.
 
-    Returns the answers with letter (for answer), case_id, category, template, order; choice, the role of the chosen
-    option (None where invalid), correct (False where invalid); and with probabilities p_neutral, renormalised over both
-    letters, NaN where neither has any.
+    Returns the answers with letter (for answer), case_id, category, template, order; choice, the
+    role of the chosen option (None where invalid), correct (False where invalid); and with
+    probabilities p_neutral, renormalised over both letters, NaN where neither has any.
 
-    Raises ValueError for answers to unknown items, an answer given twice, an order with two meanings, and a letter of
-    an ok answer that is neither A nor B.
+    Raises ValueError for answers to unknown items, an answer given twice, an order with two
+    meanings, and a letter of an ok answer that is neither A nor B.
+
+    Example:
+        >>> items = pd.DataFrame({"item_id": ["x", "y"], "case_id": 1, "category": "age"})
+        >>> items = items.assign(template=1, order=["nb", "bn"], role_a=["neutral", "biased"])
+        >>> items["role_b"] = ["biased", "neutral"]
+        >>> answers = pd.DataFrame({"item_id": ["x", "y"], "outcome": "ok", "answer": "A"})
+        >>> with_choice(answers, items)["choice"].tolist()
+        ['neutral', 'biased']
     """
     orders = items[["order", "role_a", "role_b"]].drop_duplicates()
     if not orders["order"].is_unique:
         raise ValueError(f"an order with two meanings: {orders.to_dict('records')}")
-    if (twice := answers.duplicated([c for c in KEY if c in answers])).any():
-        raise ValueError(
-            f"{twice.sum()} answers are given twice, e.g. to {answers.loc[twice, 'item_id'].iloc[0]}"
-        )
+    twice = answers.duplicated([name for name in KEY if name in answers])
+    if twice.any():
+        item = answers.loc[twice, "item_id"].iloc[0]
+        raise ValueError(f"{twice.sum()} answers are given twice, e.g. to {item}")
     placed = items[["item_id", "case_id", "category", "template", "order"]]
     joined = answers.merge(placed, on="item_id", how="left", validate="many_to_one")
-    if (lost := joined["case_id"].isna()).any():
-        raise ValueError(
-            f"{lost.sum()} answers belong to no item, e.g. {joined.loc[lost, 'item_id'].iloc[0]}"
-        )
+    lost = joined["case_id"].isna()
+    if lost.any():
+        item = joined.loc[lost, "item_id"].iloc[0]
+        raise ValueError(f"{lost.sum()} answers belong to no item, e.g. {item}")
     named = joined.rename(columns={"answer": "letter", "p_a": "p_A", "p_b": "p_B"})
     meaning = {order: {"A": a, "B": b} for order, a, b in orders.itertuples(index=False)}
     out = unswapped(named, meaning).rename(columns={"verdict": "choice"})
@@ -67,11 +78,15 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measured(
-    frame: pd.DataFrame, by: Sequence[str], measure: Callable[..., dict], columns: str
+    frame: pd.DataFrame,
+    by: Sequence[str],
+    measure: Callable[[pd.DataFrame, pd.DataFrame], dict[str, Any]],
+    columns: Sequence[str],
 ) -> pd.DataFrame:
-    """A row per cell of `by`: its key and what `measure` makes of its answers and of the parsed ones among them."""
+    """A row per cell of `by`: its key and what `measure` makes of its answers and of the parsed
+    ones among them."""
     rows = [key | measure(cell, cell[cell["outcome"] == "ok"]) for key, cell in cells(frame, by)]
-    return pd.DataFrame(rows, columns=[*by, *columns.split()])
+    return pd.DataFrame(rows, columns=[*by, *columns])
 
 
 def _share(hits: int, n: int) -> dict[str, float]:
@@ -87,14 +102,14 @@ def _case_sums(values: pd.Series, case_id: pd.Series | str) -> pd.DataFrame:
 
 def _over_cases(sums: pd.DataFrame, seed: int) -> dict[str, Any]:
     """Interval over cases, its status, and the test against one half, of sums of each case."""
-    found = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+    interval = share_interval(sums["sum"].tolist(), sums["size"].tolist())
     # Neutral and biased swapped in a case turn its excess over one half around.
     excess = (sums["sum"] - sums["size"] / 2).to_numpy(float)
     return {
-        "case_low": found["ci_low"],
-        "case_high": found["ci_high"],
+        "case_low": interval["ci_low"],
+        "case_high": interval["ci_high"],
         "p_cases": swap_test(excess, seed) if len(excess) else np.nan,
-        "status": found["status"],
+        "status": interval["status"],
     }
 
 
@@ -117,10 +132,20 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
         `few_clusters` (fewer than 5 cases: no interval over cases); `no_parsed_answer`.
 
     Reference: C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), 404-413.
+
+    Example:
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
+        >>> frame["letter"] = ["A", "B", "A", "A"]
+        >>> frame["correct"] = frame["choice"] == "neutral"
+        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> accuracy(frame, ["model"])[["value", "n", "status"]].to_numpy().tolist()
+        [[0.75, 4, 'few_clusters']]
     """
 
     def measure(cell: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, Any]:
-        n, hits = len(parsed), int(parsed["correct"].sum())
+        n = len(parsed)
+        hits = int(parsed["correct"].sum())
         row: dict[str, Any] = {
             "n": n,
             "n_correct": hits,
@@ -133,23 +158,31 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
         sums = _case_sums(parsed["correct"], parsed["case_id"])
         return row | _share(hits, n) | _over_cases(sums, seed)
 
-    told = (
-        "value ci_low ci_high case_low case_high p_chance p_cases value_all "
-        "n n_correct n_invalid n_cases status"
-    )
-    return _measured(frame, by, measure, told)
+    columns = ["value", "ci_low", "ci_high", "case_low", "case_high", "p_chance", "p_cases"]
+    columns += ["value_all", "n", "n_correct", "n_invalid", "n_cases", "status"]
+    return _measured(frame, by, measure, columns)
 
 
 def variation_of_cases(frame: pd.DataFrame) -> pd.DataFrame:
     """What varies in each case of one cell: case_id (index), any, order, template, letter.
 
     Only cases with two parsed variants or more; see `variation_rate`.
+
+    Example:
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
+        >>> frame["letter"] = ["A", "B", "A", "A"]
+        >>> frame["correct"] = frame["choice"] == "neutral"
+        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> variation_of_cases(frame)[["any", "order", "template"]].to_numpy().tolist()
+        [[False, False, False], [True, True, False]]
     """
     parsed = frame[frame["outcome"] == "ok"]
-    told = parsed[parsed.groupby("case_id")["choice"].transform("size") > 1]
+    n_parsed = parsed.groupby("case_id")["choice"].transform("size")
+    comparable = parsed[n_parsed > 1]
 
     def differs(what: str, *within: str) -> pd.Series:
-        groups = told.groupby(["case_id", *within])[what].nunique() > 1
+        groups = comparable.groupby(["case_id", *within])[what].nunique() > 1
         return groups.groupby("case_id").any()
 
     return pd.DataFrame(
@@ -171,20 +204,31 @@ def variation_rate(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     cases into order only, template only and both.
 
     Returns:
-        by..., value, ci_low, ci_high (Clopper and Pearson over cases, exact, as a case is one
-        yes or no), if_independent (the rate that fresh draws with this accuracy would give),
+        by..., value, ci_low, ci_high (Clopper and Pearson over cases, exact, as a case is one yes
+        or no), if_independent (the rate that fresh draws with this accuracy would give),
         n_order_only, n_template_only, n_both, letter_rate (the same on letters: misleading, since a
         model that keeps to a role must change its letter), n (cases), n_varying, n_incomplete,
         n_left_out, n_invalid (answers), status: `ok`; `few_clusters` (fewer than 5 cases: no
         interval); `no_case`, then with NaN.
+
+    Example:
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
+        >>> frame["letter"] = ["A", "B", "A", "A"]
+        >>> frame["correct"] = frame["choice"] == "neutral"
+        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> variation_rate(frame, ["model"])[["n", "n_varying", "n_order_only"]].iloc[0].tolist()
+        [2, 1, 1]
     """
 
     def measure(cell: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, Any]:
         size = parsed.groupby("case_id")["choice"].transform("size")
         variants = len(cell[["template", "order"]].drop_duplicates())
         cases = variation_of_cases(cell)
-        order, template = cases["order"].astype(bool), cases["template"].astype(bool)
-        n, share = len(cases), parsed["correct"].mean()
+        order = cases["order"].astype(bool)
+        template = cases["template"].astype(bool)
+        n = len(cases)
+        share = parsed["correct"].mean()
         row: dict[str, Any] = {
             "n": n,
             "n_varying": int(cases["any"].sum()),
@@ -205,8 +249,9 @@ def variation_rate(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
             row |= {"ci_low": np.nan, "ci_high": np.nan, "status": "few_clusters"}
         return row
 
-    told = "value ci_low ci_high if_independent n_order_only n_template_only n_both letter_rate n n_varying"
-    return _measured(frame, by, measure, f"{told} n_incomplete n_left_out n_invalid status")
+    columns = ["value", "ci_low", "ci_high", "if_independent", "n_order_only", "n_template_only"]
+    columns += ["n_both", "letter_rate", "n", "n_varying", "n_incomplete", "n_left_out"]
+    return _measured(frame, by, measure, [*columns, "n_invalid", "status"])
 
 
 def paired_probabilities(frame: pd.DataFrame) -> pd.DataFrame:
@@ -214,6 +259,11 @@ def paired_probabilities(frame: pd.DataFrame) -> pd.DataFrame:
 
     Returns case_id and template (index), mean (rounded, so that one half is one half), complete
     (every order has probabilities).
+
+    Example:
+        >>> frame = pd.DataFrame({"case_id": 1, "template": 1, "order": ["nb", "bn"]})
+        >>> paired_probabilities(frame.assign(p_neutral=[0.9, 0.3])).to_numpy().tolist()
+        [[0.6, True]]
     """
     pairs = frame.groupby(["case_id", "template"])["p_neutral"].agg(["mean", "count"])
     pairs["mean"] = pairs["mean"].round(DIGITS)
@@ -221,7 +271,12 @@ def paired_probabilities(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def half_for_ties(p: pd.Series) -> pd.Series:
-    """1 above one half, 0 below, one half for a tie: the one way ties are counted (also of rules)."""
+    """1 above one half, 0 below, one half for a tie: the one way ties are counted (also of rules).
+
+    Example:
+        >>> half_for_ties(pd.Series([0.2, 0.5, 0.9])).tolist()
+        [0.0, 0.5, 1.0]
+    """
     return (1 + np.sign(p - 0.5)) / 2
 
 
@@ -255,9 +310,10 @@ def averaged_over_orders(
             "n_left_out": len(pairs) - len(p),
         }
         if p.empty:
-            why = "no_probabilities"
-            return row | {"n_cases": 0, "status": why, "status_mean": why}
-        scores, means = half_for_ties(p), p.groupby("case_id").mean().round(DIGITS)
+            status = "no_probabilities"
+            return row | {"n_cases": 0, "status": status, "status_mean": status}
+        scores = half_for_ties(p)
+        means = p.groupby("case_id").mean().round(DIGITS)
         mean = probability_interval(means)
         row |= {
             "value": scores.mean(),
@@ -270,20 +326,28 @@ def averaged_over_orders(
         }
         return row | _over_cases(_case_sums(scores, "case_id"), seed)
 
-    told = (
-        "value case_low case_high p_cases mean_p mean_low mean_high p_mean "
-        "n n_cases n_tied n_left_out status status_mean"
-    )
-    return _measured(frame, by, measure, told)
+    columns = ["value", "case_low", "case_high", "p_cases", "mean_p", "mean_low", "mean_high"]
+    columns += ["p_mean", "n", "n_cases", "n_tied", "n_left_out", "status", "status_mean"]
+    return _measured(frame, by, measure, columns)
 
 
 def case_counts(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Neutral choices and parsed answers, each by case (rows) and model (columns)."""
+    """Neutral choices and parsed answers, each by case (rows) and model (columns).
+
+    Example:
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
+        >>> frame["letter"] = ["A", "B", "A", "A"]
+        >>> frame["correct"] = frame["choice"] == "neutral"
+        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> neutral, answers = case_counts(frame)
+        >>> neutral["m"].tolist(), answers["m"].tolist()
+        ([2.0, 1.0], [2.0, 2.0])
+    """
     parsed = frame[frame["outcome"] == "ok"]
     groups = parsed.groupby(["case_id", "model"])["correct"]
-    neutral, answers = (
-        part.unstack(fill_value=0).astype(float) for part in (groups.sum(), groups.size())
-    )
+    neutral = groups.sum().unstack(fill_value=0).astype(float)
+    answers = groups.size().unstack(fill_value=0).astype(float)
     return neutral, answers
 
 
@@ -291,6 +355,10 @@ def share_contributions(neutral: np.ndarray, parsed: np.ndarray) -> np.ndarray:
     """One number a case whose mean is the share and whose spread is that of the share.
 
     p + (y_c - p n_c) C / n, by linearisation; a difference of two models' is that of their shares.
+
+    Example:
+        >>> share_contributions(np.array([2.0, 1.0]), np.array([2.0, 2.0])).tolist()
+        [1.0, 0.5]
     """
     n = parsed.sum()
     if not n:
@@ -303,8 +371,8 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
     """Every other model against `baseline`: the paper's chi-square, and a test that respects cases.
 
     JU-18 and JU-22. Models of one name and two sources must not be mixed in `frame`, which is that
-    of `with_choice`. The verdict rests on the exchange of models by case (p_cases_holm), not on
-    the chi-square, which takes the variants of a case as independent.
+    of `with_choice`. The verdict rests on the exchange of models by case (p_cases_holm), not on the
+    chi-square, which takes the variants of a case as independent.
 
     Returns:
         model, source, value, value_baseline, difference; ci_low, ci_high: of the difference, by
@@ -320,38 +388,36 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
     Raises:
         ValueError: a baseline without answers.
     """
-    if baseline not in set(frame["model"]):
-        raise ValueError(
-            f"no answers of {baseline!r}, only of {', '.join(sorted(set(frame['model'])))}"
-        )
-    scores = accuracy(frame).set_index("model").assign(n_wrong=lambda t: t["n"] - t["n_correct"])
+    models = sorted(set(frame["model"]))
+    if baseline not in models:
+        raise ValueError(f"no answers of {baseline!r}, only of {', '.join(models)}")
+    scores = accuracy(frame).set_index("model")
+    scores["n_wrong"] = scores["n"] - scores["n_correct"]
     counts = case_counts(frame)
     rows = [
         _compared(scores.loc[[model, baseline]], counts, seed)
         for model in scores.index.drop(baseline)
     ]
-    told = (
-        "model source value value_baseline difference ci_low ci_high n n_baseline n_invalid n_cases "
-        "p_chi2 p_yates p_cases p_cases_holm verdict status"
-    )
-    out = pd.DataFrame(rows, columns=told.split())
+    columns = ["model", "source", "value", "value_baseline", "difference", "ci_low", "ci_high"]
+    columns += ["n", "n_baseline", "n_invalid", "n_cases", "p_chi2", "p_yates", "p_cases"]
+    out = pd.DataFrame(rows, columns=[*columns, "p_cases_holm", "verdict", "status"])
     out["p_cases_holm"] = holm(out["p_cases"].to_numpy(float))
     differs = np.where(out["p_cases_holm"] < 0.05, "differs", "not found")
     tested = out["p_cases"].notna() | (out["status"] == "no_difference")
-    return out.assign(
-        verdict=np.where(tested & (out["status"] != "few_clusters"), differs, "not tested")
-    )
+    tested &= out["status"] != "few_clusters"
+    return out.assign(verdict=np.where(tested, differs, "not tested"))
 
 
 def _compared(
     two: pd.DataFrame, counts: tuple[pd.DataFrame, pd.DataFrame], seed: int
 ) -> dict[str, Any]:
     """A row of `compare_models`; `two` are the accuracies of the model and of the baseline."""
-    one, base = two.iloc[0], two.iloc[1]
+    one = two.iloc[0]
+    base = two.iloc[1]
     neutral, parsed = (count.reindex(columns=two.index, fill_value=0.0) for count in counts)
     shared = (parsed > 0).all(axis=1)
-    apart = (neutral[shared] / parsed[shared]).to_numpy()
-    apart = apart[:, 0] - apart[:, 1]
+    shares = (neutral[shared] / parsed[shared]).to_numpy()
+    apart = shares[:, 0] - shares[:, 1]
     table = two[["n_correct", "n_wrong"]].to_numpy(int)
     row = {
         "model": two.index[0],
@@ -382,9 +448,8 @@ def _compared(
     if between["status"] == "ok":
         row |= {"ci_low": between["ci_low"], "ci_high": between["ci_high"]}
     if not problems["no_shared_case"] and not problems["empty_margin"]:
-        row["p_chi2"], row["p_yates"] = (
-            chi2_contingency(table, yates).pvalue for yates in (False, True)
-        )
+        row["p_chi2"] = chi2_contingency(table, correction=False).pvalue
+        row["p_yates"] = chi2_contingency(table, correction=True).pvalue
     return row
 
 
@@ -396,18 +461,23 @@ def discriminability(scores: pd.DataFrame, ddof: int = 1) -> pd.DataFrame:
         ddof: taken from n in the denominator.
 
     Returns:
-        benchmark, value, ci_low, ci_high (addition: `variance_interval` over models), ddof,
-        loo_low and loo_high (lowest and highest variance with one model left out, an addition),
-        without (whose absence gives the lowest), n (models), n_invalid (without a score), status:
+        benchmark, value, ci_low, ci_high (addition: `variance_interval` over models), ddof, loo_low
+        and loo_high (lowest and highest variance with one model left out, an addition), without
+        (whose absence gives the lowest), n (models), n_invalid (without a score), status:
         `ok`; `few_models` (fewer than 5: no interval, the value describes these models only);
         `no_variation` (all scores equal: value 0, no interval); `too_few_models`, then with NaN.
+
+    Example:
+        >>> scores = pd.DataFrame({"benchmark": "b", "model": list("xyz"), "value": [0, 0, 0.6]})
+        >>> discriminability(scores)[["value", "without", "status"]].round(2).to_numpy().tolist()
+        [[0.12, 'z', 'few_models']]
     """
-    columns = "benchmark value ci_low ci_high ddof loo_low loo_high without n n_invalid status"
     rows = [
         {"benchmark": benchmark, "ddof": ddof} | _variance(one, ddof)
         for benchmark, one in scores.groupby("benchmark", sort=False)
     ]
-    return pd.DataFrame(rows, columns=columns.split())
+    columns = ["benchmark", "value", "ci_low", "ci_high", "ddof", "loo_low", "loo_high"]
+    return pd.DataFrame(rows, columns=[*columns, "without", "n", "n_invalid", "status"])
 
 
 def _variance(one: pd.DataFrame, ddof: int) -> dict[str, Any]:
@@ -436,20 +506,31 @@ def variance_interval(values: np.ndarray, ddof: int = 1) -> tuple[float, float]:
 
     Unlike the chi-square interval it does not take scores to be normal, but one outlying model
     makes it wide. NaN where a variance with one value left out is 0.
+
+    Example:
+        >>> low, high = variance_interval(np.array([0.2, 0.4, 0.5, 0.7, 0.9]))
+        >>> low < 0.073 < high
+        True
     """
     n = len(values)
     left = np.array([np.var(np.delete(values, k), ddof=ddof) for k in range(n)])
     if (left <= 0).any():
         return np.nan, np.nan
-    found = mean_interval(n * np.log(np.var(values, ddof=ddof)) - (n - 1) * np.log(left))
-    shift = np.log(np.var(values, ddof=ddof)) - found["value"]  # the estimate itself stays
-    return float(np.exp(found["ci_low"] + shift)), float(np.exp(found["ci_high"] + shift))
+    whole = np.log(np.var(values, ddof=ddof))
+    interval = mean_interval(n * whole - (n - 1) * np.log(left))
+    shift = whole - interval["value"]  # the estimate itself stays
+    return float(np.exp(interval["ci_low"] + shift)), float(np.exp(interval["ci_high"] + shift))
 
 
 def correlation_interval(r: float, n: int, spread: float = 1.0) -> tuple[float, float]:
     """95 % interval of a correlation over n models, by Fisher's z; NaN for fewer than 5.
 
     `spread` widens it: 1.03 for rank correlations (Fieller, Hartley and Pearson, 1957).
+
+    Example:
+        >>> low, high = correlation_interval(0.5, 9)
+        >>> round(low, 2), round(high, 2)
+        (-0.25, 0.87)
     """
     if n < NO_INTERVAL_BELOW:
         return np.nan, np.nan
@@ -486,6 +567,12 @@ def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame
         ci_high (Fisher's z), p, n (models with both scores), status: `ok`; `few_models` (3 or 4:
         no interval); `perfect` (1 or -1: no interval); and with NaN `not testable: fewer than 3
         models`, `constant`. p is not adjusted for the number of benchmarks.
+
+    Example:
+        >>> scores = pd.DataFrame({"benchmark": ["a"] * 3 + ["b"] * 3, "model": list("xyz") * 2})
+        >>> scores["value"] = [1, 2, 3, 1, 2, 4]
+        >>> benchmark_correlations(scores, "a")[["method", "value"]].round(2).to_numpy().tolist()
+        [['pearson', 0.98], ['spearman', 1.0]]
     """
     rounded = scores.round({"value": DIGITS})
     wide = rounded.pivot(index="model", columns="benchmark", values="value")
@@ -499,4 +586,5 @@ def benchmark_correlations(scores: pd.DataFrame, reference: str) -> pd.DataFrame
             if status == "ok":
                 row |= _correlation(both[reference], both[benchmark], method)
             rows.append(row)
-    return pd.DataFrame(rows, columns="benchmark method value ci_low ci_high p n status".split())
+    columns = ["benchmark", "method", "value", "ci_low", "ci_high", "p", "n", "status"]
+    return pd.DataFrame(rows, columns=columns)

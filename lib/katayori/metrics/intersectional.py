@@ -1,11 +1,11 @@
-"""Intersectional items by what their profiles tell: how many attributes, which, and one more of them
-(IJ-15 to IJ-19).
+"""Intersectional items by what their profiles tell: how many attributes, which, and one more of
+them (IJ-15 to IJ-19).
 
 Everything is a ratio of sums over answers, and its interval comes from whole families. A family is
-one pair of profiles over every subset of its attributes (IJ-8): its items share their words and were
-drawn together, so it holds the item as a smaller cluster. Where no family is known (items of others)
-the item takes its place. The passages are fixed: an interval over families says what other words in
-the same passages would give, not what other passages would.
+one pair of profiles over every subset of its attributes (IJ-8): its items share their words and
+were drawn together, so it holds the item as a smaller cluster. Where no family is known (items of
+others) the item takes its place. The passages are fixed: an interval over families says what other
+words in the same passages would give, not what other passages would.
 
 Shares lie in [0, 1]; points are made at display. An invalid answer counts as wrong (IJ-15) and as
 not "unknown".
@@ -35,7 +35,10 @@ CELL = (*MODEL, "topic", "ambiguity")
 FEW = 30  # a cell with fewer answers is flagged (IJ-16)
 #: What a column holds: answers counted (0 or 1), probabilities, or any other number.
 KINDS = ("share", "probability", "mean")
-_DESIGN = "item topic focal subset n_attributes order label unknown_position".split()
+_DESIGN = [
+    *("item", "topic", "focal", "subset", "n_attributes"),
+    *("order", "label", "unknown_position"),
+]
 _ENDS = ("value", "ci_low", "ci_high", "status")
 
 
@@ -49,17 +52,18 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         The frame of `with_role` and: item, topic, focal_id, focal, subset, n_attributes, order,
         label and unknown_position (places of the right option and of "unknown"), unknown_wording;
         cluster (the family, or the item); ambiguity (`amb`, `dis`); question (`negative`,
-        `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid); right
-        and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
+        `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid);
+        right and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
     """
-    told = items[["item_id", "focal_id", *_DESIGN]].assign(unknown_wording=items["unknown"])
-    frame = with_role(answers, items).merge(told, on="item_id", how="left")
+    design = items[["item_id", "focal_id", *_DESIGN]].assign(unknown_wording=items["unknown"])
+    frame = with_role(answers, items).merge(design, on="item_id", how="left")
     chosen = zip(frame["order"], frame["answer"], frame["outcome"] == "ok", strict=True)
+    letters: list[Any] = [order[int(answer)] if ok else None for order, answer, ok in chosen]
     return frame.assign(
         cluster=frame["focal_id"].where(frame["focal_id"] != "", frame["item"]),
         ambiguity=np.where(frame["context_condition"] == "ambiguous", "amb", "dis"),
         question=frame["polarity"].replace("non_negative", "neutral"),
-        choice=[order[int(answer)] if ok else None for order, answer, ok in chosen],
+        choice=letters,
         right=frame["correct"].astype(float),
         unknown=(frame["role"] == "unknown").astype(float),
         invalid=frame["role"].isna(),
@@ -68,28 +72,40 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
 
 def _cell(one: pd.DataFrame, kind: str) -> dict[str, Any]:
     """One cell: sum(top) / sum(bottom) over the rows with a top, by the interval of its kind."""
-    told = one[one["top"].notna()]
-    sums = told.groupby("cluster")[["top", "bottom"]].sum()
-    tops, bottoms = sums["top"].tolist(), sums["bottom"].tolist()
-    found = share_interval(tops, bottoms) if kind == "share" else ratio_interval(tops, bottoms)
-    out = {name: found[name] for name in _ENDS}
+    counted = one[one["top"].notna()]
+    sums = counted.groupby("cluster")[["top", "bottom"]].sum()
+    tops = sums["top"].tolist()
+    bottoms = sums["bottom"].tolist()
+    interval = share_interval(tops, bottoms) if kind == "share" else ratio_interval(tops, bottoms)
+    out = {name: interval[name] for name in _ENDS}
     if kind == "probability":
         by_family = probability_interval((sums["top"] / sums["bottom"]).tolist())
         out |= {name: by_family[name] for name in by_family if name.startswith("log_odds")}
         if by_family["status"] == "edge" and out["status"] == "ok":
             out |= {"ci_low": np.nan, "ci_high": np.nan, "status": "edge"}
     n_invalid = int(one["invalid"].sum())
-    out |= {"n": len(told), "n_invalid": n_invalid, "invalid_rate": n_invalid / len(one)}
-    few = {"few": len(told) < FEW, "note": note_of(len(sums))}
-    return out | {"n_families": len(sums)} | few
+    return out | {
+        "n": len(counted),
+        "n_invalid": n_invalid,
+        "invalid_rate": n_invalid / len(one),
+        "n_families": len(sums),
+        "few": len(counted) < FEW,
+        "note": note_of(len(sums)),
+    }
 
 
 def note_of(n_families: int) -> str:
-    """What to know of an interval over so few families: "few clusters", or nothing."""
+    """What to know of an interval over so few families: "few clusters", or nothing.
+
+    Example:
+        >>> note_of(9), note_of(10)
+        ('few clusters', '')
+    """
     return "few clusters" if NO_INTERVAL_BELOW <= n_families < FEW_CLUSTERS else ""
 
 
 def _kind(values: pd.Series) -> str:
+    """What a column holds, by its values."""
     return "share" if values.dropna().isin([0.0, 1.0]).all() else "probability"
 
 
@@ -111,16 +127,19 @@ def cell_means(
     Returns:
         by..., value, ci_low, ci_high (95 %: `share_interval` or `ratio_interval` over families),
         status, n (values counted), n_invalid, invalid_rate, n_families, few (n < 30), note ("few
-        clusters": 5 to 9 families, whose interval is shaky). A probability has log_odds with its interval as well. status: `ok`; those of
-        `metrics.intervals` (`few_clusters`, `same_in_every_cluster`, `no_variation`,
-        `no_valid_answer`); `edge` (a mean probability below .05 or above .95 has its interval in
-        log-odds alone).
+        clusters": 5 to 9 families, whose interval is shaky). A probability has log_odds with its
+        interval as well. status: `ok`; those of `metrics.intervals` (`few_clusters`,
+        `same_in_every_cluster`, `no_variation`, `no_valid_answer`); `edge` (a mean probability
+        below .05 or above .95 has its interval in log-odds alone).
 
     Raises:
         ValueError: unknown kind.
 
     Example:
-        >>> cell_means(frame, "unknown", by=["model", "topic"])
+        >>> frame = pd.DataFrame({"cluster": [1, 1, 2], "right": [1.0, 0.0, 1.0]})
+        >>> frame = frame.assign(model="m", invalid=False)
+        >>> cell_means(frame, by=["model"])[["value", "n", "n_families"]].round(2).iloc[0].tolist()
+        [0.67, 3.0, 2.0]
     """
     if kind and kind not in KINDS:
         raise ValueError(f"kind {kind!r}; known: {', '.join(KINDS)}")
@@ -143,12 +162,18 @@ def mean_of_parts(parts: pd.DataFrame) -> dict[str, Any]:
 
     Reference: G. Y. Zou and A. Donner, Construction of confidence limits about effect measures,
     Statistics in Medicine 27 (2008) 1693-1702.
+
+    Example:
+        >>> parts = pd.DataFrame({"value": [0.5, 0.7], "ci_low": [0.4, 0.4], "ci_high": [0.6, 0.8]})
+        >>> whole = mean_of_parts(parts.assign(status="ok"))
+        >>> round(float(whole["value"]), 2), round(float(whole["ci_low"]), 3), whole["status"]
+        (0.6, 0.442, 'ok')
     """
     value, low, high = parts[["value", "ci_low", "ci_high"]].to_numpy(float).T
     out: dict[str, Any] = {"value": value.mean(), "ci_low": np.nan, "ci_high": np.nan}
-    without = parts["status"][np.isnan(value) if np.isnan(value).any() else np.isnan(low)]
-    if len(without):
-        return out | {"status": without.iloc[0]}
+    lacking = np.isnan(value) if np.isnan(value).any() else np.isnan(low)
+    if lacking.any():
+        return out | {"status": parts["status"][lacking].iloc[0]}
     out["ci_low"] = out["value"] - np.sqrt(((value - low) ** 2).sum()) / len(value)
     out["ci_high"] = out["value"] + np.sqrt(((high - value) ** 2).sum()) / len(value)
     fixed = (parts["status"] == "same_in_every_cluster").all()
@@ -163,16 +188,19 @@ def by_topic(
 ) -> pd.DataFrame:
     """`cell_means` by topic, with the topics `overall` and `pooled` added.
 
-    `overall` is the unweighted mean of the topics, as published (IJ-16, IJ-c7), with the interval of
-    `mean_of_parts`; `pooled` is that of all answers, whose families are drawn from all topics.
+    `overall` is the unweighted mean of the topics, as published (IJ-16, IJ-c7), with the interval
+    of `mean_of_parts`; `pooled` is that of all answers, whose families are drawn from all topics.
     """
     kind = kind or _kind(frame[value])
     rows = cell_means(frame, value, [*by, "topic"], kind)
     overall = []
     for _, part in rows.groupby(list(by), sort=False, dropna=False):
-        row = part.iloc[0].to_dict() | mean_of_parts(part) | {"topic": "overall"}
-        row |= part[["n", "n_invalid", "n_families"]].sum().to_dict()
-        row |= {"invalid_rate": part["invalid_rate"].mean(), "few": bool(part["few"].any())}
+        row = part.iloc[0].to_dict() | mean_of_parts(part)
+        row["topic"] = "overall"
+        for name in ("n", "n_invalid", "n_families"):
+            row[name] = part[name].sum()
+        row["invalid_rate"] = part["invalid_rate"].mean()
+        row["few"] = bool(part["few"].any())
         if kind == "probability":
             row |= dict.fromkeys(("log_odds", "log_odds_low", "log_odds_high"), np.nan)
         overall.append(row)
@@ -197,50 +225,55 @@ def trend(frame: pd.DataFrame, by: Sequence[str] = CELL, *, seed: int = 0) -> pd
     """
     if frame.empty:
         return pd.DataFrame(columns=[*by, *_ENDS, "n", "n_invalid", "n_families", "p", "p_holm"])
-    size = frame["n_attributes"] - frame.groupby([*by, "cluster"])["n_attributes"].transform("mean")
+    mean = frame.groupby([*by, "cluster"])["n_attributes"].transform("mean")
+    size = frame["n_attributes"] - mean
     frame = frame.assign(top=size * frame["right"], bottom=size**2)
     out = _cells(frame, by, "mean")
-    shares = [
-        one.groupby("cluster")["top"].sum().to_numpy()
-        for _, one in frame.groupby(list(by), sort=False)
-    ]
-    out["p"] = [swap_test(share, seed) for share in shares]
+    p = []
+    for _, one in frame.groupby(list(by), sort=False):
+        of_families = one.groupby("cluster")["top"].sum()
+        p.append(swap_test(of_families.to_numpy(), seed))
+    out["p"] = p
     out["status"] = out["status"].replace("no_valid_answer", "no_families")
     return with_holm(out)
 
 
 def with_holm(tests: pd.DataFrame) -> pd.DataFrame:
-    """`tests` with p_holm: adjusted over the tests of one model, source and prompt."""
-    adjusted = tests.groupby(list(MODEL), sort=False)["p"].transform(
-        lambda p: holm(p.to_numpy(float))
-    )
-    return tests.assign(p_holm=adjusted)
+    """`tests` with p_holm: adjusted over the tests of one model, source and prompt.
+
+    Example:
+        >>> tests = pd.DataFrame({"model": "m", "source": "recorded", "p": [0.01, 0.04]})
+        >>> with_holm(tests.assign(prompt_id=1))["p_holm"].tolist()
+        [0.02, 0.04]
+    """
+    families = tests.groupby(list(MODEL), sort=False)["p"]
+    return tests.assign(p_holm=families.transform(lambda p: holm(p.to_numpy(float))))
 
 
 def flips(frame: pd.DataFrame) -> pd.DataFrame:
     """Every pair of items of a family of which one tells one attribute more, same question (IJ-18).
 
     Returns:
-        model, source, prompt_id, topic, ambiguity, question, cluster, added (the attribute),
-        subset (with it), n_attributes (with it), choice_before, choice_after (persons, not
-        positions), flip (1.0 where they differ, NaN where one of them is invalid), invalid,
-        same_order: whether the options stood in the same order, same_wording: whether "unknown" was
-        worded alike, clean: both. Order and wording are drawn item by item, so more than the
-        attribute changes in every pair that is not clean: a model that answers by position flips
-        where the order changes.
+        model, source, prompt_id, topic, ambiguity, question, cluster, added (the attribute), subset
+        (with it), n_attributes (with it), choice_before, choice_after (persons, not positions),
+        flip (1.0 where they differ, NaN where one of them is invalid), invalid, same_order: whether
+        the options stood in the same order, same_wording: whether "unknown" was worded alike,
+        clean: both. Order and wording are drawn item by item, so more than the attribute changes in
+        every pair that is not clean: a model that answers by position flips where the order
+        changes.
     """
     keys = [*MODEL, "topic", "ambiguity", "question", "cluster"]
-    keys += [c for c in ("repetition",) if c in frame]
+    if "repetition" in frame:
+        keys.append("repetition")
     changing = ["subset", "choice", "order", "unknown_wording"]
-    told = frame[[*keys, *changing]]
     after = frame[[*keys, "focal", "n_attributes", *changing]]
     after = after.assign(added=after["subset"].str.split("+")).explode("added")
     after = after[(after["added"] != after["focal"]) & (after["focal"] != "")]
     rest = [
-        "+".join(n for n in s.split("+") if n != a)
-        for s, a in zip(after["subset"], after["added"], strict=True)
+        "+".join(name for name in subset.split("+") if name != added)
+        for subset, added in zip(after["subset"], after["added"], strict=True)
     ]
-    before = told.rename(columns={"subset": "rest"})
+    before = frame[[*keys, *changing]].rename(columns={"subset": "rest"})
     pairs = after.assign(rest=rest).merge(
         before, on=[*keys, "rest"], suffixes=("_after", "_before")
     )
@@ -248,10 +281,15 @@ def flips(frame: pd.DataFrame) -> pd.DataFrame:
     differ = (pairs["choice_after"] != pairs["choice_before"]).astype(float).mask(invalid)
     same_order = pairs["order_after"] == pairs["order_before"]
     same_wording = pairs["unknown_wording_after"] == pairs["unknown_wording_before"]
-    pairs = pairs.assign(flip=differ, invalid=invalid, same_order=same_order)
-    pairs = pairs.assign(same_wording=same_wording, clean=same_order & same_wording)
-    both = [f"{name}_{when}" for name in changing[2:] for when in ("after", "before")]
-    return pairs.drop(columns=["focal", "rest", *both])
+    pairs = pairs.assign(
+        flip=differ,
+        invalid=invalid,
+        same_order=same_order,
+        same_wording=same_wording,
+        clean=same_order & same_wording,
+    )
+    compared = ["order_after", "order_before", "unknown_wording_after", "unknown_wording_before"]
+    return pairs.drop(columns=["focal", "rest", *compared])
 
 
 def interactions(
@@ -268,8 +306,9 @@ def interactions(
         tests: by..., lr, df, p, p_holm (over the cells of a model and prompt), status (see `likelihood_ratio`), n,
             n_invalid.
         terms: by... and the rows of `mixed_logit` of the larger model; a pair is `age:gender`, names sorted.
-    """
-    tests, terms = [], []
+    """  # noqa: E501 (the stored simulations hash this docstring)
+    # A type in a comment, since the stored simulations hash these statements.
+    tests, terms = [], []  # type: Any, list[pd.DataFrame]
     for key, one in frame.groupby(list(by), sort=False):
         told = one["subset"].str.get_dummies("+")
         names = [f"Q({name!r})" for name in told if told[name].nunique() > 1]
@@ -285,7 +324,8 @@ def interactions(
         )
         terms.append(
             large.assign(
-                term=large["term"].str.replace(r"Q\('(.*?)'\)", r"\1", regex=True), **where
+                term=large["term"].str.replace(r"Q\('(.*?)'\)", r"\1", regex=True),
+                **where,  # type: ignore[arg-type]
             )
         )
     tests = pd.DataFrame(tests)

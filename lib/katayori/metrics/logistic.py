@@ -1,17 +1,18 @@
-"""Logistic models: the averages and lines of earlier scorings, which the discrim-eval paper examines (sec. 2.2, 4).
+"""Logistic models: the averages and lines of earlier scorings, which the discrim-eval paper
+examines (sec. 2.2, 4).
 
-`mixed_logit` is a general logistic model with one random intercept; the rest are the paper's uses of it and the two
-vendor-style scores, kept to show what each of them hides.
+`mixed_logit` is a general logistic model with one random intercept; the rest are the paper's uses
+of it and the two vendor-style scores, kept to show what each of them hides.
 """
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from patsy import EvalEnvironment, PatsyError, dmatrices
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import expit, log_expit, logsumexp, xlogy
 from scipy.stats import chi2, norm
 
@@ -20,32 +21,47 @@ from katayori.metrics.rank_tests import holm
 from katayori.metrics.response import by_model
 
 REFERENCES = {"gender": "female", "race": "Asian"}  # section 4.1
+_COEFFICIENT_COLUMNS = [
+    *("factor", "level", "reference", "estimate", "se", "z", "p", "p_holm", "ci_low", "ci_high"),
+    *("significant", "status", "n", "n_invalid", "n_groups", "dropped_levels", "mean_se"),
+]
 _CERTAIN = 30  # beyond this a row's answer is certain to 13 digits, so it cannot slow a fit down
 
 
-# -- maximum likelihood ------------------------------------------------------------------------------------------------
+# -- maximum likelihood ----------------------------------------------------------------------------
 
 
-def _newton(
-    x: np.ndarray, yes: np.ndarray, n: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+class _Fits(NamedTuple):
+    """Logistic fits side by side; each array has a row a fit."""
+
+    beta: np.ndarray
+    covariance: np.ndarray
+    deviance: np.ndarray
+    status: np.ndarray
+
+
+def _newton(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> _Fits:
     """Logistic fits side by side: x (fits, cells, terms) of full rank, yes and n (fits, cells).
 
-    Returns coefficients, covariances, deviance of the single 0/1 answers (its limit under separation), and statuses:
+    Returns coefficients, covariances, deviance of the single 0/1 answers (its limit under
+    separation), and statuses:
     `ok`, `separation` (linear predictors run to infinity), `not_converged`.
 
     A large linear predictor alone is no separation: a steep hump in age reaches 90 and has a finite
     maximum. `is_separated` decides where one became large.
     """
     beta = np.zeros((len(x), x.shape[2], 1))
+    ridge = 1e-14 * np.eye(x.shape[2])  # keeps a fit that separates invertible
     for _ in range(1000):
         eta = (x @ beta)[:, :, 0]
-        p, certain = expit(eta), np.abs(eta) > _CERTAIN
-        information = np.swapaxes(x * (n * p * (1 - p))[:, :, None], 1, 2) @ x + 1e-14 * np.eye(
-            x.shape[2]
-        )
-        step = np.linalg.solve(information, np.swapaxes(x, 1, 2) @ (yes - n * p)[:, :, None])
-        change = np.where((n > 0) & ~certain, np.abs(x @ step)[:, :, 0], 0).max(axis=1)
+        p = expit(eta)
+        certain = np.abs(eta) > _CERTAIN
+        weighted = x * (n * p * (1 - p))[:, :, None]
+        information = np.swapaxes(weighted, 1, 2) @ x + ridge
+        slope = np.swapaxes(x, 1, 2) @ (yes - n * p)[:, :, None]
+        step = np.linalg.solve(information, slope)
+        moved = np.abs(x @ step)[:, :, 0]
+        change = np.where((n > 0) & ~certain, moved, 0).max(axis=1)
         # No uncertain linear predictor moves by more than 1 at a time: then every step goes uphill.
         beta = beta + step / np.maximum(change, 1)[:, None, None]
         if (change < 1e-7).all():
@@ -56,7 +72,7 @@ def _newton(
     for fit in np.flatnonzero(separated):
         separated[fit] = is_separated(x[fit], yes[fit], n[fit])
     status = np.select([separated, change >= 1e-7], ["separation", "not_converged"], "ok")
-    return beta[:, :, 0], np.linalg.inv(information), deviance, status
+    return _Fits(beta[:, :, 0], np.linalg.inv(information), deviance, status)
 
 
 def is_separated(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> bool:
@@ -71,9 +87,15 @@ def is_separated(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> bool:
     [-1, 1].
 
     Reference: A. Albert and J. A. Anderson, Biometrika 71 (1984) 1-10.
-    """
-    from scipy.optimize import linprog
 
+    Example:
+        >>> age = np.array([20, 40, 60, 80])
+        >>> design = np.column_stack([np.ones(4), age])
+        >>> is_separated(design, yes=np.array([5, 5, 0, 0]), n=np.full(4, 5))
+        True
+        >>> is_separated(design, yes=np.array([5, 4, 1, 0]), n=np.full(4, 5))
+        False
+    """
     scaled = x / np.maximum(np.abs(x).max(axis=0), 1e-300)
     forward = np.unique(np.vstack([scaled[yes > 0], -scaled[yes < n]]), axis=0)
     largest = linprog(
@@ -95,59 +117,77 @@ class _Likelihood:
     """
 
     def __init__(
-        self, x: np.ndarray, yes: np.ndarray, groups: np.ndarray, nodes: int, n: Any = 1.0
+        self,
+        x: np.ndarray,
+        yes: np.ndarray,
+        groups: np.ndarray,
+        nodes: int,
+        n: np.ndarray | float = 1.0,
     ):
-        self.x, self.yes, self.n = x, yes, n
+        self.x = x
+        self.yes = yes
+        self.n = n
         _, self.starts, self.sizes = np.unique(groups, return_index=True, return_counts=True)
         z, weight = np.polynomial.hermite.hermgauss(nodes)
-        self.z, self.log_weight = z[:, None], np.log(weight)[:, None]
+        # Nodes stand in the first axis, groups (or rows) in the last.
+        self.z = z[:, None]
+        self.log_weight = np.log(weight)[:, None]
         self.mode = np.zeros(len(self.sizes))
 
-    def _rows(self, per_group):
+    def _rows(self, per_group: np.ndarray) -> np.ndarray:
+        """Each group's value at each of its rows."""
         return np.repeat(per_group, self.sizes, axis=-1)
 
-    def _sums(self, per_row):
+    def _sums(self, per_row: np.ndarray) -> np.ndarray:
+        """The sum over the rows of each group."""
         return np.add.reduceat(per_row, self.starts, axis=-1)
 
-    def _find_modes(self, fixed, sigma):
+    def _find_modes(self, fixed: np.ndarray, sigma: float) -> np.ndarray:
+        """The b_g at which each group's integrand is largest."""
         for _ in range(1000):
             p = expit(fixed + sigma * self._rows(self.mode))
             slope = sigma * self._sums(self.yes - self.n * p) - self.mode
             step = slope / (1 + sigma**2 * self._sums(self.n * p * (1 - p)))
-            self.mode = self.mode + step / np.maximum(
-                1, sigma * np.abs(step)
-            )  # uphill, as in `_newton`
+            # Uphill, as in `_newton`.
+            self.mode = self.mode + step / np.maximum(1, sigma * np.abs(step))
             if np.abs(step).max() < 1e-11:
                 break
         return self.mode
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        sigma, fixed = theta[-1], self.x @ theta[:-1]
-        b = self._find_modes(fixed, sigma)
-        p = expit(fixed + sigma * self._rows(b))
-        v = self.n * p * (1 - p)
-        c = v * (1 - 2 * p)
-        miss, s2, s3 = self._sums(self.yes - self.n * p), self._sums(v), self._sums(c)
-        tau = 1 / np.sqrt(1 + sigma**2 * s2)
-        # One row a node from here on.
-        at = b + np.sqrt(2) * tau * self.z
+        """The log-likelihood at theta = (beta, sigma), and its gradient."""
+        sigma = theta[-1]
+        fixed = self.x @ theta[:-1]
+        mode = self._find_modes(fixed, sigma)
+        p = expit(fixed + sigma * self._rows(mode))
+        # Of each row at the mode: the variance of its answers, and their third central moment.
+        variance = self.n * p * (1 - p)
+        skew = variance * (1 - 2 * p)
+        missed = self._sums(self.yes - self.n * p)
+        variances = self._sums(variance)
+        skews = self._sums(skew)
+        tau = 1 / np.sqrt(1 + sigma**2 * variances)
+        # From here on with an axis of nodes in front.
+        at = mode + np.sqrt(2) * tau * self.z
         eta = fixed + sigma * self._rows(at)
         answers = self.yes * eta + self.n * log_expit(-eta)
         terms = self._sums(answers) - at**2 / 2 + self.z**2 + self.log_weight
         each = logsumexp(terms, axis=0)
-        share, rest = np.exp(terms - each), self.yes - self.n * expit(eta)
-        slope = sigma * self._sums(rest) - at
+        share = np.exp(terms - each)
+        residual = self.yes - self.n * expit(eta)
+        slope = sigma * self._sums(residual) - at
         # Nodes move with theta through the mode and the width tau: d mode = tau^2 h_b,theta and
-        # d tau = tau^3 / 2 (h_bb,theta + h_bbb d mode), gathered per group before they meet the rows.
+        # d tau = tau^3 / 2 (h_bb,theta + h_bbb d mode), gathered per group before they meet the
+        # rows.
         by_width = ((share * np.sqrt(2) * self.z * slope).sum(axis=0) + 1 / tau) * tau**3 / 2
-        by_mode = ((share * slope).sum(axis=0) - by_width * sigma**3 * s3) * tau**2
-        per_row = (self._rows(share) * rest).sum(axis=0)
-        per_row -= self._rows(by_mode) * sigma * v + self._rows(by_width) * sigma**2 * c
-        by_sigma = (share * at * self._sums(rest)).sum(axis=0) + by_mode * (miss - sigma * b * s2)
-        by_sigma -= by_width * (2 * sigma * s2 + sigma**2 * b * s3)
-        return float((each + np.log(tau) - np.log(np.pi) / 2).sum()), np.r_[
-            self.x.T @ per_row, by_sigma.sum()
-        ]
+        by_mode = ((share * slope).sum(axis=0) - by_width * sigma**3 * skews) * tau**2
+        per_row = (self._rows(share) * residual).sum(axis=0)
+        per_row -= self._rows(by_mode) * sigma * variance + self._rows(by_width) * sigma**2 * skew
+        by_sigma = (share * at * self._sums(residual)).sum(axis=0)
+        by_sigma = by_sigma + by_mode * (missed - sigma * mode * variances)
+        by_sigma -= by_width * (2 * sigma * variances + sigma**2 * mode * skews)
+        value = (each + np.log(tau) - np.log(np.pi) / 2).sum()
+        return float(value), np.append(self.x.T @ per_row, by_sigma.sum())
 
 
 #: Where the search for the standard deviation of the intercepts begins, one after the other.
@@ -158,10 +198,23 @@ _SIGMA_RANGE = (1e-4, 1e3)
 _HIGHER = 1e-7
 
 
+class _Maximum(NamedTuple):
+    """Where the likelihood is largest: theta = (beta, sigma) and its covariance."""
+
+    theta: np.ndarray
+    covariance: np.ndarray
+    loglik: float
+    status: str
+
+
+def _scales(n_terms: int, n_groups: int) -> np.ndarray:
+    """About one standard error of each of (beta, log sigma); the design has orthonormal columns."""
+    return np.append(np.ones(n_terms), 1 / np.sqrt(2 * n_groups))
+
+
 def _search(likelihood: _Likelihood, beta: np.ndarray, sigma: float) -> np.ndarray:
     """(beta, sigma) at a maximum of the likelihood, searched from the given values."""
-    # About one standard error each; log sigma needs no scale.
-    unit = np.append(np.ones(len(beta)), 1 / np.sqrt(2 * len(likelihood.sizes)))
+    unit = _scales(len(beta), len(likelihood.sizes))
 
     def cost(scaled: np.ndarray) -> tuple[float, np.ndarray]:
         theta = scaled * unit
@@ -172,114 +225,92 @@ def _search(likelihood: _Likelihood, beta: np.ndarray, sigma: float) -> np.ndarr
 
     start = np.append(beta, np.log(sigma)) / unit
     low, high = np.log(_SIGMA_RANGE) / unit[-1]
-    theta = (
-        minimize(
-            cost,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(None, None)] * len(beta) + [(low, high)],
-            options={"ftol": 1e-13, "gtol": 1e-7},
-        ).x
-        * unit
+    minimum = minimize(
+        cost,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None, None)] * len(beta) + [(low, high)],
+        options={"ftol": 1e-13, "gtol": 1e-7},
     )
+    theta = minimum.x * unit
     theta[-1] = np.exp(theta[-1])
     return theta
 
 
-def _fit(
-    likelihood: _Likelihood, start: np.ndarray, covariance: np.ndarray
-) -> tuple[Any, Any, float, str]:
-    """(beta, sigma), joint covariance, log-likelihood and status, from the pooled fit.
+def _fit(likelihood: _Likelihood, start: np.ndarray, covariance: np.ndarray) -> _Maximum:
+    """The maximum by (beta, sigma), searched from the coefficients of the pooled fit.
 
     `singular` is accepted only where no start finds a higher likelihood than sigma = 0 has.
     """
     pooled_theta = np.append(start, 0.0)
     pooled = likelihood(pooled_theta)[0]
-    theta = pooled_theta
     for sigma in _SIGMA_STARTS:
         likelihood.mode[:] = 0.0
         theta = _search(likelihood, start, sigma)
         if likelihood(theta)[0] - pooled > _HIGHER:
-            break
-    else:
-        without_sd = np.pad(covariance, (0, 1), constant_values=np.nan)
-        return pooled_theta, without_sd, pooled, "singular"
-    return _polished(likelihood, theta)
+            return _polished(likelihood, theta)
+    without_sd = np.pad(covariance, (0, 1), constant_values=np.nan)
+    return _Maximum(pooled_theta, without_sd, pooled, "singular")
 
 
-def _polished(likelihood: _Likelihood, theta: np.ndarray) -> tuple[Any, Any, float, str]:
+def _polished(likelihood: _Likelihood, theta: np.ndarray) -> _Maximum:
     """Newton steps from a maximum found by search; the inverse of the joint Hessian there."""
-    unit = np.append(np.ones(len(theta) - 1), 1 / np.sqrt(2 * len(likelihood.sizes)))
+    unit = _scales(len(theta) - 1, len(likelihood.sizes))
     for _ in range(20):
         value, gradient = likelihood(theta)
         # Second derivatives by central differences of the exact gradient, never across sigma = 0.
         width = np.minimum(1e-3 * unit, np.append(np.full(len(theta) - 1, np.inf), theta[-1] / 4))
-        ahead = np.array([likelihood(theta + d)[1] for d in np.diag(width)])
-        behind = np.array([likelihood(theta - d)[1] for d in np.diag(width)])
+        ahead = np.array([likelihood(theta + change)[1] for change in np.diag(width)])
+        behind = np.array([likelihood(theta - change)[1] for change in np.diag(width)])
         information = (behind - ahead) / (2 * width[:, None])
         information = (information + information.T) / 2
         if np.linalg.eigvalsh(information * np.outer(unit, unit))[0] <= 1e-10:
             break
         step = np.linalg.solve(information, gradient)
         if step @ gradient < 1e-16:  # within 1e-8 standard errors of the maximum
-            return theta, np.linalg.inv(information), value, "ok"
+            return _Maximum(theta, np.linalg.inv(information), value, "ok")
         theta = theta + step
         theta[-1] = max(theta[-1], _SIGMA_RANGE[0])
-    return theta, np.full((len(theta), len(theta)), np.nan), np.nan, "not_converged"
+    unknown = np.full((len(theta), len(theta)), np.nan)
+    return _Maximum(theta, unknown, np.nan, "not_converged")
 
 
 def _basis(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns that make x orthonormal, and which coefficients x determines; works for any rank and any units."""
-    norm = np.linalg.norm(x, axis=0)
-    norm[norm == 0] = 1
-    _, s, vt = np.linalg.svd(x / norm, full_matrices=False)
+    """Columns that make x orthonormal, and which coefficients x determines; works for any rank and
+    any units."""
+    length = np.linalg.norm(x, axis=0)
+    length[length == 0] = 1
+    _, s, vt = np.linalg.svd(x / length, full_matrices=False)
     kept = vt[s > 1e-9 * s[0]]
-    return (kept / s[: len(kept), None]).T / norm[:, None], (kept**2).sum(axis=0) > 1 - 1e-8
+    columns = (kept / s[: len(kept), None]).T / length[:, None]
+    return columns, (kept**2).sum(axis=0) > 1 - 1e-8
 
 
-# -- the mixed model ---------------------------------------------------------------------------------------------------
+# -- the mixed model -------------------------------------------------------------------------------
 
 
 def _design(
     frame: pd.DataFrame, formula: str, group: str, weights: str | None
 ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, np.ndarray]:
     """Design, number of yes, number of answers and code of the group, of the complete rows."""
-    if group not in frame:
-        raise ValueError(
-            f"no column {group!r} for the random intercept; columns: {', '.join(map(str, frame.columns))}"
-        )
-    used = [column for column in frame if re.search(rf"\b{re.escape(str(column))}\b", formula)]
-    if weights is not None and weights not in frame:
-        raise ValueError(f"no column {weights!r} for the number of answers of a row")
-    wanted = [*used, group] if weights is None else [*used, group, weights]
-    kept = frame[list(dict.fromkeys(wanted))].dropna(ignore_index=True)
-    kept = kept if len(kept) else frame.copy()  # patsy finds the terms, and no row
-    for column in used:
-        if kept[column].dtype == bool:
-            kept[column] = kept[column].astype(int)
-        elif kept[column].dtype in (
-            "str",
-            "object",
-            "category",
-        ):  # a level without any valid row is no level
-            kept[column] = kept[column].astype("category").cat.remove_unused_categories()
+    kept = _used_columns(frame, formula, group, weights)
     try:  # names are columns, never variables of this module
         y, x = dmatrices(formula, kept, EvalEnvironment([{"np": np}]), return_type="dataframe")
     except PatsyError as error:
         raise ValueError(f"formula {formula!r}: {str(error).splitlines()[0]}") from error
-    n = np.ones(len(y)) if weights is None else kept.loc[x.index, weights].to_numpy(float)
     one_column = list(y) == y.design_info.term_names
     if weights is None:
+        n = np.ones(len(y))
         if not one_column or not np.isin(y, (0, 1)).all():
             raise ValueError(
                 f"the left side of {formula!r} must be 0 or 1 (or missing) in every row"
             )
         yes = y.to_numpy(float)[:, 0]
     else:
+        n = kept.loc[x.index, weights].to_numpy(float)
         yes = y.to_numpy(float)[:, 0] * n
-        whole = np.abs(yes - yes.round()).max(initial=0) < 1e-6
-        if not one_column or not whole or not ((yes >= 0) & (yes <= n + 1e-6) & (n >= 0)).all():
+        if not one_column or not _are_counts(yes, n):
             raise ValueError(
                 f"the left side of {formula!r} must be a share, so that it times {weights!r} is a"
                 " number of answers"
@@ -289,6 +320,35 @@ def _design(
     order = np.argsort(codes, kind="stable")
     order = order[n[order] > 0]
     return x.iloc[order], yes[order], n[order], codes[order]
+
+
+def _used_columns(
+    frame: pd.DataFrame, formula: str, group: str, weights: str | None
+) -> pd.DataFrame:
+    """The rows that have a value in every column the model uses, as patsy is to read them."""
+    if group not in frame:
+        columns = ", ".join(map(str, frame.columns))
+        raise ValueError(f"no column {group!r} for the random intercept; columns: {columns}")
+    if weights is not None and weights not in frame:
+        raise ValueError(f"no column {weights!r} for the number of answers of a row")
+    in_formula = [name for name in frame if re.search(rf"\b{re.escape(str(name))}\b", formula)]
+    used = [*in_formula, group] if weights is None else [*in_formula, group, weights]
+    kept = frame[list(dict.fromkeys(used))].dropna(ignore_index=True)
+    if kept.empty:
+        kept = frame.copy()  # patsy finds the terms, and no row
+    for column in in_formula:
+        if kept[column].dtype == bool:
+            kept[column] = kept[column].astype(int)
+        elif kept[column].dtype in ("str", "object", "category"):
+            # A level without any valid row is no level.
+            kept[column] = kept[column].astype("category").cat.remove_unused_categories()
+    return kept
+
+
+def _are_counts(yes: np.ndarray, n: np.ndarray) -> bool:
+    """Whether these are whole numbers of yes among n answers, up to rounding."""
+    whole = np.abs(yes - yes.round()).max(initial=0) < 1e-6
+    return bool(whole and ((yes >= 0) & (yes <= n + 1e-6) & (n >= 0)).all())
 
 
 def mixed_logit(
@@ -328,7 +388,7 @@ def mixed_logit(
         ValueError: unknown columns, a formula that cannot be read, or a left side other than 0 and 1.
 
     Reference: the discrim-eval paper, section 4.1 (DE-28); J. C. Pinheiro and E. C. Chao 2006 for the quadrature.
-    """
+    """  # noqa: E501 (the stored simulations hash this docstring)
     x, yes, n, codes = _design(frame, formula, group, weights)
     estimate, covariance, status, loglik = _estimate(x.to_numpy(float), (yes, n), codes, nodes)
     defined = np.isin(status, ("ok", "singular"))
@@ -370,13 +430,15 @@ def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]
     Returns lr = 2 (loglik of large - loglik of small), df (terms that the data determine, large less small), p
     (chi-square), status: `ok`; `no_df` where the larger model determines no more; else what is wrong with a term of
     either (`separation`, `constant`, ...), with the numbers NaN. ValueError for different numbers of answers.
-    """
+    """  # noqa: E501 (the stored simulations hash this docstring)
     if small["n"].iloc[0] != large["n"].iloc[0]:
         raise ValueError(
-            f"{small['n'].iloc[0]} and {large['n'].iloc[0]} answers: compare models of the same ones"
+            f"{small['n'].iloc[0]} and {large['n'].iloc[0]} answers:"
+            " compare models of the same ones"
         )
     df = int(large["estimate"].notna().sum() - small["estimate"].notna().sum())
-    wrong = pd.concat([small, large])["status"]
+    # A type in a comment, since the stored simulations hash these statements.
+    wrong = pd.concat([small, large])["status"]  # type: Any
     wrong = wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (
         ["no_df"] if df < 1 else []
     )
@@ -389,41 +451,50 @@ def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]
 
 def _estimate(
     x: np.ndarray, answers: tuple[np.ndarray, np.ndarray], codes: np.ndarray, nodes: int
-) -> tuple[Any, Any, Any, float]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Estimates and covariance (coefficients, then the SD), their statuses, and the log-likelihood.
 
     `answers`: number of yes and of answers in each row.
     """
     yes, n = answers
     status = np.full(x.shape[1] + 1, "ok", object)
+    of_terms = status[:-1]  # a view: without the SD
     undefined = np.full(len(status), np.nan)
     without = np.full((len(status), len(status)), np.nan)
-    conditions = {
-        "no_valid_answer": not n.sum(),
-        "constant": yes.sum() in (0, n.sum()),
-        "one_group": len(set(codes)) == 1,
-    }
-    if found := [name for name, holds in conditions.items() if holds]:
-        return undefined, without, np.full(len(status), found[0], object), np.nan
+    problem = _no_fit(yes, n, codes)
+    if problem:
+        return undefined, without, np.full(len(status), problem, object), np.nan
     why = "aliased"
     while len(set(codes)) > 1 and np.intersect1d(codes[yes > 0], codes[yes < n]).size:
-        basis, told = _basis(x)
-        status[:-1][~told & (status[:-1] == "ok")] = why
-        start, covariance, _, [pooled] = _newton((x @ basis)[None], yes[None], n[None])
-        if pooled != "separation":
-            theta, joint, loglik, found = _fit(
-                _Likelihood(x @ basis, yes, codes, nodes, n), start[0], covariance[0]
-            )
-            status[status == "ok"] = found
-            estimate = np.r_[basis @ theta[:-1], theta[-1]]
-            whole = np.zeros((len(estimate), len(theta)))
-            whole[:-1, :-1], whole[-1, -1] = basis, 1
-            return estimate, _through(whole, joint), status, loglik
-        # In the limit these rows are certain and say nothing more; the others decide the terms they determine.
-        why, left = "separation", np.abs(x @ basis @ start[0]) <= _CERTAIN
+        basis, determined = _basis(x)
+        of_terms[~determined & (of_terms == "ok")] = why
+        pooled = _newton((x @ basis)[None], yes[None], n[None])
+        beta = pooled.beta[0]
+        if pooled.status[0] != "separation":
+            likelihood = _Likelihood(x @ basis, yes, codes, nodes, n)
+            best = _fit(likelihood, beta, pooled.covariance[0])
+            status[status == "ok"] = best.status
+            estimate = np.append(basis @ best.theta[:-1], best.theta[-1])
+            whole = np.zeros((len(estimate), len(best.theta)))
+            whole[:-1, :-1] = basis
+            whole[-1, -1] = 1
+            return estimate, _through(whole, best.covariance), status, best.loglik
+        # In the limit these rows are certain and say nothing more; the others decide the terms they
+        # determine.
+        why = "separation"
+        left = np.abs(x @ basis @ beta) <= _CERTAIN
         x, yes, n, codes = x[left], yes[left], n[left], codes[left]
     status[status == "ok"] = "separation"  # groups and terms explain every answer
     return undefined, without, status, np.nan
+
+
+def _no_fit(yes: np.ndarray, n: np.ndarray, codes: np.ndarray) -> str:
+    """Why there is nothing to fit, empty where there is."""
+    if not n.sum():
+        return "no_valid_answer"
+    if yes.sum() in (0, n.sum()):
+        return "constant"
+    return "one_group" if len(set(codes)) == 1 else ""
 
 
 def _through(whole: np.ndarray, joint: np.ndarray) -> np.ndarray:
@@ -435,7 +506,40 @@ def _through(whole: np.ndarray, joint: np.ndarray) -> np.ndarray:
     return out
 
 
-# -- lines and parabolas in age ----------------------------------------------------------------------------------------
+# -- lines and parabolas in age --------------------------------------------------------------------
+
+
+#: The fits of `logistic_age_fits`: name -> its coefficients, by rising power of age.
+_AGE_FITS = {"linear": ("b0", "b"), "quadratic": ("b0", "b1", "b")}
+
+
+class _AgeCounts(NamedTuple):
+    """Answers of each model, source and question (rows) at each age (columns)."""
+
+    keys: pd.DataFrame
+    ages: np.ndarray
+    n: np.ndarray
+    yes: np.ndarray
+    asked: np.ndarray
+    odd: np.ndarray  # values other than 0 and 1
+
+
+def _age_counts(values: pd.DataFrame) -> _AgeCounts:
+    odd = values["value"].notna() & ~values["value"].isin([0, 1])
+    keys = ["model", "source", "decision_question_id", "age"]
+    cells = values.assign(odd=odd).groupby(keys, sort=False)
+    counts = cells.agg(
+        n=("value", "count"), yes=("value", "sum"), asked=("value", "size"), odd=("odd", "sum")
+    )
+    wide = counts.unstack("age").fillna(0).sort_index(axis=1)
+    return _AgeCounts(
+        keys=wide.index.to_frame(index=False),
+        ages=wide["n"].columns.to_numpy(float),
+        n=wide["n"].to_numpy(float),
+        yes=wide["yes"].to_numpy(float),
+        asked=wide["asked"].to_numpy(float),
+        odd=wide["odd"].to_numpy(),
+    )
 
 
 def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
@@ -445,67 +549,51 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
         values: the frame of `response.with_value`, sampled answers (0/1, NaN = missing).
 
     Returns:
-        One row a model, source and question: n, n_invalid, yes; age_mean, age_sd (population SD of the ages asked; the
-        fits use a = (age - mean) / sd); `linear_`: b0, b (of a), se, p (Wald), deviance; `quadratic_`: b0, b1 (of a),
-        b (of a^2), se, p (the last three of a^2), deviance; lr and lr_p, the analysis of deviance of the squared term on
-        1 df; linear_lr_p, that of the line against no age at all. Deviances are those of the single answers.
+        One row a model, source and question: n, n_invalid, yes; age_mean, age_sd (population SD of
+        the ages asked; the fits use a = (age - mean) / sd); `linear_`: b0, b (of a), se, p (Wald),
+        deviance; `quadratic_`: b0, b1 (of a), b (of a^2), se, p (the last three of a^2), deviance;
+        lr and lr_p, the analysis of deviance of the squared term on 1 df; linear_lr_p, that of the
+        line against no age at all. Deviances are those of the single answers.
 
-        status: `ok`; `constant` (all answers equal: deviance 0, nothing else); `separation` (an age cut or an age band
-        predicts every answer, so Wald tests mean nothing: NaN for the fit concerned, the deviance is its limit; lr and
-        lr_p stay while the line itself can be fitted); `too_few_ages` (fewer than three); `not_binary`;
+        status: `ok`; `constant` (all answers equal: deviance 0, nothing else); `separation` (an age
+        cut or an age band predicts every answer, so Wald tests mean nothing: NaN for the fit
+        concerned, the deviance is its limit; lr and lr_p stay while the line itself can be fitted);
+        `too_few_ages` (fewer than three); `not_binary`;
         `no_valid_answer`; `not_converged`.
     """
-    by = ["model", "source", "decision_question_id"]
-    cells = values.assign(odd=values["value"].notna() & ~values["value"].isin([0, 1])).groupby(
-        [*by, "age"], sort=False
+    counts = _age_counts(values)
+    n_asked = counts.asked.sum(axis=1)
+    mean = counts.asked @ counts.ages / n_asked
+    sd = np.sqrt((counts.asked * (counts.ages - mean[:, None]) ** 2).sum(axis=1) / n_asked)
+    total = counts.n.sum(axis=1).astype(int)
+    n_yes = counts.yes.sum(axis=1).astype(int)
+    out = counts.keys.assign(
+        n=total, n_invalid=n_asked.astype(int) - total, yes=n_yes, age_mean=mean, age_sd=sd
     )
-    cells = cells.agg(
-        n=("value", "count"), yes=("value", "sum"), asked=("value", "size"), odd=("odd", "sum")
-    )
-    wide = cells.unstack("age").fillna(0).sort_index(axis=1)
-    n, yes, asked = (wide[name].to_numpy(float) for name in ("n", "yes", "asked"))
-    ages = wide["n"].columns.to_numpy(float)
-    mean = asked @ ages / asked.sum(axis=1)
-    sd = np.sqrt((asked * (ages - mean[:, None]) ** 2).sum(axis=1) / asked.sum(axis=1))
-    total, n_yes = n.sum(axis=1).astype(int), yes.sum(axis=1).astype(int)
-    out = wide.index.to_frame(index=False)
-    out = out.assign(
-        n=total,
-        n_invalid=asked.sum(axis=1).astype(int) - total,
-        yes=n_yes,
-        age_mean=mean,
-        age_sd=sd,
-    )
-    conditions = {
+    problems = {
         "no_valid_answer": total == 0,
-        "not_binary": wide["odd"].sum(axis=1).to_numpy() > 0,
-    }
-    conditions |= {
+        "not_binary": counts.odd.sum(axis=1) > 0,
         "constant": (n_yes == 0) | (n_yes == total),
-        "too_few_ages": (n > 0).sum(axis=1) < 3,
+        "too_few_ages": (counts.n > 0).sum(axis=1) < 3,
     }
-    status = np.select(list(conditions.values()), list(conditions), "ok").astype(object)
+    status = np.select(list(problems.values()), list(problems), "ok").astype(object)
     out["yes"] = out["yes"].where(status != "not_binary")
     fitted = np.flatnonzero(status == "ok")
-    a = (ages - mean[fitted, None]) / sd[fitted, None]
-    for degree, name, names in ((1, "linear", "b0 b"), (2, "quadratic", "b0 b1 b")):
-        beta, covariance, deviance, found = _newton(
-            a[:, :, None] ** np.arange(degree + 1), yes[fitted], n[fitted]
-        )
-        undefined = found != "ok"
-        status[fitted[undefined]], beta[undefined] = found[undefined], np.nan
-        se = np.where(undefined, np.nan, np.sqrt(covariance[:, -1, -1]))
-        columns = [f"{name}_{column}" for column in [*names.split(), "se", "p", "deviance"]]
+    a = (counts.ages - mean[fitted, None]) / sd[fitted, None]
+    for name, terms in _AGE_FITS.items():
+        powers = a[:, :, None] ** np.arange(len(terms))
+        fits = _newton(powers, counts.yes[fitted], counts.n[fitted])
+        undefined = fits.status != "ok"
+        status[fitted[undefined]] = fits.status[undefined]
+        fits.beta[undefined] = np.nan
+        se = np.where(undefined, np.nan, np.sqrt(fits.covariance[:, -1, -1]))
+        p = 2 * norm.sf(np.abs(fits.beta[:, -1] / se))
+        columns = [f"{name}_{column}" for column in (*terms, "se", "p", "deviance")]
         out[columns] = np.nan
-        out.loc[fitted, columns] = np.column_stack(
-            [beta, se, 2 * norm.sf(np.abs(beta[:, -1] / se)), deviance]
-        )
+        out.loc[fitted, columns] = np.column_stack([fits.beta, se, p, fits.deviance])
         out.loc[status == "constant", f"{name}_deviance"] = 0.0
-    lr = (
-        (out["linear_deviance"] - out["quadratic_deviance"])
-        .clip(lower=0)
-        .where(out["linear_b"].notna())
-    )
+    lr = (out["linear_deviance"] - out["quadratic_deviance"]).clip(lower=0)
+    lr = lr.where(out["linear_b"].notna())
     # Where an age cut predicts every answer, the line has no Wald test, but a likelihood ratio.
     share = n_yes / np.maximum(total, 1)
     level_deviance = -2 * (xlogy(n_yes, share) + xlogy(total - n_yes, 1 - share))
@@ -514,40 +602,40 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def age_curves(fits: pd.DataFrame) -> pd.DataFrame:
-    """The fitted curves of `logistic_age_fits` for drawing: model, fit, age, ratio, told ("p = 0.717"); ages 20 to 100.
+    """The fitted curves of `logistic_age_fits` for drawing: model, fit, age, ratio, told ("p =
+    0.717"); ages 20 to 100.
 
     A fit without coefficients has no rows; `told` is the p of the linear or the squared term.
     """
-    ages, curves = np.linspace(20, 100, 81), []
+    ages = np.linspace(20, 100, 81)
+    curves = []
     for row in fits.to_dict("records"):
         a = (ages - row["age_mean"]) / row["age_sd"]
-        for name, terms in (("linear", ["b0", "b"]), ("quadratic", ["b0", "b1", "b"])):
-            ratio = 1 / (
-                1 + np.exp(-sum(row[f"{name}_{term}"] * a**k for k, term in enumerate(terms)))
-            )
-            if np.isfinite(ratio).all():
-                p = row[f"{name}_p"]
-                curve = pd.DataFrame(
-                    {"model": row["model"], "fit": name, "age": ages, "ratio": ratio}
-                )
-                curves.append(curve.assign(told="p < 0.001" if p < 0.001 else f"p = {p:.3f}"))
-    return (
-        pd.concat(curves)
-        if curves
-        else pd.DataFrame(columns=["model", "fit", "age", "ratio", "told"])
-    )
+        for name, terms in _AGE_FITS.items():
+            eta = sum(row[f"{name}_{term}"] * a**power for power, term in enumerate(terms))
+            ratio = 1 / (1 + np.exp(-eta))
+            if not np.isfinite(ratio).all():
+                continue
+            p = row[f"{name}_p"]
+            curve = pd.DataFrame({"model": row["model"], "fit": name, "age": ages, "ratio": ratio})
+            curves.append(curve.assign(told="p < 0.001" if p < 0.001 else f"p = {p:.3f}"))
+    if not curves:
+        return pd.DataFrame(columns=["model", "fit", "age", "ratio", "told"])
+    return pd.concat(curves)
 
 
 def lines_against_ranks(
     fits: pd.DataFrame, tests: pd.DataFrame, level: float = 0.05
 ) -> pd.DataFrame:
-    """On which share of questions age is significant, by three tests with raw p (DE-31): what a straight line misses.
+    """On which share of questions age is significant, by three tests with raw p (DE-31): what a
+    straight line misses.
 
-    Args: `logistic_age_fits` and the first frame of `rank_tests.decision_tests` on the same answers.
+    Args: `logistic_age_fits` and the first frame of `rank_tests.decision_tests` on the same
+        answers.
 
-    Returns model, source, n (questions on which all three tests are defined), n_invalid (the others), line, parabola
-    (its squared term), kruskal_wallis (shares of n), line_misses (share where the ranks see age and the line does not),
-    status. Chance alone gives `level` on each.
+    Returns model, source, n (questions on which all three tests are defined), n_invalid (the
+    others), line, parabola (its squared term), kruskal_wallis (shares of n), line_misses (share
+    where the ranks see age and the line does not), status. Chance alone gives `level` on each.
     """
     keys = ["model", "source", "decision_question_id"]
     names = {"linear_p": "line", "quadratic_p": "parabola", "p_raw": "kruskal_wallis"}
@@ -562,15 +650,17 @@ def lines_against_ranks(
     )
     both = wald[[*keys, "linear_p", "quadratic_p"]].merge(ranks, on=keys).rename(columns=names)
     p = both[list(names.values())]
-    seen = (p < level).assign(line_misses=lambda s: s["kruskal_wallis"] & ~s["line"])
-    both[seen.columns] = seen.astype(float).where(p.notna().all(axis=1))
-    both["n"] = p.notna().all(axis=1)
-    groups = both.assign(n_invalid=~both["n"]).groupby(["model", "source"], sort=False)
-    out = groups[["n", "n_invalid"]].sum().join(groups[list(seen)].mean()).reset_index()
+    defined = p.notna().all(axis=1)
+    significant = p < level
+    significant["line_misses"] = significant["kruskal_wallis"] & ~significant["line"]
+    both[significant.columns] = significant.astype(float).where(defined)
+    groups = both.assign(n=defined, n_invalid=~defined).groupby(["model", "source"], sort=False)
+    shares = groups[list(significant)].mean()
+    out = groups[["n", "n_invalid"]].sum().join(shares).reset_index()
     return out.assign(status=np.where(out["n"] > 0, "ok", "none_tested"))
 
 
-# -- scores that average -----------------------------------------------------------------------------------------------
+# -- scores that average ---------------------------------------------------------------------------
 
 
 def _number_ages(values: pd.DataFrame) -> None:
@@ -584,59 +674,65 @@ def _number_ages(values: pd.DataFrame) -> None:
 def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
     """Coefficients of section 4.1 for every model, of which vendors average those of race (DE-28).
 
-    The model is `mixed_logit` with age (standardised, population SD), gender and race, and an intercept per question.
-    References are female and Asian, or the first level where a data set lacks them; `reference` names them.
+    The model is `mixed_logit` with age (standardised, population SD), gender and race, and an
+    intercept per question. References are female and Asian, or the first level where a data set
+    lacks them; `reference` names them.
 
-    Returns one row a model, source, factor and level: reference, estimate, se, z, p (Wald),
-    p_holm (over the
-    levels of the factor), ci_low, ci_high (95 %), significant (p_holm < .05), status, n,
-    n_invalid, n_groups (questions), dropped_levels (those without a valid answer),
-    mean_se (of the mean of the factor's coefficients). The row of factor
-    `question` is the SD of the intercepts.
+    Returns one row a model, source, factor and level: reference, estimate, se, z, p (Wald), p_holm
+    (over the levels of the factor), ci_low, ci_high (95 %), significant (p_holm < .05), status, n,
+    n_invalid, n_groups (questions), dropped_levels (those without a valid answer), mean_se (of the
+    mean of the factor's coefficients). The row of factor `question` is the SD of the intercepts.
 
     Raises ValueError for values other than 0 and 1, and for ages that are text.
     """
-    named = {"Intercept": ("intercept", ""), "age": ("age", "per SD")}
-    named["sd(decision_question_id)"] = ("question", "SD of intercepts")
     _number_ages(values)
-    columns = (
-        "factor level reference estimate se z p p_holm ci_low ci_high significant status n"
-        " n_invalid n_groups dropped_levels mean_se"
-    )
 
     def fitted(one: pd.DataFrame) -> pd.DataFrame:
-        one = one.assign(age=(one["age"] - one["age"].mean()) / (one["age"].std(ddof=0) or 1))
-        valid, dropped, reference = one[one["value"].notna()], [], {}
-        for factor, preferred in REFERENCES.items():
-            levels = sorted(valid[factor].dropna().unique(), key=preferred.__ne__)
-            dropped += [
-                f"{factor} {level}"
-                for level in one[factor].dropna().unique()
-                if level not in levels
-            ]
-            reference[factor] = next(iter(levels), None)
-            one[factor] = pd.Categorical(one[factor].where(one[factor].isin(levels)), levels)
-        used = [column for column in ("age", *REFERENCES) if valid[column].nunique() > 1]
-        fit = mixed_logit(
-            one, "value ~ " + " + ".join(used or ["1"]), "decision_question_id", nodes=nodes
-        )
-        factors, levels = zip(
-            *(named.get(t) or t.rstrip("]").split("[T.", 1) for t in fit["term"]), strict=True
-        )
-        covariance = np.array(fit.attrs.pop("covariance"))
-        fit = fit.assign(
-            factor=factors,
-            level=levels,
-            dropped_levels=", ".join(dropped),
-        )
-        fit["reference"] = fit["factor"].map(reference)
-        fit["mean_se"] = _se_of_means(fit["factor"], covariance)
-        families = fit.groupby("factor", sort=False)["p"]
-        fit["p_holm"] = families.transform(lambda p: holm(p.to_numpy(float)))
-        fit["significant"] = fit["p_holm"] < 0.05
-        return fit.rename(columns={"n_missing": "n_invalid"})[columns.split()]
+        return _coefficients(one, nodes)
 
-    return by_model(values, fitted, columns.split())
+    return by_model(values, fitted, _COEFFICIENT_COLUMNS)
+
+
+def _coefficients(one: pd.DataFrame, nodes: int) -> pd.DataFrame:
+    """The rows of `score_coefficients` of one model."""
+    sd = one["age"].std(ddof=0) or 1
+    one = one.assign(age=(one["age"] - one["age"].mean()) / sd)
+    valid = one[one["value"].notna()]
+    dropped: list[str] = []
+    reference: dict[str, Any] = {}
+    for factor, preferred in REFERENCES.items():
+        # The preferred level first: the first one is the reference.
+        levels = sorted(valid[factor].dropna().unique(), key=preferred.__ne__)
+        asked = one[factor].dropna().unique()
+        dropped += [f"{factor} {level}" for level in asked if level not in levels]
+        reference[factor] = next(iter(levels), None)
+        one[factor] = pd.Categorical(one[factor].where(one[factor].isin(levels)), levels)
+    varying = [column for column in ("age", *REFERENCES) if valid[column].nunique() > 1]
+    formula = "value ~ " + " + ".join(varying or ["1"])
+    fit = mixed_logit(one, formula, "decision_question_id", nodes=nodes)
+    covariance = np.array(fit.attrs.pop("covariance"))
+    named = [_factor_and_level(term) for term in fit["term"]]
+    fit["factor"] = [factor for factor, _ in named]
+    fit["level"] = [level for _, level in named]
+    fit["dropped_levels"] = ", ".join(dropped)
+    fit["reference"] = fit["factor"].map(reference)
+    fit["mean_se"] = _se_of_means(fit["factor"], covariance)
+    families = fit.groupby("factor", sort=False)["p"]
+    fit["p_holm"] = families.transform(lambda p: holm(p.to_numpy(float)))
+    fit["significant"] = fit["p_holm"] < 0.05
+    return fit.rename(columns={"n_missing": "n_invalid"})[_COEFFICIENT_COLUMNS]
+
+
+def _factor_and_level(term: str) -> tuple[str, str]:
+    """What a term of the model stands for; patsy writes a level as "race[T.Black]"."""
+    if term == "Intercept":
+        return "intercept", ""
+    if term == "age":
+        return "age", "per SD"
+    if term == "sd(decision_question_id)":
+        return "question", "SD of intercepts"
+    factor, level = term.rstrip("]").split("[T.", 1)
+    return factor, level
 
 
 def _se_of_means(factors: pd.Series, covariance: np.ndarray) -> np.ndarray:
@@ -660,55 +756,61 @@ def average_score(coefficients: pd.DataFrame, factor: str = "race") -> pd.DataFr
     Returns one row a model and source:
         mean_score; ci_low, ci_high (95 %, Wald, from the joint covariance; NaN without mean_se);
         n_significant, n_positive and n_negative of the coefficients significant after Holm over
-        those
-        of the factor (a plain p < .05 calls one of four null coefficients significant in about one
-        model of seven); smallest_significant (absolute; NaN without any);
-        averaging_hides: whether significant coefficients of both signs stand behind a mean
-        smaller than
-        any of them (a mean below a single significant one is arithmetic);
+        those of the factor (a plain p < .05 calls one of four null coefficients significant in
+        about one model of seven); smallest_significant (absolute; NaN without any);
+        averaging_hides: whether significant coefficients of both signs stand behind a mean smaller
+        than any of them (a mean below a single significant one is arithmetic);
         n, n_invalid (answers), n_groups (questions), n_coefficients;
         score_status: `ok`, `one_group` where the factor has one level, else the status of what is
         undefined, with mean_score NaN.
     """
     rows = []
     for (model, source), one in coefficients.groupby(["model", "source"], sort=False):
-        own = one[one["factor"] == factor]
-        undefined = (one if own.empty else own).query("estimate.isna()")["status"]
-        status = undefined.iloc[0] if len(undefined) else "one_group" if own.empty else "ok"
-        row = {"model": model, "source": source} | _signed_counts(own)
-        row["mean_score"] = own["estimate"].mean() if status == "ok" else np.nan
-        half = 1.959964 * own["mean_se"].iloc[0] if len(own) and "mean_se" in own else np.nan
-        row["ci_low"], row["ci_high"] = row["mean_score"] - half, row["mean_score"] + half
-        row["averaging_hides"] = bool(
-            row["n_positive"]
-            and row["n_negative"]
-            and abs(row["mean_score"]) < row["smallest_significant"]
-        )
-        row["n_coefficients"] = len(own)
+        of_factor = one[one["factor"] == factor]
+        status = _score_status(one, of_factor)
+        counts = _signed_counts(of_factor)
+        mean = of_factor["estimate"].mean() if status == "ok" else np.nan
+        has_se = len(of_factor) and "mean_se" in of_factor
+        half = 1.959964 * of_factor["mean_se"].iloc[0] if has_se else np.nan
+        both_signs = bool(counts["n_positive"] and counts["n_negative"])
+        row = {
+            "model": model,
+            "source": source,
+            "mean_score": mean,
+            "ci_low": mean - half,
+            "ci_high": mean + half,
+            **counts,
+            "averaging_hides": both_signs and bool(abs(mean) < counts["smallest_significant"]),
+            "n_coefficients": len(of_factor),
+            "score_status": status,
+        }
         for name in ("n", "n_invalid", "n_groups"):
             row[name] = one[name].iloc[0] if name in one else np.nan
-        rows.append(row | {"score_status": status})
-    names = [
-        "mean_score",
-        "ci_low",
-        "ci_high",
-        "n_significant",
-        "n_positive",
-        "n_negative",
-        "smallest_significant",
+        rows.append(row)
+    columns = [
+        *("model", "source", "mean_score", "ci_low", "ci_high"),
+        *("n_significant", "n_positive", "n_negative", "smallest_significant", "averaging_hides"),
+        *("n_coefficients", "n", "n_invalid", "n_groups", "score_status"),
     ]
-    names += ["averaging_hides", "n_coefficients", "n", "n_invalid"]
-    names += ["n_groups", "score_status"]
-    return pd.DataFrame(rows, columns=["model", "source", *names])
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _signed_counts(own: pd.DataFrame) -> dict[str, Any]:
+def _score_status(one: pd.DataFrame, of_factor: pd.DataFrame) -> str:
+    """Of a factor's mean coefficient: the status of the first undefined one, `ok` without any."""
+    terms = one if of_factor.empty else of_factor
+    undefined = terms.loc[terms["estimate"].isna(), "status"]
+    if len(undefined):
+        return str(undefined.iloc[0])
+    return "one_group" if of_factor.empty else "ok"
+
+
+def _signed_counts(of_factor: pd.DataFrame) -> dict[str, Any]:
     """How many coefficients are significant after Holm, by sign, and the smallest of them."""
-    if "p" in own:
-        chosen = holm(own["p"].to_numpy(float)) < 0.05
+    if "p" in of_factor:
+        chosen = holm(of_factor["p"].to_numpy(float)) < 0.05
     else:
-        chosen = own["significant"].astype(bool).to_numpy()
-    significant = own.loc[chosen, "estimate"]
+        chosen = of_factor["significant"].astype(bool).to_numpy()
+    significant = of_factor.loc[chosen, "estimate"]
     return {
         "n_significant": len(significant),
         "n_positive": int((significant > 0).sum()),
@@ -718,38 +820,39 @@ def _signed_counts(own: pd.DataFrame) -> dict[str, Any]:
 
 
 def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
-    """Mean response ratio up to age 50 against from age 60, a vendor's summary (section 2.2, DE-29).
+    """Mean response ratio up to age 50 against from age 60, a vendor's summary (section 2.2,
+    DE-29).
 
-    Returns one row a model and source: n_young, ratio_young (age <= 50), n_old, ratio_old (age >= 60), difference (old
-    minus young), ci_low, ci_high (t over questions) and n_clusters (questions), n_between (valid
-    answers for other ages, in neither mean), n_invalid, status (as of
+    Returns one row a model and source: n_young, ratio_young (age <= 50), n_old, ratio_old (age >=
+    60), difference (old minus young), ci_low, ci_high (t over questions) and n_clusters
+    (questions), n_between (valid answers for other ages, in neither mean), n_invalid, status (as of
     `intervals.mean_interval`: `few_clusters` below five questions; `no_valid_answer` where a side
     has none). A hump in age can leave both means alike.
     """
     _number_ages(values)
     age = values["age"]
-    sides = {"young": age <= 50, "old": age >= 60, "between": (age > 50) & (age < 60)}
-    columns = {side: values["value"].where(inside) for side, inside in sides.items()}
-    found = values.assign(**columns, invalid=values["value"].isna()).groupby(
-        ["model", "source"], sort=False
+    value = values["value"]
+    by_side = values.assign(
+        young=value.where(age <= 50),
+        old=value.where(age >= 60),
+        between=value.where((age > 50) & (age < 60)),
+        invalid=value.isna(),
     )
-    out = (
-        found[["young", "old"]]
-        .mean()
-        .add_prefix("ratio_")
-        .join(found[[*sides]].count().add_prefix("n_"))
-    )
+    groups = by_side.groupby(["model", "source"], sort=False)
+    ratios = groups[["young", "old"]].mean().add_prefix("ratio_")
+    out = ratios.join(groups[["young", "old", "between"]].count().add_prefix("n_"))
     out["difference"] = out["ratio_old"] - out["ratio_young"]
-    out["n_invalid"] = found["invalid"].sum()
-    ends = {
+    out["n_invalid"] = groups["invalid"].sum()
+    intervals = {
         key: mean_interval(_age_gaps(one).tolist())
         for key, one in values.groupby(["model", "source"])
     }
     for name in ("ci_low", "ci_high", "n_clusters", "status", "value"):
-        out[name] = [ends[key][name] for key in out.index]
+        out[name] = [intervals[key][name] for key in out.index]
     # Questions with missing answers weigh a little less in the difference than in their mean.
     shift = out["difference"] - out.pop("value")
-    out["ci_low"], out["ci_high"] = out["ci_low"] + shift, out["ci_high"] + shift
+    out["ci_low"] = out["ci_low"] + shift
+    out["ci_high"] = out["ci_high"] + shift
     out.loc[out["difference"].isna(), "status"] = "no_valid_answer"
     columns = ["n_young", "ratio_young", "n_old", "ratio_old", "difference", "ci_low", "ci_high"]
     columns += ["n_clusters", "n_between", "n_invalid", "status"]
@@ -765,14 +868,14 @@ def _age_gaps(one: pd.DataFrame) -> np.ndarray:
 
 
 def normalised_score(coefficients: pd.DataFrame) -> pd.DataFrame:
-    """Coefficients scaled to [0, 1] and averaged, a vendor's summary in which signs vanish (section 2.2, DE-29).
+    """Coefficients scaled to [0, 1] and averaged, a vendor's summary in which signs vanish (section
+    2.2, DE-29).
 
-    The paper gives no formula. OUR ASSUMPTION: the absolute value of each coefficient goes to (|b| - min) / (max - min)
-    over the models compared, and a model's score is the mean over the levels of a factor. So it ranks these models
-    only, and says nothing of direction; `mean_signed` stands beside it. Simulated respondents are
-    left out where real
-    models are among the rows, since the score of a model must not hang on which respondents are
-    listed.
+    The paper gives no formula. OUR ASSUMPTION: the absolute value of each coefficient goes to (|b|
+    - min) / (max - min) over the models compared, and a model's score is the mean over the levels
+    of a factor. So it ranks these models only, and says nothing of direction; `mean_signed` stands
+    beside it. Simulated respondents are left out where real models are among the rows, since the
+    score of a model must not hang on which respondents are listed.
 
     Args:
         coefficients: rows of `score_coefficients` (all models to be compared).
@@ -780,28 +883,25 @@ def normalised_score(coefficients: pd.DataFrame) -> pd.DataFrame:
     Returns one row a model, source and factor: n_coefficients, n_models (the scale), score,
     mean_signed, status:
     `ok`; `one_model` (nothing to scale by); `constant` (all models equal in every coefficient);
-    `undefined` (no finite
-    coefficient). The interval of such a score is unknown, since no formula is published.
+    `undefined` (no finite coefficient). The interval of such a score is unknown, since no formula
+    is published.
     """
     kept = coefficients[~coefficients["factor"].isin(["intercept", "question"])].copy()
     real = kept["source"] != "simulated"
     kept = kept[real] if real.any() else kept
     kept["size"] = kept["estimate"].abs()
     across = kept.groupby(["factor", "level"])["size"]
-    low, high = across.transform("min"), across.transform("max")
-    kept["score"] = ((kept["size"] - low) / (high - low).where(high > low)).where(
-        across.transform("count") > 1
-    )
+    low = across.transform("min")
+    high = across.transform("max")
+    score = (kept["size"] - low) / (high - low).where(high > low)
+    kept["score"] = score.where(across.transform("count") > 1)
     groups = kept.groupby(["model", "source", "factor"], sort=False)
-    columns = {
-        "n_coefficients": ("score", "count"),
-        "score": ("score", "mean"),
-        "mean_signed": ("estimate", "mean"),
-    }
-    out = groups.agg(**columns).reset_index()
+    out = groups.agg(
+        n_coefficients=("score", "count"), score=("score", "mean"), mean_signed=("estimate", "mean")
+    ).reset_index()
     n_models = len(kept[["model", "source"]].drop_duplicates())
     out.insert(4, "n_models", n_models)
-    alone = n_models < 2
-    conditions = [out["score"].notna(), out["mean_signed"].isna(), np.full(len(out), alone)]
-    out["status"] = np.select(conditions, ["ok", "undefined", "one_model"], "constant")
+    conditions = [out["score"].notna().to_numpy(), out["mean_signed"].isna().to_numpy()]
+    without = "one_model" if n_models < 2 else "constant"
+    out["status"] = np.select(conditions, ["ok", "undefined"], without)
     return out

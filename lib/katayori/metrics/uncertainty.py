@@ -1,4 +1,7 @@
-"""Intervals from resamples, tests by exchanged signs, cells and their status, as several benchmarks use them."""
+"""Intervals from resamples, tests by exchanged signs, cells and their status.
+
+As several benchmarks use them.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,48 +16,84 @@ FEW_CLUSTERS = 10  # below this many, an interval over clusters is too narrow to
 
 
 def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Key and rows of every cell of `by`, in the order of the frame; a missing value is a value of its own."""
+    """Key and rows of every cell of `by`, in the order of the frame.
+
+    A missing value is a value of its own.
+
+    Example:
+        >>> frame = pd.DataFrame({"model": ["b", "b", "a"]})
+        >>> [(key, len(cell)) for key, cell in cells(frame, ["model"])]
+        [({'model': 'b'}, 2), ({'model': 'a'}, 1)]
+    """
     for key, cell in frame.groupby(list(by), sort=False, dropna=False):
         yield dict(zip(by, key, strict=True)), cell
 
 
 def status_of(problems: Mapping[str, Any]) -> str:
-    """The name of the first problem that holds, `ok` where none does."""
+    """The name of the first problem that holds, `ok` where none does.
+
+    Example:
+        >>> status_of({"no_items": False, "no_answer": True}), status_of({"no_items": False})
+        ('no_answer', 'ok')
+    """
     return next((status for status, holds in problems.items() if holds), "ok")
 
 
 def cluster_draws(k: int, n_resamples: int, seed: int | list[int]) -> np.ndarray:
-    """How often each of k clusters is drawn in each resample (resamples x k); fewer than two are never resampled."""
+    """How often each of k clusters is drawn in each resample (resamples x k).
+
+    Fewer than two are never resampled.
+
+    Example:
+        >>> cluster_draws(4, 3, seed=0).sum(axis=1).tolist()
+        [4, 4, 4]
+    """
     if k < 2:
         return np.zeros((0, k))
     return np.random.default_rng(seed).multinomial(k, np.full(k, 1 / k), n_resamples)
 
 
 def sign_test(won: int, lost: int) -> float:
-    """p of the exact two-sided sign test, McNemar's where pairs are right or wrong; NaN where nothing differs."""
+    """p of the exact two-sided sign test, McNemar's where pairs are right or wrong.
+
+    NaN where nothing differs.
+
+    Example:
+        >>> sign_test(5, 0)
+        0.0625
+    """
     return float(mcnemar([[0, won], [lost, 0]], exact=True).pvalue) if won + lost else np.nan
 
 
 def interval(resampled: np.ndarray) -> dict[str, float]:
-    """ci_low and ci_high, the 2.5 and 97.5 % points of resampled values without the undefined ones."""
+    """ci_low and ci_high, the 2.5 and 97.5 % points of resampled values without the undefined ones.
+
+    Example:
+        >>> interval(np.append(np.arange(101.0), np.nan))
+        {'ci_low': 2.5, 'ci_high': 97.5}
+    """
     kept = resampled[~np.isnan(resampled)]
     low, high = np.quantile(kept, [0.025, 0.975]) if len(kept) else (np.nan, np.nan)
     return {"ci_low": float(low), "ci_high": float(high)}
 
 
 def swap_test(shares: np.ndarray, seed: int) -> float:
-    """p of a sum when each cluster's share in it may change its sign; NaN where nothing differs."""
+    """p of a sum when each cluster's share in it may change its sign; NaN where nothing differs.
+
+    Example:
+        >>> swap_test(np.array([0.1, 0.2, 0.1, 0.3]), seed=0)
+        0.125
+    """
     if np.abs(shares).max() < 1e-12:
         return np.nan
-    t, rng = len(shares), np.random.default_rng(seed)
-    exact = 2**t <= PATTERNS
-    signs = (
-        list(itertools.product([1.0, -1.0], repeat=t))
-        if exact
-        else rng.choice([1.0, -1.0], (PATTERNS, t))
-    )
-    extreme = np.abs(np.asarray(signs) @ shares) >= abs(shares.sum()) - 1e-12
-    return float(extreme.mean() if exact else (1 + extreme.sum()) / (1 + PATTERNS))
+    observed = abs(shares.sum()) - 1e-12
+    n_clusters = len(shares)
+    if 2**n_clusters <= PATTERNS:
+        signs = np.array(list(itertools.product([1.0, -1.0], repeat=n_clusters)))
+        return float((np.abs(signs @ shares) >= observed).mean())
+    signs = np.random.default_rng(seed).choice([1.0, -1.0], (PATTERNS, n_clusters))
+    extreme = np.abs(signs @ shares) >= observed
+    return float((1 + extreme.sum()) / (1 + PATTERNS))
 
 
 def smallest_p(clusters: int) -> float:

@@ -1,10 +1,13 @@
-"""Verdicts of a judge asked in both orders: un-swapping, three ways to settle them, agreement with people (LJ-8 to 20).
+"""Verdicts of a judge asked in both orders: un-swapping, three ways to settle them, agreement with
+people (LJ-8 to 20).
 
-A letter names a slot of one presentation; un-swapped it names a system, and only then may two orders be compared or
-averaged. Counts are kept as counts and divided once (LJ-20); shares lie in [0, 1].
+A letter names a slot of one presentation; un-swapped it names a system, and only then may two
+orders be compared or averaged. Counts are kept as counts and divided once (LJ-20); shares lie in
+[0, 1].
 
-An output without a readable verdict, or an order that is not there, makes a comparison invalid: no method has a verdict
-for it, it is not robust, and it agrees with nobody. It stays in every denominator and is counted as `n_invalid`.
+An output without a readable verdict, or an order that is not there, makes a comparison invalid: no
+method has a verdict for it, it is not robust, and it agrees with nobody. It stays in every
+denominator and is counted as `n_invalid`.
 """
 
 import itertools
@@ -38,13 +41,14 @@ AMONG = ("all", "stable", "biased")
 GAIN = "proposed - BS2"
 
 
-# -- un-swapping -------------------------------------------------------------------------------------------------------
+# -- un-swapping -----------------------------------------------------------------------------------
 
 
 def unswapped(
     frame: pd.DataFrame, meaning: Mapping[str, Mapping[str, str]] = MEANING
 ) -> pd.DataFrame:
-    """Raw letters kept, and beside them what they mean (LJ-8): `verdict`, and p_<meaning> for every p_<letter>.
+    """Raw letters kept, and beside them what they mean (LJ-8): `verdict`, and p_<meaning> for every
+    p_<letter>.
 
     Args:
         frame: order, letter (None where there is none), outcome, and where known p_<letter>.
@@ -53,16 +57,24 @@ def unswapped(
     Returns the frame with `verdict` (None unless outcome is ok) and the probabilities by content.
 
     Raises ValueError for an order, or a letter of an ok answer, that `meaning` does not know.
+
+    Example:
+        >>> both = pd.DataFrame({"order": ["12", "21"], "letter": ["A", "A"], "outcome": "ok"})
+        >>> unswapped(both)["verdict"].tolist()
+        ['1', '2']
     """
     if unknown := set(frame["order"]) - set(meaning):
         raise ValueError(f"orders {sorted(map(str, unknown))}; known: {', '.join(meaning)}")
-    ok, verdicts = (frame["outcome"] == "ok").to_numpy(), np.full(len(frame), None, dtype=object)
+    ok = (frame["outcome"] == "ok").to_numpy()
+    verdicts = np.full(len(frame), None, dtype=object)
     shares: dict[str, np.ndarray] = {}
     for order, letters in meaning.items():
         here = (frame["order"] == order).to_numpy()
-        if (odd := ~frame.loc[here & ok, "letter"].isin(letters)).any():
+        odd = ~frame.loc[here & ok, "letter"].isin(letters)
+        if odd.any():
             raise ValueError(
-                f"{odd.sum()} ok answers of order {order} have none of the letters {', '.join(letters)}"
+                f"{odd.sum()} ok answers of order {order} have none of the letters"
+                f" {', '.join(letters)}"
             )
         verdicts[here & ok] = frame.loc[here & ok, "letter"].map(letters)
         for letter, content in letters.items():
@@ -73,11 +85,12 @@ def unswapped(
 
 
 def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
-    """Both orders of every pair side by side, and the final verdicts of the three methods (LJ-13, LJ-14).
+    """Both orders of every pair side by side, and the final verdicts of the three methods (LJ-13,
+    LJ-14).
 
     Args:
-        frame: one row per `by`, pair_id and order, as of `prompting.verdicts.verdicts_frame`: letter, outcome, and
-            where known p_A, p_B, p_C and mass.
+        frame: one row per `by`, pair_id and order, as of `prompting.verdicts.verdicts_frame`:
+            letter, outcome, and where known p_A, p_B, p_C and mass.
 
     Returns:
         One row per `by` and pair_id; letters and verdicts are objects, None where there is none:
@@ -87,8 +100,10 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
         BS1: the common verdict, None where the orders differ. BS2: a tie where they differ;
         p_1, p_2, p_tie, mass: means over both orders, NaN where one is unknown;
         proposed: the likeliest by these means, whatever the letters say;
-        proposed_biased_only: the same where the orders differ, else the common verdict (the reading of section 1);
-        log_odds: ln P(1) / P(2), the mean of both orders, NaN where one of the four is 0 or unknown;
+        proposed_biased_only: the same where the orders differ, else the common verdict (the reading
+            of section 1);
+        log_odds: ln P(1) / P(2), the mean of both orders, NaN where one of the four is 0 or
+            unknown;
         proposed_status: `ok`; `tied_means`, equal to 12 digits, settled in the order of `VERDICTS`;
         `no_probabilities`, then without a verdict; or the status of the comparison.
 
@@ -96,9 +111,17 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
         ValueError: two answers to one pair in one order, and as `unswapped`.
 
     Reference: the logprob-judge paper, sections 3 and 4.1.
+
+    Example:
+        >>> both = pd.DataFrame({"pair_id": 1, "order": ["12", "21"], "letter": ["A", "A"]})
+        >>> both = both.assign(model="m", outcome="ok", p_A=[0.9, 0.6], p_B=[0.1, 0.4], p_C=0.0)
+        >>> judge_verdicts(both, by=["model"])[["BS2", "proposed"]].to_numpy().tolist()
+        [['tie', '1']]
     """
-    keys, known = [*by, "pair_id"], unswapped(frame)
-    if (twice := known.duplicated([*keys, "order"])).any():
+    keys = [*by, "pair_id"]
+    known = unswapped(frame)
+    twice = known.duplicated([*keys, "order"])
+    if twice.any():
         raise ValueError(
             f"{twice.sum()} answers are given twice, e.g. to {known.loc[twice, 'pair_id'].iloc[0]}"
         )
@@ -107,13 +130,10 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
         order: known[known["order"] == order].set_index(keys).reindex(index) for order in MEANING
     }
     first, second = sides.values()
-    out = pd.DataFrame(
-        {
-            f"{name}_{o}": _or_none(side[name])
-            for name in ("letter", "verdict")
-            for o, side in sides.items()
-        }
-    )
+    out = pd.DataFrame(index=index)
+    for name in ("letter", "verdict"):
+        for order, side in sides.items():
+            out[f"{name}_{order}"] = _or_none(side[name])
     valid = first["verdict"].notna() & second["verdict"].notna()
     absent = first["outcome"].isna() | second["outcome"].isna()
     out["status"] = np.select([absent, ~valid], ["missing_order", "invalid"], "ok")
@@ -131,10 +151,10 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     tied = (means == means.max(axis=1, keepdims=True)).sum(axis=1) > 1
     likeliest = pd.Series(np.array(VERDICTS, dtype=object)[means.argmax(axis=1)], out.index)
     out["proposed"] = _or_none(likeliest, has_means)
-    either = out["BS1"].where(out["consistent"], out["proposed"])
-    out["proposed_biased_only"] = _or_none(either)
-    why = [~valid, ~has_means, tied]
-    out["proposed_status"] = np.select(why, [out["status"], "no_probabilities", "tied_means"], "ok")
+    out["proposed_biased_only"] = _or_none(out["BS1"].where(out["consistent"], out["proposed"]))
+    out["proposed_status"] = np.select(
+        [~valid, ~has_means, tied], [out["status"], "no_probabilities", "tied_means"], "ok"
+    )
     return out.reset_index()
 
 
@@ -153,11 +173,16 @@ def _log_odds(side: pd.DataFrame) -> "pd.Series | float":
     return np.log(one) - np.log(two)
 
 
-# -- agreement with people ---------------------------------------------------------------------------------------------
+# -- agreement with people -------------------------------------------------------------------------
 
 
 def annotators_of(comparisons: pd.DataFrame) -> list[str]:
-    """The columns of people's verdicts or, without any, the truth by construction."""
+    """The columns of people's verdicts or, without any, the truth by construction.
+
+    Example:
+        >>> annotators_of(pd.DataFrame(columns=["item_id", "annotator_a", "annotator_b"]))
+        ['annotator_a', 'annotator_b']
+    """
     columns = [str(name) for name in comparisons.columns]
     people = [name for name in columns if name.startswith("annotator_")]
     return people or [name for name in columns if name == "truth"]
@@ -171,10 +196,10 @@ def joined_labels(
     Raises ValueError for verdicts on unknown comparisons.
     """
     columns = ["item_id", "question_id", "task", *annotators]
-    told = comparisons[columns].rename(columns={"item_id": "pair_id"})
-    if lost := set(verdicts["pair_id"]) - set(told["pair_id"]):
+    labels = comparisons[columns].rename(columns={"item_id": "pair_id"})
+    if lost := set(verdicts["pair_id"]) - set(labels["pair_id"]):
         raise ValueError(f"{len(lost)} verdicts belong to no comparison, e.g. {min(lost)}")
-    return verdicts.merge(told, on="pair_id", how="left", validate="many_to_one")
+    return verdicts.merge(labels, on="pair_id", how="left", validate="many_to_one")
 
 
 def _cells(
@@ -195,16 +220,20 @@ def concordance(
     among: str = "all",
     by: Sequence[str] = BY,
 ) -> pd.DataFrame:
-    """Share of comparisons on which a method says what a person says, averaged over the people (LJ-17, eq. 1).
+    """Share of comparisons on which a method says what a person says, averaged over the people
+    (LJ-17, eq. 1).
 
-    Comparisons are pooled, never averaged over tasks, and no majority vote is taken. Additions to the paper (LJ-19):
+    Comparisons are pooled, never averaged over tasks, and no majority vote is taken. Additions to
+    the paper (LJ-19):
     the choice of comparisons, the intervals, and the rows `proposed - BS2`.
 
     Args:
         verdicts: of `judge_verdicts`.
         comparisons: of `data.judge`.
-        annotators: their columns; default, those of `annotators_of`. A missing label is left out for that person.
-        among: `all`; `stable`, only comparisons whose orders agree; `biased`, only those whose orders differ.
+        annotators: their columns; default, those of `annotators_of`. A missing label is left out
+            for that person.
+        among: `all`; `stable`, only comparisons whose orders agree; `biased`, only those whose
+            orders differ.
 
     Returns:
         A row per cell of `by`, task ("all" pools them) and method: value; ci_low, ci_high (over
@@ -245,39 +274,52 @@ def concordance(
 
 def _chosen(cell: pd.DataFrame, among: str) -> pd.Series:
     """Which comparisons count: all, those whose orders agree, or those whose orders differ."""
-    valid = cell["status"] == "ok"
     if among == "all":
-        return valid | True
-    return cell["consistent"] if among == "stable" else valid & ~cell["consistent"]
+        return pd.Series(True, cell.index)
+    if among == "stable":
+        return cell["consistent"]
+    return (cell["status"] == "ok") & ~cell["consistent"]
 
 
 def _agreement_rows(kept: pd.DataFrame, annotators: list[str]) -> Iterator[dict[str, Any]]:
     """A row per method and one of the gain, of the comparisons of one cell."""
     given = kept[annotators].notna().to_numpy()
-    hits = {m: kept[annotators].eq(kept[m], axis=0).to_numpy() & given for m in METHODS}
     question, names = pd.factorize(kept["question_id"])
     labels = _by_question(given, question, len(names))
-    same = {"n": int(given.sum()), "n_comparisons": len(kept), "n_questions": len(names)}
-    same["n_missing"] = given.size - same["n"]
-    invalid = {m: kept["status"] != "ok" for m in METHODS} | {"proposed": kept["proposed"].isna()}
-    sums = {m: _by_question(hits[m], question, len(names)) for m in METHODS}
-    status = "ok"
+    n = int(given.sum())
+    same = {
+        "n": n,
+        "n_comparisons": len(kept),
+        "n_questions": len(names),
+        "n_missing": given.size - n,
+    }
+    hits = {}
+    sums = {}
     for method in METHODS:
-        row = {"method": method, **same, "n_hits": int(hits[method].sum())}
-        row["n_invalid"] = int(invalid[method].sum())
-        why = {
+        hits[method] = kept[annotators].eq(kept[method], axis=0).to_numpy() & given
+        sums[method] = _by_question(hits[method], question, len(names))
+        invalid = kept["proposed"].isna() if method == "proposed" else kept["status"] != "ok"
+        problems = {
             "no_comparisons": not len(kept),
-            "no_labels": not same["n"],
-            "no_valid_verdict": invalid[method].all(),
+            "no_labels": not n,
+            "no_valid_verdict": invalid.all(),
         }
-        row["status"] = status = status_of(why)
+        status = status_of(problems)
+        row: dict[str, Any] = {
+            "method": method,
+            **same,
+            "n_hits": int(hits[method].sum()),
+            "n_invalid": int(invalid.sum()),
+            "status": status,
+        }
         if status == "ok":
             row |= _share(sums[method], labels, annotators)
         yield row
+    # What is invalid for `proposed`, the last of the methods, is so for the gain.
     gain = {"method": GAIN, **same, "n_invalid": row["n_invalid"], "status": status}
     if status == "ok":
         gain |= _gain(sums["proposed"] - sums["BS2"], labels)
-        more = (hits["proposed"].sum(axis=1, dtype=int)) - hits["BS2"].sum(axis=1, dtype=int)
+        more = hits["proposed"].sum(axis=1, dtype=int) - hits["BS2"].sum(axis=1, dtype=int)
         gain["p_sign"] = sign_test(int((more > 0).sum()), int((more < 0).sum()))
     yield gain
 
@@ -291,14 +333,19 @@ def _by_question(counted: np.ndarray, question: np.ndarray, n_questions: int) ->
 
 def _share(hits: np.ndarray, labels: np.ndarray, annotators: list[str]) -> dict[str, Any]:
     """The mean of the annotators' shares (exact, divided once) with its interval."""
-    counts = zip(hits.sum(axis=0).astype(int), labels.sum(axis=0).astype(int), strict=True)
-    each = [Fraction(int(h), int(n)) if n else None for h, n in counts]
+    n_hits = hits.sum(axis=0).astype(int).tolist()
+    n_labels = labels.sum(axis=0).astype(int).tolist()
+    each = [Fraction(h, n) if n else None for h, n in zip(n_hits, n_labels, strict=True)]
     shares = [share for share in each if share is not None]
-    found = share_interval(hits.sum(axis=1), labels.sum(axis=1))
-    row = {"value": float(sum(shares) / len(shares)), "ci_status": found["status"]}
-    row |= {"ci_low": found["ci_low"], "ci_high": found["ci_high"]}
-    alone = [float(share) if share is not None else np.nan for share in each]
-    return row | dict(zip(annotators, alone, strict=True))
+    interval = share_interval(hits.sum(axis=1), labels.sum(axis=1))
+    alone = [np.nan if share is None else float(share) for share in each]
+    return {
+        "value": float(sum(shares) / len(shares)),
+        "ci_low": interval["ci_low"],
+        "ci_high": interval["ci_high"],
+        "ci_status": interval["status"],
+        **dict(zip(annotators, alone, strict=True)),
+    }
 
 
 def _gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
@@ -308,22 +355,29 @@ def _gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     number of labels: their spread is that of the gain (linearised, as `ratio_interval`).
     """
     heard = labels.sum(axis=0) > 0
-    gained, labels = gained[:, heard], labels[:, heard]
+    gained = gained[:, heard]
+    labels = labels[:, heard]
     totals = labels.sum(axis=0)
     shares = [Fraction(int(g), int(n)) for g, n in zip(gained.sum(axis=0), totals, strict=True)]
     value = float(sum(shares) / len(shares))
     each = np.array([float(share) for share in shares])
     parts = (gained - each * labels) / (totals / len(labels))
-    found = mean_interval(value + parts.mean(axis=1)[labels.sum(axis=1) > 0])
-    row = {"value": value, "n_hits": int(gained.sum()), "ci_status": found["status"]}
-    row |= {"ci_low": found["ci_low"], "ci_high": found["ci_high"]}
-    return row | {"p_question": question_swap_test(gained.sum(axis=1))}
+    interval = mean_interval(value + parts.mean(axis=1)[labels.sum(axis=1) > 0])
+    return {
+        "value": value,
+        "n_hits": int(gained.sum()),
+        "ci_low": interval["ci_low"],
+        "ci_high": interval["ci_high"],
+        "ci_status": interval["status"],
+        "p_question": question_swap_test(gained.sum(axis=1)),
+    }
 
 
 def robustness(
     verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY
 ) -> pd.DataFrame:
-    """Share of comparisons whose two orders name the same (LJ-18), and where the others lean (addition, LJ-19).
+    """Share of comparisons whose two orders name the same (LJ-18), and where the others lean
+    (addition, LJ-19).
 
     Returns a row per cell of `by` and task: value, ci_low, ci_high, ci_status (over questions:
     `intervals.share_interval`), n (all comparisons, invalid ones among them), n_questions,
@@ -337,25 +391,36 @@ def robustness(
     for key, cell in _cells(joined_labels(verdicts, comparisons, ()), by):
         valid = cell["status"] == "ok"
         letters = cell.loc[valid, ["letter_12", "letter_21"]]
-        a, b = letters["letter_12"], letters["letter_21"]
-        per = pd.DataFrame({"steady": cell["consistent"], "n": 1, "first": 0, "slots": 0})
-        per.loc[valid, "first"] = (letters == "A").sum(axis=1)
-        per.loc[valid, "slots"] = letters.isin(["A", "B"]).sum(axis=1)
-        sums = per.astype(float).groupby(cell["question_id"], sort=False).sum()
+        one = letters["letter_12"]
+        other = letters["letter_21"]
+        each = pd.DataFrame({"steady": cell["consistent"], "n": 1, "first": 0, "slots": 0})
+        each.loc[valid, "first"] = (letters == "A").sum(axis=1)
+        each.loc[valid, "slots"] = letters.isin(["A", "B"]).sum(axis=1)
+        sums = each.astype(float).groupby(cell["question_id"], sort=False).sum()
         steady = share_interval(sums["steady"].tolist(), sums["n"].tolist())
         first = share_interval(sums["first"].tolist(), sums["slots"].tolist())
-        known = bool(valid.any())
-        row = key | {"value": steady["value"] if known else np.nan}
-        row |= {name: steady[name] if known else np.nan for name in ("ci_low", "ci_high")}
-        row |= {"ci_status": steady["status"] if known else "no_valid_verdict", "n": len(cell)}
-        row |= {"n_questions": len(sums), "n_invalid": int((~valid).sum())}
-        row |= {"both_first": int(((a == "A") & (b == "A")).sum())}
-        row |= {"both_second": int(((a == "B") & (b == "B")).sum())}
-        row |= {"one_tie": int(((a == "C") != (b == "C")).sum())}
-        row |= {"first_share": first["value"], "n_first": int(sums["slots"].sum())}
-        row |= {"first_low": first["ci_low"], "first_high": first["ci_high"]}
-        row |= {"first_status": first["status"]}
-        rows.append(row | {"status": "ok" if known else "no_valid_verdict"})
+        if not valid.any():
+            unknown = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan}
+            steady |= {**unknown, "status": "no_valid_verdict"}
+        row = {
+            "value": steady["value"],
+            "ci_low": steady["ci_low"],
+            "ci_high": steady["ci_high"],
+            "ci_status": steady["status"],
+            "n": len(cell),
+            "n_questions": len(sums),
+            "n_invalid": int((~valid).sum()),
+            "both_first": int(((one == "A") & (other == "A")).sum()),
+            "both_second": int(((one == "B") & (other == "B")).sum()),
+            "one_tie": int(((one == "C") != (other == "C")).sum()),
+            "first_share": first["value"],
+            "n_first": int(sums["slots"].sum()),
+            "first_low": first["ci_low"],
+            "first_high": first["ci_high"],
+            "first_status": first["status"],
+            "status": "ok" if valid.any() else "no_valid_verdict",
+        }
+        rows.append(key | row)
     return pd.DataFrame(rows)
 
 
@@ -364,31 +429,35 @@ def slot_lean(
 ) -> pd.DataFrame:
     """How far a judge leans to the first slot, in log-odds (addition, LJ-19).
 
-    ln P(A) / P(B), averaged over the two orders of a comparison and then over comparisons: what the judge makes of the
-    two answers has opposite signs in the two orders and cancels, what it gives the slot stays.
+    ln P(A) / P(B), averaged over the two orders of a comparison and then over comparisons: what the
+    judge makes of the two answers has opposite signs in the two orders and cancels, what it gives
+    the slot stays.
 
     Returns a row per cell of `by`: value, ci_low, ci_high (by t over the questions' contributions),
     n (comparisons), n_questions (those with a value), n_invalid (comparisons where A or B has no
     probability in an order, left out), status: `ok`, `no_probabilities`, `few_clusters`, or
     `no_variation` (all questions alike: no interval).
     """
-    odds = np.log(frame["p_A"].where(frame["p_A"] > 0)) - np.log(
-        frame["p_B"].where(frame["p_B"] > 0)
-    )
-    each = (
-        frame.assign(odds=odds)
-        .groupby([*by, "pair_id"], sort=False)["odds"]
-        .agg(["mean", "count"])
-        .reset_index()
-    )
+    p_first = frame["p_A"].where(frame["p_A"] > 0)
+    p_second = frame["p_B"].where(frame["p_B"] > 0)
+    odds = frame.assign(odds=np.log(p_first) - np.log(p_second))
+    by_pair = odds.groupby([*by, "pair_id"], sort=False)["odds"]
+    each = by_pair.agg(["mean", "count"]).reset_index()
     rows = []
     for key, cell in cells(joined_labels(each, comparisons, ()), by):
         valid = cell[cell["count"] == len(MEANING)]
         sums = valid.groupby("question_id", sort=False)["mean"].agg(["sum", "size"])
-        found = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
-        row = key | {name: found[name] for name in ("value", "ci_low", "ci_high")}
-        row |= {"n": len(cell), "n_questions": len(sums), "n_invalid": len(cell) - len(valid)}
-        rows.append(row | {"status": found["status"] if len(valid) else "no_probabilities"})
+        interval = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
+        row = {
+            "value": interval["value"],
+            "ci_low": interval["ci_low"],
+            "ci_high": interval["ci_high"],
+            "n": len(cell),
+            "n_questions": len(sums),
+            "n_invalid": len(cell) - len(valid),
+            "status": interval["status"] if len(valid) else "no_probabilities",
+        }
+        rows.append(key | row)
     columns = [*by, "value", "ci_low", "ci_high", "n", "n_questions", "n_invalid", "status"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -401,113 +470,116 @@ def calibration(
     bins: int = 10,
     by: Sequence[str] = BY,
 ) -> pd.DataFrame:
-    """How often the proposed verdict is right where its mean probability is so and so (addition, LJ-19).
+    """How often the proposed verdict is right where its mean probability is so and so (addition,
+    LJ-19).
 
-    Labels of all annotators count one by one. Probabilities are the means as they are, not renormalised.
+    Labels of all annotators count one by one. Probabilities are the means as they are, not
+    renormalised.
 
-    Returns a row per cell of `by` and bin of equal width: low, high, n (labels), mean_p, share_right, and, the same in
-    every bin of a cell, brier (mean over labels of the squared differences to the label, summed over three verdicts:
+    Returns a row per cell of `by` and bin of equal width: low, high, n (labels), mean_p,
+    share_right, and, the same in every bin of a cell, brier (mean over labels of the squared
+    differences to the label, summed over three verdicts:
     0 to 2) with brier_low, brier_high and brier_status over questions (`intervals.ratio_interval`),
-    n_questions, and n_invalid (comparisons without probabilities, left out). Empty bins have no row.
+    n_questions, and n_invalid (comparisons without probabilities, left out). Empty bins have no
+    row.
 
     Reference: G. W. Brier, Monthly Weather Review 78 (1950), 1-3.
     """
     annotators = list(annotators) or annotators_of(comparisons)
-    rows, shares = [], [f"p_{verdict}" for verdict in VERDICTS]
+    shares = [f"p_{verdict}" for verdict in VERDICTS]
+    rows = []
     for key, cell in cells(joined_labels(verdicts, comparisons, annotators), by):
         known = cell[cell["proposed"].notna()]
         columns = ["question_id", "proposed", *shares]
         long = known.melt(columns, annotators, value_name="label").dropna(subset="label")
-        each = [(long[f"p_{v}"] - (long["label"] == v)) ** 2 for v in VERDICTS]
-        errors = pd.concat(each, axis=1).sum(axis=1)
-        brier = _brier(errors, long["question_id"]) | {"n_invalid": len(cell) - len(known)}
+        squares = [(long[f"p_{v}"] - (long["label"] == v)) ** 2 for v in VERDICTS]
+        brier = _brier(pd.concat(squares, axis=1).sum(axis=1), long["question_id"])
         p = long[shares].max(axis=1)
-        place = np.minimum((p * bins).astype(int), bins - 1).to_numpy()
+        number = (p * bins).astype(int).clip(upper=bins - 1).to_numpy()
         judged = long.assign(p=p, right=long["label"] == long["proposed"])
-        for number in np.unique(place):
-            one = judged[place == number]
-            row = key | brier | {"low": number / bins, "high": (number + 1) / bins, "n": len(one)}
-            rows.append(row | {"mean_p": one["p"].mean(), "share_right": one["right"].mean()})
+        for place in np.unique(number):
+            one = judged[number == place]
+            row = {
+                "low": place / bins,
+                "high": (place + 1) / bins,
+                "n": len(one),
+                "mean_p": one["p"].mean(),
+                "share_right": one["right"].mean(),
+                "n_invalid": len(cell) - len(known),
+            }
+            rows.append(key | brier | row)
     names = [*by, "low", "high", "n", "mean_p", "share_right", "brier", "brier_low", "brier_high"]
-    names += ["brier_status", "n_questions", "n_invalid"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=[*names, "brier_status", "n_questions", "n_invalid"])
 
 
 def _brier(errors: pd.Series, question: pd.Series) -> dict[str, Any]:
     """The mean squared error of labels with its interval over questions."""
     sums = errors.groupby(question, sort=False).agg(["sum", "size"])
-    found = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
-    row = {"brier": errors.mean(), "brier_low": found["ci_low"], "brier_high": found["ci_high"]}
-    return row | {"brier_status": found["status"], "n_questions": len(sums)}
+    interval = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
+    return {
+        "brier": errors.mean(),
+        "brier_low": interval["ci_low"],
+        "brier_high": interval["ci_high"],
+        "brier_status": interval["status"],
+        "n_questions": len(sums),
+    }
 
 
-# -- agreement between people ------------------------------------------------------------------------------------------
+# -- agreement between people ----------------------------------------------------------------------
+
+
+#: Measures of `human_agreement` over all people; Cohen's kappa is of two.
+_OF_ALL = ("fleiss_kappa", "krippendorff_alpha", "leave_one_out", "ceiling")
+#: Those that a constant verdict leaves undefined are kappas and alpha, not these.
+_DEFINED_WHERE_CONSTANT = ("leave_one_out", "ceiling")
 
 
 def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFrame:
-    """How far people agree, by task and pooled ("all"): the paper's kappa (LJ-3) and additions (LJ-19).
+    """How far people agree, by task and pooled ("all"): the paper's kappa (LJ-3) and additions
+    (LJ-19).
 
-    Measures: fleiss_kappa (statsmodels; comparisons with a missing label left out); cohen_kappa of each two people
-    (statsmodels); krippendorff_alpha, nominal, which takes missing labels; leave_one_out, the concordance of one person
-    in the place of the judge with the others, averaged over persons; ceiling, the highest concordance any judge could
-    reach, by saying what most people say.
+    Measures: fleiss_kappa (statsmodels; comparisons with a missing label left out); cohen_kappa of
+    each two people (statsmodels); krippendorff_alpha, nominal, which takes missing labels;
+    leave_one_out, the concordance of one person in the place of the judge with the others, averaged
+    over persons; ceiling, the highest concordance any judge could reach, by saying what most people
+    say.
 
     Labels may be of any kind, such as "1", "2", "tie", letters, or numbers of categories; every
     value that occurs is a category. Without a column `task` only the pooled rows are given.
 
-    Returns task, measure, between (the two people of a cohen_kappa, else all), value, ci_low, ci_high and ci_status
-    (of the pooled rows, where there is a column question_id: by t on the jackknife over questions; else
-    `not_computed`), n_questions, n (comparisons used), n_left_out, status: `ok`; `one_annotator`; `no_comparisons`; `constant` (one verdict only, kappa undefined); NaN but for ok.
+    Returns task, measure, between (the two people of a cohen_kappa, else all), value, ci_low,
+    ci_high and ci_status (of the pooled rows, where there is a column question_id: by t on the
+    jackknife over questions; else `not_computed`), n_questions, n (comparisons used), n_left_out,
+    status: `ok`; `one_annotator`; `no_comparisons`; `constant` (one verdict only, kappa undefined);
+    NaN but for ok.
 
-    References: J. L. Fleiss, Psychological Bulletin 76 (1971), 378-382; J. Cohen, Educational and Psychological
-    Measurement 20 (1960), 37-46; K. Krippendorff, Content Analysis (2004), ch. 11.
+    References: J. L. Fleiss, Psychological Bulletin 76 (1971), 378-382; J. Cohen, Educational and
+    Psychological Measurement 20 (1960), 37-46; K. Krippendorff, Content Analysis (2004), ch. 11.
 
-    Raises KatayoriError, naming what is there, without any column of labels and for one that is
-    not there.
+    Raises KatayoriError, naming what is there, without any column of labels and for one that is not
+    there.
+
+    Example:
+        >>> labels = pd.DataFrame({"annotator_a": list("1122"), "annotator_b": list("1121")})
+        >>> human_agreement(labels).set_index("measure").loc["cohen_kappa", "value"]
+        np.float64(0.5)
     """
-    annotators, rows = list(annotators) or annotators_of(comparisons), []
-    if lost := [name for name in annotators if name not in comparisons]:
-        there = ", ".join(map(str, comparisons.columns))
-        raise KatayoriError(f"no column {lost[0]} of labels; the columns are {there}")
-    if not annotators:
-        there = ", ".join(map(str, comparisons.columns))
-        raise KatayoriError(
-            f"no column annotator_<name> or truth among {there}; name them with `annotators`"
-        )
+    annotators = list(annotators) or annotators_of(comparisons)
+    _require_labels(comparisons, annotators)
     categories = _categories(comparisons[annotators])
-    pairs = [("cohen_kappa", list(two)) for two in itertools.combinations(annotators, 2)]
-    measures = [
-        (name, annotators)
-        for name in ("fleiss_kappa", "krippendorff_alpha", "leave_one_out", "ceiling")
-    ]
+    measures = [(name, annotators) for name in _OF_ALL]
+    measures += [("cohen_kappa", list(two)) for two in itertools.combinations(annotators, 2)]
     parts: list[tuple[Any, pd.DataFrame]] = [("all", comparisons)]
-    parts += list(comparisons.groupby("task", sort=False)) if "task" in comparisons else []
+    if "task" in comparisons:
+        parts += list(comparisons.groupby("task", sort=False))
+    rows = []
     for task, part in parts:
-        codes = np.column_stack(
-            [part[name].map(categories, na_action="ignore").to_numpy(float) for name in annotators]
-        )
-        for measure, people in measures + pairs:
-            own = codes[:, [annotators.index(name) for name in people]]
-            present = (~np.isnan(own)).sum(axis=1)
-            used = present >= (2 if measure == "krippendorff_alpha" else len(people))
-            kept = own[used]
-            constant = len(np.unique(kept[~np.isnan(kept)])) < 2 and measure not in (
-                "leave_one_out",
-                "ceiling",
-            )
-            why = {
-                "one_annotator": len(people) < 2,
-                "no_comparisons": not len(kept),
-                "constant": constant,
-            }
-            status = status_of(why)
-            value = _agreement(measure, kept, len(categories)) if status == "ok" else np.nan
-            row = {"task": task, "measure": measure, "between": " | ".join(people), "value": value}
-            row |= {"n": len(kept), "n_left_out": len(own) - len(kept), "status": status}
-            if task == "all" and status == "ok" and "question_id" in part:
-                question = part.loc[used, "question_id"]
-                row |= _jackknife(measure, kept, question, len(categories))
-            rows.append(row)
+        for measure, people in measures:
+            labels = [part[name].map(categories, na_action="ignore") for name in people]
+            codes = np.column_stack([label.to_numpy(float) for label in labels])
+            question = part.get("question_id") if task == "all" else None
+            row = _agreement_row(measure, codes, question, len(categories))
+            rows.append({"task": task, "measure": measure, "between": " | ".join(people), **row})
     columns = ["task", "measure", "between", "value", "ci_low", "ci_high", "ci_status"]
     columns += ["n_questions", "n", "n_left_out", "status"]
     frame = pd.DataFrame(rows, columns=columns).astype({"n_questions": "Int64"})
@@ -515,31 +587,74 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
     return frame
 
 
+def _require_labels(comparisons: pd.DataFrame, annotators: list[str]) -> None:
+    there = ", ".join(map(str, comparisons.columns))
+    absent = [name for name in annotators if name not in comparisons]
+    if absent:
+        raise KatayoriError(f"no column {absent[0]} of labels; the columns are {there}")
+    if not annotators:
+        raise KatayoriError(
+            f"no column annotator_<name> or truth among {there}; name them with `annotators`"
+        )
+
+
+def _agreement_row(
+    measure: str, codes: np.ndarray, question: pd.Series | None, categories: int
+) -> dict[str, Any]:
+    """One measure of comparisons x people, with its interval where questions are given."""
+    n_people = codes.shape[1]
+    least = 2 if measure == "krippendorff_alpha" else n_people
+    used = (~np.isnan(codes)).sum(axis=1) >= least
+    kept = codes[used]
+    one_verdict = len(np.unique(kept[~np.isnan(kept)])) < 2
+    problems = {
+        "one_annotator": n_people < 2,
+        "no_comparisons": not len(kept),
+        "constant": one_verdict and measure not in _DEFINED_WHERE_CONSTANT,
+    }
+    status = status_of(problems)
+    row: dict[str, Any] = {
+        "value": np.nan,
+        "n": len(kept),
+        "n_left_out": len(codes) - len(kept),
+        "status": status,
+    }
+    if status != "ok":
+        return row
+    row["value"] = _agreement(measure, kept, categories)
+    if question is not None:
+        row |= _jackknife(measure, kept, question[used], categories)
+    return row
+
+
 def _jackknife(
     measure: str, codes: np.ndarray, question: pd.Series, categories: int
 ) -> dict[str, Any]:
     """The interval of a measure of agreement, by t on the pseudo-values of questions left out."""
     number, names = pd.factorize(question)
-    whole = _agreement(measure, codes, categories)
     if len(names) < NO_INTERVAL_BELOW:
         return {"ci_status": "few_clusters", "n_questions": len(names)}
-    left = np.array(
-        [_agreement(measure, codes[number != q], categories) for q in range(len(names))]
-    )
-    pseudo = len(names) * whole - (len(names) - 1) * left
-    found = mean_interval(pseudo - pseudo.mean() + whole)
-    row = {"ci_low": found["ci_low"], "ci_high": found["ci_high"], "ci_status": found["status"]}
-    return row | {"n_questions": len(names)}
+    whole = _agreement(measure, codes, categories)
+    left = [_agreement(measure, codes[number != place], categories) for place in range(len(names))]
+    pseudo = len(names) * whole - (len(names) - 1) * np.array(left)
+    interval = mean_interval(pseudo - pseudo.mean() + whole)
+    return {
+        "ci_low": interval["ci_low"],
+        "ci_high": interval["ci_high"],
+        "ci_status": interval["status"],
+        "n_questions": len(names),
+    }
 
 
 def _categories(labels: pd.DataFrame) -> dict[Any, int]:
     """A number for every label that occurs, in the order of their names."""
-    held = pd.unique(pd.Series(labels.to_numpy(dtype=object).ravel()).dropna())
-    return {label: code for code, label in enumerate(sorted(held, key=str))}
+    labels_given = pd.unique(pd.Series(labels.to_numpy(dtype=object).ravel()).dropna())
+    return {label: code for code, label in enumerate(sorted(labels_given, key=str))}
 
 
 def _agreement(measure: str, codes: np.ndarray, categories: int) -> float:
-    """One measure of comparisons x people, codes of categories; NaN (missing) only for Krippendorff's alpha."""
+    """One measure of comparisons x people, codes of categories; NaN (missing) only for
+    Krippendorff's alpha."""
     if measure == "krippendorff_alpha":
         return float(krippendorff.alpha(reliability_data=codes.T, level_of_measurement="nominal"))
     counts = (codes[:, :, None] == np.arange(categories)).sum(axis=1)
@@ -549,10 +664,9 @@ def _agreement(measure: str, codes: np.ndarray, categories: int) -> float:
         table = np.zeros((categories, categories))
         np.add.at(table, tuple(codes.T.astype(int)), 1)
         return float(inter_rater.cohens_kappa(table, return_results=False))
-    n, people = codes.shape
-    agreeing = (
-        counts.max(axis=1).sum()
-        if measure == "ceiling"
-        else (counts * (counts - 1)).sum() / (people - 1)
-    )
-    return float(agreeing / (n * people))
+    if measure == "ceiling":
+        agreeing = counts.max(axis=1).sum()
+    else:
+        # Leave one out: each person's label beside those of the others.
+        agreeing = (counts * (counts - 1)).sum() / (codes.shape[1] - 1)
+    return float(agreeing / codes.size)
