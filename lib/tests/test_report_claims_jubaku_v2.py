@@ -152,7 +152,7 @@ def of_model(p, mean=0.5, rule=0.5, once=True, seed=0, cases=27):
 
 
 def test_what_the_answers_of_a_model_show():
-    """JU-11, JU-13: planted bias and preference are found, and what letters hide is seen in means."""
+    """JU-11, JU-13: planted bias and preference are found; what letters hide is seen in means."""
     able = check_claims(claims.model_claims("m"), of_model(0.95, 0.9), draws=40)
     assert able["verdict"].tolist() == ["holds"] * 4 and (able["noise"] <= 0.08).all()
     biased = check_claims(claims.model_claims("m"), of_model(0.0, 0.3, rule=0.9), draws=0)

@@ -171,7 +171,7 @@ def test_two_japanese_models_of_unknown_size():
 
 
 def test_the_change_is_taken_from_basic():
-    """PJ-21: from basicP where it was asked, whatever the other prompts gave; else from their mean."""
+    """PJ-21: from basicP where it was asked, whatever the other prompts gave; else their mean."""
     frame = answers()
     frame["correct"] &= frame["prompt"] != "neutral"
     assert claims.accuracy_falls_under_bias(sums_of(frame))[0] == "holds"

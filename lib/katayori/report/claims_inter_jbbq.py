@@ -59,7 +59,8 @@ def _table(evidence: pd.DataFrame, cell: str, group: str, prompt: str = "basic")
 
 def _overall(evidence: pd.DataFrame, group: str = "studied", prompt: str = "basic") -> pd.DataFrame:
     """Overall accuracies by model, columns amb and dis."""
-    return _table(evidence, "topic", group, prompt).xs("overall").droplevel("of")
+    topics = _table(evidence, "topic", group, prompt)
+    return pd.DataFrame(topics.xs("overall")).droplevel("of")
 
 
 def _square(evidence: pd.DataFrame) -> pd.DataFrame:
@@ -113,7 +114,7 @@ def some_exceed_the_reference(evidence: pd.DataFrame) -> tuple[str, str]:
 def combination_differs_from_single(evidence: pd.DataFrame) -> tuple[str, str]:
     """For every model the accuracy with all attributes differs from that with a single one (sec
     4.2; IJ-c4)"""
-    rows = _table(evidence, "attributes", "").stack().unstack("of")
+    rows = pd.DataFrame(_table(evidence, "attributes", "").stack().unstack("of"))
     if "all" not in rows or rows.shape[1] < 2:  # a topic of one attribute
         raise KatayoriError("needs profiles of a single attribute and of all of several")
     gaps = rows.drop(columns="all").sub(rows["all"], axis=0).abs().max(axis=1)
