@@ -271,8 +271,8 @@ def _falling_correlation(evidence: Evidence) -> Answer:
     r = pd.DataFrame(np.corrcoef(scores.to_numpy(float), rowvar=False), list(scores), list(scores))
     parts = []
     for more, less in itertools.pairwise(OTHERS):
-        between = float(r.loc[more, less])
-        pair = np.clip(r.loc[REFERENCE, [more, less]].to_numpy(), -1 + 1e-9, 1 - 1e-9)
+        between = float(r[less][more])
+        pair = np.clip(r[REFERENCE][[more, less]].to_numpy(), -1 + 1e-9, 1 - 1e-9)
         mean = float((pair**2).mean())
         f = min((1 - between) / (2 * (1 - mean)), 1.0)
         h = (1 - f * mean) / (1 - mean)

@@ -297,7 +297,7 @@ def _kept(evidence: TemplateSums) -> tuple[str, str]:
     below = []
     cells = list(_ambiguous_cells(evidence, world, evidence.places(biased=False)))
     for name, correct, asked in cells:
-        share = share_interval(correct, asked)
+        share = share_interval(correct.tolist(), asked.tolist())
         holding += share["ci_low"] >= HIGH
         if share["ci_high"] < HIGH:
             below.append(name)
@@ -456,7 +456,7 @@ def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     size = models["full_name"].str.extract(r"-(\d+(?:\.\d+)?)b", expand=False).astype(float)
     printed = tables["results"].copy()
     for score in printed:
-        if score.startswith(("acc_", "diff_")):
+        if str(score).startswith(("acc_", "diff_")):
             printed[score] = printed[score] / 100
     printed["group"] = printed["model"].map(models["group"])
     printed["size_b"] = printed["model"].map(size)
