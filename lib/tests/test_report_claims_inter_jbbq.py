@@ -22,7 +22,7 @@ PAPER = {
     "large": ("studied", 70.0, False, 0.29, 0.87, 0.27, -0.04),
     "large+": ("studied", 70.0, True, 0.85, 0.86, 0.06, -0.11),
 }
-COLUMNS = "group size_b instruct amb dis gain_amb gain_dis".split()
+COLUMNS = ["group", "size_b", "instruct", "amb", "dis", "gain_amb", "gain_dis"]
 #: What is changed to break each claim: (model, column, value).
 BREAKING = {
     claims.ambiguous_needs_tuning_and_size: [("large+", "amb", 0.3)],
@@ -36,7 +36,7 @@ BREAKING = {
 
 
 def evidence(changes=()):
-    """A frame as the notebook gathers it: two topics and their mean, and single attributes against all."""
+    """A frame as the notebook gathers it: two topics and their mean, single attributes and all."""
     table = (
         pd.DataFrame.from_dict(PAPER, orient="index", columns=COLUMNS)
         .assign(flat=0.0)
@@ -61,7 +61,8 @@ def evidence(changes=()):
             (model, prompt, ambiguity, cell, topic, of, value + shift)
             for cell, topic, of, shift in shifts
         ]
-    frame = pd.DataFrame(rows, columns="model prompt ambiguity cell topic of accuracy".split())
+    columns = ["model", "prompt", "ambiguity", "cell", "topic", "of", "accuracy"]
+    frame = pd.DataFrame(rows, columns=columns)
     return frame.join(table[["group", "size_b", "instruct"]], on="model")
 
 
@@ -140,7 +141,7 @@ def test_published_evidence():
 
 
 def test_a_topic_of_one_attribute_has_nothing_to_combine():
-    """A user's topic with a single attribute cannot test the claim, and does not stop the notebook."""
+    """A user's topic with a single attribute cannot test the claim, nor stop the notebook."""
     made = evidence()
     alone = made[~((made["cell"] == "attributes") & (made["of"] == "all"))]
     found = check_claims(claims.CLAIMS, alone).set_index("statement")["verdict"]

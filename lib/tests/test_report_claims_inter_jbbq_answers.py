@@ -20,7 +20,7 @@ PLANTED = {
     "large": ("studied", 70.0, False, 0.30, 0.90, 0.20, -0.10),
     "large+": ("studied", 70.0, True, 0.70, 0.75, 0.20, -0.10),
 }
-COLUMNS = "group size_b instruct amb dis gain_amb gain_dis".split()
+COLUMNS = ["group", "size_b", "instruct", "amb", "dis", "gain_amb", "gain_dis"]
 
 
 def evidence(seed=0, single_gap=0.4, **changes):

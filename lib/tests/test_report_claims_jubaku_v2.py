@@ -108,7 +108,7 @@ def test_chance_alone_seldom_makes_a_claim_hold(claim):
 
 
 def test_missing_input_is_named():
-    """Contract: what cannot be tested says what is missing, be it answers, a model, models or cases."""
+    """Contract: what cannot be tested says what is missing: answers, a model, models, cases."""
     nothing = check_claims(claims.CLAIMS, {})
     assert (nothing["verdict"] == "not tested").all() and nothing["noise"].isna().all()
     assert nothing["detail"].tolist()[0] == "no answers of GPT-5.2, GPT-4o"
@@ -131,7 +131,7 @@ def test_two_models_of_a_user_leave_the_paper_s_claims_untested():
     assert (check_claims(claims.CLAIMS, known)["verdict"] == "not tested").all()
 
 
-# -- of any model ---------------------------------------------------------------------------------------
+# -- of any model ----------------------------------------------------------------------------------
 
 
 def of_model(p, mean=0.5, rule=0.5, once=True, seed=0, cases=27):
@@ -152,7 +152,7 @@ def of_model(p, mean=0.5, rule=0.5, once=True, seed=0, cases=27):
 
 
 def test_what_the_answers_of_a_model_show():
-    """JU-11, JU-13: planted bias and preference are found, and what letters hide is seen in means."""
+    """JU-11, JU-13: planted bias and preference are found; what letters hide is seen in means."""
     able = check_claims(claims.model_claims("m"), of_model(0.95, 0.9), draws=40)
     assert able["verdict"].tolist() == ["holds"] * 4 and (able["noise"] <= 0.08).all()
     biased = check_claims(claims.model_claims("m"), of_model(0.0, 0.3, rule=0.9), draws=0)
@@ -185,7 +185,7 @@ def test_what_a_model_lacks_is_named():
     assert set(check_claims(claims.model_claims("x"), one)["verdict"]) == {"not tested"}
 
 
-# -- printed figures ---------------------------------------------------------------------------------------
+# -- printed figures -------------------------------------------------------------------------------
 
 
 def test_the_published_figures():

@@ -1,5 +1,8 @@
-"""The logprob-judge paper's claims as checks (LJ-22): on published figures, and on judges made to satisfy or to break
-each of them, and on judges that know nothing."""
+"""The logprob-judge paper's claims as checks (LJ-22).
+
+On published figures, on judges made to satisfy or to break each of them, and on judges that know
+nothing.
+"""
 
 from functools import cache
 
@@ -19,8 +22,8 @@ CELLS = {
     "r": ("no", "reason_then_result"),
     "rc": ("yes", "reason_then_result"),
 }
-#: What a simulated judge knows of the truth and leans to the first slot, in log-odds, under each prompt: as the paper
-#: has it, a verdict alone is read off less knowledge and more preference.
+#: What a simulated judge knows of the truth and leans to the first slot, in log-odds, under each
+#: prompt: as the paper has it, a verdict alone is read off less knowledge and more preference.
 NOISE = 1.5
 PAPER = {"v": (1.0, 4.0), "vc": (1.1, 3.8), "r": (2.6, 0.8), "rc": (6.0, 0.3)}
 NOTHING = dict.fromkeys(CELLS, (0.0, 2.0))
@@ -170,7 +173,10 @@ def test_few_questions_and_one_style_are_not_tested(check):
 
 @pytest.mark.parametrize("check", PRINTED_BREAKING, ids=lambda check: check.__name__)
 def test_missing_figures_are_named(check):
-    """Contract: a claim that cannot be tested says what is missing; undefined figures are missing ones."""
+    """Contract: a claim that cannot be tested says what is missing.
+
+    Undefined figures are missing ones.
+    """
     full = figures()
     claim = next(c for c in claims.PRINTED if c.check is check)
     lacking = {"nothing": full.iloc[:0], "undefined": full.assign(BS1=np.nan, robustness=np.nan)}

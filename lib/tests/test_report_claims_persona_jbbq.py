@@ -1,5 +1,7 @@
-"""The persona-JBBQ paper's claims as checks (PJ-22): on published figures, and on respondents made to satisfy or to
-break each of them."""
+"""The persona-JBBQ paper's claims as checks (PJ-22).
+
+On published figures, and on respondents made to satisfy or to break each of them.
+"""
 
 import itertools
 from functools import cache
@@ -21,7 +23,8 @@ MODELS = {
     "big": ("japanese", 70.0),
     "small": ("japanese", 3.6),
 }
-#: How often an answer knows the gold one, how the rest leans to the stereotype; the former under the biased persona.
+#: How often an answer knows the gold one, how the rest leans to the stereotype; the former under
+#: the biased persona.
 PAPER = {
     "g1": (0.97, 0.6, 0.3),
     "g2": (0.95, 0.6, 0.3),
@@ -50,7 +53,7 @@ OF_EFFECT = [claim for claim in claims.CLAIMS if claim.null]
 
 
 def answers(respondents=(), templates=20, items=30, seed=0, models=tuple(PAPER)):
-    """Drawn answers to `templates` templates of two categories, as `qa_bias.with_role` gives them."""
+    """Drawn answers to templates of two categories, as `qa_bias.with_role` gives them."""
     rng, frames = np.random.default_rng(seed), []
     chosen = {name: (PAPER | dict(respondents))[name] for name in models}
     biased = 0.5 if dict(respondents) == NOISE else 0.9
@@ -100,7 +103,7 @@ def test_every_claim_has_a_case():
 
 @pytest.mark.parametrize("check", BREAKING, ids=lambda check: check.__name__)
 def test_a_claim_holds_and_fails_where_it_must(check):
-    """PJ-22: the verdict follows the planted behaviour, both ways, and cells against it are named."""
+    """PJ-22: the verdict follows the planted behaviour, both ways; cells against it are named."""
     assert check(evidence())[0] == "holds", check(evidence())
     verdict, detail = check(evidence(BREAKING[check]))
     assert verdict == "contradicted", detail
@@ -109,7 +112,7 @@ def test_a_claim_holds_and_fails_where_it_must(check):
 
 @pytest.mark.parametrize("claim", OF_EFFECT, ids=lambda claim: claim.check.__name__)
 def test_noise_shows_nothing(claim):
-    """PJ-22: respondents who differ in nothing hold no claim of an effect, nor do null draws of it."""
+    """PJ-22: respondents who differ in nothing hold no claim of an effect, nor do null draws."""
     found = [claim.check(evidence(NOISE, seed=seed))[0] for seed in range(3)]
     assert set(found) == {"not found"}
     (row,) = check_claims([claim], evidence(), draws=100).to_dict("records")
@@ -134,7 +137,10 @@ def test_margins_and_small_studies():
 
 @pytest.mark.parametrize("check", BREAKING, ids=lambda check: check.__name__)
 def test_missing_input_is_named(check):
-    """Contract: a claim that cannot be tested says what is missing; no valid answer is no input."""
+    """Contract: a claim that cannot be tested says what is missing.
+
+    No valid answer is no input.
+    """
     full = answers(items=4)
     claim = next(c for c in claims.CLAIMS if c.check is check)
     lacking = {
@@ -165,7 +171,7 @@ def test_two_japanese_models_of_unknown_size():
 
 
 def test_the_change_is_taken_from_basic():
-    """PJ-21: from basicP where it was asked, whatever the other prompts gave; else from their mean."""
+    """PJ-21: from basicP where it was asked, whatever the other prompts gave; else their mean."""
     frame = answers()
     frame["correct"] &= frame["prompt"] != "neutral"
     assert claims.accuracy_falls_under_bias(sums_of(frame))[0] == "holds"
@@ -244,7 +250,10 @@ def test_reasons_that_change_a_score():
 
 
 def test_the_published_figures():
-    """PJ-22, audit section 2: all claims hold on the 40 printed rows, with the exceptions and caveats beside them."""
+    """PJ-22, audit section 2: all claims hold on the 40 printed rows.
+
+    The exceptions and caveats stand beside them.
+    """
     found = check_claims(claims.CLAIMS, claims.from_published(PUBLISHED), draws=0)
     assert set(found["verdict"]) == {"holds"} and set(found["requirement"]) == {"PJ-22"}
     detail = dict(zip([c.check for c in claims.CLAIMS], found["detail"], strict=True))

@@ -1,4 +1,7 @@
-"""Figures: what is drawn, that nothing overlaps, Japanese glyphs, repeatable files (X-9, DE-25, DE-33)."""
+"""Figures: what is drawn, that nothing overlaps, Japanese glyphs, repeatable files.
+
+X-9, DE-25, DE-33.
+"""
 
 import itertools
 import warnings
@@ -261,7 +264,10 @@ def fitted(models):
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_fits_and_coefficients_have_a_panel_a_model(n):
-    """DE-28, DE-30: every model gets its panel with points, intervals and curves; empty places stay blank."""
+    """DE-28, DE-30: every model gets its panel with points, intervals and curves.
+
+    Empty places stay blank.
+    """
     observed, curves = fitted(MODELS[:n])
     fig = age_fits(observed, curves, sources=SOURCES, title="質問 101")
     assert_clear(fig)
@@ -285,8 +291,16 @@ def test_fits_and_coefficients_have_a_panel_a_model(n):
 
 @pytest.mark.parametrize("n", [1, 3, 4])
 def test_surfacing_shows_every_change_and_labels_each_column(n):
-    """PJ-21: a point a category and score, undefined ones left out; the lowest panel of a column has its label."""
-    rows = [(m, s, c, 10 * k, 10 * k - 5, 10 * k + 5) for m in MODELS[:n] for s in ("Acc_a", "Diff_a") for k, c in enumerate(["age", "容姿"])]  # fmt: skip
+    """PJ-21: a point a category and score, undefined ones left out.
+
+    The lowest panel of a column has its label.
+    """
+    rows = [
+        (m, s, c, 10 * k, 10 * k - 5, 10 * k + 5)
+        for m in MODELS[:n]
+        for s in ("Acc_a", "Diff_a")
+        for k, c in enumerate(["age", "容姿"])
+    ]
     frame = pd.DataFrame(
         rows, columns=["model", "metric", "category", "difference", "ci_low", "ci_high"]
     )
@@ -326,7 +340,7 @@ def test_accuracy_against_bias_has_a_point_a_prompt_and_category(n):
 
 
 def test_heat_map_of_rates():
-    """IJ-18: a panel a model, one scale, a number in every cell that has one and grey where there is none."""
+    """IJ-18: a panel a model, one scale, a number in every cell that has one, grey elsewhere."""
     rows = [
         (m, t, a, 0.1 * k)
         for m in MODELS
@@ -345,7 +359,10 @@ def test_heat_map_of_rates():
 
 
 def test_averaging_fills_the_likeliest_verdict():
-    """LJ-21, LJ-23: both orders and the mean of the paper's Figure 1, values printed, one bar filled a panel."""
+    """LJ-21, LJ-23: both orders and the mean of the paper's Figure 1.
+
+    Values are printed, one bar is filled a panel.
+    """
     example = published.load("logprob_judge", "figure1_example")
     frame = example.pivot(index="order", columns="letter", values="probability_pct").loc[
         ["order_1", "order_2", "mean"]
@@ -388,7 +405,10 @@ def test_scatter_has_a_panel_a_model_and_a_colour_a_level(n):
 
 @pytest.mark.parametrize("intervals", [True, False])
 def test_grouped_bars_show_models_benchmarks_intervals_and_chance(intervals):
-    """JU-20, Fig 1: a bar a model and benchmark at its value, none where undefined, the line at chance."""
+    """JU-20, Fig 1: a bar a model and benchmark at its value, none where undefined.
+
+    The line is at chance.
+    """
     names = [f"m{k}" for k in range(3)] + ["模型"]
     rows = [
         (m, b, 40.0 + 10 * k, 30.0 + 10 * k, 55.0 + 10 * k)

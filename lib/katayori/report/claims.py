@@ -3,6 +3,7 @@
 And the checks of exercises.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,10 @@ from katayori.errors import KatayoriError
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
+
+#: Evidence in, verdict and detail out.
+Check = Callable[[Any], tuple[str, str]]
 
 #: What a check answers. Only "holds" and "contradicted" are findings.
 HOLDS = "holds"
@@ -49,15 +54,18 @@ class Claim:
 
     requirement: str
     statement: str
-    check: Callable[[Any], tuple[str, str]]
+    check: Check
     null: Null | None = None
 
 
-def claims_of(
-    requirement: str, *checks: Callable[[Any], tuple[str, str]], null: Null | None = None
-) -> list[Claim]:
+def claims_of(requirement: str, *checks: Check, null: Null | None = None) -> list[Claim]:
     """Claims whose statements are the docstrings of their checks, all with the same null draw."""
-    return [Claim(requirement, (check.__doc__ or "").rstrip("."), check, null) for check in checks]
+    return [Claim(requirement, statement_of(check), check, null) for check in checks]
+
+
+def statement_of(check: Check) -> str:
+    """What the docstring of a check states: one line, without the full stop."""
+    return " ".join((check.__doc__ or "").split()).rstrip(".")
 
 
 def verdict_of(holds: Any, detail: str) -> tuple[str, str]:
@@ -87,8 +95,8 @@ def effect_verdict(
         return HOLDS, detail
     if high < above:
         return CONTRADICTED, detail
-    told = "no detectable effect is known" if detectable != detectable else f"{detectable:.3g}"
-    return NOT_FOUND, f"{detail}; detectable in four of five studies: {told}"
+    effect = "no detectable effect is known" if math.isnan(detectable) else f"{detectable:.3g}"
+    return NOT_FOUND, f"{detail}; detectable in four of five studies: {effect}"
 
 
 def absence_verdict(
@@ -111,7 +119,7 @@ def absence_verdict(
 
 def check_claims(
     claims: Sequence[Claim], evidence: Any, *, draws: int = NULL_DRAWS, seed: int = 0
-) -> Any:
+) -> "pd.DataFrame":
     """Every claim's verdict on the evidence, and how often chance alone makes it hold.
 
     Args:
@@ -169,8 +177,8 @@ def _holds_by_chance(claim: Claim, null: Null, evidence: Any, draws: int, seed: 
 def exercise_check(condition: Callable[[], Any], hint: str) -> str:
     """A message for the reader; never raises.
 
-    `condition()` is true when the exercise is solved. An error in it (an unanswered `...`, a wrong type) counts as
-    unsolved and is named.
+    `condition()` is true when the exercise is solved. An error in it (an unanswered `...`, a wrong
+    type) counts as unsolved and is named.
     """
     why = ""
     try:

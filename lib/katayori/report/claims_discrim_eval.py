@@ -1,30 +1,35 @@
-"""What the discrim-eval paper says it found (DE-37), as checks of evidence: on its published figures and on answers.
+"""What the discrim-eval paper says it found (DE-37), as checks of printed figures and of answers.
 
 Evidence is a mapping of frames; a check names what it lacks. Keys and the columns the checks read:
 
     alpha         model, factor, ci_low, ci_high    `agreement.alpha_without_noise`; printed: band
-    pairs         model, level_1, level_2, ci_low, ci_high   `agreement.alpha_pairs_by_factor` of
-    P(yes)
+    pairs         model, level_1, level_2, ci_low, ci_high
+                                        `agreement.alpha_pairs_by_factor` of P(yes)
     tests         model, decision_question_id, factor, p_raw, significant, trend, status, n
-                                                             `rank_tests.decision_tests`
+                                        `rank_tests.decision_tests`
     effects       decision_question_id, factor, n_models, all_significant, falling
-                                                             `rank_tests.consistent_effects`
-    ranges        model, decision_question_id, factor, low, high   `rank_tests.level_ranges` of
-    P(yes)
-    always        always_yes, always_no, fewest_answers (one row)  `response.unanimous_questions`
+                                        `rank_tests.consistent_effects`
+    ranges        model, decision_question_id, factor, low, high
+                                        `rank_tests.level_ranges` of P(yes)
+    always        always_yes, always_no, fewest_answers (one row)
+                                        `response.unanimous_questions`
     scores        model, mean_score, smallest_significant, n_significant, n_positive, n_negative
-                                                             `logistic.average_score`
-    fits          model, decision_question_id, linear_p      `logistic.logistic_age_fits`
+                                        `logistic.average_score`
+    fits          model, decision_question_id, linear_p
+                                        `logistic.logistic_age_fits`
     values        the sampled answers (`response.with_value`), from which chance is drawn
     counterparts  the paper's question id -> the id asked
+
+Null draws give `tests`, `gaps`, `fits` and `scores` as lists of rows instead of frames.
 
 Alphas are judged by the interval of the alpha without sampling noise: with one sampled answer a
 prompt alpha is at or below 2/3 for every respondent that hesitates, whatever it thinks of groups.
 """
 
 import itertools
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
 from katayori.report.claims import (
@@ -38,11 +43,17 @@ from katayori.report.claims import (
     verdict_of,
 )
 
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
 Evidence = Mapping[str, Any]
+Row = dict[str, Any]
 #: The two lowest bands of section 5.2: alpha at or below 2/3.
 NO_AGREEMENT = ("none", "beyond-chance disagreement")
 FACTORS = 4
 NO_BELOW = 2 / 3
+NO_NOISELESS_ALPHA = "no alpha without sampling noise: neither P(yes) nor replicates"
 STRONG_ABOVE = 0.8
 #: "No factor matters": no difference of P(yes) between two levels larger than this.
 MARGIN = 0.1
@@ -58,18 +69,17 @@ def _need(evidence: Evidence, key: str, why: str = "") -> Any:
 
 
 def _question(evidence: Evidence, theirs: int) -> int:
-    found = _need(
-        evidence, "counterparts", "these questions name no counterparts of the paper's"
-    ).get(theirs)
-    if found is None:
+    why = "these questions name no counterparts of the paper's"
+    ours = _need(evidence, "counterparts", why).get(theirs)
+    if ours is None:
         raise KatayoriError(
             f"no question is named as the counterpart of the paper's question {theirs}"
         )
-    return found
+    return ours
 
 
-def _listed(parts: Any, none: str = "no model") -> str:
-    return "; ".join(map(str, parts)) or none
+def _listed(parts: Iterable[str]) -> str:
+    return "; ".join(parts) or "no model"
 
 
 # -- alpha -----------------------------------------------------------------------------------------
@@ -95,15 +105,12 @@ def _side(row: Any, bound: float) -> str:
 
 def _sides(evidence: Evidence, bound: float) -> dict[str, dict[str, str]]:
     """model -> factor -> side, for models with all four factors."""
-    alpha = _need(
-        evidence, "alpha", "no alpha without sampling noise: neither P(yes) nor replicates"
-    )
-    found: dict[str, dict[str, str]] = {}
-    for row in alpha.itertuples():
+    by_model: dict[str, dict[str, str]] = {}
+    for row in _need(evidence, "alpha", NO_NOISELESS_ALPHA).itertuples():
         side = _side(row, bound)
         if side != "undefined":
-            found.setdefault(row.model, {}).setdefault(row.factor, side)
-    complete = {model: sides for model, sides in found.items() if len(sides) == FACTORS}
+            by_model.setdefault(row.model, {}).setdefault(row.factor, side)
+    complete = {model: sides for model, sides in by_model.items() if len(sides) == FACTORS}
     if not complete:
         raise KatayoriError(
             "no model has an interval of alpha without sampling noise on all factors"
@@ -119,7 +126,7 @@ def _verdict(holds: bool, contradicted: bool, detail: str) -> tuple[str, str]:
 
 def _alpha_detail(sides: Mapping[str, Mapping[str, str]], bound: float, side: str) -> str:
     """Which factors lie on that side, model by model."""
-    words = {"low": f"at or below {bound:.3g}", "high": f"above {bound:.3g}"}[side]
+    words = f"at or below {bound:.3g}" if side == "low" else f"above {bound:.3g}"
     parts = []
     for model, of_factor in sides.items():
         own = [factor for factor, where in of_factor.items() if where == side]
@@ -128,12 +135,13 @@ def _alpha_detail(sides: Mapping[str, Mapping[str, str]], bound: float, side: st
 
 
 def no_agreement_anywhere(evidence: Evidence) -> tuple[str, str]:
-    """Some models are at or below 2/3 on all four factors (sec 6.4.1: DeepSeek-R1, MistralSmall3.2, Qwen3)."""
+    """Some models are at or below 2/3 on all four factors (sec 6.4.1: DeepSeek-R1, MistralSmall3.2,
+    Qwen3)."""
     sides = _sides(evidence, NO_BELOW)
-    found = [model for model, own in sides.items() if set(own.values()) == {"low"}]
+    low = [model for model, own in sides.items() if set(own.values()) == {"low"}]
     none = all("high" in own.values() for own in sides.values())
-    detail = _listed(found) if found else _alpha_detail(sides, NO_BELOW, "high")
-    return _verdict(bool(found), none, detail)
+    detail = _listed(low) if low else _alpha_detail(sides, NO_BELOW, "high")
+    return _verdict(bool(low), none, detail)
 
 
 def no_agreement_somewhere(evidence: Evidence) -> tuple[str, str]:
@@ -148,23 +156,26 @@ def no_agreement_somewhere(evidence: Evidence) -> tuple[str, str]:
 def never_strong_everywhere(evidence: Evidence) -> tuple[str, str]:
     """No model agrees strongly on all four factors (sec 6.4.1)."""
     sides = _sides(evidence, STRONG_ABOVE)
-    unclear = [m for m, own in sides.items() if "low" not in own.values()]
-    printed = "ci_low" not in evidence["alpha"]
-    if printed and (open_ones := [m for m in unclear if "unclear" in sides[m].values()]):
+    without_low = [model for model, own in sides.items() if "low" not in own.values()]
+    two_ways = [model for model in without_low if "unclear" in sides[model].values()]
+    is_printed = "ci_low" not in evidence["alpha"]
+    if is_printed and two_ways:
         raise KatayoriError(
-            f"the bands of {', '.join(open_ones)} can only be read off a figure, in two ways"
+            f"the bands of {', '.join(two_ways)} can only be read off a figure, in two ways"
         )
     strong = [model for model, own in sides.items() if set(own.values()) == {"high"}]
     detail = f"strong on all four: {_listed(strong)}"
-    return _verdict(not unclear, bool(strong), detail)
+    return _verdict(not without_low, bool(strong), detail)
 
 
-def _pair(evidence: Evidence, one: str, other: str) -> Any:
+def _pair(evidence: Evidence, one: str, other: str) -> list[Any]:
+    """The rows of `pairs` of two levels, in either order, that have an interval or a band."""
     pairs = _need(evidence, "pairs", "no alpha of pairs without sampling noise")
-    chosen = [
-        {a, b} == {one, other} for a, b in zip(pairs["level_1"], pairs["level_2"], strict=True)
+    rows = [
+        row
+        for row in pairs.itertuples()
+        if {row.level_1, row.level_2} == {one, other} and _side(row, NO_BELOW) != "undefined"
     ]
-    rows = [row for row in pairs[chosen].itertuples() if _side(row, NO_BELOW) != "undefined"]
     if not rows:
         raise KatayoriError(f"no interval of alpha of {one} against {other}")
     return rows
@@ -179,13 +190,15 @@ def _band_text(row: Any) -> str:
 def white_and_asian_men_weak(evidence: Evidence) -> tuple[str, str]:
     """White against Asian men: weak agreement for every model (sec 6.4.1, Fig 3b)."""
     rows = _pair(evidence, "male-white", "male-Asian")
-    inside = [_side(r, NO_BELOW) == "high" and _side(r, STRONG_ABOVE) == "low" for r in rows]
-    outside = [_side(r, NO_BELOW) == "low" or _side(r, STRONG_ABOVE) == "high" for r in rows]
-    return _verdict(all(inside), any(outside), _listed(map(_band_text, rows)))
+    sides = [(_side(row, NO_BELOW), _side(row, STRONG_ABOVE)) for row in rows]
+    weak = all(of_none == "high" and of_strong == "low" for of_none, of_strong in sides)
+    other = any(of_none == "low" or of_strong == "high" for of_none, of_strong in sides)
+    return _verdict(weak, other, _listed(map(_band_text, rows)))
 
 
 def white_and_black_mostly_none(evidence: Evidence) -> tuple[str, str]:
-    """White against Black: no agreement for more than half of the models (sec 6.4.1: five of nine)."""
+    """White against Black: no agreement for more than half of the models (sec 6.4.1: five of
+    nine)."""
     rows = _pair(evidence, "white", "Black")
     n = _need(evidence, "alpha")["model"].nunique()
     low = [row for row in rows if _side(row, NO_BELOW) == "low"]
@@ -212,12 +225,12 @@ def always_yes_never_always_no(evidence: Evidence) -> tuple[str, str]:
     return verdict_of(yes > 0 and no == 0, f"always yes {yes}, always no {no}")
 
 
-def _records(table: Any) -> list[dict[str, Any]]:
-    """Rows as mappings; null draws come as such lists, since 400 frames would take too long."""
+def _records(table: "pd.DataFrame | list[Row]") -> list[Any]:
+    """Rows as dicts; null draws come as such lists, since 400 frames would take too long."""
     return table if isinstance(table, list) else table.to_dict("records")
 
 
-def _tested(evidence: Evidence, question: int) -> list[dict[str, Any]]:
+def _tested(evidence: Evidence, question: int) -> list[Row]:
     """The tests done on one question, from answers enough."""
     tests = _need(evidence, "tests")
     if not isinstance(tests, list):
@@ -231,10 +244,10 @@ def _tested(evidence: Evidence, question: int) -> list[dict[str, Any]]:
 
 
 def enlistment_falls_with_age(evidence: Evidence) -> tuple[str, str]:
-    """Enlistment (question 19): the ratio falls with age, significantly so for every model (sec 6.4.2, Fig 5)."""
+    """Enlistment (question 19): the ratio falls with age, significantly so for every model (sec
+    6.4.2, Fig 5)."""
     question = _question(evidence, 19)
-    tests = evidence.get("tests")
-    if not isinstance(tests, list) and "trend" not in (tests if tests is not None else ()):
+    if not _has_trends(evidence.get("tests")):
         return _printed_enlistment(evidence, question)
     age = [row for row in _tested(evidence, question) if row["factor"] == "age"]
     if not age:
@@ -250,6 +263,13 @@ def enlistment_falls_with_age(evidence: Evidence) -> tuple[str, str]:
     return NOT_FOUND, f"{detail}; {_detectable_age_effect(evidence, question)}"
 
 
+def _has_trends(tests: "pd.DataFrame | list[Row] | None") -> bool:
+    """Whether tests tell in which way the ratio goes: those of printed figures do not."""
+    if tests is None:
+        return False
+    return isinstance(tests, list) or "trend" in tests
+
+
 def _printed_enlistment(evidence: Evidence, question: int) -> tuple[str, str]:
     effects = _need(evidence, "effects")
     row = effects[(effects["decision_question_id"] == question) & (effects["factor"] == "age")]
@@ -262,22 +282,23 @@ def _printed_enlistment(evidence: Evidence, question: int) -> tuple[str, str]:
 
 
 def _detectable_age_effect(evidence: Evidence, question: int) -> str:
-    """The difference of the older and the younger half found in four of five studies, rows as
-    clusters."""
+    """The difference of the older and the younger half that four of five studies find.
+
+    Rows of the question are the clusters.
+    """
     from katayori.metrics.intervals import detectable_effect, mean_interval
 
     values = evidence.get("values")
     if values is None or evidence.get("drawn"):  # of a null draw nobody reads it
         return "no detectable effect is known"
     effects = []
-    for _, one in values[values["decision_question_id"] == question].groupby("model"):
-        older = one["age"] > one["age"].median()
-        rows = (
-            one.assign(older=older).groupby(["gender", "race", "older"])["value"].mean().unstack()
-        )
+    for _, answers in values[values["decision_question_id"] == question].groupby("model"):
+        older = answers["age"] > answers["age"].median()
+        by_half = answers.assign(older=older).groupby(["gender", "race", "older"])["value"]
+        rows = by_half.mean().unstack()
         if rows.shape[1] == 2:
-            found = mean_interval((rows[True] - rows[False]).to_numpy())
-            effects.append(detectable_effect(found["se"], found["n_clusters"]))
+            gap = mean_interval((rows[True] - rows[False]).to_numpy())
+            effects.append(detectable_effect(gap["se"], gap["n_clusters"]))
     if not effects:
         return "no detectable effect is known"
     return (
@@ -286,24 +307,28 @@ def _detectable_age_effect(evidence: Evidence, question: int) -> str:
 
 
 def nothing_else_common(evidence: Evidence) -> tuple[str, str]:
-    """Age on question 19 apart, no factor of any question is significant for every model (sec 6.4.2)."""
-    question, effects = _question(evidence, 19), _need(evidence, "effects")
+    """Age on question 19 apart, no factor of any question is significant for every model (sec
+    6.4.2)."""
+    question = _question(evidence, 19)
+    effects = _need(evidence, "effects")
     if not evidence.get("complete", True):
         raise KatayoriError("the tests of the other questions are not printed")
     own = (effects["decision_question_id"] == question) & (effects["factor"] == "age")
     others = effects[~own & (effects["n_models"] > 0)]
     if others.empty:
         raise KatayoriError("no factor could be tested on any question")
-    found = others[others["all_significant"]]
-    if len(found):
-        names = zip(found["decision_question_id"], found["factor"], strict=True)
+    common = others[others["all_significant"]]
+    if len(common):
+        names = zip(common["decision_question_id"], common["factor"], strict=True)
         return CONTRADICTED, _listed(f"question {q}: {factor}" for q, factor in names)
     return _within_margin(evidence, question, len(others))
 
 
 def _within_margin(evidence: Evidence, question: int, n_tests: int) -> tuple[str, str]:
-    """No effect common to all models: on every question and factor some model moves less than
-    the margin."""
+    """No effect common to all models.
+
+    On every question and factor some model moves less than the margin.
+    """
     ranges = _need(
         evidence, "ranges", f"none of {n_tests} significant, but there is no P(yes) to bound"
     )
@@ -321,40 +346,48 @@ def _within_margin(evidence: Evidence, question: int, n_tests: int) -> tuple[str
 
 
 def deed_differs_by_model(evidence: Evidence) -> tuple[str, str]:
-    """Property deed (question 89): which factors are significant differs between models (sec 6.4.2, Fig 4)."""
+    """Property deed (question 89): which factors are significant differs between models (sec 6.4.2,
+    Fig 4)."""
     question = _question(evidence, 89)
-    found: dict[str, list[str]] = {}
+    significant: dict[str, list[str]] = {}
     for row in _tested(evidence, question):
-        found.setdefault(row["model"], []).extend([row["factor"]] * bool(row["significant"]))
-    if len(found) < 2:
+        factors = significant.setdefault(row["model"], [])
+        if row["significant"]:
+            factors.append(row["factor"])
+    if len(significant) < 2:
         raise KatayoriError("fewer than two models were tested on it")
-    detail = _listed(f"{model}: {', '.join(own) or 'none'}" for model, own in found.items())
-    differ = len(set(map(tuple, found.values()))) > 1
+    detail = _listed(
+        f"{model}: {', '.join(factors) or 'none'}" for model, factors in significant.items()
+    )
+    differ = len(set(map(tuple, significant.values()))) > 1
     if evidence.get("values") is None:
         return verdict_of(differ, detail)
+    smallest = _smallest_gap_p(evidence, question)
+    detail += f"; smallest adjusted p of a difference between two models {smallest:.3f}"
+    if smallest < SIGNIFICANT:
+        return HOLDS, detail
+    common = not differ and any(significant.values())
+    return (CONTRADICTED if common else NOT_FOUND), detail
+
+
+def _smallest_gap_p(evidence: Evidence, question: int) -> float:
+    """The smallest adjusted p of `model_gaps`, NaN where none could be tested."""
     gaps = evidence.get("gaps")
     if gaps is None:
         values = evidence["values"]
         gaps = model_gaps(values[values["decision_question_id"] == question])
-    gaps = _records(gaps)
-    p = [row["p_holm"] for row in gaps if row["p_holm"] == row["p_holm"]]
+    rows = _records(gaps)
+    p = [row["p_holm"] for row in rows if not math.isnan(row["p_holm"])]
     # Holm runs over the factors of a pair of models; over the pairs Bonferroni.
-    n_pairs = len({row["model"] for row in gaps})
-    smallest = min(1.0, min(p) * n_pairs) if p else float("nan")
-    detail += f"; smallest adjusted p of a difference between two models {smallest:.3f}"
-    if smallest < SIGNIFICANT:
-        return HOLDS, detail
-    common = not differ and any(found.values())
-    return (CONTRADICTED if common else NOT_FOUND), detail
+    n_pairs = len({row["model"] for row in rows})
+    return min(1.0, min(p) * n_pairs) if p else math.nan
 
 
-def model_gaps(values: Any) -> Any:
-    """Whether a factor acts differently on two models: the tests of the difference of their
-    answers.
+def model_gaps(values: "pd.DataFrame") -> "pd.DataFrame":
+    """Whether a factor acts differently on two models: tests of the difference of their answers.
 
-    One "model" a pair of models: (1 + answer of the first - answer of the second) / 2, in the
-    frame of
-    `rank_tests.decision_tests`. That one model is significant and another is not shows no
+    One "model" a pair of models: (1 + answer of the first - answer of the second) / 2, in the frame
+    of `rank_tests.decision_tests`. That one model is significant and another is not shows no
     difference between them.
     """
     import pandas as pd
@@ -376,22 +409,17 @@ def model_gaps(values: Any) -> Any:
 
 
 def averaging_hides(evidence: Evidence) -> tuple[str, str]:
-    """Mean race score below all significant coefficients, of both signs, where alpha is at most 2/3 (sec 4.1, 5.3)."""
+    """Mean race score below all significant coefficients, of both signs, where alpha is at most 2/3
+    (sec 4.1, 5.3)."""
     scores = _need(evidence, "scores")
-    alpha = _need(
-        evidence, "alpha", "no alpha without sampling noise: neither P(yes) nor replicates"
-    )
-    race = (row for row in alpha.itertuples() if row.factor == "race")
-    sides = {row.model: _side(row, NO_BELOW) for row in race}
-    defined = [row for row in _records(scores) if row["mean_score"] == row["mean_score"]]
+    alpha = _need(evidence, "alpha", NO_NOISELESS_ALPHA)
+    sides = {row.model: _side(row, NO_BELOW) for row in alpha.itertuples() if row.factor == "race"}
+    defined = [row for row in _records(scores) if not math.isnan(row["mean_score"])]
     if not defined:
         raise KatayoriError("the race coefficients are undefined for every model")
-    for row in defined:
-        both = row["n_positive"] > 0 and row["n_negative"] > 0
-        row["hidden"] = both and abs(row["mean_score"]) < row["smallest_significant"]
-    found = [row for row in defined if row["hidden"] and sides.get(row["model"]) == "low"]
-    if found:
-        return HOLDS, _listed(f"{row['model']}: mean {row['mean_score']:.3f}" for row in found)
+    hiding = [row for row in defined if _is_hidden(row) and sides.get(row["model"]) == "low"]
+    if hiding:
+        return HOLDS, _listed(f"{row['model']}: mean {row['mean_score']:.3f}" for row in hiding)
     detail = _listed(
         f"{row['model']}: mean {row['mean_score']:.3f}, significant after Holm:"
         f" {row['n_positive']} above 0, {row['n_negative']} below; alpha of P(yes) is"
@@ -400,58 +428,72 @@ def averaging_hides(evidence: Evidence) -> tuple[str, str]:
     )
     excluded = [
         sides.get(row["model"]) == "high"
-        or (row["n_positive"] + row["n_negative"] > 0 and not row["hidden"])
+        or (row["n_positive"] + row["n_negative"] > 0 and not _is_hidden(row))
         for row in defined
     ]
     return (CONTRADICTED if all(excluded) else NOT_FOUND), detail
 
 
+def _is_hidden(row: Row) -> bool:
+    """Whether the mean lies nearer to 0 than every significant coefficient, of both signs."""
+    both_signs = row["n_positive"] > 0 and row["n_negative"] > 0
+    return both_signs and abs(row["mean_score"]) < row["smallest_significant"]
+
+
 def line_misses(evidence: Evidence) -> tuple[str, str]:
-    """Mortgage (question 29): for some model a line over age is not significant, Kruskal-Wallis is (4.2, 5.3)."""
-    question, fits = _question(evidence, 29), _need(evidence, "fits")
-    tests = _tested(evidence, question)
-    ranks = {row["model"]: row["p_raw"] for row in tests if row["factor"] == "age"}
+    """Mortgage (question 29): for some model a line over age is not significant, Kruskal-Wallis is
+    (4.2, 5.3)."""
+    question = _question(evidence, 29)
+    fits = _need(evidence, "fits")
     if not isinstance(fits, list):
         fits = fits[fits["decision_question_id"] == question]
-    lines = {row["model"]: row["linear_p"] for row in _records(fits)}
-    both = [
-        (model, lines[model], p)
-        for model, p in ranks.items()
-        if model in lines and lines[model] == lines[model] and p == p
-    ]
+    of_line = {row["model"]: row["linear_p"] for row in _records(fits)}
+    # Model, p of the line and p of the ranks, where both are defined.
+    both = []
+    for row in _tested(evidence, question):
+        line_p, rank_p = of_line.get(row["model"], math.nan), row["p_raw"]
+        if row["factor"] == "age" and not math.isnan(line_p) and not math.isnan(rank_p):
+            both.append((row["model"], line_p, rank_p))
     if not both:
         raise KatayoriError(
             f"no model has both p on question {question} (constant answers or separation)"
         )
-    found = [row for row in both if row[1] >= SIGNIFICANT > row[2]]
+    missed = [row for row in both if row[1] >= SIGNIFICANT > row[2]]
     detail = _listed(
-        f"{model}: line p {line:.3f}, ranks p {rank:.4f}" for model, line, rank in found or both
+        f"{model}: line p {line_p:.3f}, ranks p {rank_p:.4f}"
+        for model, line_p, rank_p in missed or both
     )
-    if found:
+    if missed:
         return HOLDS, detail
-    unseen = any(line >= SIGNIFICANT for _, line, _ in both)
+    unseen = any(line_p >= SIGNIFICANT for _, line_p, _ in both)
     return (NOT_FOUND if unseen else CONTRADICTED), detail
 
 
 # -- what chance alone would give ------------------------------------------------------------------
 
 
+Draws = Callable[[Evidence, "np.random.Generator"], list[Row]]
+
+
 class _Drawn:
     """Null draws of one claim, made many at a time, since one by one they would take minutes."""
 
-    def __init__(self, make: Any):
+    def __init__(self, make: Draws) -> None:
         self.make = make
-        self.made: list[Any] = []
-        self.of: Any = None
+        self.made: list[Row] = []
+        self.values: Any = None  # those that `made` was drawn from
 
-    def __call__(self, evidence: Evidence, rng: Any) -> Evidence:
+    def __call__(self, evidence: Evidence, rng: "np.random.Generator") -> Evidence:
         values = _need(evidence, "values")
-        if self.of is not values or not self.made:
-            self.of, self.made = values, self.make(evidence, rng)
+        if self.values is not values or not self.made:
+            self.values = values
+            self.made = self.make(evidence, rng)
         return {**evidence, **self.made.pop(), "drawn": True}
 
 
-def _exchanged(values: Any, question: int, inside_rows: str, rng: Any) -> Any:
+def _exchanged(
+    values: "pd.DataFrame", question: int, inside_rows: str, rng: "np.random.Generator"
+) -> "pd.DataFrame":
     """The answers to one question in `NULL_DRAWS` exchanges, the draw in place of the question.
 
     Every model's answers move alike, so that noise which models share stays shared. `inside_rows`
@@ -462,8 +504,9 @@ def _exchanged(values: Any, question: int, inside_rows: str, rng: Any) -> Any:
 
     own = values[values["decision_question_id"] == question]
     names = ["age", "gender", "race"]
+    columns = ["model", "source"]
     wide = own.pivot_table(
-        index=names, columns=["model", "source"], values="value", aggfunc="mean", dropna=False
+        index=names, columns=columns, values="value", aggfunc="mean", dropna=False
     )
     wide = wide.dropna(how="all", axis=1)
     cells = wide.index.to_frame(index=False)
@@ -475,80 +518,80 @@ def _exchanged(values: Any, question: int, inside_rows: str, rng: Any) -> Any:
     source[:, inside] = order
     drawn = wide.to_numpy()[source]  # draws x cells x models
     parts = []
-    for k, (model, origin) in enumerate(wide.columns):
-        one = cells.loc[np.tile(np.arange(len(cells)), NULL_DRAWS)].reset_index(drop=True)
-        one["decision_question_id"] = np.repeat(np.arange(NULL_DRAWS), len(cells))
-        parts.append(one.assign(model=model, source=origin, value=drawn[:, :, k].ravel()))
+    for k, (model, origin) in enumerate(wide.columns.to_list()):
+        every = cells.loc[np.tile(np.arange(len(cells)), NULL_DRAWS)].reset_index(drop=True)
+        every["decision_question_id"] = np.repeat(np.arange(NULL_DRAWS), len(cells))
+        parts.append(every.assign(model=model, source=origin, value=drawn[:, :, k].ravel()))
     return pd.concat(parts, ignore_index=True)
 
 
-def _by_draw(frame: Any) -> list[list[dict[str, Any]]]:
-    """The rows of each draw, which stands in the place of the question."""
-    parts: list[list[dict[str, Any]]] = [[] for _ in range(NULL_DRAWS)]
-    for row in frame.to_dict("records"):
-        parts[row["decision_question_id"]].append(row)
+def _by_draw(frame: "pd.DataFrame", draw: str) -> list[list[Row]]:
+    """The rows of each draw, whose number is in the column `draw`."""
+    parts: list[list[Row]] = [[] for _ in range(NULL_DRAWS)]
+    for row in _records(frame):
+        parts[row[draw]].append(row)
     return parts
 
 
-def _tests_by_chance(theirs: int, inside_rows: str = "") -> Any:
-    def make(evidence: Evidence, rng: Any) -> list[Any]:
+def _tests_by_chance(theirs: int, inside_rows: str = "") -> _Drawn:
+    """Null draws of the tests of one question of the paper's.
+
+    The draw stands in the place of the question.
+    """
+
+    def make(evidence: Evidence, rng: "np.random.Generator") -> list[Row]:
         from katayori.metrics.logistic import logistic_age_fits
         from katayori.metrics.rank_tests import decision_tests
 
         question = _question(evidence, theirs)
         drawn = _exchanged(evidence["values"], question, inside_rows, rng)
-        parts = {"tests": _by_draw(decision_tests(drawn)[0])}
+        frames = {"tests": decision_tests(drawn)[0]}
         if theirs == 29:
-            parts["fits"] = _by_draw(logistic_age_fits(drawn))
+            frames["fits"] = logistic_age_fits(drawn)
         if theirs == 89:
-            parts["gaps"] = _by_draw(model_gaps(drawn))
-        return [{key: of[draw] for key, of in parts.items()} for draw in range(NULL_DRAWS)]
+            frames["gaps"] = model_gaps(drawn)
+        parts = {key: _by_draw(frame, "decision_question_id") for key, frame in frames.items()}
+        return [{key: rows[draw] for key, rows in parts.items()} for draw in range(NULL_DRAWS)]
 
     return _Drawn(make)
 
 
-def _scores_by_chance(evidence: Evidence, rng: Any) -> list[Any]:
+def _scores_by_chance(evidence: Evidence, rng: "np.random.Generator") -> list[Row]:
     """Race scores with the race labels permuted once per question, the same for every model."""
     import numpy as np
     import pandas as pd
 
     values = evidence["values"].dropna(subset=["value"])
-    tables = values.groupby(["model", "decision_question_id", "race"])["value"].agg(
-        ["sum", "count"]
-    )
+    index = ["model", "decision_question_id", "race"]
+    counts = values.groupby(index)["value"].agg(["sum", "count"])
     races = list(dict.fromkeys(values["race"]))
     questions = values["decision_question_id"].unique()
-    shape = (NULL_DRAWS, len(questions), len(races))
-    order = np.argsort(rng.random(shape), axis=-1)
+    order = np.argsort(rng.random((NULL_DRAWS, len(questions), len(races))), axis=-1)
+
+    def permuted(column: "pd.Series[float]") -> np.ndarray:
+        """A number by question and race, with the races in the order of each draw."""
+        table = column.to_numpy(float).reshape(len(questions), len(races))
+        return np.take_along_axis(np.broadcast_to(table, order.shape), order, -1)
+
     parts = []
-    for model, one in tables.groupby("model", sort=False):
+    for model, of_model in counts.groupby("model", sort=False):
         grid = pd.MultiIndex.from_product([[model], questions, races])
-        both = one.reindex(grid).fillna(0)
-        yes, n = (
-            np.take_along_axis(
-                np.broadcast_to(both[name].to_numpy(float).reshape(shape[1:]), shape), order, -1
-            )
-            for name in ("sum", "count")
-        )
-        estimate, p = one_step_coefficients(yes, n)
-        parts.append(_score_rows(model, estimate, p))
-    every = pd.concat(parts, ignore_index=True)
-    drawn: list[list[dict[str, Any]]] = [[] for _ in range(NULL_DRAWS)]
-    for row in every.to_dict("records"):
-        drawn[row["draw"]].append(row)
+        every = of_model.reindex(grid).fillna(0)
+        estimate, p = one_step_coefficients(permuted(every["sum"]), permuted(every["count"]))
+        parts.append(_score_rows(str(model), estimate, p))
+    drawn = _by_draw(pd.concat(parts, ignore_index=True), "draw")
     return [{"scores": rows} for rows in drawn]
 
 
-def one_step_coefficients(yes: Any, n: Any) -> tuple[Any, Any]:
+def one_step_coefficients(yes: Any, n: Any) -> "tuple[np.ndarray, np.ndarray]":
     """Log odds ratios of each level against the last, stratified by question, and their p.
 
     Args:
         yes, n: numbers of yes and of answers (draws x questions x levels).
 
     One Newton step from no effect: b = I^-1 U with U the sum over questions of yes less the
-    question's
-    share, I its hypergeometric information. Near no effect, where null draws lie, that is the
-    coefficient of `logistic.score_coefficients` at a thousandth of the time; the other
+    question's share, I its hypergeometric information. Near no effect, where null draws lie, that
+    is the coefficient of `logistic.score_coefficients` at a thousandth of the time; the other
     attributes do not enter, as every question holds the same cross of them.
 
     Returns estimates and two-sided p (draws x levels - 1).
@@ -558,9 +601,8 @@ def one_step_coefficients(yes: Any, n: Any) -> tuple[Any, Any]:
 
     yes, n = np.asarray(yes, float), np.asarray(n, float)
     total = n.sum(axis=-1, keepdims=True)
-    share = np.divide(
-        yes.sum(axis=-1, keepdims=True), total, out=np.zeros_like(total), where=total > 0
-    )
+    total_yes = yes.sum(axis=-1, keepdims=True)
+    share = np.divide(total_yes, total, out=np.zeros_like(total), where=total > 0)
     score = (yes - n * share).sum(axis=1)[:, :-1]
     weight = (share * (1 - share))[..., 0]
     ones = np.maximum(total[..., 0], 1)
@@ -575,7 +617,7 @@ def one_step_coefficients(yes: Any, n: Any) -> tuple[Any, Any]:
         return estimate, 2 * norm.sf(np.abs(estimate / error))
 
 
-def _score_rows(model: str, estimate: Any, p: Any) -> Any:
+def _score_rows(model: str, estimate: "np.ndarray", p: "np.ndarray") -> "pd.DataFrame":
     """The columns of `logistic.average_score` that the check reads, one row a draw."""
     import numpy as np
     import pandas as pd
@@ -598,6 +640,12 @@ def _score_rows(model: str, estimate: Any, p: Any) -> Any:
 
 
 INSIDE_ROWS = "ages inside rows of the question, the same for every model"
+OVER_CELLS = "answers over all cells of the question, the same for every model"
+RACE_LABELS = "race labels once per question, the same for every model"
+ENLISTMENT = Null(INSIDE_ROWS, _tests_by_chance(19, "age"))
+DEED = Null(OVER_CELLS, _tests_by_chance(89))
+RACES = Null(RACE_LABELS, _Drawn(_scores_by_chance))
+MORTGAGE = Null(INSIDE_ROWS, _tests_by_chance(29, "age"))
 CLAIMS = [
     *claims_of(
         "DE-37",
@@ -608,73 +656,78 @@ CLAIMS = [
         white_and_black_mostly_none,
         always_yes_never_always_no,
     ),
-    *claims_of(
-        "DE-37",
-        enlistment_falls_with_age,
-        null=Null(INSIDE_ROWS, _tests_by_chance(19, "age")),
-    ),
+    *claims_of("DE-37", enlistment_falls_with_age, null=ENLISTMENT),
     *claims_of("DE-37", nothing_else_common),
-    *claims_of(
-        "DE-37",
-        deed_differs_by_model,
-        null=Null(
-            "answers over all cells of the question, the same for every model",
-            _tests_by_chance(89),
-        ),
-    ),
-    *claims_of(
-        "DE-37",
-        averaging_hides,
-        null=Null(
-            "race labels once per question, the same for every model", _Drawn(_scores_by_chance)
-        ),
-    ),
-    *claims_of("DE-37", line_misses, null=Null(INSIDE_ROWS, _tests_by_chance(29, "age"))),
+    *claims_of("DE-37", deed_differs_by_model, null=DEED),
+    *claims_of("DE-37", averaging_hides, null=RACES),
+    *claims_of("DE-37", line_misses, null=MORTGAGE),
 ]
 
 
-def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The evidence the paper prints, from its tables in data/published/discrim_eval (name -> frame).
+def from_published(tables: "Mapping[str, pd.DataFrame]") -> Row:
+    """The evidence the paper prints, from its tables in data/published/discrim_eval by name.
 
     What it prints as a band only stays a band; what is in a figure only is missing.
     """
-    import pandas as pd
-
-    alpha, pairs, glmm = tables["alpha"], tables["alpha_pairs"], tables["glmm_deepseek_r1"]
+    alpha = tables["alpha"]
+    pairs = tables["alpha_pairs"]
     pairs = pairs.assign(band=pairs["band"].str.split(" ").str[0])
     pairs[["level_1", "level_2"]] = pairs["pair"].str.split(" vs ", n=1, expand=True)
-    ranks = tables["kruskal_wallis"].rename(
+    tests = tables["kruskal_wallis"].rename(
         columns={"question_id": "decision_question_id", "p_value": "p_raw"}
     )
-    ranks["significant"] = ranks["significant_5pct"] == "yes"
-    own = ranks[(ranks["decision_question_id"] == 19) & (ranks["factor"] == "age")]
-    design = tables["design"].set_index("quantity")["value"]
-    age = {
-        "decision_question_id": 19,
-        "factor": "age",
-        "n_models": int(design["n_models"]),
-        "n_significant": len(own),
-    }
-    age |= {
-        "all_significant": len(own) == design["n_models"],
-        "falling": own["locator"].str.contains("falls").all(),
-    }
-    always = {
-        f"always_{word}": design[f"n_questions_all_models_always_{word}"] for word in ("yes", "no")
-    }
-    b = glmm.loc[glmm["significant_5pct"] == "yes", "coef"]
-    score = {
-        "model": glmm["model"].iloc[0],
-        "mean_score": glmm["coef"].iloc[-1],
-        "smallest_significant": b.abs().min(),
-    }
-    score |= {"n_positive": (b > 0).sum(), "n_negative": (b < 0).sum()}
+    tests["significant"] = tests["significant_5pct"] == "yes"
     line = tables["q29_logistic"].query("fit == 'linear'")
+    design = tables["design"].set_index("quantity")["value"]
     return {
         "alpha": alpha.assign(band=alpha["band"].str.split(r" \(", n=1).str[0]),
-        **{"pairs": pairs, "tests": ranks, "effects": pd.DataFrame([age])},
-        **{"always": pd.DataFrame([always]), "scores": pd.DataFrame([score])},
+        "pairs": pairs,
+        "tests": tests,
+        "effects": _printed_effects(tests, int(design["n_models"])),
+        "always": _printed_always(design),
+        "scores": _printed_scores(tables["glmm_deepseek_r1"]),
         "fits": line.rename(columns={"question_id": "decision_question_id", "p_value": "linear_p"}),
         "counterparts": {19: 19, 29: 29, 89: 89},
         "complete": False,
     }
+
+
+def _printed_effects(tests: "pd.DataFrame", n_models: int) -> "pd.DataFrame":
+    """Age on question 19, the one effect that the paper prints of every model."""
+    import pandas as pd
+
+    age = tests[(tests["decision_question_id"] == 19) & (tests["factor"] == "age")]
+    row = {
+        "decision_question_id": 19,
+        "factor": "age",
+        "n_models": n_models,
+        "n_significant": len(age),
+        "all_significant": len(age) == n_models,
+        "falling": age["locator"].str.contains("falls").all(),
+    }
+    return pd.DataFrame([row])
+
+
+def _printed_always(design: "pd.Series[float]") -> "pd.DataFrame":
+    import pandas as pd
+
+    row = {
+        "always_yes": design["n_questions_all_models_always_yes"],
+        "always_no": design["n_questions_all_models_always_no"],
+    }
+    return pd.DataFrame([row])
+
+
+def _printed_scores(glmm: "pd.DataFrame") -> "pd.DataFrame":
+    """The mean of the coefficients is the last row of their table."""
+    import pandas as pd
+
+    significant = glmm.loc[glmm["significant_5pct"] == "yes", "coef"]
+    row = {
+        "model": glmm["model"].iloc[0],
+        "mean_score": glmm["coef"].iloc[-1],
+        "smallest_significant": significant.abs().min(),
+        "n_positive": (significant > 0).sum(),
+        "n_negative": (significant < 0).sum(),
+    }
+    return pd.DataFrame([row])

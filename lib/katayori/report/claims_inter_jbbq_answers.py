@@ -6,7 +6,8 @@ on two numbers being unequal. All models answer the same items, so differences a
 families.
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,13 +28,16 @@ from katayori.report.claims import (
     CONTRADICTED,
     HOLDS,
     NOT_FOUND,
+    Check,
     Claim,
     Null,
     absence_verdict,
     effect_verdict,
+    statement_of,
 )
 
 PROMPTS = ("basic", "debias")
+BASIC, DEBIAS = 0, 1
 AMB, DIS = 0, 1
 #: A difference of one attribute from all that lies inside is none worth the name: five points.
 MARGIN = 0.05
@@ -65,10 +69,10 @@ class Families:
 
     def of(self, group: str) -> np.ndarray:
         """Places of the models of a group."""
-        found = np.flatnonzero((self.models["group"] == group).to_numpy())
-        if not len(found):
+        places = np.flatnonzero((self.models["group"] == group).to_numpy())
+        if not len(places):
             raise KatayoriError(f"no {group} model has answers")
-        return found
+        return places
 
 
 def gather(frame: pd.DataFrame, models: pd.DataFrame, several: str) -> Families:
@@ -97,8 +101,8 @@ def gather(frame: pd.DataFrame, models: pd.DataFrame, several: str) -> Families:
         topic=np.array([topics.index(name) for name in family["topic"]], int),
         right=right,
         n=n,
-        single=_cube(one, axes)[0][:, 0],
-        whole=_cube(part[part["n_attributes"] == most], axes)[0][:, 0],
+        single=_cube(one, axes)[0][:, BASIC],
+        whole=_cube(part[part["n_attributes"] == most], axes)[0][:, BASIC],
         focal=pd.factorize(family["focal"])[0],
     )
 
@@ -122,30 +126,35 @@ def _cube(frame: pd.DataFrame, axes: list[list[str]]) -> tuple[np.ndarray, np.nd
 
 def _by_topic(evidence: Families, contrast: np.ndarray, n: np.ndarray) -> list[dict[str, Any]]:
     """The mean of a contrast over the families of each topic, weighted by their answers."""
-    found = []
-    for place, _ in enumerate(evidence.topics):
-        mine = (evidence.topic == place) & np.isfinite(contrast)
-        found.append(ratio_interval((contrast * n)[mine], n[mine]))
-    return found
+    means = []
+    for place in range(len(evidence.topics)):
+        families = (evidence.topic == place) & np.isfinite(contrast)
+        means.append(ratio_interval((contrast * n)[families], n[families]))
+    return means
 
 
 def _overall(evidence: Families, contrast: np.ndarray, n: np.ndarray) -> dict[str, Any]:
     """The unweighted mean of the topics, with its interval and the effect it would find."""
-    parts = _by_topic(evidence, contrast, n)
-    out = mean_of_parts(pd.DataFrame(parts))
-    se = np.sqrt(sum(part["se"] ** 2 for part in parts)) / len(parts)
-    return out | {"detectable": detectable_effect(se, sum(p["n_clusters"] for p in parts))}
+    topics = _by_topic(evidence, contrast, n)
+    se = np.sqrt(sum(topic["se"] ** 2 for topic in topics)) / len(topics)
+    n_clusters = sum(topic["n_clusters"] for topic in topics)
+    mean = mean_of_parts(pd.DataFrame(topics))
+    return mean | {"detectable": detectable_effect(se, n_clusters)}
 
 
-def _told(name: str, found: dict[str, Any], sign: str = "+") -> str:
-    value, low, high = (100 * found[key] for key in ("value", "ci_low", "ci_high"))
-    return f"{name}{value:{sign}.1f} [{low:.1f}, {high:.1f}]".replace("[nan, nan]", found["status"])
+def _in_points(name: str, mean: dict[str, Any], sign: str = "+") -> str:
+    value, low, high = (100 * mean[key] for key in ("value", "ci_low", "ci_high"))
+    text = f"{name}{value:{sign}.1f} [{low:.1f}, {high:.1f}]"
+    return text.replace("[nan, nan]", mean["status"])
 
 
-def _above(found: dict[str, Any], detail: str, above: float = 0.0) -> tuple[str, str]:
-    detectable = found.get("detectable", np.nan)
+def _above(mean: dict[str, Any], detail: str, above: float = 0.0) -> tuple[str, str]:
     return effect_verdict(
-        found["ci_low"], found["ci_high"], detail, above=above, detectable=detectable
+        mean["ci_low"],
+        mean["ci_high"],
+        detail,
+        above=above,
+        detectable=mean.get("detectable", np.nan),
     )
 
 
@@ -162,11 +171,10 @@ def _all_of(verdicts: Sequence[tuple[str, str]]) -> tuple[str, str]:
 
 def _square(evidence: Families) -> list[int]:
     """Places of four studied models: small, small and tuned, large, large and tuned."""
-    known = evidence.models.iloc[evidence.of("studied")].dropna(subset=["size_b", "instruct"])
-    known = known.assign(place=known.index)
-    square = known.pivot_table(
-        index="size_b", columns="instruct", values="place", aggfunc="first"
-    ).dropna()
+    sized = evidence.models.iloc[evidence.of("studied")].dropna(subset=["size_b", "instruct"])
+    sized = sized.assign(place=sized.index)
+    square = sized.pivot_table(index="size_b", columns="instruct", values="place", aggfunc="first")
+    square = square.dropna()
     if min(square.shape) < 2:
         raise KatayoriError(
             "needs small and large models, each with and without instruction tuning"
@@ -176,7 +184,7 @@ def _square(evidence: Families) -> list[int]:
 
 def _paired(evidence: Families, one: int, other: int, ambiguity: int) -> dict[str, Any]:
     """Overall accuracy of one model less that of another, basic prompt."""
-    right, n = evidence.right[:, 0, ambiguity], evidence.n[one, 0, ambiguity]
+    right, n = evidence.right[:, BASIC, ambiguity], evidence.n[one, BASIC, ambiguity]
     return _overall(evidence, right[one] - right[other], n)
 
 
@@ -186,12 +194,12 @@ def _paired(evidence: Families, one: int, other: int, ambiguity: int) -> dict[st
 def ambiguous_needs_tuning_and_size(evidence: Families) -> tuple[str, str]:
     """The contrast of gains lies above 0, and the large tuned model above each other."""
     base, tuned, large, both = _square(evidence)
-    right, n = evidence.right[:, 0, AMB], evidence.n[both, 0, AMB]
+    right, n = evidence.right[:, BASIC, AMB], evidence.n[both, BASIC, AMB]
     contrast = _overall(evidence, right[both] - right[large] - right[tuned] + right[base], n)
-    verdicts = [_above(contrast, _told("contrast of gains ", contrast))]
+    verdicts = [_above(contrast, _in_points("contrast of gains ", contrast))]
     for other in (base, tuned, large):
         gap = _paired(evidence, both, other, AMB)
-        verdicts.append(_above(gap, _told(f"to {evidence.models['model'][other]} ", gap)))
+        verdicts.append(_above(gap, _in_points(f"to {evidence.models['model'][other]} ", gap)))
     return _all_of(verdicts)
 
 
@@ -199,10 +207,10 @@ def large_base_model_leads_disambiguated(evidence: Families) -> tuple[str, str]:
     """The large untuned model lies at least 25 points above the reference and above the others."""
     base, tuned, large, both = _square(evidence)
     gaps = [_paired(evidence, large, place, DIS) for place in evidence.of("reference")]
-    verdicts = [_above(gap, _told("to the reference ", gap), printed.NEARLY) for gap in gaps]
+    verdicts = [_above(gap, _in_points("to the reference ", gap), printed.NEARLY) for gap in gaps]
     for other in (base, tuned, both):
         gap = _paired(evidence, large, other, DIS)
-        verdicts.append(_above(gap, _told(f"to {evidence.models['model'][other]} ", gap)))
+        verdicts.append(_above(gap, _in_points(f"to {evidence.models['model'][other]} ", gap)))
     return _all_of(verdicts)
 
 
@@ -211,9 +219,10 @@ def others_stay_near_thirty(evidence: Families) -> tuple[str, str]:
     verdicts = []
     margin = (0.3 - printed.AROUND, 0.3 + printed.AROUND)
     for place in _square(evidence)[:3]:
-        found = _overall(evidence, evidence.right[place, 0, AMB], evidence.n[place, 0, AMB])
-        detail = _told(f"{evidence.models['model'][place]} ", found, "")
-        verdicts.append(absence_verdict(found["ci_low"], found["ci_high"], detail, margin=margin))
+        right, n = evidence.right[place, BASIC, AMB], evidence.n[place, BASIC, AMB]
+        mean = _overall(evidence, right, n)
+        detail = _in_points(f"{evidence.models['model'][place]} ", mean, "")
+        verdicts.append(absence_verdict(mean["ci_low"], mean["ci_high"], detail, margin=margin))
     return _all_of(verdicts)
 
 
@@ -226,13 +235,13 @@ def some_exceed_the_reference(evidence: Families) -> tuple[str, str]:
     below = np.zeros_like(above)
     for other in reference:
         for row, model in enumerate(studied):
-            right, n = evidence.right[:, 0, DIS], evidence.n[model, 0, DIS]
-            for place, _ in enumerate(evidence.topics):
-                mine = evidence.topic == place
-                gap = (right[model] - right[other])[mine]
-                found = ratio_interval(gap * n[mine], n[mine], level)
-                above[row, place] &= found["ci_low"] > 0
-                below[row, place] |= found["ci_high"] < 0
+            right, n = evidence.right[:, BASIC, DIS], evidence.n[model, BASIC, DIS]
+            for place in range(len(evidence.topics)):
+                families = evidence.topic == place
+                gap = (right[model] - right[other])[families]
+                mean = ratio_interval(gap * n[families], n[families], level)
+                above[row, place] &= mean["ci_low"] > 0
+                below[row, place] |= mean["ci_high"] < 0
     detail = f"{above.sum()} of {cells} cells above, {below.sum()} below, {level:.2%} intervals"
     if above.any():
         return HOLDS, detail
@@ -246,28 +255,28 @@ def combination_differs_from_single(evidence: Families) -> tuple[str, str]:
     attribute and both kinds of context.
     """
     gaps = evidence.whole - evidence.single
-    known = np.isfinite(gaps).all(axis=(0, 1))
-    if not known.any():
+    asked = np.isfinite(gaps).all(axis=(0, 1))
+    if not asked.any():
         raise KatayoriError("needs profiles of a single attribute and of all of several")
-    if known.sum() < NO_INTERVAL_BELOW:
-        raise KatayoriError(f"{known.sum()} families tell one attribute and all: too few to test")
-    gaps = gaps[..., known]
-    member = np.eye(evidence.focal.max() + 1)[evidence.focal[known]]
+    if asked.sum() < NO_INTERVAL_BELOW:
+        raise KatayoriError(f"{asked.sum()} families tell one attribute and all: too few to test")
+    gaps = gaps[..., asked]
+    member = np.eye(evidence.focal.max() + 1)[evidence.focal[asked]]
     member = member[:, member.any(axis=0)]
     signs = np.random.default_rng(0).choice([1.0, -1.0], (EXCHANGES, gaps.shape[-1]))
-    p = np.array([[_exchange_p(gap, member, signs) for gap in one] for one in gaps])
+    p = np.array([[_exchange_p(gap, member, signs) for gap in of_model] for of_model in gaps])
     differs = (holm(p.ravel()).reshape(p.shape) < LEVEL).any(axis=1)
     detail = f"{differs.sum()} of {differs.size} models; {np.isfinite(p).sum()} tests"
     if np.isfinite(p).any():
         detail += f", smallest p after Holm {np.nanmin(holm(p.ravel())):.3f}"
-    found = [mean_interval(gap) for one in gaps for gap in one]
-    effects = [detectable_effect(one["se"], one["n_clusters"]) for one in found]
+    means = [mean_interval(gap) for of_model in gaps for gap in of_model]
+    effects = [detectable_effect(mean["se"], mean["n_clusters"]) for mean in means]
     if np.isfinite(effects).any():
         detail += f"; detectable mean difference {100 * np.nanmax(effects):.1f} points"
-    detail += f"; {known.sum()} families of {member.shape[1]} attributes"
+    detail += f"; {asked.sum()} families of {member.shape[1]} attributes"
     if differs.all():
         return HOLDS, detail
-    alike = [all(_inside(gap, member) for gap in one) for one in gaps]
+    alike = [all(_inside(gap, member) for gap in of_model) for of_model in gaps]
     return (CONTRADICTED if any(alike) else NOT_FOUND), detail
 
 
@@ -284,8 +293,9 @@ def _exchange_p(gap: np.ndarray, member: np.ndarray, signs: np.ndarray) -> float
 
 
 def _inside(gap: np.ndarray, member: np.ndarray) -> bool:
-    found = [mean_interval(gap[one > 0]) for one in member.T]
-    return all(one["ci_low"] >= -MARGIN and one["ci_high"] <= MARGIN for one in found)
+    """Whether the difference of every attribute lies within five points of none."""
+    means = [mean_interval(gap[families > 0]) for families in member.T]
+    return all(mean["ci_low"] >= -MARGIN and mean["ci_high"] <= MARGIN for mean in means)
 
 
 def debias_trades_one_for_the_other(evidence: Families) -> tuple[str, str]:
@@ -293,21 +303,21 @@ def debias_trades_one_for_the_other(evidence: Families) -> tuple[str, str]:
 
     "Contradicted" where an interval, widened for the number of cells, says the opposite.
     """
-    gain = evidence.right[:, 1] - evidence.right[:, 0]
+    gain = evidence.right[:, DEBIAS] - evidence.right[:, BASIC]
     studied = evidence.of("studied")
     if not np.isfinite(gain[studied]).any():
         raise KatayoriError("needs answers of studied models to both prompts")
-    cells = [(m, a, t) for m in studied for a in (AMB, DIS) for t in range(len(evidence.topics))]
+    cells = list(itertools.product(studied, (AMB, DIS), range(len(evidence.topics))))
     towards = against = few = 0
     for model, ambiguity, topic in cells:
-        mine = (evidence.topic == topic) & np.isfinite(gain[model, ambiguity])
-        n = evidence.n[model, 0, ambiguity][mine]
-        signed = gain[model, ambiguity][mine] * (1 if ambiguity == AMB else -1) * n
-        found = ratio_interval(signed, n)
-        towards += found["ci_low"] > 0
-        if found["ci_high"] < 0:
+        families = (evidence.topic == topic) & np.isfinite(gain[model, ambiguity])
+        n = evidence.n[model, BASIC, ambiguity][families]
+        signed = gain[model, ambiguity][families] * (1 if ambiguity == AMB else -1) * n
+        mean = ratio_interval(signed, n)
+        towards += mean["ci_low"] > 0
+        if mean["ci_high"] < 0:
             against += ratio_interval(signed, n, 1 - LEVEL / len(cells))["ci_high"] < 0
-        few += found["status"] in ("few_clusters", "no_valid_answer")
+        few += mean["status"] in ("few_clusters", "no_valid_answer")
     if few == len(cells):
         raise KatayoriError("fewer than 5 families a topic: too few to test")
     detail = f"{towards} of {len(cells)} cells as claimed, {against} clearly the other way"
@@ -320,19 +330,22 @@ def reference_gains_in_both(evidence: Families) -> tuple[str, str]:
     """The reference gains more than two points in both."""
     verdicts = []
     for place in evidence.of("reference"):
-        right, n = evidence.right[place], evidence.n[place, 0]
-        if not np.isfinite(right[1]).any():
+        right, n = evidence.right[place], evidence.n[place, BASIC]
+        if not np.isfinite(right[DEBIAS]).any():
             raise KatayoriError("needs the reference's answers to both prompts")
+        gains = right[DEBIAS] - right[BASIC]
         for ambiguity, name in ((AMB, "ambiguous "), (DIS, "disambiguated ")):
-            found = _overall(evidence, right[1, ambiguity] - right[0, ambiguity], n[ambiguity])
-            verdicts.append(_above(found, _told(name, found), 0.02))
+            gain = _overall(evidence, gains[ambiguity], n[ambiguity])
+            verdicts.append(_above(gain, _in_points(name, gain), 0.02))
     return _all_of(verdicts)
 
 
 # -- chance ----------------------------------------------------------------------------------------
 
 
-def _swapped(first: np.ndarray, second: np.ndarray, swap: np.ndarray) -> tuple[Any, Any]:
+def _swapped(
+    first: np.ndarray, second: np.ndarray, swap: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     return np.where(swap, second, first), np.where(swap, first, second)
 
 
@@ -346,7 +359,8 @@ def exchange_single_and_all(evidence: Families, rng: np.random.Generator) -> Fam
 def exchange_prompts(evidence: Families, rng: np.random.Generator) -> Families:
     """The two prompts change places in half of the families, the same for every model."""
     swap = rng.random(len(evidence.topic)) < 0.5
-    right = np.stack(_swapped(evidence.right[:, 0], evidence.right[:, 1], swap), axis=1)
+    both = _swapped(evidence.right[:, BASIC], evidence.right[:, DEBIAS], swap)
+    right = np.stack(both, axis=1)
     return replace(evidence, right=right)
 
 
@@ -362,7 +376,7 @@ _PROMPTS = Null("prompts, by family", exchange_prompts)
 _SINGLE = Null("one attribute and all, within families", exchange_single_and_all)
 
 #: The check of printed figures whose statement it is, the check of answers, its null.
-_PAIRS: tuple[tuple[Callable, Callable, Null | None], ...] = (
+_PAIRS: tuple[tuple[Check, Check, Null | None], ...] = (
     (printed.ambiguous_needs_tuning_and_size, ambiguous_needs_tuning_and_size, _MODELS),
     (printed.large_base_model_leads_disambiguated, large_base_model_leads_disambiguated, _MODELS),
     (printed.others_stay_near_thirty, others_stay_near_thirty, None),
@@ -372,6 +386,6 @@ _PAIRS: tuple[tuple[Callable, Callable, Null | None], ...] = (
     (printed.reference_gains_in_both, reference_gains_in_both, _PROMPTS),
 )
 CLAIMS = [
-    Claim("IJ-20", (figures.__doc__ or "").rstrip("."), answers, null)
-    for figures, answers, null in _PAIRS
+    Claim("IJ-20", statement_of(of_figures), of_answers, null)
+    for of_figures, of_answers, null in _PAIRS
 ]

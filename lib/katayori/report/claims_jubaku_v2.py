@@ -1,4 +1,4 @@
-"""What the JUBAKU-v2 paper says it found (JU-24), as checks of evidence: on its published figures and on answers.
+"""What the JUBAKU-v2 paper says it found (JU-24), as checks of printed figures and of answers.
 
 Printed figures are taken as they are (`from_published`). Answers are judged by intervals over cases
 (benchmarks: over models), by the paper's names of models and benchmarks; what is absent makes a
@@ -13,6 +13,7 @@ claim "not tested". Evidence of answers, all optional:
 """
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -47,16 +48,18 @@ OTHER_APIS = ("GPT-5.2", "Claude 4 Sonnet")
 STEADY = (*OTHER_APIS, "gpt-oss-120b", THINKING)
 REFERENCE = "JUBAKU-v2"
 OTHERS = ("JBNLI", "JBBQ", "SSQA-JA")
+FARTHEST = OTHERS[-1]
 
 Evidence = Mapping[str, Any]
 Answer = tuple[str, str]
 Check = Callable[[Evidence], Answer]
 
 
-# --- evidence --------------------------------------------------------------------------------------
+# --- evidence -------------------------------------------------------------------------------------
 
 
-_NAMED = {
+#: What is missing where a frame of the evidence has no such column.
+_MISSING = {
     "neutral": "answers of",
     "parsed": "answers of",
     "varying": "variation of",
@@ -66,11 +69,11 @@ _NAMED = {
 
 
 def _columns(evidence: Evidence, what: str, names: Sequence[str]) -> pd.DataFrame:
-    """The columns `names` of a frame of the evidence; KatayoriError naming those without answers."""
+    """Some columns of a frame of the evidence; KatayoriError naming those without answers."""
     frame = evidence.get(what, pd.DataFrame())
-    told = [name for name in names if name in frame and frame[name].notna().any()]
-    if missing := [name for name in names if name not in told]:
-        raise KatayoriError(f"no {_NAMED.get(what, what)} {', '.join(missing)}")
+    missing = [name for name in names if name not in frame or frame[name].isna().all()]
+    if missing:
+        raise KatayoriError(f"no {_MISSING.get(what, what)} {', '.join(missing)}")
     return frame[list(names)]
 
 
@@ -89,26 +92,28 @@ def _difference(evidence: Evidence, more: str, less: str, level: float = 0.95) -
     both = (parsed > 0).all(axis=1)
     if both.sum() < NO_INTERVAL_BELOW:
         raise KatayoriError(f"{both.sum()} cases answered by both {more} and {less}, 5 are needed")
-    parts = [share_contributions(neutral[:, k], parsed[:, k]) for k in (0, 1)]
-    return mean_interval(parts[0] - parts[1], level)
+    of_more, of_less = (share_contributions(neutral[:, k], parsed[:, k]) for k in (0, 1))
+    return mean_interval(of_more - of_less, level)
 
 
-def _told(name: str, found: Mapping[str, Any], unit: str = "cases") -> str:
-    interval = f"[{found['ci_low']:.4g}, {found['ci_high']:.4g}]"
-    return f"{name} {found['value']:.4g} {interval} over {found['n_clusters']} {unit}"
+def _in_words(name: str, estimate: Mapping[str, Any]) -> str:
+    interval = f"[{estimate['ci_low']:.4g}, {estimate['ci_high']:.4g}]"
+    return f"{name} {estimate['value']:.4g} {interval} over {estimate['n_clusters']} cases"
 
 
-def _effect(name: str, found: Mapping[str, Any], above: float = 0.0) -> Answer:
-    clusters, detail = found["n_clusters"], _told(name, found)
-    # A share's interval has no SE of its own; half of its width is that of a t interval.
-    half = (found["ci_high"] - found["ci_low"]) / 2
-    se = found.get("se", half / t.ppf(0.975, clusters - 1) if clusters > 1 else np.nan)
-    if found.get("status") == "same_in_every_cluster":
-        detail, se = f"{detail}, the same in every case (fixed by the design)", np.nan
+def _effect(name: str, estimate: Mapping[str, Any], above: float = 0.0) -> Answer:
+    low, high, clusters = (estimate[key] for key in ("ci_low", "ci_high", "n_clusters"))
+    detail = _in_words(name, estimate)
+    if estimate.get("status") == "same_in_every_cluster":
+        detail += ", the same in every case (fixed by the design)"
+        se = np.nan
+    elif "se" in estimate:
+        se = estimate["se"]
+    else:
+        # A share's interval has no SE of its own; half of its width is that of a t interval.
+        se = (high - low) / 2 / t.ppf(0.975, clusters - 1) if clusters > 1 else np.nan
     detectable = detectable_effect(se, clusters)
-    return effect_verdict(
-        found["ci_low"], found["ci_high"], detail, above=above, detectable=detectable
-    )
+    return effect_verdict(low, high, detail, above=above, detectable=detectable)
 
 
 def _all(answers: Sequence[Answer]) -> Answer:
@@ -121,7 +126,7 @@ def _all(answers: Sequence[Answer]) -> Answer:
     return (HOLDS if set(verdicts) == {HOLDS} else NOT_FOUND), detail
 
 
-# --- what chance alone would make -------------------------------------------------------------------
+# --- what chance alone would make -----------------------------------------------------------------
 
 
 def _models_by_case(names: Sequence[str]) -> Null:
@@ -153,8 +158,8 @@ def _neutral_and_biased(evidence: Evidence, rng: np.random.Generator) -> dict[st
     out["neutral"] = _like(neutral, np.where(swap[:, None], other, answered))
     if "p" in evidence:
         p = evidence["p"].to_numpy(float)
-        mine = swap[parsed.index.get_indexer(evidence["p"].index)]
-        out["p"] = _like(evidence["p"], np.where(mine[:, None], 1 - p, p))
+        swap_p = swap[parsed.index.get_indexer(evidence["p"].index)]
+        out["p"] = _like(evidence["p"], np.where(swap_p[:, None], 1 - p, p))
     return out
 
 
@@ -185,49 +190,58 @@ def _benchmarks_by_model(names: Sequence[str]) -> Null:
 SWAPPED = Null("neutral and biased, by case", _neutral_and_biased)
 
 
-# --- the paper's claims on answers --------------------------------------------------------------------
+# --- the paper's claims on answers ----------------------------------------------------------------
 
 
 def _below_both(evidence: Evidence) -> Answer:
-    found = {name: _difference(evidence, name, GPT) for name in OTHER_APIS}
-    return _all([_effect(f"{name} less {GPT}", one) for name, one in found.items()])
+    return _all(
+        [_effect(f"{name} less {GPT}", _difference(evidence, name, GPT)) for name in OTHER_APIS]
+    )
 
 
 def _differs_from_both(evidence: Evidence) -> Answer:
     """By the interval over cases at level .99, not by the chi-square, which is told beside."""
     parts = []
     for name in OTHER_APIS:
-        one = _difference(evidence, name, GPT, level=0.99)
-        apart = not one["ci_low"] <= 0 <= one["ci_high"]
+        gap = _difference(evidence, name, GPT, level=0.99)
+        if math.isnan(gap["ci_low"]):
+            verdict = NOT_TESTED
+        else:
+            verdict = NOT_FOUND if gap["ci_low"] <= 0 <= gap["ci_high"] else HOLDS
         n, hits = (evidence[what][[GPT, name]].sum() for what in ("parsed", "neutral"))
         table = np.array([hits, n - hits])
         p = chi2_contingency(table, False)[1] if table.sum(axis=1).all() else np.nan
-        verdict = NOT_TESTED if one["ci_low"] != one["ci_low"] else HOLDS if apart else NOT_FOUND
-        parts.append((verdict, f"{_told(f'{name} less {GPT}', one)} at .99; chi-square {p:.3g}"))
+        detail = f"{_in_words(f'{name} less {GPT}', gap)} at .99; chi-square {p:.3g}"
+        parts.append((verdict, detail))
     return _all(parts)
 
 
-def _accuracy_interval(evidence: Evidence, name: str, cases: Any = None) -> dict[str, Any]:
+def _accuracy_interval(
+    evidence: Evidence, name: str, cases: Sequence[Any] | None = None
+) -> dict[str, Any]:
+    """Share of neutral choices of a model, of all cases or some."""
     neutral = _columns(evidence, "neutral", [name])[name]
     parsed = _columns(evidence, "parsed", [name])[name]
     if cases is not None:
-        neutral, parsed = (counts[counts.index.isin(cases)] for counts in (neutral, parsed))
+        neutral = neutral[neutral.index.isin(cases)]
+        parsed = parsed[parsed.index.isin(cases)]
     return share_interval(neutral.tolist(), parsed.tolist())
 
 
 def _below_chance(evidence: Evidence) -> Answer:
-    found = _accuracy_interval(evidence, INSTRUCT)
-    low, high = 1 - found["ci_high"], 1 - found["ci_low"]
-    return effect_verdict(low, high, _told(INSTRUCT, found), above=0.5)
+    """The share of biased choices lies above one half."""
+    neutral = _accuracy_interval(evidence, INSTRUCT)
+    low, high = 1 - neutral["ci_high"], 1 - neutral["ci_low"]
+    return effect_verdict(low, high, _in_words(INSTRUCT, neutral), above=0.5)
 
 
 def _far_below(evidence: Evidence) -> Answer:
-    found = _difference(evidence, THINKING, INSTRUCT)
-    return _effect(f"{THINKING} less {INSTRUCT}", found, above=0.2)
+    gap = _difference(evidence, THINKING, INSTRUCT)
+    return _effect(f"{THINKING} less {INSTRUCT}", gap, above=0.2)
 
 
 def _scores(evidence: Evidence) -> pd.DataFrame:
-    """Models with a score on all four benchmarks, with which correlations and variances are tested."""
+    """Models with a score on all four benchmarks: correlations and variances are tested on them."""
     scores = _columns(evidence, "scores", [REFERENCE, *OTHERS]).dropna()
     if len(scores) < NO_INTERVAL_BELOW:
         raise KatayoriError(f"{len(scores)} models on all four benchmarks, 5 are needed")
@@ -241,10 +255,10 @@ def _highest_variance(evidence: Evidence) -> Answer:
     scores = _scores(evidence)
     parts = []
     for other in OTHERS:
-        mine, theirs = scores[REFERENCE], scores[other]
-        r = np.corrcoef(mine + theirs, mine - theirs)[0, 1]
+        a, b = scores[REFERENCE], scores[other]
+        r = np.corrcoef(a + b, a - b)[0, 1]
         low, high = correlation_interval(r, len(scores))
-        detail = f"variance {mine.var():.4g} against {theirs.var():.4g} of {other}, r {r:.3f}"
+        detail = f"variance {a.var():.4g} against {b.var():.4g} of {other}, r {r:.3f}"
         parts.append(effect_verdict(low, high, f"{detail} [{low:.3f}, {high:.3f}]"))
     verdict, detail = _all(parts)
     return verdict, f"{detail}; {len(scores)} models, Pitman and Morgan"
@@ -253,16 +267,17 @@ def _highest_variance(evidence: Evidence) -> Answer:
 def _falling_correlation(evidence: Evidence) -> Answer:
     """Meng, Rosenthal and Rubin (1992): two correlations that share the reference."""
     scores = _scores(evidence)
-    n, r = len(scores), np.corrcoef(scores.to_numpy(float), rowvar=False)
-    place = {name: k for k, name in enumerate(scores)}
+    n = len(scores)
+    r = pd.DataFrame(np.corrcoef(scores.to_numpy(float), rowvar=False), list(scores), list(scores))
     parts = []
     for more, less in itertools.pairwise(OTHERS):
-        between = float(r[place[more], place[less]])
-        pair = np.clip(r[0, [place[more], place[less]]], -1 + 1e-9, 1 - 1e-9)
+        between = float(r[less][more])
+        pair = np.clip(r[REFERENCE][[more, less]].to_numpy(), -1 + 1e-9, 1 - 1e-9)
         mean = float((pair**2).mean())
         f = min((1 - between) / (2 * (1 - mean)), 1.0)
         h = (1 - f * mean) / (1 - mean)
-        apart = np.arctanh(pair[0]) - np.arctanh(pair[1])
+        z_more, z_less = np.arctanh(pair)
+        apart = z_more - z_less
         half = norm.ppf(0.975) * np.sqrt(2 * (1 - between) * h / (n - 3))
         detail = f"{more} {pair[0]:.3f} against {less} {pair[1]:.3f}, z apart {apart:.3f}"
         low, high = apart - half, apart + half
@@ -273,23 +288,25 @@ def _falling_correlation(evidence: Evidence) -> Answer:
 
 def _near_zero(evidence: Evidence) -> Answer:
     scores = _scores(evidence)
-    rho = float(spearmanr(scores[REFERENCE], scores[OTHERS[2]]).statistic)
-    low, high = correlation_interval(
-        rho, len(scores), spread=1.03
-    )  # of ranks: Fieller and others, 1957
-    detail = f"{OTHERS[2]} {rho:.3f} [{low:.3f}, {high:.3f}] over {len(scores)} models"
+    rho = float(spearmanr(scores[REFERENCE], scores[FARTHEST]).statistic)
+    # The spread of ranks: Fieller and others, 1957.
+    low, high = correlation_interval(rho, len(scores), spread=1.03)
+    detail = f"{FARTHEST} {rho:.3f} [{low:.3f}, {high:.3f}] over {len(scores)} models"
     return absence_verdict(low, high, detail, margin=(-0.2, 0.2))
 
 
 def _half_of_cases(evidence: Evidence, name: str, more: bool) -> Answer:
+    """Whether a model varies in more than half of the cases, or in fewer."""
     varies = _columns(evidence, "varying", [name])[name].dropna()
     n, rate = len(varies), float(varies.mean())
     if n < NO_INTERVAL_BELOW:
         raise KatayoriError(f"{n} cases of {name}, 5 are needed")
     low, high = clopper_pearson(varies.sum(), n)
-    found = {"value": rate, "ci_low": low, "ci_high": high, "n_clusters": n}
-    ends = (low, high) if more else (1 - high, 1 - low)
-    return effect_verdict(*ends, _told(name, found), above=0.5)
+    share = {"value": rate, "ci_low": low, "ci_high": high, "n_clusters": n}
+    detail = _in_words(name, share)
+    if more:
+        return effect_verdict(low, high, detail, above=0.5)
+    return effect_verdict(1 - high, 1 - low, detail, above=0.5)
 
 
 def _variation(evidence: Evidence) -> Answer:
@@ -301,10 +318,9 @@ def _variation(evidence: Evidence) -> Answer:
 def _raters(evidence: Evidence) -> Answer:
     if "agreement" not in evidence:
         raise KatayoriError("no ratings by people")
-    found = mean_interval(evidence["agreement"])
-    return absence_verdict(
-        found["ci_low"], found["ci_high"], _told("people", found), margin=(0.715, 0.725)
-    )
+    mean = mean_interval(evidence["agreement"])
+    detail = _in_words("people", mean)
+    return absence_verdict(mean["ci_low"], mean["ci_high"], detail, margin=(0.715, 0.725))
 
 
 def _claim(
@@ -372,7 +388,7 @@ CLAIMS = [
     ),
     _claim(
         "The rank correlation with SSQA-JA is near zero, within .2 (sec 4)",
-        ("spearman", OTHERS[2:], lambda v: abs(v["SSQA-JA"]) <= 0.2),
+        ("spearman", (FARTHEST,), lambda v: abs(v[FARTHEST]) <= 0.2),
         _near_zero,
         caveats=["JU-c3"],
     ),
@@ -391,7 +407,7 @@ CLAIMS = [
 ]
 
 
-# --- the same questions of any model (addition) --------------------------------------------------------
+# --- the same questions of any model (addition) ---------------------------------------------------
 
 
 def model_claims(model: str) -> list[Claim]:
@@ -409,22 +425,25 @@ def model_claims(model: str) -> list[Claim]:
     def probabilities(evidence: Evidence) -> Answer:
         if "p" not in evidence or model not in evidence["p"]:
             raise KatayoriError("these answers carry no probabilities")
-        found = probability_interval(evidence["p"][model])
-        if found["status"] == "edge":  # the interval is of the mean log odds there
-            found |= {"value": found["log_odds"]}
-            found |= {f"ci_{end}": found[f"log_odds_{end}"] for end in ("low", "high")}
-            return _effect("mean log odds of neutral", found)
-        return _effect("mean P(neutral)", found, above=0.5)
+        mean = probability_interval(evidence["p"][model])
+        if mean["status"] == "edge":  # the interval is of the mean log odds there
+            log_odds = mean | {
+                "value": mean["log_odds"],
+                "ci_low": mean["log_odds_low"],
+                "ci_high": mean["log_odds_high"],
+            }
+            return _effect("mean log odds of neutral", log_odds)
+        return _effect("mean P(neutral)", mean, above=0.5)
 
     def on_shared(evidence: Evidence) -> Answer:
         if "shared" not in evidence:
             raise KatayoriError("these cases have no list of words that name the group")
-        found = _accuracy_interval(evidence, model, evidence["shared"])
-        return _effect("accuracy there", found, above=0.5)
+        accuracy = _accuracy_interval(evidence, model, evidence["shared"])
+        return _effect("accuracy there", accuracy, above=0.5)
 
     def beyond_rules(evidence: Evidence) -> Answer:
-        found = mean_interval(_columns(evidence, "beyond", [model])[model].tolist())
-        return _effect(f"accuracy less that of «{evidence['rule']}»", found)
+        gap = mean_interval(_columns(evidence, "beyond", [model])[model].tolist())
+        return _effect(f"accuracy less that of «{evidence['rule']}»", gap)
 
     by_rule = Null("model and rule, by case", _model_and_rule)
     return [
@@ -445,45 +464,47 @@ def model_claims(model: str) -> list[Claim]:
     ]
 
 
-# --- printed figures ------------------------------------------------------------------------------------
+# --- printed figures ------------------------------------------------------------------------------
 
 
-def mean_agreement(table: Any) -> float:
-    """The mean of a table of n_raters_agreeing, n_raters, n_cases; "cannot judge" is in the denominator (JU-7)."""
+def mean_agreement(table: pd.DataFrame) -> float:
+    """The mean of a table of n_raters_agreeing, n_raters, n_cases.
+
+    "Cannot judge" is in the denominator (JU-7).
+    """
     agreeing = (table["n_raters_agreeing"] * table["n_cases"]).sum()
     return agreeing / (table["n_raters"] * table["n_cases"]).sum()
 
 
-def agreement_of_cases(table: Any) -> Any:
+def agreement_of_cases(table: pd.DataFrame) -> np.ndarray:
     """The share of raters who agree, one number a case, from such a table (shape: cases)."""
     shares = (table["n_raters_agreeing"] / table["n_raters"]).to_numpy(float)
     return np.repeat(shares, table["n_cases"].to_numpy(int))
 
 
-def from_published(tables: Mapping[str, Any]) -> dict[str, Any]:
+def from_published(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """The evidence the paper prints, from its tables in data/published/jubaku_v2 (name -> frame).
 
-    p is computed from the counts that the printed accuracies imply. Details of the checks then name caveats.
+    p is computed from the counts that the printed accuracies imply. Details of the checks then name
+    caveats.
     """
-    keys = {"accuracy": "model", "variation": "model", "variance": "benchmark"}
-    columns = {
-        "accuracy": "accuracy_pct",
-        "variation": "variation_rate_pct",
-        "variance": "score_variance",
-    }
-    found = {name: tables[name].set_index(key)[columns[name]] for name, key in keys.items()}
+    accuracy = tables["accuracy"].set_index("model")["accuracy_pct"] / 100
+    variation = tables["variation"].set_index("model")["variation_rate_pct"] / 100
     n = tables["design"].set_index("quantity")["value"]["n_items"]
-    hits = (found["accuracy"] / 100 * n).round()
-    p = {
-        other: chi2_contingency([(hits[m], n - hits[m]) for m in (GPT, other)], False)[1]
-        for other in OTHER_APIS
-    }
-    found |= {"accuracy": found["accuracy"] / 100, "variation": found["variation"] / 100}
-    kind = tables["correlations"]["statistic"].str.partition("_")[0]
-    for method, one in tables["correlations"].groupby(kind):
-        found[method] = one.set_index("benchmark_2")["value"]
-    found |= {
+    hits = (accuracy * n).round()
+    p = {}
+    for other in OTHER_APIS:
+        counts = [(hits[model], n - hits[model]) for model in (GPT, other)]
+        p[other] = chi2_contingency(counts, False)[1]
+    evidence = {
+        "accuracy": accuracy,
+        "variation": variation,
+        "variance": tables["variance"].set_index("benchmark")["score_variance"],
         "agreement": pd.Series({"people": mean_agreement(tables["agreement"])}),
         "p_against_gpt_4o": pd.Series(p),
+        "published": True,
     }
-    return found | {"published": True}
+    kind = tables["correlations"]["statistic"].str.partition("_")[0]
+    for method, rows in tables["correlations"].groupby(kind):
+        evidence[str(method)] = rows.set_index("benchmark_2")["value"]
+    return evidence

@@ -1,4 +1,4 @@
-"""What the logprob-judge paper says it found (LJ-22), as checks: on its printed figures, and on answers.
+"""What the logprob-judge paper says it found (LJ-22), as checks of printed figures and of answers.
 
 The same five statements are checked in two ways. Printed figures (`PRINTED`, evidence of
 `from_published`) are compared as they stand. Answers (`CLAIMS`, evidence of `from_answers`) are
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ from katayori.report.claims import (
 )
 
 METHODS = ["BS1", "BS2", "proposed"]
-STYLES = ["result_only", "reason_then_result"]
+ALONE, REASONED = STYLES = ("result_only", "reason_then_result")
 PROMPT = ["criteria", "output_style"]
 NAMED = 4  # so many exceptions are named
 ROUNDING = 0.001  # figures printed in tenths of a point, added over tasks, miss their total by less
@@ -65,89 +65,93 @@ BEST = (
 # (yes, no); output_style; task ("all" pools the others); BS1, BS2, proposed; robustness; n (labels)
 
 
-def _known(evidence: Any, columns: list[str]) -> Any:
-    """Rows in which all of the columns are defined; differences of printed figures lose their binary dust."""
-    rows = evidence.dropna(subset=columns).round(dict.fromkeys(columns, 9))
+def _defined(printed: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Rows in which all of the columns are defined.
+
+    Differences of printed figures lose their binary dust.
+    """
+    rows = printed.dropna(subset=columns).round(dict.fromkeys(columns, 9))
     if rows.empty:
         raise KatayoriError(f"no defined {' and '.join(columns)} of any prompt")
     return rows
 
 
-def _both_styles(evidence: Any, columns: list[str]) -> Any:
-    rows = _known(evidence, columns)
+def _both_styles(printed: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    rows = _defined(printed, columns)
     if lacking := [style for style in STYLES if style not in set(rows["output_style"])]:
         raise KatayoriError(f"no prompt of the style {lacking[0]} with a defined {columns[0]}")
     return rows
 
 
-def _told(evidence: Any, holding: Any, *caveats: str) -> tuple[str, str]:
-    """Holds if every cell does; the others are named."""
+def _count(printed: pd.DataFrame, holding: Any, *caveats: str) -> tuple[str, str]:
+    """Holds if every cell does; the others are named.
+
+    `holding` is a series of truth values by cell.
+    """
     apart = [key if isinstance(key, str) else "/".join(key) for key in holding.index[~holding]]
-    detail = f"{int(holding.sum())} of {len(holding)} cells" + (
-        f"; not in {', '.join(apart[:NAMED])}" if apart else ""
-    )
-    detail += f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
-    return verdict_of(not apart, detail + _caveats(evidence, *caveats))
+    detail = f"{int(holding.sum())} of {len(holding)} cells"
+    if apart:
+        detail += f"; not in {', '.join(apart[:NAMED])}"
+    if len(apart) > NAMED:
+        detail += f" and {len(apart) - NAMED} more"
+    return verdict_of(not apart, detail + _caveats(printed, *caveats))
 
 
-def _caveats(evidence: Any, *ids: str) -> str:
-    return f"; caveat {', '.join(ids)}" if ids and evidence.attrs.get("published") else ""
+def _caveats(printed: pd.DataFrame, *ids: str) -> str:
+    return f"; caveat {', '.join(ids)}" if ids and printed.attrs.get("published") else ""
 
 
-def printed_never_below(evidence: Any) -> tuple[str, str]:
+def printed_never_below(printed: pd.DataFrame) -> tuple[str, str]:
     """`NEVER_BELOW` on printed figures; equal ones are named."""
-    rows = _known(evidence, METHODS).set_index([*PROMPT, "task"])
+    rows = _defined(printed, METHODS).set_index([*PROMPT, "task"])
     baseline = rows[["BS1", "BS2"]].max(axis=1)
-    verdict, detail = _told(evidence, rows["proposed"] >= baseline)
+    verdict, detail = _count(printed, rows["proposed"] >= baseline)
     equal = ["/".join(key) for key in rows.index[rows["proposed"] == baseline]]
-    return verdict, detail + (f"; equal in {', '.join(equal)}" if equal else "") + _caveats(
-        evidence, "LJ-c1"
-    )
+    if equal:
+        detail += f"; equal in {', '.join(equal)}"
+    return verdict, detail + _caveats(printed, "LJ-c1")
 
 
-def printed_reasons_more(evidence: Any) -> tuple[str, str]:
+def printed_reasons_more(printed: pd.DataFrame) -> tuple[str, str]:
     """`REASONS_MORE` on printed figures; by task beside it."""
-    long = _both_styles(evidence, METHODS).melt([*PROMPT, "task"], METHODS, "method")
-    wide = long.pivot(
-        index=["method", "criteria", "task"], columns="output_style", values="value"
-    ).dropna()
+    long = _both_styles(printed, METHODS).melt([*PROMPT, "task"], METHODS, "method")
+    index = ["method", "criteria", "task"]
+    wide = long.pivot(index=index, columns="output_style", values="value").dropna()
     if wide.empty:
         raise KatayoriError("no kind of prompt was asked in both styles")
-    more = wide[STYLES[1]] > wide[STYLES[0]]
+    more = wide[REASONED] > wide[ALONE]
     pooled = more.index.get_level_values("task") == "all"
-    verdict, detail = _told(evidence, more[pooled])
-    by_task = _told(evidence, more[~pooled], "LJ-c3")[1] if not pooled.all() else "none"
+    verdict, detail = _count(printed, more[pooled])
+    by_task = _count(printed, more[~pooled], "LJ-c3")[1] if not pooled.all() else "none"
     return verdict, f"{detail}; task by task {by_task}"
 
 
-def printed_less_robust(evidence: Any) -> tuple[str, str]:
+def printed_less_robust(printed: pd.DataFrame) -> tuple[str, str]:
     """`LESS_ROBUST` on printed figures."""
-    rows = _both_styles(evidence, ["robustness"])
+    rows = _both_styles(printed, ["robustness"])
     cells = rows.pivot_table(
         index="task", columns="output_style", values="robustness", aggfunc=["min", "max"]
     )
-    return _told(evidence, cells["max", STYLES[0]] < cells["min", STYLES[1]])
+    return _count(printed, cells["max", ALONE] < cells["min", REASONED])
 
 
-def printed_gains_more(evidence: Any) -> tuple[str, str]:
+def printed_gains_more(printed: pd.DataFrame) -> tuple[str, str]:
     """`GAINS_MORE` on printed figures."""
-    rows = _both_styles(evidence, [*METHODS, "robustness"])
+    rows = _both_styles(printed, [*METHODS, "robustness"])
     rows = rows[rows["task"] == "all"]
     rows = rows.assign(gain=(rows["proposed"] - rows[["BS1", "BS2"]].max(axis=1)).round(9))
     alone, reasoned = (rows[rows["output_style"] == style].to_dict("records") for style in STYLES)
-    against = {
-        (f"{a['criteria']}/{STYLES[0]}", f"{b['criteria']}/{STYLES[1]}"): (
-            a["robustness"] - b["robustness"]
-        )
-        * (a["gain"] - b["gain"])
-        for a, b in product(alone, reasoned)
-    }
-    return _told(evidence, pd.Series(against) < 0, "LJ-c1")
+    products = {}
+    for a, b in product(alone, reasoned):
+        names = f"{a['criteria']}/{ALONE}", f"{b['criteria']}/{REASONED}"
+        # Below 0 where the less robust of the two gains more.
+        products[names] = (a["robustness"] - b["robustness"]) * (a["gain"] - b["gain"])
+    return _count(printed, pd.Series(products) < 0, "LJ-c1")
 
 
-def printed_best(evidence: Any) -> tuple[str, str]:
+def printed_best(printed: pd.DataFrame) -> tuple[str, str]:
     """`BEST` on printed figures; not tested where the tasks do not add to the total."""
-    rows = _known(evidence, METHODS)
+    rows = _defined(printed, METHODS)
     if rows[rows["task"] == "all"].groupby(PROMPT).ngroups < 4:
         raise KatayoriError(
             "needs all four prompts: with and without criteria, verdict alone and reasons first"
@@ -157,15 +161,17 @@ def printed_best(evidence: Any) -> tuple[str, str]:
     parts = long[long["task"] != "all"].assign(hits=lambda t: t["value"] * t["n"])
     sums = parts.groupby(["method", *PROMPT])[["hits", "n"]].sum()
     pooled = (sums["hits"] / sums["n"]).reindex(whole.index)
-    best, claimed = whole.idxmax(), ("proposed", "yes", STYLES[1])
-    best = claimed if whole[claimed] == whole[best] else best
-    said = f"highest: {'/'.join(best)} at {100 * whole[best]:.1f}"
+    claimed = ("proposed", "yes", REASONED)
+    best = whole.idxmax()
+    if whole[claimed] == whole[best]:
+        best = claimed
+    detail = f"highest: {'/'.join(best)} at {100 * whole[best]:.1f}"
     if pooled.notna().all() and pooled.max() - pooled[best] > ROUNDING:
         other = f"{'/'.join(pooled.idxmax())} at {100 * pooled.max():.1f}"
         raise KatayoriError(
-            f"{said} for all tasks, but its tasks add to {other}{_caveats(evidence, 'LJ-c1')}"
+            f"{detail} for all tasks, but its tasks add to {other}{_caveats(printed, 'LJ-c1')}"
         )
-    return verdict_of(best == claimed, said)
+    return verdict_of(best == claimed, detail)
 
 
 PRINTED = [
@@ -235,34 +241,35 @@ def from_answers(
         kinds: prompt_id -> (criteria, output_style).
         conditions: `reasons` and `copied` of `Answers`.
     """
-    told = joined_labels(verdicts, comparisons, annotators)
-    asked = [name for name in kinds if name in set(told["prompt_id"])]
-    shared = told.groupby("pair_id")["prompt_id"].nunique()
-    told = told[told["pair_id"].isin(shared.index[shared == len(asked)])]
-    question, names = pd.factorize(told["question_id"])
-    first = told["prompt_id"].isin(asked[:1]).to_numpy()
+    rows = joined_labels(verdicts, comparisons, annotators)
+    asked = [name for name in kinds if name in set(rows["prompt_id"])]
+    n_prompts = rows.groupby("pair_id")["prompt_id"].nunique()
+    rows = rows[rows["pair_id"].isin(n_prompts.index[n_prompts == len(asked)])]
+    question, names = pd.factorize(rows["question_id"])
+    # Labels and comparisons are the same under every prompt: they are counted under the first.
+    of_first = rows["prompt_id"].isin(asked[:1]).to_numpy()
 
-    def summed(counts: pd.Series, rows: np.ndarray) -> np.ndarray:
-        return np.bincount(question[rows], counts.to_numpy(float)[rows], len(names))
+    def summed(counts: pd.Series, chosen: np.ndarray) -> np.ndarray:
+        """Sums by question over the rows chosen."""
+        return np.bincount(question[chosen], counts.to_numpy(float)[chosen], len(names))
 
-    given = told[annotators].notna().sum(axis=1)
     hits = np.zeros((len(asked), len(METHODS), len(names)))
-    swapped, steady = hits.copy(), np.zeros((len(asked), len(names)))
+    swapped = hits.copy()
+    steady = np.zeros((len(asked), len(names)))
     for i, prompt in enumerate(asked):
-        rows = (told["prompt_id"] == prompt).to_numpy()
-        steady[i] = summed(told["consistent"], rows)
+        of_prompt = (rows["prompt_id"] == prompt).to_numpy()
+        steady[i] = summed(rows["consistent"], of_prompt)
         for k, method in enumerate(METHODS):
-            said = told[method]
-            other = said.map({"1": "2", "2": "1", "tie": "tie"})
-            hits[i, k] = summed(told[annotators].eq(said, axis=0).sum(axis=1), rows)
-            swapped[i, k] = summed(told[annotators].eq(other, axis=0).sum(axis=1), rows)
-    task = told["task"].groupby(question).first().reindex(range(len(names)))
-    pairs = pd.Series(np.ones(len(told)), told.index)
+            verdict = rows[method]
+            other = verdict.map({"1": "2", "2": "1", "tie": "tie"})
+            hits[i, k] = summed(rows[annotators].eq(verdict, axis=0).sum(axis=1), of_prompt)
+            swapped[i, k] = summed(rows[annotators].eq(other, axis=0).sum(axis=1), of_prompt)
+    task = rows["task"].groupby(question).first().reindex(range(len(names)))
     return Answers(
         prompts=[kinds[name] for name in asked],
         task=task.to_numpy(object),
-        labels=summed(given, first),
-        pairs=summed(pairs, first),
+        labels=summed(rows[annotators].notna().sum(axis=1), of_first),
+        pairs=summed(pd.Series(1.0, rows.index), of_first),
         hits=hits,
         swapped=swapped,
         steady=steady,
@@ -280,9 +287,9 @@ def prompts_by_question(evidence: Answers, rng: np.random.Generator) -> Answers:
     """Which prompt got which verdicts dealt anew for every question."""
     n, questions = evidence.steady.shape
     dealt = rng.permuted(np.tile(np.arange(n)[:, None], questions), axis=0)
-    one = np.arange(questions)
-    hits = evidence.hits[dealt, :, one].transpose(0, 2, 1)
-    return replace(evidence, hits=hits, steady=evidence.steady[dealt, one])
+    question = np.arange(questions)
+    hits = evidence.hits[dealt, :, question].transpose(0, 2, 1)
+    return replace(evidence, hits=hits, steady=evidence.steady[dealt, question])
 
 
 A_AND_B = Null("A and B, once per question", swapped_by_question)
@@ -307,8 +314,17 @@ def _quantile(tail: float, df: int) -> float:
     return float(t.ppf(1 - tail, df))
 
 
-def _interval(cell: Cell, tail: float) -> tuple[float, float, float, float]:
-    """Value, both ends at one tail probability, and standard error, by t over questions.
+class Interval(NamedTuple):
+    """A cell's value, the ends of its interval and its standard error."""
+
+    value: float
+    low: float
+    high: float
+    error: float
+
+
+def _interval(cell: Cell, tail: float) -> Interval:
+    """The interval at one tail probability, by t over questions; NaN for too few of them.
 
     Where all questions differ alike there is no spread to go by. Then each question counts as one
     throw of a coin: the interval is open on the side of the difference if so many equal throws are
@@ -318,48 +334,51 @@ def _interval(cell: Cell, tail: float) -> tuple[float, float, float, float]:
     gains, totals = cell.gains[kept], cell.totals[kept]
     questions = len(gains)
     if questions < NO_INTERVAL_BELOW:
-        return np.nan, np.nan, np.nan, np.nan
+        return Interval(np.nan, np.nan, np.nan, np.nan)
     value = gains.sum() / totals.sum()
     parts = (gains - value * totals) / totals.mean()
     error = float(np.sqrt((parts**2).sum() / (questions - 1) / questions))
     if error < 1e-12:
         rare = value != 0 and 0.5**questions < tail
-        low, high = (1e-12, np.inf) if value > 0 else (-np.inf, -1e-12)
-        return (value, low, high, 0.0) if rare else (value, -np.inf, np.inf, 0.0)
+        low = 1e-12 if rare and value > 0 else -np.inf
+        high = -1e-12 if rare and value < 0 else np.inf
+        return Interval(value, low, high, 0.0)
     half = _quantile(tail, questions - 1) * error
-    return value, value - half, value + half, error
+    return Interval(value, value - half, value + half, error)
 
 
 def _every_cell(cells: Sequence[Cell], *, least: bool = False) -> tuple[str, str]:
     """The verdict on "every one of these differences is above 0" (`least`: 0 or above)."""
-    each = np.array([_interval(cell, 0.025) for cell in cells])
-    whole = np.array([_interval(cell, 0.025 / len(cells)) for cell in cells])
     n_questions = [int((cell.totals > 0).sum()) for cell in cells]
     sizes = sorted({min(n_questions), max(n_questions)})
     counted = f"{len(cells)} cells of {' to '.join(map(str, sizes))} questions"
-    if np.isnan(each).any():
+    if min(n_questions) < NO_INTERVAL_BELOW:
         return NOT_TESTED, f"{counted}: fewer than {NO_INTERVAL_BELOW} questions in some cell"
-    above = each[:, 1] >= 0 if least else each[:, 1] > 0
-    against = (whole[:, 2] < 0) & np.array([cell.decisive for cell in cells])
-    low = int(each[:, 0].argmin())
-    lowest = f"lowest in {cells[low].name}: {_points(each[low])}"
-    detail = f"{int(above.sum())} of {counted} above 0 by their interval; {lowest}"
-    if against.any():
-        named = [cells[int(i)].name for i in np.flatnonzero(against)][:NAMED]
-        return CONTRADICTED, f"{detail}; below 0 in {', '.join(named)}"
-    if above.all():
+    intervals = [_interval(cell, 0.025) for cell in cells]
+    n_above = sum(each.low >= 0 if least else each.low > 0 for each in intervals)
+    lowest = min(range(len(cells)), key=lambda k: intervals[k].value)
+    detail = (
+        f"{n_above} of {counted} above 0 by their interval; "
+        f"lowest in {cells[lowest].name}: {_points(intervals[lowest])}"
+    )
+    # One cell decides: Bonferroni over all of them.
+    level = 0.025 / len(cells)
+    against = [cell.name for cell in cells if cell.decisive and _interval(cell, level).high < 0]
+    if against:
+        return CONTRADICTED, f"{detail}; below 0 in {', '.join(against[:NAMED])}"
+    if n_above == len(cells):
         return HOLDS, detail
-    widest = int(each[:, 3].argmax())
-    effect = detectable_effect(each[widest, 3], n_questions[widest])
-    told = f"{100 * effect:.1f} points" if np.isfinite(effect) else "unknown, no variation"
-    return NOT_FOUND, f"{detail}; detectable in four of five studies, in every cell: {told}"
+    widest = max(range(len(cells)), key=lambda k: intervals[k].error)
+    effect = detectable_effect(intervals[widest].error, n_questions[widest])
+    size = f"{100 * effect:.1f} points" if np.isfinite(effect) else "unknown, no variation"
+    return NOT_FOUND, f"{detail}; detectable in four of five studies, in every cell: {size}"
 
 
-def _points(found: np.ndarray) -> str:
-    value, low, high, error = found
-    if error == 0:
-        return f"{100 * value:+.1f} points, no variation"
-    return f"{100 * value:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+def _points(interval: Interval) -> str:
+    if interval.error == 0:
+        return f"{100 * interval.value:+.1f} points, no variation"
+    low, high = 100 * interval.low, 100 * interval.high
+    return f"{100 * interval.value:+.1f} points [{low:+.1f}, {high:+.1f}]"
 
 
 def _conditions(evidence: Answers, *, criteria: bool = False) -> None:
@@ -367,16 +386,12 @@ def _conditions(evidence: Answers, *, criteria: bool = False) -> None:
     styles = {style for _, style in evidence.prompts}
     if lacking := [style for style in STYLES if style not in styles]:
         raise KatayoriError(f"no prompt of the style {lacking[0]} was asked of this judge")
-    for prompt in (p for p in evidence.prompts if p[1] == STYLES[1]):
-        held, texts = evidence.reasons.get(prompt, (0, 0))
-        if held < REASONS_AT_LEAST * texts or not texts:
-            counts = [
-                evidence.reasons.get(p, (0, 0)) for p in evidence.prompts if p[1] == STYLES[1]
-            ]
-            told = ", ".join(f"{h} of {n}" for h, n in counts)
-            raise KatayoriError(
-                f"reasons first was asked for and did not happen: texts with reasons {told}"
-            )
+    reasoned = [evidence.reasons.get(p, (0, 0)) for p in evidence.prompts if p[1] == REASONED]
+    if any(held < REASONS_AT_LEAST * texts or not texts for held, texts in reasoned):
+        counts = ", ".join(f"{held} of {texts}" for held, texts in reasoned)
+        raise KatayoriError(
+            f"reasons first was asked for and did not happen: texts with reasons {counts}"
+        )
     if criteria and evidence.copied and 2 * evidence.copied[0] > evidence.copied[1]:
         copied, questions = evidence.copied
         raise KatayoriError(
@@ -449,9 +464,9 @@ def less_robust_gains_more(evidence: Answers) -> tuple[str, str]:
         turn = -1.0 if steadier.sum() < 0 else 1.0
         less = turn * (gain[alone] - gain[reasoned])
         sure = Cell(f"robustness, {names}", turn * steadier, evidence.pairs, decisive=False)
-        # Which is the less robust must be known before its gain can speak against the claim.
-        known = bool(_interval(sure, 0.025)[1] > 0)
-        cells += [sure, Cell(f"gain, {names}", less, evidence.labels, decisive=known)]
+        # Which is the less robust must be sure before its gain can speak against the claim.
+        decisive = bool(_interval(sure, 0.025).low > 0)
+        cells += [sure, Cell(f"gain, {names}", less, evidence.labels, decisive=decisive)]
     return _every_cell(cells)
 
 
@@ -462,14 +477,14 @@ def best_is_criteria_with_reasons(evidence: Answers) -> tuple[str, str]:
             "needs all four prompts: with and without criteria, verdict alone and reasons first"
         )
     _conditions(evidence, criteria=True)
-    claimed = (evidence.prompts.index(("yes", STYLES[1])), METHODS.index("proposed"))
+    claimed = (evidence.prompts.index(("yes", REASONED)), METHODS.index("proposed"))
     cells = []
-    for place in product(range(len(evidence.prompts)), range(len(METHODS))):
-        more = evidence.hits[claimed] - evidence.hits[place]
+    for prompt, method in product(range(len(evidence.prompts)), range(len(METHODS))):
+        more = evidence.hits[claimed] - evidence.hits[prompt, method]
         # Itself, or a baseline of the same prompt that is right on the same comparisons.
-        if place[0] == claimed[0] and not more.any():
+        if prompt == claimed[0] and not more.any():
             continue
-        name = f"{METHODS[place[1]]} of {_name(evidence.prompts[place[0]])}"
+        name = f"{METHODS[method]} of {_name(evidence.prompts[prompt])}"
         cells.append(Cell(name, more, evidence.labels))
     return _every_cell(cells)
 
@@ -484,14 +499,15 @@ _CHECKS: list[tuple[str, Callable[[Answers], tuple[str, str]], Null]] = [
 CLAIMS = [Claim("LJ-22", statement, check, null) for statement, check, null in _CHECKS]
 
 
-def from_published(tables: Mapping[str, Any]) -> Any:
-    """The evidence the paper prints, from its tables in data/published/logprob_judge (name -> frame)."""
+def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The evidence the paper prints, from its tables in data/published/logprob_judge by name."""
     keys = [*PROMPT, "task"]
-    out = tables["concordance"].pivot(index=keys, columns="method", values="concordance_pct") / 100
-    out["robustness"] = tables["robustness"].set_index(keys)["robustness_pct"] / 100
+    concordance = tables["concordance"]
+    printed = concordance.pivot(index=keys, columns="method", values="concordance_pct") / 100
+    printed["robustness"] = tables["robustness"].set_index(keys)["robustness_pct"] / 100
     tasks = tables["questions"].assign(n=lambda t: t["n_questions"] * t["n_pairs_per_question"])
-    raters = tables["kappa"].set_index("task")["n_raters"]
-    out = out.reset_index().merge(tasks[["task", "n"]], on="task")
-    out["n"] *= out["task"].map(raters)
-    out.attrs["published"] = True
-    return out
+    printed = printed.reset_index().merge(tasks[["task", "n"]], on="task")
+    # Every comparison has a label of each rater.
+    printed["n"] *= printed["task"].map(tables["kappa"].set_index("task")["n_raters"])
+    printed.attrs["published"] = True
+    return printed

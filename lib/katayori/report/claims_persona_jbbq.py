@@ -12,12 +12,14 @@ Two kinds of evidence:
     over the cells. Cells without an interval show neither.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import t
 
 from katayori.errors import KatayoriError
@@ -35,6 +37,7 @@ from katayori.report.claims import (
 )
 from katayori.report.persona_sums import Cells, Estimates, TemplateSums
 
+Evidence = TemplateSums | pd.DataFrame
 #: Our reading of a "high" ambiguous accuracy; the paper names no figure.
 HIGH = 0.9
 GROUPS = ("global", "japanese")
@@ -47,9 +50,14 @@ NAMED = 4
 # --- printed figures ----------------------------------------------------------------------------
 
 
-def _rows(evidence: Any, metric: str, biased: bool = False, groups: tuple[str, ...] = ()) -> Any:
-    """Defined rows of one score, of some groups, under the biased persona or under the other prompts."""
-    rows = evidence[(evidence["prompt"] == "biased") == biased].dropna(subset=[metric])
+def _rows(
+    printed: pd.DataFrame, metric: str, biased: bool = False, groups: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """Defined rows of one score, of some groups.
+
+    Under the biased persona or under the other prompts.
+    """
+    rows = printed[(printed["prompt"] == "biased") == biased].dropna(subset=[metric])
     if rows.empty:
         raise KatayoriError(f"no {metric} {'under' if biased else 'outside'} the biased persona")
     if missing := [group for group in groups if group not in set(rows["group"])]:
@@ -58,35 +66,49 @@ def _rows(evidence: Any, metric: str, biased: bool = False, groups: tuple[str, .
     return rows
 
 
-def _groups(evidence: Any, metric: str) -> Any:
-    """Category x prompt outside the biased persona: lowest, mean and highest score of either group."""
-    rows, groups = _rows(evidence, metric, groups=GROUPS), {"columns": "group", "values": metric}
-    cells = rows.pivot_table(index=["category", "prompt"], aggfunc=["min", "mean", "max"], **groups)
+def _groups(printed: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Lowest, mean and highest score of either group: category x prompt but the biased one."""
+    cells = _rows(printed, metric, groups=GROUPS).pivot_table(
+        index=["category", "prompt"],
+        columns="group",
+        values=metric,
+        aggfunc=["min", "mean", "max"],
+    )
     cells = cells.dropna(subset=[("mean", group) for group in GROUPS])
     if cells.empty:
         raise KatayoriError("global and Japanese models share no category and prompt")
     return cells
 
 
-def _told(evidence: Any, holding: Any, least: float, *caveats: str) -> tuple[str, str]:
-    """Holds if more than the share `least` of the cells do (1: all of them); exceptions are named."""
-    n, apart = int(holding.sum()), ["/".join(map(str, key)) for key in holding.index[~holding]]
-    detail = f"{n} of {len(holding)} cells" + (f"; not in {', '.join(apart)}" if apart else "")
-    if caveats and evidence.attrs.get("published"):
+def _count(printed: pd.DataFrame, holding: Any, least: float, *caveats: str) -> tuple[str, str]:
+    """Holds if more than the share `least` of the cells do (1: all of them).
+
+    `holding` is a series of truth values by cell; exceptions are named.
+    """
+    n = int(holding.sum())
+    exceptions = ["/".join(map(str, cell)) for cell in holding.index[~holding]]
+    detail = f"{n} of {len(holding)} cells"
+    if exceptions:
+        detail += f"; not in {', '.join(exceptions)}"
+    if caveats and printed.attrs.get("published"):
         detail += f"; caveats {', '.join(caveats)}"
     return verdict_of(n == len(holding) or n > least * len(holding), detail)
 
 
-def _change(evidence: Any, metric: str) -> Any:
-    """Model x category: the biased persona minus basicP, or minus the mean of the other prompts without basicP."""
-    key = ["model", "category"]
-    others, biased = _rows(evidence, metric), _rows(evidence, metric, biased=True)
-    basic = others[others["prompt"] == "basicP"].groupby(key, sort=False)[metric].mean()
-    base = basic.combine_first(others.groupby(key, sort=False)[metric].mean())
-    change = (biased.groupby(key, sort=False)[metric].mean() - base).dropna()
+def _change(printed: pd.DataFrame, metric: str) -> "pd.Series[float]":
+    """Model x category: the biased persona minus basicP, or minus the mean of the other prompts."""
+    others = _rows(printed, metric)
+    basic = _by_category(others[others["prompt"] == "basicP"], metric)
+    base = basic.combine_first(_by_category(others, metric))
+    biased = _by_category(_rows(printed, metric, biased=True), metric)
+    change = (biased - base).dropna()
     if change.empty:
         raise KatayoriError("no model has the biased persona and another prompt in one category")
     return change
+
+
+def _by_category(rows: pd.DataFrame, metric: str) -> "pd.Series[float]":
+    return rows.groupby(["model", "category"], sort=False)[metric].mean()
 
 
 # --- answers ------------------------------------------------------------------------------------
@@ -94,15 +116,11 @@ def _change(evidence: Any, metric: str) -> Any:
 
 def _places(evidence: TemplateSums, *groups: str) -> list[np.ndarray]:
     """The places of the models of each group; KatayoriError where there is none."""
-    found = [evidence.of_groups(group) for group in groups]
-    if missing := [group for group, places in zip(groups, found, strict=True) if not len(places)]:
+    places = [evidence.of_groups(group) for group in groups]
+    if missing := [group for group, own in zip(groups, places, strict=True) if not len(own)]:
         there = ", ".join(sorted({group or "unknown" for group in evidence.groups}))
         raise KatayoriError(f"no answers of {' or '.join(missing)} models, only {there} ones")
-    return found
-
-
-def _names(places: np.ndarray, names: tuple[str, ...]) -> list[str]:
-    return [names[place] for place in places]
+    return places
 
 
 def _outside(evidence: TemplateSums, score: str) -> tuple[Estimates, list[str]]:
@@ -110,40 +128,40 @@ def _outside(evidence: TemplateSums, score: str) -> tuple[Estimates, list[str]]:
     prompts = evidence.places(biased=False)
     if not len(prompts):
         raise KatayoriError(f"no {score} outside the biased persona")
-    return persona_sums.estimates(evidence, score).at(slice(None), prompts), _names(
-        prompts, evidence.prompts
-    )
+    scores = persona_sums.estimates(evidence, score).at(slice(None), prompts)
+    return scores, [evidence.prompts[prompt] for prompt in prompts]
 
 
-def _vote(found: Cells, least: float, what: str, *, margin: float = 0.0) -> tuple[str, str]:
+def _vote(cells: Cells, least: float, what: str, *, margin: float = 0.0) -> tuple[str, str]:
     """The verdict on "above -margin in more than the share `least` of the cells" (1: in all).
 
     `what` says in words what the cells measure.
     """
-    n = len(found.value)
-    if not np.isfinite(found.se).any():
+    n = len(cells.value)
+    if not np.isfinite(cells.se).any():
         if not n:
             raise KatayoriError("no score is defined in the cells that the claim is about")
         raise KatayoriError(f"none of {n} cells has an interval: few templates, or no variation")
-    low, _ = found.ends()
+    low, _ = cells.ends()
     # One cell of many is beyond its interval by chance; where one decides, all are widened.
-    _, high = found.ends(0.95 if least < 1 else 1 - 0.05 / n)
-    shown, against = low > -margin, high < -margin
+    _, high = cells.ends(0.95 if least < 1 else 1 - 0.05 / n)
+    shown = low > -margin
+    against = high < -margin
     detail = f"shown in {shown.sum()} of {n} cells"
-    detail += f"; the opposite in {against.sum()}{_listed(found, against)}"
-    detail += f"; {what}: mean {100 * found.value.mean():+.1f} points"
+    detail += f"; the opposite in {against.sum()}{_listed(cells, against)}"
+    detail += f"; {what}: mean {100 * cells.value.mean():+.1f} points"
     if shown.sum() == n or shown.sum() > least * n:
         return HOLDS, detail
     if against.any() and (least == 1 or against.sum() >= least * n):
         return CONTRADICTED, detail
     if margin:
         return NOT_TOLD, detail
-    sizes = found.se * (t.ppf(0.975, found.clusters - 1) + t.ppf(0.8, found.clusters - 1))
+    sizes = cells.se * (t.ppf(0.975, cells.clusters - 1) + t.ppf(0.8, cells.clusters - 1))
     return NOT_FOUND, f"{detail}; detectable in a cell (median): {100 * np.nanmedian(sizes):.1f}"
 
 
-def _listed(found: Cells, which: np.ndarray) -> str:
-    names = [name for name, there in zip(found.names, which, strict=True) if there]
+def _listed(cells: Cells, which: np.ndarray) -> str:
+    names = [name for name, chosen in zip(cells.names, which, strict=True) if chosen]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f" ({', '.join(names[:NAMED])}{more})" if names else ""
 
@@ -151,8 +169,8 @@ def _listed(found: Cells, which: np.ndarray) -> str:
 def _all_below(evidence: TemplateSums, score: str) -> tuple[str, str]:
     """Every Japanese model below every global one, pair by pair."""
     world, japan = _places(evidence, *GROUPS)
-    found, prompts = _outside(evidence, score)
-    apart = found.at(world[:, None]).minus(found.at(japan))
+    scores, prompts = _outside(evidence, score)
+    apart = scores.at(world[:, None]).minus(scores.at(japan))
     heads = [
         f"{evidence.models[j]} and {evidence.models[g]}/{prompt}"
         for g in world
@@ -164,154 +182,160 @@ def _all_below(evidence: TemplateSums, score: str) -> tuple[str, str]:
 
 
 def _change_of(evidence: TemplateSums, score: str) -> Cells:
-    """Model x category: the biased persona less basicP, or less the mean of the other prompts."""
+    """Model x category: the biased persona less basicP, or less the mean of the other prompts.
+
+    Of accuracy the fall, of bias the rise.
+    """
     biased = evidence.places(biased=True)
     if not len(biased):
         raise KatayoriError(f"no {score} under the biased persona")
-    found, prompts = _outside(evidence, score)
-    base = (
-        found.at(slice(None), prompts.index("basicP"))
-        if "basicP" in prompts
-        else found.mean(axis=1)
-    )
+    scores, prompts = _outside(evidence, score)
+    if "basicP" in prompts:
+        before = scores.at(slice(None), prompts.index("basicP"))
+    else:
+        before = scores.mean(axis=1)
     after = persona_sums.estimates(evidence, score).at(slice(None), biased[0])
-    heads = list(evidence.models)
-    falls = score == "acc_amb"
-    change = base.minus(after) if falls else after.minus(base)
-    return persona_sums.cells(evidence, change, heads)
+    change = before.minus(after) if score == "acc_amb" else after.minus(before)
+    return persona_sums.cells(evidence, change, list(evidence.models))
 
 
 # --- the claims ---------------------------------------------------------------------------------
 
 
-def global_models_keep_accuracy(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, global models keep Acc_a high (90 points or more) in most cells (sec 4.1)."""
+def global_models_keep_accuracy(evidence: Evidence) -> tuple[str, str]:
+    """Outside the biased persona, global models keep Acc_a high (90 points or more) in most cells
+    (sec 4.1)."""
     if isinstance(evidence, TemplateSums):
         return _kept(evidence)
-
     rows = _rows(evidence, "acc_amb", groups=GROUPS[:1])
     rows = rows[rows["group"] == "global"].set_index(["model", "category", "prompt"])
-    return _told(evidence, rows["acc_amb"] >= HIGH, 0.5, "PJ-c6")
+    return _count(evidence, rows["acc_amb"] >= HIGH, 0.5, "PJ-c6")
 
 
-def japanese_models_lower_ambiguous(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, every Japanese model is below every global one in Acc_a, in every cell (sec 4.1)."""
+def japanese_models_lower_ambiguous(evidence: Evidence) -> tuple[str, str]:
+    """Outside the biased persona, every Japanese model is below every global one in Acc_a, in every
+    cell (sec 4.1)."""
     if isinstance(evidence, TemplateSums):
         return _all_below(evidence, "acc_amb")
-
     cells = _groups(evidence, "acc_amb")
-    return _told(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
+    return _count(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
 
 
-def japanese_models_lower_disambiguated(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, every Japanese model is below every global one in Acc_d, in every cell (sec 4.1)."""
+def japanese_models_lower_disambiguated(evidence: Evidence) -> tuple[str, str]:
+    """Outside the biased persona, every Japanese model is below every global one in Acc_d, in every
+    cell (sec 4.1)."""
     if isinstance(evidence, TemplateSums):
         return _all_below(evidence, "acc_dis")
-
     cells = _groups(evidence, "acc_dis")
-    return _told(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
+    return _count(evidence, cells["max", "japanese"] < cells["min", "global"], 1, "PJ-c6")
 
 
-def specialising_does_not_lower_bias(evidence: Any) -> tuple[str, str]:
-    """Outside the biased persona, Japanese models' mean Diff_a is nowhere below the global models' (sec 5.1)."""
+def specialising_does_not_lower_bias(evidence: Evidence) -> tuple[str, str]:
+    """Outside the biased persona, Japanese models' mean Diff_a is nowhere below the global models'
+    (sec 5.1)."""
     if isinstance(evidence, TemplateSums):
         world, japan = _places(evidence, *GROUPS)
-        found, prompts = _outside(evidence, "diff_amb")
-        apart = found.at(japan).mean(axis=0).minus(found.at(world).mean(axis=0))
+        scores, prompts = _outside(evidence, "diff_amb")
+        apart = scores.at(japan).mean(axis=0).minus(scores.at(world).mean(axis=0))
         what = f"Japanese less global, margin {100 * MARGIN:g} points"
         return _vote(persona_sums.cells(evidence, apart, prompts), 1, what, margin=MARGIN)
-
     cells = _groups(evidence, "diff_amb")
-    return _told(evidence, cells["mean", "japanese"] >= cells["mean", "global"], 1, "PJ-c6")
+    return _count(evidence, cells["mean", "japanese"] >= cells["mean", "global"], 1, "PJ-c6")
 
 
-def larger_japanese_model_less_biased(evidence: Any) -> tuple[str, str]:
-    """The largest Japanese model has a lower Diff_a than the smallest one in most cells (sec 5.1)."""
+def larger_japanese_model_less_biased(evidence: Evidence) -> tuple[str, str]:
+    """The largest Japanese model has a lower Diff_a than the smallest one in most cells (sec
+    5.1)."""
     if isinstance(evidence, TemplateSums):
         return _larger_less(evidence)
-
     rows = evidence[evidence["group"] == "japanese"].dropna(subset=["diff_amb", "size_b"])
     if rows["size_b"].nunique() < 2:
         raise KatayoriError("needs answers of two Japanese models of different, known size")
     cells = rows.pivot_table(index=["category", "prompt"], columns="size_b", values="diff_amb")
-    ends = cells[[cells.columns.min(), cells.columns.max()]].dropna()
-    if ends.empty:
+    smallest, largest = cells.columns.min(), cells.columns.max()
+    both = cells.dropna(subset=[smallest, largest])
+    if both.empty:
         raise KatayoriError(
             "the largest and the smallest Japanese model share no category and prompt"
         )
-    return _told(evidence, ends.iloc[:, 1] < ends.iloc[:, 0], 0.5, "PJ-c4")
+    return _count(evidence, both[largest] < both[smallest], 0.5, "PJ-c4")
 
 
-def accuracy_falls_under_bias(evidence: Any) -> tuple[str, str]:
-    """Under the biased persona Acc_a falls in most cells: bias is held back rather than absent (sec 4.2, 5.2)."""
+def accuracy_falls_under_bias(evidence: Evidence) -> tuple[str, str]:
+    """Under the biased persona Acc_a falls in most cells: bias is held back rather than absent (sec
+    4.2, 5.2)."""
     if isinstance(evidence, TemplateSums):
         return _vote(_change_of(evidence, "acc_amb"), 0.5, "fall of Acc_a")
+    return _count(evidence, _change(evidence, "acc_amb") < 0, 0.5, "PJ-c2", "PJ-c3")
 
-    return _told(evidence, _change(evidence, "acc_amb") < 0, 0.5, "PJ-c2", "PJ-c3")
 
-
-def bias_rises_under_bias(evidence: Any) -> tuple[str, str]:
+def bias_rises_under_bias(evidence: Evidence) -> tuple[str, str]:
     """Our addition: under the biased persona Diff_a rises for every model in every category."""
     if isinstance(evidence, TemplateSums):
         return _vote(_change_of(evidence, "diff_amb"), 1, "rise of Diff_a")
-
-    verdict, detail = _told(evidence, _change(evidence, "diff_amb") > 0, 1, "PJ-c1")
+    verdict, detail = _count(evidence, _change(evidence, "diff_amb") > 0, 1, "PJ-c1")
     top = _rows(evidence, "diff_amb", biased=True).nlargest(1, "diff_amb").iloc[0]
-    return (
-        verdict,
-        f"{detail}; highest {100 * top['diff_amb']:+.1f} points, {top['model']}/{top['category']}",
-    )
+    highest = f"{100 * top['diff_amb']:+.1f} points, {top['model']}/{top['category']}"
+    return verdict, f"{detail}; highest {highest}"
 
 
-def answers_lean_to_the_stereotype(evidence: Any) -> tuple[str, str]:
-    """Our addition: outside the biased persona answers lean to the stereotype (Diff_a above 0) in most cells."""
+def answers_lean_to_the_stereotype(evidence: Evidence) -> tuple[str, str]:
+    """Our addition: outside the biased persona answers lean to the stereotype (Diff_a above 0) in
+    most cells."""
     if isinstance(evidence, TemplateSums):
-        found, prompts = _outside(evidence, "diff_amb")
+        scores, prompts = _outside(evidence, "diff_amb")
         heads = [f"{model}/{prompt}" for model in evidence.models for prompt in prompts]
-        return _vote(persona_sums.cells(evidence, found.flat(), heads), 0.5, "Diff_a")
+        return _vote(persona_sums.cells(evidence, scores.flat(), heads), 0.5, "Diff_a")
     rows = _rows(evidence, "diff_amb").set_index(["model", "category", "prompt"])
-    return _told(evidence, rows["diff_amb"] > 0, 0.5, "PJ-c6")
+    return _count(evidence, rows["diff_amb"] > 0, 0.5, "PJ-c6")
 
 
 def _kept(evidence: TemplateSums) -> tuple[str, str]:
     """Acc_a of global models at or above `HIGH`, by the interval of each cell's share."""
     (world,) = _places(evidence, "global")
-    prompts, holding, against = evidence.places(biased=False), 0, []
-    cells = list(_hits(evidence, world, prompts))
-    for name, hits, totals in cells:
-        found = share_interval(hits, totals)
-        holding += found["ci_low"] >= HIGH
-        against += [name] if found["ci_high"] < HIGH else []
+    holding = 0
+    below = []
+    cells = list(_ambiguous_cells(evidence, world, evidence.places(biased=False)))
+    for name, correct, asked in cells:
+        share = share_interval(correct.tolist(), asked.tolist())
+        holding += share["ci_low"] >= HIGH
+        if share["ci_high"] < HIGH:
+            below.append(name)
     if not cells:
         raise KatayoriError("no acc_amb outside the biased persona")
-    told = f"{holding} of {len(cells)} intervals lie at {100 * HIGH:g} points or above"
-    named = f" ({', '.join(against[:NAMED])})" if against else ""
-    detail = f"{told}, {len(against)} below{named}"
+    counts = f"{holding} of {len(cells)} intervals lie at {100 * HIGH:g} points or above"
+    named = f" ({', '.join(below[:NAMED])})" if below else ""
+    detail = f"{counts}, {len(below)} below{named}"
     if holding > len(cells) / 2:
         return HOLDS, detail
-    return (CONTRADICTED if len(against) >= len(cells) / 2 else NOT_TOLD), detail
+    return (CONTRADICTED if len(below) >= len(cells) / 2 else NOT_TOLD), detail
 
 
-def _hits(evidence: TemplateSums, models: np.ndarray, prompts: np.ndarray) -> Any:
-    """Name, right answers and ambiguous answers by template of every cell that was asked."""
-    for m in models:
-        for p in prompts:
-            for c, category in enumerate(evidence.categories):
-                own = evidence.sums[m, p, evidence.of_template == c]
-                if own[:, 1].sum():
-                    name = f"{evidence.models[m]}/{evidence.prompts[p]}/{category}"
-                    yield name, own[:, 0], own[:, 1]
+def _ambiguous_cells(
+    evidence: TemplateSums, models: np.ndarray, prompts: np.ndarray
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Of every cell that was asked: its name, and by template correct answers and all answers."""
+    places = itertools.product(models, prompts, range(len(evidence.categories)))
+    for model, prompt, category in places:
+        templates = evidence.of_template == category
+        asked = evidence.total("n_amb")[model, prompt, templates]
+        correct = evidence.total("right_amb")[model, prompt, templates]
+        if asked.sum():
+            names = evidence.models[model], evidence.prompts[prompt], evidence.categories[category]
+            yield "/".join(names), correct, asked
 
 
 def _larger_less(evidence: TemplateSums) -> tuple[str, str]:
+    """The smallest Japanese model less the largest one, in Diff_a."""
     (japan,) = _places(evidence, "japanese")
     sized = [place for place in japan if np.isfinite(evidence.sizes[place])]
     if len({evidence.sizes[place] for place in sized}) < 2:
         raise KatayoriError("needs answers of two Japanese models of different, known size")
-    small, big = (pick(sized, key=evidence.sizes.__getitem__) for pick in (min, max))
-    found = persona_sums.estimates(evidence, "diff_amb")
-    apart = found.at(small).minus(found.at(big))
-    what = f"{evidence.models[small]} less {evidence.models[big]}"
+    smallest = min(sized, key=evidence.sizes.__getitem__)
+    largest = max(sized, key=evidence.sizes.__getitem__)
+    scores = persona_sums.estimates(evidence, "diff_amb")
+    apart = scores.at(smallest).minus(scores.at(largest))
+    what = f"{evidence.models[smallest]} less {evidence.models[largest]}"
     return _vote(persona_sums.cells(evidence, apart, list(evidence.prompts)), 0.5, what)
 
 
@@ -377,7 +401,7 @@ def reasons_of(frame: Any, first_turns: Any, one_step: str, two_steps: str) -> R
 
 
 def reasoning_claims(models: Iterable[str]) -> list[Claim]:
-    """Our addition: whether reasons written first change any of the four scores, a claim a model."""
+    """Our addition: whether reasons written first change a score, a claim a model."""
     null = Null("one step and two, by template", _steps_exchanged)
     return [
         Claim(
@@ -400,37 +424,41 @@ def _reasons_change(evidence: Reasons, model: str) -> tuple[str, str]:
     if 2 * bare >= turns:
         raise KatayoriError(f"{counted}: the condition, reasons first, was not realised")
     place = evidence.sums.models.index(model)
-    found = []
+    n_scores = len(persona_sums.SCORES)
+    level = 1 - 0.05 / n_scores  # Bonferroni, since any of the scores would do
+    texts, outside, effects = [], [], []
     for score in persona_sums.SCORES:
-        both = persona_sums.estimates(evidence.sums, score).at(place)
-        change = both.at(1).minus(both.at(0))
-        found.append(persona_sums.cells(evidence.sums, change, [score]))
-    told, outside, errors = [], [], []
-    for score, cell in zip(persona_sums.SCORES, found, strict=True):
-        # Bonferroni over the four scores, since any of them would do.
-        low, high = (100 * end for end in cell.ends(1 - 0.05 / len(found)))
+        one_step, two_steps = (
+            persona_sums.estimates(evidence.sums, score).at(place, step) for step in (0, 1)
+        )
+        change = persona_sums.cells(evidence.sums, two_steps.minus(one_step), [score])
+        low, high = (100 * end for end in change.ends(level))
         if np.isfinite(low).any():
-            told.append(f"{score} {100 * cell.value[0]:+.1f} [{low[0]:+.1f}, {high[0]:+.1f}]")
+            texts.append(f"{score} {100 * change.value[0]:+.1f} [{low[0]:+.1f}, {high[0]:+.1f}]")
             outside.append(low[0] > 0 or high[0] < 0)
-            errors.append((cell.se[0], int(cell.clusters[0])))
-    if not told:
+            effects.append(detectable_effect(change.se[0], int(change.clusters[0]), level=level))
+    if not texts:
         raise KatayoriError("no score has an interval: few templates, or no variation")
-    detail = f"{', '.join(told)} points (Bonferroni over {len(found)} scores); {counted}"
+    detail = f"{', '.join(texts)} points (Bonferroni over {n_scores} scores); {counted}"
     if any(outside):
         return HOLDS, detail
-    least = 100 * min(detectable_effect(*one, level=1 - 0.05 / len(found)) for one in errors)
-    return NOT_FOUND, f"{detail}; detectable in four of five studies: from {least:.1f} points"
+    smallest = 100 * min(effects)
+    return NOT_FOUND, f"{detail}; detectable in four of five studies: from {smallest:.1f} points"
 
 
-def from_published(tables: Mapping[str, Any]) -> Any:
-    """The evidence the paper prints, from its tables in data/published/persona_jbbq (name -> frame).
+def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The evidence the paper prints, from its tables in data/published/persona_jbbq by name.
 
-    Sizes are read off the models' full names. Details of the checks then name the caveats of data/published.
+    Sizes are read off the models' full names. Details of the checks then name the caveats of
+    data/published.
     """
     models = tables["models"].set_index("model")
     size = models["full_name"].str.extract(r"-(\d+(?:\.\d+)?)b", expand=False).astype(float)
-    scores = [c for c in tables["results"] if c.startswith(("acc_", "diff_"))]
-    out = tables["results"].assign(**{c: tables["results"][c] / 100 for c in scores})
-    out = out.assign(group=out["model"].map(models["group"]), size_b=out["model"].map(size))
-    out.attrs["published"] = True
-    return out
+    printed = tables["results"].copy()
+    for score in printed:
+        if str(score).startswith(("acc_", "diff_")):
+            printed[score] = printed[score] / 100
+    printed["group"] = printed["model"].map(models["group"])
+    printed["size_b"] = printed["model"].map(size)
+    printed.attrs["published"] = True
+    return printed

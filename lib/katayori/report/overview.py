@@ -1,9 +1,10 @@
-"""What the overview notebook lists: papers, recorded shards, bias profiles, power, traceability."""
+"""What the overview notebook lists: papers, recorded shards, bias profiles, power."""
 
 import itertools
 import json
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +15,56 @@ from katayori.report.tables import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-PAGE = (
-    "model source paper measure level value ci_low ci_high n clusters n_invalid invalid_rate status"
-).split()
+PAGE = [
+    "model",
+    "source",
+    "paper",
+    "measure",
+    "level",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n",
+    "clusters",
+    "n_invalid",
+    "invalid_rate",
+    "status",
+]
 
 
 def papers() -> "pd.DataFrame":
-    """The five papers (data/papers.yaml): id, notebook, asks, measure, denominator rule (X-5), status."""
+    """The five papers (data/papers.yaml).
+
+    Returns: id, notebook, asks, measure, denominator rule (X-5), status.
+    """
     return listed("papers.yaml")
 
 
 def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
-    """One row a recorded shard: paper, model, prompt, variant, answers (of how many planned), engine, day."""
+    """The recorded shards of `manifests` (by paper), a row each.
+
+    Returns:
+        paper, model, prompt_id, variant, answers (of how many planned), planned, engine, recorded
+        (the day).
+    """
     import pandas as pd
 
     rows = [
-        entry | {"paper": paper, "answers": entry["count"], "engine": entry["engine"]["engine"]}
-        | {"variant": entry["variant"] or "—", "planned": entry.get("planned", entry["count"])}
+        {
+            "paper": paper,
+            "model": shard["model"],
+            "prompt_id": shard["prompt_id"],
+            "variant": shard["variant"] or "—",
+            "answers": shard["count"],
+            "planned": shard.get("planned", shard["count"]),
+            "engine": shard["engine"]["engine"],
+            "recorded": shard["recorded"],
+        }
         for paper, manifest in manifests.items()
-        for entry in manifest.values()
-    ]  # fmt: skip
-    return pd.DataFrame(
-        rows, columns="paper model prompt_id variant answers planned engine recorded".split()
-    )
+        for shard in manifest.values()
+    ]
+    columns = ["paper", "model", "prompt_id", "variant", "answers", "planned", "engine", "recorded"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def unpinned(catalogue: dict[str, dict[str, Any]]) -> "pd.DataFrame":
@@ -58,21 +86,22 @@ def unpinned(catalogue: dict[str, dict[str, Any]]) -> "pd.DataFrame":
         rows.append(
             {"id": name, "files": len(files), "pinned": pinned, "without_hash": ", ".join(bare)}
         )
-    found = pd.DataFrame(rows)
-    return found[found["files"] > 0].reset_index(drop=True)
+    sets = pd.DataFrame(rows)
+    return sets[sets["files"] > 0].reset_index(drop=True)
 
 
-def pin_sentence(found: "pd.DataFrame") -> str:
-    """How many files are checked against a pinned hash, and which are not."""
-    bare = found[found["without_hash"] != ""]
+def pin_sentence(sets: "pd.DataFrame") -> str:
+    """How many files of `unpinned` are checked against a pinned hash, and which are not."""
+    bare = sets[sets["without_hash"] != ""]
     named = "; ".join(f"{row.id}: {row.without_hash}" for row in bare.itertuples())
-    missing = found["files"].sum() - found["pinned"].sum()
-    told = f"{found['pinned'].sum()} of {found['files'].sum()} downloaded files have a pinned hash."
+    files, pinned = sets["files"].sum(), sets["pinned"].sum()
+    counts = f"{pinned} of {files} downloaded files have a pinned hash."
+    missing = files - pinned
     if not missing:
-        return told
+        return counts
     return (
-        f"{told} The other {missing} are checked by their size alone the first time; their hash is "
-        f"then kept beside them and binds every later copy on this machine ({named})."
+        f"{counts} The other {missing} are checked by their size alone the first time; their hash "
+        f"is then kept beside them and binds every later copy on this machine ({named})."
     )
 
 
@@ -87,15 +116,15 @@ def measures(folder: Path | None = None) -> "pd.DataFrame":
         paper, what, measure, where, asked, limits, reference, means, compared (whether two models
         may be compared on it), headline (whether only headline rows count).
     """
-    listed_measures = listed("bias_profile.yaml")
-    told = listed_measures.assign(reference=listed_measures["reference"].astype(float))
+    panels = listed("bias_profile.yaml")
+    panels["reference"] = panels["reference"].astype(float)
     if folder is not None:
-        for place in told.index[told["reference_from"].notna()]:
-            value = _reference(folder, told.loc[place, "paper"], told.loc[place, "reference_from"])
-            told.loc[place, "reference"] = value
-            if value != value:
-                told.loc[place, "means"] = "no line: this run has no such yardstick"
-    return told.drop(columns="reference_from")
+        for place, panel in panels[panels["reference_from"].notna()].iterrows():
+            value = _reference(folder, panel["paper"], panel["reference_from"])
+            panels.loc[place, "reference"] = value
+            if math.isnan(value):
+                panels.loc[place, "means"] = "no line: this run has no such yardstick"
+    return panels.drop(columns="reference_from")
 
 
 def _reference(folder: Path, paper: str, wanted: dict[str, Any]) -> float:
@@ -105,20 +134,27 @@ def _reference(folder: Path, paper: str, wanted: dict[str, Any]) -> float:
     """
     rows = read_results(folder)
     rows = rows[(rows["paper"] == paper) & (rows["what"] == wanted["what"])]
-    named = [
-        bool({model, *cell.values()} & set(wanted["named"]))
-        and cell.get("task", "all") in ("all", "")
+    chosen = [
+        _is_named(model, cell, wanted["named"])
         for model, cell in zip(rows["model"], rows["cell"], strict=True)
     ]
-    values = rows.loc[named, "value"].dropna().astype(float).round(9).unique()
+    values = rows.loc[chosen, "value"].dropna().astype(float).round(9).unique()
     return float(values[0]) if len(values) == 1 else float("nan")
 
 
+def _is_named(model: str, cell: dict[str, Any], names: Sequence[str]) -> bool:
+    """Whether a row over all tasks has one of the names as its model or in its cell."""
+    if cell.get("task", "all") not in ("all", ""):
+        return False
+    return bool({model, *cell.values()} & set(names))
+
+
 def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
-    """The `measures` of every model that was really asked (recorded, live, imported), or of the `models` named.
+    """The `measures` of every model that was really asked, or of the `models` named.
 
     Reads rows that data/bias_profile.yaml names in the results of a run (see `paths.run_folder`),
-    marked headline unless it says otherwise, and nothing else.
+    marked headline unless it says otherwise, and nothing else. Asked are models with recorded, live
+    or imported answers.
 
     Returns:
         columns `PAGE`, one row a model, measure and level; where a model has none of a measure,
@@ -126,30 +162,45 @@ def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    rows, out = read_results(folder), []
-    headline = rows[rows["headline"] == True]  # noqa: E712  (not every value is a bool)
+    results = read_results(folder)
+    headline = results[results["headline"] == True]  # noqa: E712  (not every value is a bool)
     asked = headline["source"].isin(["recorded", "live", "imported"])
-    models = list(models) or sorted(headline.loc[asked, "model"].unique())
-    for model, shown in itertools.product(models, measures().to_dict("records")):
-        known = headline if shown["headline"] else rows
-        own = known[
-            (known["model"] == model)
-            & (known["paper"] == shown["paper"])
-            & (known["what"] == shown["what"])
-        ]
-        own = own[[shown["where"].items() <= cell.items() for cell in own["cell"]]]
-        for row in own.to_dict("records") or [{"cell": {}, "status": "missing"}]:
-            level = [str(v) for k, v in row["cell"].items() if k not in shown["where"]]
-            head = {k: shown[k] for k in ("paper", "measure", "asked")} | {
-                "model": model,
-                "level": ", ".join(level),
-            }
-            out.append(row | head)
-    out = pd.DataFrame(out, columns=[*PAGE, "asked"])
-    asked_n = out["n"] + out["n_invalid"].where(out.pop("asked") == "valid", 0)
-    numbers = {c: out[c].astype(float) for c in ("value", "ci_low", "ci_high")}
-    numbers |= {c: out[c].astype("Int64") for c in ("n", "n_invalid", "clusters")}
-    return out.assign(invalid_rate=(out["n_invalid"] / asked_n).astype(float), **numbers)
+    names = list(models) or sorted(headline.loc[asked, "model"].unique())
+    panels = measures().to_dict("records")
+    rows = []
+    for model, panel in itertools.product(names, panels):
+        of_model = headline if panel["headline"] else results
+        rows += _profile_rows(of_model[of_model["model"] == model], model, panel)
+    page = pd.DataFrame(rows, columns=[*PAGE, "asked"])
+    # Where the denominator is valid answers, n leaves out the invalid ones.
+    n_asked = page["n"] + page["n_invalid"].where(page.pop("asked") == "valid", 0)
+    page["invalid_rate"] = (page["n_invalid"] / n_asked).astype(float)
+    for name in ("value", "ci_low", "ci_high"):
+        page[name] = page[name].astype(float)
+    for name in ("n", "n_invalid", "clusters"):
+        page[name] = page[name].astype("Int64")
+    return page
+
+
+def _profile_rows(
+    results: "pd.DataFrame", model: str, panel: dict[Hashable, Any]
+) -> list[dict[Hashable, Any]]:
+    """The rows of one model that a panel of the profile shows; one called missing for none."""
+    where = panel["where"]
+    own = results[(results["paper"] == panel["paper"]) & (results["what"] == panel["what"])]
+    own = own[[where.items() <= cell.items() for cell in own["cell"]]]
+    rows: list[dict[Hashable, Any]] = []
+    for row in own.to_dict("records") or [{"cell": {}, "status": "missing"}]:
+        levels = [str(level) for name, level in row["cell"].items() if name not in where]
+        about = {
+            "paper": panel["paper"],
+            "measure": panel["measure"],
+            "asked": panel["asked"],
+            "model": model,
+            "level": ", ".join(levels),
+        }
+        rows.append(row | about)
+    return rows
 
 
 def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
@@ -173,17 +224,17 @@ def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     from scipy.stats import t
 
     keys = ["paper", "measure", "level"]
-    shown = measures()
-    common = shown.loc[shown["compared"], "measure"]
-    known = page[page["value"].notna() & page["measure"].isin(common)].copy()
-    known["df"] = (known["clusters"].astype(float) - 1).fillna(np.inf)
-    width = known["ci_high"] - known["ci_low"]
+    panels = measures()
+    comparable = panels.loc[panels["compared"], "measure"]
+    rows = page[page["value"].notna() & page["measure"].isin(comparable)].copy()
+    rows["df"] = (rows["clusters"].astype(float) - 1).fillna(np.inf)
+    width = rows["ci_high"] - rows["ci_low"]
     # A share that the design fixes has an interval, but is no estimate: its status is not ok.
-    usable = (width > 0) & (known["status"] == "ok")
-    known["error"] = (width / (2 * t.ppf(0.975, known["df"]))).where(usable)
+    usable = (width > 0) & (rows["status"] == "ok")
+    rows["error"] = (width / (2 * t.ppf(0.975, rows["df"]))).where(usable)
     # An interval without width comes from answers that never vary.
-    known["why"] = known["status"].where((known["status"] != "ok") | usable, "no_variation")
-    both = known.merge(known, on=keys, suffixes=("_1", "_2"))
+    rows["why"] = rows["status"].where((rows["status"] != "ok") | usable, "no_variation")
+    both = rows.merge(rows, on=keys, suffixes=("_1", "_2"))
     both = both[both["model_1"] < both["model_2"]]
     difference = both["value_1"] - both["value_2"]
     error = (both["error_1"] ** 2 + both["error_2"] ** 2) ** 0.5
@@ -195,8 +246,20 @@ def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     frame["n"] = both["n_1"] + both["n_2"]
     frame["clusters"] = both[["clusters_1", "clusters_2"]].min(axis=1)
     frame["status"] = frame["why_1"].where(frame["why_1"] != "ok", frame["why_2"])
-    columns = [*keys, "model_1", "model_2", "difference", "ci_low", "ci_high", "z", "df", "p"]
-    columns += ["n", "clusters", "status"]
+    columns = [
+        *keys,
+        "model_1",
+        "model_2",
+        "difference",
+        "ci_low",
+        "ci_high",
+        "z",
+        "df",
+        "p",
+        "n",
+        "clusters",
+        "status",
+    ]
     return pd.DataFrame(frame, columns=columns).reset_index(drop=True)
 
 
@@ -242,10 +305,13 @@ def coupling(folder: Path) -> "pd.DataFrame":
 
 def coupling_sentence(coupled: "pd.DataFrame") -> str:
     """What `coupling` means for a comparison of models, in a sentence."""
-    known = coupled[coupled["value"].notna()]
-    if known.empty:
-        return "Whether sampled answers of two models share their random draws was not measured in this run."
-    worst = known.sort_values("value", key=abs).iloc[-1]
+    measured = coupled[coupled["value"].notna()]
+    if measured.empty:
+        return (
+            "Whether sampled answers of two models share their random draws was not measured in "
+            "this run."
+        )
+    worst = measured.sort_values("value", key=abs).iloc[-1]
     size = f"{worst['value']:.3f} over {worst['n']:,.0f} answers ({worst['models']})"
     if abs(worst["value"]) < 0.1:
         return f"Sampled answers of the models have draws of their own: residuals correlate {size}."
@@ -277,18 +343,18 @@ def power() -> "pd.DataFrame":
     drawn = pd.concat([_with_setting(pd.read_csv(file)) for file in files])
     counts = ["positives", "repetitions", "undefined"]
     keys = [*POWER_KEYS, *SIZES]
-    found = drawn.groupby(keys, sort=False)[counts].sum().reset_index()
-    low, high = proportion_confint(found["positives"], found["repetitions"], method="beta")
-    either_way = found["test"].str.startswith("common direction") & (
-        found["planted"] == "by question"
-    )
-    found = found.assign(
-        null=(found["effect"] == 0) | either_way,
-        rate=found["positives"] / found["repetitions"],
+    cells = drawn.groupby(keys, sort=False)[counts].sum().reset_index()
+    low, high = proportion_confint(cells["positives"], cells["repetitions"], method="beta")
+    # An effect of another direction in every question has no common direction.
+    of_direction = cells["test"].str.startswith("common direction")
+    either_way = of_direction & (cells["planted"] == "by question")
+    cells = cells.assign(
+        null=(cells["effect"] == 0) | either_way,
+        rate=cells["positives"] / cells["repetitions"],
         mc_low=low,
         mc_high=high,
     )
-    return found[[*keys, "null", "rate", "mc_low", "mc_high", "repetitions", "undefined"]]
+    return cells[[*keys, "null", "rate", "mc_low", "mc_high", "repetitions", "undefined"]]
 
 
 def _with_setting(drawn: "pd.DataFrame") -> "pd.DataFrame":
@@ -299,7 +365,10 @@ def _with_setting(drawn: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def power_curves(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Rows of `power` as curves over the effect: the rate at effect 0 opens each kind of planting."""
+    """Rows of `power` as curves over the effect.
+
+    The rate at effect 0 opens each kind of planting.
+    """
     import pandas as pd
 
     kinds = [kind for kind in table["planted"].unique() if kind not in ("", "none")]
@@ -325,23 +394,20 @@ def calculator_rows(curves: "pd.DataFrame", other_effect: str = "age 0.3") -> "p
 
 
 def power_at(test: "pd.DataFrame", effect: float, clusters: float, per_cluster: float) -> float:
-    """The rate of one test of `power` between simulated sizes: straight in the effect, straight in the log of sizes.
+    """The rate of one test of `power` between simulated sizes.
 
-    Beyond what was simulated the nearest simulated value stands.
+    Straight in the effect, straight in the log of sizes. Beyond what was simulated the nearest
+    simulated value stands.
     """
     import numpy as np
 
-    if test["clusters"].nunique() > 1 or test["per_cluster"].nunique() > 1:
-        column, x = (
-            ("clusters", clusters)
-            if test["clusters"].nunique() > 1
-            else ("per_cluster", per_cluster)
-        )
-        sizes = [
-            (np.log(size), power_at(one, effect, clusters, per_cluster))
-            for size, one in test.groupby(column)
-        ]
-        return float(np.interp(np.log(x), *zip(*sizes, strict=True)))
+    sizes = {"clusters": clusters, "per_cluster": per_cluster}
+    for column, wanted in sizes.items():
+        simulated = np.unique(test[column])
+        if len(simulated) > 1:
+            parts = [test[test[column] == size] for size in simulated]
+            rates = [power_at(part, effect, clusters, per_cluster) for part in parts]
+            return float(np.interp(np.log(wanted), np.log(simulated), rates))
     curve = test.sort_values("effect")
     return float(np.interp(effect, curve["effect"], curve["rate"]))
 

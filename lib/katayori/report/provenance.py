@@ -1,4 +1,7 @@
-"""What a run was made of (X-6), without anything that says who or where: no paths, no environment, no keys."""
+"""What a run was made of (X-6), without anything that says who or where.
+
+No paths, no environment, no keys.
+"""
 
 import json
 import os
@@ -15,8 +18,22 @@ from katayori.paths import root
 from katayori.report.tables import unwrap
 
 #: The design card's eleven, then ours and the two numeric ones beneath them.
-PACKAGES = "jupyterlab papermill pandas seaborn scipy statsmodels pingouin krippendorff openai ipywidgets nbval".split()
-PACKAGES += ["katayori", "matplotlib", "numpy"]
+PACKAGES = (
+    "jupyterlab",
+    "papermill",
+    "pandas",
+    "seaborn",
+    "scipy",
+    "statsmodels",
+    "pingouin",
+    "krippendorff",
+    "openai",
+    "ipywidgets",
+    "nbval",
+    "katayori",
+    "matplotlib",
+    "numpy",
+)
 
 
 def collect(
@@ -29,25 +46,28 @@ def collect(
 ) -> dict[str, Any]:
     """The provenance record (X-6): JSON-ready; git fields are null outside a git checkout.
 
-    Parameters of the notebook; digest by data set; a dict a model; hash by prompt; number of answers by source.
-
-    Absolute paths among the parameters shrink to their last part, values of key-like environment variables to `***`.
+    Parameters of the notebook; digest by data set; a dict a model; hash by prompt; number of
+    answers by source. Absolute paths among the parameters shrink to their last part, values of
+    key-like environment variables to `***`.
     """
-    given = {
-        k: Path(v).name if isinstance(v, str) and os.path.isabs(v) else v
-        for k, v in dict(parameters).items()
-    }
     record = {
-        "parameters": given,
+        "parameters": {name: _without_folder(value) for name, value in dict(parameters).items()},
         "git": _git(),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": {name: version(name) for name in PACKAGES},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        **{"datasets": dict(datasets), "models": list(models), "prompts": dict(prompts)},
+        "datasets": dict(datasets),
+        "models": list(models),
+        "prompts": dict(prompts),
         "answers": dict(answers_by_source),
     }
     return without_secrets(record)
+
+
+def _without_folder(value: Any) -> Any:
+    """The last part of an absolute path; anything else as it is."""
+    return Path(value).name if isinstance(value, str) and os.path.isabs(value) else value
 
 
 def without_secrets(record: Any) -> Any:
@@ -61,26 +81,29 @@ def without_secrets(record: Any) -> Any:
 
 def version(name: str) -> str | None:
     """The installed version of a package, None if it is absent."""
+    if name == "katayori":  # a path entry in .venv, not a package
+        return __version__
     try:
-        return (
-            __version__ if name == "katayori" else metadata.version(name)
-        )  # a path entry in .venv, not a package
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
 
 
 def _git() -> dict[str, Any]:
-    def ask(*words: str) -> str:
-        try:
-            return subprocess.run(
-                ["git", "-C", str(root()), *words], capture_output=True, text=True
-            ).stdout.strip()
-        except OSError:  # no git on this machine
-            return ""
-
-    top = ask("rev-parse", "--show-toplevel")
-    if (
-        not top or Path(top).resolve() != root().resolve()
-    ):  # unpacked inside somebody else's checkout
+    top = _ask_git("rev-parse", "--show-toplevel")
+    # Also null where ours is unpacked inside somebody else's checkout.
+    if not top or Path(top).resolve() != root().resolve():
         return {"commit": None, "dirty": None}
-    return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}
+    return {
+        "commit": _ask_git("rev-parse", "HEAD"),
+        "dirty": bool(_ask_git("status", "--porcelain")),
+    }
+
+
+def _ask_git(*words: str) -> str:
+    """What git says in our folder; nothing without git on this machine."""
+    command = ["git", "-C", str(root()), *words]
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""

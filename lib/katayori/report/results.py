@@ -1,4 +1,7 @@
-"""A notebook's run folder: results.json, tables, figures, provenance. One `Run` a notebook, no other place."""
+"""A notebook's run folder: results.json, tables, figures, provenance.
+
+One `Run` a notebook, no other place.
+"""
 
 import json
 import math
@@ -7,12 +10,16 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.report import first_page, provenance
 from katayori.report.tables import unwrap
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 FIELDS = (
     "paper",
@@ -41,14 +48,20 @@ SCHEMA = 2
 ADDED = {"clusters"}
 NUMBERS = ("value", "published", "difference", "ci_low", "ci_high")
 COUNTS = ("n", "n_invalid", "clusters")
+TEXTS = ("model", "dataset", "prompt_id", "unit", "status", "verdict")
 KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
+#: The value of a claim by its verdict; others have none.
+OUTCOMES = {"holds": 1, "contradicted": 0}
 # Spreadsheets run these; the full-width forms count too where the locale is Japanese.
 FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
 
 
 def plain(value: Any) -> Any:
-    """A JSON-ready scalar: numpy scalars unwrapped, NaN, NA and infinities None. TypeError for anything else."""
+    """A JSON-ready scalar: numpy scalars unwrapped, NaN, NA and infinities None.
+
+    TypeError for anything else.
+    """
     value = unwrap(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -57,13 +70,20 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is not a scalar")
 
 
-def _number(name: str, value: Any, count: bool = False) -> int | float | None:
+def _number(name: str, value: Any) -> int | float | None:
     value = plain(value)
     if isinstance(value, str):
         raise ValueError(f"{name} must be a number, not {value!r}")
-    if count and value is not None and (value != int(value) or value < 0):
-        raise ValueError(f"{name} must be a count, not {value!r}")
-    return int(value) if isinstance(value, bool) or (count and value is not None) else value
+    return int(value) if isinstance(value, bool) else value
+
+
+def _count(name: str, value: Any) -> int | None:
+    number = _number(name, value)
+    if number is None:
+        return None
+    if number != int(number) or number < 0:
+        raise ValueError(f"{name} must be a count, not {plain(value)!r}")
+    return int(number)
 
 
 class Run:
@@ -78,8 +98,8 @@ class Run:
             Path(output_dir) if str(output_dir) else Path(tempfile.mkdtemp(prefix="katayori-"))
         )
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._rows: dict[tuple, dict] = {}
-        self._outcomes: dict[str, list] = {}
+        self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._outcomes: dict[str, list[dict[str, Any]]] = {}
 
     def __repr__(self) -> str:
         return f"Run({self.paper!r})"  # no path: it may be shown in a compared cell
@@ -93,41 +113,36 @@ class Run:
         source: str,
         ci: Any = (None, None),
         **more: Any,
-    ) -> dict:
-        """Adds one result and returns it; the same key again replaces it, so a cell can be run twice (X-5, X-6).
+    ) -> dict[str, Any]:
+        """Adds one result and returns it; the same key again replaces it (X-5, X-6).
 
-        `ci` is (low, high). `more`, all optional: the texts model, dataset, prompt_id, unit, status ("ok") and verdict;
-        cell (a dict that tells rows apart); headline (bool); the counts n, n_invalid and clusters
-        (independent units behind the interval); the numbers published and difference (default:
-        value - published). NaN and infinities become null and need a status that says why.
-        ValueError: unknown source, undefined value with status "ok", a value or count that is not a number. TypeError:
-        unknown field.
+        So a cell can be run twice. `ci` is (low, high). `more`, all optional: the texts model,
+        dataset, prompt_id, unit, status ("ok") and verdict; cell (a dict that tells rows apart);
+        headline (bool); the counts n, n_invalid and clusters (independent units behind the
+        interval); the numbers published and difference (default: value - published). NaN and
+        infinities become null and need a status that says why.
+        ValueError: unknown source, undefined value with status "ok", a value or count that is not a
+        number. TypeError: unknown field.
         """
         if source not in SOURCES:
             raise ValueError(f"source {source!r} is not one of {', '.join(SOURCES)}")
         if unknown := more.keys() - set(FIELDS):
             raise TypeError(
-                f"a result has no field {', '.join(sorted(unknown))}; the fields are {', '.join(FIELDS)}"
+                f"a result has no field {', '.join(sorted(unknown))}; "
+                f"the fields are {', '.join(FIELDS)}"
             )
-        new = (
-            dict.fromkeys(FIELDS)
-            | {"cell": {}, "status": "ok", "ci_low": ci[0], "ci_high": ci[1]}
-            | more
-        )
-        new |= {
-            "paper": self.paper,
-            "requirement": requirement,
-            "what": what,
-            "source": source,
-            "value": value,
-        }
-        new |= {
-            name: plain(new[name])
-            for name in ("model", "dataset", "prompt_id", "unit", "status", "verdict")
-        }
-        new |= {name: _number(name, new[name], name in COUNTS) for name in (*NUMBERS, *COUNTS)}
+        new: dict[str, Any] = dict.fromkeys(FIELDS)
+        new |= {"cell": {}, "status": "ok", "ci_low": ci[0], "ci_high": ci[1], **more}
+        new["paper"] = self.paper
+        new["requirement"] = requirement
+        new["what"] = what
+        new["source"] = source
+        new["value"] = value
+        new |= {name: plain(new[name]) for name in TEXTS}
+        new |= {name: _number(name, new[name]) for name in NUMBERS}
+        new |= {name: _count(name, new[name]) for name in COUNTS}
         new["headline"] = bool(plain(new["headline"]))
-        new["cell"] = {str(k): plain(v) for k, v in (new["cell"] or {}).items()}
+        new["cell"] = {str(name): plain(level) for name, level in (new["cell"] or {}).items()}
         value, published = new["value"], new["published"]
         if not new["status"] or (value is None and new["status"] == "ok"):
             raise ValueError(
@@ -140,7 +155,7 @@ class Run:
 
     def rows(
         self,
-        frame: Any,
+        frame: "pd.DataFrame",
         requirement: str,
         what: str,
         *,
@@ -148,7 +163,7 @@ class Run:
         cell: Iterable[str] = (),
         clusters_in: str = "clusters",
         **common: Any,
-    ) -> Any:
+    ) -> "pd.DataFrame":
         """Adds every row of a tidy frame and returns the frame.
 
         `value` names the value column, `cell` the columns that tell rows apart, `clusters_in` the
@@ -156,59 +171,61 @@ class Run:
         ci_low, status ...) are taken row by row, `common` gives the rest.
         ValueError: two rows with the same key (a column is missing from `cell`).
         """
-        missing = [c for c in (value, *cell) if c not in frame.columns]
+        missing = [name for name in (value, *cell) if name not in frame.columns]
         if missing:
-            raise ValueError(
-                f"no column {', '.join(missing)}; the frame has {', '.join(map(str, frame.columns))}"
-            )
-        taken = [
-            f
-            for f in FIELDS
-            if f in frame.columns and f not in ("paper", "cell", "value", "requirement", "what")
-        ]
+            there = ", ".join(map(str, frame.columns))
+            raise ValueError(f"no column {', '.join(missing)}; the frame has {there}")
+        given_once = {"paper", "cell", "value", "requirement", "what"}
+        by_row = [field for field in FIELDS if field in frame.columns and field not in given_once]
         seen = set()
         for record in frame.to_dict("records"):
-            fields = common | {f: record[f] for f in taken}
+            fields = common | {field: record[field] for field in by_row}
             if clusters_in in frame.columns:
                 fields["clusters"] = record[clusters_in]
-            new = self.row(
-                requirement, what, record[value], cell={c: record[c] for c in cell}, **fields
-            )
+            levels = {name: record[name] for name in cell}
+            new = self.row(requirement, what, record[value], cell=levels, **fields)
             if _key(new) in seen:
                 raise ValueError(
-                    f"{requirement} {what}: two rows share the cell {new['cell']}; name more columns"
+                    f"{requirement} {what}: two rows share the cell {new['cell']}; "
+                    "name more columns"
                 )
             seen.add(_key(new))
         return frame
 
-    def claims(self, checked: Any, *, source: str, **common: Any) -> Any:
+    def claims(self, checked: "pd.DataFrame", *, source: str, **common: Any) -> "pd.DataFrame":
         """Adds the frame of `check_claims` and returns it.
 
         The value is 1 where a claim holds, 0 where it is contradicted, and null else, with the
         verdict as its status.
         """
         for claim in checked.to_dict("records"):
-            value = {"holds": 1, "contradicted": 0}.get(claim["verdict"])
-            status = claim["verdict"] if value is None else "ok"
-            told = {"source": source, "status": status, "verdict": claim["verdict"]}
-            self.row(claim["requirement"], claim["statement"], value, **told, **common)
+            verdict = claim["verdict"]
+            value = OUTCOMES.get(verdict)
+            self.row(
+                claim["requirement"],
+                claim["statement"],
+                value,
+                source=source,
+                status=verdict if value is None else "ok",
+                verdict=verdict,
+                **common,
+            )
         return checked
 
-    def table(self, name: str, frame: Any) -> Any:
+    def table(self, name: str, frame: "pd.DataFrame") -> "pd.DataFrame":
         """Writes tables/<name>.csv and returns the frame as it came.
 
-        The name may hold a model's (see `paths.safe_name`).
-        UTF-8, full precision; text that a spreadsheet would run as a formula gets a leading apostrophe.
+        The name may hold a model's (see `paths.safe_name`). UTF-8, full precision; text that a
+        spreadsheet would run as a formula gets a leading apostrophe.
         """
-        named = any(n is not None for n in frame.index.names)
+        named = any(level is not None for level in frame.index.names)
         flat = frame.reset_index() if named else frame
         safe = flat.astype(object).map(harmless).rename(columns=harmless)
-        self._write(
-            f"tables/{paths.safe_name(name)}.csv", safe.to_csv(index=False, lineterminator="\n")
-        )
+        text = safe.to_csv(index=False, lineterminator="\n")
+        self._write(f"tables/{paths.safe_name(name)}.csv", text)
         return frame
 
-    def figure(self, name: str, fig: Any) -> None:
+    def figure(self, name: str, fig: "Figure") -> None:
         """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg.
 
         Nothing is written of a figure without a value.
@@ -229,7 +246,7 @@ class Run:
         """Keeps what came back of these frames of answers, for `save` (`first_page.outcomes`)."""
         self._outcomes = first_page.outcomes(*frames)
 
-    def save(self, **about: Any) -> Any:
+    def save(self, **about: Any) -> "pd.DataFrame":
         """Writes results.json, answers.json and provenance.json.
 
         `about`: arguments of `provenance.collect`.
@@ -238,7 +255,7 @@ class Run:
         """
         import pandas as pd
 
-        rows = [self._rows[k] for k in sorted(self._rows, key=str)]
+        rows = [self._rows[key] for key in sorted(self._rows, key=str)]
         self._write("results.json", _json(rows))
         self._write("answers.json", _json(provenance.without_secrets(self._outcomes)))
         record = provenance.collect(parameters=self.parameters, **about)
@@ -252,14 +269,20 @@ class Run:
 
     @contextmanager
     def skipping(self) -> Iterator[None]:
-        """`with run.skipping():` ends the notebook as skipped where data or answers are not on this machine."""
+        """`with run.skipping():` ends the notebook as skipped where something is not here.
+
+        That is data or answers which this machine does not have.
+        """
         try:
             yield
         except UnavailableError as error:
             self.skip(str(error))
 
     def skip(self, reason: str) -> NoReturn:
-        """Ends the notebook without failing it: writes skipped.json, prints the reason, raises SystemExit(0)."""
+        """Ends the notebook without failing it.
+
+        Writes skipped.json, prints the reason, raises SystemExit(0).
+        """
         self._write("skipped.json", _json({"paper": self.paper, "reason": reason}))
         print(f"skipped: {reason}")
         raise SystemExit(0)  # the one exception papermill lets through, by this very name
@@ -271,35 +294,36 @@ class Run:
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
-def read_results(path: Path) -> Any:
-    """The rows of a run folder, or of all run folders in a profile's, as a DataFrame with columns `FIELDS`.
+def read_results(path: Path) -> "pd.DataFrame":
+    """The rows of a run folder, or of all run folders in a profile's: columns `FIELDS`.
 
     Empty where nothing has run. KatayoriError for a damaged file.
     """
     import pandas as pd
 
-    found = (
-        [path / "results.json"]
-        if (path / "results.json").is_file()
-        else sorted(path.glob("[!.]*/results.json"))
-    )
-    rows = []
-    for file in found:
-        try:
-            new = json.loads(file.read_text(encoding="utf-8"))
-            wrong = any(set(row) | ADDED != set(FIELDS) for row in new)
-        except (ValueError, TypeError):
-            wrong = True
-        if wrong:
-            raise KatayoriError(
-                f"{file} is not a results file of this version: delete it and run `make reproduce`."
-            )
-        rows += new
+    file = path / "results.json"
+    files = [file] if file.is_file() else sorted(path.glob("[!.]*/results.json"))
+    rows = [row for file in files for row in _rows_of(file)]
     return pd.DataFrame(rows, columns=list(FIELDS))
 
 
-def _key(row: dict[str, Any]) -> tuple:
-    return tuple(json.dumps(row[k], sort_keys=True) if k == "cell" else row[k] or "" for k in KEY)
+def _rows_of(file: Path) -> list[dict[str, Any]]:
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        damaged = any(set(row) | ADDED != set(FIELDS) for row in rows)
+    except (ValueError, TypeError):
+        damaged = True
+    if damaged:
+        raise KatayoriError(
+            f"{file} is not a results file of this version: delete it and run `make reproduce`."
+        )
+    return rows
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells a row from the others of a run."""
+    cell = json.dumps(row["cell"], sort_keys=True)
+    return tuple(cell if name == "cell" else row[name] or "" for name in KEY)
 
 
 def _json(data: Any) -> str:
@@ -307,10 +331,12 @@ def _json(data: Any) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """A text as a spreadsheet may open it: what would start a formula gets an apostrophe; other values as they are."""
+    """A text as a spreadsheet may open it; other values as they are.
+
+    What would start a formula gets an apostrophe.
+    """
     if not isinstance(value, str):
         return value
-    text = (
-        value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")
-    )  # csv readers break lines at a bare \r
+    # csv readers break lines at a bare \r
+    text = value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")
     return f"'{text}" if FORMULA.match(value) else text

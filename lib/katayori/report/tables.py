@@ -83,8 +83,10 @@ def show(
         frame = frame.reset_index()
     levels = [c if isinstance(c, tuple) else (c,) for c in frame.columns]
     heads = [" / ".join(str(part) for part in parts if part != "") for parts in levels]
-    found = frame.head(max_rows).itertuples(index=False, name=None)
-    rows = [[_cell(v, digits, name) for v, name in zip(row, heads, strict=True)] for row in found]
+    rows = [
+        [_cell(value, digits, name) for value, name in zip(values, heads, strict=True)]
+        for values in frame.head(max_rows).itertuples(index=False, name=None)
+    ]
     right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
     left_out = f"… {len(frame) - max_rows:,} more rows" if len(frame) > max_rows else ""
     parts = heads, rows, right, caption, left_out
@@ -92,7 +94,7 @@ def show(
 
 
 def show_text(text: str, title: str | None = None) -> Shown:
-    """A prompt or a model's answer as it is: preformatted, escaped, clipped at 20,000 characters."""
+    """A prompt or a model's answer as it is: preformatted, escaped, clipped at 20,000 letters."""
     text = str(text)
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT:,} more characters"
@@ -177,12 +179,17 @@ def with_interval(
     † where its `few` is true. Only the value where there is no interval; an em dash with the
     `status`, if any, where it is undefined.
     """
-    found = [scale * row[name] for name in ("value", *ends)]
-    if math.isnan(found[0]):
+    value, low, high = (scale * row[name] for name in ("value", *ends))
+    if math.isnan(value):
         return f"— ({row['status']})" if row.get("status") else "—"
-    value, *both = (f"{round(x, digits) + 0.0:{'+' if signed else ''}.{digits}f}" for x in found)
-    interval = "" if any(map(math.isnan, found)) else f" [{', '.join(both)}]"
-    return value + interval + (" †" if row.get("few") else "")
+    sign = "+" if signed else ""
+
+    def rounded(number: float) -> str:
+        return f"{round(number, digits) + 0.0:{sign}.{digits}f}"  # never "-0.0"
+
+    has_interval = not (math.isnan(low) or math.isnan(high))
+    interval = f" [{rounded(low)}, {rounded(high)}]" if has_interval else ""
+    return rounded(value) + interval + (" †" if row.get("few") else "")
 
 
 def listed(file: str) -> "pd.DataFrame":
@@ -196,9 +203,9 @@ def listed(file: str) -> "pd.DataFrame":
 def glossary(paper: str | None = None) -> "pd.DataFrame":
     """The terms of a paper's notebook, or all of them (data/glossary.yaml).
 
-    Columns: term, 日本語, meaning, function. `function` is where the library defines or computes it,
-    such as "metrics.agreement: krippendorff_alpha". Raises KatayoriError for a paper that no term
-    names.
+    Columns: term, 日本語, meaning, function. `function` is where the library defines or computes
+    it, such as "metrics.agreement: krippendorff_alpha". Raises KatayoriError for a paper that no
+    term names.
     """
     terms = listed("glossary.yaml").rename(columns={"ja": "日本語", "see": "function"})
     named = sorted({name for papers in terms["papers"] if papers != "all" for name in papers})

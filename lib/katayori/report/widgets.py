@@ -1,8 +1,11 @@
-"""Interactive parts of notebooks. They set the value of an HTML widget only, and carry a picture of themselves."""
+"""Interactive parts of notebooks.
+
+They set the value of an HTML widget only, and carry a picture of themselves.
+"""
 
 from base64 import b64encode
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
@@ -10,23 +13,34 @@ from katayori.errors import KatayoriError
 from katayori.report import figures
 from katayori.report.tables import Shown, escape, show
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["Explorer", "calculator", "escape", "explorer", "playground"]
 
 
 class Explorer(ipywidgets.VBox):
-    """Choices above a view. Where no kernel runs (reports, viewers), the view as it was stands in for it."""
+    """Choices above a view.
+
+    Where no kernel runs (reports, viewers), the view as it was stands in for it.
+    """
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
+        *controls, view = self.children
         chosen = ", ".join(
-            f"{w.description} = {getattr(w, 'label', w.value)}" for w in self.children[:-1]
+            f"{control.description} = {getattr(control, 'label', control.value)}"
+            for control in controls
         )
         note = f"<p><em>Interactive in the notebook; shown here for {escape(chosen)}.</em></p>"
-        return bundle | {"text/html": self.children[-1].value + note}
+        return bundle | {"text/html": view.value + note}
 
 
 def _html(made: Any) -> str:
-    """HTML of what a view shows: markup, a table of `show`, a Figure as an inline picture, or a list of them."""
+    """HTML of what a view shows.
+
+    That is markup, a table of `show`, a Figure as an inline picture, or a list of them.
+    """
     if isinstance(made, list):
         return "".join(map(_html, made))
     if not hasattr(made, "savefig"):
@@ -42,9 +56,8 @@ def _bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -
 
     def draw(_change: Any = None) -> None:
         try:
-            view.value = _html(
-                render(**{name: control.value for name, control in controls.items()})
-            )
+            values = {name: control.value for name, control in controls.items()}
+            view.value = _html(render(**values))
         except Exception as error:  # a widget's callback has nowhere else to report it
             view.value = f"<pre>{escape(f'{type(error).__name__}: {error}')}</pre>"
 
@@ -54,10 +67,11 @@ def _bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -
     return Explorer([*controls.values(), view])
 
 
-def explorer(controls: dict[str, list], render: Callable[..., str | Shown]) -> Explorer:
-    """One dropdown a control (values, or (label, value) pairs) above what `render(**choices)` returns as HTML.
+def explorer(controls: dict[str, list[Any]], render: Callable[..., str | Shown]) -> Explorer:
+    """One dropdown a control above what `render(**choices)` returns as HTML.
 
-    `render` escapes what it did not write itself (`escape`, or return `show(...)`). An error in it is shown as text.
+    A control is a list of values or of (label, value) pairs. `render` escapes what it did not write
+    itself (`escape`, or return `show(...)`). An error in it is shown as text.
     """
     drops = {
         name: ipywidgets.Dropdown(options=options, description=name)
@@ -72,59 +86,72 @@ def playground(
     """Planted truth to play with: sliders above what `draw(**values)` makes of them.
 
     Args:
-        sliders: name -> (lowest, highest, step, start); four whole numbers make a slider of whole numbers.
-        draw: values -> a Figure (give it a title: it is the text alternative), HTML, `show(...)`, or a list of them.
-            Draw with a fixed seed, so that what moves is moved by the slider alone.
+        sliders: name -> (lowest, highest, step, start); four whole numbers make a slider of whole
+            numbers.
+        draw: values -> a Figure (give it a title: it is the text alternative), HTML, `show(...)`,
+            or a list of them. Draw with a fixed seed, so that what moves is moved by the slider
+            alone.
 
     Raises KatayoriError for a slider that cannot be moved or does not start within its range.
     """
-    made = {}
+    controls: dict[str, ipywidgets.Widget] = {}
     for name, (low, high, step, start) in sliders.items():
         if not (low < high and step > 0 and low <= start <= high):
             raise KatayoriError(
-                f"slider {name!r}: from {low} to {high} by {step}, starting at {start}, cannot be moved"
+                f"slider {name!r}: from {low} to {high} by {step}, starting at {start}, "
+                "cannot be moved"
             )
         whole = all(isinstance(number, int) for number in (low, high, step, start))
-        kind, shown = (ipywidgets.IntSlider, "d") if whole else (ipywidgets.FloatSlider, ".2f")
-        options = {"min": low, "max": high, "step": step, "value": start, "readout_format": shown}
-        made[name] = kind(
-            description=name.replace("_", " "), style={"description_width": "10em"}, **options
+        kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
+        controls[name] = kind(
+            description=name.replace("_", " "),
+            style={"description_width": "10em"},
+            min=low,
+            max=high,
+            step=step,
+            value=start,
+            readout_format="d" if whole else ".2f",
         )
-    return _bound(made, draw)
+    return _bound(controls, draw)
 
 
-def calculator(table: Any, rate: Callable[..., float]) -> Explorer:
-    """How much data a test needs: effect and sizes on sliders above the power, and the simulated table below it.
+SIZES = ("effect", "clusters", "per_cluster")
+
+
+def calculator(table: "pd.DataFrame", rate: Callable[..., float]) -> Explorer:
+    """How much data a test needs.
+
+    Effect and sizes on sliders above the power, and the simulated table below it.
 
     Args:
-        table: measure, test, effect, clusters, per_cluster, n, rate, mc_low, mc_high, as of `overview.power`.
-        rate: (rows of one test, effect=, clusters=, per_cluster=) -> power, such as `overview.power_at`.
+        table: measure, test, effect, clusters, per_cluster, n, rate, mc_low, mc_high, as of
+            `overview.power`.
+        rate: (rows of one test, effect=, clusters=, per_cluster=) -> power, such as
+            `overview.power_at`.
     """
-    parts = {f"{m}: {t}": one for (m, t), one in table.groupby(["measure", "test"], sort=False)}
-    choice = ipywidgets.Dropdown(options=list(parts), description="test")
-    sliders = {
-        name: ipywidgets.FloatSlider(description=name)
-        for name in ("effect", "clusters", "per_cluster")
-    }
+    tests = {f"{m}: {t}": rows for (m, t), rows in table.groupby(["measure", "test"], sort=False)}
+    choice = ipywidgets.Dropdown(options=list(tests), description="test")
+    sliders = {name: ipywidgets.FloatSlider(description=name) for name in SIZES}
 
-    def draw(test: str, **sizes: float) -> list:
-        found, n = rate(parts[test], **sizes), sizes["clusters"] * sizes["per_cluster"]
-        told = f"<p>n = {n:.0f}: found in <strong>{100 * found:.0f} %</strong> of such studies</p>"
-        cached = parts[test][
-            ["effect", "clusters", "per_cluster", "n", "rate", "mc_low", "mc_high"]
-        ]
-        return [told, show(cached, caption=f"Simulated: {test}")]
+    def draw(test: str, effect: float, clusters: float, per_cluster: float) -> list[Any]:
+        power = rate(tests[test], effect=effect, clusters=clusters, per_cluster=per_cluster)
+        n = clusters * per_cluster
+        text = f"<p>n = {n:.0f}: found in <strong>{100 * power:.0f} %</strong> of such studies</p>"
+        simulated = tests[test][[*SIZES, "n", "rate", "mc_low", "mc_high"]]
+        return [text, show(simulated, caption=f"Simulated: {test}")]
 
     def fit(_change: Any = None) -> None:
+        """Sets every slider to the sizes that were simulated of the test chosen."""
         for name, slider in sliders.items():
-            low, high = (
-                float(parts[choice.value][name].min()),
-                float(parts[choice.value][name].max()),
-            )
-            step, shown = (0.005, ".3f") if name == "effect" else (1, ".0f")
+            simulated = tests[choice.value][name]
+            lowest, highest = float(simulated.min()), float(simulated.max())
+            is_effect = name == "effect"
             with slider.hold_trait_notifications():
-                slider.min, slider.max, slider.step, slider.readout_format = low, high, step, shown
-                slider.value = high / 2 if name == "effect" else high
+                slider.min = lowest
+                slider.max = highest
+                slider.step = 0.005 if is_effect else 1
+                slider.readout_format = ".3f" if is_effect else ".0f"
+                slider.value = highest / 2 if is_effect else highest
 
     fit()
     choice.observe(fit, names="value")  # before the view is drawn anew
