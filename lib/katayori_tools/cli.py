@@ -88,16 +88,18 @@ def _in(module: str) -> Function:
 def _data(args: argparse.Namespace) -> int:
     from katayori.data import catalogue
 
-    known = catalogue.load()
+    entries = catalogue.load()
     for name in args.datasets:
-        expect(name, known, "data set")
+        expect(name, entries, "data set")
     failed = False
-    for name in [] if args.list else args.datasets or known:
+    for name in [] if args.list else args.datasets or entries:
         # Files without an address come from a mirror or from their owners: only a set that is
         # asked for by name misses them.
-        wanted = [file["path"] for file in known[name]["files"] if file["url"] or args.datasets]
+        files = [file["path"] for file in entries[name]["files"] if file["url"] or args.datasets]
+        if not files and args.datasets:
+            files = [None]  # says why nothing can be fetched
         try:
-            for path in wanted or [None] * bool(args.datasets):
+            for path in files:
                 catalogue.fetch(name, path)
         except KatayoriError as error:  # say so and go on with the others
             failed = True
@@ -107,15 +109,14 @@ def _data(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    known = {
-        path.stem: path for path in sorted((paths.root() / "lib" / "benchmarks").glob("[!_]*.py"))
-    }
+    folder = paths.root() / "lib" / "benchmarks"
+    scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
     for name in args.names:
-        expect(name, known, "benchmark")
+        expect(name, scripts, "benchmark")
     failed = False
-    for name in args.names or known:  # one after another: they would disturb each other's times
+    for name in args.names or scripts:  # one after another: they would disturb each other's times
         print(f"== {name}", flush=True)
-        failed |= subprocess.run([sys.executable, known[name]]).returncode != 0
+        failed |= subprocess.run([sys.executable, scripts[name]]).returncode != 0
     return int(failed)
 
 

@@ -30,7 +30,8 @@ STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
 # Parameters that name a file or folder of the user's.
 FILES = {"answers_file", "prompts", *OWN} - {"preset"}
-# What differs from run to run (times, widget state, the Python version) goes from the committed notebooks.
+# What differs from run to run (times, widget state, the Python version) goes from the committed
+# notebooks.
 KEPT = "{'kernelspec', ('language_info', 'name')}"
 CLEAR = (
     "--ClearMetadataPreprocessor.enabled=True",
@@ -64,7 +65,7 @@ class Job:
     def read(cls, values: dict[str, Any]) -> "Job":
         """A job from its JSON form."""
         as_paths = {name: Path(values[name]) for name in ("notebook", "final", "work")}
-        return cls(**{**values, **as_paths})
+        return cls(**(values | as_paths))
 
 
 def digest(files: Iterable[Path], base: Path) -> str:
