@@ -1,6 +1,5 @@
 """What the store tells of its answers: where they came from and what went wrong."""
 
-import argparse
 import re
 import time
 from collections import Counter
@@ -69,7 +68,7 @@ def stored_answers(
             pieces.append(pd.DataFrame(piece).astype(types))
     frame = pd.concat(pieces or [empty], ignore_index=True)
     for name, code_of in codes.items():
-        frame[name] = pd.Categorical.from_codes(frame[name].to_numpy(), list(code_of))
+        frame[name] = pd.Categorical.from_codes(frame[name], pd.Index(list(code_of)))
     return frame
 
 
@@ -98,7 +97,7 @@ def _shown(text: str) -> str:
     return text if text.isprintable() else ascii(text)
 
 
-def answers(args: argparse.Namespace) -> None:
+def answers(*, papers: str | None = None, models: str | None = None) -> None:
     """Print what the store holds, by server and model as asked and as answered.
 
     A server of the user's own is its label, or a hash of its address; LABEL= takes either.
@@ -108,7 +107,7 @@ def answers(args: argparse.Namespace) -> None:
     pd.set_option("display.width", 250, "display.max_columns", 30)
     with Store(respondents.store_path()) as store:
         frame = stored_answers(store, [*PROVENANCE, "address"])
-    for name, chosen in (("paper", names(args.papers)), ("model", names(args.models))):
+    for name, chosen in (("paper", names(papers)), ("model", names(models))):
         if chosen:
             frame = frame[frame[name].isin(chosen)]
     if frame.empty:

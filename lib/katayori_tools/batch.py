@@ -53,6 +53,7 @@ STATE = "batch.json"
 ASKED = ("papers", "profile", "models", "prompts", "limit", "engine", *OWN)
 FINAL = ("completed", "failed", "expired", "cancelled")
 POLL = 30.0  # seconds
+LATEST = 2**33  # seconds since 1970; a greater number is no time
 RETRIES = 5  # of the client, for each call about a batch
 LISTED = 10  # places that a refusal names
 STRAY = "belongs to no request of this run (other items, wording, model or settings)"
@@ -366,8 +367,9 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     except ValueError as error:
         return Response("error", error=f"batch: {error}"[:300])
     created = body.get("created") if isinstance(body, dict) else None
-    in_range = isinstance(created, int) and 0 < created < 2**33
-    response.created = float(created) if in_range else 0.0
+    response.created = 0.0
+    if isinstance(created, int) and 0 < created < LATEST:
+        response.created = float(created)
     return response
 
 

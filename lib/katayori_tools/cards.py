@@ -4,7 +4,6 @@ A number that a person types into a card is wrong after the next change; these a
 items and the manifests, and a test compares them with the cards.
 """
 
-import argparse
 from collections import Counter
 from pathlib import Path
 
@@ -22,17 +21,17 @@ FIRST_RULE = 1
 REVIEWED = {"False": "no", "True": "yes"}
 
 
-def cards(args: argparse.Namespace) -> int:
-    """Write the counted parts of both cards anew; with `--check` only say which are out of date."""
+def cards(*, check: bool = False) -> int:
+    """Write the counted parts of both cards anew; with `check` only say which are out of date."""
     outdated = [path for path in card_paths() if path.read_text("utf-8") != renewed(path)]
     for path in outdated:
-        if not args.check:
+        if not check:
             path.write_text(renewed(path), encoding="utf-8")
-        state = "is out of date: run `katayori cards`" if args.check else "written"
+        state = "is out of date: run `katayori cards`" if check else "written"
         print(f"{path.relative_to(paths.root())} {state}")
     if not outdated:
         print("both cards are up to date")
-    return int(bool(args.check and outdated))
+    return int(bool(check and outdated))
 
 
 def card_paths() -> list[Path]:

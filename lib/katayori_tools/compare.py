@@ -1,7 +1,6 @@
 """`make compare A= B=`: two runs, or two models of one run, row by row."""
 
 import sys
-from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,14 +168,14 @@ def _plain(name: str) -> str:
     return name.strip("/.").replace("/", "_").replace("@", "_")
 
 
-def compare(args: Namespace) -> int:
+def compare(a: str, b: str, *, profile: str, papers: str | None = None) -> int:
     """Prints the headline rows (all, if there are few) and writes every row to
     outputs/compare/<A>-<B>.csv.
     """
-    if not args.a or not args.b:
+    if not a or not b:
         raise KatayoriError("name what to compare: make compare A=<run or model> B=<run or model>")
-    frame = join(*_pair(args.a, args.b, args.profile, notebooks.names(args.papers)))
-    name = paths.safe_name(f"{_plain(args.a)}-{_plain(args.b)}")
+    frame = join(*_pair(a, b, profile, notebooks.names(papers)))
+    name = paths.safe_name(f"{_plain(a)}-{_plain(b)}")
     path = paths.outputs_dir() / "compare" / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.astype(object).map(harmless).to_csv(path, index=False)
@@ -187,5 +186,5 @@ def compare(args: Namespace) -> int:
     print(shown.to_string(index=False, na_rep="-", float_format=numbers, max_colwidth=48))
     both, only_a, only_b = ((frame["only_in"] == side).sum() for side in ("", "A", "B"))
     counts = f"{both} in both, {only_a} only in A, {only_b} only in B; shown: {len(shown)}"
-    print(f"A = {args.a}, B = {args.b}: {counts}; all rows: {path}", file=sys.stderr)
+    print(f"A = {a}, B = {b}: {counts}; all rows: {path}", file=sys.stderr)
     return 0

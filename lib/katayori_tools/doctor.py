@@ -7,8 +7,8 @@ import os
 import shutil
 import socket
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -145,8 +145,11 @@ def _probe(model_id: str) -> Iterator[Line]:
         yield ABSENT, f"probe {model_id}", text
 
 
-def doctor(args: Namespace) -> int:
-    """Prints the findings; 1 if something essential is broken, else 0."""
+def doctor(*, probe: str | None = None) -> int:
+    """Prints the findings; 1 if something essential is broken, else 0.
+
+    `probe` names a model to ask once.
+    """
     examinations: dict[str, Callable[[], Iterator[Line]]] = {
         "python": _python,
         "disk": _disk,
@@ -154,8 +157,8 @@ def doctor(args: Namespace) -> int:
         "endpoints": _endpoints,
         "browser": _browser,
     }
-    if args.probe:
-        examinations["probe"] = lambda: _probe(args.probe)
+    if probe:
+        examinations["probe"] = partial(_probe, probe)
     is_broken = False
     for name, examine in examinations.items():
         for state, subject, text in _findings(name, examine):

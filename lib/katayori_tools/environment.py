@@ -98,7 +98,7 @@ def _uv(venv: Path) -> str | None:
     """
     python = venv / "bin" / "python"
     if not find_uv(venv) and python.exists():
-        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         subprocess.run([*pip, "uv"], capture_output=True)
     return find_uv(venv)
 

@@ -88,8 +88,8 @@ def _flips(prompt_id: str, by_item: ByItem) -> dict[str, Any]:
     from statsmodels.stats.proportion import proportion_confint
 
     n = flipped = texts_differ = 0
-    shifts = []
-    fingerprints = set()
+    shifts: list[float] = []
+    fingerprints: set[str] = set()
     for pairs in by_item.values():
         read = [_read(request, answer) for request, answer in pairs]
         valid = [value for value in read if value is not None]

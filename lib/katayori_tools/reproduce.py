@@ -355,14 +355,14 @@ def _tell_in_short(folder: Path) -> None:
         print("\n".join(first_page.in_short(folder, FEW_CLUSTERS)), flush=True)
 
 
-def nb(args: Namespace) -> int:
+def nb(*, papers: str | None = None) -> int:
     """Executes the committed notebooks in place on their defaults and clears what differs from run
     to run.
     """
     convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR)
     with tempfile.TemporaryDirectory(prefix="katayori-") as private:
         env = kernel_settings(Path(private))
-        for path in notebooks.choose(args.papers).values():
+        for path in notebooks.choose(papers).values():
             if subprocess.run([sys.executable, *convert, str(path)], env=env).returncode:
                 raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
     return 0

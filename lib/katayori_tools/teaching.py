@@ -11,7 +11,6 @@ import base64
 import copy
 import json
 import re
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,11 @@ TEMPLATE = """{% extends 'basic/index.html.j2' %}
 # -- students --------------------------------------------------------------------------------------
 
 
-def students(args: Namespace) -> None:
+def students(*, papers: str | None = None) -> None:
     """Writes the notebooks to outputs/students without what solves the exercises."""
     folder = paths.outputs_dir() / "students"
     folder.mkdir(parents=True, exist_ok=True)
-    for path in notebooks.choose(args.papers).values():
+    for path in notebooks.choose(papers).values():
         handed_out, count = student_copy(json.loads(path.read_text(encoding="utf-8")))
         text = json.dumps(handed_out, ensure_ascii=False, indent=1) + "\n"
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
@@ -79,23 +78,25 @@ def _sealed(source: str) -> str:
 # -- slides ----------------------------------------------------------------------------------------
 
 
-def slides(args: Namespace) -> None:
+def slides(
+    *, papers: str | None = None, profile: str | None = None, models: str | None = None
+) -> None:
     """Writes a talk of each notebook.
 
     With a profile: of its run, as far as there is one; else of the committed notebooks.
     """
-    books, folder = notebooks.choose(args.papers), paths.outputs_dir() / "slides"
-    if args.profile:
-        models = notebooks.names(args.models)
-        run = paths.only_run(profiles.load(args.profile), models, paths.run_label())
+    books, folder = notebooks.choose(papers), paths.outputs_dir() / "slides"
+    if profile:
+        asked = notebooks.names(models)
+        run = paths.only_run(profiles.load(profile), asked, paths.run_label())
         in_run = {paper: run / paper / path.name for paper, path in books.items()}
         books = {paper: path for paper, path in in_run.items() if path.exists()}
         folder /= run.relative_to(paths.outputs_dir())
         lost = ", ".join(in_run.keys() - books.keys())
-        if not books or (args.papers and lost):
-            again = f"PROFILE={args.profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
+        if not books or (papers and lost):
+            again = f"PROFILE={profile}" + (f" MODELS='{' '.join(asked)}'" if asked else "")
             raise KatayoriError(
-                f"profile {args.profile} holds no run of {lost}; make one: make reproduce {again}"
+                f"profile {profile} holds no run of {lost}; make one: make reproduce {again}"
             )
     folder.mkdir(parents=True, exist_ok=True)
     for path in books.values():
