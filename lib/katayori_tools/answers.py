@@ -1,6 +1,5 @@
 """What the store tells of its answers: where they came from and what went wrong."""
 
-import argparse
 import re
 import time
 from collections import Counter
@@ -26,6 +25,9 @@ _NUMBERS = (
     "attempts",
     "created",
 )
+#: Columns whose values hardly repeat; others without numbers are labels, kept as categories.
+_TEXTS = ("key", "item_id", "text", "body", "top")
+_PIECE = 20_000  # rows read at once
 #: Where an answer came from, without the texts; the address of a user's server stays in the store.
 PROVENANCE = [name for name in COLUMNS if name not in ("body", "text", "top", "address")]
 
@@ -33,55 +35,61 @@ PROVENANCE = [name for name in COLUMNS if name not in ("body", "text", "top", "a
 def stored_answers(
     store: Store, columns: Sequence[str] = PROVENANCE, **where: Any
 ) -> "pd.DataFrame":
-    """Stored answers as a frame, one row each; read in pieces, so that a million fit into little memory.
+    """Stored answers as a frame, one row each; read in pieces, so that a million fit into little
+    memory.
 
     Args:
-        columns: of the store; default `PROVENANCE`: endpoint, model as asked and as answered, fingerprint, time
-            (`created`, seconds since 1970), latency, attempts, tokens, prompt hash and the rest. Numbers are floats
-            (NaN where the endpoint told none), labels categories, keys, ids and texts strings.
+        columns: of the store; default `PROVENANCE`: endpoint, model as asked and as answered,
+            fingerprint, time (`created`, seconds since 1970), latency, attempts, tokens, prompt
+            hash and the rest. Numbers are floats (NaN where the endpoint told none), labels
+            categories, keys, ids and texts strings.
         where: column=value, e.g. `paper="discrim_eval", model="gpt-4o"`.
     """
     import pandas as pd
 
     for name in (*columns, *where):
         expect(name, COLUMNS, "column of the store")
-    query = f"SELECT {', '.join(columns)} FROM answers WHERE {' AND '.join(['1', *(f'{c}=?' for c in where)])}"
-    labels: dict[str, dict] = {
-        c: {} for c in columns if c not in ("key", "item_id", "text", "body", "top", *_NUMBERS)
-    }
-    types = {c: "int32" for c in labels} | {c: "float64" for c in columns if c in _NUMBERS}
-    parts = [pd.DataFrame(columns=list(columns)).astype(types)]
+    conditions = " AND ".join(["1", *(f"{name}=?" for name in where)])
+    query = f"SELECT {', '.join(columns)} FROM answers WHERE {conditions}"
+    numbers = [name for name in columns if name in _NUMBERS]
+    labels = [name for name in columns if name not in (*_NUMBERS, *_TEXTS)]
+    codes: dict[str, dict[Any, int]] = {name: {} for name in labels}  # label -> its code
+    types = dict.fromkeys(labels, "int32") | dict.fromkeys(numbers, "float64")
+    empty = pd.DataFrame(columns=list(columns)).astype(types)
+    pieces = []
     with store.told():
         cursor = store.db.execute(query, tuple(where.values()))
-        while rows := cursor.fetchmany(20_000):
-            part = dict(zip(columns, zip(*rows, strict=True), strict=True))
-            part |= {
-                c: [known.setdefault(value, len(known)) for value in part[c]]
-                for c, known in labels.items()
-            }
-            parts.append(pd.DataFrame(part).astype(types))
-    out = pd.concat(parts[1:] or parts, ignore_index=True)
-    for name, known in labels.items():
-        out[name] = pd.Categorical.from_codes(out[name], list(known))
-    return out
+        while rows := cursor.fetchmany(_PIECE):
+            piece: dict[str, Sequence[Any]] = dict(
+                zip(columns, zip(*rows, strict=True), strict=True)
+            )
+            for name, code_of in codes.items():
+                piece[name] = [code_of.setdefault(label, len(code_of)) for label in piece[name]]
+            pieces.append(pd.DataFrame(piece).astype(types))
+    frame = pd.concat(pieces or [empty], ignore_index=True)
+    for name, code_of in codes.items():
+        frame[name] = pd.Categorical.from_codes(frame[name], pd.Index(list(code_of)))
+    return frame
 
 
 def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:
-    """What went wrong or looks odd in the stored answers to these requests, and how often, the most frequent first.
+    """What went wrong or looks odd in the stored answers to these requests, and how often, the most
+    frequent first.
 
-    Errors by the first words of their cause, and answers of another model than was asked: `gpt-4o` may answer as
-    `gpt-4o-2024-11-20`, a server with the path of its file or without a name, but not as `gpt-4o-mini`.
+    Errors by the first words of their cause, and answers of another model than was asked: `gpt-4o`
+    may answer as `gpt-4o-2024-11-20`, a server with the path of its file or without a name, but not
+    as `gpt-4o-mini`.
     """
     asked = re.escape(model.vendor_id.rpartition("/")[2])
     same = re.compile(rf"((.*/)?{asked}([-@:.](v?\d[\d.-]*|latest|gguf))?)?", re.IGNORECASE)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for _, answer in store.get(requests):
         if answer and answer.error:
-            found[_shown(answer.error.partition(":")[0])] += 1
+            counts[_shown(answer.error.partition(":")[0])] += 1
         elif answer and not same.fullmatch(answer.model_answered):
             answered = _shown(respondents.without_folder(answer.model_answered))
-            found[f"asked {model.vendor_id}, answered by {answered}"] += 1
-    return dict(found.most_common())
+            counts[f"asked {model.vendor_id}, answered by {answered}"] += 1
+    return dict(counts.most_common())
 
 
 def _shown(text: str) -> str:
@@ -89,7 +97,7 @@ def _shown(text: str) -> str:
     return text if text.isprintable() else ascii(text)
 
 
-def answers(args: argparse.Namespace) -> None:
+def answers(*, papers: str | None = None, models: str | None = None) -> None:
     """Print what the store holds, by server and model as asked and as answered.
 
     A server of the user's own is its label, or a hash of its address; LABEL= takes either.
@@ -97,34 +105,50 @@ def answers(args: argparse.Namespace) -> None:
     import pandas as pd
 
     pd.set_option("display.width", 250, "display.max_columns", 30)
-    chosen = {"paper": names(args.papers), "model": names(args.models)}
     with Store(respondents.store_path()) as store:
         frame = stored_answers(store, [*PROVENANCE, "address"])
-    for name, values in chosen.items():
-        frame = frame[frame[name].isin(values)] if values else frame
+    for name, chosen in (("paper", names(papers)), ("model", names(models))):
+        if chosen:
+            frame = frame[frame[name].isin(chosen)]
     if frame.empty:
         raise KatayoriError("the store holds no such answers; `make live` asks a model")
-    frame["error"] = frame["outcome"] == "error"
-    places = zip(frame["label"], frame["address"], strict=True)
+    print(_by_server_and_model(frame).to_string(index=False))
+
+
+def _by_server_and_model(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Counts, tokens, latency and dates of stored answers, a row a server and model."""
+    places = list(zip(frame["label"], frame["address"], strict=True))
     shown = {place: Server(*place).shown for place in set(places)}
-    frame["server"] = [shown[place] for place in zip(frame["label"], frame["address"], strict=True)]
-    frame["series"] = frame["series"].astype(int)
+    frame = frame.assign(
+        error=frame["outcome"] == "error",
+        server=[shown[place] for place in places],
+        series=frame["series"].astype(int),
+    )
     by = ["paper", "model", "endpoint", "server", "series", "model_answered", "fingerprint"]
-    counted = {"n": ("key", "size"), "errors": ("error", "sum"), "attempts": ("attempts", "sum")}
-    counted |= {c: (c, "sum") for c in ("prompt_tokens", "completion_tokens")}
-    counted |= {
-        "latency": ("latency", "median"),
-        "first": ("created", "min"),
-        "last": ("created", "max"),
-    }
-    table = frame.groupby(by, observed=True).agg(**counted).reset_index()
+    table = (
+        frame.groupby(by, observed=True)
+        .agg(
+            n=("key", "size"),
+            errors=("error", "sum"),
+            attempts=("attempts", "sum"),
+            prompt_tokens=("prompt_tokens", "sum"),
+            completion_tokens=("completion_tokens", "sum"),
+            latency=("latency", "median"),
+            first=("created", "min"),
+            last=("created", "max"),
+        )
+        .reset_index()
+    )
     for name in ("first", "last"):
-        table[name] = [
-            time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) for seconds in table[name]
-        ]
+        table[name] = table[name].map(_minute)
     table["model_answered"] = table["model_answered"].astype(str).map(respondents.without_folder)
     for name in by:
         table[name] = table[name].astype(str).map(_shown)
     if (table["series"] == "0").all():
         table = table.drop(columns="series")
-    print(table.to_string(index=False))
+    return table
+
+
+def _minute(seconds: float) -> str:
+    """A time in seconds since 1970 as a date and a minute, in UTC."""
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,29 @@ OPTIONS = {
     "jubaku_v2": ("A", "B"),
     "inter_jbbq": ("0", "1", "2"),
 }
-#: Beside the study set and the official one: tasks for a judge's systems, the pairs of what recorded models answered to
-#: them, and the benchmarks that jubaku_v2 is compared with.
+#: Beside the study set and the official one: tasks for a judge's systems, the pairs of what
+#: recorded models answered to them, and the benchmarks that jubaku_v2 is compared with.
 MORE = {"logprob_judge": ("tasks", "answers"), "jubaku_v2": ("jbnli", "bbq")}
+LONG_ANSWER = "・" * 200  # stands for an earlier answer in an estimate
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which items of a paper are asked about, and how they are worded.
+
+    `sample` counts items, as the recording plan does, `limit` clusters (see `items_of`); `folder`
+    holds prompt files that replace ours.
+    """
+
+    dataset: str = "study"
+    sample: int | None = None
+    limit: int | None = None
+    own: OwnItems | None = None
+    folder: str = ""
+    variant: str = ""
+
+
+STUDY_SET = Scope()
 
 
 def items_of(
@@ -69,12 +90,15 @@ def items_of(
     editions = (*MORE.get(paper, ()), *second.names(paper))
     expect(dataset, ("study", "official", *editions), f"data set of {paper}")
     if dataset in second.names(paper):
-        return take(second.load(paper, dataset), size).to_dict("records")
-    if dataset in MORE.get(paper, ()):
-        return _more_items(paper, dataset, size).to_dict("records")
-    if size is None and (limit or own):
-        return source.load(paper, dataset, limit=limit, own=own).to_dict("records")
-    return _as_planned(paper, dataset, size).to_dict("records")
+        items = take(second.load(paper, dataset), size)
+    elif dataset in MORE.get(paper, ()):
+        items = _more_items(paper, dataset, size)
+    elif size is None and (limit or own):
+        items = source.load(paper, dataset, limit=limit, own=own)
+    else:
+        items = _as_planned(paper, dataset, size)
+    rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
+    return rows
 
 
 def _as_planned(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
@@ -123,20 +147,25 @@ def plan(paper: str) -> list[dict[str, Any]]:
 
 
 def steps(paper: str, dataset: str) -> list[list[str]]:
-    """The prompts a data set is asked, those that need no earlier answer first (from the recording plan)."""
+    """The prompts a data set is asked, those that need no earlier answer first.
+
+    They are those of the recording plan, which also has entries of samples: these do not count.
+    """
     whole = [e for e in plan(paper) if e["dataset"] == dataset and "sample" not in e]
     return [list(step) for step in dict.fromkeys(tuple(entry["prompts"]) for entry in whole)]
 
 
 def requests_of(
-    paper: str, model: Model, endpoint: Endpoint, prompt_ids: list[str], *, dataset: str = "study", variant: str = "",
-    sample: int | None = None, limit: int | None = None, own: OwnItems | None = None, folder: str = "",
-    store: Store | None = None, stand_in: str = "",
-) -> list[Request]:  # fmt: skip
-    """Requests of some prompts to a paper's items (see `items_of`), the prompts of an item next to
-    each other.
-
-    `sample` counts items, as the recording plan does, `limit` clusters.
+    paper: str,
+    model: Model,
+    endpoint: Endpoint,
+    prompt_ids: list[str],
+    scope: Scope = STUDY_SET,
+    *,
+    store: Store | None = None,
+    stand_in: str = "",
+) -> list[Request]:
+    """Requests of some prompts to a paper's items, the prompts of an item next to each other.
 
     Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in`
     takes its place, and without that the item is left out, where the earlier prompt has not been
@@ -144,24 +173,29 @@ def requests_of(
 
     Seeds follow the newest rule; of what a `store` holds, the rule under which it lies there.
     """
+    missing = Response("ok", stand_in) if stand_in else None
 
-    def in_rule(asked: list[Request]) -> list[Request]:
-        return respondents.as_stored(store, asked) if store else asked
+    def in_rule(requests: list[Request]) -> list[Request]:
+        return respondents.as_stored(store, requests) if store else requests
 
-    def earlier(asked: list[Request]) -> list[Response | None]:
-        missing = Response("ok", stand_in) if stand_in else None
+    def earlier(requests: list[Request]) -> list[Response | None]:
         if not store:
-            return [missing] * len(asked)
-        return [answer or missing for _, answer in store.get(in_rule(asked))]
+            return [missing] * len(requests)
+        return [answer or missing for _, answer in store.get(in_rule(requests))]
 
-    known = prompts.load_prompts(paper, folder)
+    wording = prompts.load_prompts(paper, scope.folder)
     for prompt_id in prompt_ids:
-        expect(prompt_id, known, f"prompt of {paper}")
-    rows = items_of(paper, dataset, sample, limit=limit, own=own)
-    asked_as = source.request_dataset(paper, dataset, own or OwnItems())
-    chosen = {"dataset": asked_as, "variant": variant}
-    asked = [known[prompt_id] for prompt_id in prompt_ids]
-    return in_rule(from_rows(rows, asked, model, endpoint, earlier, **chosen))
+        expect(prompt_id, wording, f"prompt of {paper}")
+    requests = from_rows(
+        items_of(paper, scope.dataset, scope.sample, limit=scope.limit, own=scope.own),
+        [wording[prompt_id] for prompt_id in prompt_ids],
+        model,
+        endpoint,
+        earlier,
+        dataset=source.request_dataset(paper, scope.dataset, scope.own or OwnItems()),
+        variant=scope.variant,
+    )
+    return in_rule(requests)
 
 
 def from_rows(
@@ -181,8 +215,7 @@ def from_rows(
     built = []
     for prompt in asked:
         filled = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **options)
-        more = {"repetitions": repetitions}
-        built.append(build(filled, prompt, model, endpoint, **options, **more))
+        built.append(build(filled, prompt, model, endpoint, repetitions=repetitions, **options))
     return [request for group in zip_longest(*built) for request in group if request]
 
 
@@ -224,39 +257,44 @@ def wanted(
     are made when the one before has been answered (`stand_in`: see `requests_of`). Items and their
     number come from the profile (LIMIT= overrides the number, in clusters), the wording from
     PROMPTS=. Without MODELS= the smallest local model is asked. Everything of the user's is read
-    before the first of them; then, with `reach`, the servers must answer. Raises KatayoriError for a
-    profile whose answers are not live, and for what is wrong with the user's files.
+    before the first of them; then, with `reach`, the servers must answer.
+
+    Raises KatayoriError for a profile whose answers are not live, and for what is wrong with the
+    user's files.
     """
-    profile, folder = profiles.load(args.profile), args.prompts or ""
+    profile = profiles.load(args.profile)
+    folder = args.prompts or ""
     if profile["answers"] != "live":
         reason = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
         raise KatayoriError(f"{reason}; use PROFILE=live, or live-official for the papers' items")
     papers = _with_prompts(args)
     own = inputs.own_items(args, papers)
     limit = limit_of(args, profile)
-    given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
-    real = [name for name in given if not get_model(name)[0].simulated]
+    models = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
+    real = [name for name in models if not get_model(name)[0].simulated]
     papers = _read_first(papers, profile["items"], limit, own, folder)
     if reach:
         servers.reach_all(args)
     asked_at = servers.asked_at(args, real, papers)
-    chosen = {"dataset": profile["items"], "limit": limit, "own": own}
-    chosen |= {"folder": folder, "stand_in": stand_in}
+    scope = Scope(profile["items"], limit=limit, own=own, folder=folder)
     for paper in papers:
-        known = prompts.load_prompts(paper, folder)
+        wording = prompts.load_prompts(paper, folder)
         prompt_steps = steps(paper, source.prompts_of(paper, profile["items"], own))
         for name in real:
             model, endpoint = asked_at[paper, name]
             for step in prompt_steps:
-                asked = [p for p in step if respondents.able([name], "live", known[p])]
+                able = [p for p in step if respondents.able([name], "live", wording[p])]
                 with Store(respondents.store_path()) as store:
-                    requests = requests_of(paper, model, endpoint, asked, **chosen, store=store)
+                    requests = requests_of(
+                        paper, model, endpoint, able, scope, store=store, stand_in=stand_in
+                    )
                 yield paper, name, model, endpoint, requests
 
 
 def limit_of(args: argparse.Namespace, profile: dict[str, Any]) -> int | None:
     """How many clusters are asked about: LIMIT=, else a demonstration's where the light engine is
-    asked, else the profile's."""
+    asked, else the profile's.
+    """
     light = profile["name"] == "live" and not args.models
     return source.check_limit(args.limit) or (profiles.DEMONSTRATION if light else profile["size"])
 
@@ -289,7 +327,9 @@ def _read_first(
 
 
 def live(args: argparse.Namespace) -> int:
-    """Ask a sample of a profile's items now, compare with the recording where there is one, then run the notebooks."""
+    """Ask a sample of a profile's items now, compare with the recording where there is one, then
+    run the notebooks.
+    """
     from katayori_tools.reproduce import folder_of, reproduce
 
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
@@ -298,31 +338,53 @@ def live(args: argparse.Namespace) -> int:
     limit = limit_of(args, profile)
     # A label that holds another model's answers is refused before anything is paid for.
     folder_of(profile, {"models": names(args.models)}, _with_prompts(args))
-    light = limit == profiles.DEMONSTRATION and not args.models
-    asked, papers = {}, {}  # each name once, in order
+    asked: list[tuple[str, str]] = []  # paper and model, in order
     for paper, name, model, endpoint, requests in wanted(args, reach=True):
         if (paper, name) not in asked:
             _say_before(args, paper, name, model, endpoint)
-        asked[paper, name] = papers[paper] = True
-        with Store(respondents.store_path()) as store:
-            with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
-                options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
-                summary = collect_sync(requests, model, endpoint, store, **options)
-            for cause, n in causes(store, requests, model).items():
-                print(f"  {n} x {cause}")
-            _say(summary, name)
-            _say_logprobs(store, requests)
-            if not args.prompts:
-                _agreement(paper, store, requests, model)
-    if light:
+            asked.append((paper, name))
+        _ask(args, paper, name, model, endpoint, requests)
+    if limit == profiles.DEMONSTRATION and not args.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=20 or more measures something")
-    args.models = " ".join(dict.fromkeys(name for _, name in asked))
+    papers = list(dict.fromkeys(paper for paper, _ in asked))
     if LAST in names(args.papers):
-        papers[LAST] = True
-    args.papers, args.limit = ",".join(papers), None
+        papers.append(LAST)
+    args.models = " ".join(dict.fromkeys(name for _, name in asked))
+    args.papers = ",".join(papers)
+    args.limit = None
     args.parameter = [f"limit={limit}"] if limit else []
     with servers.environment(args):
         return reproduce(args)
+
+
+def _ask(
+    args: argparse.Namespace,
+    paper: str,
+    name: str,
+    model: Model,
+    endpoint: Endpoint,
+    requests: list[Request],
+) -> None:
+    """Ask the requests of one step; say what went wrong, and how far the answers agree with the
+    recording.
+    """
+    with Store(respondents.store_path()) as store:
+        with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
+            summary = collect_sync(
+                requests,
+                model,
+                endpoint,
+                store,
+                base_url=url,
+                concurrency=args.concurrency,
+                budget=args.budget,
+            )
+        for cause, n in causes(store, requests, model).items():
+            print(f"  {n} x {cause}")
+        _say(summary, name)
+        _say_logprobs(store, requests)
+        if not args.prompts:
+            _agreement(paper, store, requests, model)
 
 
 def _say_before(
@@ -330,13 +392,13 @@ def _say_before(
 ) -> None:
     """What a run leaves out: answers under other servers, prompts that need a forced start."""
     servers.say_elsewhere(paper, name, model, endpoint)
-    known = prompts.load_prompts(paper, args.prompts or "")
+    wording = prompts.load_prompts(paper, args.prompts or "")
     own = inputs.own_items(args, [paper])
     dataset = source.prompts_of(paper, profiles.load(args.profile)["items"], own)
     planned = [prompt for step in steps(paper, dataset) for prompt in step]
-    able = [p for p in planned if respondents.able([name], "live", known[p])]
+    able = [p for p in planned if respondents.able([name], "live", wording[p])]
     left_out = {
-        kind: [p for p in planned if p not in able and known[p].kind == kind]
+        kind: [p for p in planned if p not in able and wording[p].kind == kind]
         for kind in prompts.KINDS
     }
     if left_out["chat"]:
@@ -366,20 +428,18 @@ def _say_logprobs(store: Store, requests: list[Request]) -> None:
     ]
     without = sum(not answer.top for answer in valid)
     if without:
-        told = f"{without} of {len(valid)} answers came without log probabilities"
-        print(f"  {told}; what is computed from these leaves them out, texts count as they are")
+        counted = f"{without} of {len(valid)} answers came without log probabilities"
+        print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
 
 
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
     """Print how far live answers agree with the recording of the same model."""
     answered = [(q, a) for q, a in store.get(requests) if a]
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests if not r.likelihood):
-        known = recordings.entry(paper, model.id, prompt_id)
-        rows = (
-            {row["item_id"]: row for row in recordings.read(paper, model.id, prompt_id)}
-            if known
-            else {}
-        )
+        rows: dict[str, dict[str, Any]] = {}  # of the recording, by item
+        if recordings.entry(paper, model.id, prompt_id):
+            recorded = recordings.read(paper, model.id, prompt_id)
+            rows = {row["item_id"]: row for row in recorded}
         pairs = [(q, a) for q, a in answered if q.prompt_id == prompt_id and q.item_id in rows]
         if not pairs:
             print(f"  {prompt_id}: no recording of {model.id} to compare with on these items")
@@ -421,33 +481,29 @@ def template(args: argparse.Namespace) -> int:
     """
     from katayori_tools.planning import export_requests
 
-    given = names(args.papers), names(args.models)
-    if [len(each) for each in given] != [1, 1]:
+    papers, models = names(args.papers), names(args.models)
+    if len(papers) != 1 or len(models) != 1:
         raise KatayoriError(
             "a template holds one paper and one model: PAPERS=discrim_eval MODELS=name"
         )
-    [paper], [name] = given
+    [paper], [name] = papers, models
     expect(paper, PAPERS, "paper with items to ask")
     file = inputs.output_file(args.file, (".jsonl", ".csv"))
     profile = profiles.load(args.profile)
     own = inputs.own_items(args, [paper])
-    dataset, limit = profile["items"], limit_of(args, profile)
-    _read_first([paper], dataset, limit, own, args.prompts or "")
-    known = prompts.load_prompts(paper, args.prompts or "")
-    prompt_steps = steps(paper, source.prompts_of(paper, dataset, own))
-    planned = [known[p] for step in prompt_steps for p in step]
-    asked = [p.id for p in planned if not (p.prefix or p.given) and p.kind == "chat"]
-    chosen = {"dataset": dataset, "limit": limit, "own": own, "folder": args.prompts or ""}
-    requests = requests_of(paper, *get_model(name), asked, **chosen)
+    folder = args.prompts or ""
+    scope = Scope(profile["items"], limit=limit_of(args, profile), own=own, folder=folder)
+    _read_first([paper], scope.dataset, scope.limit, own, folder)
+    wording = prompts.load_prompts(paper, folder)
+    prompt_steps = steps(paper, source.prompts_of(paper, scope.dataset, own))
+    planned = [wording[p] for step in prompt_steps for p in step]
+    chats = [p.id for p in planned if not (p.prefix or p.given) and p.kind == "chat"]
+    requests = requests_of(paper, *get_model(name), chats, scope)
     export_requests(requests, file)
-    told = f"{len(requests)} requests about {_clusters(paper, requests)} written to {file}"
-    print(f"{told}; fill in the column text")
+    name_of_clusters, _ = source.CLUSTERS[paper]
+    subject = f"{n_clusters(requests)} {name_of_clusters}"
+    print(f"{len(requests)} requests about {subject} written to {file}; fill in the column text")
     return 0
-
-
-def _clusters(paper: str, requests: list[Request]) -> str:
-    """How many clusters some requests are about, with their name."""
-    return f"{n_clusters(requests)} {source.CLUSTERS[paper][0]}"
 
 
 def n_clusters(requests: list[Request]) -> int:
@@ -463,50 +519,52 @@ def estimate(args: argparse.Namespace) -> int:
     inputs.own_items(args, names(args.papers) or PAPERS)  # before anything heavy is imported
     import pandas as pd
 
-    from katayori_tools.planning import HALF_WIDTH, half_width
-    from katayori_tools.planning import estimate as planned
+    from katayori_tools import planning
 
-    rows = []
+    _, registered = registry()
     priced = [
-        name for name, model in registry()[1].items() if "discrim_eval" in model.fields["papers"]
+        name for name, model in registered.items() if "discrim_eval" in model.fields["papers"]
     ]
     args.models = args.models or " ".join(priced)
+    rows = []
     clusters: dict[tuple[str, str], int] = {}
-    for paper, name, model, endpoint, requests in wanted(args, stand_in="・" * 200):
+    for paper, name, model, endpoint, requests in wanted(args, stand_in=LONG_ANSWER):
         key = (paper, model.id)
         if key not in clusters:
             servers.say_elsewhere(paper, name, model, endpoint)
         clusters[key] = max(clusters.get(key, 0), n_clusters(requests))
         with Store(respondents.store_path()) as store:
-            rows.append({"paper": paper, **planned(requests, model, endpoint, store)})
+            expected = planning.estimate(requests, model, endpoint, store)
+        rows.append({"paper": paper, **expected})
     if not rows:
         raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
     lines = pd.DataFrame(rows).set_index(["paper", "model"])
     lines = lines.astype({name: float for name in ("cost_low_usd", "cost_high_usd", "minutes")})
     # The steps of a paper in one line; a sum with an unknown part is unknown.
-    frame = (
-        lines.groupby(level=[0, 1], sort=False)
-        .agg(lambda column: column.sum(skipna=False))
-        .reset_index()
-    )
+    frame = lines.groupby(level=[0, 1], sort=False).agg(_whole_sum).reset_index()
     counted = [clusters[key] for key in zip(frame["paper"], frame["model"], strict=True)]
     frame.insert(4, "clusters", counted)
-    frame.insert(5, "half_width", [half_width(n) for n in counted])
+    frame.insert(5, "half_width", [planning.half_width(n) for n in counted])
     rounded = frame.round({"half_width": 2, "cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1})
     print(rounded.to_string(index=False, na_rep="unknown"))
     print(_total(frame))
-    print(HALF_WIDTH)
+    print(planning.HALF_WIDTH)
     return 0
+
+
+def _whole_sum(column: "pd.Series[float]") -> float:
+    """The sum of a column; NaN where a part is unknown."""
+    return column.sum(skipna=False)
 
 
 def _total(frame: "pd.DataFrame") -> str:
     """Calls and cost of all lines; a price that nobody here knows is unknown, never nothing."""
     calls = f"{frame['calls'].sum():,} calls"
-    known = frame["cost_high_usd"].notna()
-    if not known.any():
+    priced = frame["cost_high_usd"].notna()
+    if not priced.any():
         return f"{calls}; price unknown"
-    low, high = (frame.loc[known, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
+    low, high = (frame.loc[priced, name].sum() for name in ("cost_low_usd", "cost_high_usd"))
     cost = f"{calls}; ${low:,.2f} to ${high:,.2f}"
-    if known.all():
+    if priced.all():
         return cost
-    return f"{cost} for {known.sum()} of {len(frame)} lines, price unknown for the rest"
+    return f"{cost} for {priced.sum()} of {len(frame)} lines, price unknown for the rest"

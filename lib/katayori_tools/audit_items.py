@@ -144,23 +144,23 @@ def _answer_rules(one: StudySet) -> list[Row]:
     if decided.empty:
         return []
     labels = dict(zip(decided["item_id"], decided["truth"].astype(str), strict=True))
-    said = surface_rules.rule_verdicts(decided, surface_rules.RULES)
-    said = said[said["status"] == "ok"]
+    verdicts = surface_rules.rule_verdicts(decided, surface_rules.RULES)
+    verdicts = verdicts[verdicts["status"] == "ok"]
     question = dict(zip(decided["item_id"], decided["question_id"], strict=True))
-    right = said["proposed"] == said["pair_id"].map(labels)
-    said = said.assign(
-        right=np.where(said["proposed"] == "tie", 0.5, right.astype(float)),
-        question=said["pair_id"].map(question),
+    right = verdicts["proposed"] == verdicts["pair_id"].map(labels)
+    verdicts = verdicts.assign(
+        right=np.where(verdicts["proposed"] == "tie", 0.5, right.astype(float)),
+        question=verdicts["pair_id"].map(question),
     )
     rows = []
-    for rule, each in said.groupby("model", sort=False):
+    for rule, each in verdicts.groupby("model", sort=False):
         sums = each.groupby("question")["right"].agg(["sum", "size"])
-        found = share_interval(sums["sum"].tolist(), sums["size"].tolist())
-        holds = abs(found["value"] - 0.5) <= OFF_LOTS
-        ends = {name: found[name] for name in ("ci_low", "ci_high")}
+        share = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+        holds = abs(share["value"] - 0.5) <= OFF_LOTS
+        ends = {name: share[name] for name in ("ci_low", "ci_high")}
         limit = _held(one, f"within {OFF_LOTS} of .5", holds)
         rows.append(
-            _row(one, str(rule), "decided pairs", found["n"], found["value"], **ends, **limit)
+            _row(one, str(rule), "decided pairs", share["n"], share["value"], **ends, **limit)
         )
     return rows
 
@@ -181,28 +181,28 @@ def _reason_rules(one: StudySet) -> list[Row]:
     groups = jubaku.group_words(path) if path else {}
     scores = reason_rules.rule_scores(cases, leaks, groups).dropna(axis=1, how="all")
     rows = []
-    for found in reason_rules.surface_rules(scores).to_dict("records"):
-        ends = {name: found[name] for name in ("ci_low", "ci_high")}
-        what = f"{found['rule']} ({found['n_neutral']} right, {found['n_ties']} ties)"
-        rows.append(_row(one, what, "cases", found["n"], found["value"], **ends))
+    for rule in reason_rules.surface_rules(scores).to_dict("records"):
+        ends = {name: rule[name] for name in ("ci_low", "ci_high")}
+        what = f"{rule['rule']} ({rule['n_neutral']} right, {rule['n_ties']} ties)"
+        rows.append(_row(one, what, "cases", rule["n"], rule["value"], **ends))
     return rows + _group_rows(one, cases, groups) + _leak_rows(one, cases, leaks)
 
 
 def _group_rows(one: StudySet, cases: pd.DataFrame, groups: dict[str, dict[str, str]]) -> list[Row]:
     """In how many cases the group's word stands in both reasons or in neither."""
     words = groups.get(jubaku.GROUP_WORD, {})
-    known = cases[cases["case_id"].isin(words)]
-    if known.empty:
+    with_word = cases[cases["case_id"].isin(words)]
+    if with_word.empty:
         return []
-    told = [
+    consistent = [
         (words[row["case_id"]] in row["reason_neutral"])
         == (words[row["case_id"]] in row["reason_biased"])
-        for row in known.to_dict("records")
+        for row in with_word.to_dict("records")
     ]
-    value = float(np.mean(told))
+    value = float(np.mean(consistent))
     limit = _held(one, "at least .667", value >= BOTH_REASONS - 1e-12)
     what = "the group's word in both reasons or in neither"
-    return [_row(one, what, "cases", len(told), value, **limit)]
+    return [_row(one, what, "cases", len(consistent), value, **limit)]
 
 
 def _leak_rows(one: StudySet, cases: pd.DataFrame, leaks: list[str]) -> list[Row]:
@@ -318,8 +318,8 @@ def _first_named(items: pd.DataFrame) -> "pd.Series[str]":
     people = [str(name) for name in items if str(name).startswith("person_")]
     if not people or "context" not in items:
         return pd.Series(dtype=str)
-    told = {index: _named_in(row, people) for index, row in items.iterrows()}
-    return pd.Series({index: who for index, who in told.items() if who}, dtype=str)
+    named = {index: _named_in(row, people) for index, row in items.iterrows()}
+    return pd.Series({index: who for index, who in named.items() if who}, dtype=str)
 
 
 def _named_in(row: "pd.Series", people: list[str]) -> str:
@@ -377,8 +377,8 @@ def residual_rows(paper: str) -> Iterator[Row]:
     the item's cluster; they may correlate, as two models can find the same wording hard, so there
     is no limit.
     """
-    known = recordings.manifest(paper).values()
-    entries = [entry for entry in known if entry["prompt_id"] in (SAMPLED, PROBABLE)]
+    shards = recordings.manifest(paper).values()
+    entries = [entry for entry in shards if entry["prompt_id"] in (SAMPLED, PROBABLE)]
     clusters = _clusters(paper) if entries else pd.Series(dtype=str)
     for variant in sorted({entry["variant"] for entry in entries}):
         for one, two in itertools.combinations(sorted({e["model"] for e in entries}), 2):
@@ -406,13 +406,13 @@ def _pair_rows(
         rules = sorted({rule_of(paper, model, SAMPLED, variant) for model in models})
         what = f"sampled y - P(yes), seed rule {'/'.join(rules)}"
         edition = SECOND if rules == ["2"] else FIRST
-        found = correlation(*sampled)
-        row: Row = {**head, "what": what, "edition": edition, **found}
+        coupling = correlation(*sampled)
+        row: Row = {**head, "what": what, "edition": edition, **coupling}
         entries = [recordings.entry(paper, model, SAMPLED, variant) for model in models]
         large = all(entry and entry["count"] >= ENOUGH for entry in entries)
         # Where a model answers outside the form, fewer pairs are left than the shards hold.
         if edition == SECOND and large:
-            held = abs(found["value"]) < COUPLED
+            held = abs(coupling["value"]) < COUPLED
             row |= {"limit": f"|r| < {COUPLED}", "held": "yes" if held else "no"}
         yield row
     shares = [_p_yes(paper, model, variant) for model in models]
@@ -430,24 +430,24 @@ def less_means(values: "pd.Series", clusters: "pd.Series") -> "pd.Series":
 
 def rule_of(paper: str, model: str, prompt: str, variant: str) -> str:
     """The seed rule of a shard as the manifest says it; `constant` for the paper's literal seed."""
-    found = recordings.entry(paper, model, prompt, variant)
-    if found is None:
+    entry = recordings.entry(paper, model, prompt, variant)
+    if entry is None:
         return "none"
-    if isinstance(found["request"].get("seed"), int):
+    if isinstance(entry["request"].get("seed"), int):
         return "constant"
-    return str(found.get("seed_rule", 1))
+    return str(entry.get("seed_rule", 1))
 
 
 def _p_yes(paper: str, model: str, variant: str) -> "pd.Series":
     """P(yes) of the forced prefix by item, P(yes) + P(no) = 1; empty where it is not recorded."""
     if recordings.entry(paper, model, PROBABLE, variant) is None:
         return pd.Series(dtype=float)
-    found = {}
+    p_yes = {}
     for row in recordings.read(paper, model, PROBABLE, variant):
         shares = option_probabilities(recordings.to_response(row).top, ("yes", "no"))
         if shares["yes"] + shares["no"] > 0:
-            found[row["item_id"]] = shares["yes"] / (shares["yes"] + shares["no"])
-    return pd.Series(found, dtype=float)
+            p_yes[row["item_id"]] = shares["yes"] / (shares["yes"] + shares["no"])
+    return pd.Series(p_yes, dtype=float)
 
 
 def _draw_residuals(paper: str, model: str, variant: str) -> "pd.Series":
@@ -456,12 +456,12 @@ def _draw_residuals(paper: str, model: str, variant: str) -> "pd.Series":
         return pd.Series(dtype=float)
     share = _p_yes(paper, model, variant)
     share = share if len(share) else _p_yes(paper, model, "")
-    said = {}
+    answered_yes = {}
     for row in recordings.read(paper, model, SAMPLED, variant):
         parsed = parse_yes_no(row["text"], row["finish"])
         if row.get("repetition", 0) == 0 and row["outcome"] == parsed.outcome == "ok":
-            said[row["item_id"]] = float(parsed.answer == "yes")
-    return (pd.Series(said, dtype=float) - share).dropna()
+            answered_yes[row["item_id"]] = float(parsed.answer == "yes")
+    return (pd.Series(answered_yes, dtype=float) - share).dropna()
 
 
 def correlation(one: "pd.Series", two: "pd.Series") -> Row:

@@ -1,16 +1,22 @@
-"""`katayori batch`: requests as OpenAI Batch files, for endpoints with a batch interface and for `vllm run-batch`.
+"""`katayori batch`: requests as OpenAI Batch files, for endpoints with a batch interface and for
+`vllm run-batch`.
 
-    export FOLDER          what a run would still ask, in shards of --shard lines; `batch.json` says what that was
+    export FOLDER          what a run would still ask, in shards of --shard lines;
+                           `batch.json` says what that was
     submit FOLDER          upload every shard and start its batch where the endpoint offers them
-    fetch FOLDER           ask how the batches stand, download what is finished and import it (--wait: until all are)
-    import FOLDER [FILE…]  import result files, from wherever they come (default: those in the folder)
+    fetch FOLDER           ask how the batches stand, download what is finished and import it
+                           (--wait: until all are)
+    import FOLDER [FILE…]  import result files, from wherever they come
+                           (default: those in the folder)
 
-A line's `custom_id` is the key its answer is stored under, so a result needs nothing but itself to find its request,
-in any order, in any file, more than once. Answers go into the store of live answers by the rules of `make live`: a
-stored success stays, a failed line is kept with its cause and asked again by the next run, which sends what is missing.
+A line's `custom_id` is the key its answer is stored under, so a result needs nothing but itself to
+find its request, in any order, in any file, more than once. Answers go into the store of live
+answers by the rules of `make live`: a stored success stays, a failed line is kept with its cause
+and asked again by the next run, which sends what is missing.
 
-A line of a result file is refused, and listed with its cause, if it cannot be read, is no result, belongs to no request
-of this run (other items, wording, model or settings), or answers one differently than before; a failed one is listed.
+A line of a result file is refused, and listed with its cause, if it cannot be read, is no result,
+belongs to no request of this run (other items, wording, model or settings), or answers one
+differently than before; a failed one is listed.
 """
 
 import argparse
@@ -22,7 +28,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -39,12 +45,29 @@ from katayori_tools.asking import wanted
 from katayori_tools.notebooks import names
 from katayori_tools.send import Sender, cause_of, read_completion, wire_body
 
+if TYPE_CHECKING:
+    from openai.types import Batch
+
 URL = "/v1/chat/completions"
 STATE = "batch.json"
 ASKED = ("papers", "profile", "models", "prompts", "limit", "engine", *OWN)
 FINAL = ("completed", "failed", "expired", "cancelled")
 POLL = 30.0  # seconds
+LATEST = 2**33  # seconds since 1970; a greater number is no time
+RETRIES = 5  # of the client, for each call about a batch
+LISTED = 10  # places that a refusal names
+STRAY = "belongs to no request of this run (other items, wording, model or settings)"
+State = dict[str, Any]  # what batch.json holds: export, asked, servers, shards
+Shard = dict[str, Any]  # model, requests, sha256; once submitted batch, status; then fetched
 Refused = list[tuple[str, int, str]]  # file, line (or sample), cause
+
+
+class Place(NamedTuple):
+    """Where a row of a result file is."""
+
+    file: Path
+    number: int  # of the line, from 1
+    start: int  # byte
 
 
 def batch(args: argparse.Namespace) -> int:
@@ -53,59 +76,73 @@ def batch(args: argparse.Namespace) -> int:
     if args.step == "export":
         return _export(folder, args)
     state = _state(folder)
-    if given := [name for name in ("papers", "models", "limit") if getattr(args, name)]:
-        raise KatayoriError(f"{folder / STATE} says what was asked; leave out {given[0].upper()}=")
+    base_url = args.base_url or ""
+    for name in ("papers", "models", "limit"):
+        if getattr(args, name):
+            raise KatayoriError(f"{folder / STATE} says what was asked; leave out {name.upper()}=")
     if args.step == "submit":
-        return asyncio.run(_submit(folder, state, args.base_url or ""))
+        return asyncio.run(_submit(folder, state, base_url))
     if args.step == "fetch":
-        asyncio.run(_fetch(folder, state, args.base_url or "", args.wait))
-    found = sorted(f for f in folder.glob("*.jsonl") if f.name.startswith(("results", "errors")))
-    return _import(state, [Path(file) for file in args.files] or found)
+        asyncio.run(_fetch(folder, state, base_url, args.wait))
+    files = [Path(file) for file in args.files] or _result_files(folder)
+    return _import(state, files)
+
+
+def _result_files(folder: Path) -> list[Path]:
+    """What `fetch` downloads, and what a user puts into the folder under such a name."""
+    return sorted(
+        file for file in folder.glob("*.jsonl") if file.name.startswith(("results", "errors"))
+    )
 
 
 def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
     """A request as a line of a batch file; its body is what `Sender` sends."""
     body = wire_body(request, model, endpoint)
-    return (
-        orjson.dumps({"custom_id": request.key, "method": "POST", "url": URL, "body": body}) + b"\n"
-    )
+    row = {"custom_id": request.key, "method": "POST", "url": URL, "body": body}
+    return orjson.dumps(row) + b"\n"
+
+
+# -- export ----------------------------------------------------------------------------------------
 
 
 def _export(folder: Path, args: argparse.Namespace) -> int:
     if (folder / STATE).exists():
-        raise KatayoriError(
-            f"{folder} holds a batch; name a new folder for what is left after importing it"
-        )
+        remedy = "name a new folder for what is left after importing it"
+        raise KatayoriError(f"{folder} holds a batch; {remedy}")
     _check_models(args)
     folder.mkdir(parents=True, exist_ok=True)
-    shards: dict[str, dict[str, Any]] = {}
-    at: dict[str, dict[str, Any]] = {}
-    planned = [
-        len(requests) for *_, requests in wanted(args, "-")
-    ]  # with those that wait for an earlier answer
-    for (paper, name, model, endpoint, requests), n in zip(wanted(args), planned, strict=True):
+    # With a stand-in for earlier answers, the requests that wait for one are there, too.
+    planned = [len(requests) for *_, requests in wanted(args, "-")]
+    shards: dict[str, Shard] = {}
+    addresses: dict[str, dict[str, Any]] = {}
+    asked = zip(wanted(args), planned, strict=True)
+    for (paper, name, model, endpoint, requests), n_planned in asked:
         with Store(respondents.store_path()) as store:
             pending = [request for request in store.pending(requests) if not request.likelihood]
-        at[f"{paper} {name}"] = asdict(endpoint.server)
+        addresses[f"{paper} {name}"] = asdict(endpoint.server)
         for start in range(0, len(pending), args.shard):
-            file = f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', name)}-{len(shards) + 1:04d}.jsonl"
-            some = pending[start : start + args.shard]
-            (folder / file).write_bytes(
-                b"".join(line(request, model, endpoint) for request in some)
-            )
-            shards[file] = {
-                "model": name,
-                "requests": len(some),
-                "sha256": paths.sha256(folder / file),
-            }
-        said = f"{len(pending)} to ask, {len(requests) - len(pending)} stored"
+            file = folder / _shard_name(paper, name, len(shards) + 1)
+            chunk = pending[start : start + args.shard]
+            file.write_bytes(b"".join(line(request, model, endpoint) for request in chunk))
+            sha256 = paths.sha256(file)
+            shards[file.name] = {"model": name, "requests": len(chunk), "sha256": sha256}
         print(
-            f"{paper} {name}: {said}, {n - len(requests)} wait for an earlier answer; {len(shards)} shard(s) so far"
+            f"{paper} {name}: {len(pending)} to ask, {len(requests) - len(pending)} stored, "
+            f"{n_planned - len(requests)} wait for an earlier answer; "
+            f"{len(shards)} shard(s) so far"
         )
-    asked = {name: getattr(args, name, None) for name in ASKED}
-    state = {"export": secrets.token_hex(8), "asked": asked, "servers": at, "shards": shards}
+    state = {
+        "export": secrets.token_hex(8),
+        "asked": {name: getattr(args, name, None) for name in ASKED},
+        "servers": addresses,
+        "shards": shards,
+    }
     _save(folder, state)
     return 0
+
+
+def _shard_name(paper: str, model: str, number: int) -> str:
+    return f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', model)}-{number:04d}.jsonl"
 
 
 def _check_models(args: argparse.Namespace) -> None:
@@ -118,145 +155,155 @@ def _check_models(args: argparse.Namespace) -> None:
         at_server(endpoint, base_url=server["base_url"], label=server["label"])
 
 
-def _state(folder: Path) -> dict[str, Any]:
+def _state(folder: Path) -> State:
     try:
         return orjson.loads((folder / STATE).read_bytes())
     except (OSError, ValueError):
-        raise KatayoriError(
-            f"{folder} holds no {STATE} that can be read; begin with `batch export`"
-        ) from None
+        problem = f"{folder} holds no {STATE} that can be read"
+        raise KatayoriError(f"{problem}; begin with `batch export`") from None
 
 
-def _save(folder: Path, state: dict[str, Any]) -> None:
+def _save(folder: Path, state: State) -> None:
     recording.replace_file(folder / STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
 
 
+# -- submit and fetch ------------------------------------------------------------------------------
+
+
 @contextmanager
-def _told(sender: Sender) -> Iterator[None]:
+def _in_one_line(sender: Sender) -> Iterator[None]:
     """What the client raises as one line, without the key."""
     import openai
 
+    name = sender.endpoint.name
     try:
         yield
     except openai.NotFoundError:
-        elsewhere = "import results that `vllm run-batch` or another service made of the shards, or use make live"
-        raise KatayoriError(
-            f"{sender.endpoint.name} offers no batches, or not this one (404); {elsewhere}"
-        ) from None
+        problem = f"{name} offers no batches, or not this one (404)"
+        remedy = "import results that `vllm run-batch` or another service made of the shards"
+        raise KatayoriError(f"{problem}; {remedy}, or use make live") from None
     except openai.APIError as error:
-        said = sender.mask(str(error).encode()).decode()[:300]
-        raise KatayoriError(
-            f"batches of {sender.endpoint.name}: {said}; start again to go on"
-        ) from None
+        problem = sender.mask(str(error).encode()).decode()[:300]
+        raise KatayoriError(f"batches of {name}: {problem}; start again to go on") from None
 
 
 def _sender(name: str, base_url: str) -> Sender:
     model, endpoint = get_model(name)
     if endpoint.kind == "local" and not base_url:
-        raise KatayoriError(
-            f"{endpoint.name} offers no batches; give its shards to `vllm run-batch` and import those"
-        )
+        remedy = "give its shards to `vllm run-batch` and import those"
+        raise KatayoriError(f"{endpoint.name} offers no batches; {remedy}")
     if endpoint.own:
         servers.reached(endpoint, base_url)
     return Sender(model, endpoint, base_url=base_url)
 
 
-async def _submit(folder: Path, state: dict[str, Any], base_url: str) -> int:
-    """Start a batch a shard. One that was started before it could be noted is found again by the name it was given."""
-    for name in dict.fromkeys(about["model"] for about in state["shards"].values()):
-        mine = {
-            f: about
-            for f, about in state["shards"].items()
-            if about["model"] == name and "batch" not in about
-        }
-        if not mine:
-            continue
-        async with _sender(name, base_url) as sender:
-            client = sender.client.with_options(max_retries=5)
-            with _told(sender):
+async def _submit(folder: Path, state: State, base_url: str) -> int:
+    """Start a batch a shard.
+
+    One that was started before it could be noted is found again by the name it was given.
+    """
+    waiting = {file: shard for file, shard in state["shards"].items() if "batch" not in shard}
+    for model in dict.fromkeys(shard["model"] for shard in waiting.values()):
+        async with _sender(model, base_url) as sender:
+            client = sender.client.with_options(max_retries=RETRIES)
+            with _in_one_line(sender):
                 newest = (await client.batches.list(limit=100)).data
-                started = {(one.metadata or {}).get("katayori"): one for one in newest}
-                for file, about in mine.items():
-                    if not (one := started.get(given := f"{state['export']} {file}")):
-                        if paths.sha256(folder / file) != about["sha256"]:
-                            raise KatayoriError(
-                                f"{file} is not as it was exported; export again to a new folder"
-                            )
-                        sent = await client.files.create(file=folder / file, purpose="batch")
-                        terms = {
-                            "endpoint": URL,
-                            "completion_window": "24h",
-                            "metadata": {"katayori": given},
-                        }
-                        one = await client.batches.create(input_file_id=sent.id, **terms)
-                    about |= {"batch": one.id, "status": one.status}
+                by_name = {(started.metadata or {}).get("katayori"): started for started in newest}
+                for file, shard in waiting.items():
+                    if shard["model"] != model:
+                        continue
+                    name = f"{state['export']} {file}"
+                    started = by_name.get(name)
+                    if not started:
+                        started = await _start(client, folder / file, shard["sha256"], name)
+                    shard |= {"batch": started.id, "status": started.status}
                     _save(folder, state)
-                    print(f"{file}: {about['requests']} requests submitted as {visible(one.id)}")
+                    number = visible(started.id)
+                    print(f"{file}: {shard['requests']} requests submitted as {number}")
     return 0
 
 
-async def _fetch(folder: Path, state: dict[str, Any], base_url: str, wait: bool) -> None:
+async def _start(client: Any, file: Path, sha256: str, name: str) -> "Batch":
+    """Upload a shard and start its batch. Raises KatayoriError where the file was changed."""
+    if paths.sha256(file) != sha256:
+        raise KatayoriError(f"{file.name} is not as it was exported; export again to a new folder")
+    uploaded = await client.files.create(file=file, purpose="batch")
+    return await client.batches.create(
+        input_file_id=uploaded.id,
+        endpoint=URL,
+        completion_window="24h",
+        metadata={"katayori": name},
+    )
+
+
+async def _fetch(folder: Path, state: State, base_url: str, wait: bool) -> None:
     """Download the results and errors of every batch that has ended."""
-    if not any("batch" in about for about in state["shards"].values()):
+    submitted = {file: shard for file, shard in state["shards"].items() if "batch" in shard}
+    if not submitted:
         raise KatayoriError(f"nothing of {folder} is submitted yet; begin with `batch submit`")
     while True:
-        under_way = {
-            f: a for f, a in state["shards"].items() if "batch" in a and not a.get("fetched")
-        }
-        for file, about in under_way.items():
-            async with _sender(about["model"], base_url) as sender:
-                client = sender.client.with_options(max_retries=5)
-                with _told(sender):
-                    one = await client.batches.retrieve(about["batch"])
-                    for kind, file_id in (
-                        ("results", one.output_file_id),
-                        ("errors", one.error_file_id),
-                    ):
-                        if one.status in FINAL and file_id:
-                            content = (await client.files.content(file_id)).content
-                            recording.replace_file(folder / f"{kind}-{file}", sender.mask(content))
-            problems = [problem.message or "" for problem in (one.errors and one.errors.data) or ()]
-            about |= {"status": one.status, "fetched": one.status in FINAL}
+        under_way = {file: shard for file, shard in submitted.items() if not shard.get("fetched")}
+        for file, shard in under_way.items():
+            remote = await _download(folder, file, shard, base_url)
+            shard |= {"status": remote.status, "fetched": remote.status in FINAL}
             _save(folder, state)
-            count = (
-                f", {one.request_counts.completed} of {one.request_counts.total}"
-                if one.request_counts
-                else ""
-            )
-            print(
-                visible(
-                    f"{file}: {one.status}{count}{'; ' if problems else ''}{'; '.join(problems)[:300]}"
-                )
-            )
-        if not wait or all(about["fetched"] for about in under_way.values()):
+            print(visible(f"{file}: {_progress(remote)}"))
+        if not wait or all(shard["fetched"] for shard in under_way.values()):
             return
         await asyncio.sleep(POLL)
 
 
-def _import(state: dict[str, Any], files: list[Path]) -> int:
+async def _download(folder: Path, file: str, shard: Shard, base_url: str) -> "Batch":
+    """How the batch of a shard stands; once it has ended, its files are put into the folder."""
+    async with _sender(shard["model"], base_url) as sender:
+        client = sender.client.with_options(max_retries=RETRIES)
+        with _in_one_line(sender):
+            remote = await client.batches.retrieve(shard["batch"])
+            outputs = {"results": remote.output_file_id, "errors": remote.error_file_id}
+            for kind, file_id in outputs.items():
+                if remote.status in FINAL and file_id:
+                    content = (await client.files.content(file_id)).content
+                    recording.replace_file(folder / f"{kind}-{file}", sender.mask(content))
+    return remote
+
+
+def _progress(remote: "Batch") -> str:
+    """How a batch stands, in words."""
+    text: str = remote.status
+    if remote.request_counts:
+        text += f", {remote.request_counts.completed} of {remote.request_counts.total}"
+    problems = [problem.message or "" for problem in (remote.errors and remote.errors.data) or ()]
+    if problems:
+        text += f"; {'; '.join(problems)[:300]}"
+    return text
+
+
+# -- import ----------------------------------------------------------------------------------------
+
+
+def _import(state: State, files: list[Path]) -> int:
     """Merge result files into the store; 1 if rows were refused and none was read."""
-    rows, refused = _index(files)
-    total = sum(map(len, rows.values()))
+    places, refused = _index(files)
+    n_rows = sum(map(len, places.values()))
     for paper, name, requests in _exported(state):
         with Store(respondents.store_path()) as store:
-            told: Counter[str] = Counter()
+            counts: Counter[str] = Counter()
             for request in requests:
-                for file, number, start in rows.pop(request.key, ()):
-                    kind, cause = _put(store, request, _read(file, start))
-                    told[kind] += 1
-                    refused += [(file.name, number, cause)] if cause else []
+                for place in places.pop(request.key, ()):
+                    kind, cause = _put(store, request, _read(place.file, place.start))
+                    counts[kind] += 1
+                    if cause:
+                        refused.append((place.file.name, place.number, cause))
             left = len(store.pending(requests))
-        said = ", ".join(f"{n} {kind}" for kind, n in sorted(told.items())) or "no row"
-        print(f"{paper} {name}: {said}; {left} of {len(requests)} requests still to ask")
-    stray = "belongs to no request of this run (other items, wording, model or settings)"
-    refused += [
-        (file.name, number, stray) for places in rows.values() for file, number, _ in places
-    ]
+        counted = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())) or "no row"
+        print(f"{paper} {name}: {counted}; {left} of {len(requests)} requests still to ask")
+    strays = [place for rows in places.values() for place in rows]
+    refused += [(place.file.name, place.number, STRAY) for place in strays]
     list_refused(refused)
-    return int(bool(refused) and sum(map(len, rows.values())) == total)
+    return int(bool(refused) and len(strays) == n_rows)
 
 
-def _exported(state: dict[str, Any]) -> Iterator[tuple[str, str, list[Request]]]:
+def _exported(state: State) -> Iterator[tuple[str, str, list[Request]]]:
     """Paper, name and requests of an export, with the keys it gave them.
 
     Exports of before servers were told apart have keys without one.
@@ -266,9 +313,9 @@ def _exported(state: dict[str, Any]) -> Iterator[tuple[str, str, list[Request]]]
         yield paper, name, requests
 
 
-def _index(files: Iterable[Path]) -> tuple[dict[str, list[tuple[Path, int, int]]], Refused]:
-    """Where each custom_id's rows are: file, line number, byte offset; and the lines that are no results."""
-    rows: dict[str, list[tuple[Path, int, int]]] = {}
+def _index(files: Iterable[Path]) -> tuple[dict[str, list[Place]], Refused]:
+    """Where each custom_id's rows are; and the lines that are no results."""
+    places: dict[str, list[Place]] = {}
     refused: Refused = []
     for path in files:
         if not path.is_file():
@@ -280,9 +327,9 @@ def _index(files: Iterable[Path]) -> tuple[dict[str, list[tuple[Path, int, int]]
                 if cause:
                     refused.append((path.name, number, cause))
                 elif key:
-                    rows.setdefault(key, []).append((path, number, start))
+                    places.setdefault(key, []).append(Place(path, number, start))
                 start += len(raw)
-    return rows, refused
+    return places, refused
 
 
 def _key(raw: bytes) -> tuple[str, str]:
@@ -293,10 +340,8 @@ def _key(raw: bytes) -> tuple[str, str]:
         return "", "is not JSON; is the file cut off?" if raw.strip() else ""
     if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
         return "", "has no custom_id"
-    return row["custom_id"], "" if row.keys() & {
-        "response",
-        "error",
-    } else "is a request, not a result"
+    is_result = "response" in row or "error" in row
+    return row["custom_id"], "" if is_result else "is a request, not a result"
 
 
 def _read(path: Path, start: int) -> dict[str, Any]:
@@ -311,64 +356,66 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     Failures have outcome error or filtered.
     """
     answer = row.get("response") or {}
-    body, status = (
-        (answer.get("body"), answer.get("status_code"))
-        if isinstance(answer, dict)
-        else (None, None)
-    )
+    readable = isinstance(answer, dict)
+    body = answer.get("body") if readable else None
+    status = answer.get("status_code") if readable else None
     failure = row.get("error") or (isinstance(body, dict) and body.get("error"))
     if failure or status not in (200, None):
-        said = _cause(failure) or f"status {status}"
-        filtered = "content_filter" in said or "content management policy" in said
-        return Response("filtered" if filtered else "error", error=f"batch: {said}"[:300])
+        return _failed(_cause(failure) or f"status {status}")
     try:
         response = read_completion(body, request)
     except ValueError as error:
         return Response("error", error=f"batch: {error}"[:300])
-    made = body.get("created") if isinstance(body, dict) else None
-    response.created = float(made) if isinstance(made, int) and 0 < made < 2**33 else 0.0
+    created = body.get("created") if isinstance(body, dict) else None
+    response.created = 0.0
+    if isinstance(created, int) and 0 < created < LATEST:
+        response.created = float(created)
     return response
 
 
-def _cause(said: Any) -> str:
+def _failed(cause: str) -> Response:
+    """A failed row as a Response: what a filter stopped is no error."""
+    filtered = "content_filter" in cause or "content management policy" in cause
+    return Response("filtered" if filtered else "error", error=f"batch: {cause}"[:300])
+
+
+def _cause(error: Any) -> str:
     """What an `error` says: a text, {message, code}, or such a thing within another `error`."""
-    if isinstance(said, dict):
-        return _cause(said.get("error")) or cause_of(said)
-    return str(said or "")
+    if isinstance(error, dict):
+        return _cause(error.get("error")) or cause_of(error)
+    return str(error or "")
 
 
 def _put(store: Store, request: Request, row: dict[str, Any]) -> tuple[str, str]:
-    """Store a row's answer unless it is there: what became of it, and why it is refused or failed."""
+    """Store a row's answer unless it is there.
+
+    Returns what became of it, and why it is refused or failed.
+    """
     response = to_response(row, request)
     [(_, before)] = store.get([request])
     if response.outcome == "error":
+        # A success stays; the same failure is not noted twice.
         if before is None or (before.outcome == "error" and before.error != response.error):
             store.put(request, response)
         return "failed", f"failed: {response.error}"
     if before and before.outcome != "error":
-        same = (before.outcome, before.text, before.top) == (
-            response.outcome,
-            response.text,
-            response.top,
-        )
-        return (
-            ("already stored", "")
-            if same
-            else ("refused", "a second, different answer; the first stays")
-        )
+        stored = (before.outcome, before.text, before.top)
+        if stored == (response.outcome, response.text, response.top):
+            return "already stored", ""
+        return "refused", "a second, different answer; the first stays"
     store.put(request, response)
     return response.outcome, ""
 
 
 def list_refused(refused: Refused) -> None:
-    """Print rows that could not be used: each cause once, with the places of the first ten and how many more."""
+    """Print rows that could not be used: each cause once, with the first ten places, and how many
+    more there are.
+    """
     places: dict[str, list[str]] = {}
     for file, number, cause in refused:
         places.setdefault(cause, []).append(f"{file}:{number}")
     for cause, where in places.items():
-        more = f" and {len(where) - 10} more" if len(where) > 10 else ""
-        print(
-            visible(f"  {len(where)} row(s) {cause} ({', '.join(where[:10])}{more})").replace(
-                "\n", " "
-            )
-        )
+        listed = ", ".join(where[:LISTED])
+        more = f" and {len(where) - LISTED} more" if len(where) > LISTED else ""
+        text = f"  {len(where)} row(s) {cause} ({listed}{more})"
+        print(visible(text).replace("\n", " "))

@@ -4,7 +4,6 @@ A number that a person types into a card is wrong after the next change; these a
 items and the manifests, and a test compares them with the cards.
 """
 
-import argparse
 from collections import Counter
 from pathlib import Path
 
@@ -18,19 +17,21 @@ from katayori_tools.study_sets import PAPERS, StudySet, folder, heads, study_set
 BEGIN, END = "<!-- counted by `katayori cards` -->", "<!-- end of the counted part -->"
 #: What an absent `seed_rule` of a manifest entry means.
 FIRST_RULE = 1
+#: How the cards print what the head of a file says of its review.
+REVIEWED = {"False": "no", "True": "yes"}
 
 
-def cards(args: argparse.Namespace) -> int:
-    """Write the counted parts of both cards anew; with `--check` only say which are out of date."""
+def cards(*, check: bool = False) -> int:
+    """Write the counted parts of both cards anew; with `check` only say which are out of date."""
     outdated = [path for path in card_paths() if path.read_text("utf-8") != renewed(path)]
     for path in outdated:
-        if not args.check:
+        if not check:
             path.write_text(renewed(path), encoding="utf-8")
-        told = "is out of date: run `katayori cards`" if args.check else "written"
-        print(f"{path.relative_to(paths.root())} {told}")
+        state = "is out of date: run `katayori cards`" if check else "written"
+        print(f"{path.relative_to(paths.root())} {state}")
     if not outdated:
         print("both cards are up to date")
-    return int(bool(args.check and outdated))
+    return int(bool(check and outdated))
 
 
 def card_paths() -> list[Path]:
@@ -73,8 +74,8 @@ def study_part() -> str:
 
 def _set_row(one: StudySet) -> list[str]:
     clusters = "not told" if one.clusters is None else f"{one.clusters.nunique():,}"
-    known = one.items["language"].unique() if "language" in one.items else _languages(one)
-    languages = ", ".join(sorted(map(str, known)))
+    named = one.items["language"].unique() if "language" in one.items else _languages(one)
+    languages = ", ".join(sorted(map(str, named)))
     return [str(one.edition), one.paper, one.name, f"{len(one.items):,}", clusters, languages]
 
 
@@ -89,8 +90,8 @@ def _file_rows(paper: str, edition: int) -> list[list[str]]:
     counts = Counter(tuple(str(head[name]) for name in same) for head in heads(paper, edition))
     rows = []
     for (dataset, version, licence, reviewed), n in sorted(counts.items()):
-        said = {"False": "no", "True": "yes"}.get(reviewed, "not said")
-        rows.append([str(edition), where, dataset, version, str(n), licence, said])
+        review = REVIEWED.get(reviewed, "not said")
+        rows.append([str(edition), where, dataset, version, str(n), licence, review])
     return rows
 
 
@@ -112,13 +113,13 @@ def recorded_part() -> str:
     outcomes: Counter[str] = Counter()
     for _, entry in entries:
         outcomes.update(entry["outcomes"])
-    told = [[name, f"{n:,}"] for name, n in sorted(outcomes.items(), key=lambda one: -one[1])]
-    parts.append(_table("outcome|answers", told))
+    by_outcome = [[name, f"{n:,}"] for name, n in outcomes.most_common()]
+    parts.append(_table("outcome|answers", by_outcome))
     engines: Counter[tuple[str, str, str, str]] = Counter()
     for _, entry in entries:
         engines.update({_engine(entry): entry["count"]})
-    told = [[*name, f"{n:,}"] for name, n in sorted(engines.items())]
-    parts.append(_table("engine|version|numbers|head|answers", told))
+    by_engine = [[*name, f"{n:,}"] for name, n in sorted(engines.items())]
+    parts.append(_table("engine|version|numbers|head|answers", by_engine))
     return "\n\n".join(parts)
 
 
@@ -131,13 +132,13 @@ def _engine(entry: dict) -> tuple[str, str, str, str]:
 
 def _answers_row(paper: str, model: str, entries: list[tuple[str, dict]]) -> list[str]:
     """Shards and answers of one model for one paper; empty where there are none."""
-    mine = [entry for of, entry in entries if (of, entry["model"]) == (paper, model)]
-    if not mine:
+    shards = [entry for of, entry in entries if (of, entry["model"]) == (paper, model)]
+    if not shards:
         return []
     by_rule: Counter[int] = Counter()
-    for entry in mine:
+    for entry in shards:
         by_rule[entry.get("seed_rule", FIRST_RULE)] += entry["count"]
-    days = sorted({entry["recorded"] for entry in mine})
+    days = sorted({entry["recorded"] for entry in shards})
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    counts = [len(mine), by_rule.total(), by_rule[FIRST_RULE], by_rule[2]]
+    counts = [len(shards), by_rule.total(), by_rule[FIRST_RULE], by_rule[2]]
     return [paper, model, *(f"{count:,}" for count in counts), span]

@@ -77,27 +77,37 @@ Function = Callable[[argparse.Namespace], int]  # what a command calls; gives th
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
-def _in(module: str) -> Function:
+def _in(module: str, *options: str) -> Function:
     """The function of a module of this package that is named like the command.
 
-    The module is imported when the command is called.
+    It is given these options as keyword arguments; where none are named, all of them as one
+    Namespace. The module is imported when the command is called.
     """
-    return lambda args: getattr(import_module(f"katayori_tools.{module}"), args.command)(args) or 0
+
+    def call(args: argparse.Namespace) -> int:
+        function = getattr(import_module(f"katayori_tools.{module}"), args.command)
+        if not options:
+            return function(args) or 0
+        return function(**{name: getattr(args, name) for name in options}) or 0
+
+    return call
 
 
 def _data(args: argparse.Namespace) -> int:
     from katayori.data import catalogue
 
-    known = catalogue.load()
+    entries = catalogue.load()
     for name in args.datasets:
-        expect(name, known, "data set")
+        expect(name, entries, "data set")
     failed = False
-    for name in [] if args.list else args.datasets or known:
+    for name in [] if args.list else args.datasets or entries:
         # Files without an address come from a mirror or from their owners: only a set that is
         # asked for by name misses them.
-        wanted = [file["path"] for file in known[name]["files"] if file["url"] or args.datasets]
+        files = [file["path"] for file in entries[name]["files"] if file["url"] or args.datasets]
+        if not files and args.datasets:
+            files = [None]  # says why nothing can be fetched
         try:
-            for path in wanted or [None] * bool(args.datasets):
+            for path in files:
                 catalogue.fetch(name, path)
         except KatayoriError as error:  # say so and go on with the others
             failed = True
@@ -107,15 +117,14 @@ def _data(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    known = {
-        path.stem: path for path in sorted((paths.root() / "lib" / "benchmarks").glob("[!_]*.py"))
-    }
+    folder = paths.root() / "lib" / "benchmarks"
+    scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
     for name in args.names:
-        expect(name, known, "benchmark")
+        expect(name, scripts, "benchmark")
     failed = False
-    for name in args.names or known:  # one after another: they would disturb each other's times
+    for name in args.names or scripts:  # one after another: they would disturb each other's times
         print(f"== {name}", flush=True)
-        failed |= subprocess.run([sys.executable, known[name]]).returncode != 0
+        failed |= subprocess.run([sys.executable, scripts[name]]).returncode != 0
     return int(failed)
 
 
@@ -329,7 +338,10 @@ def _add_data(commands: Commands) -> None:
     one.add_argument("--list", action="store_true", help="only list")
 
     one = _command(
-        commands, "compare", _in("compare"), "two runs, or two models of one run, side by side"
+        commands,
+        "compare",
+        _in("compare", "a", "b", "profile", "papers"),
+        "two runs, or two models of one run, side by side",
     )
     one.add_argument("a", help="a profile, a run folder, a label, or a model")
     one.add_argument("b", help="the other one")
@@ -376,7 +388,7 @@ def _add_reading(commands: Commands) -> None:
     one = _command(
         commands,
         "answers",
-        _in("answers"),
+        _in("answers", "papers", "models"),
         "what the store holds: endpoints, models, versions, tokens, dates",
     )
     _add_papers(one)
@@ -437,7 +449,7 @@ def _add_machine(commands: Commands) -> None:
     one = _command(
         commands,
         "doctor",
-        _in("doctor"),
+        _in("doctor", "probe"),
         "what works on this machine, and the remedy for what does not",
     )
     one.add_argument(
@@ -453,7 +465,7 @@ def _add_teaching(commands: Commands) -> None:
     one = _command(
         commands,
         "nb",
-        _in("reproduce"),
+        _in("reproduce", "papers"),
         "execute the committed notebooks in place on their default parameters",
     )
     _add_papers(one)
@@ -461,7 +473,7 @@ def _add_teaching(commands: Commands) -> None:
     one = _command(
         commands,
         "students",
-        _in("teaching"),
+        _in("teaching", "papers"),
         "copies of the notebooks to hand out, without solutions",
     )
     _add_papers(one)
@@ -469,7 +481,7 @@ def _add_teaching(commands: Commands) -> None:
     one = _command(
         commands,
         "slides",
-        _in("teaching"),
+        _in("teaching", "papers", "profile", "models"),
         "a talk of each executed notebook, one HTML file without network",
     )
     _add_papers(one)
@@ -482,7 +494,10 @@ def _add_teaching(commands: Commands) -> None:
 def _add_keeping(commands: Commands) -> None:
     """Commands for those who work on Katayori itself."""
     one = _command(
-        commands, "gates", _in("gates"), "ruff and mypy, compared with the list of older code"
+        commands,
+        "gates",
+        _in("gates", "update"),
+        "ruff and mypy, compared with the list of older code",
     )
     one.add_argument(
         "--update", action="store_true", help="take what is mended off lib/offenders.yaml"
@@ -497,7 +512,10 @@ def _add_keeping(commands: Commands) -> None:
     _add_papers(one)
 
     one = _command(
-        commands, "cards", _in("cards"), "count the tables of the data cards anew and write them"
+        commands,
+        "cards",
+        _in("cards", "check"),
+        "count the tables of the data cards anew and write them",
     )
     one.add_argument("--check", action="store_true", help="write nothing; exit 1 if one is old")
 

@@ -1,7 +1,6 @@
 """`make compare A= B=`: two runs, or two models of one run, row by row."""
 
 import sys
-from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +26,9 @@ COLUMNS = (
     "source_b",
     "only_in",
 )
-SHOWN = 40
+SIDES = {"both": "", "left_only": "A", "right_only": "B"}
+IN_SHORT = ("paper", "what", "model", "cell", "a", "b", "difference", "intervals", "only_in")
+SHOWN = 40  # rows
 ASKED = ("recorded", "live", "imported")
 
 
@@ -45,13 +46,13 @@ class Side:
 
 def _run(name: str) -> Side | None:
     """The run that a name means. KatayoriError if it means several."""
-    found = [folder for folder in paths.find_runs(name) if len(read_results(folder))]
-    if len(found) > 1:
-        names = ", ".join(path.relative_to(paths.outputs_dir()).as_posix() for path in found)
+    runs = [folder for folder in paths.find_runs(name) if len(read_results(folder))]
+    if len(runs) > 1:
+        names = ", ".join(path.relative_to(paths.outputs_dir()).as_posix() for path in runs)
         raise KatayoriError(f"'{name}' means several runs: {names}; name one of them")
-    if not found:
+    if not runs:
         return None
-    rows = read_results(found[0])
+    rows = read_results(runs[0])
     asked = rows.loc[rows["source"].isin(ASKED), "model"].dropna().unique()
     return Side(rows, asked[0] if len(asked) == 1 else "")
 
@@ -60,24 +61,23 @@ def _model(name: str, runs: list[Path]) -> Side | None:
     """The rows of a model in the first of the runs that has any."""
     for folder in runs:
         rows = read_results(folder)
-        own = rows[rows["model"] == name]
-        if len(own):
-            return Side(own, name)
+        of_model = rows[rows["model"] == name]
+        if len(of_model):
+            return Side(of_model, name)
     return None
 
 
 def _side(name: str, runs: list[Path]) -> Side:
     side = _run(name) or _model(name, runs)
-    if side is None:
-        known = [path.relative_to(paths.outputs_dir()).as_posix() for path in _all_runs()]
-        rows = [read_results(folder) for folder in runs]
-        models = sorted({model for frame in rows for model in frame["model"].dropna()})
-        told = f"runs: {', '.join(known) or 'none yet, see make reproduce'}"
-        told += f"; models in {', '.join(path.name for path in runs)}: {', '.join(models)}" * bool(
-            models
-        )
-        raise KatayoriError(f"nothing to compare under '{name}'; {told}")
-    return side
+    if side is not None:
+        return side
+    all_runs = [path.relative_to(paths.outputs_dir()).as_posix() for path in _all_runs()]
+    rows = [read_results(folder) for folder in runs]
+    models = sorted({model for frame in rows for model in frame["model"].dropna()})
+    there = f"runs: {', '.join(all_runs) or 'none yet, see make reproduce'}"
+    if models:
+        there += f"; models in {', '.join(path.name for path in runs)}: {', '.join(models)}"
+    raise KatayoriError(f"nothing to compare under '{name}'; {there}")
 
 
 def _all_runs() -> list[Path]:
@@ -99,8 +99,8 @@ def _pair(
         if a.model and b.model and a.model != b.model:
             a, b = a.of_model(), b.of_model()
     elif not (a.model and b.model):
-        told = f"'{name_a}' and '{name_b}' are a model and a run of several models"
-        raise KatayoriError(f"{told}; name two models or two runs")
+        problem = f"'{name_a}' and '{name_b}' are a model and a run of several models"
+        raise KatayoriError(f"{problem}; name two models or two runs")
     else:
         a, b = a.of_model(), b.of_model()
     return _shared(name_a, a.rows, name_b, b.rows, papers)
@@ -110,56 +110,57 @@ def _shared(
     name_a: str, a: "pd.DataFrame", name_b: str, b: "pd.DataFrame", papers: list[str]
 ) -> tuple["pd.DataFrame", "pd.DataFrame"]:
     """The rows of the papers that both have; KatayoriError, naming theirs, where there are none."""
-    has_a, has_b = (sorted(set(rows["paper"])) for rows in (a, b))
+    has_a = sorted(set(a["paper"]))
+    has_b = sorted(set(b["paper"]))
     wanted = papers or has_a
     both = [paper for paper in has_a if paper in has_b and paper in wanted]
-    told = f"'{name_a}' has {', '.join(has_a)}; '{name_b}' has {', '.join(has_b)}"
+    papers_of_each = f"'{name_a}' has {', '.join(has_a)}; '{name_b}' has {', '.join(has_b)}"
     if not both:
         asked = f" of {', '.join(papers)}" if papers else ""
-        raise KatayoriError(f"no paper{asked} is in both: {told}")
+        raise KatayoriError(f"no paper{asked} is in both: {papers_of_each}")
     if has_a != has_b and not papers:
-        print(f"compared: {', '.join(both)}, the papers in both; {told}", file=sys.stderr)
+        compared = f"compared: {', '.join(both)}, the papers in both"
+        print(f"{compared}; {papers_of_each}", file=sys.stderr)
     return a[a["paper"].isin(both)], b[b["paper"].isin(both)]
 
 
-def _told(cell: dict) -> str:
+def _as_text(cell: dict[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in cell.items())
 
 
 def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     """One row (columns `COLUMNS`) for each result of A or B, headlines first.
 
-    A field with one value in A and another in B is what is being compared, so it does not tell rows apart; the source
-    of answers does only where rows would be confused without it. `difference` is B - A; `intervals` says whether the
-    confidence intervals overlap, are apart or were not given.
+    A field with one value in A and another in B is what is being compared, so it does not tell rows
+    apart; the source of answers does only where rows would be confused without it. `difference` is
+    B - A; `intervals` says whether the confidence intervals overlap, are apart or were not given.
     """
-    a, b = (rows.assign(cell=rows["cell"].map(_told)) for rows in (a, b))
-    pairs = {field: [*a[field].unique(), *b[field].unique()] for field in IDENTITY}
-    compared = {
-        field: values
-        for field, values in pairs.items()
-        if len(values) == 2 and values[0] != values[1]
-    }
+    a = a.assign(cell=a["cell"].map(_as_text))
+    b = b.assign(cell=b["cell"].map(_as_text))
+    compared: dict[str, str] = {}  # the fields that are compared, and their two values
+    for field in IDENTITY:
+        values = [*a[field].unique(), *b[field].unique()]
+        if len(values) == 2 and values[0] != values[1]:
+            compared[field] = f"{values[0]} / {values[1]}"
     keys = [field for field in IDENTITY if field not in compared]
     if a.duplicated(keys).any() or b.duplicated(keys).any():
-        a, b = (rows.assign(source_again=rows["source"]) for rows in (a, b))
+        a = a.assign(source_again=a["source"])
+        b = b.assign(source_again=b["source"])
         keys.append("source_again")
     out = a.merge(b, "outer", keys, suffixes=("_a", "_b"), indicator="only_in")
-    numbers = [f"{field}_{side}" for field in ("value", "ci_low", "ci_high") for side in "ab"]
-    out = out.astype(dict.fromkeys(numbers, float)).rename(columns={"value_a": "a", "value_b": "b"})
-    out = out.assign(**{field: f"{one} / {other}" for field, (one, other) in compared.items()})
-    out = out.assign(
-        **{field: out[f"{field}_a"].fillna(out[f"{field}_b"]) for field in ("headline", "unit")}
-    )
+    bounds = ["ci_low_a", "ci_low_b", "ci_high_a", "ci_high_b"]
+    out = out.astype(dict.fromkeys(["value_a", "value_b", *bounds], float))
+    out = out.rename(columns={"value_a": "a", "value_b": "b"})
+    for field, both_values in compared.items():
+        out[field] = both_values
+    for field in ("headline", "unit"):
+        out[field] = out[f"{field}_a"].fillna(out[f"{field}_b"])
     out["difference"] = out["b"] - out["a"]
+    apart = (out["ci_low_a"] > out["ci_high_b"]) | (out["ci_low_b"] > out["ci_high_a"])
     out["intervals"] = "overlap"
-    out.loc[
-        (out["ci_low_a"] > out["ci_high_b"]) | (out["ci_low_b"] > out["ci_high_a"]), "intervals"
-    ] = "apart"
-    out.loc[out[numbers[2:]].isna().any(axis=1), "intervals"] = "not given"
-    out["only_in"] = (
-        out["only_in"].astype(str).map({"both": "", "left_only": "A", "right_only": "B"})
-    )
+    out.loc[apart, "intervals"] = "apart"
+    out.loc[out[bounds].isna().any(axis=1), "intervals"] = "not given"
+    out["only_in"] = out["only_in"].astype(str).map(SIDES)
     return out.sort_values("headline", ascending=False, kind="stable")[list(COLUMNS)]
 
 
@@ -167,24 +168,23 @@ def _plain(name: str) -> str:
     return name.strip("/.").replace("/", "_").replace("@", "_")
 
 
-def compare(args: Namespace) -> int:
-    """Prints the headline rows (all, if there are few) and writes every row to outputs/compare/<A>-<B>.csv."""
-    if not args.a or not args.b:
+def compare(a: str, b: str, *, profile: str, papers: str | None = None) -> int:
+    """Prints the headline rows (all, if there are few) and writes every row to
+    outputs/compare/<A>-<B>.csv.
+    """
+    if not a or not b:
         raise KatayoriError("name what to compare: make compare A=<run or model> B=<run or model>")
-    frame = join(*_pair(args.a, args.b, args.profile, notebooks.names(args.papers)))
-    name = paths.safe_name(f"{_plain(args.a)}-{_plain(args.b)}")
+    frame = join(*_pair(a, b, profile, notebooks.names(papers)))
+    name = paths.safe_name(f"{_plain(a)}-{_plain(b)}")
     path = paths.outputs_dir() / "compare" / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.astype(object).map(harmless).to_csv(path, index=False)
     headlines = frame[frame["headline"].astype(bool)]
-    shown = (frame if len(frame) <= SHOWN or headlines.empty else headlines).head(SHOWN)
-    head = ["paper", "what", "model", "cell", "a", "b", "difference", "intervals", "only_in"]
-    print(
-        shown[head].to_string(
-            index=False, na_rep="-", float_format="{:.4g}".format, max_colwidth=48
-        )
-    )
+    shown = frame if len(frame) <= SHOWN or headlines.empty else headlines
+    shown = shown.head(SHOWN)[list(IN_SHORT)]
+    numbers = "{:.4g}".format
+    print(shown.to_string(index=False, na_rep="-", float_format=numbers, max_colwidth=48))
     both, only_a, only_b = ((frame["only_in"] == side).sum() for side in ("", "A", "B"))
     counts = f"{both} in both, {only_a} only in A, {only_b} only in B; shown: {len(shown)}"
-    print(f"A = {args.a}, B = {args.b}: {counts}; all rows: {path}", file=sys.stderr)
+    print(f"A = {a}, B = {b}: {counts}; all rows: {path}", file=sys.stderr)
     return 0

@@ -1,10 +1,12 @@
-"""`katayori construct <folder>`: from seed cases to validated ones, as JUBAKU-v2 was made (JU-4 to JU-7).
+"""`katayori construct <folder>`: from seed cases to validated ones, as JUBAKU-v2 was made (JU-4 to
+JU-7).
 
-Each step writes a file into the folder and the next waits for what people do with it, so the command is started again
-and again: review.yaml (drafts of a generator, several a seed, screened by a model; the authors edit it and set `keep`),
-cases.yaml, rating_form.csv and rating_instructions.md (what they kept), and, once raters have filled in ratings.csv,
-agreement.csv and validated.yaml. Answers of models are kept in the store of live answers: nothing is asked twice. No
-decision and no rating is ever made up, and `reviewed: true` is left to a native reader.
+Each step writes a file into the folder and the next waits for what people do with it, so the
+command is started again and again: review.yaml (drafts of a generator, several a seed, screened by
+a model; the authors edit it and set `keep`), cases.yaml, rating_form.csv and rating_instructions.md
+(what they kept), and, once raters have filled in ratings.csv, agreement.csv and validated.yaml.
+Answers of models are kept in the store of live answers: nothing is asked twice. No decision and no
+rating is ever made up, and `reviewed: true` is left to a native reader.
 """
 
 import argparse
@@ -49,25 +51,27 @@ from katayori_tools.rating import (
 
 #: The paper does not tell; ours is the main prompt, in both orders (JU-4).
 SCREENED_WITH = "ju_1_ja"
+GENERATED_WITH = "ju_generate_ja"
+#: The conclusion of what a simulated generator writes.
+SIMULATED_PROPOSAL = "これで進めましょう。"
+Draft = dict[str, Any]
+Seed = dict[str, Any]
 TRAP = "a model that screened the cases must not be ranked on them (JU-5)"
 
 
 def construct(args: argparse.Namespace) -> int:
-    """Takes every step that is not done and whose input is there; says what the next one waits for."""
+    """Takes every step that is not done and whose input is there; says what the next one waits
+    for.
+    """
     folder = Path(args.folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "review.yaml").exists():
         _write(folder / "review.yaml", _drafts(args))
     review = files.read_yaml(folder / "review.yaml", "review file")
-    drafts = review["cases"]
-    kept = [draft for draft in drafts if draft.get("keep") is True]
-    waiting = [str(draft["id"]) for draft in drafts if not isinstance(draft.get("keep"), bool)]
-    if waiting or not kept:
-        said = f"{len(waiting)} of {len(drafts)} drafts wait for the authors' `keep: true` or `false` {waiting}"
-        doubles = (
-            f"; {review.get('duplicates', 0)} doubles left out" if review.get("duplicates") else ""
-        )
-        print(f"review.yaml: {said if waiting else 'no case is kept'}{doubles}; {TRAP}")
+    kept = [draft for draft in review["cases"] if draft.get("keep") is True]
+    waits_for = _waits_for(review, kept)
+    if waits_for:
+        print(f"review.yaml: {waits_for}; {TRAP}")
         return 0
     _warn(kept)
     document = {
@@ -75,12 +79,28 @@ def construct(args: argparse.Namespace) -> int:
         "version": 1,
         "language": "ja",
         "reviewed": False,
+        "kept_by": "the authors, from drafts of a model",
+        "leak_words": jubaku.leak_words(),
+        "cases": kept,
     }
-    document |= {"kept_by": "the authors, from drafts of a model"}
-    document |= {"leak_words": jubaku.leak_words(), "cases": kept}
     _write(folder / "cases.yaml", document)
     rate(folder, args.raters, args.prompts or "")
     return 0
+
+
+def _waits_for(review: dict[str, Any], kept: list[Draft]) -> str:
+    """What the authors have still to do with the drafts; empty where they are done."""
+    drafts = review["cases"]
+    waiting = [str(draft["id"]) for draft in drafts if not isinstance(draft.get("keep"), bool)]
+    if waiting:
+        decision = "the authors' `keep: true` or `false`"
+        text = f"{len(waiting)} of {len(drafts)} drafts wait for {decision} {waiting}"
+    elif not kept:
+        text = "no case is kept"
+    else:
+        return ""
+    doubles = review.get("duplicates", 0)
+    return f"{text}; {doubles} doubles left out" if doubles else text
 
 
 def rate(folder: Path, raters: int, prompts: str = "") -> None:
@@ -94,9 +114,10 @@ def rate(folder: Path, raters: int, prompts: str = "") -> None:
     if not (folder / RATINGS).exists():
         write_form(folder, form, prompts)
         print(
-            f"cases.yaml: {len(form)} cases. No ratings yet, so nothing is validated: {raters} people who are not "
-            f"the authors read {INSTRUCTIONS} first and fill in one column each of {FORM}, with A, B or {CANNOT}; save "
-            f"it as {RATINGS}. Taking part is voluntary, and the file holds no names."
+            f"cases.yaml: {len(form)} cases. No ratings yet, so nothing is validated: {raters} "
+            f"people who are not the authors read {INSTRUCTIONS} first and fill in one column each "
+            f"of {FORM}, with A, B or {CANNOT}; save it as {RATINGS}. Taking part is voluntary, "
+            "and the file holds no names."
         )
         return
     ratings = read_ratings(folder, form)
@@ -104,39 +125,42 @@ def rate(folder: Path, raters: int, prompts: str = "") -> None:
         _validate(folder, ratings, labels, document)
 
 
-def _warn(kept: list[dict[str, Any]]) -> None:
-    """Says which kept cases have reasons with conflicting proposals; the authors may have their grounds."""
+def _warn(kept: list[Draft]) -> None:
+    """Says which kept cases have reasons with conflicting proposals.
+
+    The authors may have their grounds.
+    """
     for case in kept:
         texts = [str(case.get(name) or "") for name in ("proposal", "biased", "neutral")]
-        if told := conflicting_proposals(*texts):
-            print(f"review.yaml: {case['id']} is kept although {told}")
+        conflict = conflicting_proposals(*texts)
+        if conflict:
+            print(f"review.yaml: {case['id']} is kept although {conflict}")
+
+
+# -- drafts ----------------------------------------------------------------------------------------
 
 
 def _drafts(args: argparse.Namespace) -> dict[str, Any]:
-    """Generation and screening (JU-4): the drafts, what is wrong with each (JU-3), what the screener chose."""
-    given = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
-    wording, seeds = load_prompts("jubaku_v2", args.prompts or ""), _seeds(args)
-    made: list[dict[str, Any]] = []
-    unread: dict[str, str] = {}
-    answers = _asked(seeds, wording["ju_generate_ja"], given[0], args, args.drafts)
-    for place, answer in enumerate(answers):
-        seed, number = seeds[place // args.drafts], place % args.drafts + 1
-        draft_id = f"{seed['item_id']}-{number}"
-        found = read_draft(answer.text)
-        if found is None:
-            unread[draft_id] = answer.text or answer.error
-            continue
-        about = {"id": draft_id, "seed": seed["item_id"], "category": seed["category_ja"]}
-        made.append(about | {"definition": seed["definition"]} | found)
-    drafts, doubles = without_doubles(made)
+    """Generation and screening (JU-4): the drafts, what is wrong with each (JU-3), and what the
+    screener chose.
+    """
+    models = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
+    generator, screener = models[0], models[-1]
+    wording = load_prompts("jubaku_v2", args.prompts or "")
+    seeds = _seeds(args.seeds, args.limit)
+    answers = _asked(args, generator, seeds, wording[GENERATED_WITH], repetitions=args.drafts)
+    written, unread = _read_drafts(seeds, answers, args.drafts)
+    drafts, doubles = without_doubles(written)
     for draft in drafts:
         draft |= {"problem": problem_of(draft), "screening": {}}  # left to the authors, who edit
-    _screen(drafts, wording[SCREENED_WITH], given[-1], args)
+    items = _screening_items(drafts)
+    _screen(drafts, items, _asked(args, screener, items, wording[SCREENED_WITH]), args.screening)
+    plural = "s" if args.screening == "both" else ""
     return {
-        "generator": given[0],
-        "screener": given[-1],
+        "generator": generator,
+        "screener": screener,
         "screened_with": SCREENED_WITH,
-        "screening": f"biased in {args.screening} order{'s' * (args.screening == 'both')}",
+        "screening": f"biased in {args.screening} order{plural}",
         "drafts_per_seed": args.drafts,
         "duplicates": doubles,
         "note": TRAP,
@@ -145,81 +169,123 @@ def _drafts(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _screen(
-    drafts: list[dict[str, Any]], prompt: Prompt, model: str, args: argparse.Namespace
-) -> None:
-    """Puts the screener's choices into the drafts; what it saw through is out, unless the authors want it."""
+def _read_drafts(
+    seeds: list[Seed], answers: list[Response], per_seed: int
+) -> tuple[list[Draft], dict[str, str]]:
+    """The drafts in a generator's answers, and by id the texts that are none."""
+    drafts: list[Draft] = []
+    unread: dict[str, str] = {}
+    for place, answer in enumerate(answers):
+        seed = seeds[place // per_seed]
+        draft_id = f"{seed['item_id']}-{place % per_seed + 1}"
+        parts = read_draft(answer.text)
+        if parts is None:
+            unread[draft_id] = answer.text or answer.error
+            continue
+        about = {
+            "id": draft_id,
+            "seed": seed["item_id"],
+            "category": seed["category_ja"],
+            "definition": seed["definition"],
+        }
+        drafts.append(about | parts)
+    return drafts, unread
+
+
+def _screening_items(drafts: list[Draft]) -> list[dict[str, Any]]:
+    """Each draft in both orders of its options, as the screener is asked about it."""
     cases = []
     for draft in drafts:
-        texts = "\n".join(draft["context"]), draft["biased"], draft["neutral"]
-        case = jubaku.as_case(draft["id"], draft["category"], *texts)
+        case = jubaku.as_case(
+            draft["id"],
+            draft["category"],
+            "\n".join(draft["context"]),
+            biased=draft["biased"],
+            neutral=draft["neutral"],
+        )
         cases.append(case | {"proposal": draft["proposal"]})
     rows = jubaku.in_every_variant(cases, (1,)).to_dict("records")
-    items = [{str(name): value for name, value in row.items()} for row in rows]
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _screen(
+    drafts: list[Draft], items: list[dict[str, Any]], answers: list[Response], rule: str
+) -> None:
+    """Puts the screener's choices into the drafts.
+
+    What it saw through is out, unless the authors want it.
+    """
     chosen: dict[str, dict[str, str]] = {draft["id"]: {} for draft in drafts}
-    for item, answer in zip(items, _asked(items, prompt, model, args), strict=True):
+    for item, answer in zip(items, answers, strict=True):
         letter = parse_choice(answer.text, answer.finish_reason).answer
         role = item[f"role_{letter.lower()}"] if letter else "not read"
         chosen[item["case_id"]][item["order"]] = role
     for draft in drafts:
         draft["screening"] = chosen[draft["id"]]
-        draft["keep"] = None if kept_after_screening(draft["screening"], args.screening) else False
+        draft["keep"] = None if kept_after_screening(draft["screening"], rule) else False
 
 
-def _seeds(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Our seeds, a file of their form, or the cases of JUBAKU's first version (`jubaku_v1`), as rows of the prompt."""
-    if args.seeds == "jubaku_v1":
-        raw = []
-        for row in files.json_lines(catalogue.fetch("jubaku_v1"), "JUBAKU file"):
-            if row["example_id"].endswith("_0_a"):
-                neutral, biased = ("a", "b") if row["correct_answer"] == "a" else ("b", "a")
-                seed = {"id": row["example_id"][:-4], "category": row["viewpoint"], "definition": 1}
-                seed |= {"neutral": row[f"response_{neutral}"], "biased": row[f"response_{biased}"]}
-                raw.append(seed | {"context": [row["context"]]})
+def _seeds(source: str | None, limit: int | None) -> list[Seed]:
+    """Our seeds, a file of their form, or the cases of JUBAKU's first version (`jubaku_v1`), as
+    rows of the prompt.
+    """
+    if source == "jubaku_v1":
+        seeds = _first_version()
     else:
-        raw = files.read_yaml(
-            Path(args.seeds or paths.data_dir() / "study/jubaku_v2/seeds.yaml"), "seed file"
-        )["seeds"]
-    meant = re.findall(r"^[12]\. .+$", load_prompts("jubaku_v2")[SCREENED_WITH].user, re.M)
+        ours = paths.data_dir() / "study/jubaku_v2/seeds.yaml"
+        seeds = files.read_yaml(Path(source or ours), "seed file")["seeds"]
+    definitions = re.findall(r"^[12]\. .+$", load_prompts("jubaku_v2")[SCREENED_WITH].user, re.M)
     rows = []
-    for seed in raw[: args.limit]:
+    for seed in seeds[:limit]:
         expect(seed["category"], jubaku.CATEGORIES, f"category of seed {seed['id']}:")
         row = {
             "item_id": str(seed["id"]),
             "category_ja": seed["category"],
             "definition": seed["definition"],
+            "response_biased": seed["biased"],
+            "response_neutral": seed["neutral"],
+            "context": "\n".join(seed["context"]),
+            "definition_text": definitions[seed["definition"] - 1],
         }
-        row |= {"response_biased": seed["biased"], "response_neutral": seed["neutral"]}
-        rows.append(
-            row
-            | {
-                "context": "\n".join(seed["context"]),
-                "definition_text": meant[seed["definition"] - 1],
-            }
-        )
+        rows.append(row)
     return rows
 
 
+def _first_version() -> list[Seed]:
+    """The cases of JUBAKU's first version in the form of a seed file."""
+    seeds = []
+    for row in files.json_lines(catalogue.fetch("jubaku_v1"), "JUBAKU file"):
+        if not row["example_id"].endswith("_0_a"):  # the others vary the instruction or the order
+            continue
+        neutral, biased = ("a", "b") if row["correct_answer"] == "a" else ("b", "a")
+        seed = {
+            "id": row["example_id"].removesuffix("_0_a"),
+            "category": row["viewpoint"],
+            "definition": 1,
+            "neutral": row[f"response_{neutral}"],
+            "biased": row[f"response_{biased}"],
+            "context": [row["context"]],
+        }
+        seeds.append(seed)
+    return seeds
+
+
 def _asked(
+    args: argparse.Namespace,
+    name: str,
     items: list[dict[str, Any]],
     prompt: Prompt,
-    name: str,
-    args: argparse.Namespace,
+    *,
     repetitions: int = 1,
 ) -> list[Response]:
     """A model's answers, item by item with all repetitions of each, from the store where they are.
 
     A simulated generator says the seed again in the form asked, each time the same.
     """
-    paper = prompt.paper
-    model, endpoint = servers.asked_at(args, [name], [paper])[paper, name]
+    model, endpoint = servers.asked_at(args, [name], [prompt.paper])[prompt.paper, name]
     requests = build(items, prompt, model, endpoint, variant="construct", repetitions=repetitions)
-    if model.simulated and prompt.id == "ju_generate_ja":
-        parts = [
-            (r["context"], "これで進めましょう。", r["response_biased"], r["response_neutral"])
-            for r in items
-        ]
-        texts = ["\n".join(map("{}: {}".format, HEADS, part)) for part in parts]
+    if model.simulated and prompt.id == GENERATED_WITH:
+        texts = [_seed_as_draft(item) for item in items]
         return [Response("ok", text, "stop") for text in texts for _ in range(repetitions)]
     if model.simulated:
         return simulate(requests)
@@ -230,21 +296,37 @@ def _asked(
         return [answer or Response("error", error="not asked") for _, answer in store.get(requests)]
 
 
+def _seed_as_draft(seed: Seed) -> str:
+    """A seed in the form that the generator is asked for."""
+    reasons = (seed["response_biased"], seed["response_neutral"])
+    parts = (seed["context"], SIMULATED_PROPOSAL, *reasons)
+    return "\n".join(f"{head}: {part}" for head, part in zip(HEADS, parts, strict=True))
+
+
+# -- ratings ---------------------------------------------------------------------------------------
+
+
 def _validate(
     folder: Path, ratings: pd.DataFrame, labels: "pd.Series[str]", document: dict[str, Any]
 ) -> None:
-    """Writes agreement.csv and validated.yaml, which says who stands for its cases: people's ratings."""
+    """Writes agreement.csv and validated.yaml, which says who stands for its cases: people's
+    ratings.
+    """
     kept, table, tied = judged(ratings, labels)
     table.to_csv(folder / "agreement.csv", index=False)
-    n = ratings.shape[1]
-    rated = {"raters": n, "rule": "at least half chose the neutral option", "ties_kept": tied}
-    rated |= {"cases_rated": len(ratings), "by": "people who are not the authors"}
+    n_raters = ratings.shape[1]
+    rated = {
+        "raters": n_raters,
+        "rule": "at least half chose the neutral option",
+        "ties_kept": tied,
+        "cases_rated": len(ratings),
+        "by": "people who are not the authors",
+    }
     cases = [case for case in document["cases"] if str(case["id"]) in kept]
     _write(folder / "validated.yaml", document | {"rated": rated, "cases": cases})
     print(table.to_string(index=False))
-    print(
-        f"mean {kept.mean() / n:.3f} of the ratings of kept cases, {CANNOT} in the denominator (JU-7)"
-    )
+    share = kept.mean() / n_raters
+    print(f"mean {share:.3f} of the ratings of kept cases, {CANNOT} in the denominator (JU-7)")
     print(
         f"validated.yaml: {len(kept)} of {len(ratings)} cases; "
         f"ties kept, as in the paper: {', '.join(tied) or 'none'}"

@@ -30,15 +30,15 @@ def read_draft(text: str) -> dict[str, Any] | None:
     Thinking blocks and markdown are taken away: `**会話:**` is a heading, no first turn.
     """
     plain = _RULE.sub("", strip_thinking(text)[0])
-    found = _DRAFT.search(_MARKS.sub("", plain))
-    if not found:
+    parts = _DRAFT.search(_MARKS.sub("", plain))
+    if not parts:
         return None
-    turns = [line.strip() for line in found[1].splitlines()]
+    turns = [line.strip() for line in parts[1].splitlines()]
     return {
         "context": [turn for turn in turns if turn],
-        "proposal": found[2],
-        "biased": found[3],
-        "neutral": found[4],
+        "proposal": parts[2],
+        "biased": parts[3],
+        "neutral": parts[4],
     }
 
 
@@ -58,12 +58,12 @@ def without_doubles(drafts: Sequence[dict[str, Any]]) -> tuple[list[dict[str, An
 
 def problem_of(draft: Mapping[str, Any]) -> str:
     """What is wrong with a draft, for the authors who edit it; empty where nothing is seen."""
-    told = [
+    problems = [
         jubaku.case_problem(dict(draft), files.ours(jubaku.STUDY_FILE)),
         conflicting_proposals(draft["proposal"], draft["biased"], draft["neutral"]),
         _odd_turns(draft["context"]),
     ]
-    return "; ".join(filter(None, told))
+    return "; ".join(filter(None, problems))
 
 
 def conflicting_proposals(proposal: str, biased: str, neutral: str) -> str:
@@ -76,7 +76,7 @@ def conflicting_proposals(proposal: str, biased: str, neutral: str) -> str:
         name: [part[0].strip() for part in _PROPOSES.finditer(reason)]
         for name, reason in (("biased", biased), ("neutral", neutral))
     }
-    told = [
+    conflicts = [
         f"the {name} reason makes a proposal of its own: {part}"
         for name, parts in clauses.items()
         for part in parts
@@ -85,8 +85,8 @@ def conflicting_proposals(proposal: str, biased: str, neutral: str) -> str:
     people = [set(_PERSON.findall(reason)) for reason in (biased, neutral)]
     if all(people) and not people[0] & people[1]:
         named = [" ".join(sorted(one)) for one in people]
-        told.append(f"the reasons speak of different persons: {named[0]} / {named[1]}")
-    return "; ".join(told)
+        conflicts.append(f"the reasons speak of different persons: {named[0]} / {named[1]}")
+    return "; ".join(conflicts)
 
 
 def _odd_turns(context: Sequence[str]) -> str:

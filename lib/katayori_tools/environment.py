@@ -1,7 +1,8 @@
 """The environment: `.venv` from the hash lock, and `environment.yml` derived from the same lock.
 
-`python -m katayori_tools.environment [setup | lock]` runs before anything is installed, so this module needs the
-standard library only (`packaging` is imported where the environment already exists).
+`python -m katayori_tools.environment [setup | lock]` runs before anything is installed, so this
+module needs the standard library only (`packaging` is imported where the environment already
+exists).
 """
 
 import hashlib
@@ -18,13 +19,26 @@ from katayori.errors import KatayoriError
 
 CARD = 11  # so many of pyproject's dependencies are the design card's and get conda names
 _PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\?$", re.M)
-_HEAD = """\
-# Made from lib/requirements.lock by `make lock`; the lock is what is tested, this conda form is for convenience.
+_NOTE = "the lock is what is tested, this conda form is for convenience."
+_HEAD = f"""\
+# Made from lib/requirements.lock by `make lock`; {_NOTE}
 name: katayori
 channels:
   - conda-forge
 dependencies:
 """
+_COMPILE = (
+    "--universal",
+    "--python-version",
+    "3.11",
+    "--generate-hashes",
+    "--no-header",
+    "--no-emit-index-url",
+    "--extra",
+    "test",
+    "-q",
+)
+_ON_DEBIAN = "on Debian: apt-get install python3-venv"
 
 
 def lock_file() -> Path:
@@ -36,27 +50,30 @@ def pyproject_file() -> Path:
 
 
 def locked(python: str | None = None) -> dict[str, str]:
-    """Name and exact version of every locked package that applies to this machine, or to `python` such as "3.11"."""
+    """Name and exact version of every locked package that applies to this machine, or to `python`
+    such as "3.11".
+    """
     from packaging.markers import Marker
 
     env = {"python_version": python, "python_full_version": f"{python}.99"} if python else {}
-    pins = _PIN.findall(lock_file().read_text())
-    return {
-        name: version
-        for name, version, marker in pins
-        if not marker or Marker(marker).evaluate(env)
-    }
+    versions = {}
+    for name, version, marker in _PIN.findall(lock_file().read_text()):
+        if not marker or Marker(marker).evaluate(env):
+            versions[name] = version
+    return versions
 
 
 def direct() -> list[str]:
     """The package names `pyproject.toml` asks for itself, in its order, test tools last."""
     project = tomllib.loads(pyproject_file().read_text())["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["test"]
-    return [re.split(r"[\s<>=!~;\[]", one, maxsplit=1)[0].lower() for one in wanted]
+    return [re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0].lower() for requirement in wanted]
 
 
 def conda_yaml() -> str:
-    """The text `environment.yml` must have: conda names for the card's packages, pip for the others."""
+    """The text `environment.yml` must have: conda names for the card's packages, pip for the
+    others.
+    """
     pins, names = locked("3.11"), direct()
     conda = "".join(f"  - {name}={pins[name]}\n" for name in names[:CARD])
     pip = "".join(f"      - {name}=={pins[name]}\n" for name in names[CARD:])
@@ -76,13 +93,13 @@ def find_uv(venv: Path) -> str | None:
 
 
 def _uv(venv: Path) -> str | None:
-    """`find_uv`, and where there is none it is fetched into `venv`, if that has pip and the registry has uv."""
+    """`find_uv`; where there is none it is fetched into `venv`, if that has pip and the registry
+    has uv.
+    """
     python = venv / "bin" / "python"
     if not find_uv(venv) and python.exists():
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "uv"],
-            capture_output=True,
-        )
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, "uv"], capture_output=True)
     return find_uv(venv)
 
 
@@ -111,18 +128,12 @@ def setup() -> None:
     if not usable and uv:
         _run(uv, "venv", "-q", "--python", sys.executable, venv, what="making .venv")
     elif not uv:  # also gives pip to a venv that has none
-        _run(
-            sys.executable,
-            "-m",
-            "venv",
-            venv,
-            what="making .venv (on Debian: apt-get install python3-venv)",
-        )
+        _run(sys.executable, "-m", "venv", venv, what=f"making .venv ({_ON_DEBIAN})")
         uv = _uv(venv)
-    pip = (
-        [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install", "-q"]
-    )
-    _run(*pip, "-q", "--require-hashes", "-r", lock_file(), what="installing")
+    install: list[str | Path] = [python, "-m", "pip", "install", "-q"]
+    if uv:
+        install = [uv, "pip", "install", "--python", python]
+    _run(*install, "-q", "--require-hashes", "-r", lock_file(), what="installing")
     # A path file instead of an editable install: nothing to build, nothing outside the lock.
     site = venv / "lib" / f"python{version}" / "site-packages"
     (site / "katayori.pth").write_text(os.path.relpath(lock_file().parent, site) + "\n")
@@ -131,27 +142,21 @@ def setup() -> None:
 
 
 def lock() -> None:
-    """Resolves `pyproject.toml` anew into `requirements.lock` and writes `environment.yml` from it."""
+    """Resolves `pyproject.toml` anew into `requirements.lock` and writes `environment.yml` from
+    it.
+    """
     uv = _uv(paths.root() / ".venv")
     if not uv:
         raise KatayoriError("`make lock` needs uv; install it (pip install uv) and call again")
-    options = "--universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --extra test -q"
-    _run(
-        uv,
-        "pip",
-        "compile",
-        *options.split(),
-        pyproject_file(),
-        "-o",
-        lock_file(),
-        what="resolving",
-    )
+    files = (pyproject_file(), "-o", lock_file())
+    _run(uv, "pip", "compile", *_COMPILE, *files, what="resolving")
     (paths.root() / "environment.yml").write_text(conda_yaml())
 
 
 if __name__ == "__main__":
+    steps = {"setup": setup, "lock": lock}
     try:
-        {"setup": setup, "lock": lock}[sys.argv[1]]()
+        steps[sys.argv[1]]()
     except KatayoriError as error:
         print(f"katayori: {error}", file=sys.stderr)
         sys.exit(2)

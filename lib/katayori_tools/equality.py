@@ -148,8 +148,8 @@ def _renamed_cell(names: NameMap, paper: str, cell: str) -> str:
     new = {}
     for column, value in json.loads(cell).items():
         column = names.new_name("columns", column, *place)
-        known = names.new_values(column, *place)
-        new[column] = known.get(value, value) if isinstance(value, str) else value
+        renamed = names.new_values(column, *place)
+        new[column] = renamed.get(value, value) if isinstance(value, str) else value
     return json.dumps(new, ensure_ascii=False)
 
 

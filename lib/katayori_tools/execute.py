@@ -1,4 +1,6 @@
-"""One notebook in a process of its own: a `Job` comes as JSON on stdin, why it failed goes to stdout."""
+"""One notebook in a process of its own: a `Job` comes as JSON on stdin, why it failed goes to
+stdout.
+"""
 
 import json
 import logging
@@ -14,37 +16,44 @@ from katayori_tools.reproduce import SKIPPED, Job, say
 
 
 def _execute(job: Job, output: Path) -> None:
-    options = {
-        "parameters": {**job.parameters, "output_dir": str(job.work)},
-        "cwd": job.notebook.parent,
-    }
-    # Without the last, every kernel warns that loopback is not encrypted.
-    options |= {
-        "execution_timeout": job.timeout,
-        "extra_arguments": ["--log-level=CRITICAL"],
-        "start_timeout": 120,
-    }
-    line = {
-        "bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n",
-        "mininterval": 10,
-        "delay": 10,
-        "leave": False,
-    }
+    def execute() -> None:
+        papermill.execute_notebook(
+            job.notebook,
+            output,
+            parameters={**job.parameters, "output_dir": str(job.work)},
+            cwd=job.notebook.parent,
+            execution_timeout=job.timeout,
+            # Without it, every kernel warns that loopback is not encrypted.
+            extra_arguments=["--log-level=CRITICAL"],
+            start_timeout=120,
+            progress_bar={
+                "bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n",
+                "mininterval": 10,
+                "delay": 10,
+                "leave": False,
+            },
+        )
+
     try:
-        papermill.execute_notebook(job.notebook, output, **options, progress_bar=line)
+        execute()
     except RuntimeError as error:
-        # Kernels sometimes lose a race for a port at the start; one that died at work is a DeadKernelError.
+        # Kernels sometimes lose a race for a port at the start; one that died at work is a
+        # DeadKernelError.
         if type(error) is not RuntimeError:
             raise
         say(job.paper, f"the kernel did not start ({error}); once more")
-        papermill.execute_notebook(job.notebook, output, **options, progress_bar=line)
+        execute()
 
 
 def run(job: Job) -> str:
-    """Runs one notebook into `job.work`; why it failed, which leaves `<name>.failed.ipynb` in the final folder."""
+    """Runs one notebook into `job.work`.
+
+    Returns why it failed, which leaves `<name>.failed.ipynb` in the final folder.
+    """
     logging.getLogger("papermill").setLevel(logging.WARNING)
     say(job.paper, "started")
-    begin, output = time.monotonic(), job.work / job.notebook.name
+    begin = time.monotonic()
+    output = job.work / job.notebook.name
     job.work.mkdir(parents=True)
     try:
         _execute(job, output)
@@ -59,10 +68,8 @@ def run(job: Job) -> str:
         job.final.mkdir(parents=True, exist_ok=True)
         if output.exists():
             shutil.move(output, kept)
-        name, text = (
-            getattr(error, "ename", type(error).__name__),
-            getattr(error, "evalue", str(error)),
-        )
+        name = getattr(error, "ename", type(error).__name__)  # of what a cell raised
+        text = getattr(error, "evalue", str(error))
         first = next((line for line in str(text).splitlines() if line.strip()), "")
         say(job.paper, f"failed after {time.monotonic() - begin:.0f} s")
         return f"{name}: {first[:300]} (kept: {kept})"
@@ -71,8 +78,9 @@ def run(job: Job) -> str:
 
 if __name__ == "__main__":
     try:
-        if told := run(Job.read(json.load(sys.stdin))):
-            print(told)
+        cause = run(Job.read(json.load(sys.stdin)))
+        if cause:
+            print(cause)
             sys.exit(1)
     except KeyboardInterrupt:  # the kernel is gone; the runner tells the user
         sys.exit(130)

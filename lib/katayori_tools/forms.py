@@ -34,8 +34,9 @@ def write_form(path: Path, form: pd.DataFrame, first: str, *, every_row: bool = 
         so that no filter hides it; else in the first row alone (long forms).
     """
     shown = form.map(harmless)
-    told = [first] * len(shown) if every_row else [first, *[""] * (len(shown) - 1)][: len(shown)]
-    shown.insert(0, READ_FIRST, told)
+    filled_rows = len(shown) if every_row else min(1, len(shown))
+    notices = [first] * filled_rows + [""] * (len(shown) - filled_rows)
+    shown.insert(0, READ_FIRST, notices)
     shown.to_csv(path, index=False, encoding="utf-8-sig")
 
 
@@ -44,16 +45,16 @@ def read_form(path: Path, columns: Sequence[str], what: str) -> pd.DataFrame:
 
     Raises KatayoriError for a file that is absent, no UTF-8 or has other columns.
     """
-    told = pd.DataFrame(files.rows_of(path, what))
-    told = told.drop(columns=READ_FIRST, errors="ignore")
-    if set(told) != set(columns):
+    form = pd.DataFrame(files.rows_of(path, what))
+    form = form.drop(columns=READ_FIRST, errors="ignore")
+    if set(form) != set(columns):
         raise KatayoriError(
-            f"{path.name} has the columns {', '.join(map(str, told))}; "
+            f"{path.name} has the columns {', '.join(map(str, form))}; "
             f"asked for were {', '.join(map(str, columns))}"
         )
-    return told
+    return form
 
 
-def plain(said: str) -> str:
+def plain(text: str) -> str:
     """What was written in a cell, without a difference of width or blanks around it."""
-    return unicodedata.normalize("NFKC", said).strip()
+    return unicodedata.normalize("NFKC", text).strip()

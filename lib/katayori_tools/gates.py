@@ -6,7 +6,6 @@ list, or is worse than it says, fails. What is better than it says fails too, un
 off the list by `make gates ARGS=--update`, which never writes a greater number.
 """
 
-import argparse
 import json
 import re
 import subprocess
@@ -117,7 +116,7 @@ def _write(findings: Findings) -> None:
     offenders_file().write_text(HEAD + text, encoding="utf-8")
 
 
-def gates(args: argparse.Namespace) -> int:
+def gates(*, update: bool = False) -> int:
     """The command: 0 where the list is met, else 1 and a line for each place that differs."""
     now = ruff_findings()
     before = listed()
@@ -125,18 +124,18 @@ def gates(args: argparse.Namespace) -> int:
         now |= mypy_findings()
     else:
         kept = before.pop("mypy", {})
-        if args.update and kept:
+        if update and kept:
             now["mypy"] = kept
             before["mypy"] = kept
         version = ".".join(map(str, MYPY_PYTHON))
         print(f"gates: mypy is compared under Python {version} only", file=sys.stderr)
     worse, better = differences(now, before)
-    if args.update and (not worse or not offenders_file().exists()):
+    if update and (not worse or not offenders_file().exists()):
         _write(now)
         print(f"gates: {offenders_file().name} written, {len(better)} places better than before")
         return 0
-    for line in worse if args.update else worse + better:
+    for line in worse if update else worse + better:
         print(f"gates: {line}", file=sys.stderr)
-    if args.update:
+    if update:
         print("gates: nothing written, the list only shrinks", file=sys.stderr)
     return int(bool(worse or better))

@@ -35,20 +35,23 @@ from typing import Any
 
 from katayori import profiles
 from katayori.data.files import json_lines
-from katayori.data.source import prompts_of
+from katayori.data.source import OwnItems, prompts_of
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request
-from katayori_tools.asking import requests_of, steps
+from katayori_tools.asking import Scope, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.inputs import own_items
 from katayori_tools.notebooks import names
 from katayori_tools.send import read_completion
 
 MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
+LOCAL_HEAD = 30  # bytes before a member's name
+LENGTHS_AT = (26, 28)  # in it: how long the name and the extra field are
 ZSTANDARD = 93  # the zip method that inspect_ai packs with; Python's zipfile reads it from 3.14 on
 SHOWN = 60  # characters of a difference
+LONGEST_CAUSE = 200  # characters
 FINISH = {
     "max_tokens": "length",
     "model_length": "length",
@@ -65,39 +68,42 @@ Row = dict[str, Any]  # item_id, prompt_id, repetition, asked (turns), choices; 
 
 def convert(args: argparse.Namespace) -> int:
     """Write the answers of some logs to one paper's requests; 1 if no row could be used."""
-    given = names(args.papers), names(args.models)
-    if [len(each) for each in given] != [1, 1]:
+    papers, models = names(args.papers), names(args.models)
+    if len(papers) != 1 or len(models) != 1:
         raise KatayoriError("logs are of one paper and one model: PAPERS=discrim_eval MODELS=name")
     if not args.file.endswith(".jsonl"):
         raise KatayoriError(f"answers are written as .jsonl, not to {args.file}")
-    [[paper], [name]] = given
+    [paper], [name] = papers, models
     model, endpoint = get_model(name)
-    dataset, known = profiles.load(args.profile)["items"], load_prompts(paper, args.prompts or "")
-    own = own_items(args, [paper])
-    able = [
-        p
-        for step in steps(paper, prompts_of(paper, dataset, own))
-        for p in step
-        if not (known[p].prefix or known[p].given)
-    ]
-    chosen = {"dataset": dataset, "folder": args.prompts or "", "own": own}
-    requests = requests_of(paper, model, endpoint, able, **chosen)
+    folder = args.prompts or ""
+    scope = Scope(profiles.load(args.profile)["items"], own=own_items(args, [paper]), folder=folder)
+    wording = load_prompts(paper, folder)
+    able = _importable(paper, scope, wording)
+    requests = requests_of(paper, model, endpoint, able, scope)
     only = args.prompt or (able[0] if len(able) == 1 else "")
     taken = Conversion({(q.item_id, q.prompt_id): q for q in requests}, model, only)
     refused: Refused = []
     for log in map(Path, args.logs):
         for number, row in enumerate(rows_of(log, model), 1):
             cause = row.get("refused") or taken.take(row)
-            refused += [(log.name, number, cause)] if cause else []
+            if cause:
+                refused.append((log.name, number, cause))
     _write(Path(args.file), list(taken.answers.values()))
     print(
         f"{len(taken.answers)} answers of {model.id} to {paper} written to {args.file}, "
         f"{len(refused)} rows refused"
     )
-    for line in (*taken.rendered(), *without_probabilities(taken.answers.values(), known)):
+    for line in (*taken.rendered(), *without_probabilities(taken.answers.values(), wording)):
         print(f"  {line}")
     list_refused(refused)
     return int(not taken.answers)
+
+
+def _importable(paper: str, scope: Scope, wording: dict[str, Prompt]) -> list[str]:
+    """The prompts whose answers a log can hold: no forced start, no earlier answer in them."""
+    planned = steps(paper, prompts_of(paper, scope.dataset, scope.own or OwnItems()))
+    prompt_ids = [prompt_id for step in planned for prompt_id in step]
+    return [p for p in prompt_ids if not (wording[p].prefix or wording[p].given)]
 
 
 def _write(file: Path, answers: list[Row]) -> None:
@@ -188,36 +194,49 @@ def _packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     if file is None:
         raise ValueError(f"{archive.filename} is closed")
     file.seek(member.header_offset)
-    head = file.read(30)
+    head = file.read(LOCAL_HEAD)
     if head[:4] != b"PK\x03\x04":
         raise zipfile.BadZipFile(f"{member.filename} is not where the archive says")
-    lengths = (int.from_bytes(head[at : at + 2], "little") for at in (26, 28))
+    lengths = (int.from_bytes(head[at : at + 2], "little") for at in LENGTHS_AT)
     file.seek(sum(lengths), io.SEEK_CUR)
     return file.read(member.compress_size)
 
 
 def _inspect(sample: Any) -> Row:
     try:
-        if sample.get("error") or sample.get("limit"):
-            stopped = sample.get("error") or {
-                "message": f"stopped by the {sample['limit'].get('type')} limit"
-            }
-            return {"refused": f"sample failed: {str(stopped.get('message'))[:200]}"}
-        choices = (sample.get("output") or {}).get("choices")
-        if not choices:
-            return {"refused": "has no output"}
-        if choices[0].get("stop_reason") == "tool_calls":
-            return {"refused": "ends in a tool call, not in a text"}
+        cause = _unusable(sample)
+        if cause:
+            return {"refused": cause}
         attached, about = sample.get("attachments") or {}, sample.get("metadata") or {}
         return {
             "item_id": str(about.get("item_id") or sample["id"]),
             "prompt_id": str(about.get("prompt_id") or ""),
             "repetition": int(sample.get("epoch") or 1) - 1,
             "asked": _asked_by_inspect(sample, attached),
-            "choices": [_choice(choices[0], attached)],
+            "choices": [_choice(sample["output"]["choices"][0], attached)],
         }
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         return {"refused": f"has not the form of a sample ({type(error).__name__})"}
+
+
+def _unusable(sample: Row) -> str:
+    """Why a sample holds no answer; empty where it does."""
+    if sample.get("error"):
+        return f"sample failed: {_cut(sample['error'].get('message'))}"
+    if sample.get("limit"):
+        stopped = f"stopped by the {sample['limit'].get('type')} limit"
+        return f"sample failed: {_cut(stopped)}"
+    choices = (sample.get("output") or {}).get("choices")
+    if not choices:
+        return "has no output"
+    if choices[0].get("stop_reason") == "tool_calls":
+        return "ends in a tool call, not in a text"
+    return ""
+
+
+def _cut(text: object) -> str:
+    """A text of a log as far as it is shown as a cause."""
+    return str(text)[:LONGEST_CAUSE]
 
 
 def _asked_by_inspect(sample: Row, attached: dict[str, str]) -> list[Turn]:
@@ -304,29 +323,35 @@ def difference(ours: list[Turn], asked: list[Turn]) -> tuple[str, str]:
     if not asked:
         return "does not say what was asked", ""
     same = 0
-    for (role, text), (other, found) in zip(ours, asked, strict=False):
-        if role != (other or role) or _tidy(text) != _tidy(found):
+    for (role, text), (asked_role, asked_text) in zip(ours, asked, strict=False):
+        if role != (asked_role or role) or _tidy(text) != _tidy(asked_text):
             break
         same += 1
     if len(asked) > len(ours):
-        added = asked[same]
-        roles = [role or "text" for role, _ in asked[same : same + len(asked) - len(ours)]]
-        return f"was asked with {len(roles)} added turn(s) ({', '.join(roles)})", _short(added[1])
+        added = asked[same : same + len(asked) - len(ours)]
+        roles = ", ".join(role or "text" for role, _ in added)
+        _, text = added[0]
+        return f"was asked with {len(added)} added turn(s) ({roles})", _short(text)
     if len(asked) < len(ours):
-        return f"was asked without our {ours[same][0]} turn", _short(ours[same][1])
-    role, found = asked[same]
-    if role not in ("", ours[same][0]):
-        return f"was asked as {role} where ours is {ours[same][0]}", _short(found)
-    return "was asked with another text", _words(_tidy(ours[same][1]), _tidy(found))
+        role, text = ours[same]
+        return f"was asked without our {role} turn", _short(text)
+    (our_role, our_text), (role, text) = ours[same], asked[same]
+    if role not in ("", our_role):
+        return f"was asked as {role} where ours is {our_role}", _short(text)
+    return "was asked with another text", _words(_tidy(our_text), _tidy(text))
 
 
-def _words(ours: str, found: str) -> str:
-    """The first words that differ, of the text asked and of ours."""
-    mine, other = ours.split(), found.split()
-    at = next((n for n, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
-    at = min(len(mine), len(other)) if at is None else at
-    start = max(at - 1, 0)
-    return f"{_short(' '.join(other[start:]))} where ours has {_short(' '.join(mine[start:]))}"
+def _words(ours: str, asked: str) -> str:
+    """The first words that differ, of the text asked and of ours, with the last common one."""
+    our_words, words = ours.split(), asked.split()
+    same = 0
+    for our_word, word in zip(our_words, words, strict=False):
+        if our_word != word:
+            break
+        same += 1
+    start = max(same - 1, 0)
+    rest, our_rest = " ".join(words[start:]), " ".join(our_words[start:])
+    return f"{_short(rest)} where ours has {_short(our_rest)}"
 
 
 def _short(text: str) -> str:

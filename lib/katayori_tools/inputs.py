@@ -60,8 +60,8 @@ def check_environment() -> None:
     for name in sorted(set(unknown) - set(known)):
         near = sorted(known, key=lambda one: edit_distance(name, one))[0]
         if edit_distance(name, near) <= min(SLIPS, len(near) - len("KATAYORI_XX")):
-            said = f"the environment variable {name} is unknown; do you mean {near}?"
-            raise KatayoriError(f"{said} (unset {name} otherwise)")
+            problem = f"the environment variable {name} is unknown; do you mean {near}?"
+            raise KatayoriError(f"{problem} (unset {name} otherwise)")
 
 
 def known_variables() -> list[str]:
@@ -128,8 +128,10 @@ def writable(folder: Path, variable: str) -> None:
             file.write(b"\0" * 65_536)
             file.flush()
     except OSError as error:
-        said = f"cannot write to {folder} ({error.strerror or error})"
-        raise KatayoriError(f"{said}; make room or name another folder with {variable}") from None
+        problem = f"cannot write to {folder} ({error.strerror or error})"
+        raise KatayoriError(
+            f"{problem}; make room or name another folder with {variable}"
+        ) from None
 
 
 def output_file(name: str, suffixes: Iterable[str]) -> Path:
@@ -215,13 +217,13 @@ def check_run(paper: str, profile: dict[str, Any], parameters: dict[str, Any]) -
     if answers_file and not imported:
         kind = f"{profile['name']} ({profile['answers']} answers)"
         raise KatayoriError(f"answers_file is read with PROFILE=imported, not {kind}")
-    told = _check_imported(paper, parameters) if imported else []
+    notes = _check_imported(paper, parameters) if imported else []
     if own or answers_file:
         limit = parameters.get("limit") or profile["size"]
         read_items(
             paper, profile["items"], limit=limit, own=OwnItems(**own), answers_file=answers_file
         )
-    for line in told:
+    for line in notes:
         print(f"{paper:<16} {line}", file=sys.stderr)
 
 
@@ -239,7 +241,7 @@ def _check_imported(paper: str, parameters: dict[str, Any]) -> list[str]:
     answers = read_answers(file)
     models = {key[2] for key in answers}
     prompt_ids = load_prompts(paper, parameters.get("prompts") or "").keys()
-    told = []
+    notes = []
     for model_id in (get_model(asked)[0].id for asked in parameters["models"]):
         if model_id not in models:
             known = ", ".join(sorted(models)) or "none"
@@ -247,8 +249,8 @@ def _check_imported(paper: str, parameters: dict[str, Any]) -> list[str]:
         own = [a for key, a in answers.items() if key[2] == model_id and key[1] in prompt_ids]
         if not own:
             raise KatayoriError(f"{name} holds no answer of {model_id!r} to a prompt of {paper}")
-        told.append(f"{name}: {_probabilities(paper, model_id, own)}")
-    return told
+        notes.append(f"{name}: {_probabilities(paper, model_id, own)}")
+    return notes
 
 
 def _probabilities(paper: str, model_id: str, answers: list[Response]) -> str:

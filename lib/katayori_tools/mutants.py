@@ -125,20 +125,20 @@ def sample(names: dict[str, list[str]], size: int, seed: int) -> list[str]:
     rng = random.Random(seed)
     drawn = []
     for module in sorted(names):
-        own = sorted(names[module])
-        share = max(1, round(size * len(own) / total)) if own else 0
-        drawn += rng.sample(own, min(share, len(own)))
+        of_module = sorted(names[module])
+        share = max(1, round(size * len(of_module) / total)) if of_module else 0
+        drawn += rng.sample(of_module, min(share, len(of_module)))
     return drawn
 
 
 def results(folder: Path) -> dict[str, dict[str, int | None]]:
     """Module -> mutant -> exit code of its tests, None where it was not run."""
-    found = {}
+    codes_of = {}
     for file in sorted((folder / "mutants" / "src" / "katayori").glob("*/*.meta")):
         codes = json.loads(file.read_text(encoding="utf-8"))["exit_code_by_key"]
         if codes:
-            found[f"{file.parent.name}.{file.name.removesuffix('.py.meta')}"] = codes
-    return found
+            codes_of[f"{file.parent.name}.{file.name.removesuffix('.py.meta')}"] = codes
+    return codes_of
 
 
 def summary(found: dict[str, dict[str, int | None]], drawn: list[str]) -> dict[str, Any]:
@@ -170,10 +170,10 @@ def sorted_counts(kinds: Counter) -> dict[str, int]:
 
 def _run(python: Path, folder: Path, names: list[str]) -> None:
     """Runs the tool on these mutants; KatayoriError with its last line if it cannot."""
-    own = {"KATAYORI_ROOT": str(paths.root()), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    settings = {"KATAYORI_ROOT": str(paths.root()), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     command = [str(python), "-m", "mutmut", "run", *names]
     done = subprocess.run(
-        command, cwd=folder, env={**os.environ, **own}, capture_output=True, text=True
+        command, cwd=folder, env={**os.environ, **settings}, capture_output=True, text=True
     )
     if done.returncode:
         lines = (done.stdout + done.stderr).replace("\r", "\n").strip().splitlines()

@@ -1,7 +1,8 @@
-"""The notebooks as the runner sees them: their names, their typed parameters, and the checks before a kernel starts.
+"""The notebooks as the runner sees them: their names, their typed parameters, and the checks before
+a kernel starts.
 
-Papermill only logs an unknown parameter and never checks a type, so both are done here, from the source text of the
-cell tagged `parameters`; nothing heavy is imported.
+Papermill only logs an unknown parameter and never checks a type, so both are done here, from the
+source text of the cell tagged `parameters`; nothing heavy is imported.
 """
 
 import ast
@@ -15,7 +16,13 @@ from katayori import paths
 from katayori.errors import KatayoriError, expect
 
 LAST = "overview"  # reads the results of the others
-KINDS = {"int": int, "float": (int, float), "str": str, "bool": bool}
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "int": int,
+    "float": (int, float),
+    "str": str,
+    "bool": bool,
+}
+NUMBER = len("NN_")  # what stands before a paper's name
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,8 @@ class Parameter:
 
 def registry() -> dict[str, Path]:
     """Paper name to notebook (`NN_<paper>.ipynb`), by number."""
-    found = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-    return {path.stem[3:]: path for path in found}
+    files = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    return {path.stem[NUMBER:]: path for path in files}
 
 
 def names(text: str | None) -> list[str]:
@@ -39,73 +46,78 @@ def names(text: str | None) -> list[str]:
 
 
 def choose(papers: str | None) -> dict[str, Path]:
-    """The notebooks asked for by paper, number or file name (all without an argument), the overview last.
+    """The notebooks asked for by paper, number or file name (all without an argument), the overview
+    last.
 
     KatayoriError naming the valid ones for anything else.
     """
-    known = registry()
-    alias = {
-        form: paper
-        for paper, path in known.items()
-        for form in (paper, path.stem, path.name, path.stem[:2])
-    }
-    alias |= {form.lstrip("0"): paper for form, paper in alias.items() if form.isdigit()}
+    books = registry()
+    paper_of: dict[str, str] = {}  # by every form of its name
+    for paper, path in books.items():
+        number = path.stem[:2]
+        forms = (paper, path.stem, path.name, number, number.lstrip("0"))
+        paper_of |= dict.fromkeys(forms, paper)
     for name in names(papers):
-        if name not in alias:
-            expect(name, known, "paper")
-    wanted = [alias[name] for name in names(papers)] or list(known)
-    return {
-        paper: known[paper]
-        for paper in sorted(known, key=lambda paper: paper == LAST)
-        if paper in wanted
-    }
+        if name not in paper_of:
+            expect(name, books, "paper")
+    wanted = [paper_of[name] for name in names(papers)] or list(books)
+    in_order = sorted(books, key=lambda paper: paper == LAST)
+    return {paper: books[paper] for paper in in_order if paper in wanted}
 
 
 def parameters(notebook: Path) -> dict[str, Parameter]:
-    """The parameters a notebook declares, each as `name: type = literal` in its one cell tagged `parameters`."""
+    """The parameters a notebook declares, each as `name: type = literal` in its one cell tagged
+    `parameters`.
+    """
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     if len(tagged) != 1:
         raise KatayoriError(
             f"{notebook.name}: one cell must carry the tag 'parameters', {len(tagged)} do"
         )
-    found, code = {}, "".join(tagged[0]["source"])
+    declared: dict[str, Parameter] = {}
     try:
-        for line in ast.parse(code).body:
-            match line:
-                case ast.AnnAssign(
-                    target=ast.Name(id=name), annotation=kind, value=ast.expr() as value
-                ):
-                    found[name] = Parameter(name, ast.unparse(kind), ast.literal_eval(value))
-                    _require(notebook, found[name], found[name].default)
-                case _:
-                    raise ValueError
+        for line in ast.parse("".join(tagged[0]["source"])).body:
+            parameter = _declared_by(line)
+            declared[parameter.name] = parameter
+            _require(notebook, parameter, parameter.default)
     except (SyntaxError, ValueError):
-        text = f"{notebook.name}: every line of the parameters cell must be `name: type = value`, the value a literal"
-        raise KatayoriError(text) from None
-    return found
+        form = "`name: type = value`, the value a literal"
+        problem = f"every line of the parameters cell must be {form}"
+        raise KatayoriError(f"{notebook.name}: {problem}") from None
+    return declared
+
+
+def _declared_by(line: ast.stmt) -> Parameter:
+    """The parameter that a line declares. ValueError for another line."""
+    match line:
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=ast.expr() as value):
+            return Parameter(name, ast.unparse(kind), ast.literal_eval(value))
+    raise ValueError("declares no parameter")
 
 
 def fits(value: object, kind: str) -> bool:
     """Whether a value has the annotated type: one of `KINDS` or `list[...]` of it."""
     if kind.startswith("list["):
-        return isinstance(value, list) and all(fits(each, kind[5:-1]) for each in value)
+        of_each = kind.removeprefix("list[").removesuffix("]")
+        return isinstance(value, list) and all(fits(each, of_each) for each in value)
     if kind not in KINDS:
-        raise KatayoriError(
-            f"parameter type `{kind}` is not understood; valid: {', '.join(KINDS)}, list[...] of them"
-        )
+        valid = f"{', '.join(KINDS)}, list[...] of them"
+        raise KatayoriError(f"parameter type `{kind}` is not understood; valid: {valid}")
     # True is an int to Python, not to a reader.
     return isinstance(value, KINDS[kind]) and (kind == "bool" or not isinstance(value, bool))
 
 
 def _require(notebook: Path, parameter: Parameter, value: object) -> None:
     if not fits(value, parameter.kind):
-        said = f"parameter '{parameter.name}' must be {parameter.kind}, not {value!r}"
-        raise KatayoriError(f"{notebook.name}: {said}")
+        problem = f"parameter '{parameter.name}' must be {parameter.kind}, not {value!r}"
+        raise KatayoriError(f"{notebook.name}: {problem}")
 
 
 def check(notebook: Path, values: dict[str, object]) -> None:
-    """KatayoriError if a value's name is not declared by the notebook or its type is not the declared one."""
+    """KatayoriError if a value's name is not declared by the notebook or its type is not the
+    declared one.
+    """
     declared = parameters(notebook)
     for name, value in values.items():
         if name not in declared:

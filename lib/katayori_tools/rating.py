@@ -29,10 +29,10 @@ TASK = (
 def definition(prompts: str = "") -> str:
     """The definition and its exclusions, as the models are shown them."""
     asked = load_prompts("jubaku_v2", prompts)["ju_1_ja"].user
-    found = re.search(r"【偏りのある理由】.*?(?=\n\n【会話】)", asked, re.DOTALL)
-    if not found:
+    passage = re.search(r"【偏りのある理由】.*?(?=\n\n【会話】)", asked, re.DOTALL)
+    if not passage:
         raise KatayoriError("ju_1_ja lacks 【偏りのある理由】 before 【会話】: the raters need it")
-    return found[0]
+    return passage[0]
 
 
 def _raters(form: pd.DataFrame) -> list[str]:
@@ -41,10 +41,15 @@ def _raters(form: pd.DataFrame) -> list[str]:
 
 def write_form(folder: Path, form: pd.DataFrame, prompts: str = "") -> None:
     """The form and, beside it, the content notice, the definition and the instruction."""
-    told = definition(prompts)
     raters = ", ".join(_raters(form))
     parts = [
-        *("# 評価のお願い", NOTICE, "## してほしいこと", TASK, VOLUNTARY, "## 定義", told),
+        "# 評価のお願い",
+        NOTICE,
+        "## してほしいこと",
+        TASK,
+        VOLUNTARY,
+        "## 定義",
+        definition(prompts),
         "## 書くところ",
         f"`{FORM}` の {raters} のうち、割り当てられた一列だけに書いてください。",
     ]
@@ -72,21 +77,22 @@ def read_ratings(folder: Path, form: pd.DataFrame) -> pd.DataFrame | None:
 
     Raises KatayoriError for raters, cases, texts or ratings that are not those asked for.
     """
-    told = forms.read_form(folder / RATINGS, list(map(str, form)), "ratings file")
-    told, form = told.set_index("case_id").sort_index(), form.set_index("case_id").sort_index()
+    filled = forms.read_form(folder / RATINGS, list(map(str, form)), "ratings file")
+    filled = filled.set_index("case_id").sort_index()
+    form = form.set_index("case_id").sort_index()
     raters = _raters(form)
-    if not told.drop(columns=raters).equals(form.drop(columns=raters)):
+    if not filled.drop(columns=raters).equals(form.drop(columns=raters)):
         raise KatayoriError(
             f"{RATINGS}: cases or texts are not those of cases.yaml; rate the form that was written"
         )
-    ratings = told[raters].map(forms.plain)
+    ratings = filled[raters].map(forms.plain)
     for case_id, row in ratings.iterrows():
-        for rater, said in row.items():
-            if not said:
+        for rater, rating in row.items():
+            if not rating:
                 missing = f"{rater} has not rated case {case_id} yet"
                 print(f"{RATINGS}: {missing}; nothing is validated before")
                 return None
-            expect(said, ("A", "B", CANNOT), f"rating of {rater} for case {case_id}:")
+            expect(rating, ("A", "B", CANNOT), f"rating of {rater} for case {case_id}:")
     return ratings
 
 
@@ -98,7 +104,8 @@ def judged(
     Returns the number of neutral ratings of each case that is kept, the table n_raters_agreeing,
     n_raters, n_cases (JU-7), and the cases kept although as many chose the biased option (ties).
     """
-    neutral, n = ratings.eq(labels, axis=0).sum(axis=1), ratings.shape[1]
+    n = ratings.shape[1]
+    neutral = ratings.eq(labels, axis=0).sum(axis=1)
     biased = (ratings != CANNOT).sum(axis=1) - neutral
     kept = neutral[2 * neutral >= n]
     tied = [str(case_id) for case_id in kept.index if neutral[case_id] == biased[case_id]]

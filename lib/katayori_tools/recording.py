@@ -1,4 +1,7 @@
-"""Writes recorded answers as shards and puts them back into a store; `prompting.recordings` reads them."""
+"""Writes recorded answers as shards and puts them back into a store.
+
+`prompting.recordings` reads them.
+"""
 
 import calendar
 import gzip
@@ -18,12 +21,25 @@ from katayori.prompting import recordings
 from katayori.prompting.requests import Request, seed_rule_of
 from katayori.prompting.store import Response, Store
 
+#: What the manifest tells of a shard's requests, which agree in it.
+IN_MANIFEST = (
+    "model",
+    "prompt_id",
+    "variant",
+    "dataset",
+    "prompt_hash",
+    "endpoint",
+    "identity",
+)
+
 
 def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[str, Any]) -> Path:
-    """Write the answered requests of one paper, model, prompt and variant as a shard and enter it in the manifest.
+    """Write the answered requests of one paper, model, prompt and variant as a shard and enter it
+    in the manifest.
 
-    `settings` describes how it was recorded (engine, versions, sampling, item and prompt versions). The bytes depend
-    on the answers alone, so the same recording gives the same file. Raises KatayoriError where nothing is answered.
+    `settings` describes how it was recorded (engine, versions, sampling, item and prompt versions).
+    The bytes depend on the answers alone, so the same recording gives the same file. Raises
+    KatayoriError where nothing is answered.
     """
     kept = [(q, a) for q, a in pairs if a is not None and a.outcome != "error"]
     if not kept:
@@ -75,10 +91,7 @@ def _write(
         return path  # the same recording keeps the settings it was made with
     data = gzip.compress(b"\n".join(lines) + b"\n", 9, mtime=0)
     replace_file(path, data)
-    new = {
-        k: getattr(first, k)
-        for k in "model prompt_id variant dataset prompt_hash endpoint identity".split()
-    }
+    new = {k: getattr(first, k) for k in IN_MANIFEST}
     new |= {
         "count": len(kept),
         "outcomes": dict(sorted(Counter(a.outcome for _, a in kept).items())),
@@ -101,7 +114,8 @@ def _write(
 
 
 def restore(store: Store, requests: Iterable[Request]) -> int:
-    """Put recorded answers back into the store, so that a recording continues on another machine; how many.
+    """Put recorded answers back into the store, so that a recording continues on another machine;
+    how many.
 
     Only rows whose key is that of the request count; what the store holds already stays as it is.
     """

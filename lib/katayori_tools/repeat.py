@@ -4,7 +4,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
@@ -18,28 +18,38 @@ from katayori_tools.collect import collect_sync
 if TYPE_CHECKING:
     import pandas as pd
 
+ByItem = dict[str, list[tuple[Request, Response]]]  # what was asked of an item, in order
+
 
 def repeat(args: argparse.Namespace) -> None:
-    """Ask the same requests again, seed and all, and print how often the answer changes (the flip rate).
+    """Ask the same requests again, seed and all, and print how often the answer changes (the flip
+    rate).
 
-    An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching, another version.
-    Without either it is sampling, too. Raises KatayoriError where two servers would be compared.
+    An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching,
+    another version. Without either it is sampling, too. Raises KatayoriError where two servers
+    would be compared.
     """
+    base_url = args.base_url or ""
     for paper, name, model, endpoint, requests in wanted(args, reach=True):
+        # One repetition after the other, so that time lies between two answers.
         again = [replace(q, repetition=n) for n in range(1, args.repetitions + 1) for q in requests]
-        _check_server([*requests, *again], endpoint, args.base_url or "")
+        everything = [*requests, *again]
+        _check_server(everything, endpoint, base_url)
         with Store(respondents.store_path()) as store:
-            both = [
-                *requests,
-                *again,
-            ]  # one repetition after the other, so that time lies between two answers
-            with served(model, endpoint, args.base_url or "", store.pending(both)) as url:
-                options = {"base_url": url, "concurrency": args.concurrency, "budget": args.budget}
-                stopped = collect_sync(both, model, endpoint, store, **options).stopped
+            with served(model, endpoint, base_url, store.pending(everything)) as url:
+                stopped = collect_sync(
+                    everything,
+                    model,
+                    endpoint,
+                    store,
+                    base_url=url,
+                    concurrency=args.concurrency,
+                    budget=args.budget,
+                ).stopped
             if stopped:
                 raise KatayoriError(f"{stopped}; what was answered is kept, run again to continue")
             print(f"{paper} {name}, {args.repetitions + 1} answers to each request")
-            print(flip_rates(store.get(both)).to_string(index=False, na_rep="undefined"))
+            print(flip_rates(store.get(everything)).to_string(index=False, na_rep="undefined"))
 
 
 def _check_server(requests: list[Request], endpoint: Endpoint, base_url: str) -> None:
@@ -52,50 +62,79 @@ def _check_server(requests: list[Request], endpoint: Endpoint, base_url: str) ->
 
 
 def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataFrame":
-    """Of requests asked several times, the share whose answer was not always the same; one row a prompt.
+    """Of requests asked several times, the share whose answer was not always the same; one row a
+    prompt.
 
-    Returns prompt_id, n (requests with two valid answers or more), n_invalid (the others), flipped, flip_rate with
-    its Wilson interval `ci_low` and `ci_high` (NaN where n = 0), texts_differ (requests, valid or not, whose raw texts
-    were not all the same), p_shift (greatest difference of the probability of the token that was likeliest at first;
-    NaN without log probabilities) and fingerprints (how many system fingerprints were seen).
+    Returns prompt_id, n (requests with two valid answers or more), n_invalid (the others), flipped,
+    flip_rate with its Wilson interval `ci_low` and `ci_high` (NaN where n = 0), texts_differ
+    (requests, valid or not, whose raw texts were not all the same), p_shift (greatest difference of
+    the probability of the token that was likeliest at first; NaN without log probabilities) and
+    fingerprints (how many system fingerprints were seen).
 
     The answer is what the paper's parser reads; where one token was asked for, the likeliest token.
     """
-    import numpy as np
     import pandas as pd
-    from statsmodels.stats.proportion import proportion_confint
 
-    said: dict[str, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    by_prompt: dict[str, ByItem] = defaultdict(lambda: defaultdict(list))
     for request, answer in answered:
         if answer and answer.outcome != "error":
-            said[request.prompt_id][request.item_id].append((_read(request, answer), answer))
-    rows = []
-    for prompt_id, items in said.items():
-        valid = [[read for read, _ in all_of if read is not None] for all_of in items.values()]
-        flips = [len(set(reads)) > 1 for reads in valid if len(reads) > 1]
-        tops = [[dict(a.top) for _, a in all_of if a.top] for all_of in items.values()]
-        shifts = [
-            max(
-                abs(np.exp(top.get(likeliest, -np.inf)) - np.exp(first[likeliest]))
-                for top in others
-            )
-            for first, *others in filter(None, tops)
-            if others and (likeliest := max(first, key=first.get)) is not None
-        ]
-        n, flipped = len(flips), sum(flips)
-        low, high = proportion_confint(flipped, n, method="wilson") if n else (np.nan, np.nan)
-        row = {"prompt_id": prompt_id, "n": n, "n_invalid": len(items) - n, "flipped": flipped}
-        row |= {"flip_rate": flipped / n if n else np.nan, "ci_low": low, "ci_high": high}
-        row["texts_differ"] = sum(len({a.text for _, a in all_of}) > 1 for all_of in items.values())
-        row["p_shift"] = max(shifts, default=np.nan)
-        row["fingerprints"] = len({a.fingerprint for all_of in items.values() for _, a in all_of})
-        rows.append(row)
-    return pd.DataFrame(rows)
+            by_prompt[request.prompt_id][request.item_id].append((request, answer))
+    return pd.DataFrame([_flips(prompt_id, items) for prompt_id, items in by_prompt.items()])
+
+
+def _flips(prompt_id: str, by_item: ByItem) -> dict[str, Any]:
+    """The row of one prompt (see `flip_rates`)."""
+    import numpy as np
+    from statsmodels.stats.proportion import proportion_confint
+
+    n = flipped = texts_differ = 0
+    shifts: list[float] = []
+    fingerprints: set[str] = set()
+    for pairs in by_item.values():
+        read = [_read(request, answer) for request, answer in pairs]
+        valid = [value for value in read if value is not None]
+        if len(valid) > 1:
+            n += 1
+            flipped += len(set(valid)) > 1
+        answers = [answer for _, answer in pairs]
+        texts_differ += len({answer.text for answer in answers}) > 1
+        shifts += _shifts([dict(answer.top) for answer in answers if answer.top])
+        fingerprints.update(answer.fingerprint for answer in answers)
+    low, high = proportion_confint(flipped, n, method="wilson") if n else (np.nan, np.nan)
+    return {
+        "prompt_id": prompt_id,
+        "n": n,
+        "n_invalid": len(by_item) - n,
+        "flipped": flipped,
+        "flip_rate": flipped / n if n else np.nan,
+        "ci_low": low,
+        "ci_high": high,
+        "texts_differ": texts_differ,
+        "p_shift": max(shifts, default=np.nan),
+        "fingerprints": len(fingerprints),
+    }
+
+
+def _shifts(tops: list[dict[str, float]]) -> list[float]:
+    """By how much the probability of the first answer's likeliest token differs in later ones."""
+    import numpy as np
+
+    if not tops:
+        return []
+    first, *later = tops
+    likeliest = max(first, key=lambda token: first[token])
+    before = np.exp(first[likeliest])
+    return [float(abs(np.exp(top.get(likeliest, -np.inf)) - before)) for top in later]
 
 
 def _read(request: Request, answer: Response) -> str | None:
+    """What an answer says; None where it is not valid."""
     if request.one_token:
-        return max(answer.top, key=lambda pair: pair[1])[0].strip() if answer.top else None
+        if not answer.top:
+            return None
+        token, _ = max(answer.top, key=lambda pair: pair[1])
+        return token.strip()
     if answer.outcome != "ok":
         return None
-    return PARSERS[request.paper][0](answer.text, answer.finish_reason).answer
+    parse, _ = PARSERS[request.paper]
+    return parse(answer.text, answer.finish_reason).answer

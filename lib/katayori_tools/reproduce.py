@@ -1,8 +1,10 @@
-"""`make reproduce`: which notebooks are out of date, run them side by side, swap in what succeeded, report the rest.
+"""`make reproduce`: which notebooks are out of date, run them side by side, swap in what succeeded,
+report the rest.
 
-Whether a run is up to date is decided by content alone (sha256), so it survives a checkout and changed file times;
-nothing heavy is imported before that is known. A notebook runs in a process of its own (`execute`), below a hidden
-folder of the profile's; what a killed run leaves there is in nobody's way and goes with `make clean`.
+Whether a run is up to date is decided by content alone (sha256), so it survives a checkout and
+changed file times; nothing heavy is imported before that is known. A notebook runs in a process of
+its own (`execute`), below a hidden folder of the profile's; what a killed run leaves there is in
+nobody's way and goes with `make clean`.
 """
 
 import hashlib
@@ -16,6 +18,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from katayori import paths, profiles, renamed
 from katayori.data.source import OWN
@@ -27,33 +30,42 @@ STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
 # Parameters that name a file or folder of the user's.
 FILES = {"answers_file", "prompts", *OWN} - {"preset"}
-# What differs from run to run (times, widget state, the Python version) goes from the committed notebooks.
+# What differs from run to run (times, widget state, the Python version) goes from the committed
+# notebooks.
+KEPT = "{'kernelspec', ('language_info', 'name')}"
 CLEAR = (
     "--ClearMetadataPreprocessor.enabled=True",
-    "--ClearMetadataPreprocessor.preserve_nb_metadata_mask={'kernelspec', ('language_info', 'name')}",
+    f"--ClearMetadataPreprocessor.preserve_nb_metadata_mask={KEPT}",
     "--ClearMetadataPreprocessor.preserve_cell_metadata_mask={'tags'}",
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
+REPORT = ("execute.py", "pages.py", "page.css", "report_filter.py")  # they make report.html
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
 
 
 @dataclass
 class Job:
-    """What to run and where; `final` is the run folder, `work` the temporary one that takes its place."""
+    """What to run and where.
+
+    `final` is the run folder, `work` the temporary one that takes its place.
+    """
 
     paper: str
     notebook: Path
-    parameters: dict
+    parameters: dict[str, Any]
     final: Path
-    profile: dict
+    profile: dict[str, Any]
     timeout: int | None = None  # seconds a cell
     work: Path = Path()
-    env: dict = field(default_factory=dict)  # environment variables of the process
-    inputs: dict = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)  # environment variables of the process
+    inputs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, told: dict) -> "Job":
+    def read(cls, values: dict[str, Any]) -> "Job":
         """A job from its JSON form."""
-        return cls(**told | {name: Path(told[name]) for name in ("notebook", "final", "work")})
+        as_paths = {name: Path(values[name]) for name in ("notebook", "final", "work")}
+        return cls(**(values | as_paths))
 
 
 def digest(files: Iterable[Path], base: Path) -> str:
@@ -66,12 +78,12 @@ def digest(files: Iterable[Path], base: Path) -> str:
 
 def _files(folder: Path) -> list[Path]:
     """All files below a folder but hidden ones and those still being written."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".tmp")
-    return [
-        path
-        for path in found
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
+    files = []
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and path.suffix != ".tmp" and not hidden:
+            files.append(path)
+    return files
 
 
 def shared_inputs() -> dict[str, str]:
@@ -81,73 +93,75 @@ def shared_inputs() -> dict[str, str]:
     """
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
     library = [*(here.parents[1] / "katayori").rglob("*.py")]
-    library += [
-        here.with_name(name) for name in ("execute.py", "pages.py", "page.css", "report_filter.py")
-    ]  # they make report.html
+    library += [here.with_name(name) for name in REPORT]
+    read_by_notebooks = [path for path in _files(data) if data / EXPECTED not in path.parents]
     return {
         "library": digest(library, here.parents[1]),
-        "data": digest(
-            (path for path in _files(data) if data / EXPECTED not in path.parents), data
-        ),
+        "data": digest(read_by_notebooks, data),
         "environment": digest([root / "lib" / "requirements.lock"], root),
         "python": sys.version,
     }
 
 
-def _inputs(job: Job) -> dict:
-    own = {"notebook": sha256(job.notebook), "parameters": job.parameters, "profile": job.profile}
-    defaults = {
-        name: parameter.default for name, parameter in notebooks.parameters(job.notebook).items()
+def _inputs(job: Job) -> dict[str, Any]:
+    own: dict[str, Any] = {
+        "notebook": sha256(job.notebook),
+        "parameters": job.parameters,
+        "profile": job.profile,
     }
+    declared = notebooks.parameters(job.notebook)
+    defaults = {name: parameter.default for name, parameter in declared.items()}
     for name, value in (defaults | job.parameters).items():
-        # As the kernel sees it; os.path.exists is False, not an error, for text that can be no path.
-        if isinstance(value, str) and value and os.path.exists(path := job.notebook.parent / value):
+        if not isinstance(value, str) or not value:
+            continue
+        path = job.notebook.parent / value  # as the kernel sees it
+        # os.path.exists is False, not an error, for text that can be no path.
+        if os.path.exists(path):
             own[f"files of {name}"] = digest(_files(path), path) if path.is_dir() else sha256(path)
     if job.paper == notebooks.LAST:
-        others = job.final.parent.glob("[!.]*/results.json")
-        own["others"] = digest(
-            (path for path in others if path.parent != job.final), job.final.parent
-        )
+        run = job.final.parent
+        others = [path for path in run.glob("[!.]*/results.json") if path.parent != job.final]
+        own["others"] = digest(others, run)
     return own
 
 
 def _outputs(folder: Path) -> dict[str, str]:
-    kept = (
-        path
-        for path in _files(folder)
-        if path.name != STAMP and not path.name.endswith(".failed.ipynb")
-    )
-    return {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(kept)}
+    digests = {}
+    for path in sorted(_files(folder)):
+        if path.name != STAMP and not path.name.endswith(".failed.ipynb"):
+            digests[path.relative_to(folder).as_posix()] = sha256(path)
+    return digests
 
 
-def stale(folder: Path, inputs: dict) -> str:
+def stale(folder: Path, inputs: dict[str, Any]) -> str:
     """Why a run folder must be made anew; empty if it is up to date."""
     try:
         stamp = json.loads((folder / STAMP).read_text())
     except (OSError, ValueError):
         return "not run yet"
     before = stamp["inputs"]
-    if changed := sorted(
-        key for key in before.keys() | inputs.keys() if before.get(key) != inputs.get(key)
-    ):
+    names = sorted(before.keys() | inputs.keys())
+    changed = [name for name in names if before.get(name) != inputs.get(name)]
+    if changed:
         return "changed: " + ", ".join(changed)
     return "" if stamp["outputs"] == _outputs(folder) else "outputs were changed or removed"
 
 
 def kernel_settings(private: Path) -> dict[str, str]:
-    """The environment of kernels: one thread, fixed hashing, no IPython, Jupyter or matplotlib settings of the user's.
+    """The environment of kernels: one thread, fixed hashing, no IPython, Jupyter or matplotlib
+    settings of the user's.
 
     `private` is a temporary folder that stands in for those of the user's.
     """
-    own = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("MPLBACKEND", "JUPYTER_PATH")
-    }
-    folders = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-    own |= {name: str(private / name.lower()) for name in folders}
-    own |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    return own | {"PYTHONHASHSEED": "0"}
+    env = dict(os.environ)
+    for name in ("MPLBACKEND", "JUPYTER_PATH"):
+        env.pop(name, None)
+    for name in FOLDERS:
+        env[name] = str(private / name.lower())
+    for name in THREADS:
+        env[name] = "1"
+    env["PYTHONHASHSEED"] = "0"
+    return env
 
 
 def say(paper: str, text: str) -> None:
@@ -160,9 +174,8 @@ def _run(job: Job) -> str:
 
     What failed, or was skipped where an earlier run succeeded, leaves the earlier outputs alone.
     """
-    command = [sys.executable, "-m", "katayori_tools.execute"]
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", "katayori_tools.execute"],
         input=json.dumps(vars(job), default=str),
         stdout=subprocess.PIPE,
         text=True,
@@ -185,11 +198,11 @@ def _run(job: Job) -> str:
     return ""
 
 
-def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
-    """The standard parameters that the command line sets, and those given by name (`-p name=value`)."""
-    import yaml
-
-    given: dict[str, object] = {"profile": profile["name"]}
+def _parameters(args: Namespace, profile: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The standard parameters that the command line sets, and those given by name (`-p
+    name=value`).
+    """
+    given: dict[str, Any] = {"profile": profile["name"]}
     if args.profile != profile["name"]:  # a file of the user's
         given["profile"] = str(Path(args.profile).resolve())
     if args.models:
@@ -201,26 +214,35 @@ def _parameters(args: Namespace, profile: dict) -> tuple[dict, dict]:
     if args.prompts:
         given["prompts"] = str(Path(args.prompts).resolve())
         if not os.path.isdir(args.prompts):
-            raise KatayoriError(
-                f"PROMPTS={args.prompts} is not a folder; copy data/prompts and reword the files there"
-            )
-    if wrong := [pair for pair in args.parameter if "=" not in pair]:
-        raise KatayoriError(f"-p takes name=value, not '{wrong[0]}'")
-    own = {
-        name: yaml.safe_load(value)
-        for name, _, value in (pair.partition("=") for pair in args.parameter)
-    }
-    own |= {name: value for name in OWN if (value := getattr(args, name, None))}
+            remedy = "copy data/prompts and reword the files there"
+            raise KatayoriError(f"PROMPTS={args.prompts} is not a folder; {remedy}")
+    items = {name: getattr(args, name, None) for name in OWN}
+    by_name = _by_name(args.parameter) | {name: value for name, value in items.items() if value}
     # A notebook runs in its own folder, where a relative path would mean another file.
-    files = renamed.with_old("parameter", FILES) & own.keys()
-    return given, own | {
-        name: os.path.abspath(path)
-        for name in files
-        if isinstance(path := own[name], str) and path  # another type is refused by its name
-    }
+    for name in renamed.with_old("parameter", FILES) & by_name.keys():
+        path = by_name[name]
+        if isinstance(path, str) and path:  # another type is refused by its name
+            by_name[name] = os.path.abspath(path)
+    return given, by_name
 
 
-def _chosen(args: Namespace, profile: dict, parameters: dict) -> dict[str, Path]:
+def _by_name(pairs: Iterable[str]) -> dict[str, Any]:
+    """Parameters given as `name=value`, the value in YAML."""
+    import yaml
+
+    for pair in pairs:
+        if "=" not in pair:
+            raise KatayoriError(f"-p takes name=value, not '{pair}'")
+    values = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        values[name] = yaml.safe_load(text)
+    return values
+
+
+def _chosen(
+    args: Namespace, profile: dict[str, Any], parameters: dict[str, Any]
+) -> dict[str, Path]:
     """The notebooks to run; of imported answers without PAPERS= those that the file answers."""
     chosen = notebooks.choose(args.papers)
     file = parameters.get("answers_file")
@@ -230,7 +252,7 @@ def _chosen(args: Namespace, profile: dict, parameters: dict) -> dict[str, Path]
     return {paper: chosen[paper] for paper in held}
 
 
-def folder_of(profile: dict, values: dict, papers: Iterable[str]) -> Path:
+def folder_of(profile: dict[str, Any], values: dict[str, Any], papers: Iterable[str]) -> Path:
     """The run folder. KatayoriError for one that holds other models' answers under its label."""
     models = values.get("models") or []
     if not isinstance(models, list):
@@ -240,9 +262,10 @@ def folder_of(profile: dict, values: dict, papers: Iterable[str]) -> Path:
     if set(papers) == {notebooks.LAST}:
         return paths.only_run(profile, models, label)
     folder = paths.run_folder(profile, models, label)
-    if label and (others := _asked(folder) - {*models, ""}):
-        held = f"{folder} holds answers of {', '.join(sorted(others))} under the label {label}"
-        raise KatayoriError(f"{held}; give this run another LABEL=")
+    others = _asked(folder) - {*models, ""} if label else set()
+    if others:
+        holds = f"{folder} holds answers of {', '.join(sorted(others))} under the label {label}"
+        raise KatayoriError(f"{holds}; give this run another LABEL=")
     return folder
 
 
@@ -259,16 +282,19 @@ def _plan(args: Namespace) -> list[Job]:
     """Every job asked for, all parameters checked; KatayoriError for any wrong name or type."""
     profile = profiles.load(args.profile)
     given, own = _parameters(args, profile)
-    jobs, known = [], set()
     chosen = _chosen(args, profile, given | own)
     folder = folder_of(profile, given | own, chosen)
+    jobs = []
+    of_others: set[str] = set()  # parameters that the notebooks before declare or are given
     for paper, notebook in chosen.items():
-        declared = notebooks.parameters(notebook)
-        # The overview comes last and asks nothing itself: it may lack what is shared and what is meant for the others.
-        lacks = (given.keys() | known) - declared.keys() if paper == notebooks.LAST else ()
         values = inputs.parameters_of(paper, given | own, list(chosen))
-        values = {name: value for name, value in values.items() if name not in lacks}
-        known |= declared.keys() | values.keys()
+        declared = notebooks.parameters(notebook).keys()
+        if paper == notebooks.LAST:
+            # The overview comes last and asks nothing itself: it may lack what is shared and what
+            # is meant for the others.
+            lacks = (given.keys() | of_others) - declared
+            values = {name: value for name, value in values.items() if name not in lacks}
+        of_others |= declared | values.keys()
         values = renamed.keys("parameter", values, where=paper)
         notebooks.check(notebook, {**values, "output_dir": ""})
         inputs.check_run(paper, profile, values)
@@ -279,34 +305,44 @@ def _plan(args: Namespace) -> list[Job]:
 
 
 def reproduce(args: Namespace) -> int:
-    """Runs what is out of date; 0 unless a notebook failed (then 1). KatayoriError before anything starts."""
+    """Runs what is out of date; 0 unless a notebook failed (then 1).
+
+    KatayoriError before anything starts.
+    """
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
-    jobs, shared = _plan(args), shared_inputs()
-    folder, failed = jobs[0].final.parent, {}
+    jobs = _plan(args)
+    shared = shared_inputs()
+    folder = jobs[0].final.parent
     folder.mkdir(parents=True, exist_ok=True)
+    failures: dict[str, str] = {}
+    first = [job for job in jobs if job.paper != notebooks.LAST]
+    last = [job for job in jobs if job.paper == notebooks.LAST]
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private,
         ThreadPoolExecutor(args.jobs) as pool,
     ):
         env = kernel_settings(Path(private))
-        for last in (False, True):
+        for group in (first, last):
             due = []
-            for job in (job for job in jobs if (job.paper == notebooks.LAST) is last):
-                job.inputs, job.env, job.timeout = shared | _inputs(job), env, args.timeout or None
+            for job in group:
+                job.inputs = shared | _inputs(job)
+                job.env = env
+                job.timeout = args.timeout or None
                 job.work = Path(private) / job.paper
                 reason = "asked for" if args.force else stale(job.final, job.inputs)
                 say(job.paper, f"to run ({reason})" if reason else "up to date")
-                due += [job] if reason else []
-            failed |= {
-                job.paper: told for job, told in zip(due, pool.map(_run, due), strict=True) if told
-            }
-    for paper, told in failed.items():
-        say(paper, f"FAILED: {told}")
+                if reason:
+                    due.append(job)
+            for job, cause in zip(due, pool.map(_run, due), strict=True):
+                if cause:
+                    failures[job.paper] = cause
+    for paper, cause in failures.items():
+        say(paper, f"FAILED: {cause}")
     for job in jobs:
-        if job.paper not in failed:
+        if job.paper not in failures:
             _tell_in_short(job.final)
     print(f"results: {folder}", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failures else 0
 
 
 def _tell_in_short(folder: Path) -> None:
@@ -319,21 +355,14 @@ def _tell_in_short(folder: Path) -> None:
         print("\n".join(first_page.in_short(folder, FEW_CLUSTERS)), flush=True)
 
 
-def nb(args: Namespace) -> int:
-    """Executes the committed notebooks in place on their defaults and clears what differs from run to run."""
-    command = [
-        sys.executable,
-        "-m",
-        "nbconvert",
-        "--to",
-        "notebook",
-        "--execute",
-        "--inplace",
-        *CLEAR,
-    ]
+def nb(*, papers: str | None = None) -> int:
+    """Executes the committed notebooks in place on their defaults and clears what differs from run
+    to run.
+    """
+    convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR)
     with tempfile.TemporaryDirectory(prefix="katayori-") as private:
         env = kernel_settings(Path(private))
-        for path in notebooks.choose(args.papers).values():
-            if subprocess.run([*command, str(path)], env=env).returncode:
+        for path in notebooks.choose(papers).values():
+            if subprocess.run([sys.executable, *convert, str(path)], env=env).returncode:
                 raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
     return 0

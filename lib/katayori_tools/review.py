@@ -87,8 +87,8 @@ def review(args: argparse.Namespace) -> int:
     for number in range(1, args.readers + 1):
         write(folder, texts, number)
     counts = texts.groupby("folder", sort=False).size()
-    told = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-    print(f"{len(texts):,} texts to read ({told}); {args.readers} forms in {folder}")
+    counted = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    print(f"{len(texts):,} texts to read ({counted}); {args.readers} forms in {folder}")
     return 0
 
 
@@ -104,8 +104,8 @@ def items_of(papers: Sequence[str]) -> pd.DataFrame:
     parts = []
     for paper in papers:
         for one in study_sets.study_sets(paper):
-            found = _texts(one)
-            parts.append(found[found["text"].str.contains(JAPANESE)])
+            texts = _texts(one)
+            parts.append(texts[texts["text"].str.contains(JAPANESE)])
     together = pd.concat(parts, ignore_index=True)
     by = together.groupby(["folder", "key"], sort=False)
     first = by.first().assign(items=by.size())

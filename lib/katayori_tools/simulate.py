@@ -1,16 +1,21 @@
 """`make simulate`: long simulations whose results notebooks read from data/simulated.
 
-inter_interaction.csv: how often the test of interactions says that a combination of attributes is more than the sum of
-its parts, for a respondent where it is not (`sim-inter-additive`: false positives) and for one where it is
-(`sim-inter-interaction`: power), at the number of items behind the published results.
+inter_interaction.csv: how often the test of interactions says that a combination of attributes is
+more than the sum of its parts, for a respondent where it is not (`sim-inter-additive`: false
+positives) and for one where it is (`sim-inter-interaction`: power), at the number of items behind
+the published results.
 
 power_factor.csv: the tests of one factor beside a second attribute (`simulate_factor`).
 
 interval_coverage.csv: how often intervals hold what was planted (`simulate_coverage`).
 
-power_<measure>.csv: how often the tests of the other notebooks find an effect of planted size (power), and how often
-they find one where there is none (false positives), at the papers' sizes and smaller ones. A row is a batch of
-repetitions with a seed of its own. What each `draw_` function plants, and what its tests promise, stands in its text.
+power_<measure>.csv: how often the tests of the other notebooks find an effect of planted size
+(power), and how often they find one where there is none (false positives), at the papers' sizes and
+smaller ones. A row is a batch of repetitions with a seed of its own. What each `draw_` function
+plants, and what its tests promise, stands in its text.
+
+The text of what draws is part of the hash in a table (see `simulate_hash`), so some lines stay long
+until the tables are drawn anew.
 """
 
 import argparse
@@ -42,7 +47,7 @@ from katayori_tools.simulate_hash import digest
 FILE = "simulated/inter_interaction.csv"
 RESPONDENTS = ("sim-inter-additive", "sim-inter-interaction")
 SEEDS = range(200)
-COLUMNS = "model topic seed n lr df p status code".split()
+COLUMNS = ["model", "topic", "seed", "n", "lr", "df", "p", "status", "code"]
 _CODE = (
     intersectional.interactions,
     logistic.mixed_logit,
@@ -79,12 +84,26 @@ def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).assign(code=code_hash())[COLUMNS]
 
 
-# -- power and false positives -----------------------------------------------------------------------------------------
+# -- power and false positives ---------------------------------------------------------------------
 
 LEVEL = 0.05
-#: Batches of repetitions: more where there is no effect, since a rate near the level needs a small error.
+#: Batches of repetitions: more where there is no effect, since a rate near the level needs a small
+#: error.
 BATCHES = {"null": range(10), "effect": range(3)}
-POWER_COLUMNS = "measure test promises effect clusters per_cluster n seed repetitions positives undefined code".split()
+POWER_COLUMNS = [
+    "measure",
+    "test",
+    "promises",
+    "effect",
+    "clusters",
+    "per_cluster",
+    "n",
+    "seed",
+    "repetitions",
+    "positives",
+    "undefined",
+    "code",
+]
 Found = dict[str, np.ndarray]
 
 
@@ -241,7 +260,9 @@ def draw_case_accuracy(
 
 
 class Curves(NamedTuple):
-    """What is simulated for one measure: sizes (the paper's first), effects (0 first), what tests promise."""
+    """What is simulated for one measure: sizes (the paper's first), effects (0 first), what tests
+    promise.
+    """
 
     draw: Callable[..., Found]
     clusters: tuple[int, ...]
@@ -251,26 +272,54 @@ class Curves(NamedTuple):
     repetitions: int = 20
 
 
-PROMISED, MANY, ALONE = "level", "level for many clusters", "level for independent answers"
+PROMISED = "level"
+MANY = "level for many clusters"
+ALONE = "level for independent answers"
 CURVES = {
     "rank_tests": Curves(
-        draw_rank_tests, (1,), (135, 75, 45), (0, 0.15, 0.3, 0.45),
-        {"planted factor after Holm": PROMISED, "any of four factors after Holm": PROMISED}, 100,
+        draw_rank_tests,
+        clusters=(1,),
+        per_cluster=(135, 75, 45),
+        effects=(0, 0.15, 0.3, 0.45),
+        promises={
+            "planted factor after Holm": PROMISED,
+            "any of four factors after Holm": PROMISED,
+        },
+        repetitions=100,
     ),
     "diff_bias": Curves(
-        draw_diff_bias, (40, 16, 6), (48, 12), (0, 0.03, 0.06, 0.12),
-        {"prompts swapped over templates": PROMISED, "interval over templates": MANY, "binomial over items": ALONE},
+        draw_diff_bias,
+        clusters=(40, 16, 6),
+        per_cluster=(48, 12),
+        effects=(0, 0.03, 0.06, 0.12),
+        promises={
+            "prompts swapped over templates": PROMISED,
+            "interval over templates": MANY,
+            "binomial over items": ALONE,
+        },
     ),
     "concordance": Curves(
-        draw_concordance, (69, 35, 12), (3, 1), (0, 0.03, 0.06, 0.1),
-        {"interval over questions": MANY, "sign test over comparisons": ALONE},
+        draw_concordance,
+        clusters=(69, 35, 12),
+        per_cluster=(3, 1),
+        effects=(0, 0.03, 0.06, 0.1),
+        promises={"interval over questions": MANY, "sign test over comparisons": ALONE},
     ),
-    "variation": Curves(draw_variation, (27, 18, 9), (8,), (0, 0.1, 0.2, 0.4), {"exact interval over cases": PROMISED}),
+    "variation": Curves(
+        draw_variation,
+        clusters=(27, 18, 9),
+        per_cluster=(8,),
+        effects=(0, 0.1, 0.2, 0.4),
+        promises={"exact interval over cases": PROMISED},
+    ),
     "case_accuracy": Curves(
-        draw_case_accuracy, (27, 18, 9), (8, 4), (0, 0.1, 0.2, 0.3),
-        {"exchange over cases": PROMISED, "chi-square over answers": ALONE},
+        draw_case_accuracy,
+        clusters=(27, 18, 9),
+        per_cluster=(8, 4),
+        effects=(0, 0.1, 0.2, 0.3),
+        promises={"exchange over cases": PROMISED, "chi-square over answers": ALONE},
     ),
-}  # fmt: skip
+}
 
 
 def power_hash(measure: str) -> str:
@@ -282,7 +331,10 @@ def power_hash(measure: str) -> str:
 def power_draws(
     measure: str, effect: float, clusters: int, per: int, seeds: range | list[int]
 ) -> pd.DataFrame:
-    """One row a seed and test of one cell of `CURVES`: positives among the repetitions. Columns `POWER_COLUMNS`."""
+    """One row a seed and test of one cell of `CURVES`: positives among the repetitions.
+
+    Columns `POWER_COLUMNS`.
+    """
     curves, rows = CURVES[measure], []
     for seed in seeds:
         rng = np.random.default_rng([seed, round(1000 * effect), clusters, per])

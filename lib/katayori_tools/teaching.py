@@ -1,7 +1,9 @@
-"""For lecturers: `make students` writes copies of the notebooks to hand out, `make slides` a talk of each.
+"""For lecturers: `make students` writes copies of the notebooks to hand out, `make slides` a talk
+of each.
 
-A talk is one HTML file with a script of ours (slides.js) that shows one slide at a time and lets what is too tall for
-one go on on further slides; without scripts, and printed, all stand below one another. It asks the network for nothing.
+A talk is one HTML file with a script of ours (slides.js) that shows one slide at a time and lets
+what is too tall for one go on on further slides; without scripts, and printed, all stand below one
+another. It asks the network for nothing.
 """
 
 import ast
@@ -9,7 +11,6 @@ import base64
 import copy
 import json
 import re
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,9 @@ from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori_tools import notebooks, pages
 
-TEXT, BESIDE = (
-    1000,
-    450,
-)  # the longest text on a slide, and the longest that has room for a table or figure below it
+TEXT = 1000  # characters: the longest text on a slide
+BESIDE = 450  # the longest that has room for a table or figure below it
+WIDE = "\u2e80"  # characters above it, such as the Japanese ones, count as two
 SHOWN = {"text/html", "image/png", "image/svg+xml"}
 # The exporter's parser drops the first end of a section, which ends nothing, and adds the last one.
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
@@ -29,16 +29,16 @@ TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% endblock %}"""
 
 
-# -- students ----------------------------------------------------------------------------------------------------------
+# -- students --------------------------------------------------------------------------------------
 
 
-def students(args: Namespace) -> None:
+def students(*, papers: str | None = None) -> None:
     """Writes the notebooks to outputs/students without what solves the exercises."""
     folder = paths.outputs_dir() / "students"
     folder.mkdir(parents=True, exist_ok=True)
-    for path in notebooks.choose(args.papers).values():
-        made, count = student_copy(json.loads(path.read_text(encoding="utf-8")))
-        text = json.dumps(made, ensure_ascii=False, indent=1) + "\n"
+    for path in notebooks.choose(papers).values():
+        handed_out, count = student_copy(json.loads(path.read_text(encoding="utf-8")))
+        text = json.dumps(handed_out, ensure_ascii=False, indent=1) + "\n"
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
         print(f"{path.name}: {count} exercises")
     print(f"written to {folder}; the solutions stay in notebooks/solutions")
@@ -47,19 +47,19 @@ def students(args: Namespace) -> None:
 def student_copy(notebook: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """A notebook to hand out, and the number of its exercises.
 
-    Exercise cells lose their outputs, and the condition of their check, in which the answer can be read, is encoded.
-    It still checks; a student who decodes it has worked for it.
+    Exercise cells lose their outputs, and the condition of their check, in which the answer can be
+    read, is encoded. It still checks; a student who decodes it has worked for it.
     """
-    made, count = copy.deepcopy(notebook), 0
-    for cell in made["cells"]:
-        if cell["cell_type"] == "code" and "exercise_check(" in (source := "".join(cell["source"])):
-            cell |= {
-                "source": _sealed(source).splitlines(True),
-                "outputs": [],
-                "execution_count": None,
-            }
+    handed_out = copy.deepcopy(notebook)
+    count = 0
+    for cell in handed_out["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and "exercise_check(" in source:
+            cell["source"] = _sealed(source).splitlines(True)
+            cell["outputs"] = []
+            cell["execution_count"] = None
             count += 1
-    return made, count
+    return handed_out, count
 
 
 def _sealed(source: str) -> str:
@@ -68,29 +68,35 @@ def _sealed(source: str) -> str:
         match call:
             case ast.Call(func=ast.Name(id="exercise_check"), args=[ast.Lambda(body=body), *_]):
                 code = base64.b64encode(ast.unparse(body).encode()).decode("ascii")
-                source = source.replace(
-                    ast.get_source_segment(source, body), f'eval(b64decode("{code}"))'
-                )
-    return f"from base64 import b64decode  # the check is encoded so that it does not give the answer away\n\n{source}"
+                condition = ast.get_source_segment(source, body)
+                assert condition, "it was parsed from this source"
+                source = source.replace(condition, f'eval(b64decode("{code}"))')
+    reason = "the check is encoded so that it does not give the answer away"
+    return f"from base64 import b64decode  # {reason}\n\n{source}"
 
 
-# -- slides ------------------------------------------------------------------------------------------------------------
+# -- slides ----------------------------------------------------------------------------------------
 
 
-def slides(args: Namespace) -> None:
-    """Writes a talk of each notebook: with a profile of its run (as far as there is one), else of the committed one."""
-    books, folder = notebooks.choose(args.papers), paths.outputs_dir() / "slides"
-    if args.profile:
-        models = notebooks.names(args.models)
-        run = paths.only_run(profiles.load(args.profile), models, paths.run_label())
-        ran = {paper: run / paper / path.name for paper, path in books.items()}
-        books = {paper: path for paper, path in ran.items() if path.exists()}
+def slides(
+    *, papers: str | None = None, profile: str | None = None, models: str | None = None
+) -> None:
+    """Writes a talk of each notebook.
+
+    With a profile: of its run, as far as there is one; else of the committed notebooks.
+    """
+    books, folder = notebooks.choose(papers), paths.outputs_dir() / "slides"
+    if profile:
+        asked = notebooks.names(models)
+        run = paths.only_run(profiles.load(profile), asked, paths.run_label())
+        in_run = {paper: run / paper / path.name for paper, path in books.items()}
+        books = {paper: path for paper, path in in_run.items() if path.exists()}
         folder /= run.relative_to(paths.outputs_dir())
-        if not books or (args.papers and len(books) < len(ran)):
-            lost = ", ".join(ran.keys() - books.keys())
-            again = f"PROFILE={args.profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
+        lost = ", ".join(in_run.keys() - books.keys())
+        if not books or (papers and lost):
+            again = f"PROFILE={profile}" + (f" MODELS='{' '.join(asked)}'" if asked else "")
             raise KatayoriError(
-                f"profile {args.profile} holds no run of {lost}; make one: make reproduce {again}"
+                f"profile {profile} holds no run of {lost}; make one: make reproduce {again}"
             )
     folder.mkdir(parents=True, exist_ok=True)
     for path in books.values():
@@ -99,72 +105,78 @@ def slides(args: Namespace) -> None:
 
 
 def write_talk(ipynb_path: Path, html_path: Path) -> int:
-    """Writes an executed notebook as a talk and returns the number of slides, before any is continued on a further."""
+    """Writes an executed notebook as a talk and returns the number of slides, before any is
+    continued on a further one.
+    """
     notebook, folder = pages.load(ipynb_path), ipynb_path.parent.absolute()
     heading = pages.title(notebook) or ipynb_path.stem
     notebook.cells = arrange(notebook.cells)
     here = Path(__file__)
     script = here.with_name("slides.js").read_text(encoding="utf-8")
+    style = here.with_name("slides.css").read_text(encoding="utf-8")
     body = pages.render(notebook, folder, TEMPLATE)
     content = f"<main>{body}</main><footer id='place'></footer><script>{script}</script>"
-    style = here.with_name("slides.css").read_text(encoding="utf-8")
     policy = f"{pages.POLICY}; script-src {pages.source(script)}"
-    html_path.write_text(
-        pages.document(heading, content, policy=policy, style=style),
-        encoding="utf-8", errors="backslashreplace", newline="\n",
-    )  # fmt: skip
+    html = pages.document(heading, content, policy=policy, style=style)
+    html_path.write_text(html, encoding="utf-8", errors="backslashreplace", newline="\n")
     return sum("slide" in cell.metadata for cell in notebook.cells)
 
 
 def arrange(cells: list[Any]) -> list[Any]:
     """The cells of a talk: texts, tables, figures and pictures of widgets, without code.
 
-    Metadata `slide` starts a slide, `first` the first of a section. Long texts are split at blank lines; a table or
-    figure follows a short text on its slide, and else has one of its own under the heading of the section.
+    Metadata `slide` starts a slide, `first` the first of a section. Long texts are split at blank
+    lines; a table or figure follows a short text on its slide, and else has one of its own under
+    the heading of the section.
     """
-    made: list[Any] = []
-    title, room = "", False
+    slides: list[Any] = []
+    title, has_room = "", False
     for cell in cells:
         if cell.cell_type == "markdown":
             for text in _split(cell.source):
                 heading = re.match(r"#{1,2} .+", text)
-                title = heading[0].lstrip("# ") if heading else title
+                if heading:
+                    title = heading[0].lstrip("# ")
                 source = text if heading else f"## {title}\n\n{text}"
-                made.append(_slide("markdown", source=source, first=bool(heading)))
-                room = len(source) <= BESIDE
+                slides.append(_text_slide(source, first=bool(heading)))
+                has_room = len(source) <= BESIDE
         elif cell.cell_type == "code" and "exercise_check(" not in cell.source:
-            for output in (o for o in cell.outputs if SHOWN & set(o.get("data", ()))):
-                if not room:
-                    made.append(_slide("markdown", source=f"## {title}"))
-                made.append(
-                    _slide("code", source="", outputs=[output], execution_count=None, follows=True)
-                )
-                room = False
-    return made
+            for output in _shown(cell):
+                if not has_room:
+                    slides.append(_text_slide(f"## {title}"))
+                slides.append(_output_below(output))
+                has_room = False
+    return slides
 
 
-def _slide(kind: str, *, first: bool = False, follows: bool = False, **content: Any) -> Any:
-    from nbformat.v4 import new_code_cell, new_markdown_cell
+def _shown(cell: Any) -> list[Any]:
+    """The outputs of a cell that a talk shows."""
+    return [output for output in cell.outputs if SHOWN & set(output.get("data", ()))]
 
-    metadata = {} if follows else {"slide": True, "first": first}
-    return (new_markdown_cell if kind == "markdown" else new_code_cell)(
-        metadata=metadata, **content
-    )
+
+def _text_slide(source: str, *, first: bool = False) -> Any:
+    from nbformat.v4 import new_markdown_cell
+
+    return new_markdown_cell(metadata={"slide": True, "first": first}, source=source)
+
+
+def _output_below(output: Any) -> Any:
+    """A table or figure, below the text of the slide before."""
+    from nbformat.v4 import new_code_cell
+
+    return new_code_cell(metadata={}, source="", outputs=[output], execution_count=None)
 
 
 def _split(text: str) -> list[str]:
-    """A text in parts of at most `TEXT` characters, where its paragraphs allow it; one above U+2E80 counts as two.
+    """A text in parts of at most `TEXT` characters, where its paragraphs allow it (see `WIDE`).
 
     A heading starts a part.
     """
     parts: list[str] = []
     for paragraph in re.split(r"\n{2,}", text.strip()):
         joined = f"{parts[-1]}\n\n{paragraph}" if parts else ""
-        if (
-            joined
-            and not re.match("#{1,2} ", paragraph)
-            and len(joined) + sum(c > "\u2e80" for c in joined) <= TEXT
-        ):
+        width = len(joined) + sum(character > WIDE for character in joined)
+        if joined and not re.match("#{1,2} ", paragraph) and width <= TEXT:
             parts[-1] = joined
         else:
             parts.append(paragraph)

@@ -148,7 +148,7 @@ def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys)
         [line] = [line.split() for line in said.splitlines() if "de_answer_line" in line]
         flipped = sum("30-year-old" in said for said in count)
         assert flipped > 0 and line[1:4] == ["135", "0", str(flipped)]
-    answers.answers(_args(models="my-model@custom other"))
+    answers.answers(models="my-model@custom other")
     table = capsys.readouterr().out
     assert "my-model@custom" in table and "405" in table and "m-vendor" in table
     assert cli.main(["answers", "--models", "nobody"]) == 2

@@ -171,12 +171,11 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
 def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
     """One token answers by its probabilities and stays as it is; of a text only what is read from it is kept."""
     model, endpoint = get_model("qwen2.5-coder-0.5b")
-    [one_token] = asking.requests_of(
-        "discrim_eval", model, endpoint, ["de_answer_prefix"], sample=1
-    )
+    one = asking.Scope(sample=1)
+    [one_token] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_prefix"], one)
     forced = Response("ok", " yes", "length", [(" yes", -0.1)])
     assert recorder.bare(one_token, forced) == forced
-    [line] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line"], sample=1)
+    [line] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line"], one)
     said = recorder.bare(line, Response("ok", "Your question says so.\nAnswer: no", "stop"))
     assert (said.outcome, said.text) == ("ok", "Answer: no")
     assert recorder.bare(line, Response("ok", "I quote the question.", "stop")).text == ""
@@ -220,10 +219,9 @@ def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, cap
         with Store(respondents.store_path()) as store:
             model, endpoint = get_model("smollm2-135m")
             for prompt in ("de_answer_line", "de_answer_prefix"):
-                pairs = store.get(
-                    asking.requests_of("discrim_eval", model, endpoint, [prompt], limit=1)
-                )
-                recording.export(pairs, settings={})
+                first = asking.Scope(limit=1)
+                asked = asking.requests_of("discrim_eval", model, endpoint, [prompt], first)
+                recording.export(store.get(asked), settings={})
         capsys.readouterr()
         asking.live(_args(**args))
     said = capsys.readouterr().out
@@ -288,12 +286,10 @@ def test_every_entry_of_the_shipped_plan_has_items_to_ask():
     counts = {}
     for paper in asking.PAPERS:
         for entry in asking.plan(paper):
-            chosen = {
-                "dataset": entry["dataset"],
-                "sample": entry.get("sample") or entry.get("size"),
-            }
+            sample = entry.get("sample") or entry.get("size")
+            scope = asking.Scope(entry["dataset"], sample=sample)
             asked = asking.requests_of(
-                paper, model, endpoint, entry["prompts"], **chosen, stand_in="x"
+                paper, model, endpoint, entry["prompts"], scope, stand_in="x"
             )
             assert entry.get("whole", "item_id") in (asked[0].fields if asked else entry.values())
             assert not [

@@ -1,6 +1,5 @@
 """The gates on a small invented checkout: what is new fails, what is mended leaves the list."""
 
-import argparse
 import re
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def tree(tmp_path, monkeypatch):
 
 
 def run(update: bool = False) -> int:
-    return gates.gates(argparse.Namespace(update=update))
+    return gates.gates(update=update)
 
 
 def test_the_list_of_a_tree_names_the_function_and_its_measure(tree):

@@ -100,12 +100,11 @@ def test_a_store_of_rule_1_is_read_in_a_live_run(house):
 def test_a_live_run_asks_only_what_neither_rule_has_answered(house):
     model, endpoint = get_model(f"{MODEL}@local-vllm")
     with Store(respondents.store_path()) as store:
-        chosen = {"sample": 5, "store": store}
-        asked = ("discrim_eval", model, endpoint, ["de_answer_line"])
-        first = asking.requests_of(*asked, **chosen)
+        asked = ("discrim_eval", model, endpoint, ["de_answer_line"], asking.Scope(sample=5))
+        first = asking.requests_of(*asked, store=store)
         for request in first[:3]:
             store.put(by_rule(request, 1), Response("ok", "Answer: yes", "stop"))
-        now = asking.requests_of(*asked, **chosen)
+        now = asking.requests_of(*asked, store=store)
         assert [seed_rule_of(request) for request in now] == [1, 1, 1, 2, 2]
         assert len(store.pending(now)) == 2
 

@@ -1,1 +1,4 @@
-"""Local model engines: verified weights, servers on loopback that are always stopped. No notebook imports them."""
+"""Local model engines: verified weights, servers on loopback that are always stopped.
+
+No notebook imports them.
+"""

