@@ -556,6 +556,15 @@ def main(argv: list[str] | None = None) -> int:
     except KatayoriError as error:
         print(f"katayori: {visible(error)}", file=sys.stderr)  # it may quote what a server said
         return 2
+    except ModuleNotFoundError as error:
+        if (error.name or "katayori").startswith("katayori"):
+            raise  # a fault of ours
+        print(
+            f"katayori: the package {error.name} is missing; extras bring it: tools (asking, data),"
+            " pages (notebooks, figures), engines; pip install './lib[all]' gives them all",
+            file=sys.stderr,
+        )
+        return 2
     except BrokenPipeError:  # whoever read the output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

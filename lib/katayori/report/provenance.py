@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori import __version__
+from katayori.errors import KatayoriError
 from katayori.paths import root
 from katayori.report.tables import unwrap
 
@@ -75,7 +76,7 @@ def _git() -> dict[str, Any]:
             return subprocess.run(
                 ["git", "-C", str(root()), *words], capture_output=True, text=True
             ).stdout.strip()
-        except OSError:  # no git on this machine
+        except (OSError, KatayoriError):  # no git on this machine, or no checkout
             return ""
 
     top = ask("rev-parse", "--show-toplevel")
