@@ -26,17 +26,17 @@ def root() -> Path:
 
     KatayoriError where the library is installed without one and the variable is not set.
     """
-    checkout = _checkout()
-    if checkout is None:
+    folder = checkout()
+    if folder is None:
         raise KatayoriError(
             "this copy of Katayori is installed without its data; set the environment variable"
             " KATAYORI_ROOT to a checkout, the folder that holds data and notebooks"
         )
-    return checkout
+    return folder
 
 
-def _checkout() -> Path | None:
-    """The folder of `KATAYORI_ROOT`, or the one this file is a part of; None if installed."""
+def checkout() -> Path | None:
+    """`root()`, or None where there is none."""
     if named := os.environ.get("KATAYORI_ROOT"):
         return Path(named)
     library = Path(__file__).resolve().parents[1]
@@ -54,7 +54,7 @@ def registry(name: str) -> Path:
     Without a checkout it is the one that was shipped inside the library (lib/setup.py).
     """
     shipped = Path(__file__).with_name("shipped") / name
-    if _checkout() is None and shipped.exists():
+    if checkout() is None and shipped.exists():
         return shipped
     return data_dir() / name
 

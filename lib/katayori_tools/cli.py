@@ -497,6 +497,15 @@ def _add_keeping(commands: Commands) -> None:
     _add_papers(one)
 
     one = _command(
+        commands,
+        "measure-code",
+        lambda args: import_module("katayori_tools.measure_code").measure_code(args),
+        "density, complexity, types, repeated code and imports, of one commit beside another",
+    )
+    one.add_argument("commits", nargs="*", help="the earlier one, and the later (default: here)")
+    one.add_argument("--no-types", action="store_true", help="leave out mypy, the slow part")
+
+    one = _command(
         commands, "cards", _in("cards"), "count the tables of the data cards anew and write them"
     )
     one.add_argument("--check", action="store_true", help="write nothing; exit 1 if one is old")
