@@ -22,13 +22,41 @@ OF_MODELS = ("live", "imported")
 
 
 def root() -> Path:
-    """The checkout: the folder that holds `data` and `notebooks` (`KATAYORI_ROOT` overrides)."""
-    return Path(os.environ.get("KATAYORI_ROOT") or Path(__file__).resolve().parents[2])
+    """The checkout: the folder that holds `data` and `notebooks` (`KATAYORI_ROOT` overrides).
+
+    KatayoriError where the library is installed without one and the variable is not set.
+    """
+    folder = checkout()
+    if folder is None:
+        raise KatayoriError(
+            "this copy of Katayori is installed without its data; set the environment variable"
+            " KATAYORI_ROOT to a checkout, the folder that holds data and notebooks"
+        )
+    return folder
+
+
+def checkout() -> Path | None:
+    """`root()`, or None where there is none."""
+    if named := os.environ.get("KATAYORI_ROOT"):
+        return Path(named)
+    library = Path(__file__).resolve().parents[1]
+    return library.parent if (library / "pyproject.toml").is_file() else None
 
 
 def data_dir() -> Path:
     """Registries, prompts, study sets, published figures and recorded answers."""
     return root() / "data"
+
+
+def registry(name: str) -> Path:
+    """A registry, or the folder of prompts, by its path below `data_dir()`.
+
+    Without a checkout it is the one that was shipped inside the library (lib/setup.py).
+    """
+    shipped = Path(__file__).with_name("shipped") / name
+    if checkout() is None and shipped.exists():
+        return shipped
+    return data_dir() / name
 
 
 def outputs_dir() -> Path:
@@ -99,11 +127,11 @@ def only_run(profile: Mapping[str, Any], models: Sequence[str] = (), label: str 
     folder = run_folder(profile, models, label)
     if profile["answers"] not in OF_MODELS or models or label:
         return folder
-    found = runs_of(profile["name"])
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
+    runs = runs_of(profile["name"])
+    if len(runs) > 1:
+        names = ", ".join(path.name for path in runs)
         raise KatayoriError(f"{folder} holds several runs: {names}; name one's models with MODELS=")
-    return found[0] if found else folder
+    return runs[0] if runs else folder
 
 
 def find_runs(name: str) -> list[Path]:
@@ -118,16 +146,18 @@ def find_runs(name: str) -> list[Path]:
 
 
 def cache_dir() -> Path:
-    """Downloads, weights, engines and the answer store, shared by all checkouts (`KATAYORI_CACHE`
-    overrides).
+    """Downloads, weights, engines and the answer store, shared by all checkouts.
+
+    `KATAYORI_CACHE` overrides.
     """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("KATAYORI_CACHE") or Path(base) / "katayori")
 
 
 def mirror_dirs() -> list[Path]:
-    """Folders searched for third-party files before any download (`KATAYORI_MIRROR`, separated as
-    in PATH).
+    """Folders searched for third-party files before any download.
+
+    They stand in `KATAYORI_MIRROR`, separated as in PATH.
     """
     return [Path(p) for p in os.environ.get("KATAYORI_MIRROR", "").split(os.pathsep) if p]
 

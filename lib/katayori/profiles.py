@@ -56,7 +56,7 @@ def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
 
 def shipped() -> dict[str, dict[str, Any]]:
     """The profiles of `data/profiles.yaml` by name."""
-    return _read(paths.data_dir() / "profiles.yaml")
+    return _read(paths.registry("profiles.yaml"))
 
 
 def load(name_or_path: str) -> dict[str, Any]:

@@ -513,6 +513,15 @@ def _add_keeping(commands: Commands) -> None:
 
     one = _command(
         commands,
+        "measure-code",
+        lambda args: import_module("katayori_tools.measure_code").measure_code(args),
+        "density, complexity, types, repeated code and imports, of one commit beside another",
+    )
+    one.add_argument("commits", nargs="*", help="the earlier one, and the later (default: here)")
+    one.add_argument("--no-types", action="store_true", help="leave out mypy, the slow part")
+
+    one = _command(
+        commands,
         "cards",
         _in("cards", "check"),
         "count the tables of the data cards anew and write them",
@@ -573,6 +582,15 @@ def main(argv: list[str] | None = None) -> int:
             return args.function(args)
     except KatayoriError as error:
         print(f"katayori: {visible(error)}", file=sys.stderr)  # it may quote what a server said
+        return 2
+    except ModuleNotFoundError as error:
+        if (error.name or "katayori").startswith("katayori"):
+            raise  # a fault of ours
+        print(
+            f"katayori: the package {error.name} is missing; extras bring it: tools (asking, data),"
+            " pages (notebooks, figures), engines; pip install './lib[all]' gives them all",
+            file=sys.stderr,
+        )
         return 2
     except BrokenPipeError:  # whoever read the output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

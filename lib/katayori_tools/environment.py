@@ -1,8 +1,7 @@
 """The environment: `.venv` from the hash lock, and `environment.yml` derived from the same lock.
 
 `python -m katayori_tools.environment [setup | lock]` runs before anything is installed, so this
-module needs the standard library only (`packaging` is imported where the environment already
-exists).
+module needs the standard library only (`packaging` is imported where the environment exists).
 """
 
 import hashlib
@@ -12,32 +11,45 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 from katayori import paths
 from katayori.errors import KatayoriError
 
-CARD = 11  # so many of pyproject's dependencies are the design card's and get conda names
+#: The design card's packages in its order; environment.yml has them under their conda names.
+CARD = (
+    "jupyterlab",
+    "papermill",
+    "pandas",
+    "seaborn",
+    "scipy",
+    "statsmodels",
+    "pingouin",
+    "krippendorff",
+    "openai",
+    "ipywidgets",
+    "nbval",
+)
 _PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\?$", re.M)
-_NOTE = "the lock is what is tested, this conda form is for convenience."
-_HEAD = f"""\
-# Made from lib/requirements.lock by `make lock`; {_NOTE}
-name: katayori
-channels:
-  - conda-forge
-dependencies:
-"""
-_COMPILE = (
+LOCK_OPTIONS = (
     "--universal",
     "--python-version",
     "3.11",
     "--generate-hashes",
     "--no-header",
     "--no-emit-index-url",
-    "--extra",
-    "test",
+    "--all-extras",
     "-q",
 )
+_HEAD = """\
+# Made from lib/requirements.lock by `make lock`. The lock is what is tested;
+# this conda form is for convenience.
+name: katayori
+channels:
+  - conda-forge
+dependencies:
+"""
 _ON_DEBIAN = "on Debian: apt-get install python3-venv"
 
 
@@ -50,8 +62,9 @@ def pyproject_file() -> Path:
 
 
 def locked(python: str | None = None) -> dict[str, str]:
-    """Name and exact version of every locked package that applies to this machine, or to `python`
-    such as "3.11".
+    """Name and exact version of every locked package that applies to this machine.
+
+    Or to a Python, such as "3.11".
     """
     from packaging.markers import Marker
 
@@ -64,19 +77,18 @@ def locked(python: str | None = None) -> dict[str, str]:
 
 
 def direct() -> list[str]:
-    """The package names `pyproject.toml` asks for itself, in its order, test tools last."""
+    """The package names `pyproject.toml` asks for, extras included: the card's, then its order."""
     project = tomllib.loads(pyproject_file().read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["test"]
-    return [re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0].lower() for requirement in wanted]
+    wanted = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = [re.split(r"[\s<>=!~;\[]", one, maxsplit=1)[0].lower() for one in chain(*wanted)]
+    return list(dict.fromkeys([*CARD, *(name for name in names if name != project["name"])]))
 
 
 def conda_yaml() -> str:
-    """The text `environment.yml` must have: conda names for the card's packages, pip for the
-    others.
-    """
+    """The text `environment.yml` must have: the card's packages by conda, the others by pip."""
     pins, names = locked("3.11"), direct()
-    conda = "".join(f"  - {name}={pins[name]}\n" for name in names[:CARD])
-    pip = "".join(f"      - {name}=={pins[name]}\n" for name in names[CARD:])
+    conda = "".join(f"  - {name}={pins[name]}\n" for name in CARD)
+    pip = "".join(f"      - {name}=={pins[name]}\n" for name in names if name not in CARD)
     return f"{_HEAD}  - python=3.11\n{conda}  - pip\n  - pip:\n{pip}      - -e ./lib\n"
 
 
@@ -93,9 +105,7 @@ def find_uv(venv: Path) -> str | None:
 
 
 def _uv(venv: Path) -> str | None:
-    """`find_uv`; where there is none it is fetched into `venv`, if that has pip and the registry
-    has uv.
-    """
+    """`find_uv`; where there is none, uv is fetched into `venv` if that has pip."""
     python = venv / "bin" / "python"
     if not find_uv(venv) and python.exists():
         pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
@@ -130,10 +140,10 @@ def setup() -> None:
     elif not uv:  # also gives pip to a venv that has none
         _run(sys.executable, "-m", "venv", venv, what=f"making .venv ({_ON_DEBIAN})")
         uv = _uv(venv)
-    install: list[str | Path] = [python, "-m", "pip", "install", "-q"]
+    pip: list[str | Path] = [python, "-m", "pip", "install", "-q"]
     if uv:
-        install = [uv, "pip", "install", "--python", python]
-    _run(*install, "-q", "--require-hashes", "-r", lock_file(), what="installing")
+        pip = [uv, "pip", "install", "--python", python]
+    _run(*pip, "-q", "--require-hashes", "-r", lock_file(), what="installing")
     # A path file instead of an editable install: nothing to build, nothing outside the lock.
     site = venv / "lib" / f"python{version}" / "site-packages"
     (site / "katayori.pth").write_text(os.path.relpath(lock_file().parent, site) + "\n")
@@ -142,14 +152,12 @@ def setup() -> None:
 
 
 def lock() -> None:
-    """Resolves `pyproject.toml` anew into `requirements.lock` and writes `environment.yml` from
-    it.
-    """
+    """Resolves `pyproject.toml` anew into the lock, and writes `environment.yml` from it."""
     uv = _uv(paths.root() / ".venv")
     if not uv:
         raise KatayoriError("`make lock` needs uv; install it (pip install uv) and call again")
-    files = (pyproject_file(), "-o", lock_file())
-    _run(uv, "pip", "compile", *_COMPILE, *files, what="resolving")
+    resolve = (uv, "pip", "compile", *LOCK_OPTIONS)
+    _run(*resolve, pyproject_file(), "-o", lock_file(), what="resolving")
     (paths.root() / "environment.yml").write_text(conda_yaml())
 
 

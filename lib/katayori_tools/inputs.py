@@ -79,7 +79,7 @@ def _names_in(file: str, block: str) -> list[str]:
     be read.
     """
     try:
-        names = read_yaml(paths.data_dir() / file, "data file")[block]
+        names = read_yaml(paths.registry(file), "data file")[block]
     except (KatayoriError, KeyError, TypeError):
         return []
     return [re.sub(r"\W", "_", str(name)).upper() for name in names]

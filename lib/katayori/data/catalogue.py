@@ -123,8 +123,9 @@ def _cached(dataset_id: str, file: dict[str, Any]) -> Path:
 
 def _places(dataset_id: str, file: dict[str, Any]) -> list[tuple[str, Path]]:
     """Where a file may lie, best first, those that exist before the others."""
-    if file["mirror"] is None:
-        return [("here", _inside(paths.root(), file["path"]))]
+    if file["mirror"] is None:  # ours: in a checkout, or nowhere
+        checkout = paths.checkout()
+        return [("here", _inside(checkout, file["path"]))] if checkout else []
     places = [("mirror", _inside(folder, file["mirror"])) for folder in paths.mirror_dirs()]
     places.append(("downloaded", _cached(dataset_id, file)))
     return sorted(places, key=lambda place: not place[1].is_file())

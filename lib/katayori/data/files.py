@@ -77,7 +77,7 @@ def _parsed(text: str) -> Any:
 
 def ours(name: str) -> Any:
     """The content of one of our YAML files, named from `data_dir()`."""
-    return read_yaml(paths.data_dir() / name, "data file")
+    return read_yaml(paths.registry(name), "data file")
 
 
 def documents(

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pingouin
 from scipy.stats import binomtest, chi2_contingency, norm
 
 from katayori.metrics.intervals import (
@@ -541,6 +540,8 @@ def correlation_interval(r: float, n: int, spread: float = 1.0) -> tuple[float, 
 
 def _correlation(x: pd.Series, y: pd.Series, method: str) -> dict[str, Any]:
     """value, p, and from five models on ci_low and ci_high of one correlation, and its status."""
+    import pingouin  # of the extra `pages`: it brings matplotlib, which no other metric needs
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its power, unused here, needs more models
         result = pingouin.corr(x, y, method=method).iloc[0]

@@ -102,7 +102,7 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
     Raises KatayoriError for a missing folder or file, an unreadable file, or a wording without its
     question place.
     """
-    base = Path(folder) if folder else paths.data_dir() / "prompts"
+    base = Path(folder) if folder else paths.registry("prompts")
     files = sorted((base / paper).glob("*.yaml"))
     if not files:
         raise KatayoriError(

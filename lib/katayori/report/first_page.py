@@ -174,7 +174,7 @@ def headlines(paper: str, results: Iterable[dict[str, Any]]) -> list[dict[str, A
 def _shown_rows(paper: str) -> dict[str, Any]:
     import yaml
 
-    path = paths.data_dir() / "first_page.yaml"
+    path = paths.registry("first_page.yaml")
     return yaml.safe_load(path.read_text(encoding="utf-8")).get(paper, {})
 
 

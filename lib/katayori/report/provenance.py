@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori import __version__
+from katayori.errors import KatayoriError
 from katayori.paths import root
 from katayori.report.tables import unwrap
 
@@ -102,8 +103,8 @@ def _git() -> dict[str, Any]:
 
 def _ask_git(*words: str) -> str:
     """What git says in our folder; nothing without git on this machine."""
-    command = ["git", "-C", str(root()), *words]
     try:
+        command = ["git", "-C", str(root()), *words]
         return subprocess.run(command, capture_output=True, text=True).stdout.strip()
-    except OSError:
+    except (OSError, KatayoriError):  # no git on this machine, or no checkout
         return ""

@@ -197,7 +197,7 @@ def listed(file: str) -> "pd.DataFrame":
     import pandas as pd
     import yaml
 
-    return pd.DataFrame(yaml.safe_load((paths.data_dir() / file).read_text(encoding="utf-8")))
+    return pd.DataFrame(yaml.safe_load(paths.registry(file).read_text(encoding="utf-8")))
 
 
 def glossary(paper: str | None = None) -> "pd.DataFrame":
