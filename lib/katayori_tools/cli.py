@@ -45,7 +45,7 @@ ASKING = {
     ),
 }
 #: Where the function of such a command is, if not in `asking`.
-MODULES = {"record": "recorder", "repeat": "repeat"}
+MODULES = {"record": "record", "repeat": "repeat"}
 #: What `record` does in place of recording in this terminal.
 RECORDER = {
     "background": "record in a process of its own, which outlives this terminal",

@@ -19,6 +19,7 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting import respondents
 from katayori.prompting.store import Store
+from katayori_tools.record_hours import hours_of
 from katayori_tools.record_plan import Work
 from katayori_tools.recording import replace_file
 
@@ -229,8 +230,6 @@ def _progress(work: dict[str, Any]) -> Iterator[str]:
     left = f"{(total - done) / rate / 3600:.1f} h left" if rate else "no rate yet"
     yield f"{done:,} of {total:,} answered, {rate:.2f}/s, {left}"
     if work["later"]:
-        from katayori_tools.record_pilot import hours_of
-
         hours = hours_of(work["later"])
         planned = (
             "hours unknown (make record ARGS='--pilot 0')" if hours is None else f"{hours:.1f} h"

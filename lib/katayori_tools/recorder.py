@@ -1,25 +1,20 @@
-"""`make record`: works the recording plan off and keeps each shard as it completes."""
+"""The recorder: asks one piece of work after the other and keeps each shard as it completes."""
 
-import argparse
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, seed_rule_of
 from katayori.prompting.store import Response, Store
-from katayori_tools import record_control, recording
+from katayori_tools import recording
 from katayori_tools.asking import PARSERS, served
-from katayori_tools.collect import collect_sync, terminable
+from katayori_tools.collect import collect_sync
 from katayori_tools.engines import vllm_env
-from katayori_tools.notebooks import names
-from katayori_tools.record_plan import SCORER, Work, requests_of, works
+from katayori_tools.record_plan import SCORER, Work, requests_of
 
 AGAIN = "start `make record` again to go on"
 
@@ -132,95 +127,6 @@ class Recorder:
                 self._url = self._engine.enter_context(block)
             self._serving = (model.id, endpoint.name)
         return self._url
-
-
-def record(args: argparse.Namespace) -> int:
-    """Ask the recording plan and export each shard as it completes; a second start continues where
-    the first ended. With `--background`, `--status` and so on, what these say.
-
-    1 where a piece of work could not be made and the others were done.
-    """
-    for name, act in CONTROLS.items():
-        if getattr(args, name, False):
-            act(args)
-            return 0
-    pilots = getattr(args, "pilot", None)
-    edition = getattr(args, "edition", "") or ("" if pilots is None else "second")
-    planned = works(names(args.papers), names(args.models), edition)
-    how = How(args.engine or "", args.base_url or "", args.concurrency, args.limit)
-    for work in planned:
-        work.at(how.engine)  # an unknown engine is told before anything is asked
-    with (
-        terminable(),
-        record_control.alone(),
-        record_control.told(words_of(args)),
-        Store(respondents.store_path()) as store,
-        Recorder(store, how) as recorder,
-    ):
-        if pilots is None:
-            return _record(recorder, planned)
-        from katayori_tools.record_pilot import pilot  # which builds on this module
-
-        pilot(recorder, planned, pilots)
-    return 0
-
-
-def _record(recorder: Recorder, planned: list[Work]) -> int:
-    """Work everything off; what cannot be made is told and left out."""
-    failed = 0
-    for number, work in enumerate(planned, 1):
-        begin = partial(record_control.begin, work, number, planned[number:])
-        try:
-            requests = recorder.requests(work)
-            recorder.check(work, requests)
-        except KatayoriError as error:
-            print(f"{work.name}: left out; {error}", file=sys.stderr, flush=True)
-            failed += 1
-            continue
-        recorder.do(work, requests, begin)
-    return int(failed > 0)
-
-
-def words_of(args: argparse.Namespace) -> list[str]:
-    """The words of the command line that start the same recording again."""
-    given = {name: getattr(args, name, None) for name in WORDS}
-    pairs = [
-        (f"--{name.replace('_', '-')}", str(value))
-        for name, value in given.items()
-        if value is not None and value != ""
-    ]
-    return [word for pair in pairs for word in pair]
-
-
-def export_finished(args: argparse.Namespace) -> None:
-    """Export what is finished now of the plan, asking nothing; a recorder may be running."""
-    how = How(args.engine or "", concurrency=args.concurrency)
-    chosen = names(args.papers), names(args.models), getattr(args, "edition", "") or "second"
-    with Store(respondents.store_path()) as store:
-        for work in works(*chosen):
-            try:
-                requests = requests_of(work, *work.at(how.engine), store)
-            except KatayoriError as error:
-                print(f"{work.name}: left out; {error}")
-                continue
-            recording.restore(store, requests)
-            pending = store.pending(requests)
-            if len(pending) < len(requests):
-                print(f"{work.name}: {len(requests) - len(pending)} of {len(requests)} answered")
-                export(store, requests, work, how)
-
-
-#: The options that say what is recorded; a detached recorder is started with the same.
-WORDS = ("papers", "models", "engine", "base_url", "concurrency", "limit", "edition")
-#: What an option does in place of recording here.
-CONTROLS: dict[str, Callable[[argparse.Namespace], object]] = {
-    "background": lambda args: record_control.start(words_of(args)),
-    "status": lambda args: record_control.status(),
-    "pause": lambda args: record_control.halt("paused"),
-    "resume": lambda args: record_control.resume(),
-    "stop": lambda args: record_control.halt("stopped"),
-    "export": export_finished,
-}
 
 
 def export(store: Store, requests: list[Request], work: Work, how: How) -> None:

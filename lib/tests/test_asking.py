@@ -15,7 +15,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting import recordings, respondents
 from katayori.prompting.models import get_model
 from katayori.prompting.store import Response, Store
-from katayori_tools import asking, notebooks, record_plan, recorder, recording
+from katayori_tools import asking, notebooks, record, record_plan, recorder, recording
 
 
 def _args(**changes):
@@ -64,10 +64,10 @@ def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
             "unknown prompt of discrim_eval 'de_answer'.*de_answer_line",
         ),
         (
-            lambda: recorder.record(_args(models="gpt-4o")),
+            lambda: record.record(_args(models="gpt-4o")),
             "recording plan of discrim_eval 'gpt-4o'; known: .*smollm2-135m",
         ),
-        (lambda: recorder.record(_args(engine="none")), "unknown endpoint 'local-none'"),
+        (lambda: record.record(_args(engine="none")), "unknown endpoint 'local-none'"),
     ],
 )
 def test_wrong_names_get_one_line(house, call, says):
@@ -81,13 +81,13 @@ def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, 
     assert set(server.ENGINES) >= {"local-vllm", "local-xllamacpp"}
     with Double() as double:
         args = _args(models="qwen2.5-coder-0.5b", base_url=double.url, concurrency=8)
-        recorder.record(_args(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5))
+        record.record(_args(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5))
         assert (
             double.asked == 15 and recordings.manifest("discrim_eval") == {}
         )  # a pilot is not a recording
-        recorder.record(args)
+        record.record(args)
         assert double.asked == 2 * 270 + 10 and set(double.bodies.values()) == {1}
-        recorder.record(args)
+        record.record(args)
         assert double.asked == 550
     entries = recordings.manifest("discrim_eval")
     assert {name: entry["count"] for name, entry in entries.items()} == {
@@ -109,7 +109,7 @@ def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
         return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
 
     with Double(script) as double:
-        recorder.record(_args(models="smollm2-135m", base_url=double.url))
+        record.record(_args(models="smollm2-135m", base_url=double.url))
     assert (
         "left; start `make record` again" in capsys.readouterr().out
         and recordings.manifest("discrim_eval") == {}
@@ -133,12 +133,12 @@ def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(hou
         return "bad_request" if last in text and "80-year-old white" in text else None
 
     with Double(script) as double:
-        recorder.record(_args(base_url=double.url, concurrency=4))
+        record.record(_args(base_url=double.url, concurrency=4))
     entries = recordings.manifest("discrim_eval").values()
     assert [(e["count"], e["planned"]) for e in entries] == [(135, 270), (135, 270)]
     monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))
     with Double() as double:
-        recorder.record(_args(base_url=double.url, concurrency=4))
+        record.record(_args(base_url=double.url, concurrency=4))
         assert double.asked == 270
     assert [e["count"] for e in recordings.manifest("discrim_eval").values()] == [270, 270]
 
@@ -163,7 +163,7 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
     ):
         monkeypatch.setattr(discrim_eval, "load_items", lambda *_, held=held: (held, "official"))
         with Double() as double:
-            recorder.record(_args(models=model, base_url=double.url))
+            record.record(_args(models=model, base_url=double.url))
         assert double.asked == asked
     assert {e["count"] for e in recordings.manifest("discrim_eval").values()} == {7}
 

@@ -16,7 +16,7 @@ from api_double import Double
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings, respondents
 from katayori.prompting.store import Response, Store
-from katayori_tools import record_control, record_pilot, record_plan, recorder
+from katayori_tools import record, record_control, record_hours, record_plan, recorder
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 ENTRY = {
@@ -34,7 +34,7 @@ OPTIONS = "papers models engine base_url concurrency limit edition pilot".split(
 
 def _args(**changes):
     given = {"papers": "discrim_eval", "edition": "second"} | changes
-    return argparse.Namespace(**dict.fromkeys([*OPTIONS, *recorder.CONTROLS]) | given)
+    return argparse.Namespace(**dict.fromkeys([*OPTIONS, *record.CONTROLS]) | given)
 
 
 def _plan(house, *entries):
@@ -92,19 +92,19 @@ except KeyboardInterrupt:
 
 def test_a_machine_without_the_arithmetic_leaves_chats_out(engines, capsys, monkeypatch):
     monkeypatch.setattr(recorder.vllm_env, "lacking", lambda: "no AVX-512")
-    assert recorder.record(_args()) == 1
+    assert record.record(_args()) == 1
     assert not engines.started and not recordings.manifest("discrim_eval")
     assert capsys.readouterr().err.count("left out; no AVX-512") == 2
 
 
 def test_what_is_recorded_needs_no_engine(engines, monkeypatch):
-    assert recorder.record(_args()) == 0
+    assert record.record(_args()) == 0
     monkeypatch.setattr(recorder.vllm_env, "lacking", lambda: "no AVX-512")
-    assert recorder.record(_args()) == 0
+    assert record.record(_args()) == 0
 
 
 def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
-    assert recorder.record(_args()) == 0
+    assert record.record(_args()) == 0
     entries = recordings.manifest("discrim_eval")
     name = "{}/de_answer_line@seed2.jsonl.gz"
     assert list(entries) == [name.format(SMALL), name.format(LARGE)]
@@ -112,15 +112,15 @@ def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
         assert (entry["count"], entry["planned"], entry["seed_rule"]) == (6, 6, 2)
     assert engines.started == [(SMALL, "local-vllm"), (LARGE, "local-vllm")]
     assert engines.asked == 12 and record_control.state()["state"] == "done"
-    recorder.record(_args())
+    record.record(_args())
     assert engines.asked == 12 and len(engines.started) == 2  # nothing to ask starts no engine
-    recorder.record(_args(status=True))
+    record.record(_args(status=True))
     assert "no recording is running (the last one is done)" in capsys.readouterr().out
 
 
 def test_one_engine_serves_what_follows_with_the_same_model(engines, house):
     _plan(house, ENTRY, ENTRY | {"variant": "other"})
-    recorder.record(_args(models=SMALL))
+    record.record(_args(models=SMALL))
     assert engines.started == [(SMALL, "local-vllm")]
 
 
@@ -153,7 +153,7 @@ def test_likelihoods_go_to_the_scorer_and_stop_the_engine(engines, house, monkey
 
 def test_a_work_that_cannot_be_made_does_not_stop_the_others(engines, house, capsys):
     _plan(house, ENTRY | {"whole": "nothing", "priority": 1}, ENTRY)
-    assert recorder.record(_args(models=SMALL)) == 1
+    assert record.record(_args(models=SMALL)) == 1
     assert "have no column 'nothing'" in capsys.readouterr().err
     assert len(recordings.manifest("discrim_eval")) == 1
 
@@ -165,7 +165,7 @@ def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, h
     timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGTERM))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        recorder.record(_args(concurrency=2))
+        record.record(_args(concurrency=2))
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert 0 < entry["count"] == engines.asked < entry["planned"] == 100
     assert record_control.state()["state"] == "stopped" and record_control.running() is None
@@ -173,7 +173,7 @@ def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, h
     monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))  # on a machine that knows nothing
     engines.delay = 0
     before = engines.asked
-    recorder.record(_args(concurrency=8))
+    record.record(_args(concurrency=8))
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert entry["count"] == 100 and engines.asked == 100 and before < 100
 
@@ -183,7 +183,7 @@ def test_a_second_recorder_is_refused_and_a_stale_lock_is_not_one(house):
     with record_control.alone():
         assert record_control.running() == os.getpid()
         with pytest.raises(KatayoriError, match=f"running .process {os.getpid()}.*--status"):
-            recorder.record(_args())
+            record.record(_args())
     assert (record_control.folder() / "lock").read_text() == str(os.getpid())
     assert record_control.running() is None
     with record_control.alone():
@@ -200,34 +200,34 @@ def test_a_killed_recorder_is_told_from_one_that_ended(house, capsys):
 
 
 def test_pausing_resuming_and_stopping(child, house, capsys):
-    recorder.record(_args(background=True, models=SMALL))
+    record.record(_args(background=True, models=SMALL))
     assert record_control.running() == child[0]
     said = capsys.readouterr().out
     assert f"recording in process {child[0]}" in said and "ARGS=--pause" in said
     with pytest.raises(KatayoriError, match="a recording is running"):
-        recorder.record(_args(background=True))
+        record.record(_args(background=True))
     words = ["--papers", "discrim_eval", "--models", SMALL, "--edition", "second"]
     assert record_control.state()["words"] == words
-    recorder.record(_args(pause=True))
+    record.record(_args(pause=True))
     assert record_control.running() is None and record_control.state()["state"] == "paused"
     with pytest.raises(KatayoriError, match=r"no recording is running .the last one is paused"):
         record_control.halt("paused")
-    recorder.record(_args(resume=True))
+    record.record(_args(resume=True))
     assert record_control.running() == child[1] and record_control.state()["words"] == words
-    recorder.record(_args(stop=True))
+    record.record(_args(stop=True))
     assert record_control.running() is None and record_control.state()["state"] == "stopped"
 
 
 def test_a_recorder_that_ends_at_once_says_why(child):
     with pytest.raises(KatayoriError, match=r"ended at once; its last lines: .*no such thing"):
-        recorder.record(_args(background=True, limit=3))
+        record.record(_args(background=True, limit=3))
 
 
 def test_nothing_to_resume_or_to_pause(house):
     with pytest.raises(KatayoriError, match="no recording to resume; start one"):
-        recorder.record(_args(resume=True))
+        record.record(_args(resume=True))
     with pytest.raises(KatayoriError, match=r"no recording is running .none has run."):
-        recorder.record(_args(pause=True))
+        record.record(_args(pause=True))
 
 
 def test_the_status_tells_done_rate_and_what_follows(house, capsys):
@@ -254,7 +254,7 @@ def test_what_is_finished_is_exported_while_a_recorder_runs(house, capsys):
         requests = record_plan.requests_of(work, *work.at(), store)
         for request in requests[:4]:
             store.put(request, Response("ok", "Answer: no", "stop"))
-        recorder.record(_args(export=True))
+        record.record(_args(export=True))
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert (entry["count"], entry["planned"]) == (4, 6)
     assert "4 of 6 answered" in capsys.readouterr().out
@@ -262,25 +262,25 @@ def test_what_is_finished_is_exported_while_a_recorder_runs(house, capsys):
 
 def test_pilots_measure_rates_and_the_table_says_what_fits(engines, house, capsys, monkeypatch):
     """Without a pilot the planned rates count; a pilot's answers are not asked again."""
-    recorder.record(_args(pilot=0))
-    rows = list(record_pilot.read_table().values())
+    record.record(_args(pilot=0))
+    rows = list(record_hours.read_table().values())
     assert [row["rate"] for row in rows] == ["7.00", "2.00"] and engines.asked == 0
     assert {row["kept"] for row in rows} == {"kept"} and rows[0]["rate_from"] == "plan"
-    recorder.record(_args(pilot=2))
+    record.record(_args(pilot=2))
     assert engines.asked == 4 and recordings.manifest("discrim_eval") == {}
-    measured = list(record_pilot.read_table().values())
+    measured = list(record_hours.read_table().values())
     assert all(row["rate_from"] == "pilot of 2" for row in measured)
-    recorder.record(_args(pilot=0))
-    assert list(record_pilot.read_table().values()) == measured
+    record.record(_args(pilot=0))
+    assert list(record_hours.read_table().values()) == measured
     assert "h kept of" in capsys.readouterr().out
-    recorder.record(_args())
+    record.record(_args())
     assert engines.asked == 12
-    assert record_pilot.hours_of([["discrim_eval", "study", "de_answer_line", SMALL]]) is not None
+    assert record_hours.hours_of([["discrim_eval", "study", "de_answer_line", SMALL]]) is not None
 
 
 def test_what_goes_beyond_the_hours_is_cut_with_all_that_follows():
     rows = [{"requests": n, "rate": 1.0} for n in (36_000, 18_000, 3_600)]
-    record_pilot.fit(rows)
+    record_hours.fit(rows)
     assert [(row["hours"], row["kept"]) for row in rows] == [
         (10.0, "kept"),
         (5.0, "cut"),
