@@ -592,7 +592,7 @@ def _figure(value: Any, here: pd.DataFrame, load: Callable[[str, str], pd.DataFr
     frame = _where(frame, where)
     if frame.empty:
         raise KatayoriError(f"no printed figure fits {value}")
-    figures = frame[value["column"]].to_numpy().tolist()
+    figures: list[Any] = frame[value["column"]].to_numpy().tolist()
     if "map" in value:
         figures = [value["map"][figure] for figure in figures]
     if value.get("exact"):
