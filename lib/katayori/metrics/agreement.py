@@ -452,21 +452,21 @@ def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
         level=one.groupby(attributes, sort=False).ngroup(),
         row=one.groupby(others, sort=False).ngroup() if others else 0,
     )
-    found = alpha_from_replicates(coded, level="level", row="row", question="decision_question_id")
-    status = found["status"]
+    alpha = alpha_from_replicates(coded, level="level", row="row", question="decision_question_id")
+    status = alpha["status"]
     if status == "no_replicates":
         status = "one_answer_a_prompt"
-    elif status == "ok" and not found["ci_low"] < found["ci_high"]:
+    elif status == "ok" and not alpha["ci_low"] < alpha["ci_high"]:
         status = "few_clusters"
     band = "undefined"
-    if np.isfinite(found["alpha"]):
-        band = told_band((found["ci_low"], found["ci_high"]), found["n_questions"])
-    return found | {
+    if np.isfinite(alpha["alpha"]):
+        band = told_band((alpha["ci_low"], alpha["ci_high"]), alpha["n_questions"])
+    return alpha | {
         "factor": factor,
         "by": "replicates",
         "band": band,
         "status": status,
-        "n_missing": found["n_invalid"],
+        "n_missing": alpha["n_invalid"],
     }
 
 

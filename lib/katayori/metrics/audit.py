@@ -592,8 +592,7 @@ def _figure(value: Any, here: pd.DataFrame, load: Callable[[str, str], pd.DataFr
     frame = _where(frame, where)
     if frame.empty:
         raise KatayoriError(f"no printed figure fits {value}")
-    column_of_figures: pd.Series = frame[value["column"]]
-    figures = column_of_figures.tolist()
+    figures: list[Any] = frame[value["column"]].to_numpy().tolist()
     if "map" in value:
         figures = [value["map"][figure] for figure in figures]
     if value.get("exact"):

@@ -172,6 +172,12 @@ def missing_by_level(frame: pd.DataFrame, value: str, level: str) -> dict[str, f
 
     Returns missing_low and missing_high (smallest and largest share of invalid answers over the
     levels) and p_missing (NaN where no answer or every answer is missing).
+
+    Example:
+        >>> values = [1, 0, 1, None, 1, 1, 1, 1]
+        >>> frame = pd.DataFrame({"level": ["a"] * 4 + ["b"] * 4, "value": values})
+        >>> missing_by_level(frame, "value", "level")["missing_high"]
+        0.25
     """
     counts = pd.crosstab(frame[level], frame[value].isna())
     share = frame[value].isna().groupby(frame[level]).mean()
@@ -285,6 +291,13 @@ def exchange_bounds(frame: pd.DataFrame, *, value: str = "value", **columns: Any
 
     `columns` are the other arguments of `exchange_test`. Returns both pairs of rows below each
     other, with the column `missing_as` in front.
+
+    Example:
+        >>> frame = pd.DataFrame({"question": 1, "row": [1, 1, 2, 2], "level": list("abab")})
+        >>> frame["value"] = [1, 0, 1, None]
+        >>> bounds = exchange_bounds(frame, level="level", row="row", question="question", draws=9)
+        >>> bounds["missing_as"].tolist()
+        [1.0, 1.0, 0.0, 0.0]
     """
     parts = []
     for filled in (1.0, 0.0):

@@ -26,6 +26,11 @@ def rows_of(values: pd.DataFrame, factor: str) -> pd.DataFrame:
 
     `level` names the factor's attributes joined by "-" ("female-Asian"), `row` those of the others:
     answers of one question and row differ in the factor only.
+
+    Example:
+        >>> one = pd.DataFrame({"age": [20], "gender": ["female"], "race": ["Asian"]})
+        >>> rows_of(one, "gender_race")[["level", "row"]].to_numpy().tolist()
+        [['female-Asian', '20']]
     """
     attributes = FACTORS[factor]
     others = [name for name in ATTRIBUTES if name not in attributes]

@@ -133,11 +133,11 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
     Reference: C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), 404-413.
 
     Example:
-        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "order": ["nb", "bn"] * 2})
         >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
         >>> frame["letter"] = ["A", "B", "A", "A"]
         >>> frame["correct"] = frame["choice"] == "neutral"
-        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> frame = frame.assign(model="m", template=1, outcome="ok")
         >>> accuracy(frame, ["model"])[["value", "n", "status"]].to_numpy().tolist()
         [[0.75, 4, 'few_clusters']]
     """
@@ -168,11 +168,11 @@ def variation_of_cases(frame: pd.DataFrame) -> pd.DataFrame:
     Only cases with two parsed variants or more; see `variation_rate`.
 
     Example:
-        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "order": ["nb", "bn"] * 2})
         >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
         >>> frame["letter"] = ["A", "B", "A", "A"]
         >>> frame["correct"] = frame["choice"] == "neutral"
-        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> frame = frame.assign(model="m", template=1, outcome="ok")
         >>> variation_of_cases(frame)[["any", "order", "template"]].to_numpy().tolist()
         [[False, False, False], [True, True, False]]
     """
@@ -211,11 +211,11 @@ def variation_rate(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
         interval); `no_case`, then with NaN.
 
     Example:
-        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "order": ["nb", "bn"] * 2})
         >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
         >>> frame["letter"] = ["A", "B", "A", "A"]
         >>> frame["correct"] = frame["choice"] == "neutral"
-        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> frame = frame.assign(model="m", template=1, outcome="ok")
         >>> variation_rate(frame, ["model"])[["n", "n_varying", "n_order_only"]].iloc[0].tolist()
         [2, 1, 1]
     """
@@ -334,11 +334,11 @@ def case_counts(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Neutral choices and parsed answers, each by case (rows) and model (columns).
 
     Example:
-        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "template": 1, "order": ["nb", "bn"] * 2})
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "order": ["nb", "bn"] * 2})
         >>> frame["choice"] = ["neutral", "neutral", "neutral", "biased"]
         >>> frame["letter"] = ["A", "B", "A", "A"]
         >>> frame["correct"] = frame["choice"] == "neutral"
-        >>> frame = frame.assign(model="m", outcome="ok")
+        >>> frame = frame.assign(model="m", template=1, outcome="ok")
         >>> neutral, answers = case_counts(frame)
         >>> neutral["m"].tolist(), answers["m"].tolist()
         ([2.0, 1.0], [2.0, 2.0])

@@ -38,12 +38,12 @@ def counted_once(
             twins = (first for first in names[:place] if _one_test(one[first], one[name]))
             same[(*key, name)] = str(next(twins, ""))
     keys = tests[[*by, "question"]].itertuples(index=False, name=None)
-    told = tests.assign(one_test_with=[same.get(key, "") for key in keys])
-    single = with_holm(told.assign(p=told["p"].where(told["one_test_with"] == "")))
+    marked = tests.assign(one_test_with=[same.get(key, "") for key in keys])
+    single = with_holm(marked.assign(p=marked["p"].where(marked["one_test_with"] == "")))
     adjusted = single.set_index([*by, "question"])["p_holm"].to_dict()
-    rows = told[[*by, "question", "one_test_with"]].itertuples(index=False, name=None)
+    rows = marked[[*by, "question", "one_test_with"]].itertuples(index=False, name=None)
     p_holm = [adjusted[(*cell, first or own)] for *cell, own, first in rows]
-    return told.assign(p_holm=p_holm)
+    return marked.assign(p_holm=p_holm)
 
 
 def _one_test(first: pd.Series, second: pd.Series) -> bool:
@@ -73,8 +73,8 @@ def detectable_pairs(
     rows = []
     for key, one in tests.groupby(list(by), sort=False):
         where = dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True))
-        mine = pairs[np.logical_and.reduce([pairs[name] == where[name] for name in by])]
-        rows.append(where | _found(one) | _detectable(mine, one))
+        own_pairs = pairs[np.logical_and.reduce([pairs[name] == where[name] for name in by])]
+        rows.append(where | _found(one) | _detectable(own_pairs, one))
     return pd.DataFrame(rows)
 
 

@@ -108,7 +108,13 @@ def _effective_size(y: np.ndarray, n_c: np.ndarray, share: float, level: float) 
 
 
 def clopper_pearson(hits: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval of a share, for sizes that need not be whole numbers."""
+    """The exact interval of a share, for sizes that need not be whole numbers.
+
+    Example:
+        >>> low, high = clopper_pearson(0, 10)
+        >>> low, round(high, 3)
+        (0.0, 0.308)
+    """
     tail = (1 - level) / 2
     low = float(beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
     high = float(beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
@@ -132,6 +138,11 @@ def mean_interval(contributions: Sequence[float], level: float = 0.95) -> dict[s
     differ: both shares 0 or 1 (never an interval); .005 with 5 or 10 clusters of 4 or 12 answers
     (18 to 68 %), with 20 of 4 (59 %), and with correlation .2 in 5 or 10 clusters of any size,
     20 of 4 or 12 and 50 of 4; .05 with correlation .2 in 5 clusters of 4 (76 %).
+
+    Example:
+        >>> found = mean_interval([0.1, 0.2, 0.0, 0.3, 0.4])
+        >>> round(found["value"], 2), round(float(found["ci_low"]), 3), found["status"]
+        (0.2, 0.004, 'ok')
     """
     values = np.asarray(contributions, float)
     values = values[np.isfinite(values)]
@@ -168,6 +179,11 @@ def ratio_interval(
     (.924); 24 with an interval in fewer than 80 % of studies, where hardly anybody chooses a
     person: p .005 with fewer than about 500 answers in all, or with correlation .2 in all cells but
     50 of 40; p .05 in 5 clusters of 4, and with correlation .2 in 5 of 12 and 10 of 4.
+
+    Example:
+        >>> found = ratio_interval([1, 2, 0, 1, 1], [4, 4, 4, 4, 4])
+        >>> round(found["value"], 2), found["n_clusters"]
+        (0.25, 5)
     """
     a, b = np.asarray(numerators, float), np.asarray(denominators, float)
     kept = np.isfinite(a) & np.isfinite(b) & (b != 0)
@@ -191,6 +207,11 @@ def probability_interval(
     has 0 of 72 cells below 93 %, lowest .933; 24 with an interval in fewer than 80 % of studies,
     all those at .005, by status `edge`. The mean log odds have 0 of 72 cells below 93 %, lowest
     .937, and 0 with an interval in fewer than 80 % of studies.
+
+    Example:
+        >>> found = probability_interval([0.01, 0.02, 0.01, 0.03, 0.02])
+        >>> found["status"], round(found["log_odds"], 2)
+        ('edge', -4.09)
     """
     p = np.asarray(probabilities, float)
     p = p[np.isfinite(p)]
@@ -207,6 +228,10 @@ def detectable_effect(se: float, n_clusters: int, level: float = 0.95, power: fl
     """The true effect that a test at this standard error finds with the given power.
 
     (t of (1+level)/2 + t of power, on C - 1 degrees of freedom) x SE; NaN without an SE.
+
+    Example:
+        >>> round(detectable_effect(0.1, 20), 3)
+        0.295
     """
     if not np.isfinite(se) or se <= 0 or n_clusters < NO_INTERVAL_BELOW:
         return np.nan

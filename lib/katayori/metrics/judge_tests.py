@@ -40,6 +40,12 @@ def auc_interval(
 
     Reference: Hanley and McNeil, Radiology 143 (1982), 29-36; jackknife: Arvesen, Annals of
     Mathematical Statistics 40 (1969), 2076-2100.
+
+    Example:
+        >>> scores = [2.0, 1.0, 0.5, -0.5, -1.0, 0.7]
+        >>> better = [True, True, True, False, False, False]
+        >>> round(auc_interval(scores, better, clusters=range(6))["value"], 2)
+        0.89
     """
     s, first = np.asarray(scores, float), np.asarray(better, bool)
     known = np.isfinite(s)
@@ -63,13 +69,19 @@ def auc_interval(
         return out | {"value": float(auc), "n_clusters": len(names), "status": "few_clusters"}
     pseudo = len(names) * auc - (len(names) - 1) * left / pairs_left
     # The spread is the jackknife's, the value the plain one.
-    found = mean_interval(pseudo - pseudo.mean() + auc, level) | {"value": float(auc), "n": len(s)}
-    if found["status"] != "ok":
-        return found
+    interval = mean_interval(pseudo - pseudo.mean() + auc, level) | {
+        "value": float(auc),
+        "n": len(s),
+    }
+    if interval["status"] != "ok":
+        return interval
     # On the log odds scale: a plain interval covers .86 for an area of .955 of 20 questions.
     middle = float(logit(auc))
-    half = t.ppf((1 + level) / 2, len(names) - 1) * found["se"] / (auc * (1 - auc))
-    return found | {"ci_low": float(expit(middle - half)), "ci_high": float(expit(middle + half))}
+    half = t.ppf((1 + level) / 2, len(names) - 1) * interval["se"] / (auc * (1 - auc))
+    return interval | {
+        "ci_low": float(expit(middle - half)),
+        "ci_high": float(expit(middle + half)),
+    }
 
 
 def decided_pairs(
@@ -110,7 +122,7 @@ def decided_pairs(
             long["question_id"].to_numpy(), sort=False
         )
         sums = each.sum()
-        found = ratio_interval((sums["gap"] / 2).tolist(), sums["n"].tolist())
+        excess = ratio_interval((sums["gap"] / 2).tolist(), sums["n"].tolist())
         row: dict[str, Any] = {
             "n": len(long),
             "n_right": int(right.sum()),
@@ -118,7 +130,7 @@ def decided_pairs(
         }
         row["n_neither"] = len(long) - row["n_right"] - row["n_wrong"]
         row |= {"n_questions": len(sums), "p_question": question_swap_test(sums["gap"].tolist())}
-        row |= {name: found[name] for name in ("value", "ci_low", "ci_high", "status")}
+        row |= {name: excess[name] for name in ("value", "ci_low", "ci_high", "status")}
         scores = long["log_odds"] if "log_odds" in long else np.full(len(long), np.nan)
         first = (long["label"] == "1").tolist()
         area = auc_interval(list(scores), first, long["question_id"].tolist())
@@ -144,14 +156,14 @@ def paired_hits(
     both = one[["pair_id", "proposed"]].merge(
         other[["pair_id", "proposed"]], on="pair_id", suffixes=("", "_other")
     )
-    told = joined_labels(both, comparisons, annotators)
-    labels = told[list(annotators)]
-    gap = labels.eq(told["proposed"], axis=0).sum(axis=1)
-    gap -= labels.eq(told["proposed_other"], axis=0).sum(axis=1)
+    joined = joined_labels(both, comparisons, annotators)
+    labels = joined[list(annotators)]
+    gap = labels.eq(joined["proposed"], axis=0).sum(axis=1)
+    gap -= labels.eq(joined["proposed_other"], axis=0).sum(axis=1)
     sums = pd.DataFrame({"gap": gap, "n": labels.notna().sum(axis=1)})
-    sums = sums.groupby(told["question_id"], sort=False).sum()
-    found = ratio_interval(sums["gap"].tolist(), sums["n"].tolist())
-    return found | {
+    sums = sums.groupby(joined["question_id"], sort=False).sum()
+    interval = ratio_interval(sums["gap"].tolist(), sums["n"].tolist())
+    return interval | {
         "n": int(sums["n"].sum()),
         "p_question": question_swap_test(sums["gap"].tolist()),
     }

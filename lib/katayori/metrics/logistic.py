@@ -763,6 +763,13 @@ def average_score(coefficients: pd.DataFrame, factor: str = "race") -> pd.DataFr
         n, n_invalid (answers), n_groups (questions), n_coefficients;
         score_status: `ok`, `one_group` where the factor has one level, else the status of what is
         undefined, with mean_score NaN.
+
+    Example:
+        >>> printed = pd.DataFrame({"level": ["Black", "white"], "estimate": [0.6, -0.4]})
+        >>> printed = printed.assign(model="m", source="paper", factor="race", significant=True)
+        >>> printed["status"] = "ok"
+        >>> average_score(printed)[["mean_score", "averaging_hides"]].round(2).to_numpy().tolist()
+        [[0.1, True]]
     """
     rows = []
     for (model, source), one in coefficients.groupby(["model", "source"], sort=False):
@@ -828,6 +835,12 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     (questions), n_between (valid answers for other ages, in neither mean), n_invalid, status (as of
     `intervals.mean_interval`: `few_clusters` below five questions; `no_valid_answer` where a side
     has none). A hump in age can leave both means alike.
+
+    Example:
+        >>> values = pd.DataFrame({"age": [20, 40, 60, 80], "value": [1, 1, 0, 1]})
+        >>> values = values.assign(model="m", source="recorded", decision_question_id=1)
+        >>> split_age_score(values)[["ratio_young", "ratio_old", "difference"]].to_numpy().tolist()
+        [[1.0, 0.5, -0.5]]
     """
     _number_ages(values)
     age = values["age"]
@@ -885,6 +898,12 @@ def normalised_score(coefficients: pd.DataFrame) -> pd.DataFrame:
     `ok`; `one_model` (nothing to scale by); `constant` (all models equal in every coefficient);
     `undefined` (no finite coefficient). The interval of such a score is unknown, since no formula
     is published.
+
+    Example:
+        >>> rows = pd.DataFrame({"model": ["a", "b"], "estimate": [0.2, -0.6]})
+        >>> rows = rows.assign(source="recorded", factor="race", level="Black")
+        >>> normalised_score(rows)[["score", "mean_signed"]].to_numpy().tolist()
+        [[0.0, 0.2], [1.0, -0.6]]
     """
     kept = coefficients[~coefficients["factor"].isin(["intercept", "question"])].copy()
     real = kept["source"] != "simulated"

@@ -39,6 +39,13 @@ def is_symmetric(items: pd.DataFrame) -> bool:
 
     Args:
         items: polarity, context_condition, context, label, unknown_position, option_0 to option_2.
+
+    Example:
+        >>> items = pd.DataFrame({"polarity": "negative", "context_condition": "disambiguated",
+        ...     "context": "A and B", "label": [0, 1], "unknown_position": 2,
+        ...     "option_0": "A", "option_1": "B", "option_2": "unknown"})
+        >>> is_symmetric(items), is_symmetric(items.head(1))
+        (True, False)
     """
     clear = items[items["context_condition"] != "ambiguous"]
     options = clear[["option_0", "option_1", "option_2"]].to_numpy(object)
@@ -129,16 +136,16 @@ def lean_and_gain(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         "ambiguous": frame[frame["ambiguity"] == "amb"],
         "disambiguated": frame[frame["ambiguity"] == "dis"],
     }
-    found = []
+    tables = []
     for part, rows in (halves | {"gain": gains(frame)}).items():
         for measure in ("names_later", *MEASURES):
             absent = measure not in rows or not rows[measure].notna().any()
             if absent or (part == "gain" and measure == "names_later"):
                 continue
             kind = "share" if measure == "names_later" else "mean"
-            told = rows[rows[measure].notna() | rows["invalid"]]
-            found.append(cell_means(told, measure, by, kind).assign(measure=measure, part=part))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+            counted = rows[rows[measure].notna() | rows["invalid"]]
+            tables.append(cell_means(counted, measure, by, kind).assign(measure=measure, part=part))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def items_without_place(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -32,7 +32,9 @@ def slot_shares(items: pd.DataFrame, by: Sequence[str] = ("topic", "n_attributes
         `fixed_by_the_shuffle`: the set is what it is, so the shares have no interval.
 
     Example:
-        >>> slot_shares(inter_jbbq.generate(), ["topic"])
+        >>> items = pd.DataFrame({"item": [1, 2], "topic": "age", "unknown_position": [0, 2]})
+        >>> slot_shares(items, ["topic"])[["unknown_at_0", "unknown_at_2"]].to_numpy().tolist()
+        [[0.5, 0.5]]
     """
     one = items.drop_duplicates("item")
     places = one.groupby(list(by))["unknown_position"].value_counts(normalize=True)
@@ -67,9 +69,9 @@ def locked_beside(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by..., locked, n, value, value_locked, gap (their difference), agree (share of the answers
         that are the locked number).
     """
-    told = slot_locked(frame)
-    told = told.assign(agree=(told["answer"] == told["locked"]).astype(float))
-    made = told.groupby([*by, "locked"], sort=False, dropna=False).agg(
+    answers = slot_locked(frame)
+    answers = answers.assign(agree=(answers["answer"] == answers["locked"]).astype(float))
+    made = answers.groupby([*by, "locked"], sort=False, dropna=False).agg(
         n=("right", "size"),
         value=("right", "mean"),
         value_locked=("right_if_locked", "mean"),
@@ -122,23 +124,23 @@ def trend_beyond_slots(
     """
     rows = []
     for key, one in cells(frame, by):
-        told = one[one[value].notna()]
-        counts = {"n": len(told), "n_invalid": int(one["invalid"].sum())}
-        row = key | _slope(told, value, seed) | counts | {"few": len(told) < FEW}
+        counted = one[one[value].notna()]
+        counts = {"n": len(counted), "n_invalid": int(one["invalid"].sum())}
+        row = key | _slope(counted, value, seed) | counts | {"few": len(counted) < FEW}
         rows.append(row | {"note": note_of(row["n_families"])})
     return with_holm(pd.DataFrame(rows))
 
 
-def _slope(told: pd.DataFrame, value: str, seed: int) -> dict[str, Any]:
+def _slope(counted: pd.DataFrame, value: str, seed: int) -> dict[str, Any]:
     none = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "n_families": 0, "p": np.nan}
-    if told.empty:
+    if counted.empty:
         return none | {"status": "no_families"}
-    columns = told[["n_attributes", value]].to_numpy(float)
-    x, y = _without(columns, _dummies(told)).T
-    family = pd.factorize(told["cluster"])[0]
+    columns = counted[["n_attributes", value]].to_numpy(float)
+    x, y = _without(columns, _dummies(counted)).T
+    family = pd.factorize(counted["cluster"])[0]
     top, bottom = np.bincount(family, x * y), np.bincount(family, x * x)
-    found = ratio_interval(top.tolist(), bottom.tolist()) | {"n_families": len(top)}
+    slope = ratio_interval(top.tolist(), bottom.tolist()) | {"n_families": len(top)}
     if not bottom.any():
         return none | {"n_families": len(top), "status": "no_families"}
-    kept = {name: found[name] for name in ("value", "ci_low", "ci_high", "status", "n_families")}
+    kept = {name: slope[name] for name in ("value", "ci_low", "ci_high", "status", "n_families")}
     return kept | {"p": swap_test(top, seed)}

@@ -136,13 +136,15 @@ def with_role(
     gold = roles[np.arange(len(items)), label]
     stated = items["context_condition"].to_numpy(object)
     context = np.where((stated == "ambiguous") | (gold == ""), stated, gold)
+    role = roles[place, choice]
+    role[~ok] = None
     joined = answers.assign(
         category=items["category"].to_numpy(object)[place],
         template_id=items["template_id"].to_numpy(object)[place],
         polarity=items["polarity"].to_numpy(object)[place],
         context_condition=context[place],
         has_target=(roles == "biased").any(axis=1)[place],
-        role=np.where(ok, roles[place, choice], None),
+        role=role,
         correct=ok & (choice == label[place]),
     )
     if {"p_0", "p_1", "p_2"} <= set(answers.columns):
@@ -421,6 +423,12 @@ def scores_table(scores: pd.DataFrame) -> pd.DataFrame:
 
     status is `ok`, or names the metrics without a value and why: "diff_dis: no_valid_answer". n_amb
     and n_dis are those of acc_amb and acc_dis, NaN where `scores` has no such rows.
+
+    Example:
+        >>> scores = pd.DataFrame({"model": "m", "metric": ["acc_amb", "acc_dis"]})
+        >>> scores = scores.assign(value=[0.5, None], n=[4, 0], status=["ok", "no_valid_answer"])
+        >>> scores_table(scores)[["acc_amb", "n_amb", "status"]].to_numpy().tolist()
+        [[0.5, 4, 'acc_dis: no_valid_answer']]
     """
     by = list(scores.columns[: scores.columns.get_loc("metric")])
     why = scores["metric"] + ": " + scores["status"]

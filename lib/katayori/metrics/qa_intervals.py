@@ -57,12 +57,22 @@ def contributions(first: Ratio, second: Ratio | None = None) -> np.ndarray:
 
 
 def templates_in(*ratios: Ratio | None) -> int:
-    """How many templates have an answer in the ratio; of two ratios, in the one with fewer."""
+    """How many templates have an answer in the ratio; of two ratios, in the one with fewer.
+
+    Example:
+        >>> templates_in((np.array([1.0, 0.0]), np.array([4.0, 0.0])))
+        1
+    """
     return min(int((ratio[1] > 0).sum()) for ratio in ratios if ratio is not None)
 
 
 def share(ratio: Ratio) -> dict[str, Any]:
-    """ci_low, ci_high and status of a share of answers (`intervals.share_interval`)."""
+    """ci_low, ci_high and status of a share of answers (`intervals.share_interval`).
+
+    Example:
+        >>> share((np.ones(6), np.full(6, 4.0)))["status"]
+        'same_in_every_cluster'
+    """
     return _ends(share_interval(ratio[0].tolist(), ratio[1].tolist()))
 
 
@@ -71,23 +81,32 @@ def difference(values: np.ndarray, templates: int) -> dict[str, Any]:
 
     `templates` as of `templates_in`: below 5 there is no interval, however many contribute to the
     other ratio.
+
+    Example:
+        >>> difference(np.array([0.1, 0.2, 0.0, 0.3, 0.4]), templates=5)["status"]
+        'ok'
     """
-    found = mean_interval(values.tolist())
-    return _ends(found) if templates >= NO_INTERVAL_BELOW else _few()
+    interval = mean_interval(values.tolist())
+    return _ends(interval) if templates >= NO_INTERVAL_BELOW else _few()
 
 
 def probability(values: np.ndarray, templates: int) -> dict[str, Any]:
-    """ci_low, ci_high and status of a mean probability (`intervals.probability_interval`)."""
-    found = probability_interval(np.clip(values, 0, 1).tolist())
-    return _ends(found) if templates >= NO_INTERVAL_BELOW else _few()
+    """ci_low, ci_high and status of a mean probability (`intervals.probability_interval`).
+
+    Example:
+        >>> probability(np.full(4, 0.5), templates=4)["status"]
+        'few_clusters'
+    """
+    interval = probability_interval(np.clip(values, 0, 1).tolist())
+    return _ends(interval) if templates >= NO_INTERVAL_BELOW else _few()
 
 
 def _few() -> dict[str, Any]:
     return {"ci_low": np.nan, "ci_high": np.nan, "status": "few_clusters"}
 
 
-def _ends(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: found[name] for name in ("ci_low", "ci_high", "status")}
+def _ends(interval: dict[str, Any]) -> dict[str, Any]:
+    return {name: interval[name] for name in ("ci_low", "ci_high", "status")}
 
 
 def none() -> dict[str, Any]:

@@ -22,7 +22,7 @@ OVERALL = ("model", "source", "prompt_id")
 LEANS = ("diff_amb", "diff_dis", "p_diff_amb", "p_diff_dis")
 #: What makes the ambiguous version of a clear item: same question, same options in order.
 VERSION = ["template_id", "polarity", "option_0", "option_1", "option_2"]
-CHANCE = "metric value ci_low ci_high n n_invalid n_templates status".split()
+CHANCE = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "n_templates", "status"]
 
 
 # --- chance ------------------------------------------------------------------------------------
@@ -79,13 +79,13 @@ def chance(frame: pd.DataFrame, items: pd.DataFrame, by: Sequence[str] = OVERALL
     Source: the yardstick of this project (see `is_symmetric`), not the paper's.
     """
     metrics = [m for m in ("excess", "p_excess") if "p_correct" in frame or m == "excess"]
-    found = qa_bias.qa_scores(frame, by, metrics)
+    scores = qa_bias.qa_scores(frame, by, metrics)
     if not is_symmetric(items):
-        found.loc[:, ["value", "ci_low", "ci_high"]] = np.nan
-        found["status"] = "design_not_symmetric"
+        scores.loc[:, ["value", "ci_low", "ci_high"]] = np.nan
+        scores["status"] = "design_not_symmetric"
     clear = frame[frame["context_condition"] != "ambiguous"]
     named = clear.assign(hit=clear["correct"], person=clear["role"].notna() & _named(clear))
-    parts = [found, *_shares(_before_told(frame, items), by, "later_right")]
+    parts = [scores, *_shares(_before_told(frame, items), by, "later_right")]
     out = pd.concat([*parts, *_shares(named, by, "right")], ignore_index=True)
     return out[[*by, *CHANCE]]
 
@@ -112,12 +112,12 @@ def _shares(frame: pd.DataFrame, by: Sequence[str], metric: str) -> list[pd.Data
     rows = []
     for key, cell in frame.groupby(list(by), sort=False, dropna=False):
         sums = cell[["hit", "person"]].astype(int).groupby(cell["template_id"]).sum()
-        found = share_interval(sums["hit"].tolist(), sums["person"].tolist())
-        status = str(found["status"]).replace("no_valid_answer", "no_person_chosen")
+        interval = share_interval(sums["hit"].tolist(), sums["person"].tolist())
+        status = str(interval["status"]).replace("no_valid_answer", "no_person_chosen")
         row = dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True))
-        row |= {name: found[name] for name in ("value", "ci_low", "ci_high", "n")}
+        row |= {name: interval[name] for name in ("value", "ci_low", "ci_high", "n")}
         row |= {"metric": metric, "n_invalid": int(cell["role"].isna().sum()), "status": status}
-        rows.append(row | {"n_templates": found["n_clusters"]})
+        rows.append(row | {"n_templates": interval["n_clusters"]})
     return [pd.DataFrame(rows)] if rows else []
 
 
@@ -152,18 +152,18 @@ def category_tests(
     """
     metrics = [m for m in metrics if "p_correct" in frame or not m.startswith("p_")]
     keys = [*by, "category"]
-    found = qa_bias.qa_scores(frame, keys, metrics)
+    scores = qa_bias.qa_scores(frame, keys, metrics)
     p = [
         swap_test(_parts(counts, metric), seed)
         for _, (counts,) in qa_bias._cells(frame, keys, qa_bias._statistics(frame))
         for metric in metrics
     ]
-    found["p"] = np.where(found["value"].isna(), np.nan, p)
-    family = found.groupby([*by, "metric"], sort=False, dropna=False)["p"]
-    found["p_holm"] = family.transform(lambda one: holm(one.to_numpy(float)))
-    found["tests"] = family.transform("count").astype(int)
-    least = found["n_templates"].map(smallest_p) * found["tests"]
-    return found.assign(smallest_p_holm=least.clip(upper=1).where(found["p"].notna()))
+    scores["p"] = np.where(scores["value"].isna(), np.nan, p)
+    family = scores.groupby([*by, "metric"], sort=False, dropna=False)["p"]
+    scores["p_holm"] = family.transform(lambda one: holm(one.to_numpy(float)))
+    scores["tests"] = family.transform("count").astype(int)
+    least = scores["n_templates"].map(smallest_p) * scores["tests"]
+    return scores.assign(smallest_p_holm=least.clip(upper=1).where(scores["p"].notna()))
 
 
 def _parts(counts: np.ndarray, metric: str) -> np.ndarray:
@@ -211,11 +211,16 @@ def leaning_cells(
         return (np.abs(means) > bound * spread + 1e-12).sum(axis=-1)
 
     signs = np.random.default_rng(seed).choice([1.0, -1.0], (draws, values.shape[1]))
-    seen, by_chance = int(off(values.sum(axis=1))), off(signs @ values.T)
-    p = (1 + int((by_chance >= seen).sum())) / (1 + draws)
-    most = float(np.quantile(by_chance, 0.975))
-    told = {"cells": len(values), "off": seen, "expected": float(by_chance.mean()), "most": most}
-    return told | {"p": p, "status": "ok"}
+    observed = int(off(values.sum(axis=1)))
+    by_chance = off(signs @ values.T)
+    return {
+        "cells": len(values),
+        "off": observed,
+        "expected": float(by_chance.mean()),
+        "most": float(np.quantile(by_chance, 0.975)),
+        "p": (1 + int((by_chance >= observed).sum())) / (1 + draws),
+        "status": "ok",
+    }
 
 
 def _contributions_of_cells(
@@ -273,16 +278,16 @@ def first_turns(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         names_an_option_only(str(text), list(own))
         for text, own in zip(answers["text"], options, strict=True)
     ]
-    told = answers.assign(
+    turns = answers.assign(
         without_reasons=bare,
         median_characters=answers["text"].str.len(),
         template=known["template_id"].loc[answers["item_id"]].to_numpy(),
     )
-    groups = told.groupby(["model", "source"], sort=False)
-    found = groups.agg(
+    groups = turns.groupby(["model", "source"], sort=False)
+    counts = groups.agg(
         n=("text", "size"),
         without_reasons=("without_reasons", "sum"),
         median_characters=("median_characters", "median"),
         n_templates=("template", "nunique"),
     )
-    return found.reset_index()
+    return counts.reset_index()

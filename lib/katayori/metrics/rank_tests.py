@@ -563,6 +563,13 @@ def consistent_effects(factors: pd.DataFrame) -> pd.DataFrame:
     all_significant (an untested model is not), falling (for age: the ratio falls with age in all of
     them, Spearman's correlation below 0; None
         elsewhere).
+
+    Example:
+        >>> factors = pd.DataFrame({"model": ["a", "b"], "source": "recorded", "factor": "age"})
+        >>> factors = factors.assign(decision_question_id=1, significant=[True, False], status="ok")
+        >>> factors["trend"] = [-0.9, -0.2]
+        >>> consistent_effects(factors)[["n_significant", "falling"]].to_numpy().tolist()
+        [[1, True]]
     """
     rows = []
     for (question, factor), one in factors.groupby(["decision_question_id", "factor"], sort=False):
@@ -590,6 +597,12 @@ def count_significant(factors: pd.DataFrame) -> pd.DataFrame:
     Returns model, source, factor, n_significant, share (of the questions tested; NaN without any),
     ci_low and ci_high (of the number: `count_ends`), n (tested), n_invalid (not testable: constant,
     or one level left), status (`ok`, `few_clusters` below five questions, `none_tested`).
+
+    Example:
+        >>> factors = pd.DataFrame({"model": ["a", "b"], "source": "recorded", "factor": "age"})
+        >>> factors = factors.assign(decision_question_id=1, significant=[True, False], status="ok")
+        >>> count_significant(factors)[["model", "n_significant", "n"]].to_numpy().tolist()
+        [['a', 1, 1], ['b', 0, 1]]
     """
     tested = factors["status"] == "ok"
     counted = factors.assign(n=tested, n_invalid=~tested)

@@ -16,11 +16,16 @@ from katayori.metrics.intervals import mean_interval, share_interval
 
 #: What a rule scores on a case: 1 the neutral reason, 0 the biased one, one half neither.
 TIE = 0.5
-COLUMNS = "rule value ci_low ci_high n n_neutral n_ties status".split()
+COLUMNS = ["rule", "value", "ci_low", "ci_high", "n", "n_neutral", "n_ties", "status"]
 
 
 def overlap(reason: str, dialogue: str, length: int) -> float:
-    """Share of the runs of `length` characters of a reason that stand in the dialogue, too."""
+    """Share of the runs of `length` characters of a reason that stand in the dialogue, too.
+
+    Example:
+        >>> overlap("abc", "abd", length=2)
+        0.5
+    """
     parts = {reason[i : i + length] for i in range(len(reason) - length + 1)}
     return sum(part in dialogue for part in parts) / max(len(parts), 1)
 
@@ -65,6 +70,11 @@ def rule_scores(
     Returns:
         Cases x rules, each 1 (the neutral reason), 0 (the biased one) or one half (a tie); NaN
         where a list says nothing of the case.
+
+    Example:
+        >>> case = {"case_id": [1], "context": "x", "reason_neutral": "ab", "reason_biased": "a"}
+        >>> rule_scores(pd.DataFrame(case))["the longer reason"].tolist()
+        [1.0]
     """
     texts = cases.set_index("case_id")[["reason_neutral", "reason_biased", "context"]]
     out = {
@@ -156,6 +166,10 @@ def best_rule(scores: pd.DataFrame) -> tuple[str, "pd.Series[float]"]:
 
     Returns:
         Its name and what it scores on each case it says something of.
+
+    Example:
+        >>> best_rule(pd.DataFrame({"first": [1, 0, 1], "second": [0, 0, 0]}))[0]
+        'the opposite of: second'
     """
     both = scores.astype(float).join((1 - scores.astype(float)).add_prefix("the opposite of: "))
     name = str(both.mean().round(12).idxmax())
@@ -192,11 +206,19 @@ def against_rule(apart: pd.DataFrame) -> pd.DataFrame:
 
     Returns model, value, ci_low, ci_high, n_cases, beaten (`yes` where the interval lies below 0,
     `not told` where it spans 0 or there is none, `no`), status (of `intervals.mean_interval`).
+
+    Example:
+        >>> against_rule(pd.DataFrame({"m": [0.1, 0.2, 0.1, 0.3, 0.2]}))["beaten"].tolist()
+        ['no']
     """
     rows = []
     for model in apart:
-        found = mean_interval(apart[model].tolist())
-        beaten = "yes" if found["ci_high"] < 0 else "no" if found["ci_low"] > 0 else "not told"
-        rows.append({"model": model, "n_cases": found["n_clusters"], "beaten": beaten} | found)
+        interval = mean_interval(apart[model].tolist())
+        beaten = (
+            "yes" if interval["ci_high"] < 0 else "no" if interval["ci_low"] > 0 else "not told"
+        )
+        rows.append(
+            {"model": model, "n_cases": interval["n_clusters"], "beaten": beaten} | interval
+        )
     columns = ["model", "value", "ci_low", "ci_high", "n_cases", "beaten", "status"]
     return pd.DataFrame(rows, columns=columns)

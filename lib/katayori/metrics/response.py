@@ -205,6 +205,14 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
     Returns model, source, factor, level, n (valid answers), n_questions, deviation, ci_low,
     ci_high, status as of `intervals.mean_interval` (`few_clusters` below five questions,
     `no_variation` where all deviate alike; both without an interval).
+
+    Example:
+        >>> values = pd.DataFrame({"gender": ["female", "male"] * 5, "value": [1, 0] * 5})
+        >>> values["decision_question_id"] = np.repeat(range(5), 2)
+        >>> values = values.assign(model="m", source="recorded", age=20, race="Asian")
+        >>> found = deviations_by_factor(values)
+        >>> found.loc[found["factor"] == "gender", "deviation"].tolist()
+        [0.5, -0.5]
     """
     valid = values.dropna(subset=["value"])
     by_question = valid.groupby(["model", "source", "decision_question_id"], sort=False)["value"]

@@ -38,7 +38,10 @@ def subset_spread(
         equally often). Without `exchange_test` no p.
 
     Example:
-        >>> subset_spread(frame, ["model", "prompt_id", "topic", "ambiguity"])
+        >>> frame = pd.DataFrame({"item": range(4), "subset": list("abab")})
+        >>> frame = frame.assign(model="m", cluster=[1, 1, 2, 2], right=[1, 0, 1, 0], invalid=False)
+        >>> subset_spread(frame, ["model"])[["lowest", "highest", "status"]].to_numpy().tolist()
+        [[0.0, 1.0, 'few_clusters']]
     """
     rows = []
     for key, one in cells(frame, by):
@@ -82,10 +85,10 @@ def _exchanged(
 ) -> np.ndarray:
     """SDs over subsets when items change their subsets inside families (shape: draws)."""
     # The items stand family by family: sorting by family and chance shuffles inside families.
-    found = []
+    spreads = []
     for start in range(0, draws, _BLOCK):
         size = min(_BLOCK, draws - start)
         order = np.argsort(family + rng.random((size, len(right))), axis=1)
         means = _subset_means(right[order], subset, subset.max() + 1)
-        found.append(means.std(axis=1, ddof=1))
-    return np.concatenate(found)
+        spreads.append(means.std(axis=1, ddof=1))
+    return np.concatenate(spreads)

@@ -24,26 +24,46 @@ LOTS_AT_RATES = "lots at the labels' own rates"
 
 
 def longer(one: str, two: str, reference: str) -> float:
-    """Characters by which the first answer is longer than the second."""
+    """Characters by which the first answer is longer than the second.
+
+    Example:
+        >>> longer("abc", "a", "")
+        2.0
+    """
     return float(len(one) - len(two))
 
 
 def nearer_in_length(one: str, two: str, reference: str) -> float:
-    """By how many characters the first answer's length is nearer to the reference's."""
+    """By how many characters the first answer's length is nearer to the reference's.
+
+    Example:
+        >>> nearer_in_length("abc", "a", "abcd")
+        2.0
+    """
     if not reference:
         return float("nan")
     return float(abs(len(two) - len(reference)) - abs(len(one) - len(reference)))
 
 
 def more_overlap(one: str, two: str, reference: str) -> float:
-    """By how much the first answer shares more with the reference (`overlap`)."""
+    """By how much the first answer shares more with the reference (`overlap`).
+
+    Example:
+        >>> more_overlap("abc", "xyz", "abc")
+        1.0
+    """
     if not reference:
         return float("nan")
     return overlap(one, reference) - overlap(two, reference)
 
 
 def overlap(text: str, reference: str) -> float:
-    """Shared runs of characters, 2 x matched / all (difflib's ratio; 0 to 1)."""
+    """Shared runs of characters, 2 x matched / all (difflib's ratio; 0 to 1).
+
+    Example:
+        >>> overlap("abc", "abd")
+        0.6666666666666666
+    """
     # Without the heuristic, which ignores frequent characters of long texts.
     return difflib.SequenceMatcher(None, reference, text, autojunk=False).ratio()
 
@@ -69,7 +89,10 @@ def rule_verdicts(
         BS2 and proposed (all the same: "1", "2", or "tie" where the score is 0), consistent. A rule
         that needs a reference where there is none has status `no_reference` and no verdict.
 
-    Example: the longer answer of "ab" and "a" is "1".
+    Example:
+        >>> pair = {"item_id": ["i"], "answer_1": "ab", "answer_2": "a", "reference": ""}
+        >>> rule_verdicts(pd.DataFrame(pair), {"the longer answer": longer})["proposed"].tolist()
+        ['1']
     """
     named: dict[str, Rule] = {TIE: lambda one, two, reference: 0.0, **RULES}
     texts = comparisons[["answer_1", "answer_2", "reference"]].fillna("").astype(str)
@@ -78,13 +101,15 @@ def rule_verdicts(
         scores = np.array([rule(*three) for three in texts.itertuples(index=False)], float)
         known = np.isfinite(scores)
         side = np.select([scores > 0, scores < 0], ["1", "2"], "tie")
-        said = [str(verdict) if given else None for verdict, given in zip(side, known, strict=True)]
+        stated = [
+            str(verdict) if given else None for verdict, given in zip(side, known, strict=True)
+        ]
         frame = pd.DataFrame({"model": name, "pair_id": comparisons["item_id"].to_numpy()})
         frame["log_odds"] = scores
         frame["status"] = np.where(known, "ok", "no_reference")
         frame["consistent"] = known
         for method in ("BS1", "BS2", "proposed"):
-            frame[method] = pd.Series(said, dtype=object)
+            frame[method] = pd.Series(stated, dtype=object)
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
@@ -97,6 +122,11 @@ def lots(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFr
         of the two answers and never says tie: (1 - share of ties) / 2. `LOTS_AT_RATES` draws 1, 2
         and tie as often as the labels hold them: the sum of the squared shares. The intervals, over
         questions, are those of the labels: another set of questions has another share of ties.
+
+    Example:
+        >>> comparisons = pd.DataFrame({"question_id": range(4), "truth": ["1", "2", "tie", "1"]})
+        >>> lots(comparisons)[["model", "value"]].to_numpy().tolist()
+        [['lots between the two answers', 0.375], ["lots at the labels' own rates", 0.375]]
     """
     annotators = list(annotators) or annotators_of(comparisons)
     long = comparisons.melt(["question_id"], annotators, "who", "label").dropna(subset="label")
@@ -111,9 +141,9 @@ def lots(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFr
             long["question_id"], sort=False
         )
         sums = by_question.sum()
-        found = ratio_interval(sums["hits"].tolist(), sums["n"].tolist())
+        interval = ratio_interval(sums["hits"].tolist(), sums["n"].tolist())
         row = {"model": name, "n": len(long), "n_questions": len(sums)}
-        rows.append(row | {k: found[k] for k in ("value", "ci_low", "ci_high", "status")})
+        rows.append(row | {k: interval[k] for k in ("value", "ci_low", "ci_high", "status")})
     return pd.DataFrame(rows)
 
 

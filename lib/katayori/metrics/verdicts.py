@@ -194,6 +194,11 @@ def joined_labels(
     """Verdicts with question_id, task and the annotators' labels of their comparison.
 
     Raises ValueError for verdicts on unknown comparisons.
+
+    Example:
+        >>> texts = pd.DataFrame({"item_id": [1], "question_id": 7, "task": "x", "truth": "tie"})
+        >>> joined_labels(pd.DataFrame({"pair_id": [1]}), texts, ["truth"])["truth"].tolist()
+        ['tie']
     """
     columns = ["item_id", "question_id", "task", *annotators]
     labels = comparisons[columns].rename(columns={"item_id": "pair_id"})
