@@ -522,7 +522,9 @@ def _exchanged(
         every = cells.loc[np.tile(np.arange(len(cells)), NULL_DRAWS)].reset_index(drop=True)
         every["decision_question_id"] = np.repeat(np.arange(NULL_DRAWS), len(cells))
         parts.append(
-            every.assign(model=name.model, source=name.source, value=drawn[:, :, k].ravel())
+            every.assign(
+                model=str(name.model), source=str(name.source), value=drawn[:, :, k].ravel()
+            )
         )
     return pd.concat(parts, ignore_index=True)
 
