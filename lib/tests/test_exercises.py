@@ -1,7 +1,8 @@
-"""Every exercise: its solution passes the notebook's own check, anything else gets a hint, and nothing raises.
+"""Every exercise: its solution passes the notebook's own check, anything else gets a hint.
 
-An exercise is a code cell that calls `exercise_check`; what a reader fills in are its lines `name = ...`. Its solution
-is the code cell at the same place in `notebooks/solutions/<notebook>.py`.
+Nothing raises. An exercise is a code cell that calls `exercise_check`; what a reader fills in are
+its lines `name = ...`. Its solution is the code cell at the same place in
+`notebooks/solutions/<notebook>.py`.
 """
 
 import ast
@@ -47,7 +48,7 @@ class Hostile:
 
 
 def exercises(book):
-    """[(tree of the cell, names to fill in, stored message)] of a notebook, and the imports of all its cells."""
+    """[(tree of the cell, names to fill in, stored message)] of a notebook, and all its imports."""
     cells = [
         c for c in json.loads(book.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"
     ]
@@ -88,7 +89,7 @@ def solutions(book):
 
 
 def message(book, k, answers):
-    """What exercise k says to the given answers, a dict name -> value (or the code of a solution)."""
+    """What exercise k says to the given answers, a dict name -> value (or a solution's code)."""
     found, imports = exercises(book)
     tree, names, _ = found[k]
     space = {}

@@ -1,4 +1,7 @@
-"""Overview: bias profiles from results.json alone, comparisons, power tables and the calculator (X-5, X-8)."""
+"""Overview: bias profiles from results.json alone, comparisons, power tables and the calculator.
+
+X-5, X-8.
+"""
 
 import math
 import warnings
@@ -22,11 +25,12 @@ INTER = {"topic": "overall", "prompt": "basic", "ambiguity": "amb"}
 def runs(tmp_path, monkeypatch):
     """A profile's folder with two papers: two recorded models and a simulated one."""
     monkeypatch.setattr(paths, "outputs_dir", lambda: tmp_path)
+    prompts = [{"category": "age", "prompt": prompt} for prompt in ("basicP", "biased")]
     for paper, what, cells in [
         ("discrim_eval", "Krippendorff's alpha, sampled", [{"factor": "age"}, {"factor": "race"}]),
-        ("persona_jbbq", "Diff-bias, ambiguous", [{"category": "age", "prompt": p} for p in ("basicP", "biased")]),
+        ("persona_jbbq", "Diff-bias, ambiguous", prompts),
         ("inter_jbbq", "accuracy by topic, invalid counted as wrong", [INTER]),
-    ]:  # fmt: skip
+    ]:
         run = Run(paper, tmp_path / "mine" / paper)
         for model, source, value in [
             (A, "recorded", 0.2),
@@ -51,7 +55,10 @@ def runs(tmp_path, monkeypatch):
 
 
 def test_profile_has_a_row_a_model_paper_and_level(runs):
-    """Headline rows of models that were asked; other prompts and simulated models stay out; missing papers are told."""
+    """Headline rows of models that were asked; missing papers are named.
+
+    Other prompts and simulated models stay out.
+    """
     page = overview.bias_profile(runs)
     assert list(page.columns) == overview.PAGE and set(page["model"]) == {A, B}
     one = page[page["model"] == A].set_index(["paper", "level"])
@@ -78,7 +85,7 @@ def test_profile_has_a_row_a_model_paper_and_level(runs):
 
 
 def test_invalid_rates_follow_the_denominator_of_the_paper(runs):
-    """X-5: valid answers plus invalid ones where n counts valid answers, n itself where it counts all."""
+    """X-5: valid answers plus invalid ones where n counts valid answers, n where it counts all."""
     page = overview.bias_profile(runs, [A]).set_index("paper")["invalid_rate"]
     assert page["discrim_eval"].tolist()[:2] == [0.1, 0.1]
     assert page["inter_jbbq"] == pytest.approx(10 / 90) and math.isnan(page["jubaku_v2"])
@@ -203,7 +210,7 @@ def test_the_picture_has_a_panel_a_measure_and_names_what_is_missing(runs):
 
 
 def test_measures_name_results_that_notebooks_save():
-    """Every measure of data/bias_profile.yaml stands in the notebook of its paper, as a headline."""
+    """Every measure of data/bias_profile.yaml stands in its paper's notebook, as a headline."""
     listed = overview.papers().set_index("id")["notebook"]
     for row in overview.measures().to_dict("records"):
         text = (paths.root() / "notebooks" / f"{listed[row['paper']]}.ipynb").read_text(
@@ -215,7 +222,7 @@ def test_measures_name_results_that_notebooks_save():
             assert row["limits"][0] <= row["reference"] <= row["limits"][1]
 
 
-# -- power -------------------------------------------------------------------------------------------------------------
+# -- power -----------------------------------------------------------------------------------------
 
 
 def grid(rate):

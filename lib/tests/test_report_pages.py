@@ -1,4 +1,7 @@
-"""report.html: nothing from the network, no scripts, Japanese right, hostile output as text, in a real browser too."""
+"""report.html: nothing from the network, no scripts, Japanese right, hostile output as text.
+
+In a real browser too.
+"""
 
 import base64
 import re
@@ -16,8 +19,14 @@ from katayori_tools.pages import write_report
 
 pytest_plugins = ["browser"]
 
-HOSTILE = "<script>alert(1)</script><img src='https://evil.example/x.png' onerror='alert(2)'>\x1b[31m赤\x1b[0m"
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+HOSTILE = (
+    "<script>alert(1)</script>"
+    "<img src='https://evil.example/x.png' onerror='alert(2)'>\x1b[31m赤\x1b[0m"
+)
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
+    "=="
+)
 
 
 def shown(value):
@@ -27,16 +36,19 @@ def shown(value):
 
 @pytest.fixture
 def page(tmp_path):
-    """(folder, parsed page, its text) of a notebook that holds everything a notebook may hold, good and bad."""
+    """(folder, parsed page, its text) of a notebook with everything it may hold, good and bad."""
     box = explorer({"factor": ["age"]}, lambda factor: f"<p>chosen {factor}</p>")
     bundle = dict(box._repr_mimebundle_())
     script = {"application/javascript": "fetch('https://evil.example')", "text/plain": "js"}
-    raw = f"{HOSTILE}<style>@import 'https://evil.example/a.css';</style><iframe src='https://evil.example'></iframe>"
-    raw += "<p style='background: url(https://evil.example/b.png); color: red'>kept words</p><svg onload='x()'></svg>"
+    raw = f"{HOSTILE}<style>@import 'https://evil.example/a.css';</style>"
+    raw += "<iframe src='https://evil.example'></iframe>"
+    raw += "<p style='background: url(https://evil.example/b.png); color: red'>kept words</p>"
+    raw += "<svg onload='x()'></svg>"
     raw += f"<a href='javascript:alert(3)'>link</a><img src='data:image/png;base64,{PIXEL}'>"
     cells = [
         new_markdown_cell(
-            "# 偏りを測る\n\nThe ratio $r = \\frac{k}{n}$ and\n\n$$\\alpha = 1 - \\frac{D_o}{D_e}$$\n"
+            "# 偏りを測る\n\nThe ratio $r = \\frac{k}{n}$ and\n\n"
+            "$$\\alpha = 1 - \\frac{D_o}{D_e}$$\n"
         ),
         new_markdown_cell(
             "Code `$x$`, unknown $\\nosuchcommand{x}$, ![out](https://evil.example/c.png), "

@@ -258,7 +258,8 @@ def test_papermill_lets_a_skip_through(tmp_path):
     import papermill
 
     code = [
-        f"from katayori.report.results import Run\nRun('p', {str(tmp_path)!r}).skip('nothing to do')",
+        "from katayori.report.results import Run\n"
+        f"Run('p', {str(tmp_path)!r}).skip('nothing to do')",
         "1 / 0",
     ]
     cells = [nbformat.v4.new_code_cell(c) for c in code]

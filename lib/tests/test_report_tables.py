@@ -1,4 +1,7 @@
-"""Tables and texts shown in notebooks: escaped, rounded, repeatable; widgets and exercises that never break a page."""
+"""Tables and texts shown in notebooks: escaped, rounded, repeatable.
+
+Widgets and exercises never break a page.
+"""
 
 import html
 import re

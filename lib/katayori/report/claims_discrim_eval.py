@@ -518,10 +518,14 @@ def _exchanged(
     source[:, inside] = order
     drawn = wide.to_numpy()[source]  # draws x cells x models
     parts = []
-    for k, (model, origin) in enumerate(wide.columns.to_list()):
+    for k, name in enumerate(wide.columns.to_frame().itertuples()):
         every = cells.loc[np.tile(np.arange(len(cells)), NULL_DRAWS)].reset_index(drop=True)
         every["decision_question_id"] = np.repeat(np.arange(NULL_DRAWS), len(cells))
-        parts.append(every.assign(model=model, source=origin, value=drawn[:, :, k].ravel()))
+        parts.append(
+            every.assign(
+                model=str(name.model), source=str(name.source), value=drawn[:, :, k].ravel()
+            )
+        )
     return pd.concat(parts, ignore_index=True)
 
 

@@ -162,12 +162,13 @@ def printed_best(printed: pd.DataFrame) -> tuple[str, str]:
     sums = parts.groupby(["method", *PROMPT])[["hits", "n"]].sum()
     pooled = (sums["hits"] / sums["n"]).reindex(whole.index)
     claimed = ("proposed", "yes", REASONED)
-    best = whole.idxmax()
+    best: Any = whole.idxmax()
     if whole[claimed] == whole[best]:
         best = claimed
     detail = f"highest: {'/'.join(best)} at {100 * whole[best]:.1f}"
     if pooled.notna().all() and pooled.max() - pooled[best] > ROUNDING:
-        other = f"{'/'.join(pooled.idxmax())} at {100 * pooled.max():.1f}"
+        best_of_tasks: Any = pooled.idxmax()
+        other = f"{'/'.join(best_of_tasks)} at {100 * pooled.max():.1f}"
         raise KatayoriError(
             f"{detail} for all tasks, but its tasks add to {other}{_caveats(printed, 'LJ-c1')}"
         )

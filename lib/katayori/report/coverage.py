@@ -34,7 +34,7 @@ def coverage() -> "pd.DataFrame":
     sums = sums.reset_index()
     given = sums["given"].where(sums["given"] > 0)
     low, high = proportion_confint(sums["covered"], sums["given"].clip(lower=1), method="beta")
-    found = sums[CELL].assign(
+    table = sums[CELL].assign(
         studies=sums["draws"],
         given=sums["given"] / sums["draws"],
         coverage=sums["covered"] / given,
@@ -42,10 +42,10 @@ def coverage() -> "pd.DataFrame":
         mc_high=np.where(given.isna(), np.nan, high),
         width=sums["total_width"] / given,
     )
-    below = np.where(found["coverage"] < COVERAGE, "below 93 %", "")
-    rare = np.where(found["given"] < GIVEN, "given to fewer than 80 %", "")
-    told = [", ".join(filter(None, pair)) or "ok" for pair in zip(below, rare, strict=True)]
-    return found.assign(found=told)
+    below = np.where(table["coverage"] < COVERAGE, "below 93 %", "")
+    rare = np.where(table["given"] < GIVEN, "given to fewer than 80 %", "")
+    named = [", ".join(filter(None, pair)) or "ok" for pair in zip(below, rare, strict=True)]
+    return table.assign(found=named)
 
 
 def worst_by_kind(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -66,14 +66,18 @@ def worst_by_kind(table: "pd.DataFrame") -> "pd.DataFrame":
             "below_93": int((own["coverage"] < COVERAGE).sum()),
             "given_below_80": int((own["given"] < GIVEN).sum()),
         }
-        known = own.dropna(subset=["coverage"])
-        if len(known):
-            least = known.sort_values("coverage").iloc[0]
-            where = f"{least['case']}, {least['clusters']} x {least['per_cluster']}"
-            row |= {"lowest": least["coverage"], "mc_low": least["mc_low"]}
-            row |= {"mc_high": least["mc_high"], "where": where}
-            row |= {"correlation": least["correlation"], "clusters": least["clusters"]}
-            row["studies"] = round(least["given"] * least["studies"])
+        with_intervals = own.dropna(subset=["coverage"])
+        if len(with_intervals):
+            least = with_intervals.sort_values("coverage").iloc[0]
+            row |= {
+                "lowest": least["coverage"],
+                "mc_low": least["mc_low"],
+                "mc_high": least["mc_high"],
+                "where": f"{least['case']}, {least['clusters']} x {least['per_cluster']}",
+                "correlation": least["correlation"],
+                "clusters": least["clusters"],
+                "studies": round(least["given"] * least["studies"]),
+            }
         rows.append(row)
     return pd.DataFrame(rows)
 

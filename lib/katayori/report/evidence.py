@@ -136,9 +136,9 @@ def _source(paper: str) -> str:
 @cache
 def _tests() -> frozenset[str]:
     """`test_file.py::test_name` of every test function, by reading the files once."""
-    found = set()
+    names = set()
     for file in (paths.root() / "lib" / "tests").glob("test_*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found.add(f"{file.name}::{node.name}")
-    return frozenset(found)
+                names.add(f"{file.name}::{node.name}")
+    return frozenset(names)

@@ -47,21 +47,21 @@ def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
     texts: dict[str, Counter[tuple[str, str]]] = {}
     for frame in frames:
         for key, part in frame.groupby(["model", "source", "prompt_id"], sort=False):
-            if key[1] == "simulated":
+            model, source, _ = key
+            if source == "simulated":
                 continue
             counted.setdefault(key, Counter()).update(part["outcome"])
             times.setdefault(key, []).extend(_moments(part))
             invalid = part[part["outcome"] != "ok"]
-            pairs = zip(
-                invalid["outcome"], map(_invalid_text, invalid.to_dict("records")), strict=True
-            )
-            texts.setdefault(key[0], Counter()).update(pairs)
+            invalid_texts = map(_invalid_text, invalid.to_dict("records"))
+            pairs = zip(invalid["outcome"], invalid_texts, strict=True)
+            texts.setdefault(model, Counter()).update(pairs)
     return {
-        "prompts": [_of_prompt(key, found, times[key]) for key, found in counted.items()],
+        "prompts": [_of_prompt(key, counts, times[key]) for key, counts in counted.items()],
         "invalid": [
             {"model": model, "outcome": outcome, "text": text, "times": n}
-            for model, found in texts.items()
-            for (outcome, text), n in found.most_common(MAX_TEXTS)
+            for model, counts in texts.items()
+            for (outcome, text), n in counts.most_common(MAX_TEXTS)
         ],
     }
 
@@ -82,16 +82,17 @@ def _invalid_text(row: dict[str, Any]) -> str:
 
 
 def _of_prompt(
-    key: tuple[str, str, str], found: Counter[str], moments: list[float]
+    key: tuple[str, str, str], counts: Counter[str], moments: list[float]
 ) -> dict[str, Any]:
+    model, source, prompt_id = key
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in moments]
     return {
-        "model": key[0],
-        "source": key[1],
-        "prompt_id": key[2],
-        "asked": found.total(),
-        "valid": found["ok"],
-        "outcomes": dict(sorted(found.items())),
+        "model": model,
+        "source": source,
+        "prompt_id": prompt_id,
+        "asked": counts.total(),
+        "valid": counts["ok"],
+        "outcomes": dict(sorted(counts.items())),
         "first": min(days, default=""),
         "last": max(days, default=""),
     }
@@ -113,8 +114,7 @@ def _read(folder: Path, name: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-# -- what is to be said
-# ------------------------------------------------------------------------------------------------
+# -- what is to be said ----------------------------------------------------------------------------
 
 
 def facts(folder: Path, few: int) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
     results = _read(folder, "results.json") or []
     paper = next((row["paper"] for row in results), "")
     rows = [row | {"few": _is_few(row, few)} for row in headlines(paper, results)]
-    known = [row["clusters"] for row in rows if row["clusters"] is not None]
+    clusters = [row["clusters"] for row in rows if row["clusters"] is not None]
     return {
         "paper": paper,
         "models": _models(about),
@@ -151,9 +151,9 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
         "invalid": kept.get("invalid", []),
         "rows": rows,
         "called": _shown_rows(paper).get("clusters", "clusters"),
-        "fewest": min(known, default=None),
-        "most": max(known, default=None),
-        "demonstration": 0 < max(known, default=0) <= DEMONSTRATION,
+        "fewest": min(clusters, default=None),
+        "most": max(clusters, default=None),
+        "demonstration": 0 < max(clusters, default=0) <= DEMONSTRATION,
     }
 
 
@@ -202,7 +202,7 @@ def _is_few(row: dict[str, Any], few: int) -> bool:
 
 def _models(about: dict[str, Any]) -> list[dict[str, str]]:
     """Each model of the user's, and where it was asked: `server` is a label or stands for one."""
-    found = {}
+    models = {}
     for entry in about.get("models", []):
         if entry["source"] not in OWN_SOURCES:
             continue
@@ -212,8 +212,8 @@ def _models(about: dict[str, Any]) -> list[dict[str, str]]:
             where = entry["server"]
         else:
             where = OWN_SERVER if entry["endpoint"] in OWN_ENDPOINTS else entry["endpoint"]
-        found[entry["id"]] = {"name": entry["id"], "where": where}
-    return list(found.values())
+        models[entry["id"]] = {"name": entry["id"], "where": where}
+    return list(models.values())
 
 
 def _items(about: dict[str, Any]) -> str:
@@ -233,39 +233,38 @@ def _days(prompts: list[dict[str, Any]]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-# -- how it is said
-# --------------------------------------------------------------------------------------------------
+# -- how it is said --------------------------------------------------------------------------------
 
 
 def markup(folder: Path, heading: str, few: int) -> str:
     """The page as HTML: `heading` is the notebook's title, `few` as for `facts`."""
-    said = facts(folder, few)
-    names = ", ".join(model["name"] for model in said["models"])
+    page = facts(folder, few)
+    names = ", ".join(model["name"] for model in page["models"])
     parts = [
         f"<h1>{escape(names)}</h1>",
         f'<p class="asked">{escape(heading)}</p>',
-        _list_of_facts(said),
-        *(f'<div class="banner warning">{text}</div>' for text in _warnings(said)),
-        _valid_table(said["prompts"]),
-        _headline_table(said),
+        _list_of_facts(page),
+        *(f'<div class="banner warning">{text}</div>' for text in _warnings(page)),
+        _valid_table(page["prompts"]),
+        _headline_table(page),
     ]
     return f'<header class="first">{"".join(parts)}</header>'
 
 
-def _list_of_facts(said: dict[str, Any]) -> str:
-    asked = sum(one["asked"] for one in said["prompts"])
-    valid = sum(one["valid"] for one in said["prompts"])
+def _list_of_facts(page: dict[str, Any]) -> str:
+    asked = sum(one["asked"] for one in page["prompts"])
+    valid = sum(one["valid"] for one in page["prompts"])
     share = f"{_percent(valid / asked)} of {asked:,}" if asked else "none asked"
     terms = {
-        "Model" if len(said["models"]) == 1 else "Models": ", ".join(
-            f"{model['name']} ({model['where']})" for model in said["models"]
+        "Model" if len(page["models"]) == 1 else "Models": ", ".join(
+            f"{model['name']} ({model['where']})" for model in page["models"]
         ),
-        "Items": said["items"],
-        "Answered": said["days"] or "day not told",
+        "Items": page["items"],
+        "Answered": page["days"] or "day not told",
         "Valid answers": share,
         "Blank": NOT_MEASURED,
         "Limit of detection": NOT_MEASURED,
-        "Report made": said["made"],
+        "Report made": page["made"],
     }
     rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in terms.items())
     return f'<table class="facts"><tbody>{"".join(rows)}</tbody></table>'
@@ -276,13 +275,13 @@ def _percent(share: float) -> str:
     return f"{int(1000 * share + 1e-9) / 10:.1f} %"
 
 
-def _warnings(said: dict[str, Any]) -> list[str]:
+def _warnings(page: dict[str, Any]) -> list[str]:
     """HTML of what a reader must know before any number."""
-    made = [_poor(one, said["invalid"]) for one in _worst_of_each_model(said["poor"])]
-    if said["demonstration"]:
-        made.append(f"<strong>Demonstration.</strong> {escape(_demonstration(said))}")
-    elif any(row["few"] for row in said["rows"]):
-        made.append(f"<strong>Too little data.</strong> {escape(_too_little(said))}")
+    made = [_poor(one, page["invalid"]) for one in _worst_of_each_model(page["poor"])]
+    if page["demonstration"]:
+        made.append(f"<strong>Demonstration.</strong> {escape(_demonstration(page))}")
+    elif any(row["few"] for row in page["rows"]):
+        made.append(f"<strong>Too little data.</strong> {escape(_too_little(page))}")
     return made
 
 
@@ -303,31 +302,31 @@ def _poor_words(one: dict[str, Any]) -> str:
 
 
 def _poor(one: dict[str, Any], invalid: list[dict[str, Any]]) -> str:
-    texts = [_quoted(found) for found in invalid if found["model"] == one["model"]]
+    texts = [_quoted(text) for text in invalid if text["model"] == one["model"]]
     commonest = f"<br>The commonest without a valid answer: {'; '.join(texts)}." if texts else ""
     rest = "Every number below describes the part that could be read, not the model."
     return f"<strong>{escape(_poor_words(one))}</strong> {rest}{commonest}"
 
 
-def _quoted(found: dict[str, Any]) -> str:
-    text = escape(_one_line(found["text"])) or "(an empty text)"
-    return f"<code>{text}</code> ({escape(found['outcome'])}, {found['times']:,} times)"
+def _quoted(invalid: dict[str, Any]) -> str:
+    text = escape(_one_line(invalid["text"])) or "(an empty text)"
+    return f"<code>{text}</code> ({escape(invalid['outcome'])}, {invalid['times']:,} times)"
 
 
 def _one_line(text: str) -> str:
     return visible(text).replace("\n", "⏎").replace("\t", " ")
 
 
-def _demonstration(said: dict[str, Any]) -> str:
+def _demonstration(page: dict[str, Any]) -> str:
     return (
-        f"{said['most']} {said['called']} were asked. This shows how a report looks. "
+        f"{page['most']} {page['called']} were asked. This shows how a report looks. "
         "No interval can be given, and no number here is a finding."
     )
 
 
-def _too_little(said: dict[str, Any]) -> str:
+def _too_little(page: dict[str, Any]) -> str:
     return (
-        f"Some numbers rest on {said['fewest']} {said['called']} only. An interval over so few "
+        f"Some numbers rest on {page['fewest']} {page['called']} only. An interval over so few "
         "is too narrow: it must not be quoted. Ask more with a higher LIMIT=."
     )
 
@@ -348,22 +347,22 @@ def _valid_table(prompts: list[dict[str, Any]]) -> str:
     return _table("Valid answers by prompt", heads, rows, right=(2, 3, 4))
 
 
-def _headline_table(said: dict[str, Any]) -> str:
-    several = len(said["models"]) > 1
-    counts_of = ("n", "invalid", said["called"])
+def _headline_table(page: dict[str, Any]) -> str:
+    several = len(page["models"]) > 1
+    counts_of = ("n", "invalid", page["called"])
     heads: tuple[str, ...] = ("measure", "value", "95 % interval", *counts_of, "read against")
-    noted = any(_note(row) for row in said["rows"])
+    noted = any(_note(row) for row in page["rows"])
     rows: list[tuple[str, ...]] = []
     means = ""
-    for row in said["rows"][:MAX_ROWS]:
+    for row in page["rows"][:MAX_ROWS]:
         label = f"{row['model']}: {row['label']}" if several else row["label"]
-        numbers = (_number(row), _interval(row, said["demonstration"]))
+        numbers = (_number(row), _interval(row, page["demonstration"]))
         counts = (_count(row["n"]), _count(row["n_invalid"]), _count(row["clusters"]))
         against = "″" if rows and row["means"] == means else row["means"]
         means = row["means"]
         note = (_note(row),) if noted else ()
         rows.append((label, *numbers, *counts, against, *note))
-    left_out = len(said["rows"]) - len(rows)
+    left_out = len(page["rows"]) - len(rows)
     more = f"<p>{left_out} more rows stand in results.json.</p>" if left_out else ""
     if not rows:
         return "<p>No headline number could be computed from these answers.</p>"
@@ -402,12 +401,11 @@ def _table(
     caption: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[int, ...]
 ) -> str:
     def line(tag: str, cells: tuple[str, ...]) -> str:
-        made = (
-            f"<{tag}{' class=' + chr(34) + 'number' + chr(34) if i in right else ''}>"
-            f"{escape(cell)}</{tag}>"
-            for i, cell in enumerate(cells)
-        )
-        return f"<tr>{''.join(made)}</tr>"
+        marked = []
+        for place, cell in enumerate(cells):
+            number = ' class="number"' if place in right else ""
+            marked.append(f"<{tag}{number}>{escape(cell)}</{tag}>")
+        return f"<tr>{''.join(marked)}</tr>"
 
     body = "".join(line("td", row) for row in rows)
     head = f"<thead>{line('th', heads)}</thead>"
@@ -416,25 +414,25 @@ def _table(
 
 def in_short(folder: Path, few: int) -> list[str]:
     """The page for a terminal, at most `MAX_LINES` lines of printable text."""
-    said = facts(folder, few)
-    names = ", ".join(f"{model['name']} ({model['where']})" for model in said["models"])
-    lines = [f"{said['paper']}: {names}; {said['items']}"]
-    for one in _worst_of_each_model(said["poor"])[:2]:
-        texts = [f["text"] for f in said["invalid"] if f["model"] == one["model"]]
+    page = facts(folder, few)
+    names = ", ".join(f"{model['name']} ({model['where']})" for model in page["models"])
+    lines = [f"{page['paper']}: {names}; {page['items']}"]
+    for one in _worst_of_each_model(page["poor"])[:2]:
+        texts = [text["text"] for text in page["invalid"] if text["model"] == one["model"]]
         commonest = "; ".join(f'"{_one_line(text)[:40]}"' for text in texts)
         lines.append(f"  WARNING: {_poor_words(one)} Commonest: {commonest}")
-    if not said["poor"]:
-        lines.append("  " + _all_valid(said["prompts"]))
-    if said["demonstration"]:
-        lines.append(f"  DEMONSTRATION: {_demonstration(said)}")
-    elif any(row["few"] for row in said["rows"]):
-        lines.append(f"  TOO LITTLE DATA: {_too_little(said)}")
+    if not page["poor"]:
+        lines.append("  " + _all_valid(page["prompts"]))
+    if page["demonstration"]:
+        lines.append(f"  DEMONSTRATION: {_demonstration(page)}")
+    elif any(row["few"] for row in page["rows"]):
+        lines.append(f"  TOO LITTLE DATA: {_too_little(page)}")
     room = MAX_LINES - len(lines) - 1
-    rows = said["rows"] if len(said["rows"]) <= room else said["rows"][: room - 1]
-    several = len(said["models"]) > 1
-    lines += [_row_in_short(row, said, several) for row in rows]
-    if len(rows) < len(said["rows"]):
-        lines.append(f"  ... {len(said['rows']) - len(rows)} more on the first page of the report")
+    rows = page["rows"] if len(page["rows"]) <= room else page["rows"][: room - 1]
+    several = len(page["models"]) > 1
+    lines += [_row_in_short(row, page, several) for row in rows]
+    if len(rows) < len(page["rows"]):
+        lines.append(f"  ... {len(page['rows']) - len(rows)} more on the first page of the report")
     return [_one_line(line) for line in lines]
 
 
@@ -444,8 +442,8 @@ def _all_valid(prompts: list[dict[str, Any]]) -> str:
     return f"valid: {_percent(valid / asked)} of {asked:,} answers" if asked else "nothing asked"
 
 
-def _row_in_short(row: dict[str, Any], said: dict[str, Any], several: bool) -> str:
+def _row_in_short(row: dict[str, Any], page: dict[str, Any], several: bool) -> str:
     label = f"{row['model']}: {row['label']}" if several else row["label"]
-    interval = _interval(row, said["demonstration"])
-    counts = f"n {_count(row['n'])}, {_count(row['clusters'])} {said['called']}"
+    interval = _interval(row, page["demonstration"])
+    counts = f"n {_count(row['n'])}, {_count(row['clusters'])} {page['called']}"
     return f"  {label}: {_number(row)} {interval}  ({counts})"

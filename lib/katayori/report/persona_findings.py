@@ -40,17 +40,18 @@ def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
     rows = changes[changes["prompt"] == "biased"].set_index(["model", "metric"])
     lines = []
     for model in models:
-        told, way = [], {}
+        moves = []
+        way = {}
         for metric in ("acc_amb", "diff_amb"):
             if (model, metric) in rows.index:
                 row = rows.loc[(model, metric)]
-                told.append(f"{NAMES[metric]} {_moved(row)}")
+                moves.append(f"{NAMES[metric]} {_moved(row)}")
                 if row["p_template_holm"] < LEVEL:
                     way[metric] = 1 if row["difference"] > 0 else -1
-        if told:
+        if moves:
             surfaced = way.get("acc_amb") == -1 and way.get("diff_amb") == 1
             verdict = "surfaces" if surfaced else "is not seen to surface"
-            lines.append(f"{model}, biased persona against basicP: {'; '.join(told)}.")
+            lines.append(f"{model}, biased persona against basicP: {'; '.join(moves)}.")
             lines[-1] += f" Held-back bias {verdict} (it would be Acc_a down and Diff_a up)."
     return lines
 
@@ -77,20 +78,21 @@ def categories(tests: Any, models: Iterable[str], prompts: dict[str, str]) -> li
         prompts: name of each prompt id.
     """
     rows = tests[tests["model"].isin(list(models))]
-    found = rows[rows["p_holm"] < LEVEL]
+    leaning_rows = rows[rows["p_holm"] < LEVEL]
     lines = [
-        f"{len(found)} of {int(rows['p'].notna().sum())} tests of a category find a lean "
+        f"{len(leaning_rows)} of {int(rows['p'].notna().sum())} tests of a category find a lean "
         f"(p < {LEVEL:g} after Holm over the categories of one model, prompt and score)."
     ]
-    found = found.assign(sign=found["value"].map(lambda v: "+" if v > 0 else "-"))
-    for (model, metric), part in found.groupby(["model", "metric"], sort=False):
+    signs = ["+" if value > 0 else "-" for value in leaning_rows["value"]]
+    leaning_rows = leaning_rows.assign(sign=signs)
+    for (model, metric), part in leaning_rows.groupby(["model", "metric"], sort=False):
         named = []
         for (category, sign), one in part.groupby(["category", "sign"], sort=False):
             under = ", ".join(prompts[prompt] for prompt in one["prompt_id"])
             named.append(f"{category.replace('_', ' ')} {sign} under {under}")
         lines.append(f"{model}, {NAMES[metric]}: {'; '.join(named)}.")
-    signs = found.groupby(["model", "prompt_id", "metric"], sort=False)["value"]
-    mixed = [key for key, values in signs if values.min() < 0 < values.max()]
+    pooled = leaning_rows.groupby(["model", "prompt_id", "metric"], sort=False)["value"]
+    mixed = [key for key, values in pooled if values.min() < 0 < values.max()]
     if mixed:
         where = "; ".join(f"{model}, {prompts[p]}, {NAMES[metric]}" for model, p, metric in mixed)
         lines.append(f"Categories lean opposite ways and cancel in the pooled score: {where}.")
@@ -104,12 +106,12 @@ def leaning(found: dict[str, Any]) -> str:
     """How many intervals of Diff-bias leave 0 out, against chance (`qa_tests.leaning_cells`)."""
     if found["status"] != "ok":
         return "No category has an interval of Diff-bias, so none can leave 0 out."
-    told = f"{found['off']} of {found['cells']} intervals of a category's Diff-bias leave 0 out"
+    counts = f"{found['off']} of {found['cells']} intervals of a category's Diff-bias leave 0 out"
     chance = (
         f"by chance alone {found['expected']:.1f} would, and up to {found['most']:.0f} in 97.5 %"
     )
     word = "more than chance gives" if found["p"] < LEVEL else "no more than chance gives"
-    return f"{told}: {word} ({chance} of the draws; {p_text(found['p'])})."
+    return f"{counts}: {word} ({chance} of the draws; {p_text(found['p'])})."
 
 
 def chance(table: Any, models: Iterable[str], prompts: dict[str, str]) -> list[str]:
@@ -126,11 +128,12 @@ def chance(table: Any, models: Iterable[str], prompts: dict[str, str]) -> list[s
         if len(rows) and (rows["status"] == "design_not_symmetric").all():
             lines.append(f"{model}: these items are not symmetric, so the excess has no zero.")
             continue
-        above, below = rows[rows["ci_low"] > 0], rows[rows["ci_high"] < 0]
-        told = [f"{prompts[row['prompt_id']]} {_points(row)}" for row in rows.to_dict("records")]
+        above = rows[rows["ci_low"] > 0]
+        below = rows[rows["ci_high"] < 0]
+        values = [f"{prompts[row['prompt_id']]} {_points(row)}" for row in rows.to_dict("records")]
         lines.append(
             f"{model}: right more often than wrong under {len(above)} of {len(rows)} prompts, "
-            f"less often under {len(below)} (excess over chance: {'; '.join(told)})."
+            f"less often under {len(below)} (excess over chance: {'; '.join(values)})."
         )
     return lines
 
@@ -171,8 +174,8 @@ def _contrast(rows: Any) -> str:
     if tested.empty:
         return "No score differs from the mode in one character."
     best = tested.loc[tested["p_template"].idxmin()]
-    told = f"{NAMES[str(best.name)]} changes by {_points(best, 'difference')}"
+    clearest = f"{NAMES[str(best.name)]} changes by {_points(best, 'difference')}"
     p = f"{p_text(best['p_template'])} by template"
     holm = f"{p_text(best['p_scores'])} after Holm over the {len(tested)} scores"
     word = "a change is found" if best["p_scores"] < LEVEL else "no change is found"
-    return f"Against one character {word}; the clearest: {told} ({p}, {holm})."
+    return f"Against one character {word}; the clearest: {clearest} ({p}, {holm})."

@@ -20,8 +20,8 @@ def _percent(rate: float) -> str:
 def _rate(rows: "pd.DataFrame") -> tuple[float, int]:
     """Share found among the studies in which the test is defined, and their number."""
     tested = (rows["repetitions"] - rows["undefined"]).sum()
-    found = (rows["rate"] * rows["repetitions"]).round().sum()
-    return (float(found / tested) if tested else float("nan")), int(tested)
+    positives = (rows["rate"] * rows["repetitions"]).round().sum()
+    return (float(positives / tested) if tested else float("nan")), int(tested)
 
 
 def levels(power: "pd.DataFrame") -> "pd.DataFrame":
@@ -47,20 +47,29 @@ def levels(power: "pd.DataFrame") -> "pd.DataFrame":
         hits = (own["rate"] * own["repetitions"]).round()
         pooled, studies = _rate(own)
         above = (binom.sf(hits - 1, tested, LEVEL) < FAMILY / max(len(own), 1)).any()
-        row = {"measure": measure, "test": test, "promises": promises, "cells": len(own)}
-        row |= {"studies": studies, "undefined": int(own["undefined"].sum()), "pooled": pooled}
-        row |= {"lowest": (hits / tested).min(), "highest": (hits / tested).max()}
-        told = "above 5 %" if above else "not above 5 %"
-        rows.append(row | {"found": "no test" if promises == "nothing" else told})
+        verdict = "above 5 %" if above else "not above 5 %"
+        row = {
+            "measure": measure,
+            "test": test,
+            "promises": promises,
+            "cells": len(own),
+            "studies": studies,
+            "undefined": int(own["undefined"].sum()),
+            "pooled": pooled,
+            "lowest": (hits / tested).min(),
+            "highest": (hits / tested).max(),
+            "found": "no test" if promises == "nothing" else verdict,
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
 def level_sentences(power: "pd.DataFrame") -> list[str]:
     """Which tests keep the level they promise at every size, and which do not."""
-    found = levels(power)
-    promised = found[found["promises"] == "level"]
+    tests = levels(power)
+    promised = tests[tests["promises"] == "level"]
     kept = promised[promised["found"] != "above 5 %"]
-    broken = found[(found["found"] == "above 5 %") & (found["promises"] != ALONE)]
+    broken = tests[(tests["found"] == "above 5 %") & (tests["promises"] != ALONE)]
     out = [
         f"{len(kept)} of {len(promised)} tests that promise their level show no rate above 5 % in "
         f"any cell beyond what chance over the cells gives: {_named(kept)}."
@@ -77,10 +86,11 @@ def level_sentences(power: "pd.DataFrame") -> list[str]:
 
 
 def _named(rows: "pd.DataFrame") -> str:
-    told = [
-        f"{r['measure']}, {r['test']} ({_percent(r['pooled'])})" for r in rows.to_dict("records")
+    names = [
+        f"{row['measure']}, {row['test']} ({_percent(row['pooled'])})"
+        for row in rows.to_dict("records")
     ]
-    return "; ".join(told) or "none"
+    return "; ".join(names) or "none"
 
 
 def at_paper_size(power: "pd.DataFrame") -> "pd.DataFrame":
@@ -155,8 +165,8 @@ def direction_sentences(power: "pd.DataFrame") -> list[str]:
 
 def few_clusters_sentences(power: "pd.DataFrame") -> list[str]:
     """Tests that take answers of one cluster as independent, where there is nothing to find."""
-    found = levels(power)
-    wrong = found[found["promises"] == ALONE]
+    tests = levels(power)
+    wrong = tests[tests["promises"] == ALONE]
     return [
         f"{row['measure']}, {row['test']}: finds a difference in {_percent(row['lowest'])} to "
         f"{_percent(row['highest'])} of studies in which there is none, since it takes answers of "
