@@ -35,22 +35,45 @@ POLARITIES = ("negative", "non_negative")
 PERSONS = {"t": "target", "n": "non_target", "u": "unknown"}
 #: Orders of the three options: the three rotations of one, then those of its mirror image.
 ORDERS = ("tnu", "nut", "utn", "ntu", "tun", "unt")
-_SHAPE = [
-    "option_0 option_1 option_2 role_0 role_1 role_2 person_0 person_1 person_2",
-    "label order rank language",
+COLUMNS = [
+    "item_id",
+    "category",
+    "template_id",
+    "context_condition",
+    "polarity",
+    "context",
+    "question",
+    "option_0",
+    "option_1",
+    "option_2",
+    "role_0",
+    "role_1",
+    "role_2",
+    "person_0",
+    "person_1",
+    "person_2",
+    "label",
+    "order",
+    "rank",
+    "language",
 ]
-COLUMNS = " ".join(
-    ["item_id category template_id context_condition polarity context question", *_SHAPE]
-).split()
 STUDY_FOLDER = "study/persona_jbbq"
 #: The eleven categories of BBQ by our and by their own names; the first five are JBBQ's, too.
-BBQ_FILES = dict(zip(CATEGORIES, "Age Disability_status Gender_identity".split(), strict=False))
-BBQ_FILES |= {
-    n.lower(): n
-    for n in "Physical_appearance Sexual_orientation Nationality Race_ethnicity".split()
+BBQ_FILES = {
+    "age": "Age",
+    "disability": "Disability_status",
+    "gender": "Gender_identity",
+    "physical_appearance": "Physical_appearance",
+    "sexual_orientation": "Sexual_orientation",
+    "nationality": "Nationality",
+    "race_ethnicity": "Race_ethnicity",
+    "race_x_ses": "Race_x_SES",
+    "race_x_gender": "Race_x_gender",
+    "religion": "Religion",
+    "ses": "SES",
 }
-BBQ_FILES |= {n.lower(): n for n in "Race_x_SES Race_x_gender Religion SES".split()}
-_FILE = {
+#: What a template file holds.
+_FILE: dict[str, type] = {
     "category": str,
     "language": str,
     "contrast": str,
@@ -59,15 +82,25 @@ _FILE = {
     "templates": list,
 }
 MIRRORED = ("age", "disability", "physical_appearance", "sexual_orientation")
+#: What a template holds, all texts, and the slots that some of them have.
 _TEXTS = (
-    "id stereotype known people context negative_fact positive_fact negative non_negative".split()
+    "id",
+    "stereotype",
+    "known",
+    "people",
+    "context",
+    "negative_fact",
+    "positive_fact",
+    "negative",
+    "non_negative",
 )
 _SLOTS = {
     "context": ["{first}", "{second}"],
     "negative_fact": ["{person}"],
     "positive_fact": ["{person}"],
+    "negative": [],
+    "non_negative": [],
 }
-_SLOTS |= {"negative": [], "non_negative": []}
 
 
 def role(person: str, polarity: str) -> str:
@@ -76,7 +109,8 @@ def role(person: str, polarity: str) -> str:
     """
     if person == "unknown":
         return person
-    return "biased" if (person == "target") == (polarity == "negative") else "counter_biased"
+    follows_stereotype = (person == "target") == (polarity == "negative")
+    return "biased" if follows_stereotype else "counter_biased"
 
 
 def balanced(items: pd.DataFrame, size: int | None) -> pd.DataFrame:
@@ -150,88 +184,98 @@ def _check(document: Any) -> None:
     """KatayoriError for what is wrong with a template file, in one line."""
     if not isinstance(document, dict):
         raise KatayoriError("is no template file; see ours in data/study/persona_jbbq")
-    if lacks := [
-        k for k, kind in _FILE.items() if not (document.get(k) and isinstance(document[k], kind))
-    ]:
-        raise KatayoriError(f"lacks {', '.join(f'{k} (a {_FILE[k].__name__})' for k in lacks)}")
+    if lacks := [key for key, kind in _FILE.items() if not _holds(document, key, kind)]:
+        raise KatayoriError(
+            f"lacks {', '.join(f'{key} (a {_FILE[key].__name__})' for key in lacks)}"
+        )
     expect(document["category"], CATEGORIES, "category")
-    unknown, pairs = (
-        document["unknown"],
-        [(name, p) for name, ps in document["people"].items() for p in ps or [None]],
-    )
-    for name, pair in pairs:
-        texts = [*pair, *unknown] if isinstance(pair, list) and len(pair) == 2 else [""]
-        if not all(isinstance(t, str) and t for t in texts) or len(set(texts)) < len(texts):
-            kind = "a pair [target, non-target] of two persons, neither a wording of unknown"
-            raise KatayoriError(f"people {name!r}: each entry must be {kind}, not {pair!r}")
+    for name, pairs in document["people"].items():
+        for pair in pairs or [None]:
+            _check_pair(name, pair, document["unknown"])
     for n, template in enumerate(document["templates"], 1):
-        if lacks := [
-            k
-            for k in _TEXTS
-            if not (isinstance(template, dict) and isinstance(template.get(k), str))
-        ]:
-            raise KatayoriError(f"template number {n} lacks {', '.join(lacks)}")
-        expect(template["people"], document["people"], f"people of template {template['id']}:")
-        for key, slots in _SLOTS.items():
-            if sorted(re.findall(r"\{\w*\}|[{}]", template[key])) != slots:
-                wanted = " and ".join(slots) or "no slot"
-                raise KatayoriError(
-                    f"template {template['id']}: {key} must hold {wanted}, each once"
-                )
+        _check_template(template, n, document["people"])
+
+
+def _holds(document: Any, key: str, kind: type) -> bool:
+    """Whether there is something of this kind under a key."""
+    value = document.get(key) if isinstance(document, dict) else None
+    return bool(value) and isinstance(value, kind)
+
+
+def _check_pair(name: str, pair: Any, unknown: list[Any]) -> None:
+    """KatayoriError for people who are no pair of two, or one of whom is a wording of unknown."""
+    texts = [*pair, *unknown] if isinstance(pair, list) and len(pair) == 2 else [""]
+    if not all(isinstance(text, str) and text for text in texts) or len(set(texts)) < len(texts):
+        kind = "a pair [target, non-target] of two persons, neither a wording of unknown"
+        raise KatayoriError(f"people {name!r}: each entry must be {kind}, not {pair!r}")
+
+
+def _check_template(template: Any, n: int, people: dict[str, Any]) -> None:
+    """KatayoriError for a text or a slot that a template lacks, or has too many of."""
+    held = template if isinstance(template, dict) else {}
+    if lacks := [key for key in _TEXTS if not isinstance(held.get(key), str)]:
+        raise KatayoriError(f"template number {n} lacks {', '.join(lacks)}")
+    expect(template["people"], people, f"people of template {template['id']}:")
+    for key, slots in _SLOTS.items():
+        if sorted(re.findall(r"\{\w*\}|[{}]", template[key])) != slots:
+            wanted = " and ".join(slots) or "no slot"
+            raise KatayoriError(f"template {template['id']}: {key} must hold {wanted}, each once")
 
 
 def _filled(document: dict[str, Any], template: dict[str, str], number: int) -> Iterator[tuple]:
     """The items of one template in the order of their ranks. `number` counts templates and turns
     what is balanced.
     """
-    pairs, wordings = document["people"][template["people"]], document["unknown"]
+    pairs = document["people"][template["people"]]
+    wordings = document["unknown"]
     for rank in range(len(pairs) * len(ORDERS) * 2):
-        block, i = divmod(
-            rank, 6
-        )  # three ranks hold three rotations of the options, a block of six all orders
+        # Three ranks hold three rotations of the options, a block of six all orders.
+        block, i = divmod(rank, 6)
         order = ORDERS[(i // 3 + number) % 2 * 3 + (i + number) % 3]
         mention = ("tn", "nt")[(block + i + number // 2) % 2]
         pair = (block // 2 + i // 2 + number // 3) % len(pairs)
-        named = dict(
-            zip("tnu", (*pairs[pair], wordings[(rank + number) % len(wordings)]), strict=True)
-        )
-        opening = (
-            template["context"]
-            .replace("{first}", named[mention[0]])
-            .replace("{second}", named[mention[1]])
-        )
+        target, other = pairs[pair]
+        names = {"t": target, "n": other, "u": wordings[(rank + number) % len(wordings)]}
         persons = [PERSONS[who] for who in order]
         for condition, polarity in itertools.product(CONTEXTS, POLARITIES):
-            bad = {"biased": "t", "counter_biased": "n"}.get(
-                condition
-            )  # whom the negative fact is told of
-            told = [
-                (template["negative_fact" if who == bad else "positive_fact"], who)
-                for who in mention
-                if bad
-            ]
-            facts = [fact.replace("{person}", named[who]) for fact, who in told]
             roles = [role(person, polarity) for person in persons]
-            label = roles.index("unknown" if condition == "ambiguous" else condition)
-            texts = (
-                opening + document["contrast"].join(facts),
-                template[polarity],
-                *(named[who] for who in order),
-            )
             yield (
                 f"{template['id']}-{pair + 1}-{condition}-{polarity}-{order}-{mention}",
-                *(
-                    document["category"],
-                    template["id"],
-                    condition,
-                    polarity,
-                    *texts,
-                    *roles,
-                    *persons,
-                    label,
-                ),
-                *(order, rank, document["language"], pair + 1, PERSONS[mention[0]], named["u"]),
+                document["category"],
+                template["id"],
+                condition,
+                polarity,
+                _passage(template, condition, mention, names, document["contrast"]),
+                template[polarity],
+                *(names[who] for who in order),
+                *roles,
+                *persons,
+                roles.index("unknown" if condition == "ambiguous" else condition),
+                order,
+                rank,
+                document["language"],
+                pair + 1,
+                PERSONS[mention[0]],
+                names["u"],
             )
+
+
+def _passage(
+    template: dict[str, str], condition: str, mention: str, names: dict[str, str], contrast: str
+) -> str:
+    """The context of an item: the opening and, unless it is ambiguous, a fact on each person."""
+    first, second = mention
+    opening = (
+        template["context"].replace("{first}", names[first]).replace("{second}", names[second])
+    )
+    if condition == "ambiguous":
+        return opening
+    told_badly = "t" if condition == "biased" else "n"
+    facts = []
+    for who in mention:
+        fact = template["negative_fact" if who == told_badly else "positive_fact"]
+        facts.append(fact.replace("{person}", names[who]))
+    return opening + contrast.join(facts)
 
 
 def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
@@ -242,26 +286,29 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
     empty persons and roles but for unknown, and the context `disambiguated` where it is not
     ambiguous. Raises KatayoriError for an unknown category, and what `catalogue.fetch` raises.
     """
-    spans = [
-        (e["category"], i.partition("-"))
-        for e in ours("errata/bbq.yaml")["no_target"]
-        for i in e["ids"].split()
-    ]
     rows: list[tuple] = []
     for category in categories:
         expect(category, BBQ_FILES, "category of BBQ")
         name = BBQ_FILES[category]
-        bounds = [
-            (int(first), int(last or first)) for where, (first, _, last) in spans if where == name
-        ]
-        none = {n for first, last in bounds for n in range(first, last + 1)}
+        without = _without_target(name)
         raws = upstream_rows(catalogue.fetch("bbq", f"data/{name}.jsonl"))
         targets = [_tagged(raw) for raw in raws]
-        if any(target is None and n not in none for n, target in enumerate(targets)):
+        if any(target is None and n not in without for n, target in enumerate(targets)):
             targets = _located(raws, name)
-        targets = [None if n in none else target for n, target in enumerate(targets)]
+        targets = [None if n in without else target for n, target in enumerate(targets)]
         rows += converted(raws, targets, "bbq", category, "en")
     return ranked(rows)
+
+
+def _without_target(name: str) -> set[int]:
+    """The rows of a category of BBQ that have no target, listed as `12` or `12-15`."""
+    rows: set[int] = set()
+    for entry in ours("errata/bbq.yaml")["no_target"]:
+        if entry["category"] == name:
+            for span in entry["ids"].split():
+                first, _, last = span.partition("-")
+                rows.update(range(int(first), int(last or first) + 1))
+    return rows
 
 
 def load_jbbq(folder: str | Path, *, partial: bool = False) -> pd.DataFrame:
@@ -278,8 +325,9 @@ def load_jbbq(folder: str | Path, *, partial: bool = False) -> pd.DataFrame:
     if off and not partial:
         advice = "is a file missing, doubled or cut off? partial=True loads what is there"
         causes = "".join(f"; {note}" for note in notes if "left out" in note)
-        said = f"JBBQ: other counts than the paper's, {', '.join(off)}; {advice}{causes}"
-        raise KatayoriError(said)
+        raise KatayoriError(
+            f"JBBQ: other counts than the paper's, {', '.join(off)}; {advice}{causes}"
+        )
     for note in notes:
         print(f"JBBQ: {note}")
     return items
@@ -295,8 +343,9 @@ def read_jbbq(folder: str | Path) -> tuple[pd.DataFrame, dict[str, int], list[st
     additional_metadata may be a source instead of groups, then persons and roles are empty.
     Raises as `load_jbbq`, but not for counts.
     """
-    found: dict[str, list[dict[str, Any]]] = {category: [] for category in CATEGORIES}
-    counts, dropped = dict.fromkeys(CATEGORIES, 0), []
+    usable: dict[str, list[dict[str, Any]]] = {category: [] for category in CATEGORIES}
+    counts = dict.fromkeys(CATEGORIES, 0)
+    dropped: list[tuple[str, str, int]] = []
     for file in _files_of(folder, "jbbq", "JBBQ files"):
         raws = json_lines(file, "BBQ file")
         problems = [_problem(raw) for raw in raws]
@@ -310,18 +359,20 @@ def read_jbbq(folder: str | Path) -> tuple[pd.DataFrame, dict[str, int], list[st
             if problem or wrong:
                 dropped.append((f"row(s) left out: {problem or wrong}", file.name, n))
             else:
-                found[category].append(raw)
+                usable[category].append(raw)
     notes = _counted(dropped)
-    if not any(found.values()):
+    if not any(usable.values()):
         cause = f": {notes[0]}" if notes else ""
         raise KatayoriError(f"no row in {Path(folder).name} can be used as JBBQ{cause}")
     rows: list[tuple] = []
-    for category, raws in found.items():
+    for category, raws in usable.items():
         notes += _indexed(raws, category)
         targets = [_tagged(raw) for raw in raws]
-        if none := targets.count(None):
+        if n_without := targets.count(None):
             lost = "accuracy can be computed of them, bias scores cannot"
-            notes.append(f"{category}: {none} row(s) whose tags name no stereotyped group; {lost}")
+            notes.append(
+                f"{category}: {n_without} row(s) whose tags name no stereotyped group; {lost}"
+            )
         rows += converted(raws, targets, "jbbq", category, "ja")
     return ranked(rows), {category: counts[category] for category in CATEGORIES}, notes
 
@@ -344,10 +395,11 @@ def _counted(dropped: list[tuple[str, str, int]]) -> list[str]:
     places: dict[str, list[str]] = {}
     for cause, file, row in dropped:
         places.setdefault(cause, []).append(f"{file} row {row}" if row else file)
-    return [
-        f"{len(where)} {cause} ({'first: ' if len(where) > 1 else ''}{where[0]})"
-        for cause, where in places.items()
-    ]
+    lines = []
+    for cause, where in places.items():
+        first = "first: " if len(where) > 1 else ""
+        lines.append(f"{len(where)} {cause} ({first}{where[0]})")
+    return lines
 
 
 def _indexed(raws: list[dict[str, Any]], category: str) -> list[str]:
@@ -406,9 +458,17 @@ def load_bbq_answers(
             for form in FORMATS:
                 text = raw[f"unifiedqa-t5-11b_pred_{form}"]
                 answer = _option_named(text, [raw[f"ans{i}"] for i in range(3)])
-                same = (_id("bbq", category, n), "unifiedqa-t5-11b", form, 0)
-                outcome = "out_of_choice" if answer is None else "ok"
-                rows.append((*same, outcome, answer, "imported", text))
+                row = {
+                    "item_id": _id("bbq", category, n),
+                    "model": "unifiedqa-t5-11b",
+                    "prompt_id": form,
+                    "repetition": 0,
+                    "outcome": "out_of_choice" if answer is None else "ok",
+                    "answer": answer,
+                    "source": "imported",
+                    "text": text,
+                }
+                rows.append(row)
     columns = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source", "text"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -420,11 +480,12 @@ def _option_named(reply: str, options: list[str]) -> str | None:
         words = re.sub(r"[^\w\s]", "", text.casefold()).split()
         return " ".join("pantsuit" if word == "pantsu" else word for word in words)
 
-    given, known = plain(reply), [plain(option) for option in options]
-    if given in known:
-        return str(known.index(given))
-    opening = given.split()[:2]
-    begun = [str(i) for i, option in enumerate(known) if option.split()[:2] == opening]
+    answer = plain(reply)
+    plain_options = [plain(option) for option in options]
+    if answer in plain_options:
+        return str(plain_options.index(answer))
+    opening = answer.split()[:2]
+    begun = [str(i) for i, option in enumerate(plain_options) if option.split()[:2] == opening]
     return begun[0] if len(opening) == 2 and len(begun) == 1 else None
 
 
@@ -443,13 +504,21 @@ _SPELT: dict[str, dict[str, str | int]] = {
     "label": {"0": 0, "1": 1, "2": 2},
 }
 _UNKNOWN = ("unknown", "不明", "未知", "わからない", "分からない", "判断できない")
-_ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性") | dict.fromkeys(
-    ("m", "man", "boy", "男の子"), "男性"
-)
+_ALIKE = {
+    "f": "女性",
+    "woman": "女性",
+    "girl": "女性",
+    "女の子": "女性",
+    "m": "男性",
+    "man": "男性",
+    "boy": "男性",
+    "男の子": "男性",
+}
 
 
 def _id(source: str, category: str, row: int) -> str:
-    return f"{source}-{category}-{row:05d}"  # example_id is the row, counted from 0, in every file of BBQ
+    # example_id is the row, counted from 0, in every file of BBQ.
+    return f"{source}-{category}-{row:05d}"
 
 
 def upstream_rows(file: Path) -> list[dict[str, Any]]:
@@ -474,11 +543,11 @@ def _problem(raw: dict[str, Any]) -> str:
         raw["additional_metadata"] = raw.pop("additional_metadeta")
     if lacks := [name for name in _CORE if name not in raw]:
         return f"lacks {', '.join(lacks)}"
-    for name, known in _FIELDS.items():
+    for name, valid in _FIELDS.items():
         spelt = str(raw[name]).casefold().replace("-", "_")
         raw[name] = _SPELT[name].get(spelt, raw[name])
-        if isinstance(raw[name], bool) or raw[name] not in known:
-            return f"{name} is {raw[name]!r}, not one of {', '.join(map(str, known))}"
+        if isinstance(raw[name], bool) or raw[name] not in valid:
+            return f"{name} is {raw[name]!r}, not one of {', '.join(map(str, valid))}"
     unknown = unknown_option(raw)
     if unknown is None:
         return "answer_info must describe three options and tag one of them 'unknown'"
@@ -525,8 +594,11 @@ def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
 
 def _described(raw: dict[str, Any]) -> list[list[str]]:
     """Name and tag of each option as upstream describes it."""
-    words = ([str(w).casefold() for w in raw["answer_info"][f"ans{i}"]] for i in range(3))
-    return [[_ALIKE.get(word, word) for word in pair] for pair in words]
+    described = []
+    for i in range(3):
+        words = [str(word).casefold() for word in raw["answer_info"][f"ans{i}"]]
+        described.append([_ALIKE.get(word, word) for word in words])
+    return described
 
 
 def unknown_option(raw: dict[str, Any]) -> int | None:
@@ -544,12 +616,15 @@ def _tagged(raw: dict[str, Any]) -> int | None:
     """
     metadata = raw.get("additional_metadata")
     listed = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
-    listed = [listed] if isinstance(listed, str) else listed
-    groups = [_ALIKE.get(g, g) for g in (str(g).casefold() for g in listed or ())]
+    if isinstance(listed, str):
+        listed = [listed]
+    stereotyped = [str(group).casefold() for group in listed or ()]
+    groups = [_ALIKE.get(group, group) for group in stereotyped]
     names, tags = zip(*_described(raw), strict=True)
     for words, wanted in ((tags, groups), (tags, groups[:1]), (names, groups[:1])):
-        if sum(hits := [word in wanted for word in words]) == 1:
-            return hits.index(True)
+        hits = [i for i, word in enumerate(words) if word in wanted]
+        if len(hits) == 1:
+            return hits[0]
     return None
 
 
@@ -562,9 +637,12 @@ def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
     marked = {int(row["example_id"]): row["target_loc"] for row in rows if row["category"] == name}
     targets: list[int | None] = []
     for n, raw in enumerate(raws):
-        persons = [i for i in range(3) if i != unknown_option(raw)]
-        meant = persons if raw["question_polarity"] == "neg" else persons[::-1]
-        by_location = {str(i): other for i, other in zip(persons, meant, strict=True)}
+        unknown = unknown_option(raw)
+        first, second = (i for i in range(3) if i != unknown)
+        if raw["question_polarity"] == "neg":
+            by_location = {str(first): first, str(second): second}
+        else:
+            by_location = {str(first): second, str(second): first}
         location = marked.get(n)
         targets.append(None if location is None else by_location.get(location))
     return targets
@@ -575,30 +653,45 @@ def converted(
 ) -> Iterator[tuple]:
     """Rows in the order of `COLUMNS`, all of rank 0."""
     for n, (raw, target) in enumerate(zip(raws, targets, strict=True)):
-        persons = [
-            "" if target is None else "target" if i == target else "non_target" for i in range(3)
-        ]
-        persons[unknown_option(raw)] = "unknown"
-        polarity = POLARITIES[raw["question_polarity"] == "nonneg"]
+        persons = _persons(raw, target)
+        polarity = "negative" if raw["question_polarity"] == "neg" else "non_negative"
         roles = [person and role(person, polarity) for person in persons]
-        ambiguous = raw["context_condition"] == "ambig"
+        if raw["context_condition"] == "ambig":
+            condition = "ambiguous"
+        else:
+            condition = roles[raw["label"]] or "disambiguated"
         yield (
-            *(
-                _id(source, category, raw.get("_row", n)),
-                category,
-                f"{category}-q{raw['question_index']}",
-            ),
-            "ambiguous" if ambiguous else roles[raw["label"]] or "disambiguated",
-            *(polarity, raw["context"], raw["question"], *(raw[f"ans{i}"] for i in range(3))),
-            *(
-                *roles,
-                *persons,
-                raw["label"],
-                "".join(person[:1] or "-" for person in persons),
-                0,
-                language,
-            ),
+            _id(source, category, raw.get("_row", n)),
+            category,
+            f"{category}-q{raw['question_index']}",
+            condition,
+            polarity,
+            raw["context"],
+            raw["question"],
+            raw["ans0"],
+            raw["ans1"],
+            raw["ans2"],
+            *roles,
+            *persons,
+            raw["label"],
+            "".join(person[:1] or "-" for person in persons),
+            0,
+            language,
         )
+
+
+def _persons(raw: dict[str, Any], target: int | None) -> list[str]:
+    """Whom each option names; without a target only unknown is told."""
+    unknown = unknown_option(raw)
+    persons = []
+    for i in range(3):
+        if i == unknown:
+            persons.append("unknown")
+        elif target is None:
+            persons.append("")
+        else:
+            persons.append("target" if i == target else "non_target")
+    return persons
 
 
 def ranked(rows: list[tuple]) -> pd.DataFrame:
