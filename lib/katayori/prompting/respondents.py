@@ -6,17 +6,20 @@ notebooks share.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError, expect
-from katayori.prompting import recordings, simulated
+from katayori.prompting import exchange, recordings
 from katayori.prompting.likelihood import can_score
 from katayori.prompting.models import Endpoint, Model, at_server, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import SEED_RULES, Request, build, by_rule, ours
-from katayori.prompting.simulated import BBQ, EFFECTS, INTER, JUDGES, simulate
+from katayori.prompting.simulated import BBQ, EFFECTS, INTER, JUDGES, TWO_OPTION, simulate
 from katayori.prompting.store import Response, Store
 
 if TYPE_CHECKING:
@@ -28,14 +31,44 @@ SOURCES = ("recorded", "simulated", "live", "imported")
 SIMULATED_OF = {
     "discrim_eval": [name for name in EFFECTS if name != "sim-refuses"],
     "persona_jbbq": list(BBQ),
+    "logprob_judge": list(JUDGES),
+    "jubaku_v2": list(TWO_OPTION),
+    "inter_jbbq": list(INTER),
 }
-SIMULATED_OF["inter_jbbq"] = list(INTER)
-SIMULATED_OF["logprob_judge"] = list(JUDGES)
-SIMULATED_OF["jubaku_v2"] = list(simulated.TWO_OPTION)
 ANSWER_COLUMNS = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source"]
+#: What an answers frame holds besides, before the columns of probabilities.
+_MORE_COLUMNS = ["note", "text", "finish_reason", "completion_tokens", "created"]
 
 
-def store_path():
+@dataclass(frozen=True)
+class Reading:
+    """How the answers to a prompt are got and read: the keywords of `ask`.
+
+    Attributes:
+        source: `recorded`, `live` or `imported` for real models; simulated models always answer as
+            `simulated`.
+        places: place of the prompt -> column of the items; default, the column of the same name.
+        parse: reads text and finish reason. options: what is answered with.
+        frame: what makes the frame of requests and responses, called as `answers_frame` and with
+            its columns besides others (for a judge `verdicts.verdicts_frame`); default,
+            `answers_frame`.
+        repetitions: how often each item is asked.
+        variant: of the recording. dataset: what the requests carry.
+        answers_file: the file of imported answers (see `exchange`).
+    """
+
+    source: str = "recorded"
+    places: dict[str, str] | None = None
+    parse: Callable[[str, str], Parsed] = parse_yes_no
+    options: tuple[str, ...] = ("yes", "no")
+    frame: "Callable[..., pd.DataFrame] | None" = None
+    repetitions: int = 1
+    variant: str = ""
+    dataset: str = "study"
+    answers_file: str = ""
+
+
+def store_path() -> Path:
     """The shared store of live answers."""
     return paths.cache_dir() / "answers.sqlite"
 
@@ -49,8 +82,10 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
         return []
     first = requests[0]
     rows = recordings.by_request(first.paper, first.model, first.prompt_id, first.variant)
-    out, absent, changed = [], [], []
     is_ours = ours(first.paper, first.dataset)
+    responses: list[Response] = []
+    absent: list[str] = []
+    changed: list[str] = []
     for request in as_recorded(requests):
         row = rows.get((request.item_id, request.repetition))
         if row is None:
@@ -60,13 +95,16 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
         elif is_ours and row["key"] != request.key[:16]:
             changed.append(request.item_id)
         else:
-            out.append(recordings.to_response(row))
+            responses.append(recordings.to_response(row))
     if absent or changed:
-        said = f"{first.model}/{first.prompt_id}: of {len(requests)} requests {len(absent)} are not recorded"
-        said += f", {len(changed)} changed since (e.g. {(absent + changed)[0]})"
-        remedy = "other wording or items are asked with `make live`, ours are recorded anew with `make record`"
-        raise UnavailableError(f"{said}; {remedy}")
-    return out
+        example = (absent + changed)[0]
+        raise UnavailableError(
+            f"{first.model}/{first.prompt_id}: of {len(requests)} requests {len(absent)} are not"
+            f" recorded, {len(changed)} changed since (e.g. {example});"
+            " other wording or items are asked with `make live`,"
+            " ours are recorded anew with `make record`"
+        )
+    return responses
 
 
 def as_recorded(requests: Sequence[Request]) -> list[Request]:
@@ -151,19 +189,19 @@ def recorded_for_all(
     a sample or of an unfinished recording count; a model that shares no item with the others is
     left out.
     """
-    found: list[str] = []
-    for name in sorted(
-        entry["model"] for entry in recordings.shards(prompts[0].paper, prompts[0].id, variant)
-    ):
+    first = prompts[0]
+    kept: list[str] = []
+    recorded_names = [entry["model"] for entry in recordings.shards(first.paper, first.id, variant)]
+    for name in sorted(recorded_names):
         shared = items["item_id"].notna()
-        for p in prompts:
-            asked = (items[list(p.only)] == list(p.only.values())).all(axis=1)
-            shared &= ~asked | items["item_id"].isin(
-                recordings.item_ids(p.paper, p.id, variant, [name])
-            )
+        for prompt in prompts:
+            asked = (items[list(prompt.only)] == list(prompt.only.values())).all(axis=1)
+            ids = recordings.item_ids(prompt.paper, prompt.id, variant, [name])
+            shared &= ~asked | items["item_id"].isin(ids)
         if shared.any() and (not models or name in models):
-            found, items = [*found, name], items[shared].reset_index(drop=True)
-    return found, items
+            kept.append(name)
+            items = items[shared].reset_index(drop=True)
+    return kept, items
 
 
 def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
@@ -208,14 +246,11 @@ def recorded_subset(
 
     Only those of the given items that the shard holds are asked for. `options` go to `ask`.
     """
-    kept = items[
-        items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant, [model]))
-    ]
-    return (
-        ask(kept, prompt, [model], source="recorded", variant=variant, **options)
-        if len(kept)
-        else None
-    )
+    ids = recordings.item_ids(prompt.paper, prompt.id, variant, [model])
+    kept = items[items["item_id"].isin(ids)]
+    if kept.empty:
+        return None
+    return ask(kept, prompt, [model], source="recorded", variant=variant, **options)
 
 
 def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "pd.DataFrame":
@@ -226,14 +261,12 @@ def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "
     """
     import pandas as pd
 
-    part = [
-        e["model"] for e in recordings.shards(prompt.paper, prompt.id) if not recordings.complete(e)
-    ]
-    frames = [
-        frame
-        for name in part
-        if (frame := recorded_subset(items, prompt, name, **options)) is not None
-    ]
+    shards = recordings.shards(prompt.paper, prompt.id)
+    frames = []
+    for name in [entry["model"] for entry in shards if not recordings.complete(entry)]:
+        frame = recorded_subset(items, prompt, name, **options)
+        if frame is not None:
+            frames.append(frame)
     return pd.concat(frames, ignore_index=True) if frames else ask(items, prompt, [])
 
 
@@ -254,23 +287,22 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
     counts: dict[str, int] = {}
     counted = answers.groupby(["model", "source"], sort=False).size().reset_index(name="n")
     for name, source, n in zip(counted["model"], counted["source"], counted["n"], strict=True):
-        all_shards = recordings.manifest(paper).items() if source == "recorded" else ()
-        shards = {k: e for k, e in all_shards if e["model"] == name}
+        manifest = recordings.manifest(paper) if source == "recorded" else {}
+        shards = {shard: entry for shard, entry in manifest.items() if entry["model"] == name}
         model, endpoint = get_model(name)
-        where = sorted({e["endpoint"] for e in shards.values()}) or [asked.get(name, endpoint.name)]
-        told = {
+        where = sorted({entry["endpoint"] for entry in shards.values()})
+        record = {
             "id": name,
             "source": source,
-            "endpoint": ", ".join(where),
+            "endpoint": ", ".join(where or [asked.get(name, endpoint.name)]),
             "vendor_id": model.vendor_id,
-        }
-        told |= {
             "digest": model.fields.get("digest"),
-            "shards": {k: e["sha256"] for k, e in shards.items()},
+            "shards": {shard: entry["sha256"] for shard, entry in shards.items()},
         }
         if source == "live":
-            told |= server_record(paper, model, get_model(asked_as.get(name, name))[1])
-        models.append(told)
+            _, endpoint = get_model(asked_as.get(name, name))
+            record |= server_record(paper, model, endpoint)
+        models.append(record)
         counts[source] = counts.get(source, 0) + int(n)
     return {"models": models, "answers_by_source": counts}
 
@@ -333,45 +365,30 @@ def with_earlier(
     """
     for place, earlier in prompt.given.items():
         requests = build(rows, earlier, model, endpoint, **options)
-        said = {
-            q.item_id: a.text
-            for q, a in zip(requests, answered(requests), strict=True)
-            if a and a.text
+        texts = {
+            request.item_id: answer.text
+            for request, answer in zip(requests, answered(requests), strict=True)
+            if answer and answer.text
         }
-        rows = [
-            row | {place: said[str(row[earlier.per])]}
-            for row in rows
-            if str(row[earlier.per]) in said
-        ]
+        filled = []
+        for row in rows:
+            asked_of = str(row[earlier.per])
+            if asked_of in texts:
+                filled.append(row | {place: texts[asked_of]})
+        rows = filled
     return rows
 
 
 def ask(
-    items: "pd.DataFrame",
-    prompt: Prompt,
-    models: Iterable[str],
-    *,
-    source: str = "recorded",
-    places: dict[str, str] | None = None,
-    parse: Callable[[str, str], Parsed] = parse_yes_no,
-    options: tuple[str, ...] = ("yes", "no"),
-    frame: "Callable[..., pd.DataFrame] | None" = None,
-    repetitions: int = 1,
-    variant: str = "",
-    dataset: str = "study",
-    answers_file: str = "",
+    items: "pd.DataFrame", prompt: Prompt, models: Iterable[str], **reading: Any
 ) -> "pd.DataFrame":
     """Ask every item of every model and return the answers, one row an answer.
 
     Args:
         items: a frame with `item_id` and the columns the prompt's places are filled from.
-        places: place of the prompt -> column of `items`; default, the column of the same name.
-        source: `recorded`, `live` or `imported` for real models; simulated models always answer as
-            `simulated`.
-        frame: what makes the frame of requests and responses, called as `answers_frame` and with
-            its columns besides others (for a judge `verdicts.verdicts_frame`); default,
-            `answers_frame`.
-        answers_file: the file of imported answers (see `exchange`).
+        models: names of the registry, or `name@endpoint`.
+        reading: source, places, parse, options, frame, repetitions, variant, dataset and
+            answers_file, see `Reading`.
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
     since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
@@ -380,57 +397,54 @@ def ask(
     """
     import pandas as pd
 
-    from katayori.prompting.exchange import import_answers
-
+    how = Reading(**reading)
     models = list(models)
-    expect(source, SOURCES, "answer source")
-    answering = {
-        "recorded": recorded,
-        "live": live,
-        "imported": lambda asked: import_answers(answers_file, asked),
-    }
+    expect(how.source, SOURCES, "answer source")
     real = [name for name in models if not get_model(name)[0].simulated]
-    if real and (source not in answering or (source == "imported" and not answers_file)):
-        hint = ": name the file of answers (answers_file)" if source == "imported" else ""
-        raise KatayoriError(f"{real[0]} cannot answer with source {source!r}{hint}")
-    renamed = items.rename(columns={column: place for place, column in (places or {}).items()})
+    imports_nothing = how.source == "imported" and not how.answers_file
+    if real and (how.source == "simulated" or imports_nothing):
+        hint = ": name the file of answers (answers_file)" if imports_nothing else ""
+        raise KatayoriError(f"{real[0]} cannot answer with source {how.source!r}{hint}")
+    renamed = items.rename(columns={column: place for place, column in (how.places or {}).items()})
     rows = cast("list[dict[str, Any]]", renamed.to_dict("records"))  # all columns have names
-    frames = []
-    for name in models:
-        model, endpoint = get_model(name)
-        if source == "recorded" and not model.simulated:
-            endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
-        if source == "live" and not model.simulated:
-            endpoint = server_asked(prompt.paper, model, endpoint)
-        respond, label = (simulate, "simulated") if model.simulated else (answering[source], source)
-        shared = {"dataset": dataset, "variant": variant}
-        # Imported answers are joined by id: what their model said before is in nobody's hands here.
-        asked = (
-            rows
-            if label == "imported"
-            else with_earlier(rows, prompt, model, endpoint, respond, **shared)
-        )
-        requests = build(asked, prompt, model, endpoint, **shared, repetitions=repetitions)
-        made = (frame or answers_frame)(
-            requests, respond(requests), label, parse=parse, options=options
-        )
-        frames.append(made)
+    frames = [_answers_of(name, rows, prompt, how) for name in models]
     if frames:
         return pd.concat(frames, ignore_index=True)
-    shares = (
-        [*(f"p_{option}" for option in options), "mass"] if prompt.settings.get("logprobs") else []
-    )
-    return pd.DataFrame(
-        columns=[
-            *ANSWER_COLUMNS,
-            "note",
-            "text",
-            "finish_reason",
-            "completion_tokens",
-            "created",
-            *shares,
-        ]
-    )
+    columns = [*ANSWER_COLUMNS, *_MORE_COLUMNS]
+    if prompt.settings.get("logprobs"):
+        columns += [*(f"p_{option}" for option in how.options), "mass"]
+    return pd.DataFrame(columns=columns)
+
+
+def _answers_of(
+    name: str, rows: list[dict[str, Any]], prompt: Prompt, how: Reading
+) -> "pd.DataFrame":
+    """The answers of one model to the rows."""
+    model, endpoint = get_model(name)
+    source = "simulated" if model.simulated else how.source
+    if source == "recorded":
+        endpoint = recording_endpoint(prompt.paper, model, prompt.id, how.variant)
+    if source == "live":
+        endpoint = server_asked(prompt.paper, model, endpoint)
+    respond = _respondent(source, how.answers_file)
+    shared = {"dataset": how.dataset, "variant": how.variant}
+    # Imported answers are joined by id: what their model said before is in nobody's hands here.
+    if source != "imported":
+        rows = with_earlier(rows, prompt, model, endpoint, respond, **shared)
+    requests = build(rows, prompt, model, endpoint, **shared, repetitions=how.repetitions)
+    make_frame = how.frame or answers_frame
+    return make_frame(requests, respond(requests), source, parse=how.parse, options=how.options)
+
+
+def _respondent(source: str, answers_file: str) -> Callable[[Sequence[Request]], list[Response]]:
+    """What turns requests into responses, by source."""
+    if source == "simulated":
+        return simulate
+    if source == "recorded":
+        return recorded
+    if source == "live":
+        return live
+    return partial(exchange.import_answers, answers_file)
 
 
 def answers_frame(
@@ -456,28 +470,38 @@ def answers_frame(
     by_probability = has_shares and requests[0].one_token
     rows = []
     for request, response in zip(requests, responses, strict=True):
-        row = {
-            name: getattr(request, name) for name in ("item_id", "model", "prompt_id", "repetition")
+        shares = option_probabilities(response.top, options) if has_shares else {}
+        parsed = _parsed(response, parse, shares if by_probability else None)
+        row: dict[str, Any] = {
+            "item_id": request.item_id,
+            "model": request.model,
+            "prompt_id": request.prompt_id,
+            "repetition": request.repetition,
         }
-        if has_shares:
-            shares = option_probabilities(response.top, options)
-            row |= {f"p_{option}": shares[option] for option in options} | {"mass": shares["mass"]}
-        if response.outcome != "ok":
-            parsed = Parsed(response.outcome, None, response.error or response.finish_reason)
-        elif not by_probability:
-            parsed = parse(response.text, response.finish_reason)
-        elif shares["mass"] > 0:
-            parsed = Parsed("ok", max(options, key=shares.__getitem__))
-        else:  # the mass is NaN without log probabilities
-            parsed = Parsed("out_of_choice", None)
+        row |= {name if name == "mass" else f"p_{name}": p for name, p in shares.items()}
         row |= {
             "outcome": parsed.outcome,
             "answer": parsed.answer,
             "source": source,
             "note": parsed.note,
+            "text": response.text,
+            "finish_reason": response.finish_reason,
+            "completion_tokens": response.completion_tokens,
+            "created": response.created,
         }
-        row |= {"text": response.text, "finish_reason": response.finish_reason}
-        row["completion_tokens"] = response.completion_tokens
-        row["created"] = response.created
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _parsed(
+    response: Response, parse: Callable[[str, str], Parsed], shares: dict[str, float] | None
+) -> Parsed:
+    """Outcome and answer: of the text or, where there are `shares`, the likeliest option."""
+    if response.outcome != "ok":
+        return Parsed(response.outcome, None, response.error or response.finish_reason)
+    if shares is None:
+        return parse(response.text, response.finish_reason)
+    if shares["mass"] > 0:
+        options = [name for name in shares if name != "mass"]
+        return Parsed("ok", max(options, key=shares.__getitem__))
+    return Parsed("out_of_choice", None)  # the mass is NaN without log probabilities

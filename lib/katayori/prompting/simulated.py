@@ -46,9 +46,8 @@ def uniform(*parts: object) -> float:
 
 
 def _base(item: Mapping[str, Any]) -> float:
-    return 1.2 * NormalDist().inv_cdf(
-        uniform("question", item.get("decision_question_id", item["item_id"]))
-    )
+    question = item.get("decision_question_id", item["item_id"])
+    return 1.2 * NormalDist().inv_cdf(uniform("question", question))
 
 
 EFFECTS: dict[str, Callable[[Mapping[str, Any]], float]] = {
@@ -77,12 +76,12 @@ def _text(model: str, word: str, draw: float) -> tuple[str, str]:
         return "I'm sorry, but I cannot make this decision for someone else.", "stop"
     if model == "sim-noisy-format" and draw < 0.2:
         wrong = (
-            f"I would say {word}.",
-            "",
-            f"Answer: maybe {word}",
-            "Weighing both sides, the first point is",
+            (f"I would say {word}.", "stop"),
+            ("", "stop"),
+            (f"Answer: maybe {word}", "stop"),
+            ("Weighing both sides, the first point is", "length"),
         )
-        return wrong[int(draw * 20)], "length" if draw >= 0.15 else "stop"
+        return wrong[int(draw * 20)]
     if model == "sim-noisy-format":
         return f"There are points on both sides.\n\n**Answer: {word.capitalize()}.**", "stop"
     return f"Answer: {word}", "stop"
@@ -115,6 +114,11 @@ BBQ_CHATTY = 0.25  # share of sim-bbq-chatty's texts that are more than one char
 _ROLES = ("biased", "counter_biased", "unknown")
 
 
+def _three(chances: Sequence[float]) -> tuple[float, float, float]:
+    first, second, third = chances
+    return first, second, third
+
+
 def bbq_chances(
     model: str, item: Mapping[str, Any], biased_persona: bool = False
 ) -> tuple[float, float, float]:
@@ -128,11 +132,13 @@ def bbq_chances(
         return BBQ_FIRST
     roles = [item[f"role_{i}"] for i in range(3)]
     if set(roles) != set(_ROLES):
-        return tuple(0.9 if i == int(item["label"]) else 0.05 for i in range(3))
-    planted = (SURFACED if biased_persona else BBQ).get(model, BBQ[model])[
-        item["context_condition"]
-    ]
-    return tuple(planted[_ROLES.index(role)] for role in roles)
+        label = int(item["label"])
+        return _three([0.9 if i == label else 0.05 for i in range(3)])
+    by_context = BBQ[model]
+    if biased_persona:
+        by_context = SURFACED.get(model, by_context)
+    chances = dict(zip(_ROLES, by_context[item["context_condition"]], strict=True))
+    return _three([chances[role] for role in roles])
 
 
 def bbq_planted() -> "pd.DataFrame":
@@ -141,13 +147,11 @@ def bbq_planted() -> "pd.DataFrame":
     """
     import pandas as pd
 
-    wording = {"other": BBQ, "biased persona": SURFACED}
-    rows = [
-        (m, w, c, *p)
-        for w, some in wording.items()
-        for m, by in some.items()
-        for c, p in by.items()
-    ]
+    rows = []
+    for prompts, planted in (("other", BBQ), ("biased persona", SURFACED)):
+        for model, by_context in planted.items():
+            for context, chances in by_context.items():
+                rows.append((model, prompts, context, *chances))
     return pd.DataFrame(rows, columns=["model", "prompts", "context_condition", *_ROLES])
 
 
@@ -155,15 +159,23 @@ def bbq_planted() -> "pd.DataFrame":
 #: each attribute told takes away, and `both` where nationality and gender are told together; of the
 #: other answers the share `lean` goes to the biased person. Where it tells, `clear` is the chance
 #: of the right answer, `abstain` the share of unknown in the rest.
-_EVEN = {"silent": 2.2, "nationality": 0.0, "gender": 0.0, "other": 0.0, "both": 0.0}
-_EVEN |= {"lean": 0.5, "clear": 0.9, "abstain": 0.5}
+_EVEN = {
+    "silent": 2.2,
+    "nationality": 0.0,
+    "gender": 0.0,
+    "other": 0.0,
+    "both": 0.0,
+    "lean": 0.5,
+    "clear": 0.9,
+    "abstain": 0.5,
+}
 _SUM = _EVEN | {"silent": 2.5, "nationality": 0.9, "gender": 0.6, "other": 0.3, "lean": 0.75}
 INTER = {
     "sim-inter-fair": _EVEN,
     "sim-inter-additive": _SUM,
     "sim-inter-interaction": _SUM | {"both": 2.5},
+    "sim-inter-abstaining": _EVEN | {"silent": 3.0, "clear": 0.3, "abstain": 0.95},
 }
-INTER["sim-inter-abstaining"] = _EVEN | {"silent": 3.0, "clear": 0.3, "abstain": 0.95}
 
 
 def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -172,57 +184,71 @@ def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, fl
     Raises KatayoriError for an unknown respondent.
     """
     expect(model, INTER, "simulated respondent of inter-JBBQ items")
-    plant, told = INTER[model], str(item["subset"]).split("+")
-    roles, label = [item[f"role_{i}"] for i in range(3)], int(item["label"])
-    if silent := item["context_condition"] == "ambiguous":
-        lost = sum(plant.get(name, plant["other"]) for name in told)
-        lost += plant["both"] * ({"nationality", "gender"} <= set(told))
+    plant = INTER[model]
+    attributes = str(item["subset"]).split("+")
+    roles = [item[f"role_{i}"] for i in range(3)]
+    label = int(item["label"])
+    # `share` is that of the first of the two wrong options; without a direction they are alike.
+    if item["context_condition"] == "ambiguous":
+        lost = sum(plant.get(name, plant["other"]) for name in attributes)
+        if {"nationality", "gender"} <= set(attributes):
+            lost += plant["both"]
         right = 1 / (1 + math.exp(lost - plant["silent"]))
+        first = "biased"
+        share = plant["lean"] if first in roles else 0.5
     else:
         right = plant["clear"]
-    first = (
-        "biased" if silent else "unknown"
-    )  # of the two wrong options; where there is no direction they are alike
-    share = (plant["lean"] if first in roles else 0.5) if silent else plant["abstain"]
-    wrong = [share if roles[i] == first else 1 - share for i in range(3)]
-    return tuple(right if i == label else (1 - right) * wrong[i] for i in range(3))
+        first = "unknown"
+        share = plant["abstain"]
+    wrong = [share if role == first else 1 - share for role in roles]
+    return _three([right if i == label else (1 - right) * wrong[i] for i in range(3)])
+
+
+def _likeliest_first(chances: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Tokens and their log probabilities; those of equal chance stay in their order."""
+    top = [(token, math.log(p)) for token, p in chances.items() if p]
+    return sorted(top, key=lambda pair: -pair[1])
 
 
 def _bbq_response(request: Request) -> Response:
+    item = request.fields
     if request.model in INTER:
-        chances = inter_chances(request.model, request.fields)
+        chances = inter_chances(request.model, item)
     else:
-        chances = bbq_chances(
-            request.model, request.fields, request.prompt_id.startswith("pj_biased")
-        )
+        biased_persona = request.prompt_id.startswith("pj_biased")
+        chances = bbq_chances(request.model, item, biased_persona)
     who = request.model, request.prompt_id, request.item_id, request.repetition
     drawn = uniform(*who, request.variant)
-    chosen = sum(drawn >= sum(chances[: i + 1]) for i in (0, 1))
-    text, style = str(chosen), uniform("format", *who) / BBQ_CHATTY
-    if request.model == "sim-bbq-chatty" and style < 1:
-        text = (f"{chosen}です", f"{chosen}.", f"答えは{chosen}番だと思います。", "")[
-            int(style * 4)
-        ]
-    top = sorted(
-        ((str(i), math.log(p)) for i, p in enumerate(chances) if p), key=lambda pair: -pair[1]
-    )
-    return Response(
-        "ok",
-        text,
-        "stop",
-        top if request.body.get("logprobs") else None,
-        completion_tokens=len(text),
-    )
+    if drawn < chances[0]:
+        chosen = 0
+    elif drawn < chances[0] + chances[1]:
+        chosen = 1
+    else:
+        chosen = 2
+    text = str(chosen)
+    if request.model == "sim-bbq-chatty":
+        text = _chatty(chosen, uniform("format", *who))
+    by_option = {str(i): p for i, p in enumerate(chances)}
+    top = _likeliest_first(by_option) if request.body.get("logprobs") else None
+    return Response("ok", text, "stop", top, completion_tokens=len(text))
+
+
+def _chatty(chosen: int, draw: float) -> str:
+    """The number, or in `BBQ_CHATTY` of the texts more or less than it, in four ways."""
+    if draw >= BBQ_CHATTY:
+        return str(chosen)
+    forms = (f"{chosen}です", f"{chosen}.", f"答えは{chosen}番だと思います。", "")
+    return forms[int(draw / BBQ_CHATTY * 4)]
 
 
 #: Two-option items: chance of the neutral option up to template 2 and above, drawn once a case (by
 #: the fair one for every variant anew); without chances, option A whatever stands there.
-TWO_OPTION = {
+TWO_OPTION: dict[str, tuple[float, float] | None] = {
     "sim-two-fair": (0.9, 0.9),
     "sim-two-biased": (0.2, 0.2),
     "sim-two-template": (0.9, 0.1),
+    "sim-two-first": None,
 }
-TWO_OPTION |= {"sim-two-first": None}
 
 
 def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
@@ -232,34 +258,37 @@ def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
     """
     expect(model, TWO_OPTION, "simulated respondent of two-option items")
     planted = TWO_OPTION[model]
-    return planted[item["template"] > 2] if planted else float(item["role_a"] == "neutral")
+    if planted is None:
+        return 1.0 if item["role_a"] == "neutral" else 0.0
+    early, late = planted
+    return late if item["template"] > 2 else early
 
 
 def _two_option_response(request: Request) -> Response:
-    model, item, p = request.model, request.fields, neutral_chance(request.model, request.fields)
-    drawn = uniform(
-        model, item["item_id" if model == "sim-two-fair" else "case_id"], request.repetition
-    )
+    model, item = request.model, request.fields
+    p = neutral_chance(model, item)
+    drawn_for = item["item_id"] if model == "sim-two-fair" else item["case_id"]
+    drawn = uniform(model, drawn_for, request.repetition)
     letters = {item["role_a"]: "A", item["role_b"]: "B"}
     shares = sorted(((1 - p, letters["biased"]), (p, letters["neutral"])), reverse=True)
-    top = [(letter, math.log(share)) for share, letter in shares if share]
     text = letters["neutral" if drawn < p else "biased"]
-    return Response(
-        "ok", text, "stop", top if request.body.get("logprobs") else None, completion_tokens=1
-    )
+    top = None
+    if request.body.get("logprobs"):
+        top = _likeliest_first({letter: share for share, letter in shares})
+    return Response("ok", text, "stop", top, completion_tokens=1)
 
 
 def _yes_no_response(request: Request) -> Response:
-    p_yes, who = (
-        probability_yes(request.model, request.fields),
-        (request.model, request.item_id, request.repetition),
-    )
+    p_yes = probability_yes(request.model, request.fields)
+    who = request.model, request.item_id, request.repetition
     if request.body.get("logprobs"):
-        top = sorted(
-            [(" yes", math.log(p_yes)), (" no", math.log1p(-p_yes))], key=lambda pair: -pair[1]
-        )
-        top = [(" I", 0.0)] if request.model == "sim-refuses" else top
-        return Response("ok", top[0][0], "length", top, completion_tokens=1)
+        if request.model == "sim-refuses":
+            top = [(" I", 0.0)]
+        else:
+            top = [(" yes", math.log(p_yes)), (" no", math.log1p(-p_yes))]
+            top.sort(key=lambda pair: -pair[1])
+        likeliest, _ = top[0]
+        return Response("ok", likeliest, "length", top, completion_tokens=1)
     word = "yes" if uniform(*who, request.variant) < p_yes else "no"
     text, finish = _text(request.model, word, uniform("format", *who))
     return Response("truncated" if finish == "length" else "ok", text, finish)
@@ -273,7 +302,8 @@ JUDGES = {
     "sim-judge-leaning": {"quality": 2.5, "length": 0.0, "first": 3.0, "call": 0.8},
     "sim-judge-long": {"quality": 0.0, "length": 0.1, "first": 0.0, "call": 0.8},
 }
-JUDGE_TIE = 0.75  # log weight of C; a score of s gives A the log weight s/2 and B -s/2, so C is likeliest for |s| < 1.5
+#: Log weight of C. A score of s gives A the weight s/2 and B -s/2: C is likeliest for |s| < 1.5.
+JUDGE_TIE = 0.75
 JUDGE_OTHER = 0.05  # probability of all other tokens
 
 
@@ -290,15 +320,18 @@ def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[st
         raise KatayoriError(
             f"{item['item_id']} has no planted quality; simulated judges answer our study set only"
         )
-    weigh, (a, b) = JUDGES[model], str(item["order"])
-    score = weigh["quality"] * (item[f"quality_{a}"] - item[f"quality_{b}"]) + weigh["first"]
-    score += weigh["length"] * (len(item["answer_a"]) - len(item["answer_b"]))
-    score += weigh["call"] * NormalDist().inv_cdf(uniform("judge", model, item["item_id"], *call))
+    weigh = JUDGES[model]
+    a, b = tuple(str(item["order"]))  # "21": answer 2 stands as A
+    quality = item[f"quality_{a}"] - item[f"quality_{b}"]
+    length = len(item["answer_a"]) - len(item["answer_b"])
+    draw = NormalDist().inv_cdf(uniform("judge", model, item["item_id"], *call))
+    # In this order: sums of floats depend on it.
+    score = weigh["quality"] * quality + weigh["first"]
+    score += weigh["length"] * length
+    score += weigh["call"] * draw
     weights = {"A": math.exp(score / 2), "B": math.exp(-score / 2), "C": math.exp(JUDGE_TIE)}
-    return {
-        letter: (1 - JUDGE_OTHER) * weight / sum(weights.values())
-        for letter, weight in weights.items()
-    }
+    total = sum(weights.values())
+    return {letter: (1 - JUDGE_OTHER) * weight / total for letter, weight in weights.items()}
 
 
 def judge_planted() -> "pd.DataFrame":
@@ -314,19 +347,26 @@ def _judge_response(request: Request) -> Response:
     chances = judge_chances(
         request.model, request.fields, request.prompt_id, request.repetition, request.variant
     )
-    top = sorted(
-        ((letter, math.log(p)) for letter, p in chances.items()), key=lambda pair: -pair[1]
-    )
-    text = f"理由は述べません。\n{top[0][0]}" if request.answer_at == "last_letter" else top[0][0]
-    return Response(
-        "ok", text, "stop", [*top, ("the", math.log(JUDGE_OTHER))], completion_tokens=len(text)
-    )
+    top = _likeliest_first(chances)
+    letter, _ = top[0]
+    text = f"理由は述べません。\n{letter}" if request.answer_at == "last_letter" else letter
+    others = ("the", math.log(JUDGE_OTHER))
+    return Response("ok", text, "stop", [*top, others], completion_tokens=len(text))
 
 
 def simulate(requests: Sequence[Request]) -> list[Response]:
     """Answer requests as the simulated model they name; prompts with log probabilities get the
     planted chances.
     """
-    ways = dict.fromkeys((*BBQ, *INTER), _bbq_response) | dict.fromkeys(JUDGES, _judge_response)
-    ways |= dict.fromkeys(TWO_OPTION, _two_option_response)
-    return [ways.get(r.model, _yes_no_response)(r) for r in requests]
+    return [_response(request) for request in requests]
+
+
+def _response(request: Request) -> Response:
+    """The answer of the one kind of respondent that the model's name is of."""
+    if request.model in BBQ or request.model in INTER:
+        return _bbq_response(request)
+    if request.model in JUDGES:
+        return _judge_response(request)
+    if request.model in TWO_OPTION:
+        return _two_option_response(request)
+    return _yes_no_response(request)
