@@ -45,9 +45,9 @@ def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
     expect(block.get("answers"), ANSWERS, f"answers of {where}:")
     size = block.get("size")
     if size != "full" and not (type(size) is int and 0 < size <= MOST):
-        said = f"{where}: size is {size!r}; valid: full or a positive number of clusters"
         raise KatayoriError(
-            f"{said} (questions, templates, pairs, cases, families; at most {MOST:,})"
+            f"{where}: size is {size!r}; valid: full or a positive number of clusters"
+            f" (questions, templates, pairs, cases, families; at most {MOST:,})"
         )
     if name in (".", "..") or not name.isprintable() or "/" in name:
         raise KatayoriError(f"{where}: the name becomes a folder and cannot hold a slash")

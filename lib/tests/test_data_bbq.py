@@ -575,7 +575,9 @@ def test_bbq_from_the_mirror():
 @pytest.mark.mirror
 @mirror
 def test_stored_answers_give_upstreams_published_figures():
-    """Accuracy and BBQ's own bias scores of UnifiedQA, ambiguous and disambiguated, as published."""
+    """Accuracy and BBQ's own bias scores of UnifiedQA, ambiguous and disambiguated, as
+    published.
+    """
     published = {
         ("age", "arc"): (33.9, 89.6, 48.9, 3.3),
         ("age", "race"): (54.7, 93.5, 29.8, 1.2),
@@ -671,8 +673,9 @@ def test_a_request_holds_the_item_and_asks_for_letter_and_probabilities(prompts,
     [request] = build([item], prompts["pj_biased_ja"], *get_model("qwen2.5-coder-0.5b"))
     system, user = request.body["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
-    tail = f"文章: {item['context']}\n質問: {item['question']}\n0: {item['option_0']}\n1: {item['option_1']}\n"
-    assert user["content"].endswith(f"{tail}2: {item['option_2']}\n番号:")
+    asked = f"文章: {item['context']}\n質問: {item['question']}\n"
+    options = "".join(f"{i}: {item[f'option_{i}']}\n" for i in range(3))
+    assert user["content"].endswith(f"{asked}{options}番号:")
     assert (
         request.body["temperature"],
         request.body["max_tokens"],

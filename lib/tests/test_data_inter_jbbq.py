@@ -324,7 +324,9 @@ def test_gold_follows_context_and_question_alone(study):
 
 
 def test_directions_are_those_of_the_topic_files(study, documents):
-    """Persons and roles follow the group named in `stereotype`; without a direction they are empty."""
+    """Persons and roles follow the group named in `stereotype`; without a direction they are
+    empty.
+    """
     directions = {
         f"{t}-{c['id']}": c.get("stereotype", {})
         for t, d in documents.items()
@@ -448,7 +450,10 @@ def test_every_filled_text_is_clean(study, free):
     and no other word.
     """
     words = lexicon_words()
-    stumbles = r"[{}<>\s]|。。|、、|、。|。、|はは|のの|でで|での|人の人|性の人|でおり|人人|です[^。]|います[^。]"
+    stumbles = (
+        r"[{}<>\s]|。。|、、|、。|。、|はは|のの|でで|での"
+        r"|人の人|性の人|でおり|人人|です[^。]|います[^。]"
+    )
     for row in itertools.chain(study.itertuples(), free.itertuples()):
         assert not re.search(stumbles, row.context) and not re.search(r"[{}<>\s]", row.question)
         assert row.context.endswith("。") and row.question.endswith(
@@ -567,7 +572,8 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         (
             "{profile_b}",
             "",
-            r"context late_return: ambiguous must hold the slots \{a\}, \{b\}, \{profile_a\}, \{prof",
+            r"context late_return: ambiguous must hold the slots"
+            r" \{a\}, \{b\}, \{profile_a\}, \{prof",
         ),
         (
             "neutral: 期限までに本を返したのは{a}と",
@@ -600,7 +606,8 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         (
             "[判断できない,",
             "[Aさん,",
-            r"persons and unknown must be two names and other wordings.*\['Aさん', 'Bさん', 'Aさん'",
+            r"persons and unknown must be two names and other wordings"
+            r".*\['Aさん', 'Bさん', 'Aさん'",
         ),
         ("[Aさん, Bさん]", "[Aさん]", "persons and unknown must be"),
         (

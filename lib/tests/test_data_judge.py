@@ -51,7 +51,9 @@ def test_the_study_set_is_frozen(study):
 
 
 def test_tasks_and_pairs_of_the_paper(study):
-    """LJ-1, LJ-2: 23, 21 and 25 tasks, three pairs each, 207 in all; ties by construction are 46."""
+    """LJ-1, LJ-2: 23, 21 and 25 tasks, three pairs each, 207 in all; ties by construction are
+    46.
+    """
     tasks = study.drop_duplicates("question_id")["task"].value_counts().to_dict()
     assert tasks == {"writing": 23, "proofreading": 21, "summarization": 25}
     assert len(study) == 207 and study["item_id"].is_unique and (study["note"] == "").all()

@@ -83,7 +83,10 @@ def test_pronouns_never_name_the_other_gender(study, gender, wrong):
 
 
 def test_slots_verbs_and_articles():
-    template = "{A_person}: {They} {says|say} {they} {is|are} {themself}; {their} {theirs} {them}. The {person}, {a_person}."
+    template = (
+        "{A_person}: {They} {says|say} {they} {is|are} {themself}; {their} {theirs} {them}."
+        " The {person}, {a_person}."
+    )
     assert fill(template, 80, "non-binary", "Asian") == (
         "An 80-year-old Asian non-binary person: They say they are themself; their theirs them. "
         "The 80-year-old Asian non-binary person, an 80-year-old Asian non-binary person."
@@ -115,7 +118,9 @@ dataset: mine
 version: 3
 questions:
   - {id: 1, label: "work: hiring", template: "{A_person} applies. Should {they} be hired?"}
-  - {id: 7, label: "rent: flat", template: "May {a_person}, who {says|say} {they} {is|are} quiet, rent the flat?"}
+  - id: 7
+    label: "rent: flat"
+    template: "May {a_person}, who {says|say} {they} {is|are} quiet, rent the flat?"
 """
 
 
@@ -176,9 +181,12 @@ def _official(path, rows, end="\n"):
 
 def _row(question=0, age=20.0, gender="female", race="white", **more):
     return {
-        "filled_template": f"Text {question} {age}\u2028of {gender} {race}?", "decision_question_id": question,
-        "age": age, "gender": gender, "race": race,
-    } | more  # fmt: skip
+        "filled_template": f"Text {question} {age}\u2028of {gender} {race}?",
+        "decision_question_id": question,
+        "age": age,
+        "gender": gender,
+        "race": race,
+    } | more
 
 
 def test_a_full_official_file_is_validated(tmp_path):

@@ -119,7 +119,9 @@ def test_empty_is_out_of_choice_and_says_so(text):
     ],
 )
 def test_the_last_answer_line_wins_and_what_follows_is_flagged(text, answer, note):
-    """DE-13: if several, last wins; text after the answer line makes a strictness flag, not a miss."""
+    """DE-13: if several, last wins; text after the answer line makes a strictness flag, not a
+    miss.
+    """
     outcome, found, said = parse_yes_no(text)
     assert (outcome, found) == ("ok", answer)
     assert note in said and bool(said) == bool(note)
@@ -174,7 +176,9 @@ def test_only_thought_is_out_of_choice():
 
 
 def test_finish_reason_decides_first():
-    """DE-14: a text cut at the token limit is not read, since a later line could have changed it."""
+    """DE-14: a text cut at the token limit is not read, since a later line could have changed
+    it.
+    """
     assert parse_yes_no("Answer: yes", "length") == ("truncated", None, "token limit")
     assert parse_yes_no("", "length").outcome == "truncated"
     assert parse_yes_no("Answer: yes", "content_filter").outcome == "filtered"
@@ -225,7 +229,10 @@ def test_megabytes_take_seconds_at_most(name):
     assert time.process_time() - started < 6
 
 
-MARKS = "Answer answer : ： yes no Yes NO or and / | <think> </think> < > ** _ ` \r \u2028 はい ｙｅｓ . , \" I can't"
+MARKS = (
+    "Answer answer : ： yes no Yes NO or and / | <think> </think> < > ** _ ` \r \u2028 はい ｙｅｓ"
+    " . , \" I can't"
+)
 WORDS = st.sampled_from([*MARKS.split(" "), "\n", " ", "\u3000"])
 
 

@@ -83,7 +83,8 @@ def test_the_same_answers_give_the_same_bytes(house):
 
 
 def test_the_manifest_says_how_it_was_recorded():
-    path = recording.export([*_pairs(5), *zip(requests_for(2, start=9), [Response("error"), None], strict=True)], settings=SETTINGS)  # fmt: skip
+    failed = zip(requests_for(2, start=9), [Response("error"), None], strict=True)
+    path = recording.export([*_pairs(5), *failed], settings=SETTINGS)
     [(name, entry)] = recordings.manifest("discrim_eval").items()
     data = path.read_bytes()
     assert (
@@ -133,7 +134,9 @@ def test_shards_of_other_variants_and_models_stand_side_by_side():
         "m/p.jsonl.gz",
         "m/p@seed1.jsonl.gz",
     ]
-    assert [len(list(recordings.read("discrim_eval", *which))) for which in (("m", "p"), ("m", "p", "seed1"), ("b", "p"))] == [3, 2, 4]  # fmt: skip
+    shards = (("m", "p"), ("m", "p", "seed1"), ("b", "p"))
+    rows = [len(list(recordings.read("discrim_eval", *shard))) for shard in shards]
+    assert rows == [3, 2, 4]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +178,8 @@ def test_replay_finds_changed_requests():
     changed = requests_for(5, temperature=0.5)
     with pytest.raises(
         KatayoriError,
-        match=r"m/p: of 5 requests 0 are not recorded, 5 changed since \(e\.g\. q00000\).*make record",
+        match=r"m/p: of 5 requests 0 are not recorded, 5 changed since \(e\.g\. q00000\)"
+        r".*make record",
     ):
         respondents.recorded(changed)
     more = requests_for(7)
@@ -184,7 +188,9 @@ def test_replay_finds_changed_requests():
 
 
 def test_replay_keeps_the_recording_engine_in_the_key():
-    """What one engine recorded is found again although the registry's default endpoint is another."""
+    """What one engine recorded is found again although the registry's default endpoint is
+    another.
+    """
     import pandas as pd
 
     prompt = load_prompts("discrim_eval")["de_answer_line"]

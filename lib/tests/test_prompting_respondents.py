@@ -52,7 +52,9 @@ def prompts():
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_required_element_stands_in_its_prompt(paper):
-    """The contract: each file maps every element its requirement lists to the line that carries it."""
+    """The contract: each file maps every element its requirement lists to the line that carries
+    it.
+    """
     for prompt in load_prompts(paper).values():
         assert prompt.elements and prompt.own_wording
         for element in prompt.elements:
@@ -95,7 +97,9 @@ def test_the_judges_four_prompts_differ_in_criteria_and_reasons_only():
 
 
 def test_the_papers_settings_are_in_the_prompt(prompts):
-    """DE-6 to DE-8: question first, no system message, seed 1, 2,048 tokens, no temperature forced."""
+    """DE-6 to DE-8: question first, no system message, seed 1, 2,048 tokens, no temperature
+    forced.
+    """
     answer_line = prompts["de_answer_line"]
     assert answer_line.settings == {"seed": 1, "max_tokens": 2048}
     [message] = answer_line.messages(question="May she {go}?")
@@ -173,7 +177,8 @@ def test_the_hash_covers_what_a_model_sees_and_nothing_else():
         == Prompt("b", 2, "y", "ja", user="{q}", settings={"seed": 1}, elements=({"a": "b"},)).hash
     )
     changes = ({"user": "{q} "}, {"system": "s"}, {"prefix": "p"}, {"settings": {"seed": 2}})
-    others = [Prompt(**{"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}", "settings": {"seed": 1}} | c) for c in changes]  # fmt: skip
+    fields = {"id": "a", "version": 1, "paper": "x", "language": "en", "user": "{q}"}
+    others = [Prompt(**fields | {"settings": {"seed": 1}} | change) for change in changes]
     assert len({one.hash, *(prompt.hash for prompt in others)}) == 5
 
 
@@ -294,14 +299,18 @@ def _planted(frame, model, factor):
 )
 @pytest.mark.parametrize("factor", ["age", "gender", "race"])
 def test_the_planted_truth_is_recovered(asked, model, factor):
-    """X-3: the sampled share lies within four standard errors of what was planted, in every group."""
+    """X-3: the sampled share lies within four standard errors of what was planted, in every
+    group.
+    """
     shares, planted = _planted(asked["de_answer_line"], model, factor)
     n = 24 * 135 / len(shares)
     assert ((shares - planted).abs() < 4 * ((planted * (1 - planted) / n) ** 0.5)).all()
 
 
 def test_each_respondent_moves_what_it_says_and_nothing_else(asked):
-    """X-3, DE-32: opposite race effects that sum to zero, a hump no line can see, gender in order."""
+    """X-3, DE-32: opposite race effects that sum to zero, a hump no line can see, gender in
+    order.
+    """
 
     def shares(model, factor):
         rows = asked["de_answer_prefix"]

@@ -33,10 +33,23 @@ def path(tmp_path):
 # --- the key --------------------------------------------------------------------------------------
 
 GOLDEN = Request(
-    "discrim_eval", "study", "q029-020-female-white", "de_answer_line", "x", "", "qwen", "local-vllm", "sha256:0123",
-    {"messages": [{"role": "user", "content": "貸しますか？"}], "temperature": 1.0, "seed": 7, "max_tokens": 2048},
+    "discrim_eval",
+    "study",
+    "q029-020-female-white",
+    "de_answer_line",
+    "x",
+    "",
+    "qwen",
+    "local-vllm",
+    "sha256:0123",
+    {
+        "messages": [{"role": "user", "content": "貸しますか？"}],
+        "temperature": 1.0,
+        "seed": 7,
+        "max_tokens": 2048,
+    },
     repetition=1,
-)  # fmt: skip
+)
 
 
 def test_the_key_is_frozen():
@@ -85,7 +98,9 @@ def _request(parts) -> Request:
 
 @given(PARTS, PARTS)
 def test_any_difference_makes_another_key_and_no_difference_the_same(one, two):
-    """peers 11 and 12: model, endpoint, every setting, every character, and the repetition count."""
+    """peers 11 and 12: model, endpoint, every setting, every character, and the repetition
+    count.
+    """
     same = orjson.dumps(list(one), option=orjson.OPT_SORT_KEYS) == orjson.dumps(
         list(two), option=orjson.OPT_SORT_KEYS
     )
@@ -196,8 +211,19 @@ def test_an_error_is_pending_until_a_success_replaces_it(path):
 def test_every_field_survives_a_round_trip(path):
     requests = requests_for(2)
     response = Response(
-        "ok", "答え\u2028\x00<b>", "stop", [(" yes", -0.25)], 3, 4, "m", "fp", 0.5, 2, "note", 1234.5
-    )  # fmt: skip
+        "ok",
+        "答え\u2028\x00<b>",
+        "stop",
+        [(" yes", -0.25)],
+        3,
+        4,
+        "m",
+        "fp",
+        0.5,
+        2,
+        "note",
+        1234.5,
+    )
     with Store(path) as store:
         store.put(requests[0], response)
     with Store(path) as store:
@@ -218,7 +244,8 @@ def test_another_process_sees_each_answer_at_once(path):
 
 
 def test_many_processes_may_create_one_store(path):
-    code = f"from katayori.prompting.store import Store\nwith Store({str(path)!r}) as s: print(s.pending([]))"
+    code = "from katayori.prompting.store import Store\n"
+    code += f"with Store({str(path)!r}) as s: print(s.pending([]))"
     children = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         for _ in range(6)
@@ -357,7 +384,8 @@ def test_a_store_cut_off_in_the_middle_of_a_write_keeps_what_was_whole(path, sha
 
 READ_ONLY = """
 import os, sys
-import aiohttp, anyio._backends._asyncio, openai, openai.resources  # what this user may not read later
+# What this user may not read later:
+import aiohttp, anyio._backends._asyncio, openai, openai.resources
 sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori.errors import KatayoriError
@@ -371,7 +399,8 @@ for step in ("open", "put", "collect"):
             if step == "put":
                 store.put(requests_for(1)[0], Response("ok"))
             if step == "collect":
-                collect_sync(requests_for(3), model_for(), endpoint_for("http://127.0.0.1:9/v1"), store)
+                endpoint = endpoint_for("http://127.0.0.1:9/v1")
+                collect_sync(requests_for(3), model_for(), endpoint, store)
         print(step, "worked")
     except KatayoriError as error:
         print(step, error)

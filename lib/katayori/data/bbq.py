@@ -264,7 +264,7 @@ def _passage(
     template: dict[str, str], condition: str, mention: str, names: dict[str, str], contrast: str
 ) -> str:
     """The context of an item: the opening and, unless it is ambiguous, a fact on each person."""
-    first, second = mention
+    first, second = tuple(mention)
     opening = (
         template["context"].replace("{first}", names[first]).replace("{second}", names[second])
     )

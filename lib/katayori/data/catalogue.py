@@ -34,25 +34,34 @@ def table() -> pd.DataFrame:
     """
     rows = []
     for dataset_id, entry in load().items():
-        places = [
-            place
-            for f in entry["files"]
-            for place, path in _places(dataset_id, f)[:1]
-            if path.is_file()
-        ]
-        status = places[0] if places else "absent"
-        shown = {k: entry[k] for k in ("title", "licence", "language", "rows", "access")}
-        there = f"{len(places)}/{len(entry['files'])}" if entry["files"] else ""
-        rows.append(
-            shown
-            | {
-                "id": dataset_id,
-                "papers": ", ".join(entry["papers"]),
-                "status": status,
-                "files": there,
-            }
-        )
-    columns = "id title papers licence language rows access status files".split()
+        places = []
+        for file in entry["files"]:
+            place, path = _places(dataset_id, file)[0]
+            if path.is_file():
+                places.append(place)
+        row = {
+            "id": dataset_id,
+            "title": entry["title"],
+            "papers": ", ".join(entry["papers"]),
+            "licence": entry["licence"],
+            "language": entry["language"],
+            "rows": entry["rows"],
+            "access": entry["access"],
+            "status": places[0] if places else "absent",
+            "files": f"{len(places)}/{len(entry['files'])}" if entry["files"] else "",
+        }
+        rows.append(row)
+    columns = [
+        "id",
+        "title",
+        "papers",
+        "licence",
+        "language",
+        "rows",
+        "access",
+        "status",
+        "files",
+    ]
     return pd.DataFrame(rows, columns=columns).astype({"rows": "Int64"})
 
 
@@ -72,7 +81,9 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
         raise UnavailableError(
             f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}"
         )
-    name = next(iter(listed)) if file is None and len(listed) == 1 else file
+    name = file
+    if file is None and len(listed) == 1:
+        [name] = listed
     if name not in listed:
         raise KatayoriError(
             f"{dataset_id}: name one of its files, not {file!r}: {', '.join(listed)}"
@@ -122,37 +133,33 @@ def _places(dataset_id: str, file: dict[str, Any]) -> list[tuple[str, Path]]:
 def _verified(
     path: Path, dataset_id: str, file: dict[str, Any], remedy: str = "remove or replace this file"
 ) -> Path:
-    """The path itself, after its hash (without a pinned or recorded one, its size) was found right."""
-    found, size = paths.sha256(path), path.stat().st_size
+    """The path itself, after its hash (its size, where no hash is known) was found right."""
+    digest, size = paths.sha256(path), path.stat().st_size
     cached = _cached(dataset_id, file)
     record = cached.with_name(cached.name + ".sha256")
     expected, origin = file["sha256"], ""
     if not expected and record.is_file():
         expected, origin = record.read_text(encoding="ascii").strip(), f" (recorded in {record})"
-    if expected and found != expected:
-        raise KatayoriError(f"{path}: sha256 is {found}, expected {expected}{origin}; {remedy}")
+    if expected and digest != expected:
+        raise KatayoriError(f"{path}: sha256 is {digest}, expected {expected}{origin}; {remedy}")
     if expected:
         return path
-    if file["bytes"] not in (None, size) and found != file.get("reported", {}).get("sha256"):
+    if file["bytes"] not in (None, size) and digest != file.get("reported", {}).get("sha256"):
         raise KatayoriError(f"{path}: {size} bytes, expected {file['bytes']}; {remedy}")
     if path.read_bytes().lstrip()[:1] in (b"", b"<"):
         raise KatayoriError(f"{path}: empty or a web page; {remedy}")
     record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(found + "\n", encoding="ascii")
-    print(f"{dataset_id}: no published hash; the sha256 of {file['path']} is recorded: {found}")
+    record.write_text(digest + "\n", encoding="ascii")
+    print(f"{dataset_id}: no published hash; the sha256 of {file['path']} is recorded: {digest}")
     return path
 
 
 def _arrived(dataset_id: str, file: dict[str, Any]) -> Path:
     """The path of a file new in the cache, where it is the right one; any other is removed."""
     path = _cached(dataset_id, file)
+    remedy = "download not kept: upstream changed or the transfer broke, try again"
     try:
-        return _verified(
-            path,
-            dataset_id,
-            file,
-            "download not kept: upstream changed or the transfer broke, try again",
-        )
+        return _verified(path, dataset_id, file, remedy)
     except KatayoriError:
         path.unlink()
         raise
@@ -164,9 +171,10 @@ def _download(dataset_id: str, file: dict[str, Any]) -> Path:
     try:
         _retrieve(file["url"], _cached(dataset_id, file))
     except OSError as e:  # requests' exceptions are OSErrors
-        said = f"{dataset_id}: {urlsplit(file['url']).netloc} did not deliver {file['path']} ({type(e).__name__})"
+        host = urlsplit(file["url"]).netloc
         raise UnavailableError(
-            f"{said}; try again, or set KATAYORI_MIRROR to a folder with it"
+            f"{dataset_id}: {host} did not deliver {file['path']} ({type(e).__name__});"
+            " try again, or set KATAYORI_MIRROR to a folder with it"
         ) from None
     return _arrived(dataset_id, file)
 

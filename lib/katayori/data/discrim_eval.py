@@ -27,9 +27,12 @@ ATTRIBUTES = {"age": AGES, "gender": GENDERS, "race": RACES}
 COLUMNS = ["item_id", "filled_template", "decision_question_id", "age", "gender", "race"]
 
 _NOUN = {"male": "man", "female": "woman", "non-binary": "non-binary person"}
-_PRONOUN_SLOTS = ("they", "them", "their", "theirs", "themself")
-_PRONOUNS = {"male": "he him his his himself".split(), "female": "she her her hers herself".split()}
-_PRONOUNS["non-binary"] = list(_PRONOUN_SLOTS)
+#: Words of a slot by gender; `non-binary` are the names of the slots, too.
+_PRONOUNS = {
+    "male": ("he", "him", "his", "his", "himself"),
+    "female": ("she", "her", "her", "hers", "herself"),
+    "non-binary": ("they", "them", "their", "theirs", "themself"),
+}
 _SLOT = re.compile(r"\{([^{}]*)\}")
 STUDY_FILE = "study/discrim_eval/questions.yaml"
 
@@ -57,8 +60,9 @@ def fill(template: str, age: int, gender: str, race: str) -> str:
         "a_person": f"{article} {person}",
         "A_person": f"{article.capitalize()} {person}",
     }
-    for slot, word in zip(_PRONOUN_SLOTS, _PRONOUNS[gender], strict=True):
-        words |= {slot: word, slot.capitalize(): word.capitalize()}
+    for slot, word in zip(_PRONOUNS["non-binary"], _PRONOUNS[gender], strict=True):
+        words[slot] = word
+        words[slot.capitalize()] = word.capitalize()
 
     def replace(match: re.Match) -> str:
         slot = match.group(1)
@@ -85,11 +89,8 @@ def _questions(path: str | Path) -> dict[str, Any]:
         )
     seen: set[int] = set()
     for n, question in enumerate(questions, 1):
-        if missing := [
-            k
-            for k in ("id", "label", "template")
-            if not (isinstance(question, dict) and question.get(k))
-        ]:
+        held = question if isinstance(question, dict) else {}
+        if missing := [key for key in ("id", "label", "template") if not held.get(key)]:
             raise KatayoriError(f"{path.name}: question number {n} lacks {', '.join(missing)}")
         if problem := _problem(question, seen):
             raise KatayoriError(f"{path.name}: question {problem}")
@@ -121,11 +122,8 @@ def load_questions(path: str | Path = "") -> pd.DataFrame:
     with it.
     """
     columns = ["id", "label", "domain", "counterpart_of", "template"]
-    return (
-        pd.DataFrame(_questions(path)["questions"])
-        .reindex(columns=columns)
-        .astype({"counterpart_of": "Int64"})
-    )
+    questions = pd.DataFrame(_questions(path)["questions"]).reindex(columns=columns)
+    return questions.astype({"counterpart_of": "Int64"})
 
 
 def study_version(path: str | Path = "") -> str:
@@ -139,20 +137,12 @@ def load_study(path: str | Path = "") -> pd.DataFrame:
     Returns a frame with columns `COLUMNS` plus label, ordered by question, age, gender, race.
     """
     rows = []
-    for question in load_questions(path).itertuples():
+    for question in _questions(path)["questions"]:
+        number, template = question["id"], question["template"]
         for age, gender, race in itertools.product(AGES, GENDERS, RACES):
-            text = fill(question.template, age, gender, race)
-            rows.append(
-                (
-                    item_id(question.id, age, gender, race),
-                    text,
-                    question.id,
-                    age,
-                    gender,
-                    race,
-                    question.label,
-                )
-            )
+            text = fill(template, age, gender, race)
+            cell = (number, age, gender, race)
+            rows.append((item_id(*cell), text, *cell, question["label"]))
     return pd.DataFrame(rows, columns=[*COLUMNS, "label"])
 
 
@@ -164,23 +154,13 @@ def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
     truncated line, an unknown group, a duplicated cell, or (without `partial`) an incomplete cross.
     """
     path, rows = Path(path), []
-    canonical = {level.lower(): level for level in (*GENDERS, *RACES)}
     for n, raw in enumerate(json_lines(path, "official file"), 1):
         try:
-            text, question, age = (
-                raw["filled_template"],
-                int(raw["decision_question_id"]),
-                float(raw["age"]),
-            )
-            gender, race = (canonical.get(str(raw[name]).lower()) for name in ("gender", "race"))
+            rows.append(_official(raw))
         except (ValueError, KeyError, TypeError) as e:
             raise KatayoriError(f"{path.name} row {n}: {type(e).__name__} {e}") from None
-        if age not in AGES or gender not in GENDERS or race not in RACES:
-            shown = " ".join(f"{name}={raw[name]}" for name in ATTRIBUTES)
-            raise KatayoriError(f"{path.name} row {n}: unknown group {shown}")
-        rows.append(
-            (item_id(question, int(age), gender, race), text, question, int(age), gender, race)
-        )
+        except KatayoriError as e:
+            raise KatayoriError(f"{path.name} row {n}: {e}") from None
     items = pd.DataFrame(rows, columns=COLUMNS)
     duplicated = items.loc[items["item_id"].duplicated(), "item_id"]
     if len(duplicated):
@@ -189,11 +169,25 @@ def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
         )
     absent = missing_cells(items)
     if absent["n_missing"] and not partial:
-        lacking = f"{len(items)} of {absent['n_expected']} cells; {absent['n_missing']} are missing"
         raise KatayoriError(
-            f"{path.name}: {lacking} (load with partial=True to work with what is there)"
+            f"{path.name}: {len(items)} of {absent['n_expected']} cells;"
+            f" {absent['n_missing']} are missing"
+            " (load with partial=True to work with what is there)"
         )
     return items
+
+
+def _official(raw: dict[str, Any]) -> tuple[Any, ...]:
+    """An upstream row in the order of `COLUMNS`. KatayoriError for a group that is none of ours."""
+    levels = {level.lower(): level for level in (*GENDERS, *RACES)}
+    text = raw["filled_template"]
+    question, age = int(raw["decision_question_id"]), float(raw["age"])
+    gender, race = levels.get(str(raw["gender"]).lower()), levels.get(str(raw["race"]).lower())
+    if age not in AGES or gender not in GENDERS or race not in RACES:
+        shown = " ".join(f"{name}={raw[name]}" for name in ATTRIBUTES)
+        raise KatayoriError(f"unknown group {shown}")
+    cell = (question, int(age), gender, race)
+    return (item_id(*cell), text, *cell)
 
 
 def load_items(items: str, questions: str | Path = "") -> tuple[pd.DataFrame, str]:
@@ -208,9 +202,8 @@ def load_items(items: str, questions: str | Path = "") -> tuple[pd.DataFrame, st
     try:
         return load_official(catalogue.fetch("discrim_eval")), "discrim-eval explicit"
     except UnavailableError:
-        return load_official(
-            catalogue.fetch("discrim_eval_sample"), partial=True
-        ), "discrim-eval, 70 upstream rows"
+        sample = catalogue.fetch("discrim_eval_sample")
+        return load_official(sample, partial=True), "discrim-eval, 70 upstream rows"
 
 
 def question_catalogue(items: pd.DataFrame, questions: str | Path | None = None) -> pd.DataFrame:
@@ -221,21 +214,19 @@ def question_catalogue(items: pd.DataFrame, questions: str | Path | None = None)
     carries no labels: a question's label is then its number, and the questions the paper discusses
     stand for themselves.
     """
-    out = (
-        items.groupby("decision_question_id", sort=False)
-        .agg(prompts=("item_id", "size"))
-        .reset_index()
-    )
+    by_question = items.groupby("decision_question_id", sort=False)
+    out = by_question.agg(prompts=("item_id", "size")).reset_index()
     if questions is None:
         ids = out["decision_question_id"]
-        listed = {"label": "question " + ids.astype(str), "domain": None}
-        return out.assign(**listed, counterpart_of=ids.where(ids.isin(DISCUSSED)).astype("Int64"))
-    listed = (
-        load_questions(questions)
-        .rename(columns={"id": "decision_question_id"})
-        .drop(columns="template")
+        return out.assign(
+            label="question " + ids.astype(str),
+            domain=None,
+            counterpart_of=ids.where(ids.isin(DISCUSSED)).astype("Int64"),
+        )
+    listed = load_questions(questions).drop(columns="template")
+    return out.merge(
+        listed.rename(columns={"id": "decision_question_id"}), on="decision_question_id"
     )
-    return out.merge(listed, on="decision_question_id")
 
 
 def missing_cells(items: pd.DataFrame) -> dict[str, Any]:
@@ -245,8 +236,10 @@ def missing_cells(items: pd.DataFrame) -> dict[str, Any]:
     70 questions are expected of the official set; the cross of a smaller file is judged against at
     least 70.
     """
-    n_expected = (
-        max(70, items["decision_question_id"].nunique()) * len(AGES) * len(GENDERS) * len(RACES)
-    )
-    absent = {k: [v for v in levels if v not in set(items[k])] for k, levels in ATTRIBUTES.items()}
+    n_questions = max(70, items["decision_question_id"].nunique())
+    n_expected = n_questions * len(AGES) * len(GENDERS) * len(RACES)
+    absent = {}
+    for name, levels in ATTRIBUTES.items():
+        present = set(items[name])
+        absent[name] = [level for level in levels if level not in present]
     return {"n_expected": n_expected, "n_missing": n_expected - len(items), "absent_levels": absent}

@@ -30,21 +30,29 @@ def read_text(path: Path, what: str) -> str:
     try:
         return raw.decode("utf-8-sig")  # line ends within a text stay as they are
     except UnicodeDecodeError as e:
-        said = f"{what} {path.name} is not UTF-8 (byte {e.start}); save it as UTF-8"
-        raise KatayoriError(f"{said}{_remedy(raw, path.name)}") from None
+        raise KatayoriError(
+            f"{what} {path.name} is not UTF-8 (byte {e.start}); save it as UTF-8"
+            f"{_remedy(raw, path.name)}"
+        ) from None
 
 
 def _remedy(raw: bytes, name: str) -> str:
     """The command that makes UTF-8 of a file whose encoding can be told; empty where it cannot."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        named = encoding = "UTF-16"
+        kind, encoding = "UTF-16", "UTF-16"
+    elif _is_cp932(raw):
+        kind, encoding = "Shift-JIS (cp932)", "CP932"
     else:
-        named, encoding = "Shift-JIS (cp932)", "CP932"
-        try:
-            raw.decode("cp932")
-        except UnicodeDecodeError:
-            return ""
-    return f". It looks like {named}: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
+        return ""
+    return f". It looks like {kind}: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
+
+
+def _is_cp932(raw: bytes) -> bool:
+    try:
+        raw.decode("cp932")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def read_yaml(path: Path, what: str) -> Any:
@@ -56,9 +64,8 @@ def read_yaml(path: Path, what: str) -> Any:
     try:
         return _parsed(read_text(path, what))
     except yaml.YAMLError as e:
-        raise KatayoriError(
-            f"{what} {path.name}: not readable YAML ({' '.join(str(e).split())})"
-        ) from None
+        cause = " ".join(str(e).split())
+        raise KatayoriError(f"{what} {path.name}: not readable YAML ({cause})") from None
 
 
 @lru_cache(maxsize=16)
@@ -84,23 +91,22 @@ def documents(
     `read_yaml`, and for a folder without such files.
     """
     place = Path(path) if path else paths.data_dir() / folder
-    found = (
-        [file for file in sorted(place.glob("*.yaml")) if file.name not in (beside, REVIEW_LOG)]
-        if place.is_dir()
-        else [place]
-    )
-    if not found:
+    left_out = (beside, REVIEW_LOG)
+    if place.is_dir():
+        files = [file for file in sorted(place.glob("*.yaml")) if file.name not in left_out]
+    else:
+        files = [place]
+    if not files:
         raise KatayoriError(f"no {what}s (*.yaml) in {place.name}")
-    return ((file, read_yaml(file, what)) for file in found)
+    return ((file, read_yaml(file, what)) for file in files)
 
 
 def versions(contents: Iterable[dict[str, Any]], user: str) -> str:
     """Name and version of files of items, printed under every table; `user` names those that do not
     say.
     """
-    return ", ".join(
-        sorted({f"{d.get('dataset', user)} v{d.get('version', '?')}" for d in contents})
-    )
+    names = {f"{d.get('dataset', user)} v{d.get('version', '?')}" for d in contents}
+    return ", ".join(sorted(names))
 
 
 def rows_of(path: Path, what: str) -> list[dict[str, Any]]:
@@ -111,9 +117,8 @@ def rows_of(path: Path, what: str) -> list[dict[str, Any]]:
     if path.suffix != ".csv":
         return json_lines(path, what)
     text = read_text(path, what)
-    limit = csv.field_size_limit(
-        max(len(text), 131_072)
-    )  # a cell may be longer than the module's default
+    # A cell may be longer than the module's default.
+    limit = csv.field_size_limit(max(len(text), 131_072))
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as e:
@@ -135,16 +140,17 @@ def json_lines(path: Path, what: str) -> list[dict[str, Any]]:
     JSON object.
     """
     rows = []
-    for n, line in enumerate(
-        read_text(path, what).split("\n"), 1
-    ):  # splitlines also splits at U+2028 within a text
-        if line.strip():
-            try:
-                rows.append(json.loads(line))
-            except ValueError as e:
-                raise KatayoriError(
-                    f"{path.name} line {n} is not JSON ({e}); is the file cut off?"
-                ) from None
-            if not isinstance(rows[-1], dict):
-                raise KatayoriError(f"{path.name} line {n} is not an object with named fields")
+    # Not splitlines: it also splits at U+2028 within a text.
+    for n, line in enumerate(read_text(path, what).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as e:
+            raise KatayoriError(
+                f"{path.name} line {n} is not JSON ({e}); is the file cut off?"
+            ) from None
+        if not isinstance(row, dict):
+            raise KatayoriError(f"{path.name} line {n} is not an object with named fields")
+        rows.append(row)
     return rows

@@ -315,7 +315,7 @@ _VICUNA = (
 def _vicuna_file(system: str) -> Path:
     """The catalogue's file of GPT-4's verdicts on a system."""
     folder = "data/jp_bench/model_judgment/pairwise/gpt-4/pairwise:"
-    files = {}
+    files: dict[str, str] = {}  # by system
     for entry in catalogue.load()["ja_vicuna_qa"]["files"]:
         path = entry["path"]
         if path.startswith(folder):

@@ -1,6 +1,8 @@
 """The figures the papers print, their caveats, and the comparison of ours with theirs (X-4)."""
 
 import math
+from collections.abc import Hashable
+from typing import Any
 
 import pandas as pd
 
@@ -42,29 +44,31 @@ def caveats(paper: str | None = None) -> pd.DataFrame:
     """
     if paper is not None:
         names(paper)
-    found = files.ours("published/caveats.yaml")["caveats"]
+    listed = files.ours("published/caveats.yaml")["caveats"]
     columns = ["id", "paper", "file", "locator", "cells", "kind", "text"]
-    return pd.DataFrame([c for c in found if paper in (None, c["paper"])], columns=columns)
+    chosen = [caveat for caveat in listed if paper in (None, caveat["paper"])]
+    return pd.DataFrame(chosen, columns=columns)
 
 
 def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:
     """For each printed row the ids of the caveats that name its cells, "LJ-c1, LJ-c2", or an empty
     text.
     """
-    notes = caveats(paper).query("file == @file")
-    cells = {
-        note: {
-            name: {str(one) for one in (found if isinstance(found, list) else [found])}
-            for name, found in of.items()
-        }
-        for note, of in zip(notes["id"], notes["cells"], strict=True)
-        if of
-    }
-    told = rows.astype(str).to_dict("records")
-    return [
-        ", ".join(n for n, of in cells.items() if all(row.get(k) in v for k, v in of.items()))
-        for row in told
-    ]
+    of_file = caveats(paper).query("file == @file").to_dict("records")
+    notes = []
+    for row in rows.astype(str).to_dict("records"):
+        ids = [caveat["id"] for caveat in of_file if _concerns(caveat["cells"] or {}, row)]
+        notes.append(", ".join(ids))
+    return notes
+
+
+def _concerns(cells: dict[str, Any], row: dict[Hashable, Any]) -> bool:
+    """Whether a caveat names a row's cells; one on the whole table names none."""
+    for column, values in cells.items():
+        named = values if isinstance(values, list) else [values]
+        if row.get(column) not in {str(value) for value in named}:
+            return False
+    return bool(cells)
 
 
 def apart(*, same_data: bool, same_model: bool) -> str:
@@ -79,12 +83,14 @@ def beside(rows: pd.DataFrame, *, same_data: bool, same_model: bool) -> pd.DataF
     """The rows with `difference` and `verdict` of their columns `value` (ours) and `published`, as
     `compare` has it.
     """
-    pairs = zip(rows["value"], rows["published"], strict=True)
-    found = [compare(*pair, same_data=same_data, same_model=same_model) for pair in pairs]
-    return rows.assign(
-        difference=[difference for difference, _ in found],
-        verdict=[verdict for _, verdict in found],
-    )
+    compared = [
+        compare(value, published, same_data=same_data, same_model=same_model)
+        for value, published in zip(rows["value"], rows["published"], strict=True)
+    ]
+    out = rows.copy()
+    out["difference"] = [difference for difference, _ in compared]
+    out["verdict"] = [verdict for _, verdict in compared]
+    return out
 
 
 def compare(

@@ -36,11 +36,13 @@ def download(requirements: Sequence[str], folder: Path) -> list[Path]:
         raise KatayoriError(
             f"the wheels could not be downloaded ({last}); they may have been withdrawn"
         )
-    named = [re.match(r"([\w.-]+)==(\S+)", requirement).groups() for requirement in requirements]
-    return [
-        next(folder.glob(re.sub(r"[-_.]+", "_", name) + f"-{version}-*.whl"))
-        for name, version in named
-    ]
+    return [_downloaded(requirement, folder) for requirement in requirements]
+
+
+def _downloaded(requirement: str, folder: Path) -> Path:
+    """The wheel of `name==version --hash=...` in a folder."""
+    name, version = requirement.split()[0].split("==")
+    return next(folder.glob(f"{re.sub(r'[-_.]+', '_', name)}-{version}-*.whl"))
 
 
 def pip() -> list[str]:

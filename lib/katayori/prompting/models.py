@@ -1,4 +1,4 @@
-"""The model registry: which models exist, where they are asked, and what their endpoints support."""
+"""The model registry: which models exist, where they are asked, what endpoints support."""
 
 import hashlib
 import os
@@ -120,7 +120,8 @@ class Endpoint:
             )
         if not url:
             raise KatayoriError(
-                f"endpoint {self.name} has no running server; `make live` and `make record` start one"
+                f"endpoint {self.name} has no running server;"
+                " `make live` and `make record` start one"
             )
         try:
             parts = urlsplit(url)
@@ -169,12 +170,18 @@ def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
     """All endpoints and models of `data/models.yaml`."""
     raw = files.ours("models.yaml")
     endpoints, models = {}, {}
-    for name, e in raw["endpoints"].items():
-        known = {k: v for k, v in e.items() if k in Endpoint.__dataclass_fields__ and v is not None}
+    for name, listed in raw["endpoints"].items():
+        known = {
+            key: value
+            for key, value in listed.items()
+            if key in Endpoint.__dataclass_fields__ and value is not None
+        }
         endpoints[name] = Endpoint(name=name, **known)
-    for m in raw["models"]:
-        first = m["endpoint"][0] if isinstance(m["endpoint"], list) else m["endpoint"]
-        models[m["id"]] = Model(m["id"], m.get("vendor_id") or m["id"], first, UNREGISTERED | m)
+    for listed in raw["models"]:
+        asked_at = listed["endpoint"]
+        first = asked_at[0] if isinstance(asked_at, list) else asked_at
+        vendor_id = listed.get("vendor_id") or listed["id"]
+        models[listed["id"]] = Model(listed["id"], vendor_id, first, UNREGISTERED | listed)
     return endpoints, models
 
 
@@ -196,13 +203,10 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
     name, _, endpoint = model_id.rpartition("@")
     if model_id in models:
         return models[model_id], get_endpoint(models[model_id].endpoint)
+    if name in models:
+        return replace(models[name], endpoint=endpoint), get_endpoint(endpoint)
     if name:
-        known = models.get(name)
-        model = (
-            Model(known.id, known.vendor_id, endpoint, known.fields)
-            if known
-            else Model(model_id, name, endpoint, dict(UNREGISTERED))
-        )
+        model = Model(model_id, name, endpoint, dict(UNREGISTERED))
         return model, get_endpoint(endpoint)
     free = f"or name@endpoint with an endpoint of {', '.join(registry()[0])}"
     raise KatayoriError(f"unknown model {model_id!r}; known: {', '.join(models)}; {free}")

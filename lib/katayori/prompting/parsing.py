@@ -2,13 +2,13 @@
 out of choice.
 """
 
+import math
 import re
 import unicodedata
 from typing import NamedTuple
 
-MAX_CHARS = (
-    200_000  # of a longer text only the end is searched: the answer is asked for on the last line
-)
+#: Of a longer text only the end is searched: the answer is asked for on the last line.
+MAX_CHARS = 200_000
 MAX_LINE = 2_000  # of a longer line only the start
 
 
@@ -49,6 +49,15 @@ def strip_thinking(text: str) -> tuple[str, bool]:
     return "\n".join([*kept, "" if opened else text[start:]]), bool(opened)
 
 
+def cut_short(finish_reason: str) -> Parsed | None:
+    """The outcome of a text that did not come whole, so that nothing is read; None for others."""
+    if finish_reason == "length":
+        return Parsed("truncated", None, "token limit")
+    if finish_reason == "content_filter":
+        return Parsed("filtered", None, "provider's filter")
+    return None
+
+
 def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
     """The answer on a line that starts with "Answer:" (DE-13).
 
@@ -58,42 +67,41 @@ def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
     options ("yes or no"), or none, is `out_of_choice`. A text cut at the token limit is `truncated`
     and never read, since a later line could have changed it.
     """
-    if finish_reason == "length":
-        return Parsed("truncated", None, "token limit")
-    if finish_reason == "content_filter":
-        return Parsed("filtered", None, "provider's filter")
+    if cut := cut_short(finish_reason):
+        return cut
     if not text or not text.strip():
         return Parsed("out_of_choice", None, "empty")
-    text, cut = strip_thinking(text)
-    if cut:
+    text, unfinished = strip_thinking(text)
+    if unfinished:
         return Parsed("truncated", None, "thinking cut off")
     if len(text) > MAX_CHARS:
         text = text[-MAX_CHARS:].partition("\n")[2]  # whole lines only
-    lines = [
-        line.strip() for line in unicodedata.normalize("NFKC", text).splitlines() if line.strip()
-    ]
-    found = [(n, m) for n, line in enumerate(lines) if (m := _ANSWER.match(line[:MAX_LINE]))]
-    if not found:
-        refused = _REFUSAL.search(text[:2000])
-        return (
-            Parsed("refusal", None, "declined")
-            if refused
-            else Parsed("out_of_choice", None, "no answer line")
-        )
-    last, match = found[-1]
-    other = _OTHER.match(match[2])
-    if (
-        other
-        and other[2].lower() != match[1].lower()
-        and (re.search(r"\bor\b|[/|]", other[1], re.I) or not other[3])
-    ):
+    folded = unicodedata.normalize("NFKC", text)
+    lines = [line.strip() for line in folded.splitlines() if line.strip()]
+    matches = [(n, _ANSWER.match(line[:MAX_LINE])) for n, line in enumerate(lines)]
+    answers = [(n, match) for n, match in matches if match]
+    if not answers:
+        if _REFUSAL.search(text[:2000]):
+            return Parsed("refusal", None, "declined")
+        return Parsed("out_of_choice", None, "no answer line")
+    last, match = answers[-1]
+    word, rest = match[1].lower(), match[2]
+    if _names_both(word, rest):
         return Parsed("out_of_choice", None, "undecided answer line")
     notes = []
-    if len({m.group(1).lower() for _, m in found}) > 1:
+    if any(earlier[1].lower() != word for _, earlier in answers):
         notes.append("answer lines differ, last taken")
-    if last < len(lines) - 1 or re.search(r"[^\W_]", match.group(2)):
+    if last < len(lines) - 1 or re.search(r"[^\W_]", rest):
         notes.append("text after the answer")
-    return Parsed("ok", match.group(1).lower(), "; ".join(notes))
+    return Parsed("ok", word, "; ".join(notes))
+
+
+def _names_both(word: str, rest: str) -> bool:
+    """Whether what follows an answer names the other one, too: "yes or no", "yes/no", "yes, no"."""
+    other = _OTHER.match(rest)
+    if not other or other[2].lower() == word:
+        return False
+    return bool(re.search(r"\bor\b|[/|]", other[1], re.I)) or not other[3]
 
 
 def parse_number(
@@ -109,17 +117,14 @@ def parse_number(
     words are not forgiven. All else is `out_of_choice` (PJ-15), a text cut at the token limit
     `truncated`.
     """
-    if finish_reason in ("length", "content_filter"):
-        cut = finish_reason == "length"
-        return Parsed(
-            "truncated" if cut else "filtered", None, "token limit" if cut else "provider's filter"
-        )
-    kept = (text or "").strip() if strip else text or ""
-    return (
-        Parsed("ok", kept)
-        if kept in options
-        else Parsed("out_of_choice", None, "" if kept else "empty")
-    )
+    if cut := cut_short(finish_reason):
+        return cut
+    kept = text or ""
+    if strip:
+        kept = kept.strip()
+    if kept in options:
+        return Parsed("ok", kept)
+    return Parsed("out_of_choice", None, "" if kept else "empty")
 
 
 _OPTION = re.compile(r"[(\[「【]?([0-9])[)\]」】]?(?:[\s:.,、。)]{1,5}(\S.{0,200})?)?")
@@ -153,8 +158,6 @@ def option_probabilities(
     `mass` is their sum, what the options cover of the whole distribution. Options absent from the
     top tokens get 0; without log probabilities everything is NaN.
     """
-    import math
-
     if not top:
         return dict.fromkeys((*options, "mass"), math.nan)
     out = dict.fromkeys(options, 0.0)

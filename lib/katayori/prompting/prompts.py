@@ -59,17 +59,13 @@ class Prompt:
 
         Of a likelihood prompt its kind and the columns that are scored count, too.
         """
-        seen = [
-            self.system,
-            self.user,
-            self.prefix,
-            self.settings,
-            *([self.follow_up] if self.follow_up else []),
-            *([self.kind, list(self.continuations)] if self.kind != "chat" else []),
-        ]
-        return hashlib.sha256(
-            json.dumps(seen, sort_keys=True, ensure_ascii=False).encode()
-        ).hexdigest()[:16]
+        seen: list[Any] = [self.system, self.user, self.prefix, self.settings]
+        if self.follow_up:
+            seen.append(self.follow_up)
+        if self.kind != "chat":
+            seen += [self.kind, list(self.continuations)]
+        text = json.dumps(seen, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def messages(self, **fields: str) -> list[dict[str, str]]:
         """Chat messages with the places filled. An empty system text sends no system message
@@ -77,14 +73,16 @@ class Prompt:
         """
 
         def place(match: re.Match) -> str:
-            return str(fields[match.group(1)]) if match.group(1) in fields else match.group(0)
+            name = match.group(1)
+            return str(fields[name]) if name in fields else match.group(0)
 
-        out = [{"role": "system", "content": self.system}] if self.system else []
+        out = []
+        if self.system:
+            out.append({"role": "system", "content": self.system})
         out.append({"role": "user", "content": re.sub(r"\{(\w+)\}", place, self.user)})
         if self.follow_up:
-            out.append(
-                {"role": "assistant", "content": str(fields.get("reasoning", "{reasoning}"))}
-            )
+            reasoning = str(fields.get("reasoning", "{reasoning}"))
+            out.append({"role": "assistant", "content": reasoning})
             out.append({"role": "user", "content": self.follow_up})
         if self.prefix:
             out.append({"role": "assistant", "content": self.prefix})
@@ -93,9 +91,8 @@ class Prompt:
 
 def _places(prompt: Prompt) -> set[str]:
     """What an item must hold; with a second turn also the model's answer to the first."""
-    return set(re.findall(r"\{(\w+)\}", prompt.user)) | (
-        {"reasoning"} if prompt.follow_up else set()
-    )
+    places = set(re.findall(r"\{(\w+)\}", prompt.user))
+    return places | {"reasoning"} if prompt.follow_up else places
 
 
 def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
@@ -106,24 +103,24 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
     question place.
     """
     base = Path(folder) if folder else paths.data_dir() / "prompts"
-    found = sorted((base / paper).glob("*.yaml"))
-    if not found:
+    files = sorted((base / paper).glob("*.yaml"))
+    if not files:
         raise KatayoriError(
             f"no prompts for {paper}: {base.name}/{paper}/*.yaml is empty or absent"
         )
-    prompts = {file.stem: _read(file, paper, own=not folder) for file in found}
-    for name, prompt in prompts.items():
-        if lost := sorted(set(prompt.given.values()) - set(prompts)):
+    prompts = {file.stem: _read(file, paper, own=not folder) for file in files}
+    for file in files:
+        name, given = file.stem, _given(file)
+        if lost := sorted(set(given.values()) - set(prompts)):
             raise KatayoriError(
                 f"prompt file {name}.yaml: given names {lost[0]}, which is no prompt of {paper}"
             )
-        prompts[name] = replace(
-            prompt, given={place: prompts[earlier] for place, earlier in prompt.given.items()}
-        )
+        earlier = {place: prompts[prompt_id] for place, prompt_id in given.items()}
+        prompts[name] = replace(prompts[name], given=earlier)
     ours = load_prompts(paper) if folder else {}
-    if lost := sorted(set(ours) - set(prompts)):
+    if absent := sorted(set(ours) - set(prompts)):
         raise KatayoriError(
-            f"{base.name}/{paper} lacks the prompt file(s) {', '.join(f'{p}.yaml' for p in lost)}"
+            f"{base.name}/{paper} lacks the prompt file(s) {', '.join(f'{p}.yaml' for p in absent)}"
         )
     for name, prompt in ours.items():
         if prompts[name].kind != prompt.kind:
@@ -137,29 +134,39 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
     return prompts
 
 
+def _given(file: Path) -> dict[str, str]:
+    """The places that earlier prompts fill -> their ids, as the file names them."""
+    return read_yaml(file, "prompt file").get("given", {})
+
+
 def _read(file: Path, paper: str, *, own: bool) -> Prompt:
+    """A checked prompt, still without its earlier ones (`given`)."""
     raw = read_yaml(file, "prompt file")
     try:
-        prompt = Prompt(**{**raw, "elements": tuple(raw.get("elements", ())), "own_wording": own})
+        given = raw.get("given", {})
+        elements = tuple(raw.get("elements", ()))
+        prompt = Prompt(**{**raw, "given": {}, "elements": elements, "own_wording": own})
     except (TypeError, AttributeError) as e:
         raise KatayoriError(f"prompt file {file.name}: {e}") from None
-    problem = _wrong_kind(prompt)
-    if problem:
-        problem = f": {problem}"
-    elif not all(
-        isinstance(text, str)
-        for text in (prompt.system, prompt.user, prompt.prefix, prompt.follow_up)
-    ):
-        problem = ": system, user, prefix and follow_up must be texts"
-    elif not (isinstance(prompt.settings, dict) and isinstance(prompt.given, dict)):
-        problem = ": settings and given must be mappings"
-    elif prompt.id != file.stem or prompt.paper != paper:
-        problem = f" says id {prompt.id!r}, paper {prompt.paper!r}"
-    elif not _places(prompt):
-        problem = ": the user text has no place to fill, such as {question}"
-    if problem:
+    if problem := _problem(prompt, given, file.stem, paper):
         raise KatayoriError(f"prompt file {file.name}{problem}")
     return replace(prompt, continuations=tuple(prompt.continuations))
+
+
+def _problem(prompt: Prompt, given: Any, stem: str, paper: str) -> str:
+    """What is wrong with a prompt file, as it follows the file's name; empty where nothing is."""
+    if problem := _wrong_kind(prompt):
+        return f": {problem}"
+    texts = (prompt.system, prompt.user, prompt.prefix, prompt.follow_up)
+    if not all(isinstance(text, str) for text in texts):
+        return ": system, user, prefix and follow_up must be texts"
+    if not (isinstance(prompt.settings, dict) and isinstance(given, dict)):
+        return ": settings and given must be mappings"
+    if prompt.id != stem or prompt.paper != paper:
+        return f" says id {prompt.id!r}, paper {prompt.paper!r}"
+    if not _places(prompt):
+        return ": the user text has no place to fill, such as {question}"
+    return ""
 
 
 def _wrong_kind(prompt: Prompt) -> str:

@@ -65,8 +65,8 @@ def seed_rule(paper: str, model: str, prompt_id: str, variant: str = "") -> int 
 
     Shards of before rule 2 do not say it: they follow rule 1.
     """
-    found = entry(paper, model, prompt_id, variant)
-    return None if found is None else found.get("seed_rule", 1)
+    listed = entry(paper, model, prompt_id, variant)
+    return None if listed is None else listed.get("seed_rule", 1)
 
 
 def item_ids(
@@ -82,20 +82,23 @@ def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[
     """Rows of a shard. Raises KatayoriError if it is absent, damaged, or not the file the manifest
     describes.
     """
-    path, found = (
-        shard_path(paper, model, prompt_id, variant),
-        entry(paper, model, prompt_id, variant),
-    )
-    if found is None or not path.exists():
-        said = f"no recorded answers of {model} for {paper}/{prompt_id}{'@' + variant if variant else ''}"
-        raise UnavailableError(f"{said}; recorded are: {', '.join(manifest(paper)) or 'none'}")
+    path = shard_path(paper, model, prompt_id, variant)
+    listed = entry(paper, model, prompt_id, variant)
+    if listed is None or not path.exists():
+        prompt = f"{paper}/{prompt_id}{'@' + variant if variant else ''}"
+        raise UnavailableError(
+            f"no recorded answers of {model} for {prompt};"
+            f" recorded are: {', '.join(manifest(paper)) or 'none'}"
+        )
     data = path.read_bytes()
-    if (digest := hashlib.sha256(data).hexdigest()) != found["sha256"]:
-        said = f"sha256 {digest[:12]}…, expected {found['sha256'][:12]}…"
-        raise KatayoriError(f"{path.name} of {model} is damaged: {said}")
-    for line in (
-        gzip.decompress(data).decode().rstrip("\n").split("\n")
-    ):  # splitlines also splits at U+2028 in a text
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != listed["sha256"]:
+        raise KatayoriError(
+            f"{path.name} of {model} is damaged: sha256 {digest[:12]}…,"
+            f" expected {listed['sha256'][:12]}…"
+        )
+    # Not splitlines: it also splits at U+2028 in a text.
+    for line in gzip.decompress(data).decode().rstrip("\n").split("\n"):
         yield json.loads(line)
 
 

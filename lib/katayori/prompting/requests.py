@@ -50,9 +50,8 @@ class Request:
     answer_at: str = "first"
     continuations: tuple[str, ...] = ()
     server: Server = NO_SERVER
-    _key: str = field(
-        default="", init=False, repr=False, compare=False
-    )  # once worked out, since it is asked often
+    # Once worked out, since it is asked often.
+    _key: str = field(default="", init=False, repr=False, compare=False)
 
     @property
     def one_token(self) -> bool:
@@ -150,20 +149,24 @@ def build_body(
         return _likelihood_body(prompt, item)
     settings = dict(prompt.settings)
     supports = endpoint.supports | model.fields.get("supports", {})
-    local, literal = endpoint.kind == "local", settings.get("seed") == "literal"
+    local = endpoint.kind == "local"
+    literal = settings.get("seed") == "literal"
     if local:
         item_id = str(item["item_id"])
         seed = seed_for(item_id, repetition, identity=model.identity, rule=seed_rule)
         settings = LOCAL_SAMPLING | settings | {"seed": seed}
     if literal:
         settings["seed"] = 1
-    lacking = ["seed"] * (not supports.get("seed", True))
-    lacking += ["logprobs", "top_logprobs"] * (not _asks_logprobs(endpoint, supports))
-    settings = {k: v for k, v in settings.items() if k not in lacking}
+    if not supports.get("seed", True):
+        settings.pop("seed", None)
+    if not _asks_logprobs(endpoint, supports):
+        settings.pop("logprobs", None)
+        settings.pop("top_logprobs", None)
     renamed = supports.get("max_tokens_field") or "max_tokens"
     if renamed != "max_tokens" and "max_tokens" in settings:
         settings[renamed] = settings.pop("max_tokens")
-    settings |= (model.fields.get("extra_body") or {}) if not local else {}
+    if not local:
+        settings |= model.fields.get("extra_body") or {}
     if endpoint.kind == "completions" and settings.get("max_tokens", SHORT + 1) <= SHORT:
         settings.setdefault("stop", ["\n"])  # a base model would go on with a task of its own
     return {"messages": prompt.messages(**{k: str(v) for k, v in item.items()}), **settings}
@@ -220,11 +223,9 @@ def build(
     `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
     """
     chosen = Options(**options)
-    asked = (
-        replace(prompt, settings=prompt.settings | {"seed": "literal"})
-        if chosen.variant == "seed1"
-        else prompt
-    )
+    asked = prompt
+    if chosen.variant == "seed1":
+        asked = replace(prompt, settings=prompt.settings | {"seed": "literal"})
     prompt_hash, identity = prompt.hash, model.identity  # worked out once, not for every request
     out = []
     items = [

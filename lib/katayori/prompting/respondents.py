@@ -31,9 +31,9 @@ SOURCES = ("recorded", "simulated", "live", "imported")
 SIMULATED_OF = {
     "discrim_eval": [name for name in EFFECTS if name != "sim-refuses"],
     "persona_jbbq": list(BBQ),
+    "inter_jbbq": list(INTER),
     "logprob_judge": list(JUDGES),
     "jubaku_v2": list(TWO_OPTION),
-    "inter_jbbq": list(INTER),
 }
 ANSWER_COLUMNS = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source"]
 #: What an answers frame holds besides, before the columns of probabilities.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import quote
 
 import orjson
@@ -78,6 +78,7 @@ _OF_RESPONSE = [field.name for field in fields(Response)]
 _BEFORE = _OF_REQUEST + _OF_RESPONSE  # the columns of schema 1
 COLUMNS = _OF_REQUEST + _OF_SERVER + _OF_RESPONSE
 _BODY, _TOP, _CREATED = (COLUMNS.index(name) for name in ("body", "top", "created"))
+_RESPONSE_TOP = _OF_RESPONSE.index("top")
 _request_values = attrgetter(*_OF_REQUEST, *(f"server.{name}" for name in _OF_SERVER))
 _response_values = attrgetter(*_OF_RESPONSE)
 _CREATE = f"CREATE TABLE IF NOT EXISTS answers ({', '.join(COLUMNS)}, PRIMARY KEY (key))"
@@ -89,8 +90,9 @@ _CREATE_SERVERS = (
 _PUT_SERVER = f"INSERT OR IGNORE INTO servers VALUES ({','.join('?' * len(_PLACE))})"
 _place = attrgetter("paper", "endpoint", "identity", "server")
 # A stored success is never overwritten, whatever a second process brings.
-_PUT = f"""INSERT INTO answers VALUES ({",".join("?" * len(COLUMNS))}) ON CONFLICT(key) DO UPDATE SET
-    {", ".join(f"{c}=excluded.{c}" for c in COLUMNS[1:])} WHERE answers.outcome='error'"""
+_UPDATES = ", ".join(f"{column}=excluded.{column}" for column in COLUMNS if column != "key")
+_PUT = f"""INSERT INTO answers VALUES ({",".join("?" * len(COLUMNS))})
+    ON CONFLICT(key) DO UPDATE SET {_UPDATES} WHERE answers.outcome='error'"""
 
 
 def batches(requests: Iterable[Request], size: int = 1000) -> Iterator[list[Request]]:
@@ -309,10 +311,10 @@ class Store:
         import fcntl
 
         with self.told():
-            self.db.execute(
-                "DELETE FROM answers WHERE 0"
-            )  # a store that cannot be written says so before the asking
-            file = open(f"{self.path}-{quote(name, safe='')}.lock", "ab")  # noqa: SIM115 (the caller closes it)
+            # A store that cannot be written says so before the asking.
+            self.db.execute("DELETE FROM answers WHERE 0")
+            lock = f"{self.path}-{quote(name, safe='')}.lock"
+            file = open(lock, "ab")  # noqa: SIM115 (the caller closes it)
             with suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return file
@@ -323,32 +325,33 @@ class Store:
         query = (
             f"SELECT {columns} FROM answers WHERE key IN (SELECT value FROM json_each(?)) {also}"
         )
+        keys = orjson.dumps([request.key for request in requests]).decode()
         with self.told():
-            return self.db.execute(
-                query, (orjson.dumps([request.key for request in requests]).decode(),)
-            ).fetchall()
+            return self.db.execute(query, (keys,)).fetchall()
 
     def pending(self, requests: Iterable[Request]) -> list[Request]:
-        """Those not yet answered (errors count as unanswered), each key once, in the given order."""
-        out: dict[str, Request] = {}
+        """Those not yet answered (errors count so, too), each key once, in the given order."""
+        waiting: dict[str, Request] = {}
         for batch in batches(requests):
             done = {key for (key,) in self._rows("key", batch, "AND outcome<>'error'")}
-            out |= {request.key: request for request in batch if request.key not in done}
-        return list(out.values())
+            waiting |= {request.key: request for request in batch if request.key not in done}
+        return list(waiting.values())
 
     def get(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response | None]]:
         """Each request with its stored response, None where there is none."""
         for batch in batches(requests):
-            found = {
-                key: Response(*rest)
-                for key, *rest in self._rows(f"key, {', '.join(_OF_RESPONSE)}", batch)
-            }
-            for response in found.values():
-                response.top = (
-                    [tuple(t) for t in orjson.loads(response.top)] if response.top else None
-                )
+            rows = self._rows(f"key, {', '.join(_OF_RESPONSE)}", batch)
+            stored = {key: _response(rest) for key, *rest in rows}
             for request in batch:
-                yield request, found.get(request.key)
+                yield request, stored.get(request.key)
+
+
+def _response(stored: Sequence[Any]) -> Response:
+    """A response from its stored columns (`_OF_RESPONSE`); `top` is kept as JSON."""
+    values = list(stored)
+    top = values[_RESPONSE_TOP]
+    values[_RESPONSE_TOP] = [tuple(pair) for pair in orjson.loads(top)] if top else None
+    return Response(*values)
 
 
 def _name(server: Server) -> tuple[str, str]:

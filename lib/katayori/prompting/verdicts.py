@@ -9,9 +9,16 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from katayori.prompting.parsing import _REFUSAL, MAX_CHARS, MAX_LINE, Parsed, strip_thinking
+from katayori.prompting.parsing import (
+    _REFUSAL,
+    MAX_CHARS,
+    MAX_LINE,
+    Parsed,
+    cut_short,
+    strip_thinking,
+)
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 
@@ -128,13 +135,10 @@ def parse_verdict(
         letters: what a verdict is written as, exactly: ("1", "2"), ("m", "M"), ("(a)", "(b)")
         ("Output (a)").
     """
-    if finish_reason in ("length", "content_filter"):
-        cut = finish_reason == "length"
-        return Parsed(
-            "truncated" if cut else "filtered", None, "token limit" if cut else "provider's filter"
-        )
-    kept, cut = strip_thinking(text or "")
-    if cut:
+    if cut := cut_short(finish_reason):
+        return cut
+    kept, unfinished = strip_thinking(text or "")
+    if unfinished:
         return Parsed("truncated", None, "thinking cut off")
     folded = _TAGS.sub(" ", unicodedata.normalize("NFKC", kept[-MAX_CHARS:]))
     lines = [line for line in folded.splitlines() if line.strip()]
@@ -144,10 +148,13 @@ def parse_verdict(
     ending = _at_the_end(lines[-1][-MAX_LINE:].rstrip(), forms)
     first = None if reason_first else forms.alone.fullmatch(lines[0][:MAX_LINE])
     parsed = _beside(first[1], ending, len(lines)) if first else ending
-    if parsed.outcome == "ok" and _states_another(lines, parsed.answer, forms):
+    if parsed.answer is not None and _states_another(lines, parsed.answer, forms):
         return Parsed("out_of_choice", None, "undecided")
-    declined = _REFUSAL.search(kept[:2000]) or _DECLINED.search(kept[:2000])
-    return Parsed("refusal", None, "declined") if parsed.note == NO_VERDICT and declined else parsed
+    if parsed.note == NO_VERDICT and (
+        _REFUSAL.search(kept[:2000]) or _DECLINED.search(kept[:2000])
+    ):
+        return Parsed("refusal", None, "declined")
+    return parsed
 
 
 def _at_the_end(line: str, forms: _Forms) -> Parsed:
@@ -285,33 +292,40 @@ def verdict_probabilities(
     top = sorted(top, key=lambda pair: -pair[1])[:limit]
     if not all(logprob <= 1e-6 for _, logprob in top):
         return nothing | {"p_status": "not_probabilities"}
-    found = {
+    shares = {
         name: sum(math.exp(logprob) for token, logprob in top if letter_of(token) == name)
         for name in LETTERS
     }
-    mass = sum(found.values())
-    if not mass or (letter and not found[letter]):
+    mass = sum(shares.values())
+    if not mass or (letter and not shares[letter]):
         return nothing | {"p_status": "no_verdict_token"}
-    values = {f"p_{name}": p / mass if renormalise else p for name, p in found.items()}
-    empty = len(top) > 1 and top[0][1] == 0 and all(logprob <= ABSENT for _, logprob in top[1:])
-    return values | {"mass": mass, "p_status": "placeholder" if empty else "ok"}
+    values = {f"p_{name}": p / mass if renormalise else p for name, p in shares.items()}
+    (_, likeliest), *others = top
+    is_placeholder = (
+        bool(others) and likeliest == 0 and all(logprob <= ABSENT for _, logprob in others)
+    )
+    return values | {"mass": mass, "p_status": "placeholder" if is_placeholder else "ok"}
 
 
-def with_probabilities(frame: "pd.DataFrame", **read: bool | int | None) -> "pd.DataFrame":
+def with_probabilities(
+    frame: "pd.DataFrame", *, renormalise: bool = False, limit: int | None = 20
+) -> "pd.DataFrame":
     """A frame of verdicts with p_A, p_B, p_C, mass and p_status read from its columns letter and
     top (LJ-9, LJ-12).
 
-    `read` (renormalise, limit) goes to `verdict_probabilities`, so a frame that is there can be
+    `renormalise` and `limit` are those of `verdict_probabilities`, so a frame that is there can be
     read in another way. The values are NaN with p_status `no_verdict` where the text gave no
     letter.
     """
-    nothing = verdict_probabilities(None) | {"p_status": "no_verdict"}
-    told = zip(frame["top"], frame.get("letter", ()), strict=True)
-    shares = [
-        verdict_probabilities(top, one, **read) if isinstance(one, str) else nothing
-        for top, one in told
-    ]
-    return frame.assign(**{name: [one[name] for one in shares] for name in nothing})
+    columns: dict[str, list[float | str]] = {name: [] for name in verdict_probabilities(None)}
+    for top, letter in zip(frame["top"], frame.get("letter", ()), strict=True):
+        if isinstance(letter, str):
+            shares = verdict_probabilities(top, letter, renormalise=renormalise, limit=limit)
+        else:
+            shares = verdict_probabilities(None) | {"p_status": "no_verdict"}
+        for name, value in shares.items():
+            columns[name].append(value)
+    return frame.assign(**columns)
 
 
 def verdicts_frame(
@@ -331,10 +345,11 @@ def verdicts_frame(
     """
     from katayori.prompting.respondents import answers_frame
 
-    made = answers_frame(requests, responses, source, parse=parse, options=options).rename(
-        columns={"answer": "letter"}
-    )
-    columns = {
-        name: [request.fields[name] for request in requests] for name in ("pair_id", "order")
+    frame = answers_frame(requests, responses, source, parse=parse, options=options)
+    frame = frame.rename(columns={"answer": "letter"})
+    columns: dict[str, list[Any]] = {
+        "pair_id": [request.fields["pair_id"] for request in requests],
+        "order": [request.fields["order"] for request in requests],
+        "top": [response.top for response in responses],
     }
-    return with_probabilities(made.assign(**columns, top=[response.top for response in responses]))
+    return with_probabilities(frame.assign(**columns))
