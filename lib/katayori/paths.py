@@ -99,11 +99,11 @@ def only_run(profile: Mapping[str, Any], models: Sequence[str] = (), label: str 
     folder = run_folder(profile, models, label)
     if profile["answers"] not in OF_MODELS or models or label:
         return folder
-    found = runs_of(profile["name"])
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
+    runs = runs_of(profile["name"])
+    if len(runs) > 1:
+        names = ", ".join(path.name for path in runs)
         raise KatayoriError(f"{folder} holds several runs: {names}; name one's models with MODELS=")
-    return found[0] if found else folder
+    return runs[0] if runs else folder
 
 
 def find_runs(name: str) -> list[Path]:

@@ -68,18 +68,18 @@ def load(name_or_path: str) -> dict[str, Any]:
 
     KatayoriError, naming what is valid, for an unknown name, an unknown field or a wrong value.
     """
-    known, path = shipped(), Path(name_or_path)
-    if name_or_path in known:
-        return known[name_or_path]
+    ours, path = shipped(), Path(name_or_path)
+    if name_or_path in ours:
+        return ours[name_or_path]
     if not path.is_file():
         raise KatayoriError(
-            f"no profile '{name_or_path}'; valid: {', '.join(known)}, or a YAML file of yours"
+            f"no profile '{name_or_path}'; valid: {', '.join(ours)}, or a YAML file of yours"
         )
     own = _read(path)
     if len(own) != 1:
         raise KatayoriError(f"{path} must hold exactly one profile, it holds {len(own)}")
     (profile,) = own.values()
-    if profile["name"] in known and profile != known[profile["name"]]:
+    if profile["name"] in ours and profile != ours[profile["name"]]:
         raise KatayoriError(
             f"{path}: '{profile['name']}' is a shipped profile; give yours a name of its own"
         )

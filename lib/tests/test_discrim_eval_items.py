@@ -144,7 +144,7 @@ def test_a_users_own_questions_are_one_more_file(tmp_path):
     [
         (("id: 7", "id: 1"), "question id 1 .*appears twice"),
         (("id: 7", "id: seven"), "'seven' is not a whole number"),
-        (('label: "rent: flat", ', ""), "question number 2 lacks label"),
+        (('    label: "rent: flat"\n', ""), "question number 2 lacks label"),
         (("{a_person}", "somebody"), "question 7 names nobody"),
         (("{says|say}", "{verb}"), r"question 7: unknown slot \{verb\}"),
         (("{says|say}", "{says|say"), "question 7 has an unclosed"),

@@ -364,10 +364,10 @@ class _Draw:
             people[who][name] = (group, words[place])
         return people
 
-    def _is_excluded(self, told: _Told) -> bool:
+    def _is_excluded(self, person: _Told) -> bool:
         """Whether a person has a word of each attribute that an exclusion names."""
         return any(
-            all(name in told and told[name][1] in words for name, words in exclusion.items())
+            all(name in person and person[name][1] in words for name, words in exclusion.items())
             for exclusion in self.excluded
         )
 

@@ -252,11 +252,11 @@ def load_jubaku(cases: Iterable[str] = (), path: str | Path = "") -> pd.DataFram
     if not rows:
         raise KatayoriError(f"{file.name} is empty")
     items = pd.DataFrame(rows)
-    known = items["case_id"].unique()
-    wanted = list(cases) or list(known)
+    ids = list(items["case_id"].unique())
+    wanted = list(cases) or ids
     parts = {}
     for case_id in wanted:
-        expect(case_id, known, f"case of {file.name}")
+        expect(case_id, ids, f"case of {file.name}")
         case = _one_case(items[items["case_id"] == case_id], f"{file.name} case {case_id}")
         parts[case_id] = _parted(case, f"{file.name} case {case_id}")
     chosen = items[items["case_id"].isin(wanted)].join(pd.DataFrame(parts).T, on="case_id")

@@ -170,11 +170,11 @@ def read_items(
     if paper == "persona_jbbq" and not own.jbbq:
         items = _recorded_part(items, dataset)
     if answers_file and limit is None:
-        items, told = _answered(paper, items, answers_file)
-        notes = [*notes, told]
+        items, note = _answered(paper, items, answers_file)
     else:
-        items, told = take(paper, items, limit)
-        notes = [*notes, *filter(None, [told])]
+        items, note = take(paper, items, limit)
+    if note:
+        notes = [*notes, note]
     return Read(paper, everything, items, name, request_dataset(paper, dataset, own), tuple(notes))
 
 
@@ -260,10 +260,10 @@ def _recorded_part(items: "pd.DataFrame", dataset: str) -> "pd.DataFrame":
 def _only(paper: str, items: "pd.DataFrame", only: Sequence[str], name: str) -> "pd.DataFrame":
     clusters = cluster_of(paper, items)
     if unknown := sorted(set(only) - set(clusters)):
-        known = ", ".join(clusters.unique())
+        names = ", ".join(clusters.unique())
         kind = CLUSTERS[paper][0]
         raise UnavailableError(
-            f"no {kind.removesuffix('s')} {', '.join(unknown)} in {name}; its {kind}: {known}"
+            f"no {kind.removesuffix('s')} {', '.join(unknown)} in {name}; its {kind}: {names}"
         )
     return items[clusters.isin(only)].reset_index(drop=True)
 
@@ -287,22 +287,22 @@ def _answered(
         raise KatayoriError(
             f"{path.name} answers none of these items of {paper}; write them anew with `template`"
         )
-    told = f"{path.name} answers {clusters[kept].nunique()} of {clusters.nunique()} {kind}"
-    return items[kept].reset_index(drop=True), told
+    note = f"{path.name} answers {clusters[kept].nunique()} of {clusters.nunique()} {kind}"
+    return items[kept].reset_index(drop=True), note
 
 
 # -- one reader a paper: everything there is, its name, and notes ----------------------------------
 
-Found = tuple["pd.DataFrame", str, list[str]]
+_Everything = tuple["pd.DataFrame", str, list[str]]  # items, name, notes
 
 
-def _discrim_eval(dataset: str, own: OwnItems) -> Found:
+def _discrim_eval(dataset: str, own: OwnItems) -> _Everything:
     from katayori.data import discrim_eval
 
     return *discrim_eval.load_items("study" if own.questions else dataset, own.questions), []
 
 
-def _persona_jbbq(dataset: str, own: OwnItems) -> Found:
+def _persona_jbbq(dataset: str, own: OwnItems) -> _Everything:
     from katayori.data import bbq
 
     if not own.jbbq:
@@ -316,19 +316,19 @@ def _persona_jbbq(dataset: str, own: OwnItems) -> Found:
     return items, "JBBQ (other counts than the paper's)", [note]
 
 
-def _logprob_judge(dataset: str, own: OwnItems) -> Found:
+def _logprob_judge(dataset: str, own: OwnItems) -> _Everything:
     from katayori.data import judge
 
     return *judge.load_items("study" if own.comparisons else dataset, own.comparisons), []
 
 
-def _jubaku_v2(dataset: str, own: OwnItems) -> Found:
+def _jubaku_v2(dataset: str, own: OwnItems) -> _Everything:
     from katayori.data import jubaku
 
     return *jubaku.load_items("study" if own.cases else dataset, own.cases), []
 
 
-def _inter_jbbq(dataset: str, own: OwnItems) -> Found:
+def _inter_jbbq(dataset: str, own: OwnItems) -> _Everything:
     from katayori.data import inter_jbbq
 
     if own.official:
@@ -339,7 +339,7 @@ def _inter_jbbq(dataset: str, own: OwnItems) -> Found:
     return items, inter_jbbq.study_version(own.topics), []
 
 
-_READERS: dict[str, Callable[[str, OwnItems], Found]] = {
+_READERS: dict[str, Callable[[str, OwnItems], _Everything]] = {
     "discrim_eval": _discrim_eval,
     "persona_jbbq": _persona_jbbq,
     "logprob_judge": _logprob_judge,

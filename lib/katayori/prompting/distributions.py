@@ -23,12 +23,12 @@ def letter_tokens(
     Args:
         vocabulary: the text of every token, in the order of the logits.
     """
-    found: dict[str, list[int]] = {letter: [] for letter in letters}
+    places: dict[str, list[int]] = {letter: [] for letter in letters}
     for place, token in enumerate(vocabulary):
         letter = letter_of(token, letters) if 0 < len(token) <= LONGEST_TOKEN else None
         if letter is not None:
-            found[letter].append(place)
-    return found
+            places[letter].append(place)
+    return places
 
 
 def logits_probabilities(
@@ -54,8 +54,8 @@ def logits_probabilities(
         ValueError: logits and vocabulary of different lengths, or logits that are no numbers.
 
     Example:
-        >>> found = logits_probabilities([0.0, 0.0, 0.0, 0.0], ["A", " A", "B", "x"])
-        >>> found["p_A"], found["p_B"], found["p_C"], found["mass"]
+        >>> shares = logits_probabilities([0.0, 0.0, 0.0, 0.0], ["A", " A", "B", "x"])
+        >>> shares["p_A"], shares["p_B"], shares["p_C"], shares["mass"]
         (0.5, 0.25, 0.0, 0.75)
     """
     values = np.asarray(logits, float)

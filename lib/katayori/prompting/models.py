@@ -171,12 +171,12 @@ def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
     raw = files.ours("models.yaml")
     endpoints, models = {}, {}
     for name, listed in raw["endpoints"].items():
-        known = {
+        fields = {
             key: value
             for key, value in listed.items()
             if key in Endpoint.__dataclass_fields__ and value is not None
         }
-        endpoints[name] = Endpoint(name=name, **known)
+        endpoints[name] = Endpoint(name=name, **fields)
     for listed in raw["models"]:
         asked_at = listed["endpoint"]
         first = asked_at[0] if isinstance(asked_at, list) else asked_at

@@ -73,8 +73,8 @@ def item_ids(
     paper: str, prompt_id: str, variant: str = "", models: Iterable[str] | None = None
 ) -> set[str]:
     """The items that some shard of a prompt and variant holds (of one of `models`, if given)."""
-    known = [e["model"] for e in shards(paper, prompt_id, variant)]
-    chosen = [model for model in known if models is None or model in models]
+    recorded = [entry["model"] for entry in shards(paper, prompt_id, variant)]
+    chosen = [model for model in recorded if models is None or model in models]
     return {row["item_id"] for model in chosen for row in read(paper, model, prompt_id, variant)}
 
 

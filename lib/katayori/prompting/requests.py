@@ -191,10 +191,10 @@ SHORT = 32
 
 
 def _asks_logprobs(endpoint: Endpoint, supports: Mapping[str, Any]) -> bool:
-    known = supports.get("logprobs", True)
-    if known is None:  # rows of older stores were asked without
+    supported = supports.get("logprobs", True)
+    if supported is None:  # rows of older stores were asked without
         return endpoint.own and endpoint.server.label != UNKNOWN
-    return bool(known)
+    return bool(supported)
 
 
 @dataclass

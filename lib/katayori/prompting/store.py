@@ -242,8 +242,8 @@ class Store:
 
     def elsewhere(self, paper: str, model: Model, endpoint: Endpoint) -> list[Elsewhere]:
         """Which answers of this model name to a paper lie under other servers."""
-        known = self.servers(endpoint.name, model.identity, paper)
-        others = {_name(server): server for server in known}
+        servers = self.servers(endpoint.name, model.identity, paper)
+        others = {_name(server): server for server in servers}
         others.pop(_name(endpoint.server), None)
         if not others:  # as nearly always: the answers need not be counted
             return []
@@ -285,20 +285,20 @@ class Store:
         server = endpoint.server
         if not server.own:
             return endpoint
-        known = self.servers(endpoint.name, model.identity, paper)
-        if server.label not in {each.label for each in known}:
-            for each in known:
+        servers = self.servers(endpoint.name, model.identity, paper)
+        if server.label not in {each.label for each in servers}:
+            for each in servers:
                 if not each.label and digest_of(each.address) == server.label:
                     server = each
-        series = [each.series for each in known if _name(each) == _name(server)]
+        series = [each.series for each in servers if _name(each) == _name(server)]
         return replace(endpoint, server=replace(server, series=max(series, default=0)))
 
     def fresh(self, endpoint: Endpoint, model: Model) -> Endpoint:
         """The endpoint with a series that holds no answer to any paper yet."""
         if not endpoint.server.own:
             return endpoint
-        known = self.servers(endpoint.name, model.identity)
-        series = [each.series for each in known if _name(each) == _name(endpoint.server)]
+        servers = self.servers(endpoint.name, model.identity)
+        series = [each.series for each in servers if _name(each) == _name(endpoint.server)]
         number = max(series, default=-1) + 1
         return replace(endpoint, server=replace(endpoint.server, series=number))
 
