@@ -51,10 +51,12 @@ def test_a_name_of_today_is_left_alone(invented, capsys):
 
 def test_a_command_line_is_read_with_its_old_names(invented, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr("katayori_tools.compare.compare", lambda args: seen.append(args) or 0)
+    monkeypatch.setattr("katayori_tools.compare.compare", lambda **given: seen.append(given) or 0)
     assert cli.main(["weigh", "a", "b", "--run=smoke"]) == 0
     assert cli.main(["weigh", "a", "b", "--run", "smoke"]) == 0
-    assert [(args.a, args.b, args.profile) for args in seen] == [("a", "b", "smoke")] * 2
+    assert [(given["a"], given["b"], given["profile"]) for given in seen] == [
+        ("a", "b", "smoke")
+    ] * 2
     assert [line.split(";")[0] for line in told(capsys)] == [
         "katayori: command weigh is now compare",
         "katayori: option --run is now --profile",
