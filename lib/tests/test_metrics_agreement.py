@@ -125,8 +125,8 @@ def test_alpha_knows_no_order_and_no_direction(table, random):
 @pytest.mark.parametrize("columns", [2, 3, 5, 9, 15])
 @pytest.mark.parametrize("digits", [0, 2])
 def test_self_pairs_lower_the_observed_disagreement(columns, digits):
-    """DE-23: the printed 1/n_i weight scales the observed disagreement of full rows by exactly (m -
-    1) / m."""
+    """DE-23: the printed 1/n_i weight scales the observed disagreement of full rows by exactly
+    (m - 1) / m."""
     table = np.random.default_rng(columns).random((40, columns)).round(digits)
     standard, literal = (
         krippendorff_alpha(table, weights=w)["alpha"] for w in ("standard", "n_i_self_pairs")

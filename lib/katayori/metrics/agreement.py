@@ -541,9 +541,9 @@ def alpha_from_replicates(
     variance of y; rows with m_u >= 2 such cells, n = sum m_u; V = sum e / n;
     D_o = (1/n) sum_u m_u / (m_u - 1) SS_u - V; D_e = SS / (n - 1) - V; alpha = 1 - D_o / D_e.
 
-    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below 93
-    %, .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ; 4 with
-    an interval in fewer than 80 % of studies (nearly constant answers, hardly ever given).
+    Coverage (data/simulated/interval_coverage.csv; 60 answers a question): 6 of 16 cells below
+    93 %, .81, .87 and .89 with 5, 10 and 20 questions of decided answers whose levels differ;
+    4 with an interval in fewer than 80 % of studies (nearly constant answers, hardly ever given).
 
     Example:
         >>> cells = itertools.product(range(10), range(3), "ab", range(4))

@@ -453,10 +453,10 @@ def compare_prompts(
 
     Pairs with both answers valid. Two tests. `p_template` is the one that verdicts and sentences
     use: the prompts are swapped template by template (all patterns up to 9,999, else so many at
-    random), two-sided; it holds where items of a template go together, and cannot fall below 2^(1 -
-    templates). `p_mcnemar`, accuracies only, for contrast: exact binomial on the discordant pairs,
-    which takes items as independent and rejects too often where they are not. Holm runs over all
-    rows of one model, source and metric: its prompts and, if `by` has them, categories.
+    random), two-sided; it holds where items of a template go together, and cannot fall below
+    2^(1 - templates). `p_mcnemar`, accuracies only, for contrast: exact binomial on the discordant
+    pairs, which takes items as independent and rejects too often where they are not. Holm runs over
+    all rows of one model, source and metric: its prompts and, if `by` has them, categories.
 
     Args:
         frame: of `with_role`. Items asked with only one of the two prompts are no pair.

@@ -171,8 +171,8 @@ def kruskal_wallis(table: pd.DataFrame | np.ndarray) -> dict[str, Any]:
         ValueError: values outside [0, 1].
 
     References: the discrim-eval paper, section 5.1.1; effect size: Tomczak and Tomczak, Trends in
-    Sport Sciences 21 (2014), 19-25. H is that of `scipy.stats.kruskal`; of 0/1 answers it is (N -
-    1) / N x Pearson's chi-square.
+    Sport Sciences 21 (2014), 19-25. H is that of `scipy.stats.kruskal`; of 0/1 answers it is
+    (N - 1) / N x Pearson's chi-square.
 
     Example:
         >>> found = kruskal_wallis(pd.DataFrame({"a": [0, 0, 0, 1], "b": [1, 1, 1, 1]}))
