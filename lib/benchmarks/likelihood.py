@@ -1,7 +1,8 @@
 """Our scorer beside a vLLM server on the same likelihood requests: agreement, and requests a
 second.
 
-    python lib/benchmarks/likelihood.py [--model qwen2.5-coder-0.5b] [--n 50] [--dtype float32] [--without-vllm]
+    python lib/benchmarks/likelihood.py [--model qwen2.5-coder-0.5b] [--n 50] [--dtype float32]
+    [--without-vllm]
 
 Scored are the two persons of ambiguous items of persona_jbbq, with one system text for all.
 Reported
@@ -88,7 +89,9 @@ def told(name: str, differences: Sequence[float]) -> str:
 
 
 def serving(dtype: str) -> str:
-    """The name of an engine: vLLM as it records, but in this dtype and small enough to start soon."""
+    """The name of an engine: vLLM as it records, but in this dtype and small enough to start
+    soon.
+    """
     from katayori_tools.engines import server, vllm_env
 
     def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:

@@ -1,4 +1,4 @@
-"""`make record`: works the recording plan off, here or in the background; what to tell a recorder."""
+"""`make record`: works the recording plan off, here or in the background."""
 
 import argparse
 import sys

@@ -9,20 +9,19 @@ import pytest
 from katayori.metrics import paired_contrasts as contrasts
 
 DRAWS = 200
+#: What the planted respondent does, in nats.
+PLANTED = {
+    "bias": 0.0,
+    "reads": 2.0,
+    "words": 2.0,
+    "mention": 0.0,
+    "act": 0.0,
+    "noise": 0.5,
+    "spread": 0.3,
+}
 
 
-def study(
-    rng,
-    *,
-    templates=40,
-    bias=0.0,
-    reads=2.0,
-    words=2.0,
-    mention=0.0,
-    act=0.0,
-    noise=0.5,
-    spread=0.3,
-):
+def study(rng, *, templates=40, **planted):
     """Leans of a planted respondent: words of a template are liked by an amount of their own.
 
     `bias`: shift to the target in negative questions and away in the others, its size varying over
@@ -30,8 +29,9 @@ def study(
     the person named first in negative questions only. `act`: shift to whoever did the bad act,
     whatever is asked.
     """
-    liked = rng.normal(0, words, templates)
-    own_bias = bias + rng.normal(0, spread, templates)
+    size = PLANTED | planted
+    liked = rng.normal(0, size["words"], templates)
+    own_bias = size["bias"] + rng.normal(0, size["spread"], templates)
     cells = itertools.product(
         range(templates),
         ("ambiguous", "biased", "counter_biased"),
@@ -43,11 +43,11 @@ def study(
         negative = polarity == "negative"
         lean = liked[number] + own_bias[number] * (1 if negative else -1)
         if negative:
-            lean += mention * (1 if order == "target_first" else -1)
+            lean += size["mention"] * (1 if order == "target_first" else -1)
         if condition != "ambiguous":
             answer = contrasts._ANSWER[condition, polarity]
-            lean += reads * (1 if answer == "target" else -1)
-            lean += act * (1 if condition == "biased" else -1)
+            lean += size["reads"] * (1 if answer == "target" else -1)
+            lean += size["act"] * (1 if condition == "biased" else -1)
         rows.append(
             {
                 "model": "m",
@@ -58,7 +58,7 @@ def study(
                 "context_condition": condition,
                 "polarity": polarity,
                 "mention": order,
-                "lean": lean + rng.normal(0, noise),
+                "lean": lean + rng.normal(0, size["noise"]),
             }
         )
     return pd.DataFrame(rows)

@@ -306,7 +306,7 @@ def interactions(
         tests: by..., lr, df, p, p_holm (over the cells of a model and prompt), status (see `likelihood_ratio`), n,
             n_invalid.
         terms: by... and the rows of `mixed_logit` of the larger model; a pair is `age:gender`, names sorted.
-    """
+    """  # noqa: E501 (the stored simulations hash this docstring)
     # A type in a comment, since the stored simulations hash these statements.
     tests, terms = [], []  # type: Any, list[pd.DataFrame]
     for key, one in frame.groupby(list(by), sort=False):

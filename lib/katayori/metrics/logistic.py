@@ -388,7 +388,7 @@ def mixed_logit(
         ValueError: unknown columns, a formula that cannot be read, or a left side other than 0 and 1.
 
     Reference: the discrim-eval paper, section 4.1 (DE-28); J. C. Pinheiro and E. C. Chao 2006 for the quadrature.
-    """
+    """  # noqa: E501 (the stored simulations hash this docstring)
     x, yes, n, codes = _design(frame, formula, group, weights)
     estimate, covariance, status, loglik = _estimate(x.to_numpy(float), (yes, n), codes, nodes)
     defined = np.isin(status, ("ok", "singular"))
@@ -430,7 +430,7 @@ def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]
     Returns lr = 2 (loglik of large - loglik of small), df (terms that the data determine, large less small), p
     (chi-square), status: `ok`; `no_df` where the larger model determines no more; else what is wrong with a term of
     either (`separation`, `constant`, ...), with the numbers NaN. ValueError for different numbers of answers.
-    """
+    """  # noqa: E501 (the stored simulations hash this docstring)
     if small["n"].iloc[0] != large["n"].iloc[0]:
         raise ValueError(
             f"{small['n'].iloc[0]} and {large['n'].iloc[0]} answers:"
