@@ -1,4 +1,6 @@
-"""report.html: an executed notebook as one page that asks the network for nothing and runs no script."""
+"""report.html: an executed notebook as one page that asks the network for nothing and runs no
+script.
+"""
 
 import base64
 import hashlib
@@ -20,7 +22,10 @@ POLICY = (
 )
 POLICY += "; form-action 'none'"
 MEANING = {
-    "live": "given by a real model asked from this machine, in this run or earlier; kept in the answer store",
+    "live": (
+        "given by a real model asked from this machine, in this run or earlier; "
+        "kept in the answer store"
+    ),
     "imported": "brought in from a file; not checked by us",
     "recorded": "given by a real model, recorded earlier",
     "simulated": "made by a program with planted behaviour; no language model",
@@ -58,7 +63,8 @@ CSS = {
 def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
     """Writes the page and returns its path. The banner is read from provenance.json beside it.
 
-    Code is folded; a widget shows its picture; formulas become pictures; any HTML in outputs or text loses scripts,
+    Code is folded; a widget shows its picture; formulas become pictures; any HTML in outputs or
+    text loses scripts,
     styles and remote resources, and the page's own policy forbids them once more. The injected
     parameters stand in the cell of parameters and the notebook's folder is written `.`, so that no
     path of this machine shows.
@@ -117,7 +123,9 @@ def title(notebook: Any) -> str:
 def document(
     heading: str, content: str, language: str = "en", *, policy: str = POLICY, style: str = ""
 ) -> str:
-    """A whole page in one file: the policy, all styles and the font of its Japanese characters are inside."""
+    """A whole page in one file: the policy, all styles and the font of its Japanese characters are
+    inside.
+    """
     from pygments import formatters
 
     colours = formatters.HtmlFormatter(style="friendly")
@@ -141,7 +149,8 @@ def render(
 ) -> str:
     """The cells as sanitised HTML in which no path of this machine shows.
 
-    With a list for `pieces`, headings get the ids section-1, section-2, ..., and the HTML of every text is appended.
+    With a list for `pieces`, headings get the ids section-1, section-2, ..., and the HTML of every
+    text is appended.
     """
     # Colour codes become HTML on the way; all other controls are spelt out.
     body = visible(_body(notebook, folder, template, pieces))
@@ -173,7 +182,8 @@ def _body(notebook: Any, folder: Path, template: str, pieces: list[str] | None) 
             return f'<p class="formula">{_formula(body)}</p>'
 
     def markdown(source: str) -> str:
-        # `path` holds the pictures that text may embed; anything outside it, or remote, is dropped by `_safe`.
+        # `path` holds the pictures that text may embed; anything outside it, or remote, is dropped
+        # by `_safe`.
         renderer = Renderer(
             escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True
         )
@@ -234,7 +244,9 @@ def _safe(markup: Any) -> str:
 
 @cache
 def _formula(tex: str) -> str:
-    """TeX as an inline picture (matplotlib's mathtext), or as code where mathtext does not know a command."""
+    """TeX as an inline picture (matplotlib's mathtext), or as code where mathtext does not know a
+    command.
+    """
     from matplotlib import rc_context
     from matplotlib.mathtext import math_to_image
 
@@ -250,7 +262,9 @@ def _formula(tex: str) -> str:
 
 
 def _font(body: str) -> str:
-    """The Japanese characters of the page as an embedded subset, for machines without a Japanese font."""
+    """The Japanese characters of the page as an embedded subset, for machines without a Japanese
+    font.
+    """
     used = {c for c in set(body) if "\u2e80" <= c <= "\uffef"}
     if not used:
         return ""
@@ -281,9 +295,11 @@ def banner(folder: Path) -> str:
     """Where the answers of a run folder come from, or why it was skipped."""
     about = read(folder / "provenance.json")
     if skipped := read(folder / "skipped.json"):
-        return f'<div class="banner simulated"><strong>Skipped:</strong> {quote(skipped["reason"])}</div>'
+        reason = quote(skipped["reason"])
+        return f'<div class="banner simulated"><strong>Skipped:</strong> {reason}</div>'
     lines = [
-        f"<div class='banner {source}'><strong>{about['answers'][source]:,} {source} answers</strong>: {meaning}.</div>"
+        f"<div class='banner {source}'>"
+        f"<strong>{about['answers'][source]:,} {source} answers</strong>: {meaning}.</div>"
         for source, meaning in MEANING.items()
         if source in about.get("answers", {})
     ]

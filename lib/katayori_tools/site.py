@@ -39,7 +39,8 @@ STYLE, SCRIPT, INTRO, PAPER = (Path(__file__).with_name(name) for name in FILES)
 POLICY = pages.POLICY.replace("form-action 'none'", "form-action 'self' file:")
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
-<details class="code"><summary>code</summary><div id="code-{{ cell.id }}">{{ super() }}</div></details>{% endif %}
+<details class="code"><summary>code</summary><div id="code-{{ cell.id }}">{{ super()
+}}</div></details>{% endif %}
 {% endblock %}
 {% block output %}{% set made = (output.metadata or {}).katayori %}
 {% if made %}<div class="made" id="{{ made.id }}">{{ super() }}
@@ -66,7 +67,9 @@ class Book:
     )  # figures and tables: id, label, about, cell, picture
 
     def cell_of(self, pattern: str) -> str:
-        """A link's end (page#anchor) at the first cell of code in which the pattern is found; the page if in none."""
+        """A link's end (page#anchor) at the first cell of code in which the pattern is found; the
+        page if in none.
+        """
         cells = (
             c["id"]
             for c in self.notebook.cells
@@ -85,7 +88,9 @@ def table(heads: str, rows: Iterable[list[str]], caption: str) -> str:
 
 
 def _number(book: Book) -> None:
-    """Gives every figure and table of a notebook a name (figure-1, table-1, ...) that its template can see."""
+    """Gives every figure and table of a notebook a name (figure-1, table-1, ...) that its template
+    can see.
+    """
     counts: Counter[str] = Counter()
     for n, cell in enumerate(book.notebook.cells):
         cell["id"] = re.sub(r"[^\w-]", "", cell.get("id", "")) or f"cell-{n}"
@@ -115,7 +120,9 @@ def _number(book: Book) -> None:
 
 
 def read_book(paper: str, folder: Path, path: Path) -> Book:
-    """The notebook of a run folder as HTML, with its headings, figures and tables found and named."""
+    """The notebook of a run folder as HTML, with its headings, figures and tables found and
+    named.
+    """
     book = Book(paper, folder, f"{path.stem}.html", pages.load(path))
     _number(book)
     pieces: list[str] = []
@@ -126,7 +133,9 @@ def read_book(paper: str, folder: Path, path: Path) -> Book:
 
 
 def _value(row: dict[str, Any]) -> list[str]:
-    """Value, interval, n, invalid and source of a result row or of a row of the bias profile, as cells."""
+    """Value, interval, n, invalid and source of a result row or of a row of the bias profile, as
+    cells.
+    """
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     whole = value is not None and low is None and value == int(value)
     told = (
@@ -158,13 +167,16 @@ class Span(tuple):
 
 def _plain(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     """Rows as dicts in which whatever is undefined is None."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
 
 
 def found(finding: dict[str, Any], rows: list[dict[str, Any]], book: Book) -> str:
-    """What one entry of a paper's `found` says of this run's results, with the rows it rests on folded below.
+    """What one entry of a paper's `found` says of this run's results, with the rows it rests on
+    folded below.
 
-    Models that were really asked speak; only where there are none, simulated respondents do, and the text says so.
+    Models that were really asked speak; only where there are none, simulated respondents do, and
+    the text says so.
     """
     where, reference = finding.get("where", {}), float(Fraction(str(finding.get("reference", 0))))
     rows = [
@@ -181,9 +193,13 @@ def found(finding: dict[str, Any], rows: list[dict[str, Any]], book: Book) -> st
     values, n = [r["value"] for r in known], [r["n"] for r in known if r["n"] is not None]
     lows, highs = ([r[end] for r in known if r[end] is not None] for end in ("ci_low", "ci_high"))
     told = finding["says"].format(
-        rows=len(known), span=Span(values), nonzero=sum(value != 0 for value in values), intervals=len(lows),
-        below=sum(high < reference - TINY for high in highs), above=sum(low > reference + TINY for low in lows),
-    )  # fmt: skip
+        rows=len(known),
+        span=Span(values),
+        nonzero=sum(value != 0 for value in values),
+        intervals=len(lows),
+        below=sum(high < reference - TINY for high in highs),
+        above=sum(low > reference + TINY for low in lows),
+    )
     sources = " ".join(_source(source) for source in dict.fromkeys(r["source"] for r in known))
     size = f"n = {Span(n):,.0f}" if n else "n not given"
     models = ", ".join(sorted({r["model"] for r in known if r["model"]}))
@@ -205,7 +221,9 @@ def found(finding: dict[str, Any], rows: list[dict[str, Any]], book: Book) -> st
 
 
 def _differs(rows: list[dict[str, Any]]) -> str:
-    """The paper's claims as checked in this run, and how our values beside published ones are judged."""
+    """The paper's claims as checked in this run, and how our values beside published ones are
+    judged.
+    """
     claims = {r["what"] for r in rows if r["source"] == "published" and r["verdict"]}
     verdicts: dict[str, dict[str, str]] = {}
     for row in rows:
@@ -235,7 +253,8 @@ def paper_page(
     """The page of a paper for people who only read."""
     from jinja2 import Environment
 
-    page, more = about["page"], {"missing": missing, "differs": _differs(rows)}
+    page = about["page"]
+    more: dict[str, Any] = {"missing": missing, "differs": _differs(rows)}
     if book:
         _, _, cell = book.cell_of(rf'figure\(f?"{re.escape(page["figure"])}"').partition("#code-")
         drawn = [made for made in book.made if made["picture"] and made["cell"] == cell]
@@ -250,7 +269,9 @@ def paper_page(
 def index_page(
     papers: list[dict], books: dict[str, Book], absent: dict[str, str], base: Path
 ) -> str:
-    """What this is, the papers with their state in this run, and the headline of every model with source and n."""
+    """What this is, the papers with their state in this run, and the headline of every model with
+    source and n.
+    """
     lines = []
     for about in papers:
         name, book = about["id"], books.get(about["id"])
@@ -288,15 +309,18 @@ def index_page(
 def _shell(
     heading: str, main: str, here: str, books: dict[str, Book], papers: list[dict], **more: Any
 ) -> str:
-    """A page with the navigation that all pages share; `aside` lists its sections, `foot` goes below."""
+    """A page with the navigation that all pages share; `aside` lists its sections, `foot` goes
+    below.
+    """
     entries = [("index.html", "Home")] + [(f"{p['id']}.html", p["id"]) for p in papers]
     entries += [(book.file, f"notebook {book.file[:2]}") for book in books.values()]
     marks = {here: ' aria-current="page"'}
     links = "".join(f'<a href="{file}"{marks.get(file, "")}>{label}</a>' for file, label in entries)
-    form = '<form action="search.html" role="search"><input name="q" type="search" aria-label="Search 検索">'
-    form += "<button>Search</button></form>"
+    form = '<form action="search.html" role="search">'
+    form += '<input name="q" type="search" aria-label="Search 検索"><button>Search</button></form>'
     kind = ' class="wide"' if more.get("aside") else ""
-    content = f'<header><nav aria-label="Site">{links}</nav>{form}</header><div{kind}>{more.get("aside", "")}'
+    content = f'<header><nav aria-label="Site">{links}</nav>{form}</header>'
+    content += f"<div{kind}>{more.get('aside', '')}"
     content += (
         f"<main>{main}</main></div><footer>{more.get('foot', '')}</footer>{more.get('script', '')}"
     )
@@ -305,7 +329,9 @@ def _shell(
 
 
 def _linked(body: str, books: dict[str, Book]) -> str:
-    """The notebook's text with every "notebook 02" outside tags and links leading to that notebook's page."""
+    """The notebook's text with every "notebook 02" outside tags and links leading to that
+    notebook's page.
+    """
     files = {book.file[:2]: book.file for book in books.values()}
 
     def link(match: re.Match) -> str:
@@ -318,7 +344,9 @@ def _linked(body: str, books: dict[str, Book]) -> str:
 
 
 def _profile(name: str) -> dict[str, Any]:
-    """A profile by name or file; of a user's own, whose file need not be named again, the folder."""
+    """A profile by name or file; of a user's own, whose file need not be named again, the
+    folder.
+    """
     if name in profiles.shipped() or Path(name).is_file():
         return profiles.load(name)
     return {"name": name, "answers": "live"}  # its runs may lie in folders of models
@@ -373,11 +401,10 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
     for about in papers:
         name = about["id"]
         main = paper_page(about, books.get(name), results.get(name, []), absent[name])
-        source, foot = (
-            do(base / name) if name in books else "" for do in (pages.banner, pages.footer)
-        )
+        banner = pages.banner(base / name) if name in books else ""
+        foot = pages.footer(base / name) if name in books else ""
         site[f"{name}.html"] = _shell(
-            about["page"]["title"], source + main, f"{name}.html", books, papers, foot=foot
+            about["page"]["title"], banner + main, f"{name}.html", books, papers, foot=foot
         )
         for _, anchor, heading, text in sections(main, without=["details", "table"]):
             text = f"{text} {about['page']['ja']}" if anchor == "question" else text
