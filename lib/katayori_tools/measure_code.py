@@ -13,7 +13,6 @@ import json
 import re
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tokenize
 from collections import Counter
@@ -57,15 +56,17 @@ def checkout(commit: str) -> Iterator[Path]:
     if not commit:
         yield paths.root()
         return
-    command = ["git", "-C", str(paths.root()), "archive", commit, "lib"]
-    done = subprocess.run(command, capture_output=True)
-    if done.returncode:
-        problem = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise KatayoriError(f"no code of the commit {commit!r}: {''.join(problem)}")
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            archive.extractall(folder, filter="data")
-        yield Path(folder)
+    git = ["git", "-C", str(paths.root()), "worktree"]
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "code"
+        done = subprocess.run([*git, "add", "--detach", str(folder), commit], capture_output=True)
+        if done.returncode:
+            problem = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise KatayoriError(f"no code of the commit {commit!r}: {''.join(problem)}")
+        try:
+            yield folder
+        finally:
+            subprocess.run([*git, "remove", "--force", str(folder)], capture_output=True)
 
 
 def sources(folders: Iterable[Path]) -> dict[Path, str]:

@@ -75,7 +75,8 @@ def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):
 def test_every_paper_has_prompts_for_a_base_model(paper):
     """Of each prompt what is sent is one text; short answers end with their line."""
     model, endpoint = get_model("my-base@completions")
-    for prompt in load_prompts(paper).values():
+    chats = [prompt for prompt in load_prompts(paper).values() if prompt.kind == "chat"]
+    for prompt in chats:
         places = {"item_id": "i", prompt.per: "i", **prompt.only}
         [request] = build([places], prompt, model, endpoint)
         body = wire_body(request, model, endpoint)

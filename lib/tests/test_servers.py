@@ -146,12 +146,13 @@ def old(tmp_path):
 
 
 def old_requests(name, label=""):
-    """The two requests whose answers that store holds, as they are made today."""
+    """The two requests whose answers that store holds, made by seed rule 1 as they were."""
     model, endpoint = get_model(name)
     endpoint = at_server(endpoint, base_url="http://127.0.0.1:8000/v1", label=label)
     items = study().set_index("item_id", drop=False)
     rows = items.loc[["q101-020-male-white", "q101-020-male-black"]].to_dict("records")
-    return build(rows, load_prompts("discrim_eval")["de_answer_line"], model, endpoint)
+    prompt = load_prompts("discrim_eval")["de_answer_line"]
+    return build(rows, prompt, model, endpoint, seed_rule=1)  # the rule of that time
 
 
 def test_a_store_of_schema_1_is_copied_and_read(old):

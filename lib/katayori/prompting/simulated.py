@@ -183,25 +183,21 @@ def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, fl
 
     Raises KatayoriError for an unknown respondent.
     """
+    # The stored simulations hash these statements: change them with `make simulate` only.
     expect(model, INTER, "simulated respondent of inter-JBBQ items")
-    plant = INTER[model]
-    attributes = str(item["subset"]).split("+")
-    roles = [item[f"role_{i}"] for i in range(3)]
-    label = int(item["label"])
-    # `share` is that of the first of the two wrong options; without a direction they are alike.
-    if item["context_condition"] == "ambiguous":
-        lost = sum(plant.get(name, plant["other"]) for name in attributes)
-        if {"nationality", "gender"} <= set(attributes):
-            lost += plant["both"]
+    plant, told = INTER[model], str(item["subset"]).split("+")
+    roles, label = [item[f"role_{i}"] for i in range(3)], int(item["label"])
+    if silent := item["context_condition"] == "ambiguous":
+        lost = sum(plant.get(name, plant["other"]) for name in told)
+        lost += plant["both"] * ({"nationality", "gender"} <= set(told))
         right = 1 / (1 + math.exp(lost - plant["silent"]))
-        first = "biased"
-        share = plant["lean"] if first in roles else 0.5
     else:
         right = plant["clear"]
-        first = "unknown"
-        share = plant["abstain"]
-    wrong = [share if role == first else 1 - share for role in roles]
-    return _three([right if i == label else (1 - right) * wrong[i] for i in range(3)])
+    # Of the two wrong options; where there is no direction they are alike.
+    first = "biased" if silent else "unknown"
+    share = (plant["lean"] if first in roles else 0.5) if silent else plant["abstain"]
+    wrong = [share if roles[i] == first else 1 - share for i in range(3)]
+    return tuple(right if i == label else (1 - right) * wrong[i] for i in range(3))  # type: ignore[return-value]
 
 
 def _likeliest_first(chances: Mapping[str, float]) -> list[tuple[str, float]]:

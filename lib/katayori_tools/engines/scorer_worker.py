@@ -136,7 +136,8 @@ class Scorer:
         model = AutoModelForCausalLM.from_pretrained(
             folder, dtype=torch.float32, attn_implementation="sdpa"
         )
-        self.body = model.eval().model
+        model.train(False)  # no dropout
+        self.body = model.model
         self.longest = model.config.max_position_embeddings
         self.head = model.lm_head.weight.detach()
 
