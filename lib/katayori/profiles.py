@@ -7,11 +7,14 @@ from typing import Any
 
 from katayori import paths, renamed
 from katayori.data.files import read_yaml
-from katayori.data.source import MOST
 from katayori.errors import KatayoriError, expect
 
 ITEMS = ("study", "official")
 ANSWERS = ("recorded", "live", "simulated", "imported")
+#: More clusters than any set has: a larger number is a slip of the pen.
+MOST = 1_000_000
+#: What a number counts, in words.
+OF_CLUSTERS = "of clusters (questions, templates, pairs, cases, families)"
 #: The light local engine, asked where no model is named, gets so many clusters: a demonstration.
 DEMONSTRATION = 2
 
@@ -64,7 +67,7 @@ def load(name_or_path: str) -> dict[str, Any]:
     user's.
 
     A dict of name, items, answers and size (None for everything, else a number of clusters, see
-    `data.source`), perhaps about.
+    `papers.items`), perhaps about.
 
     KatayoriError, naming what is valid, for an unknown name, an unknown field or a wrong value.
     """

@@ -15,12 +15,13 @@ from typing import TypeAlias
 
 import katayori
 from katayori import paths, renamed
-from katayori.data.source import MOST, OF_CLUSTERS, check_limit
 from katayori.errors import KatayoriError, expect
+from katayori.papers.items import check_limit
+from katayori.profiles import MOST, OF_CLUSTERS
 from katayori.report.tables import visible
 from katayori_tools import inputs, notebooks
 
-#: The user's own items, one name each (see `data.source.OwnItems`).
+#: The user's own items, one name each (see `papers.items.OwnItems`).
 ITEMS = {
     "questions": "01: a question file (.yaml)",
     "jbbq": "02: a folder in the form of JBBQ, or one file of it (.jsonl)",

@@ -18,14 +18,15 @@ import pandas as pd
 import yaml
 
 from katayori import paths
-from katayori.data import catalogue, files, jubaku
+from katayori.data import catalogue, files
 from katayori.errors import expect
-from katayori.prompting import respondents
+from katayori.papers import answers
+from katayori.papers.answers import simulated
+from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.prompting.letters import parse_choice
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.simulated import simulate
-from katayori.prompting.store import Response, Store
-from katayori.prompting.verdicts import parse_choice
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import servers
 from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
@@ -288,9 +289,9 @@ def _asked(
         texts = [_seed_as_draft(item) for item in items]
         return [Response("ok", text, "stop") for text in texts for _ in range(repetitions)]
     if model.simulated:
-        return simulate(requests)
-    with Store(respondents.store_path()) as store:
-        requests = respondents.as_stored(store, requests)
+        return simulated(requests)
+    with Store(store_path()) as store:
+        requests = answers.as_stored(store, requests)
         with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
             collect_sync(requests, model, endpoint, store, base_url=url)
         return [answer or Response("error", error="not asked") for _, answer in store.get(requests)]

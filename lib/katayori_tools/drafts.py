@@ -5,7 +5,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from katayori.data import files, jubaku
+from katayori.data import files
+from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.prompting.parsing import strip_thinking
 
 HEADS = ("会話", "提案", "偏りのある理由", "状況による理由")

@@ -1,4 +1,4 @@
-"""What `make record` asks, piece by piece in its order: data/recording_plan.yaml as `Work`.
+"""What `make record` asks, piece by piece in its order: data/papers/*.yaml as `Work`.
 
 The first edition is listed by paper. `second_edition` is one list of all papers; its entries are
 worked off by priority, and of one priority with the smaller model first.
@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from katayori.data import files, second, source
+from katayori.data import paper_facts
 from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, expect, within
-from katayori.prompting import prompts, recordings, respondents
+from katayori.papers import answers, get_paper, items as source, paper_ids
+from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model
-from katayori.prompting.requests import SEED_RULE, Request, ours
+from katayori.prompting.requests import SEED_RULE, Request
 from katayori.prompting.store import Response, Store
 from katayori_tools import asking
 
@@ -24,7 +25,7 @@ EDITIONS = ("first", "second")
 KINDS = ("chat", "likelihood")
 #: The endpoint that scores continuations; chats go to the local engine that is named.
 SCORER = "local-scorer"
-_REQUIRED = ("paper", "priority", "dataset", "prompts", "models")
+_REQUIRED = ("priority", "dataset", "prompts", "models")
 _KEYS = (*_REQUIRED, "variant", "kind", "repetitions", "whole", "size", "sample", "seed_rule")
 
 
@@ -63,7 +64,7 @@ class Work:
     @property
     def ours(self) -> bool:
         """Whether the items' texts are this project's own."""
-        return ours(self.paper, self.dataset)
+        return get_paper(self.paper).is_ours(self.dataset)
 
     def at(self, engine: str = "") -> tuple[Model, Endpoint]:
         """The model and the local endpoint it is asked at."""
@@ -79,7 +80,7 @@ def works(papers: Sequence[str] = (), models: Sequence[str] = (), edition: str =
     """
     expect(edition, ("", *EDITIONS), "edition of the recording plan")
     out: list[Work] = []
-    for paper in papers or asking.PAPERS:
+    for paper in papers or paper_ids():
         first = _first(paper) if edition != "second" else []
         second = _second(paper) if edition != "first" else []
         known = dict.fromkeys(work.model for work in (*first, *second))
@@ -103,12 +104,11 @@ def _first(paper: str) -> list[Work]:
 def _second(paper: str) -> list[Work]:
     """The second edition of a paper; nothing where the plan does not list one."""
     out = []
-    for number, entry in enumerate(files.ours("recording_plan.yaml").get(SECOND) or (), 1):
-        with within(f"recording_plan.yaml, {SECOND}, entry {number}"):
+    for number, entry in enumerate(paper_facts.of(paper).get(SECOND) or (), 1):
+        with within(f"papers/{paper}.yaml, {SECOND}, entry {number}"):
             _check(entry)
-            if entry["paper"] == paper:
-                _check_prompts(entry)
-                out += [_work(paper, entry, model) for model in entry["models"]]
+            _check_prompts(paper, entry)
+            out += [_work(paper, entry, model) for model in entry["models"]]
     return out
 
 
@@ -120,7 +120,6 @@ def _check(entry: Any) -> None:
         expect(key, _KEYS, "key")
     if absent := [key for key in _REQUIRED if key not in entry]:
         raise KatayoriError(f"lacks {', '.join(absent)}")
-    expect(entry["paper"], asking.PAPERS, "paper")
     expect(entry.get("kind", "chat"), KINDS, "kind")
     if type(entry["priority"]) not in (int, float) or entry["priority"] < 1:
         raise KatayoriError("priority must be a number from 1")
@@ -131,10 +130,10 @@ def _check(entry: Any) -> None:
         raise KatayoriError("names no variant: the shards of `study` are the first edition's")
 
 
-def _check_prompts(entry: Mapping[str, Any]) -> None:
-    known = prompts.load_prompts(entry["paper"])
+def _check_prompts(paper: str, entry: Mapping[str, Any]) -> None:
+    known = prompts.load_prompts(paper)
     for prompt_id in entry["prompts"]:
-        expect(prompt_id, known, f"prompt of {entry['paper']}")
+        expect(prompt_id, known, f"prompt of {paper}")
         kind = getattr(known[prompt_id], "kind", "chat")
         if kind != entry.get("kind", "chat"):
             raise KatayoriError(f"prompt {prompt_id} is of kind {kind}")
@@ -166,9 +165,10 @@ def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
 
 def _rows(work: Work, size: int | None) -> list[dict[str, Any]]:
     """The items to ask; a part of a second-edition data set keeps groups (`whole`) together."""
-    if work.dataset not in second.names(work.paper):
+    of_second = get_paper(work.paper).second_edition()
+    if work.dataset not in of_second:
         return asking.items_of(work.paper, work.dataset, size)
-    items = second.load(work.paper, work.dataset)
+    items = of_second[work.dataset]()
     known = work.whole if work.whole in items else None
     rows = take(items, size, whole=known).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
@@ -198,7 +198,7 @@ def requests_of(
 
     def earlier(asked: list[Request]) -> list[Response | None]:
         missing = Response("ok", stand_in) if stand_in else None
-        return [answer or missing for _, answer in store.get(respondents.as_recorded(asked))]
+        return [answer or missing for _, answer in store.get(answers.as_recorded(asked))]
 
     built = asking.from_rows(
         rows,
@@ -214,4 +214,4 @@ def requests_of(
     if not work.ours:
         first = recordings.item_ids(work.paper, work.prompts[0], work.variant)
         chosen = [q for q in chosen if not first or q.item_id in first]
-    return respondents.as_recorded(chosen)
+    return answers.as_recorded(chosen)

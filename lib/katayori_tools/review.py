@@ -20,6 +20,7 @@ from katayori import paths
 from katayori.data import files
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha_jackknife, krippendorff_alpha
+from katayori.papers import paper_ids
 from katayori.report.results import harmless
 from katayori_tools import forms, study_sets
 from katayori_tools.notebooks import names
@@ -80,7 +81,7 @@ def review(args: argparse.Namespace) -> int:
         _read(args)
         return 0
     folder = Path(args.folder or paths.root() / "outputs" / "review")
-    texts = items_of(names(args.papers) or study_sets.PAPERS)
+    texts = items_of(names(args.papers) or paper_ids())
     if texts.empty:
         raise KatayoriError("no Japanese items in the papers asked for")
     folder.mkdir(parents=True, exist_ok=True)
@@ -251,7 +252,7 @@ def _folded(text: str) -> str:
 
 def _today(folders: Sequence[str]) -> dict[tuple[str, str], tuple[str, str]]:
     """Text and cluster of today's items, by folder and item id."""
-    unknown = sorted({_paper(folder) for folder in folders} - set(study_sets.PAPERS))
+    unknown = sorted({_paper(folder) for folder in folders} - set(paper_ids()))
     if unknown:
         raise KatayoriError(f"no folder {unknown[0]!r} of study items; write the form anew")
     texts = items_of(sorted({_paper(folder) for folder in folders}))
@@ -260,7 +261,7 @@ def _today(folders: Sequence[str]) -> dict[tuple[str, str], tuple[str, str]]:
 
 def _paper(folder: str) -> str:
     """The paper whose items a folder holds."""
-    return folder if folder in study_sets.PAPERS else folder.removesuffix("_2")
+    return folder if folder in paper_ids() else folder.removesuffix("_2")
 
 
 # -- agreement and log ---------------------------------------------------------------------------

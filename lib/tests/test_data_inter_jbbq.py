@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, inter_jbbq
-from katayori.data.inter_jbbq import (
+from katayori.data import bbq
+from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.inter_jbbq.items import (
     COLUMNS,
     ORDERS,
     doubles,
@@ -24,7 +26,6 @@ from katayori.data.inter_jbbq import (
     load_inter_jbbq,
     manifest,
 )
-from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build

@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, items, jubaku, published
-from katayori.data.jubaku import (
+from katayori.data import bbq, items, published
+from katayori.errors import KatayoriError
+from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.papers.jubaku_v2.items import (
     CATEGORIES,
     COLUMNS,
     ORDERS,
@@ -21,7 +23,6 @@ from katayori.data.jubaku import (
     load_jubaku,
     load_study_jubaku,
 )
-from katayori.errors import KatayoriError
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import judge
 from katayori.data.items import digest
 from katayori.errors import KatayoriError
+from katayori.papers.logprob_judge import items as judge
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build

@@ -9,8 +9,10 @@ import re
 
 import pytest
 
-from katayori.data import catalogue, discrim_eval
-from katayori.data.discrim_eval import (
+from katayori.data import catalogue
+from katayori.errors import KatayoriError
+from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers.discrim_eval.items import (
     AGES,
     COLUMNS,
     GENDERS,
@@ -20,7 +22,6 @@ from katayori.data.discrim_eval import (
     load_official,
     load_study,
 )
-from katayori.errors import KatayoriError
 
 CROSS = list(itertools.product(AGES, GENDERS, RACES))
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.prompting import likelihood, prompts, respondents
+from katayori.papers import answers
+from katayori.prompting import frames, likelihood, prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import build
@@ -167,8 +168,8 @@ def test_a_chat_prompt_is_not_scored(store):
 
 def test_who_is_able_to_answer_a_likelihood_prompt():
     names = ["m@vllm", "gpt-4o-2024-11-20", "qwen2.5-coder-0.5b", "m@llamacpp"]
-    assert respondents.able(names, "live", PROMPT) == ["m@vllm"]
-    assert respondents.able(["qwen2.5-coder-0.5b"], "recorded", PROMPT) == []
+    assert answers.able(names, "live", PROMPT) == ["m@vllm"]
+    assert answers.able(["qwen2.5-coder-0.5b"], "recorded", PROMPT) == []
 
 
 # -- scores as text
@@ -234,7 +235,7 @@ def test_a_frame_has_a_row_a_continuation():
     assert set(frame["note"]) == {"", "not asked yet", "1 scores for 2 continuations"}
     assert likelihood.likelihood_frame([], []).columns.tolist() == likelihood.COLUMNS
     with pytest.raises(KatayoriError, match="frame=likelihood_frame"):
-        respondents.answers_frame(requests, answers, "live")
+        frames.answers_frame(requests, answers, "live")
 
 
 # -- our own scorer

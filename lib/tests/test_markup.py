@@ -2,8 +2,7 @@
 
 import pytest
 from bs4 import BeautifulSoup
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from katayori_tools import markup, pages, site
 

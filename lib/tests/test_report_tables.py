@@ -10,12 +10,11 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from katayori.data.published import PAPERS
 from katayori.errors import KatayoriError
-from katayori.report.claims import Claim, check_claims, exercise_check
+from katayori.papers import paper_ids
+from katayori.papers.claims import Claim, check_claims, exercise_check
 from katayori.report.tables import escape, glossary, listed, show, show_text, with_interval
 from katayori.report.widgets import explorer
 
@@ -199,7 +198,7 @@ def test_the_glossary_gives_every_term_one_meaning_and_a_place():
         module, name = place.split(": ")
         assert hasattr(import_module(f"katayori.{module}"), name), place
     shared = set(terms.loc[terms["papers"] == "all", "term"])
-    for paper in PAPERS:
+    for paper in paper_ids():
         own = set(glossary(paper)["term"])
         assert shared < own and len(own - shared) >= 6
     with pytest.raises(KatayoriError, match="paper of the glossary"):

@@ -68,7 +68,7 @@ def read_yaml(path: Path, what: str) -> Any:
         raise KatayoriError(f"{what} {path.name}: not readable YAML ({cause})") from None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
     import yaml
 

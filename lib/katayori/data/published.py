@@ -10,7 +10,6 @@ from katayori import paths
 from katayori.data import files
 from katayori.errors import expect
 
-PAPERS = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq")
 #: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded
 #: twice.
 TOLERANCE = 0.06
@@ -20,8 +19,9 @@ def names(paper: str) -> list[str]:
     """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the
     valid papers.
     """
-    expect(paper, (*PAPERS, "derived"), "paper")
-    return sorted(path.stem for path in (paths.data_dir() / "published" / paper).glob("*.csv"))
+    folder = paths.data_dir() / "published"
+    expect(paper, sorted(file.parent.name for file in folder.glob("*/*.csv")), "paper")
+    return sorted(path.stem for path in (folder / paper).glob("*.csv"))
 
 
 def load(paper: str, name: str) -> pd.DataFrame:

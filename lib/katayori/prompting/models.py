@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from katayori.data import files
+from katayori.data import files, paper_facts
 from katayori.errors import KatayoriError, expect
 
 #: Label and address of rows that a store of schema 1 holds: it did not know whose they were.
@@ -142,6 +142,20 @@ class Endpoint:
 
 #: What the papers' tables group models by, where the registry does not say it (a user's model).
 UNREGISTERED = {"group": "unknown"}
+#: What the registry says of every simulated respondent; which there are, the papers say.
+SIMULATED: dict[str, Any] = {
+    "name_in_paper": {},
+    "papers": [],
+    "endpoint": "simulated",
+    "developer": "ours",
+    "release_date": None,
+    "size_b": None,
+    "access": "open",
+    "thinking": "n/a",
+    "price_input": 0,
+    "price_output": 0,
+    "group": None,
+}
 
 
 @dataclass(frozen=True)
@@ -167,7 +181,7 @@ class Model:
 
 @cache
 def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
-    """All endpoints and models of `data/models.yaml`."""
+    """All endpoints and models of `data/models.yaml`, and the papers' simulated respondents."""
     raw = files.ours("models.yaml")
     endpoints, models = {}, {}
     for name, listed in raw["endpoints"].items():
@@ -182,6 +196,10 @@ def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
         first = asked_at[0] if isinstance(asked_at, list) else asked_at
         vendor_id = listed.get("vendor_id") or listed["id"]
         models[listed["id"]] = Model(listed["id"], vendor_id, first, UNREGISTERED | listed)
+    for paper in paper_facts.every():
+        for name, description in (paper.get("simulated") or {}).items():
+            fields = UNREGISTERED | SIMULATED | {"id": name, "description": description}
+            models[name] = Model(name, name, "simulated", fields | {"vendor_id": name})
     return endpoints, models
 
 
