@@ -158,7 +158,10 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
 
 
 def headlines(paper: str, results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of results.json that the page shows, by model, as `first_page` in data/papers/<paper>.yaml orders."""
+    """The rows of results.json that the page shows, by model.
+
+    Which ones, and in what order, `first_page` in data/papers/<paper>.yaml says.
+    """
     own = [row for row in results if row["headline"] and row["source"] in OWN_SOURCES]
     listed = _shown_rows(paper).get("rows")
     if listed is None:  # a paper without an entry shows what it marked

@@ -159,9 +159,9 @@ def _is_named(model: str, cell: dict[str, Any], names: Sequence[str]) -> bool:
 def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
     """The `measures` of every model that was really asked, or of the `models` named.
 
-    Reads rows that `profile` in data/papers/*.yaml names in the results of a run (see `paths.run_folder`),
-    marked headline unless it says otherwise, and nothing else. Asked are models with recorded, live
-    or imported answers.
+    Reads rows that `profile` in data/papers/*.yaml names in the results of a run (see
+    `paths.run_folder`), marked headline unless it says otherwise, and nothing else. Asked are
+    models with recorded, live or imported answers.
 
     Returns:
         columns `PAGE`, one row a model, measure and level; where a model has none of a measure,

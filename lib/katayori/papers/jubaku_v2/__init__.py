@@ -1,4 +1,4 @@
-"""A biased and a neutral reason for one conclusion, in eight variants of the prompt (notebook 04)."""
+"""A biased and a neutral reason for one conclusion, in eight prompt variants (notebook 04)."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar

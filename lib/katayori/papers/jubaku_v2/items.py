@@ -119,7 +119,7 @@ def study_version(path: str | Path = "") -> str:
     return versions([_document(path)[1]], "user cases")
 
 
-#: The rules of `papers.jubaku_v2.reason_rules` that look for the group: by its word, or by its whole name.
+#: The rules of `reason_rules` that look for the group: by its word, or by its whole name.
 GROUP_WORD, GROUP_NAME = "the word of the group", "the full name of the group"
 
 

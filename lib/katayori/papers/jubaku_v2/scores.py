@@ -37,7 +37,7 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         answers: item_id, outcome, answer ("A", "B", None where invalid), and where known p_a, p_b
             (probabilities of the letters) and mass; what tells answers apart of model, source,
             prompt_id, repetition.
-        items: item_id, case_id, category, template, order, role_a, role_b, as of `papers.jubaku_v2.items`.
+        items: item_id, case_id, category, template, order, role_a, role_b, as of `items`.
 
     Returns the answers with letter (for answer), case_id, category, template, order; choice, the
     role of the chosen option (None where invalid), correct (False where invalid); and with

@@ -1,6 +1,6 @@
 """Second edition of the cases with two reasons for one proposal (JU-1 to JU-3, JU-8, JU-14).
 
-The cases are read and checked by the first edition's rules (`papers.jubaku_v2.items`). New beside them: the
+The cases are read and checked by the first edition's rules (`items`). New beside them: the
 reasons alone, whose likelihood is asked without a list of options, and our own BBQ-shaped items as
 two options.
 """

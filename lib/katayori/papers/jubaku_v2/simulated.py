@@ -19,7 +19,7 @@ TWO_OPTION: dict[str, tuple[float, float] | None] = {
 
 
 def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
-    """The planted chance of the neutral option of an item in the shape of `papers.jubaku_v2.items` (X-3).
+    """The planted chance of the neutral option of an item in the shape of `items` (X-3).
 
     Raises KatayoriError for an unknown respondent.
     """

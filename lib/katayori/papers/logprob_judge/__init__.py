@@ -1,4 +1,4 @@
-"""A model judges two answers in both orders, by letters and by their probabilities (notebook 03)."""
+"""A model judges two answers in both orders, by letters and their probabilities (notebook 03)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar

@@ -27,8 +27,8 @@ JUDGE_OTHER = 0.05  # probability of all other tokens
 
 
 def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[str, float]:
-    """The planted probabilities of A, B and C for an item of `papers.logprob_judge.items.in_both_orders` that has
-    known qualities.
+    """The planted probabilities of A, B and C for an item of `items.in_both_orders` with known
+    qualities.
 
     What a judge makes of the two answers is the same in both orders; the draw of the single call,
     fixed by `call`, and the preference for the first slot are not. Raises KatayoriError for an
