@@ -91,7 +91,7 @@ def test_a_store_of_rule_1_is_read_in_a_live_run(house):
         assert [request.item_id for request in store.pending(stored)] == ["q2"]
         store.put(stored[1], Response("ok", "Answer: no", "stop"))
     frame = answers.get(ITEMS, prompt, [name], source="live")
-    assert list(answers["answer"]) == ["yes", "no"]
+    assert list(frame["answer"]) == ["yes", "no"]
     with Store(store_path()) as store:
         store.put(_requests(2)[0], Response("ok", "Answer: no", "stop"))
     frame = answers.get(ITEMS, prompt, [name], source="live")
