@@ -431,8 +431,14 @@ def test_shipped_profiles():
             "mine: {items: study, answers: guessed, size: full}",
             "recorded, live, simulated or imported, not 'guessed'",
         ),
-        ("mine: {items: study, answers: recorded, size: 0}", "size must be full or a positive number .*, not 0"),
-        ("mine: {items: study, answers: recorded, size: true}", "size must be full or .*, not true"),
+        (
+            "mine: {items: study, answers: recorded, size: 0}",
+            "size must be full or a positive number .*, not 0",
+        ),
+        (
+            "mine: {items: study, answers: recorded, size: true}",
+            "size must be full or .*, not true",
+        ),
         ("mine: {items: study, answers: recorded}", "size must be full or .*, not null"),
         ("mine: {answers: recorded, size: 9}", "items must be study or official, not null"),
         ("recorded: {items: study, answers: recorded, size: 9}", "a name of its own"),

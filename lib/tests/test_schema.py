@@ -4,6 +4,7 @@ is said in one plain line that names the place.
 
 import copy
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,20 +16,32 @@ import yaml
 from pydantic import Field
 
 from katayori import paths, profiles_schema
+from katayori.data import bbq, catalogue, published
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori.prompting import models_schema, prompts_schema
+from katayori_tools import construct, equality, gates, mutants
+from katayori_tools.engines import weights
 
 #: Files below the checkout -> what each is read as.
 KINDS: dict[str, Any] = {
     "data/models.yaml": models_schema.ModelsFile,
     "data/profiles.yaml": dict[str, profiles_schema.Profile],
     "data/prompts/*/*.yaml": prompts_schema.PromptFile,
+    "data/catalogue.yaml": catalogue.Catalogue,
+    "data/published/caveats.yaml": published.Caveats,
+    "data/published/audit.yaml": published.Audit,
+    "data/errata/bbq.yaml": bbq.Errata,
+    "data/weights.yaml": weights.WeightsFile,
+    "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
+    "lib/equality.yaml": equality.MapFile,
+    "lib/mutants.yaml": mutants.Judged,
+    "lib/offenders.yaml": gates.Offenders,
     "data/wordings/*/*/*.yaml": prompts_schema.PromptFile,
 }
 #: Words of pydantic and of Python that a user of a YAML file need not know.
-JARGON = ("Input should", "pydantic", "http", "type=", "Value error", "validat", "None", "dict")
+JARGON = r"Input should|pydantic|https?:|type=|Value error|\bvalidat|\bNone\b|\bdict\b|\bmodel_type"
 
 
 def files_of(pattern: str) -> list[Path]:
@@ -129,7 +142,7 @@ def test_whatever_is_wrong_is_one_plain_line(pattern):
                     seen += 1
                     assert "\n" not in message and message.startswith("file x.yaml: "), message
                     given = message.partition("known: ")[0]
-                    assert not [word for word in JARGON if word in given], message
+                    assert not re.search(JARGON, given), message
     assert seen > 20, "no change was noticed: the schema checks nothing"
 
 
@@ -156,7 +169,7 @@ GOOD = {"file": "a.gguf", "bytes": 12}
         ({"bytes": "12"}, "weights[0].bytes must be a whole number, not '12'"),
         ({"bytes": True}, "weights[0].bytes must be a whole number, not true"),
         ({"bytes": 0}, "weights[0].bytes must be at least 1, not 0"),
-        ({"file": ""}, "weights[0].file must be a text that is not empty, not ''"),
+        ({"file": " "}, "weights[0].file must not be empty"),
         ({"file": None}, "weights[0].file must be a text, not null"),
         ({"file": False}, "weights[0].file must be a text, not false (put it in quotes)"),
         ({"file": "x" * 99, "bytes": []}, "weights[0].bytes must be a whole number, not []"),

@@ -13,13 +13,16 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
+from katayori import paths
 from katayori.data import catalogue
-from katayori.data.files import documents, json_lines, ours, read_text, versions
+from katayori.data.files import documents, json_lines, read_as, read_text, versions
 from katayori.data.items import digest as items_digest
+from katayori.data.schema import Schema, Text
 from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 #: The five categories and how many rows JBBQ has of each (PJ-1).
@@ -300,12 +303,26 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
     return ranked(rows)
 
 
+class NoTarget(Schema):
+    """Items of a category of BBQ that have no target."""
+
+    category: Text
+    ids: Annotated[str, Field(pattern=r"^\d+(-\d+)?(\s+\d+(-\d+)?)*$")]  # `12` or `12-15`
+    reason: Text
+
+
+class Errata(Schema):
+    """data/errata/bbq.yaml."""
+
+    no_target: list[NoTarget]
+
+
 def _without_target(name: str) -> set[int]:
     """The rows of a category of BBQ that have no target, listed as `12` or `12-15`."""
     rows: set[int] = set()
-    for entry in ours("errata/bbq.yaml")["no_target"]:
-        if entry["category"] == name:
-            for span in entry["ids"].split():
+    for entry in read_as(Errata, paths.registry("errata/bbq.yaml")).no_target:
+        if entry.category == name:
+            for span in entry.ids.split():
                 first, _, last = span.partition("-")
                 rows.update(range(int(first), int(last or first) + 1))
     return rows
@@ -588,7 +605,7 @@ def _files_of(folder: str | Path, dataset_id: str, what: str) -> list[Path]:
 
 
 def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
-    how = catalogue.load()[dataset_id]["how"]
+    how = catalogue.load()[dataset_id].how
     return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
 
 

@@ -82,7 +82,8 @@ def _parsed(text: str) -> Any:
 
 
 def read_as(kind: type[Content], path: Path, what: str = "data file") -> Content:
-    """The content of a YAML file as `kind`: a `data.schema.Schema`, or a list or dict of one.
+    """The content of a YAML file as `kind`, for reading: a `data.schema.Schema`, or a list or dict
+    of one. Who wants to change a dict makes a copy.
 
     KatayoriError as `read_yaml`, and for what `kind` does not allow, naming its place in the file.
     """

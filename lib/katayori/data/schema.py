@@ -12,15 +12,30 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from katayori.errors import KatayoriError
 
 Content = TypeVar("Content")
 
+
+def _is_not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return text
+
+
 #: A text with something in it.
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, AfterValidator(_is_not_blank)]
 #: A number as it was written: 7 stays 7 and does not become 7.0.
 Number = int | float
 #: Hex digits of a sha256.
@@ -46,7 +61,6 @@ _WANTED = {
     "greater_than": "above {gt}",
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
-    "string_too_short": "a text that is not empty",
     "too_short": "at least {min_length} long",
     "too_long": "at most {max_length} long",
     "string_pattern_mismatch": "written like {pattern}",
