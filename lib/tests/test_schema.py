@@ -16,7 +16,7 @@ import yaml
 from pydantic import Field
 
 from katayori import paths, profiles_schema
-from katayori.data import bbq, catalogue, published
+from katayori.data import bbq, catalogue, paper_facts_schema, published
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
@@ -38,6 +38,7 @@ KINDS: dict[str, Any] = {
     "lib/equality.yaml": equality.MapFile,
     "lib/mutants.yaml": mutants.Judged,
     "lib/offenders.yaml": gates.Offenders,
+    "data/papers/*.yaml": paper_facts_schema.PaperFacts,
     "data/wordings/*/*/*.yaml": prompts_schema.PromptFile,
 }
 #: Words of pydantic and of Python that a user of a YAML file need not know.
