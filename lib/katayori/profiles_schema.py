@@ -1,6 +1,6 @@
 """What stands in a profile, ours or a user's."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -19,6 +19,8 @@ def _is_size(size: Any) -> Any:
 
 class Profile(Schema):
     """One profile, by its name. What is left out counts as null, so that what is valid is named."""
+
+    example: ClassVar[str] = "data/profiles.yaml"
 
     items: Literal["study", "official"] = Field(None, validate_default=True)
     answers: Literal["recorded", "live", "simulated", "imported"] = Field(

@@ -20,7 +20,13 @@ from katayori.data import bbq, catalogue, paper_facts_schema, published
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
+from katayori.papers.discrim_eval import schema as discrim_eval
+from katayori.papers.inter_jbbq import schema as inter_jbbq
+from katayori.papers.jubaku_v2 import schema as jubaku_v2
+from katayori.papers.logprob_judge import schema as logprob_judge
+from katayori.papers.persona_jbbq import schema as persona_jbbq
 from katayori.prompting import models_schema, prompts_schema
+from katayori.report import glossary_schema
 from katayori_tools import construct, equality, gates, mutants
 from katayori_tools.engines import weights
 
@@ -39,6 +45,23 @@ KINDS: dict[str, Any] = {
     "lib/mutants.yaml": mutants.Judged,
     "lib/offenders.yaml": gates.Offenders,
     "data/papers/*.yaml": paper_facts_schema.PaperFacts,
+    "data/glossary.yaml": list[glossary_schema.Term],
+    "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
+    "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
+    "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,
+    "data/study/persona_jbbq/*.yaml": bbq.TemplateFile,
+    "data/study/persona_jbbq_2/[!c]*.yaml": persona_jbbq.SceneFile,
+    "data/study/persona_jbbq_2/controls.yaml": persona_jbbq.Controls,
+    "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,
+    "data/study/logprob_judge/extra.yaml": logprob_judge.ExtraFile,
+    "data/study/logprob_judge_2/*.yaml": logprob_judge.SecondFile,
+    "data/study/jubaku_v2/cases.yaml": jubaku_v2.StudyCases,
+    "data/study/jubaku_v2_2/cases.yaml": jubaku_v2.StudyCases,
+    "data/study/inter_jbbq/lexicons.yaml": inter_jbbq.LexiconFile,
+    "data/study/inter_jbbq/[!l]*.yaml": inter_jbbq.TopicFile,
+    "data/study/inter_jbbq/lessons.yaml": inter_jbbq.TopicFile,
+    "data/study/inter_jbbq_2/lexicons.yaml": inter_jbbq.SecondLexicon,
+    "data/study/inter_jbbq_2/[!l]*.yaml": inter_jbbq.SecondTopic,
     "data/wordings/*/*/*.yaml": prompts_schema.PromptFile,
 }
 #: Words of pydantic and of Python that a user of a YAML file need not know.
@@ -223,6 +246,22 @@ def test_a_file_is_named_and_read_again_when_it_changes(tmp_path):
         read_as(Weights, file, "list of weights")
     file.write_text("{file: a, bytes: 2}")
     assert read_as(Weights, file, "list of weights").bytes == 2
+
+
+def test_every_yaml_file_of_the_data_has_a_schema():
+    """A new file is either read as one of `KINDS` here, or this test says that it is not."""
+    data = paths.data_dir()
+    known = {file for pattern in KINDS for file in files_of(pattern)}
+    logs = set(data.glob("study/*/review_log.yaml"))  # `katayori review` reads them
+    assert sorted(set(data.rglob("*.yaml")) - known - logs) == []
+
+
+def test_an_example_is_named_for_users():
+    """Each place that a message sends a user to is there."""
+    for kind in KINDS.values():
+        if place := getattr(kind, "example", ""):
+            assert (paths.root() / place).exists()
+            assert problem(kind, 1).endswith(f"; see {place}")
 
 
 def test_commands_that_read_nothing_do_not_wait_for_pydantic():

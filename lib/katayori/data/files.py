@@ -113,14 +113,14 @@ def ours(name: str) -> Any:
 
 
 def documents(
-    path: str | Path, folder: str, what: str, beside: str = ""
+    path: str | Path, folder: str, what: str, beside: str = "", kind: Any = Any
 ) -> Iterator[tuple[Path, Any]]:
     """Each YAML file of a folder, or the one file, and its content.
 
     Left out of a folder are `REVIEW_LOG` and the file named `beside`.
 
     An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as
-    `read_yaml`, and for a folder without such files.
+    `read_checked`, which reads each as `kind`, and for a folder without such files.
     """
     place = Path(path) if path else paths.data_dir() / folder
     left_out = (beside, REVIEW_LOG)
@@ -130,7 +130,7 @@ def documents(
         files = [place]
     if not files:
         raise KatayoriError(f"no {what}s (*.yaml) in {place.name}")
-    return ((file, read_yaml(file, what)) for file in files)
+    return ((file, read_checked(kind, file, what)) for file in files)
 
 
 def versions(contents: Iterable[dict[str, Any]], user: str) -> str:

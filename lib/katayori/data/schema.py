@@ -10,7 +10,7 @@ that may read nothing, its classes stand beside it in `*_schema.py`, imported wh
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -61,8 +61,8 @@ _WANTED = {
     "greater_than": "above {gt}",
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
-    "too_short": "at least {min_length} long",
-    "too_long": "at most {max_length} long",
+    "too_short": "longer ({min_length} or more entries)",
+    "too_long": "shorter (at most {max_length} entries)",
     "string_pattern_mismatch": "written like {pattern}",
 }
 
@@ -78,6 +78,9 @@ class Schema(BaseModel):
         Traceback (most recent call last):
         katayori.errors.KatayoriError: weights.yaml: bytes must be a whole number, not '12'
     """
+
+    #: Where a file of this kind is shown or described; messages end with it.
+    example: ClassVar[str] = ""
 
     # Validators are built when they are first used: most commands read few of the files.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
@@ -140,7 +143,9 @@ def checked(kind: type[Content], content: Any, where: str) -> Content:
         return _adapter(cast(Hashable, kind)).validate_python(content, strict=True)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise KatayoriError(f"{where}: {_explained(details, content)}") from None
+        example = getattr(kind, "example", "")
+        see = f"; see {example}" if example else ""
+        raise KatayoriError(f"{where}: {_explained(details, content)}{see}") from None
 
 
 def _explained(details: list[ErrorDetails], content: Any) -> str:
@@ -176,6 +181,8 @@ def _must_be(here: list[ErrorDetails]) -> str:
     if not wanted:  # a check of a schema's own, whose message goes on where the place ends
         return here[0]["msg"].removeprefix("Value error, ")
     given = here[0]["input"]
+    if here[0]["type"] == "too_short" and not given:
+        return "must not be empty"
     hint = " (put it in quotes)" if "a text" in wanted and _is_unquoted(given) else ""
     return f"must be {' or '.join(dict.fromkeys(wanted))}, not {written(given)}{hint}"
 
@@ -200,11 +207,17 @@ def _place(loc: Sequence[Any], content: Any) -> str:
         if isinstance(content, dict) and step in content:
             place += f".{step}" if place else str(step)
         elif isinstance(content, list) and isinstance(step, int) and step < len(content):
-            place += f"[{step}]"
+            place += f"[{step}]{_name_of(content[step])}"
         else:
             continue
         content = content[step]
     return place
+
+
+def _name_of(entry: Any) -> str:
+    """The id of an entry of a list, where it has one."""
+    ident = entry.get("id") if isinstance(entry, dict) else None
+    return f" ({ident})" if isinstance(ident, str | int) and len(str(ident)) < _SHOWN else ""
 
 
 def _place_of(detail: ErrorDetails, content: Any) -> str:

@@ -1,6 +1,6 @@
 """What stands in a prompt file, ours or a user's (PROMPTS=); see `prompting.prompts.Prompt`."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,8 @@ class Element(Lenient):
 
 class PromptFile(Schema):
     """One wording. An empty text is as good as none."""
+
+    example: ClassVar[str] = "data/prompts"
 
     id: str
     version: int | float | str  # only shown
