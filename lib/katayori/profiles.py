@@ -39,11 +39,16 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
-    from katayori.data.schema import checked
+    from katayori.data.schema import checked, written
     from katayori.profiles_schema import Profile
 
     block = renamed.keys("field", block)
     size = checked(Profile, block, where).size
+    if size != "full" and not (type(size) is int and 0 < size <= MOST):
+        raise KatayoriError(
+            f"{where}: size must be full or a positive number {OF_CLUSTERS}, at most {MOST:,},"
+            f" not {written(size)}"
+        )
     if name in (".", "..") or not name.isprintable() or "/" in name:
         raise KatayoriError(f"{where}: the name becomes a folder and cannot hold a slash")
     return block | {"name": name, "size": None if size == "full" else size}

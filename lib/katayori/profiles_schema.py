@@ -1,20 +1,10 @@
 """What stands in a profile, ours or a user's."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from katayori.data.schema import Schema, written
-from katayori.profiles import MOST, OF_CLUSTERS
-
-
-def _is_size(size: Any) -> Any:
-    if size != "full" and not (type(size) is int and 0 < size <= MOST):
-        raise ValueError(
-            f"must be full or a positive number {OF_CLUSTERS}, at most {MOST:,},"
-            f" not {written(size)}"
-        )
-    return size
+from katayori.data.schema import Schema
 
 
 class Profile(Schema):
@@ -26,6 +16,6 @@ class Profile(Schema):
     answers: Literal["recorded", "live", "simulated", "imported"] = Field(
         None, validate_default=True
     )
-    #: A word or a number, so that one sentence says what is valid.
-    size: Annotated[Any, AfterValidator(_is_size)] = Field(None, validate_default=True)
+    #: A word or a number: `profiles` says in one sentence which are valid.
+    size: Any = None
     about: Any = None

@@ -24,6 +24,7 @@ from katayori.errors import expect
 from katayori.papers import answers
 from katayori.papers.answers import simulated
 from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.papers.jubaku_v2.schema import CaseFile
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import build
@@ -142,7 +143,7 @@ def rate(folder: Path, raters: int, prompts: str = "") -> None:
     `katayori construct` and `katayori review --rate` end here. Raises KatayoriError for a folder
     without cases.yaml, and where its cases break JU-3.
     """
-    document = files.read_yaml(folder / "cases.yaml", "case file")
+    document = files.read_checked(CaseFile, folder / "cases.yaml", "case file")
     form, labels = form_of(jubaku.load_study_jubaku(folder / "cases.yaml"), raters)
     if not (folder / RATINGS).exists():
         write_form(folder, form, prompts)
