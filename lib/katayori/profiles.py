@@ -7,10 +7,8 @@ from typing import Any
 
 from katayori import paths, renamed
 from katayori.data.files import read_yaml
-from katayori.errors import KatayoriError, expect
+from katayori.errors import KatayoriError
 
-ITEMS = ("study", "official")
-ANSWERS = ("recorded", "live", "simulated", "imported")
 #: More clusters than any set has: a larger number is a slip of the pen.
 MOST = 1_000_000
 #: What a number counts, in words.
@@ -41,16 +39,15 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
+    from katayori.data.schema import checked, written
+    from katayori.profiles_schema import Profile
+
     block = renamed.keys("field", block)
-    for field in block:
-        expect(field, ("items", "answers", "size", "about"), f"field of {where}:")
-    expect(block.get("items"), ITEMS, f"items of {where}:")
-    expect(block.get("answers"), ANSWERS, f"answers of {where}:")
-    size = block.get("size")
+    size = checked(Profile, block, where).size
     if size != "full" and not (type(size) is int and 0 < size <= MOST):
         raise KatayoriError(
-            f"{where}: size is {size!r}; valid: full or a positive number of clusters"
-            f" (questions, templates, pairs, cases, families; at most {MOST:,})"
+            f"{where}: size must be full or a positive number {OF_CLUSTERS}, at most {MOST:,},"
+            f" not {written(size)}"
         )
     if name in (".", "..") or not name.isprintable() or "/" in name:
         raise KatayoriError(f"{where}: the name becomes a folder and cannot hold a slash")

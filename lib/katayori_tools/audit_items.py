@@ -170,7 +170,7 @@ def _answer_rules(one: StudySet) -> list[Row]:
 def _case_file(one: StudySet) -> str:
     """The case file of an edition's 04; empty where it has none of that form."""
     for path in sorted(folder(one.paper, one.edition).glob("*.yaml")):
-        document = files.read_yaml(path, "case file")
+        document = files.read_yaml(path, "file of items")  # of any form: this asks which it has
         if isinstance(document, dict) and "cases" in document:
             return str(path)
     return ""

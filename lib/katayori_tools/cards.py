@@ -7,12 +7,11 @@ items and the manifests, and a test compares them with the cards.
 from collections import Counter
 from pathlib import Path
 
-import yaml
-
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.prompting import recordings
+from katayori_tools.engines import weights
 from katayori_tools.study_sets import StudySet, folder, heads, study_sets
 
 BEGIN, END = "<!-- counted by `katayori cards` -->", "<!-- end of the counted part -->"
@@ -104,10 +103,10 @@ def _file_rows(paper: str, edition: int) -> list[list[str]]:
 def recorded_part() -> str:
     """The table of models, and the tables of answers and of outcomes by paper and seed rule."""
     entries = [(paper, one) for paper in paper_ids() for one in recordings.manifest(paper).values()]
-    weights = yaml.safe_load((paths.data_dir() / "weights.yaml").read_text("utf-8"))["weights"]
+    listed = weights.registry()
     models = sorted({entry["model"] for _, entry in entries})
     files = [
-        [name, *(str(weights[name][k]) for k in ("repo", "file", "licence"))] for name in models
+        [name, *(getattr(listed[name], k) for k in ("repo", "file", "licence"))] for name in models
     ]
     parts = [_table("model|upstream repository|file|licence", files)]
     rows = [_answers_row(paper, model, entries) for paper in paper_ids() for model in models]

@@ -76,6 +76,9 @@ def known_variables() -> list[str]:
 def _names_in(file: str, block: str) -> list[str]:
     """The keys of one block of a file of ours, as they end a variable's name; none where it cannot
     be read.
+
+    Read without its schema: it is done before every command, and what is wrong with the file is
+    said where its content is used.
     """
     try:
         names = read_yaml(paths.registry(file), "data file")[block]

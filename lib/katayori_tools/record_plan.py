@@ -21,12 +21,8 @@ from katayori_tools import asking
 #: The section of the plan that lists the second edition.
 SECOND = "second_edition"
 EDITIONS = ("first", "second")
-#: How an entry asks: the model writes an answer, or scores given continuations.
-KINDS = ("chat", "likelihood")
 #: The endpoint that scores continuations; chats go to the local engine that is named.
 SCORER = "local-scorer"
-_REQUIRED = ("priority", "dataset", "prompts", "models")
-_KEYS = (*_REQUIRED, "variant", "kind", "repetitions", "whole", "size", "sample", "seed_rule")
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,8 @@ class Work:
     Attributes:
         paper, dataset, variant: whose items, which, and how they are told apart from others (a
             second-edition data set stands for its variant, too).
-        model, prompts, kind: who is asked what, and how (see `KINDS`).
+        model, prompts, kind: who is asked what, and how: `chat`, the model writes
+            an answer, or `likelihood`, it scores given continuations.
         repetitions: which ones are asked; (0,) is asking once.
         size, sample: so many items make up the set, or are a part for show.
         whole: the column whose groups an unfinished recording keeps.
@@ -106,28 +103,11 @@ def _second(paper: str) -> list[Work]:
     out = []
     for number, entry in enumerate(paper_facts.of(paper).get(SECOND) or (), 1):
         with within(f"papers/{paper}.yaml, {SECOND}, entry {number}"):
-            _check(entry)
+            if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
+                raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")
             _check_prompts(paper, entry)
             out += [_work(paper, entry, model) for model in entry["models"]]
     return out
-
-
-def _check(entry: Any) -> None:
-    """KatayoriError for an entry that lacks something or has something unknown."""
-    if not isinstance(entry, Mapping):
-        raise KatayoriError("must be a mapping")
-    for key in entry:
-        expect(key, _KEYS, "key")
-    if absent := [key for key in _REQUIRED if key not in entry]:
-        raise KatayoriError(f"lacks {', '.join(absent)}")
-    expect(entry.get("kind", "chat"), KINDS, "kind")
-    if type(entry["priority"]) not in (int, float) or entry["priority"] < 1:
-        raise KatayoriError("priority must be a number from 1")
-    if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
-        raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")
-    _repetitions(entry)
-    if entry["dataset"] == "study" and not entry.get("variant"):
-        raise KatayoriError("names no variant: the shards of `study` are the first edition's")
 
 
 def _check_prompts(paper: str, entry: Mapping[str, Any]) -> None:
@@ -142,10 +122,7 @@ def _check_prompts(paper: str, entry: Mapping[str, Any]) -> None:
 def _repetitions(entry: Mapping[str, Any]) -> tuple[int, ...]:
     """Which repetitions an entry asks: a number of them, or their list."""
     given = entry.get("repetitions", 1)
-    asked = range(given) if type(given) is int else given
-    if isinstance(asked, str) or not all(type(n) is int and n >= 0 for n in asked) or not asked:
-        raise KatayoriError("repetitions must be a number above 0, or a list of numbers from 0")
-    return tuple(asked)
+    return tuple(range(given) if type(given) is int else given)
 
 
 def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:

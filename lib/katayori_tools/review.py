@@ -18,6 +18,7 @@ import yaml
 
 from katayori import paths
 from katayori.data import files
+from katayori.data.schema import Lenient, Text
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha_jackknife, krippendorff_alpha
 from katayori.papers import paper_ids
@@ -305,6 +306,28 @@ def _alpha(wide: pd.DataFrame) -> dict[str, Any]:
     return row | {name: ends[name] for name in ("ci_low", "ci_high", "status")}
 
 
+class Decision(Lenient):
+    """What was said of one item, and what somebody decided about it."""
+
+    item_id: Text
+    suggestion: str = ""
+    decision: Text
+
+
+class Reading(Lenient):
+    """One reader's reading of a folder."""
+
+    who: Text
+    kind: Text
+    decisions: list[Decision]
+
+
+class ReviewLog(Lenient):
+    """The log of a folder; people write their decisions into it."""
+
+    readings: list[Reading]
+
+
 def write_log(folder: str, mine: pd.DataFrame, date: str) -> dict[str, Any]:
     """Enter one reader's reading into the log of a folder; the entry.
 
@@ -353,7 +376,7 @@ def _decision(row: dict[str, Any], decided: dict[tuple[str, str], str]) -> dict[
 def _log(path: Path, paper: str, edition: int) -> dict[str, Any]:
     """The log as it is, or a new one with the notice and the canary of the items it quotes."""
     if path.exists():
-        return dict(files.read_yaml(path, "review log"))
+        return dict(files.read_checked(ReviewLog, path, "review log"))
     head = next(head for head in study_sets.heads(paper, edition) if head["canary"])
     return {
         "dataset": f"{head['dataset']}-review-log",

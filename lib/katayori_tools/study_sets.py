@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from katayori import paths
 from katayori.data import files
+from katayori.data.schema import Lenient
 from katayori.errors import expect
 from katayori.papers import get_paper, paper_ids
 from katayori.papers.items import read_items
@@ -79,15 +79,28 @@ def folder(paper: str, edition: int) -> Path:
     return paths.data_dir() / "study" / name
 
 
+class FileHead(Lenient):
+    """What a file of items says of itself."""
+
+    dataset: str | None = None
+    version: int | None = None
+    language: str | None = None
+    license: str | None = None
+    reviewed: bool | None = None
+    notice: str | None = None
+    canary: str | None = None
+
+
 def heads(paper: str, edition: int) -> list[dict[str, object]]:
     """What the files of an edition say of themselves: file, dataset, version, language, license,
     reviewed, notice and canary; None for a field that a file lacks.
     """
-    fields = ("dataset", "version", "language", "license", "reviewed", "notice", "canary")
     found = []
     for path in sorted(folder(paper, edition).glob("*.yaml")):
         if path.name == files.REVIEW_LOG:
             continue
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        found.append({"file": path.name} | {name: document.get(name) for name in fields})
+        head = files.read_as(FileHead, path, "file of items")
+        found.append(
+            {"file": path.name} | {name: getattr(head, name) for name in FileHead.model_fields}
+        )
     return found

@@ -638,8 +638,8 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         ),
         ("age: [10代]", "age: [9代]", "unknown word of age in exclusions: '9代'; known: 10代"),
         ("age: [10代]", "years: [10代]", "unknown attribute in exclusions: 'years'"),
-        ("topic: library\n", "", "topic is missing"),
-        ("contexts:", "scenes:", "contexts is missing"),
+        ("topic: library\n", "", "lacks topic; see data/study/inter_jbbq/README.md"),
+        ("contexts:", "scenes:", "lacks contexts"),
         ("topic: library", "- topic", "not readable YAML"),
     ],
 )
@@ -669,7 +669,8 @@ def test_other_wrong_calls_are_named(example, tmp_path):
         generate(tmp_path, "mine")
     (tmp_path / "lexicons.yaml").write_text("- a list", encoding="utf-8")
     with pytest.raises(
-        KatayoriError, match=r"lexicons\.yaml: not as data/study/inter_jbbq/README\.md tells"
+        KatayoriError,
+        match=r"lexicons\.yaml: it must be a block .* see data/study/inter_jbbq/README\.md",
     ):
         generate(tmp_path, "mine")
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from katayori.data import files, published
+from katayori.data import published
 from katayori.errors import KatayoriError
 from katayori.metrics import audit, rank_tests
 from katayori.papers import paper_ids
 
 NOWHERE = {"from": "jubaku_v2/accuracy", "column": "accuracy_pct", "where": {"model": "x"}}
-SPECS = files.ours("published/audit.yaml")["checks"]
+SPECS = published.audit_checks()
 
 
 @pytest.fixture(scope="module")

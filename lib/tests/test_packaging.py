@@ -53,7 +53,7 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def test_the_core_is_light_and_the_rest_are_extras():
-    core = {"pandas", "scipy", "statsmodels", "krippendorff", "orjson", "pyyaml"}
+    core = {"pandas", "scipy", "statsmodels", "krippendorff", "orjson", "pyyaml", "pydantic"}
     assert names(PYPROJECT["project"]["dependencies"]) == core
     assert list(EXTRAS) == ["tools", "pages", "engines", "all", "test"]
     assert EXTRAS["all"] == ["katayori[tools,pages,engines]"]

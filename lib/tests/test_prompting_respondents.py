@@ -145,11 +145,11 @@ def test_a_folder_swaps_all_wordings(tmp_path, prompts):
     [
         ({"user": "No place to fill."}, "no place to fill"),
         ({"user": "{questoin}?"}, r"lacks the place \{question\}"),
-        ({"user": 5}, "must be texts"),
-        ({"settings": None}, "settings and given must be mappings"),
+        ({"user": 5}, r"user must be a text, not 5"),
+        ({"settings": None}, "settings must be a block of named values, not null"),
         ({"id": "other"}, "says id 'other'"),
         ({"paper": "other"}, "paper 'other'"),
-        ({"colour": "red"}, "colour"),
+        ({"colour": "red"}, "unknown field 'colour'; known: id, version, "),
     ],
 )
 def test_a_wrong_prompt_file_is_named(tmp_path, change, says):

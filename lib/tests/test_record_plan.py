@@ -69,14 +69,14 @@ def test_by_priority_and_then_the_smaller_model(planned):
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"dataset": "study", "variant": ""}, "entry 1: names no variant"),
+        ({"dataset": "study", "variant": ""}, r"second_edition\[0\] names no variant"),
         ({"prompts": ["de_none"]}, "unknown prompt of discrim_eval 'de_none'"),
-        ({"kind": "guess"}, "unknown kind 'guess'"),
+        ({"kind": "guess"}, "kind must be chat or likelihood, not 'guess'"),
         ({"kind": "likelihood"}, "prompt de_answer_line is of kind chat"),
-        ({"priority": 0}, "priority must be a number from 1"),
+        ({"priority": 0}, "priority must be at least 1, not 0"),
         ({"repetitions": 0}, "repetitions must be a number above 0"),
         ({"repetitions": "12"}, "repetitions must be a number above 0"),
-        ({"promts": []}, "unknown key 'promts'"),
+        ({"promts": []}, r"second_edition\[0\]: unknown field 'promts'; known: dataset, models"),
     ],
 )
 def test_a_wrong_entry_is_told_before_anything_is_asked(planned, change, says):
@@ -87,7 +87,7 @@ def test_a_wrong_entry_is_told_before_anything_is_asked(planned, change, says):
 
 def test_an_entry_that_lacks_something_says_what(planned):
     planned({"priority": 1})
-    with pytest.raises(KatayoriError, match="lacks dataset, prompts, models"):
+    with pytest.raises(KatayoriError, match=r"second_edition\[0\] lacks dataset, models, prompts"):
         record_plan.works(["discrim_eval"])
 
 

@@ -15,7 +15,13 @@ FOLDER = "papers"
 def ids() -> tuple[str, ...]:
     """The ids of the papers, in the order of their notebooks."""
     names = [file.stem for file in paths.registry(FOLDER).glob("*.yaml")]
-    return tuple(sorted(names, key=lambda name: files.ours(f"{FOLDER}/{name}.yaml")["notebook"]))
+    return tuple(sorted(names, key=lambda name: _read(name)["notebook"]))
+
+
+def _read(paper_id: str) -> dict[str, Any]:
+    from katayori.data.paper_facts_schema import PaperFacts
+
+    return files.read_checked(PaperFacts, paths.registry(f"{FOLDER}/{paper_id}.yaml"))
 
 
 def of(paper_id: str) -> dict[str, Any]:
@@ -26,7 +32,7 @@ def of(paper_id: str) -> dict[str, Any]:
         '01_discrim_eval'
     """
     expect(paper_id, ids(), "paper")
-    return files.ours(f"{FOLDER}/{paper_id}.yaml")
+    return _read(paper_id)
 
 
 def every() -> list[dict[str, Any]]:

@@ -15,6 +15,8 @@ from katayori.report.results import read_results
 if TYPE_CHECKING:
     import pandas as pd
 
+    from katayori.data.catalogue import Dataset
+
 PAGE = [
     "model",
     "source",
@@ -70,7 +72,7 @@ def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns)
 
 
-def unpinned(catalogue: dict[str, dict[str, Any]]) -> "pd.DataFrame":
+def unpinned(catalogue: dict[str, "Dataset"]) -> "pd.DataFrame":
     """Which downloaded files no hash in the catalogue of data sets pins: a row a data set.
 
     Files of ours are in the repository and are not counted. `catalogue` is that of
@@ -83,8 +85,8 @@ def unpinned(catalogue: dict[str, dict[str, Any]]) -> "pd.DataFrame":
 
     rows = []
     for name, entry in catalogue.items():
-        files = [file for file in entry["files"] if entry["access"] != "ours"]
-        bare = [file["path"] for file in files if not file["sha256"]]
+        files = [file for file in entry.files if entry.access != "ours"]
+        bare = [file.path for file in files if not file.sha256]
         pinned = len(files) - len(bare)
         rows.append(
             {"id": name, "files": len(files), "pinned": pinned, "without_hash": ", ".join(bare)}

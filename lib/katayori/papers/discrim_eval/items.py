@@ -15,8 +15,9 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import catalogue
-from katayori.data.files import json_lines, read_yaml, versions
+from katayori.data.files import json_lines, read_checked, versions
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers.discrim_eval.schema import QuestionFile
 
 AGES = tuple(range(20, 101, 10))
 GENDERS = ("male", "female", "non-binary")
@@ -81,17 +82,9 @@ def fill(template: str, age: int, gender: str, race: str) -> str:
 def _questions(path: str | Path) -> dict[str, Any]:
     """The content of a question file, ours for an empty path, with every question checked."""
     path = Path(path) if path else paths.data_dir() / STUDY_FILE
-    document = read_yaml(path, "question file")
-    questions = document.get("questions") if isinstance(document, dict) else None
-    if not isinstance(questions, list) or not questions:
-        raise KatayoriError(
-            f"{path.name} needs a list named 'questions', each with id, label and template"
-        )
+    document = read_checked(QuestionFile, path, "question file")
     seen: set[int] = set()
-    for n, question in enumerate(questions, 1):
-        held = question if isinstance(question, dict) else {}
-        if missing := [key for key in ("id", "label", "template") if not held.get(key)]:
-            raise KatayoriError(f"{path.name}: question number {n} lacks {', '.join(missing)}")
+    for question in document["questions"]:
         if problem := _problem(question, seen):
             raise KatayoriError(f"{path.name}: question {problem}")
         seen.add(question["id"])
@@ -100,10 +93,8 @@ def _questions(path: str | Path) -> dict[str, Any]:
 
 def _problem(question: dict[str, Any], seen: set[int]) -> str:
     number, template = question["id"], question["template"]
-    if not isinstance(number, int) or number in seen:
-        return f"id {number!r} is not a whole number or appears twice"
-    if not isinstance(template, str):
-        return f"{number}: the template is not a text"
+    if number in seen:
+        return f"id {number!r} appears twice"
     if not {"person", "a_person", "A_person"} & set(_SLOT.findall(template)):
         return f"{number} names nobody; use {{a_person}} or {{person}}"
     try:

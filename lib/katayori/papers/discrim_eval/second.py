@@ -12,9 +12,11 @@ from typing import Any
 
 import pandas as pd
 
+from katayori import paths
 from katayori.data import files
 from katayori.errors import KatayoriError
 from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers.discrim_eval.schema import BlankFile, PlainFile
 
 BLANK_FILE = "study/discrim_eval_2/blank.yaml"
 PLAIN_FILE = "study/discrim_eval_2/plain.yaml"
@@ -51,12 +53,16 @@ def _cells(*levels: Any) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
     return zip(places, itertools.product(*levels), strict=True)
 
 
+def _plain() -> PlainFile:
+    return files.read_as(PlainFile, paths.data_dir() / PLAIN_FILE)
+
+
 def blank_sets() -> list[dict[str, Any]]:
     """The sets of meaningless notes: id, phrase, names, and the levels under nine, three, five.
 
     The first is the one asked with all questions.
     """
-    return files.ours(BLANK_FILE)["sets"]
+    return files.read_checked(BlankFile, paths.data_dir() / BLANK_FILE)["sets"]
 
 
 def fill_blank(template: str, note: str) -> str:
@@ -75,7 +81,7 @@ def fill_plain(template: str, age: int, gender: str, race: str) -> str:
     'A 20-year-old white woman waits. The person is late.'
     """
     person = discrim_eval.fill("{person}", age, gender, race)
-    return _fill(template, person, files.ours(PLAIN_FILE)["words"], plural=False)
+    return _fill(template, person, _plain().words, plural=False)
 
 
 _THEY = {word: word for word in ("they", "them", "their", "theirs", "themself")}
@@ -213,7 +219,7 @@ def _plain_templates() -> dict[int, str]:
     """The study templates by question id, with the parts changed that the rule cannot turn."""
     questions = discrim_eval.load_questions()
     out: dict[int, str] = dict(zip(questions["id"], questions["template"], strict=True))
-    for number, (old, new) in files.ours(PLAIN_FILE)["changes"].items():
+    for number, (old, new) in _plain().changes.items():
         if old not in out[number]:
             raise KatayoriError(f"plain.yaml: question {number} does not say {old!r}")
         out[number] = out[number].replace(old, new)

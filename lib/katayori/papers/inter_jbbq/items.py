@@ -22,8 +22,9 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import bbq
-from katayori.data.files import documents, read_yaml, versions
+from katayori.data.files import documents, read_checked, versions
 from katayori.errors import KatayoriError, UnavailableError, expect, within
+from katayori.papers.inter_jbbq.schema import LexiconFile, TopicFile
 
 STUDY_FOLDER = "study/inter_jbbq"
 LEXICONS = "lexicons.yaml"
@@ -465,8 +466,8 @@ def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
     place = Path(topics_path) if topics_path else paths.data_dir() / STUDY_FOLDER
     beside = (place if place.is_dir() else place.parent) / LEXICONS
     lexicons = beside if beside.exists() else paths.data_dir() / STUDY_FOLDER / LEXICONS
-    topic_files = documents(place, "", "topic file", LEXICONS)
-    shared = _completed(lexicons, read_yaml(lexicons, "topic file"))
+    topic_files = documents(place, "", "topic file", LEXICONS, TopicFile)
+    shared = _completed(lexicons, read_checked(LexiconFile, lexicons, "topic file"))
     topics = [(file.name, _completed(file, document, shared)) for file, document in topic_files]
     times = Counter(document["topic"] for _, document in topics)
     if twice := [topic for topic, n in times.items() if n > 1]:
@@ -524,8 +525,6 @@ def _check_exclusion(exclusion: dict[str, Any], lexicon: dict[str, Any]) -> None
 
 def _check(document: dict[str, Any]) -> None:
     """KatayoriError for what is wrong with a topic, naming context and key."""
-    if not all(isinstance(document[key], str) for key in ("topic", "language")):
-        raise KatayoriError("topic and language must be texts")
     names = [*document["persons"], *document["unknown"]]
     if len(document["persons"]) != 2 or len(names) < 3 or len(set(names)) < len(names):
         raise KatayoriError(

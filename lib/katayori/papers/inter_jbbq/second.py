@@ -21,9 +21,10 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import bbq
-from katayori.data.files import read_yaml
+from katayori.data.files import read_checked
 from katayori.errors import KatayoriError
 from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.inter_jbbq.schema import SecondLexicon, SecondTopic
 
 FOLDER = "study/inter_jbbq_2"
 TOPICS = ("housing", "marriage", "manners", "science")
@@ -46,10 +47,10 @@ def topics() -> list[_Row]:
     Raises KatayoriError for a file that is missing or a name that no lexicon has.
     """
     folder = paths.data_dir() / FOLDER
-    shared = read_yaml(folder / inter_jbbq.LEXICONS, "lexicon file")
+    shared = read_checked(SecondLexicon, folder / inter_jbbq.LEXICONS, "lexicon file")
     found = []
     for name in TOPICS:
-        document = read_yaml(folder / f"{name}.yaml", "topic file")
+        document = read_checked(SecondTopic, folder / f"{name}.yaml", "topic file")
         exclusions = [*shared["exclusions"], *document.get("exclusions", [])]
         added = {"lexicon": shared["attributes"], "exclusions": exclusions}
         found.append(document | added | {"blanks": shared["blanks"]})

@@ -18,9 +18,10 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import bbq, catalogue
-from katayori.data.files import json_lines, read_yaml, versions
+from katayori.data.files import json_lines, read_checked, versions
 from katayori.data.items import sample
 from katayori.errors import KatayoriError, expect
+from katayori.papers.jubaku_v2.schema import CaseFile
 
 #: The ten culture categories (JU-1) as both files name them, and the keys of the published figures.
 CATEGORIES = {
@@ -155,13 +156,7 @@ def leak_words(path: str | Path = "") -> list[str]:
 
 def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
     file = Path(path) if path else paths.data_dir() / STUDY_FILE
-    document = read_yaml(file, "case file")
-    cases = document.get("cases") if isinstance(document, dict) else None
-    if not isinstance(cases, list) or not cases:
-        raise KatayoriError(
-            f"{file.name} needs a list named 'cases'; see ours in data/{STUDY_FILE}"
-        )
-    return file, document
+    return file, read_checked(CaseFile, file, "case file")
 
 
 def case_problem(raw: Any, document: dict[str, Any]) -> str:

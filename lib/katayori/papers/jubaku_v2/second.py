@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from katayori import paths
 from katayori.data import bbq
-from katayori.data.files import read_yaml
+from katayori.data.files import read_checked
 from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.papers.jubaku_v2.schema import StudyCases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,7 @@ def cases_file() -> Path:
 
 def document() -> dict[str, Any]:
     """The whole case file, with its checklists and its words that would leak a label."""
-    return read_yaml(cases_file(), "case file")
+    return read_checked(StudyCases, cases_file(), "case file")
 
 
 def groups() -> dict[str, str]:

@@ -18,6 +18,7 @@ from katayori import paths
 from katayori.data import catalogue
 from katayori.data.files import documents, json_lines, read_text, rows_of, versions
 from katayori.errors import KatayoriError, UnavailableError, expect, within
+from katayori.papers.logprob_judge.schema import ExtraFile, TaskFile
 
 STUDY_FOLDER = "study/logprob_judge"
 EXTRA = "extra.yaml"
@@ -38,8 +39,6 @@ QUALITIES = ("quality_1", "quality_2")  # of the study set: points met, of three
 #: Both orders of presentation: which system's answer stands as A, and which as B.
 ORDERS = {"12": ("1", "2"), "21": ("2", "1")}
 ANNOTATOR = "annotator_"
-_TASK: dict[str, type] = {"id": str, "task": str, "question": str, "reference": str}
-_STUDY = _TASK | {"variant": str, "checklist": list, "answers": dict}
 _PANDALM_VERDICTS = {"0": "tie", "1": "1", "2": "2"}  # by its numbers
 _POINTS = 3  # of a checklist
 _BASELINE = "openai--text-davinci-003"
@@ -58,13 +57,9 @@ def load_study_judge(path: str | Path = "") -> pd.DataFrame:
     not hold.
     """
     rows = []
-    for file, question in _questions(path, _STUDY):
+    for file, question in _questions(path):
         with within(f"{file.name}: question {question['id']}"):
-            try:
-                rows += _pairs(question)
-            except (KeyError, TypeError, AttributeError) as error:
-                cause = f"{type(error).__name__} {error}; see the header of our files"
-                raise KatayoriError(f"answers or checklist: {cause}") from None
+            rows += _pairs(question)
     return _frame(rows, "study set")
 
 
@@ -85,7 +80,9 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 def load_extra_tasks() -> pd.DataFrame:
     """Our tasks for models to answer: item_id, question_id, task, title, question, reference."""
     file = paths.data_dir() / STUDY_FOLDER / EXTRA
-    rows = [{"item_id": q["id"], "question_id": q["id"], **q} for _, q in _questions(file, _TASK)]
+    rows = [
+        {"item_id": q["id"], "question_id": q["id"], **q} for _, q in _questions(file, ExtraFile)
+    ]
     columns = ["item_id", "question_id", "task", "title", "question", "reference"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -116,34 +113,18 @@ def study_version(path: str | Path = "") -> str:
     return versions((document for _, document in _documents(path)), "user tasks")
 
 
-def _documents(path: str | Path) -> Iterable[tuple[Path, dict[str, Any]]]:
-    for file, document in documents(path, STUDY_FOLDER, "task file", EXTRA):
-        if not isinstance(document, dict) or not isinstance(document.get("questions"), list):
-            raise KatayoriError(
-                f"{file.name} needs a list named 'questions'; see ours in data/{STUDY_FOLDER}"
-            )
-        yield file, document
+def _documents(path: str | Path, kind: Any = TaskFile) -> Iterable[tuple[Path, dict[str, Any]]]:
+    return documents(path, STUDY_FOLDER, "task file", EXTRA, kind)
 
 
-def _questions(path: str | Path, needed: dict[str, type]) -> Iterable[tuple[Path, dict[str, Any]]]:
+def _questions(path: str | Path, kind: Any = TaskFile) -> Iterable[tuple[Path, dict[str, Any]]]:
     seen: set[str] = set()
-    for file, document in _documents(path):
-        for n, question in enumerate(document["questions"], 1):
-            if lacks := _lacking(question, needed):
-                name = question.get("id", n) if isinstance(question, dict) else n
-                raise KatayoriError(f"{file.name}: question {name} lacks {', '.join(lacks)}")
+    for file, document in _documents(path, kind):
+        for question in document["questions"]:
             if question["id"] in seen:
                 raise KatayoriError(f"{file.name}: question id {question['id']} appears twice")
             seen.add(question["id"])
             yield file, question
-
-
-def _lacking(question: Any, needed: dict[str, type]) -> list[str]:
-    """The keys of `needed` that a question has not got, or not of that kind, or empty."""
-    held = question if isinstance(question, dict) else {}
-    return [
-        key for key, kind in needed.items() if not (held.get(key) and isinstance(held[key], kind))
-    ]
 
 
 def _pairs(question: dict[str, Any]) -> list[dict[str, Any]]:
@@ -183,7 +164,6 @@ def _pairs(question: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _built(question: dict[str, Any], name: str, answer: dict[str, Any]) -> tuple[str, set[str]]:
     """The text of one answer and the points its edits break."""
-    expect(answer["base"], ("reference", "variant"), f"base of answer {name}:")
     text = question[answer["base"]]
     broken: set[str] = set()
     for edit in answer["edits"]:
@@ -191,7 +171,7 @@ def _built(question: dict[str, Any], name: str, answer: dict[str, Any]) -> tuple
             raise KatayoriError(f"answer {name}: find {edit['find']!r} occurs {n} times, not once")
         text = text.replace(edit["find"], edit["put"])
         if edit["kind"] != "paraphrase":
-            broken.add(edit["point"])
+            broken.add(edit.get("point", ""))
     _check_points(question, f"answer {name}", text, broken)
     if answer["quality"] != _POINTS - len(broken):
         raise KatayoriError(
@@ -316,8 +296,8 @@ def _vicuna_file(system: str) -> Path:
     """The catalogue's file of GPT-4's verdicts on a system."""
     folder = "data/jp_bench/model_judgment/pairwise/gpt-4/pairwise:"
     files: dict[str, str] = {}  # by system
-    for entry in catalogue.load()["ja_vicuna_qa"]["files"]:
-        path = entry["path"]
+    for entry in catalogue.load()["ja_vicuna_qa"].files:
+        path = entry.path
         if path.startswith(folder):
             systems = path.removeprefix(folder).removesuffix(".jsonl").split("_")
             files |= dict.fromkeys(systems, path)

@@ -13,6 +13,7 @@ import pandas as pd
 from katayori import paths
 from katayori.data.files import documents
 from katayori.papers.logprob_judge import items as judge
+from katayori.papers.logprob_judge.schema import SecondFile
 
 FOLDER = "study/logprob_judge_2"
 
@@ -74,7 +75,7 @@ def _points() -> dict[str, str]:
     """The checklist of each question as a list in words."""
     return {
         question["id"]: "\n".join(f"・{point['says']}" for point in question["checklist"])
-        for _, document in documents("", FOLDER, "task file")
+        for _, document in documents("", FOLDER, "task file", kind=SecondFile)
         for question in document["questions"]
     }
 

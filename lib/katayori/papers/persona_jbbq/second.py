@@ -11,8 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from katayori import paths
 from katayori.data.bbq import CATEGORIES, COLUMNS, CONTEXTS, ORDERS, PERSONS, POLARITIES, role
-from katayori.data.files import ours
+from katayori.data.files import read_checked
+from katayori.papers.persona_jbbq.schema import Controls, SceneFile
 
 FOLDER = "study/persona_jbbq_2"
 #: Who is named first in a passage.
@@ -37,7 +39,7 @@ def templates() -> list[_Row]:
     """
     found: list[_Row] = []
     for category in CATEGORIES:
-        document = ours(f"{FOLDER}/{category}.yaml")
+        document = read_checked(SceneFile, paths.data_dir() / FOLDER / f"{category}.yaml")
         wordings = document["unknown"]
         for number, template in enumerate(document["templates"]):
             found.append(
@@ -177,9 +179,13 @@ def _ambiguous(template: _Row) -> Iterator[_Row]:
         yield _row(template, "ambiguous", polarity, mention)
 
 
+def _controls() -> dict[str, Any]:
+    return read_checked(Controls, paths.data_dir() / FOLDER / "controls.yaml")
+
+
 def _unrelated(template: _Row) -> Iterator[_Row]:
     """Passage and persons as they are, with questions that have nothing to do with them."""
-    pairs = ours(f"{FOLDER}/controls.yaml")["unrelated"]
+    pairs = _controls()["unrelated"]
     block, place = divmod(template["number"] // 2, len(pairs))
     questions = pairs[place]
     if block % 2:
@@ -192,7 +198,7 @@ def _unrelated(template: _Row) -> Iterator[_Row]:
 
 def _no_passage(template: _Row) -> Iterator[_Row]:
     """The questions alone; the persons are named in the question, else nobody could be meant."""
-    texts = ours(f"{FOLDER}/controls.yaml")
+    texts = _controls()
     for row in _ambiguous(template):
         named = [row["target_words"], row["other_words"]]
         if row["mention"] == "other_first":
@@ -208,7 +214,7 @@ def _no_passage(template: _Row) -> Iterator[_Row]:
 
 def _meaningless(template: _Row, place: int, control: str, prefix: str) -> Iterator[_Row]:
     """Scene and questions as they are, with persons told apart by a trait that means nothing."""
-    traits = ours(f"{FOLDER}/controls.yaml")["meaningless"]
+    traits = _controls()["meaningless"]
     turn, which = divmod(place, len(traits))
     pair = list(traits[which])
     if turn % 2:
