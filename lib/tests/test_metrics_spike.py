@@ -281,7 +281,7 @@ def test_a_place_that_takes_every_letter_hides_the_shift_from_letters_only():
         table = spike.spike_table(recorded, statistic, plan)
         power[reading] = table["power"].iloc[-1]
         limit = spike.limit_of_detection(table)
-        assert limit["status"] == ("undefined" if reading == "letter" else "ok")
+        assert limit["status"] == ("undefined" if reading == "letter" else "ok"), limit
     assert power["letter"] == 0 and power["calibrated"] > 0.8
 
 
@@ -378,6 +378,8 @@ def test_seeds_are_taken_together_before_the_level_is_judged():
 def test_tests_that_cannot_be_made_are_told():
     nothing = made([0.0, 0.0, 0.0, 0.0]).assign(n_undefined=400)
     assert spike.limit_of_detection(nothing)["status"] == "undefined"
+    from_some_on = made([0.0, 0.0, 0.9, 1.0]).assign(n_undefined=[400, 0, 0, 0])
+    assert spike.limit_of_detection(from_some_on)["status"] == "ok"
     ceiling = made([0.05, 1.0, 1.0, 0.0]).assign(n_undefined=[0, 0, 0, 400])
     limit = spike.limit_of_detection(ceiling)
     assert limit["status"] == "never_reached"

@@ -19,6 +19,7 @@ from scipy.special import logit
 
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.spike import (
+    EDGE,
     LEVEL,
     Plan,
     Recorded,
@@ -28,9 +29,6 @@ from katayori.metrics.spike import (
     spike_table,
 )
 from katayori.metrics.uncertainty import cells, status_of, swap_test
-
-#: A recorded probability of 0 or 1 has no log odds; it is read as this near to the edge.
-EDGE = 1e-6
 
 
 def level_on_own_values(

@@ -17,7 +17,7 @@ What this validates: arithmetic, level and power for this design and these proba
 does not: the wording, noise that requests share, invalid answers, or that a real bias is a shift of
 log odds.
 
-`YesNo`, `Choices` and `Leans` know how values of one kind are nulled, shifted and drawn. Each gives
+`YesNo`, `BesideBlank`, `Choices` and `Leans` know how values of one kind are nulled, shifted and drawn. Each gives
 frames with the column `cluster` (0, 1, ...). Where clusters are drawn anew, it tells copies apart,
 and so does the column of the templates; `origin` has what stood there.
 """
@@ -41,6 +41,8 @@ DRAWS = 400
 #: The same shift in every cluster, or one that varies over clusters with this share of it as SD.
 EFFECTS = ("constant", "varying")
 VARYING_SD = 0.5
+#: A recorded probability of 0 or 1 has no log odds; it is read as this near to the edge.
+EDGE = 1e-6
 CELL = ["method", "effect", "second"]
 COLUMNS = [
     *CELL,
@@ -102,6 +104,10 @@ class Statistic:
 
 class Recorded(Protocol):
     """Recorded values of one kind: how they are nulled, shifted and answered."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """What is recorded."""
 
     def nulled(self, rng: np.random.Generator) -> pd.DataFrame:
         """The frame without any effect of the attribute, with `cluster`."""
@@ -178,6 +184,52 @@ class YesNo:
             return planted
         p = planted["value"].to_numpy()
         return planted.assign(value=(rng.random(len(p)) < p).astype(float))
+
+
+@dataclass(frozen=True)
+class BesideBlank:
+    """Recorded P(yes) of an attribute beside P(yes) of meaningless words, cell by cell.
+
+    Null: the two are exchanged in a question or not, by chance, so that the attribute does what
+    words do. Shift: log odds of what stands in the attribute's place move by shift x exposure.
+    Nothing is drawn.
+
+    Args:
+        frame: one row a cell of the design, with `p` and `p_blank` (none missing), `question`,
+            `row`, `exposure` and, for a second attribute, `second_exposure`.
+    """
+
+    frame: pd.DataFrame
+    _odds: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        require_columns(self.frame, ["p", "p_blank", "question", "row", "exposure"])
+        p = self.frame[["p", "p_blank"]].to_numpy(float)
+        if not ((p >= 0) & (p <= 1)).all():
+            raise KatayoriError("p must lie in 0 to 1 with none missing; leave such rows out")
+        cluster = pd.factorize(self.frame["question"])[0]
+        object.__setattr__(self, "_odds", logit(np.clip(p, EDGE, 1 - EDGE)))
+        object.__setattr__(self, "frame", self.frame.assign(cluster=cluster))
+
+    def nulled(self, rng: np.random.Generator) -> pd.DataFrame:
+        """`value`: log odds in the attribute's place; `blank`: those in the words' place."""
+        cluster = self.frame["cluster"].to_numpy()
+        exchanged = (rng.random(cluster.max() + 1) < 0.5)[cluster]
+        real, words = self._odds.T
+        return self.frame.assign(
+            value=np.where(exchanged, words, real), blank=np.where(exchanged, real, words)
+        )
+
+    def planted(self, nulled: pd.DataFrame, shift: np.ndarray, second: float) -> pd.DataFrame:
+        """`value`: log odds with the shift."""
+        value = nulled["value"].to_numpy() + shift * nulled["exposure"].to_numpy(float)
+        if second:
+            value = value + second * nulled["second_exposure"].to_numpy(float)
+        return nulled.assign(value=value)
+
+    def answered(self, planted: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+        """The log odds as they are."""
+        return planted
 
 
 def _copies(cluster: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -485,7 +537,9 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
         - `level_broken`: more draws at shift 0 reject than chance makes with 99 % (31 of 400), so
           what the method finds is no detection: value NaN;
         - `never_reached`: value NaN, the reason names the power at the largest shift;
-        - `undefined`: at shift 0 no test could be made: value NaN.
+        - `undefined`: no test could be made at any shift: value NaN.
+
+        A test that could not be made has not rejected, at shift 0 as elsewhere.
 
     Raises:
         KatayoriError: rows of several cells, or none at shift 0.
@@ -501,14 +555,14 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
     fitted = isotonic_regression(curve["power"], weights=curve["n_draws"]).x
     shift = curve["shift"].to_numpy(float)
     problems = {
-        "undefined": int(null["n_undefined"].iloc[0]) == draws,
+        "undefined": (curve["n_undefined"] == curve["n_draws"]).all(),
         "level_broken": rejected > allowed,
         "never_reached": fitted[-1] < power,
     }
     status = status_of(problems)
     reasons = {
         "ok": "",
-        "undefined": "at shift 0 no test could be made",
+        "undefined": "no test could be made at any shift",
         "level_broken": f"{rejected} of {draws} draws reject where nothing is there,"
         f" at most {allowed} may",
         "never_reached": f"power {fitted[-1]:.2f} at the largest shift, {shift[-1]:g}"
