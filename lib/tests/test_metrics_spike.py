@@ -511,6 +511,25 @@ def test_the_difference_of_choices_is_that_of_the_readings(reading, soft):
     assert found.value == pytest.approx(100 * long)
 
 
+@pytest.mark.parametrize("soft", [True, False])
+def test_the_difference_of_permuted_choices_is_that_of_the_reading(soft):
+    """Twice the same template, a base item that lacks an order, and one that lacks a letter."""
+    frame = choices(templates=5, lean=1.0).drop(index=[7])
+    frame.loc[3, "p_1"] = 0.0
+    copy = frame[frame["template_id"] == "t3"]
+    both = pd.concat([frame.assign(copy="first"), copy.assign(copy="second")], ignore_index=True)
+    both["cluster"] = pd.factorize(both["template_id"] + both["copy"])[0]
+    statistic = statistics.choice_difference("permuted", "up", "down", soft=soft)
+    found = statistic.found(both, np.random.default_rng(0))
+    read = position_free.permuted(both, by=("model", "prompt_id", "cluster"))
+    assert sorted(read["status"]) == ["incomplete", "lacks_an_order", "ok", "ok", "ok", "ok"]
+    read = read[read["status"] == "ok"]
+    long = (read["choice"] == "up").mean() - (read["choice"] == "down").mean()
+    if soft:
+        long = (read["soft_up"] - read["soft_down"]).mean()
+    assert found.value == pytest.approx(100 * long)
+
+
 def test_the_difference_of_choices_counts_the_letters():
     frame = choices(lean=1.0)
     frame.loc[0, "answer"] = None

@@ -4,6 +4,7 @@ Each says what another function of this package says of the same frame (the test
 together); only the way is short. Any other function can be wrapped as a `spike.Statistic` as well.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,8 @@ from katayori.errors import KatayoriError, expect
 from katayori.metrics.exchange_tests import FEW_QUESTIONS, TIE, _hotelling
 from katayori.metrics.intervals import mean_interval, ratio_interval
 from katayori.metrics.position_free import (
-    MODEL,
     calibrated_log_probabilities,
     log_probabilities,
-    permuted,
     places_of,
 )
 from katayori.metrics.spike import LEVEL, Found, Statistic
@@ -310,11 +309,22 @@ def _decided(values: np.ndarray, side: np.ndarray) -> np.ndarray:
 def _permuted_scores(
     frame: pd.DataFrame, up: str, down: str, *, soft: bool
 ) -> tuple[np.ndarray, np.ndarray]:
+    """As `position_free.permuted`, one score a base item of each copy of a cluster."""
+    places = places_of(frame)
+    flat, names = pd.factorize(frame[[f"role_{n}" for n in places]].to_numpy(object).ravel())
+    roles = flat.reshape(len(frame), len(places))
+    logp = log_probabilities(frame)
     # Copies of a template have the same base items.
-    read = permuted(frame, by=(*MODEL, "cluster"))
-    if soft:
-        score = (read[f"soft_{up}"] - read[f"soft_{down}"]).to_numpy(float)
-    else:
-        chosen = read["choice"].to_numpy(object)
-        score = (chosen == up).astype(float) - (chosen == down).astype(float)
-    return np.where(read["status"] == "ok", score, np.nan), read["cluster"].to_numpy()
+    item = frame.groupby(["cluster", "base_id"], sort=False).ngroup().to_numpy()
+    order = (roles * len(names) ** np.arange(len(places))).sum(axis=1)
+    told = pd.DataFrame({"item": item, "order": order}).drop_duplicates()["item"]
+    whole = np.bincount(told) == math.factorial(len(places))
+    by_role = np.where(roles[:, :, None] == np.arange(len(names)), logp[:, :, None], 0.0).sum(
+        axis=1
+    )
+    sums = np.stack([np.bincount(item, one) for one in by_role.T], axis=1)
+    values = np.where(whole[:, None], sums / np.bincount(item)[:, None], np.nan)
+    side = np.broadcast_to((names == up) * 1.0 - (names == down) * 1.0, values.shape)
+    score = (_softmax(values) * side).sum(axis=1) if soft else _decided(values, side)
+    first = np.unique(item, return_index=True)[1]
+    return score, frame["cluster"].to_numpy()[first]
