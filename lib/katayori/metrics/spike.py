@@ -17,9 +17,9 @@ What this validates: arithmetic, level and power for this design and these proba
 does not: the wording, noise that requests share, invalid answers, or that a real bias is a shift of
 log odds.
 
-`YesNo`, `BesideBlank`, `Choices` and `Leans` know how values of one kind are nulled, shifted and drawn. Each gives
-frames with the column `cluster` (0, 1, ...). Where clusters are drawn anew, it tells copies apart,
-and so does the column of the templates; `origin` has what stood there.
+`YesNo`, `BesideBlank`, `Choices` and `Leans` know how values of one kind are nulled, shifted and
+drawn. Each gives frames with the column `cluster` (0, 1, ...). Where clusters are drawn anew, it
+tells copies apart, and so does the column of the templates; `origin` has what stood there.
 """
 
 from collections.abc import Callable, Sequence
@@ -139,8 +139,8 @@ class YesNo:
     Args:
         frame: one row a prompt, with `p` (0 to 1, none missing), `question` (the cluster), `row`
             (the situation; prompts of one row differ in the attribute only), `exposure` (how much
-            of the shift a row of the frame takes, such as 1 for one level and 0 for the others) and,
-            for a second attribute, `second_exposure`.
+            of the shift a prompt takes, such as 1 for one level and 0 for the others) and, for a
+            second attribute, `second_exposure`.
         sampled: answers 0 or 1 are drawn; else `value` is the shifted P(yes) itself, and the
             exchange is all that chance does.
     """
