@@ -19,9 +19,9 @@ import pandas as pd
 import pingouin
 from scipy import stats
 
-from katayori.data.discrim_eval import AGES, GENDERS, RACES
 from katayori.metrics.rank_tests import decision_tests
 from katayori.metrics.response import ATTRIBUTES, FACTORS
+from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES
 
 GOAL = 100
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from katayori import paths, renamed
 from katayori.data.files import read_yaml
-from katayori.data.source import MOST
-from katayori.errors import KatayoriError, expect
+from katayori.errors import KatayoriError
 
-ITEMS = ("study", "official")
-ANSWERS = ("recorded", "live", "simulated", "imported")
+#: More clusters than any set has: a larger number is a slip of the pen.
+MOST = 1_000_000
+#: What a number counts, in words.
+OF_CLUSTERS = "of clusters (questions, templates, pairs, cases, families)"
 #: The light local engine, asked where no model is named, gets so many clusters: a demonstration.
 DEMONSTRATION = 2
 
@@ -38,16 +39,15 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
+    from katayori.data.schema import checked, written
+    from katayori.profiles_schema import Profile
+
     block = renamed.keys("field", block)
-    for field in block:
-        expect(field, ("items", "answers", "size", "about"), f"field of {where}:")
-    expect(block.get("items"), ITEMS, f"items of {where}:")
-    expect(block.get("answers"), ANSWERS, f"answers of {where}:")
-    size = block.get("size")
+    size = checked(Profile, block, where).size
     if size != "full" and not (type(size) is int and 0 < size <= MOST):
         raise KatayoriError(
-            f"{where}: size is {size!r}; valid: full or a positive number of clusters"
-            f" (questions, templates, pairs, cases, families; at most {MOST:,})"
+            f"{where}: size must be full or a positive number {OF_CLUSTERS}, at most {MOST:,},"
+            f" not {written(size)}"
         )
     if name in (".", "..") or not name.isprintable() or "/" in name:
         raise KatayoriError(f"{where}: the name becomes a folder and cannot hold a slash")
@@ -64,7 +64,7 @@ def load(name_or_path: str) -> dict[str, Any]:
     user's.
 
     A dict of name, items, answers and size (None for everything, else a number of clusters, see
-    `data.source`), perhaps about.
+    `papers.items`), perhaps about.
 
     KatayoriError, naming what is valid, for an unknown name, an unknown field or a wrong value.
     """

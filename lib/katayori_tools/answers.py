@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError, expect
-from katayori.prompting import respondents
+from katayori.papers.answers import without_folder
 from katayori.prompting.models import Model, Server
 from katayori.prompting.requests import Request
-from katayori.prompting.store import COLUMNS, Store
+from katayori.prompting.store import COLUMNS, Store, store_path
 from katayori_tools.notebooks import names
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str,
         if answer and answer.error:
             counts[_shown(answer.error.partition(":")[0])] += 1
         elif answer and not same.fullmatch(answer.model_answered):
-            answered = _shown(respondents.without_folder(answer.model_answered))
+            answered = _shown(without_folder(answer.model_answered))
             counts[f"asked {model.vendor_id}, answered by {answered}"] += 1
     return dict(counts.most_common())
 
@@ -105,7 +105,7 @@ def answers(*, papers: str | None = None, models: str | None = None) -> None:
     import pandas as pd
 
     pd.set_option("display.width", 250, "display.max_columns", 30)
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         frame = stored_answers(store, [*PROVENANCE, "address"])
     for name, chosen in (("paper", names(papers)), ("model", names(models))):
         if chosen:
@@ -141,7 +141,7 @@ def _by_server_and_model(frame: "pd.DataFrame") -> "pd.DataFrame":
     )
     for name in ("first", "last"):
         table[name] = table[name].map(_minute)
-    table["model_answered"] = table["model_answered"].astype(str).map(respondents.without_folder)
+    table["model_answered"] = table["model_answered"].astype(str).map(without_folder)
     for name in by:
         table[name] = table[name].astype(str).map(_shown)
     if (table["series"] == "0").all():

@@ -11,17 +11,16 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles
-from katayori.data import files, second, source
+from katayori.data import paper_facts
 from katayori.data.items import sample as take
-from katayori.data.source import OwnItems
 from katayori.errors import KatayoriError, UnavailableError, expect
-from katayori.prompting import prompts, recordings, respondents
+from katayori.papers import answers, get_paper, items as source, paper_ids
+from katayori.papers.items import OwnItems
+from katayori.prompting import frames, prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model, registry
-from katayori.prompting.parsing import parse_number, parse_option, parse_yes_no
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, build
-from katayori.prompting.store import Response, Store
-from katayori.prompting.verdicts import parse_choice, parse_verdict
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import inputs, servers
 from katayori_tools.answers import causes
 from katayori_tools.collect import Summary, collect_sync
@@ -31,26 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONTINUING = "vllm, llamacpp and completions"
-#: Papers with items to ask: how a text is read, and the shortest text that reads so.
-PARSERS = {
-    "discrim_eval": (parse_yes_no, "Answer: {}"),
-    "persona_jbbq": (parse_number, "{}"),
-    "logprob_judge": (parse_verdict, "{}"),
-    "jubaku_v2": (parse_choice, "{}"),
-    "inter_jbbq": (parse_option, "{}"),
-}
-PAPERS = tuple(PARSERS)
-#: What an answer to a paper's prompts may be.
-OPTIONS = {
-    "discrim_eval": ("yes", "no"),
-    "persona_jbbq": ("0", "1", "2"),
-    "logprob_judge": ("A", "B", "C"),
-    "jubaku_v2": ("A", "B"),
-    "inter_jbbq": ("0", "1", "2"),
-}
-#: Beside the study set and the official one: tasks for a judge's systems, the pairs of what
-#: recorded models answered to them, and the benchmarks that jubaku_v2 is compared with.
-MORE = {"logprob_judge": ("tasks", "answers"), "jubaku_v2": ("jbnli", "bbq")}
 LONG_ANSWER = "・" * 200  # stands for an earlier answer in an estimate
 
 
@@ -81,69 +60,29 @@ def items_of(
     limit: int | None = None,
     own: OwnItems | None = None,
 ) -> list[dict[str, Any]]:
-    """The items of a paper as rows with `item_id` and the prompt's places (see `data.source`).
+    """The items of a paper as rows with `item_id` and the prompt's places (see `papers.items`).
 
     `limit` counts clusters. `size` counts items, as the recording plan does: at least so many,
     balanced where the paper's items are, a sample of all elsewhere.
     """
-    expect(paper, PAPERS, "paper with items to ask")
-    editions = (*MORE.get(paper, ()), *second.names(paper))
-    expect(dataset, ("study", "official", *editions), f"data set of {paper}")
-    if dataset in second.names(paper):
-        items = take(second.load(paper, dataset), size)
-    elif dataset in MORE.get(paper, ()):
-        items = _more_items(paper, dataset, size)
+    room = get_paper(paper)
+    room.check_dataset(dataset)
+    of_second = room.second_edition()
+    if dataset in of_second:
+        items = take(of_second[dataset](), size)
+    elif dataset in room.more:
+        items = room.load_more(dataset, size)
     elif size is None and (limit or own):
         items = source.load(paper, dataset, limit=limit, own=own)
     else:
-        items = _as_planned(paper, dataset, size)
+        items = room.as_planned(dataset, size)
     rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
     return rows
 
 
-def _as_planned(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
-    """The items of an entry of the recording plan, whose size counts items (frozen: it was recorded
-    so).
-    """
-    from katayori.data import bbq, discrim_eval, inter_jbbq, jubaku, judge
-
-    if paper == "persona_jbbq":
-        items = bbq.balanced(bbq.load_items(dataset)[0], size)
-    elif paper == "inter_jbbq":
-        items = bbq.balanced(inter_jbbq.load_items(dataset)[0], size)
-    elif paper == "jubaku_v2":
-        items = jubaku.load_items(dataset, size=size)[0]
-    elif paper == "logprob_judge":
-        items = judge.load_items(dataset)[0]
-        items = take(items, size, whole="question_id" if dataset == "study" else None)
-    else:
-        items = take(discrim_eval.load_items(dataset)[0], size)
-    return source.as_asked(paper, items)
-
-
-def _more_items(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
-    """The data sets of `MORE`: comparison benchmarks, a judge's tasks, and the pairs of recorded
-    answers to these.
-    """
-    from katayori.data import jubaku, judge
-
-    if paper == "jubaku_v2":
-        return jubaku.load_items(dataset, size=size)[0]
-    tasks = judge.load_extra_tasks()
-    if dataset == "tasks":
-        return tasks
-    answers: dict[str, dict[str, str]] = {}
-    for name in (entry["model"] for entry in recordings.shards(paper, "lj_task")):
-        rows = recordings.read(paper, name, "lj_task")
-        answers[name] = {row["item_id"]: row["text"] for row in rows}
-    return judge.in_both_orders(judge.pairs_of_answers(tasks, answers))
-
-
 def plan(paper: str) -> list[dict[str, Any]]:
-    """The recording plan of a paper. Raises KatayoriError where there is none."""
-    entries = files.ours("recording_plan.yaml")
-    expect(paper, [name for name in entries if name in PAPERS], "paper of the recording plan")
-    return entries[paper]
+    """The recording plan of a paper, empty where it has none. KatayoriError for an unknown id."""
+    return paper_facts.of(paper).get("recording") or []
 
 
 def steps(paper: str, dataset: str) -> list[list[str]]:
@@ -176,7 +115,7 @@ def requests_of(
     missing = Response("ok", stand_in) if stand_in else None
 
     def in_rule(requests: list[Request]) -> list[Request]:
-        return respondents.as_stored(store, requests) if store else requests
+        return answers.as_stored(store, requests) if store else requests
 
     def earlier(requests: list[Request]) -> list[Response | None]:
         if not store:
@@ -208,13 +147,13 @@ def from_rows(
 ) -> list[Request]:
     """Requests of some prompts to rows, the prompts of an item next to each other.
 
-    `earlier` gives the answers to an earlier prompt (see `respondents.with_earlier`), `options` go
+    `earlier` gives the answers to an earlier prompt (see `answers.with_earlier`), `options` go
     to `requests.build`.
     """
     repetitions = options.pop("repetitions", 1)
     built = []
     for prompt in asked:
-        filled = respondents.with_earlier(rows, prompt, model, endpoint, earlier, **options)
+        filled = answers.with_earlier(rows, prompt, model, endpoint, earlier, **options)
         built.append(build(filled, prompt, model, endpoint, repetitions=repetitions, **options))
     return [request for group in zip_longest(*built) for request in group if request]
 
@@ -239,7 +178,7 @@ def served(
 
 def _with_prompts(args: argparse.Namespace) -> list[str]:
     """The papers to ask. KatayoriError where only the overview is named, which asks nobody."""
-    papers = names(args.papers) or list(PAPERS)
+    papers = names(args.papers) or list(paper_ids())
     asked = [paper for paper in papers if paper != LAST]
     if not asked:
         models = f" MODELS='{args.models}'" if args.models else ""
@@ -283,8 +222,8 @@ def wanted(
         for name in real:
             model, endpoint = asked_at[paper, name]
             for step in prompt_steps:
-                able = [p for p in step if respondents.able([name], "live", wording[p])]
-                with Store(respondents.store_path()) as store:
+                able = [p for p in step if answers.able([name], "live", wording[p])]
+                with Store(store_path()) as store:
                     requests = requests_of(
                         paper, model, endpoint, able, scope, store=store, stand_in=stand_in
                     )
@@ -368,7 +307,7 @@ def _ask(
     """Ask the requests of one step; say what went wrong, and how far the answers agree with the
     recording.
     """
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
             summary = collect_sync(
                 requests,
@@ -396,7 +335,7 @@ def _say_before(
     own = inputs.own_items(args, [paper])
     dataset = source.prompts_of(paper, profiles.load(args.profile)["items"], own)
     planned = [prompt for step in steps(paper, dataset) for prompt in step]
-    able = [p for p in planned if respondents.able([name], "live", wording[p])]
+    able = [p for p in planned if answers.able([name], "live", wording[p])]
     left_out = {
         kind: [p for p in planned if p not in able and wording[p].kind == kind]
         for kind in prompts.KINDS
@@ -448,15 +387,15 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
         now = _frame(paper, asked, [answer for _, answer in pairs], "live")
         stored = [recordings.to_response(rows[request.item_id]) for request in asked]
         before = _frame(paper, asked, stored, "recorded")
-        print(f"  {prompt_id}: {_how_alike(now, before, OPTIONS[paper])}")
+        print(f"  {prompt_id}: {_how_alike(now, before, get_paper(paper).options)}")
 
 
 def _frame(
-    paper: str, requests: list[Request], answers: list[Response], source: str
+    paper: str, requests: list[Request], responses: list[Response], source: str
 ) -> "pd.DataFrame":
     """Answers as the paper's notebook reads them."""
-    parse, _ = PARSERS[paper]
-    return respondents.answers_frame(requests, answers, source, parse=parse, options=OPTIONS[paper])
+    room = get_paper(paper)
+    return frames.answers_frame(requests, responses, source, parse=room.parse, options=room.options)
 
 
 def _how_alike(now: "pd.DataFrame", before: "pd.DataFrame", options: tuple[str, ...]) -> str:
@@ -487,7 +426,7 @@ def template(args: argparse.Namespace) -> int:
             "a template holds one paper and one model: PAPERS=discrim_eval MODELS=name"
         )
     [paper], [name] = papers, models
-    expect(paper, PAPERS, "paper with items to ask")
+    get_paper(paper)  # a wrong name is said before a file is opened
     file = inputs.output_file(args.file, (".jsonl", ".csv"))
     profile = profiles.load(args.profile)
     own = inputs.own_items(args, [paper])
@@ -500,8 +439,7 @@ def template(args: argparse.Namespace) -> int:
     chats = [p.id for p in planned if not (p.prefix or p.given) and p.kind == "chat"]
     requests = requests_of(paper, *get_model(name), chats, scope)
     export_requests(requests, file)
-    name_of_clusters, _ = source.CLUSTERS[paper]
-    subject = f"{n_clusters(requests)} {name_of_clusters}"
+    subject = f"{n_clusters(requests)} {get_paper(paper).clusters}"
     print(f"{len(requests)} requests about {subject} written to {file}; fill in the column text")
     return 0
 
@@ -516,14 +454,16 @@ def estimate(args: argparse.Namespace) -> int:
 
     What the store holds is free. half_width: see `planning.half_width`.
     """
-    inputs.own_items(args, names(args.papers) or PAPERS)  # before anything heavy is imported
+    inputs.own_items(args, names(args.papers) or paper_ids())  # before anything heavy is imported
     import pandas as pd
 
     from katayori_tools import planning
 
     _, registered = registry()
     priced = [
-        name for name, model in registered.items() if "discrim_eval" in model.fields["papers"]
+        name
+        for name, model in registered.items()
+        if set(names(args.papers) or paper_ids()) & set(model.fields["papers"])
     ]
     args.models = args.models or " ".join(priced)
     rows = []
@@ -533,7 +473,7 @@ def estimate(args: argparse.Namespace) -> int:
         if key not in clusters:
             servers.say_elsewhere(paper, name, model, endpoint)
         clusters[key] = max(clusters.get(key, 0), n_clusters(requests))
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             expected = planning.estimate(requests, model, endpoint, store)
         rows.append({"paper": paper, **expected})
     if not rows:

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.data import files, jubaku
-from katayori.metrics import reason_rules, surface_rules
+from katayori.data import files
 from katayori.metrics.intervals import share_interval
+from katayori.papers import paper_ids
+from katayori.papers.jubaku_v2 import items as jubaku, reason_rules
+from katayori.papers.logprob_judge import surface_rules
 from katayori.prompting import recordings
 from katayori.prompting.parsing import option_probabilities, parse_yes_no
 from katayori_tools.notebooks import names
-from katayori_tools.study_sets import FIRST, PAPERS, SECOND, StudySet, folder, study_sets
+from katayori_tools.study_sets import FIRST, SECOND, StudySet, folder, study_sets
 
 #: A rule on surfaces of answers (03) may be so far from lots, a slot from its equal share.
 OFF_LOTS, OFF_SLOT, OFF_MENTION = 0.05, 0.05, 0.02
@@ -75,7 +77,7 @@ Row = dict[str, Any]
 
 def audit_items(args: argparse.Namespace) -> int:
     """Print the tables of the papers asked for; 1 where a second-edition set breaks a limit."""
-    papers = names(args.papers) or list(PAPERS)
+    papers = names(args.papers) or list(paper_ids())
     sets = [one for paper in papers for one in study_sets(paper)]
     broken = 0
     for title, table in TABLES.items():
@@ -168,7 +170,7 @@ def _answer_rules(one: StudySet) -> list[Row]:
 def _case_file(one: StudySet) -> str:
     """The case file of an edition's 04; empty where it has none of that form."""
     for path in sorted(folder(one.paper, one.edition).glob("*.yaml")):
-        document = files.read_yaml(path, "case file")
+        document = files.read_yaml(path, "file of items")  # of any form: this asks which it has
         if isinstance(document, dict) and "cases" in document:
             return str(path)
     return ""

@@ -33,12 +33,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from katayori import paths
-from katayori.data.source import OWN
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
+from katayori.papers.items import own_files
 from katayori.prompting.models import Endpoint, Model, at_server, get_model
 from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, store_path
 from katayori.report.tables import visible
 from katayori_tools import recording, servers
 from katayori_tools.asking import wanted
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"
-ASKED = ("papers", "profile", "models", "prompts", "limit", "engine", *OWN)
+ASKED = ("papers", "profile", "models", "prompts", "limit", "engine")
 FINAL = ("completed", "failed", "expired", "cancelled")
 POLL = 30.0  # seconds
 LATEST = 2**33  # seconds since 1970; a greater number is no time
@@ -117,7 +116,7 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
     addresses: dict[str, dict[str, Any]] = {}
     asked = zip(wanted(args), planned, strict=True)
     for (paper, name, model, endpoint, requests), n_planned in asked:
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             pending = [request for request in store.pending(requests) if not request.likelihood]
         addresses[f"{paper} {name}"] = asdict(endpoint.server)
         for start in range(0, len(pending), args.shard):
@@ -133,7 +132,7 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
         )
     state = {
         "export": secrets.token_hex(8),
-        "asked": {name: getattr(args, name, None) for name in ASKED},
+        "asked": {name: getattr(args, name, None) for name in (*ASKED, *own_files())},
         "servers": addresses,
         "shards": shards,
     }
@@ -286,7 +285,7 @@ def _import(state: State, files: list[Path]) -> int:
     places, refused = _index(files)
     n_rows = sum(map(len, places.values()))
     for paper, name, requests in _exported(state):
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             counts: Counter[str] = Counter()
             for request in requests:
                 for place in places.pop(request.key, ()):

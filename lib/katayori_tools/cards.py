@@ -7,12 +7,12 @@ items and the manifests, and a test compares them with the cards.
 from collections import Counter
 from pathlib import Path
 
-import yaml
-
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.papers import paper_ids
 from katayori.prompting import recordings
-from katayori_tools.study_sets import PAPERS, StudySet, folder, heads, study_sets
+from katayori_tools.engines import weights
+from katayori_tools.study_sets import StudySet, folder, heads, study_sets
 
 BEGIN, END = "<!-- counted by `katayori cards` -->", "<!-- end of the counted part -->"
 #: What an absent `seed_rule` of a manifest entry means.
@@ -65,9 +65,11 @@ def _table(head: str, rows: list[list[str]]) -> str:
 
 def study_part() -> str:
     """The table of data sets, and the table of files."""
-    sets = [one for paper in PAPERS for one in study_sets(paper)]
+    sets = [one for paper in paper_ids() for one in study_sets(paper)]
     data = _table("edition|paper|data set|items|clusters|languages", list(map(_set_row, sets)))
-    files = [row for paper in PAPERS for edition in (1, 2) for row in _file_rows(paper, edition)]
+    files = [
+        row for paper in paper_ids() for edition in (1, 2) for row in _file_rows(paper, edition)
+    ]
     kept = _table("edition|folder|data set of the files|version|files|licence|reviewed", files)
     return f"{data}\n\n{kept}"
 
@@ -100,14 +102,14 @@ def _file_rows(paper: str, edition: int) -> list[list[str]]:
 
 def recorded_part() -> str:
     """The table of models, and the tables of answers and of outcomes by paper and seed rule."""
-    entries = [(paper, one) for paper in PAPERS for one in recordings.manifest(paper).values()]
-    weights = yaml.safe_load((paths.data_dir() / "weights.yaml").read_text("utf-8"))["weights"]
+    entries = [(paper, one) for paper in paper_ids() for one in recordings.manifest(paper).values()]
+    listed = weights.registry()
     models = sorted({entry["model"] for _, entry in entries})
     files = [
-        [name, *(str(weights[name][k]) for k in ("repo", "file", "licence"))] for name in models
+        [name, *(getattr(listed[name], k) for k in ("repo", "file", "licence"))] for name in models
     ]
     parts = [_table("model|upstream repository|file|licence", files)]
-    rows = [_answers_row(paper, model, entries) for paper in PAPERS for model in models]
+    rows = [_answers_row(paper, model, entries) for paper in paper_ids() for model in models]
     head = "paper|model|shards|answers|seed rule 1|seed rule 2|recorded"
     parts.append(_table(head, [row for row in rows if row]))
     outcomes: Counter[str] = Counter()

@@ -15,12 +15,13 @@ from typing import TypeAlias
 
 import katayori
 from katayori import paths, renamed
-from katayori.data.source import MOST, OF_CLUSTERS, check_limit
 from katayori.errors import KatayoriError, expect
+from katayori.papers.items import check_limit
+from katayori.profiles import MOST, OF_CLUSTERS
 from katayori.report.tables import visible
 from katayori_tools import inputs, notebooks
 
-#: The user's own items, one name each (see `data.source.OwnItems`).
+#: The user's own items, one name each (see `papers.items.OwnItems`).
 ITEMS = {
     "questions": "01: a question file (.yaml)",
     "jbbq": "02: a folder in the form of JBBQ, or one file of it (.jsonl)",
@@ -103,7 +104,8 @@ def _data(args: argparse.Namespace) -> int:
     for name in [] if args.list else args.datasets or entries:
         # Files without an address come from a mirror or from their owners: only a set that is
         # asked for by name misses them.
-        files = [file["path"] for file in entries[name]["files"] if file["url"] or args.datasets]
+        files: list[str | None]
+        files = [file.path for file in entries[name].files if file.url or args.datasets]
         if not files and args.datasets:
             files = [None]  # says why nothing can be fetched
         try:

@@ -12,20 +12,23 @@ rating is ever made up, and `reviewed: true` is left to a native reader.
 import argparse
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import yaml
 
 from katayori import paths
-from katayori.data import catalogue, files, jubaku
+from katayori.data import catalogue, files
+from katayori.data.schema import Lenient, Text
 from katayori.errors import expect
-from katayori.prompting import respondents
+from katayori.papers import answers
+from katayori.papers.answers import simulated
+from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.papers.jubaku_v2.schema import CaseFile
+from katayori.prompting.letters import parse_choice
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.simulated import simulate
-from katayori.prompting.store import Response, Store
-from katayori.prompting.verdicts import parse_choice
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import servers
 from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
@@ -59,6 +62,37 @@ Seed = dict[str, Any]
 TRAP = "a model that screened the cases must not be ranked on them (JU-5)"
 
 
+class ReviewedDraft(Lenient):
+    """A draft that the authors edit; `keep` is true or false once they have decided."""
+
+    id: str | int
+    keep: Any = None
+
+
+class Review(Lenient):
+    """The file review.yaml."""
+
+    cases: list[ReviewedDraft]
+    duplicates: int = 0
+
+
+class SeedCase(Lenient):
+    """A seed: `definition` is the kind of bias, 1 or 2 (JU-2)."""
+
+    id: str | int
+    category: Text
+    definition: Literal[1, 2]
+    context: list[str]
+    biased: Text
+    neutral: Text
+
+
+class SeedFile(Lenient):
+    """A file of seeds, ours or a user's."""
+
+    seeds: list[SeedCase]
+
+
 def construct(args: argparse.Namespace) -> int:
     """Takes every step that is not done and whose input is there; says what the next one waits
     for.
@@ -67,7 +101,7 @@ def construct(args: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "review.yaml").exists():
         _write(folder / "review.yaml", _drafts(args))
-    review = files.read_yaml(folder / "review.yaml", "review file")
+    review = files.read_checked(Review, folder / "review.yaml", "review file")
     kept = [draft for draft in review["cases"] if draft.get("keep") is True]
     waits_for = _waits_for(review, kept)
     if waits_for:
@@ -109,7 +143,7 @@ def rate(folder: Path, raters: int, prompts: str = "") -> None:
     `katayori construct` and `katayori review --rate` end here. Raises KatayoriError for a folder
     without cases.yaml, and where its cases break JU-3.
     """
-    document = files.read_yaml(folder / "cases.yaml", "case file")
+    document = files.read_checked(CaseFile, folder / "cases.yaml", "case file")
     form, labels = form_of(jubaku.load_study_jubaku(folder / "cases.yaml"), raters)
     if not (folder / RATINGS).exists():
         write_form(folder, form, prompts)
@@ -233,7 +267,7 @@ def _seeds(source: str | None, limit: int | None) -> list[Seed]:
         seeds = _first_version()
     else:
         ours = paths.data_dir() / "study/jubaku_v2/seeds.yaml"
-        seeds = files.read_yaml(Path(source or ours), "seed file")["seeds"]
+        seeds = files.read_checked(SeedFile, Path(source or ours), "seed file")["seeds"]
     definitions = re.findall(r"^[12]\. .+$", load_prompts("jubaku_v2")[SCREENED_WITH].user, re.M)
     rows = []
     for seed in seeds[:limit]:
@@ -288,9 +322,9 @@ def _asked(
         texts = [_seed_as_draft(item) for item in items]
         return [Response("ok", text, "stop") for text in texts for _ in range(repetitions)]
     if model.simulated:
-        return simulate(requests)
-    with Store(respondents.store_path()) as store:
-        requests = respondents.as_stored(store, requests)
+        return simulated(requests)
+    with Store(store_path()) as store:
+        requests = answers.as_stored(store, requests)
         with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
             collect_sync(requests, model, endpoint, store, base_url=url)
         return [answer or Response("error", error="not asked") for _, answer in store.get(requests)]

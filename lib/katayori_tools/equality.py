@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from katayori import paths
-from katayori.data.files import read_yaml
+from katayori.data.files import read_as
+from katayori.data.schema import Schema, Text
 from katayori.errors import KatayoriError
 from katayori_tools import expected
 from katayori_tools.expected import RESULTS, Difference, Table
@@ -31,9 +32,33 @@ from katayori_tools.expected import RESULTS, Difference, Table
 MAP = "lib/equality.yaml"
 TOLERANCE = 1e-12
 RENAMED = ("papers", "tables", "columns", "values")
-WANTED = ("paper", "table", "column", "why")
 SHOWN = 40  # unwanted differences that are printed; all are in the file
 same = expected.same_within(TOLERANCE, TOLERANCE)
+
+
+class RenamedNames(Schema):
+    """Names of A -> names of B, by kind; a block that is left empty holds none."""
+
+    papers: dict[str, str] | None = None
+    tables: dict[str, str] | None = None
+    columns: dict[str, str] | None = None
+    values: dict[str, dict[str, str]] | None = None
+
+
+class WantedDifference(Schema):
+    """A difference that is no mistake, and why."""
+
+    paper: str = "*"
+    table: Text
+    column: str = ""
+    why: Text
+
+
+class MapFile(Schema):
+    """lib/equality.yaml."""
+
+    renamed: RenamedNames | None = None
+    wanted: list[WantedDifference] | None = None
 
 
 @dataclass
@@ -84,35 +109,10 @@ class Report:
 
 def read_map(file: Path) -> NameMap:
     """The map in a file. KatayoriError, one line, for anything it cannot hold."""
-    raw = read_yaml(file, "map of names")
-    if not isinstance(raw, dict) or raw.keys() - {"renamed", "wanted"}:
-        raise KatayoriError(f"{file}: it holds `renamed` and `wanted`, nothing else")
-    renamed = raw.get("renamed") or {}
-    if not isinstance(renamed, dict) or renamed.keys() - set(RENAMED):
-        raise KatayoriError(f"{file}: `renamed` holds {', '.join(RENAMED)}, nothing else")
-    names = {kind: renamed.get(kind) or {} for kind in RENAMED}
-    for kind, entries in names.items():
-        groups = entries if kind == "values" else {"": entries}
-        if not isinstance(groups, dict) or not all(map(_is_text_to_text, groups.values())):
-            raise KatayoriError(f"{file}: `{kind}` must map texts to texts; quote numbers")
-    return NameMap(names, _wanted(file, raw.get("wanted") or []))
-
-
-def _is_text_to_text(entries: Any) -> bool:
-    if not isinstance(entries, dict):
-        return False
-    return all(isinstance(old, str) and isinstance(new, str) for old, new in entries.items())
-
-
-def _wanted(file: Path, entries: Any) -> list[dict[str, str]]:
-    if not isinstance(entries, list):
-        raise KatayoriError(f"{file}: `wanted` must be a list")
-    for number, entry in enumerate(entries, start=1):
-        if not _is_text_to_text(entry) or entry.keys() - set(WANTED):
-            raise KatayoriError(f"{file}: wanted {number} may hold the texts {', '.join(WANTED)}")
-        if not entry.get("table") or not entry.get("why", "").strip():
-            raise KatayoriError(f"{file}: wanted {number} needs a table and a reason (why)")
-    return entries
+    content = read_as(MapFile, file, "map of names")
+    renamed = content.renamed or RenamedNames()
+    names: dict[str, dict[str, Any]] = {kind: getattr(renamed, kind) or {} for kind in RENAMED}
+    return NameMap(names, [entry.as_written() for entry in content.wanted or []])
 
 
 def _covers(entry: dict[str, str], difference: Difference) -> bool:

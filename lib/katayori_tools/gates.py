@@ -12,13 +12,18 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from katayori import paths
+from katayori.data.files import read_as
+from katayori.data.schema import Count
 from katayori.errors import KatayoriError
 
 Findings = dict[str, dict[str, int]]  # rule -> place -> how many, or how much
+#: lib/offenders.yaml; a list that is done with is empty.
+Offenders: Any = dict[str, dict[str, Count]] | None
 MEASURED = ("C901", "PLR0913")  # rules about one function, which has a measure
 GATES = ("E501", *MEASURED)  # beside the rules that pyproject.toml asks of all code
 TYPED = ("lib/katayori", "lib/katayori_tools")
@@ -93,7 +98,7 @@ def listed() -> Findings:
     """The committed list; empty where there is none."""
     if not offenders_file().exists():
         return {}
-    return yaml.safe_load(offenders_file().read_text(encoding="utf-8")) or {}
+    return dict(read_as(Offenders, offenders_file(), "list of older code") or {})
 
 
 def differences(now: Findings, before: Findings) -> tuple[list[str], list[str]]:

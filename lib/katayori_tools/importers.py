@@ -35,8 +35,8 @@ from typing import Any
 
 from katayori import profiles
 from katayori.data.files import json_lines
-from katayori.data.source import OwnItems, prompts_of
 from katayori.errors import KatayoriError
+from katayori.papers.items import OwnItems, prompts_of
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request

@@ -16,8 +16,9 @@ from typing import Any
 
 from katayori import paths, renamed
 from katayori.data.files import read_text, read_yaml
-from katayori.data.source import CLUSTERS, OWN, OwnItems, check_limit, read_items
 from katayori.errors import KatayoriError
+from katayori.papers import get_paper, paper_ids
+from katayori.papers.items import OwnItems, check_limit, own_files, read_items
 from katayori.prompting.exchange import read_answers
 from katayori.prompting.store import Response
 
@@ -43,8 +44,6 @@ OF_ENDPOINT = (
 )
 OF_WEIGHTS = "KATAYORI_WEIGHTS_"
 SLIPS = 2  # an edit distance up to this is taken for a slip of the pen
-#: What each of the user's own items must be on disk.
-KINDS = {"questions": "file", "cases": "file", "official": "folder"}
 
 
 # -- environment variables -------------------------------------------------------------------------
@@ -77,6 +76,9 @@ def known_variables() -> list[str]:
 def _names_in(file: str, block: str) -> list[str]:
     """The keys of one block of a file of ours, as they end a variable's name; none where it cannot
     be read.
+
+    Read without its schema: it is done before every command, and what is wrong with the file is
+    said where its content is used.
     """
     try:
         names = read_yaml(paths.registry(file), "data file")[block]
@@ -104,7 +106,8 @@ def check_path(name: str, value: str) -> None:
     """KatayoriError for an input that is not there, or is a folder for a file or a file for a
     folder.
     """
-    kind = KINDS.get(name, "file or folder")
+    known = own_files()
+    kind = known[name][1].is_a if name in known else "file or folder"
     path = Path(value)
     if not os.path.exists(path):
         raise KatayoriError(f"{name}: there is no {value}; name a {kind} that exists")
@@ -161,14 +164,15 @@ def own_items(args: argparse.Namespace, papers: Iterable[str] = ()) -> OwnItems:
     is mapped, and said on stderr.
     """
     papers = list(papers)
-    given = {name: getattr(args, name, None) or "" for name in OWN}
+    given = {name: getattr(args, name, None) or "" for name in own_files()}
     given = {name: value for name, value in given.items() if value}
     if len(papers) == 1:
         given = todays_names(given, papers[0])
     for name, value in given.items():
-        if papers and OWN[name] not in papers:
-            raise KatayoriError(f"--{name} is for {OWN[name]}, which is not asked (PAPERS=)")
-        if name != "preset":
+        paper, _ = own_files()[name]
+        if papers and paper not in papers:
+            raise KatayoriError(f"--{name} is for {paper}, which is not asked (PAPERS=)")
+        if own_files()[name][1].is_a != "setting":
             check_path(name, value)
     return OwnItems(**given)
 
@@ -178,7 +182,8 @@ def parameters_of(paper: str, values: dict[str, Any], papers: list[str]) -> dict
 
     Where one paper is run, an old name is replaced by today's (see `todays_names`).
     """
-    elsewhere = [name for name in OWN if OWN[name] != paper and OWN[name] in papers]
+    owners = {name: owner for name, (owner, _) in own_files().items()}
+    elsewhere = [name for name, owner in owners.items() if owner != paper and owner in papers]
     kept = {name: value for name, value in values.items() if name not in elsewhere}
     return todays_names(kept, paper) if len(papers) == 1 else kept
 
@@ -204,13 +209,13 @@ def check_run(paper: str, profile: dict[str, Any], parameters: dict[str, Any]) -
 
     KatayoriError for whatever is wrong with it, before a kernel starts.
     """
-    if paper not in CLUSTERS:
+    if paper not in paper_ids():
         return
     if "limit" in parameters:
         check_limit(parameters["limit"])
-    own = {name: parameters[name] for name in OWN if parameters.get(name)}
+    own = {name: parameters[name] for name in own_files() if parameters.get(name)}
     for name, value in own.items():
-        if name != "preset":
+        if own_files()[name][1].is_a != "setting":
             check_path(name, value)
     answers_file = parameters.get("answers_file") or ""
     imported = profile["answers"] == "imported"
@@ -258,7 +263,7 @@ def _probabilities(paper: str, model_id: str, answers: list[Response]) -> str:
     carried = sum(bool(answer.top) for answer in answers)
     counts = f"{len(answers)} answers of {model_id}, {carried} with log probabilities"
     lacking = len(answers) - carried
-    if paper != "logprob_judge" or not lacking:
+    if not get_paper(paper).needs_probabilities() or not lacking:
         return counts
     remedy = "a .csv file carries none, in a .jsonl file `top` of a row gives them"
     return f"{counts}; the proposed method needs them, {lacking} answers lack them ({remedy})"

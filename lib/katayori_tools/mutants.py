@@ -20,11 +20,14 @@ import sys
 import sysconfig
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import Field
 
 from katayori import paths
+from katayori.data.files import read_as
+from katayori.data.schema import Schema, Text
 from katayori.errors import KatayoriError
 
 TOOL = "mutmut==3.8.1"
@@ -74,6 +77,28 @@ def workplace() -> Path:
 def judged_file() -> Path:
     """The committed sample: counts and the judgement of every survivor."""
     return paths.root() / "lib" / "mutants.yaml"
+
+
+class Survivor(Schema):
+    """A mutant that no test noticed: the changed lines, and why it may live or what stops it."""
+
+    change: list[str]
+    judged: Annotated[str, Field(min_length=10)]
+
+
+class Judged(Schema):
+    """The committed sample; `total` and `modules` are counts, as `summary` makes them."""
+
+    tool: Text
+    seed: int
+    total: dict[str, int]
+    modules: dict[str, dict[str, int]]
+    survivors: dict[str, Survivor]
+
+
+def judged() -> Judged:
+    """The committed sample, read and checked."""
+    return read_as(Judged, judged_file(), "list of mutants")
 
 
 def prepare(folder: Path) -> None:

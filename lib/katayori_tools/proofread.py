@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from katayori.data.inter_jbbq import generate, read_topics
 from katayori.data.items import sample
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
+from katayori.papers import answers
+from katayori.papers.inter_jbbq.items import generate, read_topics
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, build
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, store_path
 from katayori.report.results import harmless
 from katayori_tools import servers
 from katayori_tools.asking import served
@@ -39,8 +39,8 @@ def proofread(args: Namespace) -> None:
     model, endpoint = servers.asked_at(args, [name], [PAPER])[PAPER, name]
     items = sample(generate(args.topics), ROWS * args.limit if args.limit else None, whole="item")
     words = lexicon_words(args.topics)
-    with Store(respondents.store_path()) as store:
-        pending = store.pending(respondents.as_stored(store, _asked(items, model, endpoint)))
+    with Store(store_path()) as store:
+        pending = store.pending(answers.as_stored(store, _asked(items, model, endpoint)))
         with served(model, endpoint, args.base_url or "", pending) as url:
             _, log = smoothed(items, words, model, endpoint, store, url)
     log.assign(after=log["after"].map(harmless)).to_csv(args.log, index=False, encoding="utf-8-sig")
@@ -110,7 +110,7 @@ def smoothed(
     stays) and the log: a row an item with before, after, accepted, reason. A reply that is empty,
     cut, of several lines, or changes a guarded word leaves the item as it was.
     """
-    requests = respondents.as_stored(store, _asked(items, model, endpoint))
+    requests = answers.as_stored(store, _asked(items, model, endpoint))
     guarded = sorted({*words, *_persons(items)})
     collect_sync(requests, model, endpoint, store, base_url=base_url, progress=False)
     rows = []

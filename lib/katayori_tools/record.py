@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
-from katayori.prompting.store import Store
+from katayori.prompting.store import Store, store_path
 from katayori_tools import record_control, recording
 from katayori_tools.collect import terminable
 from katayori_tools.notebooks import names
@@ -36,7 +35,7 @@ def record(args: argparse.Namespace) -> int:
         terminable(),
         record_control.alone(),
         record_control.told(words_of(args)),
-        Store(respondents.store_path()) as store,
+        Store(store_path()) as store,
         Recorder(store, how) as recorder,
     ):
         if pilots is None:
@@ -76,7 +75,7 @@ def export_finished(args: argparse.Namespace) -> None:
     """Export what is finished now of the plan, asking nothing; a recorder may be running."""
     how = How(args.engine or "", concurrency=args.concurrency)
     chosen = names(args.papers), names(args.models), getattr(args, "edition", "") or "second"
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         for work in works(*chosen):
             try:
                 requests = requests_of(work, *work.at(how.engine), store)

@@ -17,8 +17,7 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
-from katayori.prompting.store import Store
+from katayori.prompting.store import Store, store_path
 from katayori_tools.record_hours import hours_of
 from katayori_tools.record_plan import Work
 from katayori_tools.recording import replace_file
@@ -244,7 +243,7 @@ def _answered(work: dict[str, Any]) -> tuple[int, float]:
         AND paper=? AND dataset=? AND variant=? AND identity=? AND prompt_id IN ({marks})"""
     now = time.time()
     shard = [*work["shard"], *work["prompts"]]
-    with Store(respondents.store_path()) as store, store.told():
+    with Store(store_path()) as store, store.told():
         [(asked, _)] = store.db.execute(query, [work["since"], *shard])
         recent = max(work["since"], now - WINDOW)
         [(lately, first)] = store.db.execute(query, [recent, *shard])

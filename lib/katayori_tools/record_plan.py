@@ -1,4 +1,4 @@
-"""What `make record` asks, piece by piece in its order: data/recording_plan.yaml as `Work`.
+"""What `make record` asks, piece by piece in its order: data/papers/*.yaml as `Work`.
 
 The first edition is listed by paper. `second_edition` is one list of all papers; its entries are
 worked off by priority, and of one priority with the smaller model first.
@@ -8,24 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from katayori.data import files, second, source
+from katayori.data import paper_facts
 from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, expect, within
-from katayori.prompting import prompts, recordings, respondents
+from katayori.papers import answers, get_paper, items as source, paper_ids
+from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model
-from katayori.prompting.requests import SEED_RULE, Request, ours
+from katayori.prompting.requests import SEED_RULE, Request
 from katayori.prompting.store import Response, Store
 from katayori_tools import asking
 
 #: The section of the plan that lists the second edition.
 SECOND = "second_edition"
 EDITIONS = ("first", "second")
-#: How an entry asks: the model writes an answer, or scores given continuations.
-KINDS = ("chat", "likelihood")
 #: The endpoint that scores continuations; chats go to the local engine that is named.
 SCORER = "local-scorer"
-_REQUIRED = ("paper", "priority", "dataset", "prompts", "models")
-_KEYS = (*_REQUIRED, "variant", "kind", "repetitions", "whole", "size", "sample", "seed_rule")
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,8 @@ class Work:
     Attributes:
         paper, dataset, variant: whose items, which, and how they are told apart from others (a
             second-edition data set stands for its variant, too).
-        model, prompts, kind: who is asked what, and how (see `KINDS`).
+        model, prompts, kind: who is asked what, and how: `chat`, the model writes
+            an answer, or `likelihood`, it scores given continuations.
         repetitions: which ones are asked; (0,) is asking once.
         size, sample: so many items make up the set, or are a part for show.
         whole: the column whose groups an unfinished recording keeps.
@@ -63,7 +61,7 @@ class Work:
     @property
     def ours(self) -> bool:
         """Whether the items' texts are this project's own."""
-        return ours(self.paper, self.dataset)
+        return get_paper(self.paper).is_ours(self.dataset)
 
     def at(self, engine: str = "") -> tuple[Model, Endpoint]:
         """The model and the local endpoint it is asked at."""
@@ -79,7 +77,7 @@ def works(papers: Sequence[str] = (), models: Sequence[str] = (), edition: str =
     """
     expect(edition, ("", *EDITIONS), "edition of the recording plan")
     out: list[Work] = []
-    for paper in papers or asking.PAPERS:
+    for paper in papers or paper_ids():
         first = _first(paper) if edition != "second" else []
         second = _second(paper) if edition != "first" else []
         known = dict.fromkeys(work.model for work in (*first, *second))
@@ -103,38 +101,19 @@ def _first(paper: str) -> list[Work]:
 def _second(paper: str) -> list[Work]:
     """The second edition of a paper; nothing where the plan does not list one."""
     out = []
-    for number, entry in enumerate(files.ours("recording_plan.yaml").get(SECOND) or (), 1):
-        with within(f"recording_plan.yaml, {SECOND}, entry {number}"):
-            _check(entry)
-            if entry["paper"] == paper:
-                _check_prompts(entry)
-                out += [_work(paper, entry, model) for model in entry["models"]]
+    for number, entry in enumerate(paper_facts.of(paper).get(SECOND) or (), 1):
+        with within(f"papers/{paper}.yaml, {SECOND}, entry {number}"):
+            if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
+                raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")
+            _check_prompts(paper, entry)
+            out += [_work(paper, entry, model) for model in entry["models"]]
     return out
 
 
-def _check(entry: Any) -> None:
-    """KatayoriError for an entry that lacks something or has something unknown."""
-    if not isinstance(entry, Mapping):
-        raise KatayoriError("must be a mapping")
-    for key in entry:
-        expect(key, _KEYS, "key")
-    if absent := [key for key in _REQUIRED if key not in entry]:
-        raise KatayoriError(f"lacks {', '.join(absent)}")
-    expect(entry["paper"], asking.PAPERS, "paper")
-    expect(entry.get("kind", "chat"), KINDS, "kind")
-    if type(entry["priority"]) not in (int, float) or entry["priority"] < 1:
-        raise KatayoriError("priority must be a number from 1")
-    if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
-        raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")
-    _repetitions(entry)
-    if entry["dataset"] == "study" and not entry.get("variant"):
-        raise KatayoriError("names no variant: the shards of `study` are the first edition's")
-
-
-def _check_prompts(entry: Mapping[str, Any]) -> None:
-    known = prompts.load_prompts(entry["paper"])
+def _check_prompts(paper: str, entry: Mapping[str, Any]) -> None:
+    known = prompts.load_prompts(paper)
     for prompt_id in entry["prompts"]:
-        expect(prompt_id, known, f"prompt of {entry['paper']}")
+        expect(prompt_id, known, f"prompt of {paper}")
         kind = getattr(known[prompt_id], "kind", "chat")
         if kind != entry.get("kind", "chat"):
             raise KatayoriError(f"prompt {prompt_id} is of kind {kind}")
@@ -143,10 +122,7 @@ def _check_prompts(entry: Mapping[str, Any]) -> None:
 def _repetitions(entry: Mapping[str, Any]) -> tuple[int, ...]:
     """Which repetitions an entry asks: a number of them, or their list."""
     given = entry.get("repetitions", 1)
-    asked = range(given) if type(given) is int else given
-    if isinstance(asked, str) or not all(type(n) is int and n >= 0 for n in asked) or not asked:
-        raise KatayoriError("repetitions must be a number above 0, or a list of numbers from 0")
-    return tuple(asked)
+    return tuple(range(given) if type(given) is int else given)
 
 
 def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
@@ -166,9 +142,10 @@ def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
 
 def _rows(work: Work, size: int | None) -> list[dict[str, Any]]:
     """The items to ask; a part of a second-edition data set keeps groups (`whole`) together."""
-    if work.dataset not in second.names(work.paper):
+    of_second = get_paper(work.paper).second_edition()
+    if work.dataset not in of_second:
         return asking.items_of(work.paper, work.dataset, size)
-    items = second.load(work.paper, work.dataset)
+    items = of_second[work.dataset]()
     known = work.whole if work.whole in items else None
     rows = take(items, size, whole=known).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
@@ -198,7 +175,7 @@ def requests_of(
 
     def earlier(asked: list[Request]) -> list[Response | None]:
         missing = Response("ok", stand_in) if stand_in else None
-        return [answer or missing for _, answer in store.get(respondents.as_recorded(asked))]
+        return [answer or missing for _, answer in store.get(answers.as_recorded(asked))]
 
     built = asking.from_rows(
         rows,
@@ -214,4 +191,4 @@ def requests_of(
     if not work.ours:
         first = recordings.item_ids(work.paper, work.prompts[0], work.variant)
         chosen = [q for q in chosen if not first or q.item_id in first]
-    return respondents.as_recorded(chosen)
+    return answers.as_recorded(chosen)

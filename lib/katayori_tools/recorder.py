@@ -7,11 +7,12 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.papers import get_paper
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, seed_rule_of
 from katayori.prompting.store import Response, Store
 from katayori_tools import recording
-from katayori_tools.asking import PARSERS, served
+from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
 from katayori_tools.engines import vllm_env
 from katayori_tools.record_plan import SCORER, Work, requests_of
@@ -178,7 +179,8 @@ def bare(request: Request, answer: Response) -> Response:
         return answer
     if answer.outcome != "ok":
         return replace(answer, text="")
-    parse, form = PARSERS[request.paper]
+    paper = get_paper(request.paper)
+    parse, form = paper.parse, paper.shortest
     parsed = parse(answer.text, answer.finish_reason)
     text = form.format(parsed.answer) if parsed.answer else ""
     return replace(answer, outcome=parsed.outcome, text=text)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
+from katayori.papers import get_paper
 from katayori.prompting.models import Endpoint
 from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import servers
-from katayori_tools.asking import PARSERS, served, wanted
+from katayori_tools.asking import served, wanted
 from katayori_tools.collect import collect_sync
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def repeat(args: argparse.Namespace) -> None:
         again = [replace(q, repetition=n) for n in range(1, args.repetitions + 1) for q in requests]
         everything = [*requests, *again]
         _check_server(everything, endpoint, base_url)
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             with served(model, endpoint, base_url, store.pending(everything)) as url:
                 stopped = collect_sync(
                     everything,
@@ -56,7 +56,7 @@ def _check_server(requests: list[Request], endpoint: Endpoint, base_url: str) ->
     """Raises KatayoriError where stored first answers are another server's than will be asked."""
     if not endpoint.own:
         return
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         addresses = store.addresses(requests)
     servers.check_same_server(endpoint, base_url, addresses)
 
@@ -136,5 +136,5 @@ def _read(request: Request, answer: Response) -> str | None:
         return token.strip()
     if answer.outcome != "ok":
         return None
-    parse, _ = PARSERS[request.paper]
+    parse = get_paper(request.paper).parse
     return parse(answer.text, answer.finish_reason).answer

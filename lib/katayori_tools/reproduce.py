@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from katayori import paths, profiles, renamed
-from katayori.data.source import OWN
 from katayori.errors import KatayoriError
+from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import inputs, notebooks
 
 STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
 # Parameters that name a file or folder of the user's.
-FILES = {"answers_file", "prompts", *OWN} - {"preset"}
+FILES = frozenset({"answers_file", "prompts"})
 # What differs from run to run (times, widget state, the Python version) goes from the committed
 # notebooks.
 KEPT = "{'kernelspec', ('language_info', 'name')}"
@@ -216,14 +216,19 @@ def _parameters(args: Namespace, profile: dict[str, Any]) -> tuple[dict[str, Any
         if not os.path.isdir(args.prompts):
             remedy = "copy data/prompts and reword the files there"
             raise KatayoriError(f"PROMPTS={args.prompts} is not a folder; {remedy}")
-    items = {name: getattr(args, name, None) for name in OWN}
+    items = {name: getattr(args, name, None) for name in own_files()}
     by_name = _by_name(args.parameter) | {name: value for name, value in items.items() if value}
     # A notebook runs in its own folder, where a relative path would mean another file.
-    for name in renamed.with_old("parameter", FILES) & by_name.keys():
+    for name in renamed.with_old("parameter", _named_files()) & by_name.keys():
         path = by_name[name]
         if isinstance(path, str) and path:  # another type is refused by its name
             by_name[name] = os.path.abspath(path)
     return given, by_name
+
+
+def _named_files() -> set[str]:
+    """The parameters that name a file or a folder."""
+    return {name for name, (_, own) in own_files().items() if own.is_a != "setting"} | FILES
 
 
 def _by_name(pairs: Iterable[str]) -> dict[str, Any]:

@@ -18,8 +18,10 @@ import yaml
 
 from katayori import paths
 from katayori.data import files
+from katayori.data.schema import Lenient, Text
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha_jackknife, krippendorff_alpha
+from katayori.papers import paper_ids
 from katayori.report.results import harmless
 from katayori_tools import forms, study_sets
 from katayori_tools.notebooks import names
@@ -80,7 +82,7 @@ def review(args: argparse.Namespace) -> int:
         _read(args)
         return 0
     folder = Path(args.folder or paths.root() / "outputs" / "review")
-    texts = items_of(names(args.papers) or study_sets.PAPERS)
+    texts = items_of(names(args.papers) or paper_ids())
     if texts.empty:
         raise KatayoriError("no Japanese items in the papers asked for")
     folder.mkdir(parents=True, exist_ok=True)
@@ -251,7 +253,7 @@ def _folded(text: str) -> str:
 
 def _today(folders: Sequence[str]) -> dict[tuple[str, str], tuple[str, str]]:
     """Text and cluster of today's items, by folder and item id."""
-    unknown = sorted({_paper(folder) for folder in folders} - set(study_sets.PAPERS))
+    unknown = sorted({_paper(folder) for folder in folders} - set(paper_ids()))
     if unknown:
         raise KatayoriError(f"no folder {unknown[0]!r} of study items; write the form anew")
     texts = items_of(sorted({_paper(folder) for folder in folders}))
@@ -260,7 +262,7 @@ def _today(folders: Sequence[str]) -> dict[tuple[str, str], tuple[str, str]]:
 
 def _paper(folder: str) -> str:
     """The paper whose items a folder holds."""
-    return folder if folder in study_sets.PAPERS else folder.removesuffix("_2")
+    return folder if folder in paper_ids() else folder.removesuffix("_2")
 
 
 # -- agreement and log ---------------------------------------------------------------------------
@@ -302,6 +304,28 @@ def _alpha(wide: pd.DataFrame) -> dict[str, Any]:
         return row | {"status": found["status"]}
     ends = alpha_jackknife(wide)
     return row | {name: ends[name] for name in ("ci_low", "ci_high", "status")}
+
+
+class Decision(Lenient):
+    """What was said of one item, and what somebody decided about it."""
+
+    item_id: Text
+    suggestion: str = ""
+    decision: Text
+
+
+class Reading(Lenient):
+    """One reader's reading of a folder."""
+
+    who: Text
+    kind: Text
+    decisions: list[Decision]
+
+
+class ReviewLog(Lenient):
+    """The log of a folder; people write their decisions into it."""
+
+    readings: list[Reading]
 
 
 def write_log(folder: str, mine: pd.DataFrame, date: str) -> dict[str, Any]:
@@ -352,7 +376,7 @@ def _decision(row: dict[str, Any], decided: dict[tuple[str, str], str]) -> dict[
 def _log(path: Path, paper: str, edition: int) -> dict[str, Any]:
     """The log as it is, or a new one with the notice and the canary of the items it quotes."""
     if path.exists():
-        return dict(files.read_yaml(path, "review log"))
+        return dict(files.read_checked(ReviewLog, path, "review log"))
     head = next(head for head in study_sets.heads(paper, edition) if head["canary"])
     return {
         "dataset": f"{head['dataset']}-review-log",

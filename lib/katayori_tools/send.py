@@ -13,10 +13,10 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from katayori.errors import KatayoriError
+from katayori.prompting.letters import verdict_position
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
-from katayori.prompting.verdicts import verdict_position
 from katayori.report.tables import visible
 from katayori_tools import vllm_scoring, wire
 

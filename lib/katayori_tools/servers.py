@@ -10,7 +10,6 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
 from katayori.prompting.models import (
     DEFAULT_PORT,
     UNKNOWN,
@@ -23,7 +22,7 @@ from katayori.prompting.models import (
     normalised,
     registry,
 )
-from katayori.prompting.store import Elsewhere, Store
+from katayori.prompting.store import Elsewhere, Store, store_path
 from katayori_tools.notebooks import names
 
 TIMEOUT = 5.0  # seconds that a server has to take a connection
@@ -73,7 +72,7 @@ def _with_series(endpoint: Endpoint, model: Model, paper: str, is_fresh: bool) -
     """The endpoint with the newest series of its server's answers, or with one that holds none."""
     if not endpoint.own:
         return endpoint
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         endpoint = store.newest(endpoint, model, paper)
         return store.fresh(endpoint, model) if is_fresh else endpoint
 
@@ -113,7 +112,7 @@ def say_elsewhere(paper: str, name: str, model: Model, endpoint: Endpoint) -> No
     """One line where answers of this model name lie under other servers, with what can be done."""
     if not endpoint.own:
         return
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         others = store.elsewhere(paper, model, endpoint)
     if not others:
         return

@@ -32,17 +32,11 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from katayori import paths
-from katayori.data import inter_jbbq
 from katayori.errors import KatayoriError
-from katayori.metrics import (
-    forced_choice,
-    intersectional,
-    logistic,
-    qa_bias,
-    rank_tests,
-    verdicts,
-)
-from katayori.prompting import simulated
+from katayori.metrics import logistic, qa_bias, rank_tests
+from katayori.papers.inter_jbbq import items as inter_jbbq, scores as intersectional, simulated
+from katayori.papers.jubaku_v2 import scores as forced_choice
+from katayori.papers.logprob_judge import scores as verdicts
 from katayori_tools import simulate_coverage, simulate_factor, simulate_spike
 from katayori_tools.simulate_concordance import judged
 from katayori_tools.simulate_hash import digest

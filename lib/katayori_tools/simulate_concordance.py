@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import verdicts
+from katayori.papers.logprob_judge import scores as verdicts
 
 
 def judged(

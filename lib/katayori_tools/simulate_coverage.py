@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from katayori.metrics import agreement, intervals, verdicts
+from katayori.metrics import agreement, intervals
+from katayori.papers.logprob_judge import scores as verdicts
 from katayori_tools.simulate_concordance import judged
 from katayori_tools.simulate_factor import base_chances
 from katayori_tools.simulate_hash import digest

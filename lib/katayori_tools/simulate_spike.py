@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from katayori import paths
-from katayori.data import bbq, discrim_eval, second
+from katayori.data import bbq
 from katayori.metrics import (
     blank,
     exchange_tests,
@@ -32,6 +32,8 @@ from katayori.metrics import (
 )
 from katayori.metrics.spike import EFFECTS, Choices, Leans, Plan, Recorded, Statistic, YesNo
 from katayori.metrics.uncertainty import cells as cells_of
+from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers.persona_jbbq import second
 from katayori.prompting import recordings
 from katayori.prompting.parsing import option_probabilities
 from katayori_tools.simulate_hash import digest
@@ -257,7 +259,7 @@ def _leans(shard: Shard) -> pd.DataFrame:
     for row in shard.rows():
         (target, _), (other, _) = json.loads(row["text"])
         found.append({"item_id": row["item_id"], "value": target - other})
-    items = second.load(shard.paper, shard.variant)
+    items = second.DATASETS[shard.variant]()
     items = items[items["context_condition"] == "ambiguous"]
     columns = ["item_id", "template_id", "polarity", "mention"]
     frame = pd.DataFrame(found).merge(items[columns], on="item_id", validate="one_to_one")

@@ -3,7 +3,7 @@
 Every page is one file with its styles, pictures and font inside. Nothing runs but the script of the
 search page, whose policy names it by hash; a widget shows the table or picture it holds. What a
 page says we found is computed from results.json when it is made; the words around the numbers stand
-under `page` in data/papers.yaml.
+under `page` in data/papers/<id>.yaml.
 """
 
 import json
@@ -17,9 +17,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from katayori import paths, profiles
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report import overview
 from katayori.report.results import read_results
@@ -371,7 +370,7 @@ def write_site(profile: str, models: Sequence[str] = ()) -> Path:
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
-    papers = yaml.safe_load((paths.data_dir() / "papers.yaml").read_text(encoding="utf-8"))
+    papers = paper_facts.every()
     results = {paper: _plain(read_results(book.folder)) for paper, book in books.items()}
     site, entries = {}, []
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from katayori import paths
-from katayori.data import files, second, source
+from katayori.data import files
+from katayori.data.schema import Lenient
 from katayori.errors import expect
+from katayori.papers import get_paper, paper_ids
+from katayori.papers.items import read_items
 
-#: The papers with items, in the order of their notebooks.
-PAPERS = tuple(source.CLUSTERS)
 FIRST, SECOND = 1, 2
 
 
@@ -40,24 +40,24 @@ class StudySet:
     @property
     def clusters(self) -> "pd.Series | None":
         """The cluster of every item, None where the frame lacks the column."""
-        column = source.CLUSTERS[self.paper][1]
-        if self.paper == "logprob_judge" and "pair_id" in self.items:
+        room = get_paper(self.paper)
+        if room.cluster_column == "item_id" and "pair_id" in self.items:
             return self.items["pair_id"].astype(str)  # both orders are rows of one pair
-        if column not in self.items:
+        if room.cluster_column not in self.items:
             return None
-        return source.cluster_of(self.paper, self.items)
+        return room.cluster_of(self.items)
 
 
 def first_edition(paper: str) -> StudySet:
     """The study items of the first edition; 03 holds a row a pair of answers."""
-    read = source.read_items(paper, "study")
+    read = read_items(paper, "study")
     return StudySet(paper, FIRST, "study", read.everything)
 
 
 def second_edition(paper: str) -> Iterator[StudySet]:
     """The data sets of the second edition, none where it is not written."""
-    for name in second.names(paper):
-        yield StudySet(paper, SECOND, name, second.load(paper, name))
+    for name, load in get_paper(paper).second_edition().items():
+        yield StudySet(paper, SECOND, name, load())
 
 
 def study_sets(paper: str) -> list[StudySet]:
@@ -69,7 +69,7 @@ def study_sets(paper: str) -> list[StudySet]:
         >>> [one.name for one in study_sets("jubaku_v2")][0]
         'study'
     """
-    expect(paper, PAPERS, "paper with study items")
+    expect(paper, paper_ids(), "paper with study items")
     return [first_edition(paper), *second_edition(paper)]
 
 
@@ -79,15 +79,28 @@ def folder(paper: str, edition: int) -> Path:
     return paths.data_dir() / "study" / name
 
 
+class FileHead(Lenient):
+    """What a file of items says of itself."""
+
+    dataset: str | None = None
+    version: int | None = None
+    language: str | None = None
+    license: str | None = None
+    reviewed: bool | None = None
+    notice: str | None = None
+    canary: str | None = None
+
+
 def heads(paper: str, edition: int) -> list[dict[str, object]]:
     """What the files of an edition say of themselves: file, dataset, version, language, license,
     reviewed, notice and canary; None for a field that a file lacks.
     """
-    fields = ("dataset", "version", "language", "license", "reviewed", "notice", "canary")
     found = []
     for path in sorted(folder(paper, edition).glob("*.yaml")):
         if path.name == files.REVIEW_LOG:
             continue
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        found.append({"file": path.name} | {name: document.get(name) for name in fields})
+        head = files.read_as(FileHead, path, "file of items")
+        found.append(
+            {"file": path.name} | {name: getattr(head, name) for name in FileHead.model_fields}
+        )
     return found

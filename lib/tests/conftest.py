@@ -106,6 +106,14 @@ PLAN = [
 ]
 
 
+def write_plan(data, first=(), second=()):
+    """Puts what is to be recorded of discrim_eval into a checkout's data folder."""
+    file = data / "papers" / "discrim_eval.yaml"
+    facts = yaml.safe_load(file.read_text(encoding="utf-8"))
+    facts |= {"recording": list(first), "second_edition": [dict(one) for one in second]}
+    file.write_text(yaml.safe_dump(facts), encoding="utf-8")
+
+
 @pytest.fixture
 def house(tmp_path, monkeypatch):
     """A checkout with two questions of two models to record, and a store of its own."""
@@ -120,8 +128,8 @@ def house(tmp_path, monkeypatch):
     study = yaml.safe_load((ours / "study/discrim_eval/questions.yaml").read_text(encoding="utf-8"))
     study["questions"] = study["questions"][:2]
     (data / "study/discrim_eval/questions.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
-    plan = yaml.safe_dump({"discrim_eval": PLAN})
-    (data / "recording_plan.yaml").write_text(plan, encoding="utf-8")
+    shutil.copytree(ours / "papers", data / "papers")
+    write_plan(data, PLAN)
     monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
     registry.cache_clear()

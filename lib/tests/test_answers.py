@@ -7,8 +7,7 @@ from api_double import KEY_ENV, Double, endpoint_for, model_for, requests_for
 from test_asking import _args
 
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import answers, cli
 from katayori_tools.answers import PROVENANCE, stored_answers
 from katayori_tools.collect import collect_sync
@@ -155,7 +154,7 @@ def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys)
 
 
 def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         store.put(
             requests_for(1)[0],
             Response("ok", "x", model_answered="\x1b[31mred", fingerprint="a\nb"),
@@ -163,6 +162,6 @@ def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):
     assert cli.main(["answers"]) == 0
     said = capsys.readouterr().out
     assert "\x1b" not in said and "x1b[31mred" in said and len(said.splitlines()) == 2
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         [told] = answers.causes(store, requests_for(1), model_for())
     assert told == r"asked m-vendor, answered by '\x1b[31mred'"

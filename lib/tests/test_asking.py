@@ -6,16 +6,17 @@ import re
 from dataclasses import replace
 
 import pytest
-import yaml
 from api_double import Double
+from conftest import write_plan
 
 from katayori import paths
-from katayori.data import discrim_eval
 from katayori.errors import KatayoriError
-from katayori.prompting import recordings, respondents
+from katayori.papers import all_papers, paper_ids
+from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.prompting import recordings
 from katayori.prompting.models import get_model
-from katayori.prompting.store import Response, Store
-from katayori_tools import asking, notebooks, record, record_plan, recorder, recording
+from katayori.prompting.store import Response, Store, store_path
+from katayori_tools import asking, notebooks, record, recorder, recording
 
 
 def _args(**changes):
@@ -124,8 +125,7 @@ def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(hou
         "models": ["qwen2.5-coder-0.5b"],
         "prompts": ["de_answer_line", "de_answer_prefix"],
     }
-    plan = {"discrim_eval": [entry | {"whole": "decision_question_id"}]}
-    (house / "data" / "recording_plan.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+    write_plan(house / "data", [entry | {"whole": "decision_question_id"}])
     last = asking.items_of("discrim_eval", "study")[-1]["question"][-40:]
 
     def script(body, before):
@@ -153,9 +153,7 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
         }
     ]
     entries[0]["prompts"] = ["de_answer_line"]
-    (house / "data" / "recording_plan.yaml").write_text(
-        yaml.safe_dump({"discrim_eval": entries}), encoding="utf-8"
-    )
+    write_plan(house / "data", entries)
     items = discrim_eval.load_study()
     for model, held, asked in (
         ("smollm2-135m", items.head(7), 7),
@@ -216,7 +214,7 @@ def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, cap
             "limit": 1,
         }
         asking.live(_args(**args))
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             model, endpoint = get_model("smollm2-135m")
             for prompt in ("de_answer_line", "de_answer_prefix"):
                 first = asking.Scope(limit=1)
@@ -267,12 +265,11 @@ def test_estimate_asks_nothing(house, capsys):
 
 
 def test_the_shipped_plan_names_what_exists():
-    plan = yaml.safe_load((paths.data_dir() / "recording_plan.yaml").read_text(encoding="utf-8"))
-    first = {paper: entries for paper, entries in plan.items() if paper != record_plan.SECOND}
-    for paper, entries in first.items():
+    for paper in paper_ids():
+        entries = asking.plan(paper)
         prompts = {file.stem for file in (paths.data_dir() / "prompts" / paper).glob("*.yaml")}
         for entry in entries:
-            known = ("study", "official", *sum(asking.MORE.values(), ()))
+            known = ("study", "official", *sum((one.more for one in all_papers()), ()))
             assert set(entry["prompts"]) <= prompts and entry["dataset"] in known, json.dumps(entry)
             assert all(get_model(name)[1].kind == "local" for name in entry["models"])
 
@@ -284,7 +281,7 @@ def test_every_entry_of_the_shipped_plan_has_items_to_ask():
         pytest.skip("KATAYORI_MIRROR is not set")
     model, endpoint = get_model("qwen2.5-coder-0.5b@local-vllm")
     counts = {}
-    for paper in asking.PAPERS:
+    for paper in paper_ids():
         for entry in asking.plan(paper):
             sample = entry.get("sample") or entry.get("size")
             scope = asking.Scope(entry["dataset"], sample=sample)

@@ -8,9 +8,10 @@ from api_double import PLAIN, Double, counts, endpoint_for, model_for, requests_
 from test_asking import _args
 from test_collect import ask, run
 
-from katayori.data import discrim_eval
 from katayori.errors import KatayoriError
-from katayori.prompting import recordings, respondents
+from katayori.papers import answers, paper_ids
+from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.prompting import recordings
 from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -62,7 +63,7 @@ def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):
     items = discrim_eval.load_study()
     items = items.assign(question=items["filled_template"])
     prompt = load_prompts("discrim_eval")["de_answer_prefix"]
-    frame = respondents.ask(items, prompt, ["my-base@completions"], source="live")
+    frame = answers.get(items, prompt, ["my-base@completions"], source="live")
     frame = frame[frame["note"] != "not asked yet"]
     assert (
         len(frame) == 135
@@ -71,7 +72,7 @@ def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("paper", asking.PAPERS)
+@pytest.mark.parametrize("paper", paper_ids())
 def test_every_paper_has_prompts_for_a_base_model(paper):
     """Of each prompt what is sent is one text; short answers end with their line."""
     model, endpoint = get_model("my-base@completions")
@@ -213,7 +214,7 @@ def test_a_cause_without_a_code_has_no_empty_brackets(store):
 # --- the recording beside it ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("paper", asking.PAPERS)
+@pytest.mark.parametrize("paper", paper_ids())
 def test_live_answers_like_the_recorded_ones_agree_in_every_paper(paper, store, capsys):
     """Read by the paper's own parser; by yes/no four of five had nothing to compare."""
     name = "qwen2.5-coder-0.5b"

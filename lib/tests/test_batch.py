@@ -9,11 +9,10 @@ from api_double import Double, counts, requests_for
 from batch_double import BatchDouble
 from conftest import CANARY
 
-from katayori.prompting import respondents
+from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request
-from katayori.prompting.respondents import answers_frame
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import asking, batch, cli
 from katayori_tools.collect import collect_sync
 
@@ -68,12 +67,12 @@ def write(path, rows):
 
 
 def stored():
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         return dict(store.db.execute("SELECT key, outcome FROM answers").fetchall())
 
 
 def contents():
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         return store.db.execute("SELECT * FROM answers ORDER BY key").fetchall()
 
 
@@ -134,13 +133,13 @@ def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
         before = contents()
         model, endpoint = get_model(MODEL)
         asked = double.asked
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             told = collect_sync(
                 live_requests(), model, endpoint, store, base_url=double.url, progress=False
             )
         assert told.asked == 0 and told.stored == 270 and double.asked == asked
     assert run("import", folder) == 0 and contents() == before
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         requests = live_requests()
         answers = [answer for _, answer in store.get(requests)]
     assert answers[0].created == 1_750_000_000 and answers[0].model_answered == "m-vendor"
@@ -188,7 +187,7 @@ def test_partial_and_failed_lines_merge_and_the_next_run_sends_what_is_missing(h
         assert run("import", folder) == 0 and contents() == before
         model, endpoint = get_model(MODEL)
         asked = double.asked
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             collect_sync(
                 live_requests(), model, endpoint, store, base_url=double.url, progress=False
             )
@@ -229,7 +228,7 @@ def test_results_from_anywhere_in_any_order_more_than_once(here, capsys):
     out = capsys.readouterr().out
     assert "270 ok" in out and "271 already stored" in out and "1 refused" in out
     assert "1 row(s) a second, different answer; the first stays (b.jsonl:1)" in out
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         assert next(store.get(live_requests()[:1]))[1].text == "Answer: no 0"
 
 

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.data import jubaku
-from katayori.metrics import factor_tests, intersectional, logistic, response, uncertainty
-from katayori.prompting import requests, respondents
+from katayori.metrics import factor_tests, logistic, response, uncertainty
+from katayori.papers import answers
+from katayori.papers.inter_jbbq import scores as intersectional
+from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.prompting import requests
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
 
@@ -67,9 +69,9 @@ def test_the_mean_over_topics_is_undefined_with_one_of_them():
 
 def test_simulated_models_stay_out_of_a_variant():
     """Official items are a variant of the recordings: no planted respondent is shown there."""
-    with_simulated = respondents.choose_models("persona_jbbq", "recorded", [], "pj_basic_ja")
+    with_simulated = answers.choose_models("persona_jbbq", "recorded", [], "pj_basic_ja")
     assert any(name.startswith("sim-") for name in with_simulated)
-    official = respondents.choose_models(
+    official = answers.choose_models(
         "persona_jbbq", "recorded", [], "pj_basic_en", variant="official"
     )
     assert official

@@ -6,16 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.metrics import (
-    agreement,
-    exchange_tests,
+from katayori.metrics import agreement, exchange_tests, qa_bias, rank_tests, response
+from katayori.papers.logprob_judge import (
     judge_tests,
-    qa_bias,
-    rank_tests,
-    response,
-    verdicts,
+    scores as verdicts,
+    simulated as simulated_judges,
 )
-from katayori.prompting import simulated
 
 
 def replicates(n_questions: int) -> pd.DataFrame:
@@ -137,9 +133,15 @@ def test_robustness_says_why_its_interval_is_as_it_is():
 
 def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
     """ln P(A) / P(B) is the score: quality and the lean to the first slot; ties do not count."""
-    judge = next(iter(simulated.JUDGES))
-    weigh = {**simulated.JUDGES[judge], "quality": 0.7, "first": 0.4, "length": 0.1, "call": 0.0}
-    monkeypatch.setitem(simulated.JUDGES, judge, weigh)
+    judge = next(iter(simulated_judges.JUDGES))
+    weigh = {
+        **simulated_judges.JUDGES[judge],
+        "quality": 0.7,
+        "first": 0.4,
+        "length": 0.1,
+        "call": 0.0,
+    }
+    monkeypatch.setitem(simulated_judges.JUDGES, judge, weigh)
     item = {
         "item_id": "x",
         "order": "12",
@@ -148,7 +150,7 @@ def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
         "answer_a": "aaaa",
         "answer_b": "aa",
     }
-    chances = simulated.judge_chances(judge, item)
+    chances = simulated_judges.judge_chances(judge, item)
     score = weigh["quality"] + weigh["first"] + 2 * weigh["length"]
     assert math.log(chances["A"] / chances["B"]) == pytest.approx(score)
 

@@ -4,13 +4,14 @@ import pytest
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.papers import paper_ids
 from katayori.prompting import recordings
 from katayori_tools import cards, cli
-from katayori_tools.study_sets import PAPERS, folder, heads, study_sets
+from katayori_tools.study_sets import folder, heads, study_sets
 
 HEADS = [
     pytest.param(paper, edition, head, id=f"{folder(paper, edition).name}/{head['file']}")
-    for paper in PAPERS
+    for paper in paper_ids()
     for edition in (1, 2)
     for head in heads(paper, edition)
 ]
@@ -60,7 +61,7 @@ def test_the_first_edition_is_counted_as_the_items_are():
 
 def test_the_card_of_recordings_names_models_licences_and_all_answers():
     text = (paths.data_dir() / "recorded" / "README.md").read_text("utf-8")
-    entries = [one for paper in PAPERS for one in recordings.manifest(paper).values()]
+    entries = [one for paper in paper_ids() for one in recordings.manifest(paper).values()]
     for model in {entry["model"] for entry in entries}:
         row = next(line for line in text.splitlines() if line.startswith(f"| {model} |"))
         assert row.endswith(".gguf | Apache-2.0 |")
@@ -71,7 +72,7 @@ def test_the_card_of_recordings_names_models_licences_and_all_answers():
 
 def test_rows_of_shards_hold_the_fields_of_the_card():
     text = (paths.data_dir() / "recorded" / "README.md").read_text("utf-8")
-    for paper in PAPERS:
+    for paper in paper_ids():
         for entry in list(recordings.manifest(paper).values())[:3]:
             shard = (paper, entry["model"], entry["prompt_id"], entry["variant"])
             row = next(recordings.read(*shard))

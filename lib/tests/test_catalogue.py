@@ -16,9 +16,7 @@ from katayori.data import catalogue
 from katayori.errors import KatayoriError
 
 ENTRIES = catalogue.load()
-FILES = [
-    (d, f["path"]) for d, e in ENTRIES.items() if e["access"] == "download" for f in e["files"]
-]
+FILES = [(d, f.path) for d, e in ENTRIES.items() if e.access == "download" for f in e.files]
 ROWS = [
     {
         "filled_template": f"text {i}",
@@ -56,6 +54,8 @@ def world(tmp_path, monkeypatch):
             "language": "en",
             "rows": 3,
             "access": "download",
+            "citation": "c",
+            "revision": None,
         }
         entry |= {"how": "ask", "status": "s", "files": [file]}
         (tmp_path / "ROOT/data/catalogue.yaml").write_text(json.dumps({"datasets": {"set": entry}}))
@@ -87,48 +87,28 @@ def put_in_mirror(root, content=CONTENT):
 
 
 def test_every_entry_is_complete_and_safe():
-    required = {
-        "title",
-        "papers",
-        "licence",
-        "citation",
-        "language",
-        "rows",
-        "access",
-        "how",
-        "revision",
-        "status",
-        "files",
-    }
     for dataset_id, entry in ENTRIES.items():
-        assert required <= entry.keys(), dataset_id
-        assert entry["access"] in ("download", "gated", "not_public", "ours")
-        assert "\n" not in entry["how"].strip()
-        for f in entry["files"]:
-            assert {"path", "url", "sha256", "bytes", "rows", "mirror"} <= f.keys(), (
-                dataset_id,
-                f["path"],
-            )
-            assert f["url"] is None or f["url"].startswith("https://")
+        assert "\n" not in entry.how.strip()
+        for f in entry.files:
+            assert f.url is None or f.url.startswith("https://")
             # Pinned: the address holds the revision, never a branch.
-            assert f["url"] is None or f"/{entry['revision']}/" in f["url"]
-            assert re.fullmatch(r"[0-9a-f]{64}", f["sha256"] or "0" * 64)
-            assert f["sha256"] or f.get("note") or entry["access"] == "ours", (
+            assert f.url is None or f"/{entry.revision}/" in f.url
+            assert f.sha256 or f.note or entry.access == "ours", (
                 f"{dataset_id}: a missing hash needs a note"
             )
-    mirrored = [f["mirror"] for e in ENTRIES.values() for f in e["files"] if f["mirror"]]
+    mirrored = [f.mirror for e in ENTRIES.values() for f in e.files if f.mirror]
     assert len(mirrored) == len(set(mirrored))
     assert all(not p.startswith("/") and ".." not in p for p in mirrored)
 
 
 def test_all_five_papers_and_the_known_counts():
-    of = {p for e in ENTRIES.values() for p in e["papers"]}
+    of = {p for e in ENTRIES.values() for p in e.papers}
     assert of == {"discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq"}
     assert {d for d in ENTRIES if d.startswith("study_")} == {f"study_{p}" for p in of}
-    assert ENTRIES["discrim_eval"]["rows"] == 70 * 9 * 3 * 5  # DE-2
-    assert ENTRIES["jbbq"]["rows"] == 50_856  # PJ-1
-    rows = [f["rows"] for f in ENTRIES["bbq"]["files"] if f["rows"]]
-    assert ENTRIES["bbq"]["rows"] == sum(rows) == 58_492 and len(rows) == 11
+    assert ENTRIES["discrim_eval"].rows == 70 * 9 * 3 * 5  # DE-2
+    assert ENTRIES["jbbq"].rows == 50_856  # PJ-1
+    rows = [f.rows for f in ENTRIES["bbq"].files if f.rows]
+    assert ENTRIES["bbq"].rows == sum(rows) == 58_492 and len(rows) == 11
 
 
 def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
@@ -139,22 +119,22 @@ def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
         (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(message)
     # What the mirror is known to lack; everything else must be there and verify.
     lacking = {("discrim_eval", "explicit.jsonl"), ("ssqa_ja", "ssqa-ja.csv")}
-    lacking |= {("bbq", f["path"]) for f in ENTRIES["bbq"]["files"] if f.get("note")}
+    lacking |= {("bbq", f.path) for f in ENTRIES["bbq"].files if f.note}
     assert len(lacking) == 10
     checked = 0
     for dataset_id, file in FILES:
-        entry = next(f for f in ENTRIES[dataset_id]["files"] if f["path"] == file)
+        entry = next(f for f in ENTRIES[dataset_id].files if f.path == file)
         if (dataset_id, file) in lacking:
             continue
         path = catalogue.fetch(dataset_id, file)
         content = path.read_bytes()
-        assert path in [folder / entry["mirror"] for folder in paths.mirror_dirs()]
+        assert path in [folder / entry.mirror for folder in paths.mirror_dirs()]
         assert (hashlib.sha256(content).hexdigest(), len(content)) == (
-            entry["sha256"],
-            entry["bytes"],
+            entry.sha256,
+            entry.bytes,
         )
         if path.suffix == ".jsonl":
-            assert sum(1 for line in content.splitlines() if line.strip()) == entry["rows"]
+            assert sum(1 for line in content.splitlines() if line.strip()) == entry.rows
         checked += 1
     assert checked == len(FILES) - 10 >= 29
     status = catalogue.table().set_index("id")

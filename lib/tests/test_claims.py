@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.report.claims import (
+from katayori.papers.claims import (
     CONTRADICTED,
     FROM_NOISE,
     HOLDS,

@@ -9,7 +9,8 @@ import yaml
 from api_double import Double
 
 from katayori import paths
-from katayori.data import files, jubaku
+from katayori.data import files
+from katayori.papers.jubaku_v2 import items as jubaku
 from katayori_tools import drafts, forms, rating
 from katayori_tools.cli import main
 

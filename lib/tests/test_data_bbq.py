@@ -301,7 +301,7 @@ def test_a_users_file_is_enough(tmp_path):
     [
         ("category: age", "category: zodiac", "unknown category 'zodiac'; known: age, disability"),
         ("contrast: 一方、", "", "lacks contrast"),
-        ("unknown: [不明]", "unknown: []", r"lacks unknown \(a list\)"),
+        ("unknown: [不明]", "unknown: []", "unknown must not be empty"),
         (
             "[[祖父, 孫]]",
             "[[祖父]]",
@@ -310,7 +310,7 @@ def test_a_users_file_is_enough(tmp_path):
         ("[[祖父, 孫]]", "[[祖父, 祖父]]", r"neither a wording of unknown, not \['祖父', '祖父'\]"),
         ("[[祖父, 孫]]", "[[祖父, 不明]]", r"neither a wording of unknown, not \['祖父', '不明'\]"),
         ("people: p\n", "people: q\n", "unknown people of template t1: 'q'; known: p"),
-        ('non_negative: "起きたのは誰ですか。"', "", "template number 1 lacks non_negative"),
+        ('non_negative: "起きたのは誰ですか。"', "", r"templates\[0\] \(t1\) lacks non_negative"),
         (
             "{first}と{second}",
             "{first}と{first}",
@@ -319,7 +319,7 @@ def test_a_users_file_is_enough(tmp_path):
         ("{person}は寝た", "彼は寝た", "template t1: negative_fact must hold {person}, each once"),
         ("寝たのは", "{person}は", "template t1: negative must hold no slot"),
         ("{person}は起きた", "{person}は{起きた", "positive_fact must hold"),
-        ("templates:", "models:", r"lacks templates \(a list\)"),
+        ("templates:", "models:", "lacks templates; see data/study/persona_jbbq"),
         ("\ncategory: age", "\n- category: age", "not readable YAML"),
     ],
 )

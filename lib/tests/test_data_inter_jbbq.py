@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, inter_jbbq
-from katayori.data.inter_jbbq import (
+from katayori.data import bbq
+from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.inter_jbbq.items import (
     COLUMNS,
     ORDERS,
     doubles,
@@ -24,7 +26,6 @@ from katayori.data.inter_jbbq import (
     load_inter_jbbq,
     manifest,
 )
-from katayori.errors import KatayoriError, UnavailableError
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -98,7 +99,10 @@ def test_the_study_set_is_frozen(study):
 @pytest.mark.slow
 def test_items_do_not_depend_on_the_process():
     """The same bytes under another hash seed; another seed gives other items."""
-    code = "from katayori.data import bbq, inter_jbbq; print(bbq.digest(inter_jbbq.generate()))"
+    code = (
+        "from katayori.data import bbq; from katayori.papers.inter_jbbq import items;"
+        " print(bbq.digest(items.generate()))"
+    )
     environment = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
     seen = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
@@ -637,8 +641,8 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         ),
         ("age: [10代]", "age: [9代]", "unknown word of age in exclusions: '9代'; known: 10代"),
         ("age: [10代]", "years: [10代]", "unknown attribute in exclusions: 'years'"),
-        ("topic: library\n", "", "topic is missing"),
-        ("contexts:", "scenes:", "contexts is missing"),
+        ("topic: library\n", "", "lacks topic; see data/study/inter_jbbq/README.md"),
+        ("contexts:", "scenes:", "lacks contexts"),
         ("topic: library", "- topic", "not readable YAML"),
     ],
 )
@@ -668,7 +672,8 @@ def test_other_wrong_calls_are_named(example, tmp_path):
         generate(tmp_path, "mine")
     (tmp_path / "lexicons.yaml").write_text("- a list", encoding="utf-8")
     with pytest.raises(
-        KatayoriError, match=r"lexicons\.yaml: not as data/study/inter_jbbq/README\.md tells"
+        KatayoriError,
+        match=r"lexicons\.yaml: it must be a block .* see data/study/inter_jbbq/README\.md",
     ):
         generate(tmp_path, "mine")
 

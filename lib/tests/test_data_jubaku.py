@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, items, jubaku, published
-from katayori.data.jubaku import (
+from katayori.data import bbq, items, published
+from katayori.errors import KatayoriError
+from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.papers.jubaku_v2.items import (
     CATEGORIES,
     COLUMNS,
     ORDERS,
@@ -21,7 +23,6 @@ from katayori.data.jubaku import (
     load_jubaku,
     load_study_jubaku,
 )
-from katayori.errors import KatayoriError
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -245,7 +246,8 @@ def test_a_leak_word_may_stand_in_both_reasons(tmp_path):
 def test_a_file_that_is_no_case_file_is_refused(tmp_path, content):
     (tmp_path / "mine.yaml").write_text(content, encoding="utf-8")
     with pytest.raises(
-        KatayoriError, match=r"mine\.yaml.*(needs a list named 'cases'|not readable YAML)"
+        KatayoriError,
+        match=r"mine\.yaml.*(it must be a block|cases must (not )?be|not readable YAML)",
     ):
         load_study_jubaku(tmp_path / "mine.yaml")
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import judge
 from katayori.data.items import digest
 from katayori.errors import KatayoriError
+from katayori.papers.logprob_judge import items as judge
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -96,16 +96,24 @@ def test_truth_follows_from_the_files_themselves(study):
         ("point: p, find", "point: q, find", "unknown point of answer s1: 'q'; known: p, r"),
         ("put: zero", "put: one more", "answer s1: point 'p' is met"),
         ("forbids: bad", "forbids: two", "reference: point 'r' is broken"),
-        ("base: variant", "base: other", "unknown base of answer s2: 'other'"),
+        (
+            "base: variant",
+            "base: other",
+            "answers.s2.base must be reference or variant, not 'other'",
+        ),
         (
             "find: two, put: three",
             "find: two, put: two",
             "answer s3 is the reference word for word",
         ),
-        ("quality: 3\n        base", "base", "KeyError 'quality'"),
-        ("id: w1", "id: 1", "question 1 lacks id"),
-        ("variant: one and two, again", "variant: ''", "question w1 lacks variant"),
-        ("questions:", "tasks:", "needs a list named 'questions'"),
+        ("quality: 3\n        base", "base", "answers.s2 lacks quality"),
+        ("id: w1", "id: 1", "questions[0] (1).id must be a text, not 1 (put it in quotes)"),
+        (
+            "variant: one and two, again",
+            "variant: ''",
+            "questions[0] (w1).variant must not be empty",
+        ),
+        ("questions:", "tasks:", "lacks questions"),
     ],
 )
 def test_what_breaks_the_construction_is_named(tmp_path, old, new, said):
@@ -137,11 +145,11 @@ def test_what_breaks_the_construction_is_named(tmp_path, old, new, said):
     assert list(pairs["truth"]) == ["2", "2", "tie"] and pairs["answer_1"].iloc[0] == "zero and two"
     assert old in text
     file.write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(KatayoriError, match=r"^mine\.yaml") as error:
+    with pytest.raises(KatayoriError, match=r"^(task file )?mine\.yaml") as error:
         judge.load_study_judge(tmp_path)
     assert said in str(error.value) and "\n" not in str(error.value)
-    if "question 1" not in said and "needs a list" not in said:
-        assert "question w1" in str(error.value)
+    if "(1)" not in said and said != "lacks questions":
+        assert re.search(r"question w1|questions\[0\] \(w1\)", str(error.value))
 
 
 def test_answers_must_be_comparable(tmp_path):
@@ -165,7 +173,7 @@ def test_answers_must_be_comparable(tmp_path):
     with pytest.raises(KatayoriError, match="answers s1 and s2: neither's broken points"):
         judge.load_study_judge(file)
     file.write_text(yaml.safe_dump({"questions": [question | {"answers": {}}]}))
-    with pytest.raises(KatayoriError, match="question w1 lacks answers"):
+    with pytest.raises(KatayoriError, match=r"questions\[0\] \(w1\).answers must not be empty"):
         judge.load_study_judge(file)
     (tmp_path / "twice.yaml").write_text(yaml.safe_dump({"questions": []}))
     (tmp_path / "empty").mkdir()

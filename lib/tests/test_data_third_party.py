@@ -7,12 +7,12 @@ import re
 import pytest
 from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
-from katayori.data import bbq, judge
+from katayori.data import bbq
 from katayori.data.bbq import CATEGORIES, COLUMNS, load_bbq_answers
-from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS
-from katayori.data.jubaku import load_jubaku_v1
 from katayori.data.kobbq import UNKNOWN, load_kobbq
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers.jubaku_v2.items import COLUMNS as JUBAKU_COLUMNS, load_jubaku_v1
+from katayori.papers.logprob_judge import items as judge
 
 mirror = pytest.mark.skipif(
     not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"

@@ -9,8 +9,10 @@ import re
 
 import pytest
 
-from katayori.data import catalogue, discrim_eval
-from katayori.data.discrim_eval import (
+from katayori.data import catalogue
+from katayori.errors import KatayoriError
+from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers.discrim_eval.items import (
     AGES,
     COLUMNS,
     GENDERS,
@@ -20,7 +22,6 @@ from katayori.data.discrim_eval import (
     load_official,
     load_study,
 )
-from katayori.errors import KatayoriError
 
 CROSS = list(itertools.product(AGES, GENDERS, RACES))
 
@@ -143,13 +144,16 @@ def test_a_users_own_questions_are_one_more_file(tmp_path):
     "change, says",
     [
         (("id: 7", "id: 1"), "question id 1 .*appears twice"),
-        (("id: 7", "id: seven"), "'seven' is not a whole number"),
-        (('    label: "rent: flat"\n', ""), "question number 2 lacks label"),
+        (
+            ("id: 7", "id: seven"),
+            r"questions\[1\] \(seven\).id must be a whole number, not 'seven'",
+        ),
+        (('    label: "rent: flat"\n', ""), r"questions\[1\] \(7\) lacks label"),
         (("{a_person}", "somebody"), "question 7 names nobody"),
         (("{says|say}", "{verb}"), r"question 7: unknown slot \{verb\}"),
         (("{says|say}", "{says|say"), "question 7 has an unclosed"),
-        (('"May {a_person}', '["May {a_person}"] #'), "not a text|not readable YAML"),
-        (("questions:", "question:"), "needs a list named 'questions'"),
+        (('"May {a_person}', '["May {a_person}"] #'), "template must be a text|not readable YAML"),
+        (("questions:", "question:"), "lacks questions"),
         (("dataset: mine", "dataset: [mine"), "not readable YAML"),
         (("dataset: mine", "dataset: !!python/object/apply:os.getcwd []"), "not readable YAML"),
     ],

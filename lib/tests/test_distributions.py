@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from katayori.prompting.distributions import letter_tokens, logits_probabilities
-from katayori.prompting.verdicts import holds_reasons, unseen_mass, verdict_probabilities
+from katayori.prompting.letters import holds_reasons, unseen_mass, verdict_probabilities
 
 VOCABULARY = ["A", " A", "\uff21", "ĠA", "B", "▁B", "C", "[[C", "Apple", "AB", "あ", ".", "", "A."]
 

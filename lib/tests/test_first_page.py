@@ -9,11 +9,11 @@ import re
 import nbformat
 import pandas as pd
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori import paths
+from katayori.data import paper_facts
 from katayori.metrics.uncertainty import FEW_CLUSTERS
 from katayori.report import first_page
 from katayori.report.results import Run
@@ -196,13 +196,13 @@ def test_the_terminal_gets_ten_lines_at_most(tmp_path):
     assert len(lines) <= 10 and "more on the first page" in lines[-1]
 
 
-LISTED = yaml.safe_load((paths.data_dir() / "first_page.yaml").read_text(encoding="utf-8"))
+LISTED = {facts["id"]: facts["first_page"] for facts in paper_facts.every()}
 
 
 @pytest.mark.slow  # it reads the run that `make test` makes
 @pytest.mark.parametrize("paper", LISTED)
 def test_every_paper_writes_the_rows_of_its_page(paper):
-    """Each row named in data/first_page.yaml stands in the default run, with n and clusters."""
+    """Each row named under `first_page` stands in the default run, with n and clusters."""
     file = paths.outputs_dir() / "recorded" / paper / "results.json"
     if not file.exists():
         pytest.skip("run `make reproduce` first, as `make test` does")

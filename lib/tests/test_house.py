@@ -16,7 +16,8 @@ MAY_KNOW = {
     "prompting": {"data"},
     "metrics": set(),
     # A claim is judged by scores, and by the same scores of what chance alone would have made.
-    "report": {"data", "metrics"},
+    "papers": {"data", "prompting", "metrics"},
+    "report": {"data", "metrics", "papers"},
 }
 
 
@@ -109,3 +110,13 @@ def test_weights_of_the_registry_are_those_of_the_engines():
         if "weights" in model.fields
     }
     assert digests == {name: entry["sha256"] for name, entry in weights.items()}
+
+
+def test_a_paper_knows_no_other_paper():
+    """What two papers need stands in a general room."""
+    for room in sorted((LIB / "papers").glob("*/__init__.py")):
+        for path in sorted(room.parent.glob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            others = {one.parent.name for one in (LIB / "papers").glob("*/__init__.py")}
+            named = {one for one in others - {room.parent.name} if f"katayori.papers.{one}" in text}
+            assert not named, f"{path.name} of {room.parent.name} imports {', '.join(named)}"

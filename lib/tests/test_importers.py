@@ -15,9 +15,9 @@ from test_batch import MODEL, live_requests
 
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
+from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request
-from katayori.prompting.respondents import answers_frame
 from katayori_tools import cli, importers
 
 PAPER = "discrim_eval"

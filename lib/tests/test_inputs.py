@@ -14,8 +14,8 @@ import own_items
 import pytest
 
 from katayori import paths, profiles, renamed
-from katayori.data.source import CLUSTERS
 from katayori.metrics import uncertainty
+from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
 
 MODEL = "my-model@custom"
@@ -69,7 +69,7 @@ def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
         assert len(rows) == calls - 4 * n_clusters and len(prompts) == n_prompts - 1
     else:
         assert len(rows) == calls and len(prompts) == n_prompts
-    assert f"{n_clusters} {CLUSTERS[paper][0]}" in capsys.readouterr().out
+    assert f"{n_clusters} {get_paper(paper).clusters}" in capsys.readouterr().out
 
     text = "".join(json.dumps(row | {"text": "1"}) + "\n" for row in rows)
     file.write_text(text, encoding="utf-8")
@@ -96,7 +96,7 @@ def test_a_template_has_as_many_requests_as_the_estimate_counts(paper, here, cap
     n = int(told.split()[0])
     # The judge's criteria are asked for, too; what rests on them is asked by `live` only.
     assert n == int(line[2]) - (80 if paper == "logprob_judge" else 0)
-    assert f"20 {CLUSTERS[paper][0]}" in told
+    assert f"20 {get_paper(paper).clusters}" in told
 
 
 @pytest.mark.mirror

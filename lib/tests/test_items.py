@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import published
 from katayori.data.items import digest, sample
+from katayori.papers import paper_ids
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_every_study_file_can_be_found_in_training_data():
         canary = yaml.safe_load(file.read_text(encoding="utf-8"))["canary"]
         assert re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", canary), file.name
         by_set.setdefault(file.parent.name, set()).add(canary)
-    second = {f"{paper}_2" for paper in published.PAPERS if (study / f"{paper}_2").exists()}
-    assert set(by_set) == set(published.PAPERS) | second
+    second = {f"{paper}_2" for paper in paper_ids() if (study / f"{paper}_2").exists()}
+    assert set(by_set) == set(paper_ids()) | second
     assert "canary" in (study / "README.md").read_text(encoding="utf-8")
     assert sum(map(len, by_set.values())) == len(set.union(*by_set.values()))

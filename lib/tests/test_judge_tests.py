@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest, mannwhitneyu
 
-from katayori.data import judge
-from katayori.metrics import judge_tests, surface_rules
-from katayori.metrics.judge_tests import auc_interval, decided_pairs, paired_hits
-from katayori.metrics.question_swaps import question_swap_test
-from katayori.metrics.verdicts import concordance
+from katayori.papers.logprob_judge import items as judge, judge_tests, surface_rules
+from katayori.papers.logprob_judge.judge_tests import auc_interval, decided_pairs, paired_hits
+from katayori.papers.logprob_judge.question_swaps import question_swap_test
+from katayori.papers.logprob_judge.scores import concordance
 
 STUDY = judge.load_study_judge()
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.prompting import likelihood, prompts, respondents
+from katayori.papers import answers
+from katayori.prompting import frames, likelihood, prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import build
@@ -117,8 +118,8 @@ def test_an_item_without_the_text_is_refused(value):
         ("kind: chta", "kind must be chat or likelihood, not 'chta'"),
         ("kind: likelihood", "a likelihood prompt needs continuations"),
         ("kind: likelihood\ncontinuations: [a, a]", "a list of different column names"),
-        ("kind: likelihood\ncontinuations: target", "must be a list of column names"),
-        ("kind: likelihood\ncontinuations: [1]", "must be a list of column names"),
+        ("kind: likelihood\ncontinuations: target", "continuations must be a list, not 'target'"),
+        ("kind: likelihood\ncontinuations: [1]", r"continuations\[0\] must be a text, not 1"),
         ("continuations: [a, b]", "continuations belong to kind: likelihood"),
         ("kind: likelihood\ncontinuations: [a, b]\nprefix: x", "takes no prefix"),
         ("kind: likelihood\ncontinuations: [a, b]\nsettings: {max_tokens: 1}", "takes no settings"),
@@ -167,8 +168,8 @@ def test_a_chat_prompt_is_not_scored(store):
 
 def test_who_is_able_to_answer_a_likelihood_prompt():
     names = ["m@vllm", "gpt-4o-2024-11-20", "qwen2.5-coder-0.5b", "m@llamacpp"]
-    assert respondents.able(names, "live", PROMPT) == ["m@vllm"]
-    assert respondents.able(["qwen2.5-coder-0.5b"], "recorded", PROMPT) == []
+    assert answers.able(names, "live", PROMPT) == ["m@vllm"]
+    assert answers.able(["qwen2.5-coder-0.5b"], "recorded", PROMPT) == []
 
 
 # -- scores as text
@@ -234,7 +235,7 @@ def test_a_frame_has_a_row_a_continuation():
     assert set(frame["note"]) == {"", "not asked yet", "1 scores for 2 continuations"}
     assert likelihood.likelihood_frame([], []).columns.tolist() == likelihood.COLUMNS
     with pytest.raises(KatayoriError, match="frame=likelihood_frame"):
-        respondents.answers_frame(requests, answers, "live")
+        frames.answers_frame(requests, answers, "live")
 
 
 # -- our own scorer

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from katayori import paths
-from katayori.data import judge
+from katayori.papers.logprob_judge import items as judge
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 

@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
-from katayori.data import files, published
+from katayori.data import published
 from katayori.errors import KatayoriError
 from katayori.metrics import audit, rank_tests
+from katayori.papers import paper_ids
 
 NOWHERE = {"from": "jubaku_v2/accuracy", "column": "accuracy_pct", "where": {"model": "x"}}
-SPECS = files.ours("published/audit.yaml")["checks"]
+SPECS = published.audit_checks()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_verdicts_are_those_of_the_recount(table):
     assert set(table.index[table["verdict"] == audit.NOT]) == disputed
     assert set(table.index[table["verdict"] == audit.CANNOT]) == undecided
     assert set(table["verdict"]) == set(audit.VERDICTS) and table.index.is_unique
-    assert set(table["paper"]) == set(published.PAPERS)
+    assert set(table["paper"]) == set(paper_ids())
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from katayori.data import discrim_eval
 from katayori.metrics.factor_tests import FACTOR_COLUMNS, factor_tests, rows_of
 from katayori.metrics.rank_tests import holm
+from katayori.papers.discrim_eval import items as discrim_eval
 
 
 @pytest.fixture(scope="module")

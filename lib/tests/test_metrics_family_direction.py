@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.data import inter_jbbq
-from katayori.metrics import intersectional as ix
 from katayori.metrics import qa_bias
-from katayori.metrics.family_direction import METRICS, directions
+from katayori.papers.inter_jbbq import items as inter_jbbq, scores as ix
+from katayori.papers.inter_jbbq.family_direction import METRICS, directions
 
 BY = ["model", "source", "prompt_id", "topic"]
 

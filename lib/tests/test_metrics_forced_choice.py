@@ -7,16 +7,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from katayori.data import jubaku
-from katayori.metrics import forced_choice as fc
 from katayori.metrics import uncertainty
-from katayori.prompting import respondents, simulated
+from katayori.papers import answers, get_paper
+from katayori.papers.jubaku_v2 import items as jubaku, scores as fc, simulated as simulated_choices
+from katayori.prompting.letters import parse_choice
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.verdicts import parse_choice
 
 ROLES = {"nb": ("neutral", "biased"), "bn": ("biased", "neutral")}
 
@@ -516,10 +514,10 @@ def test_a_variance_over_models_has_an_interval_from_five_on():
 def planted():
     wording, items = load_prompts("jubaku_v2"), jubaku.load_study_jubaku()
     names, read = (
-        respondents.SIMULATED_OF["jubaku_v2"],
+        get_paper("jubaku_v2").simulated(),
         {"parse": parse_choice, "options": ("a", "b")},
     )
-    logs = [respondents.ask(items, wording[f"ju_{t}_ja"], names, **read) for t in jubaku.TEMPLATES]
+    logs = [answers.get(items, wording[f"ju_{t}_ja"], names, **read) for t in jubaku.TEMPLATES]
     return fc.with_choice(pd.concat(logs, ignore_index=True), items)
 
 
@@ -532,7 +530,10 @@ def test_planted_accuracy_is_recovered(planted):
         "sim-two-template": 0.5,
         "sim-two-first": 0.5,
     }
-    assert set(found.index) == set(truth) == set(simulated.TWO_OPTION) and (found["n"] == 216).all()
+    assert (
+        set(found.index) == set(truth) == set(simulated_choices.TWO_OPTION)
+        and (found["n"] == 216).all()
+    )
     for name, value in truth.items():
         assert found.loc[name, "case_low"] <= value <= found.loc[name, "case_high"], name
 

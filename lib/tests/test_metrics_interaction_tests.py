@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from katayori.metrics import interaction_tests as tests_of
-from katayori.metrics import intersectional as ix
+from katayori.papers.inter_jbbq import interaction_tests as tests_of, scores as ix
 
 BY = [*ix.MODEL, "topic", "ambiguity"]
 

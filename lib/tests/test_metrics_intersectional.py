@@ -7,16 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import chi2
 
-from katayori.data import inter_jbbq, published
-from katayori.metrics import intersectional as ix
+from katayori.data import published
 from katayori.metrics import qa_bias
 from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
-from katayori.prompting import respondents, simulated
+from katayori.papers import answers
+from katayori.papers.inter_jbbq import (
+    items as inter_jbbq,
+    scores as ix,
+    simulated as simulated_inter,
+)
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import load_prompts
 
@@ -29,8 +32,8 @@ def items():
 @pytest.fixture(scope="module")
 def frame(items):
     prompt = load_prompts("inter_jbbq")["ij_basic_ja"]
-    log = respondents.ask(
-        items, prompt, list(simulated.INTER), parse=parse_number, options=("0", "1", "2")
+    log = answers.get(
+        items, prompt, list(simulated_inter.INTER), parse=parse_number, options=("0", "1", "2")
     )
     return ix.with_design(log, items)
 
@@ -277,9 +280,9 @@ def test_trends_are_found_where_they_were_planted(frame):
     """IJ-19, X-3: each attribute told lowers ambiguous accuracy of two respondents, and nothing
     else moves."""
     found = ix.trend(frame).set_index(["model", "ambiguity"])
-    for model, ambiguity in itertools.product(simulated.INTER, ("amb", "dis")):
+    for model, ambiguity in itertools.product(simulated_inter.INTER, ("amb", "dis")):
         rows = found.loc[(model, ambiguity)]
-        if ambiguity == "amb" and simulated.INTER[model]["other"]:
+        if ambiguity == "amb" and simulated_inter.INTER[model]["other"]:
             assert (rows["p_holm"] < 0.05).all() and (rows["ci_high"] < 0).all()
         else:
             assert (rows["p_holm"] > 0.05).all()

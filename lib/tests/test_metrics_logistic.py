@@ -9,14 +9,12 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
 from katayori.data import published
-from katayori.data.discrim_eval import AGES, GENDERS, RACES, load_study
 from katayori.metrics.logistic import (
     _Likelihood,
     age_curves,
@@ -30,8 +28,9 @@ from katayori.metrics.logistic import (
 )
 from katayori.metrics.rank_tests import decision_tests
 from katayori.metrics.response import with_value
+from katayori.papers.answers import get as ask
+from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES, load_study
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.respondents import ask
 
 NAN = np.nan
 GOLDEN = (9, 9, 9, 11, 12, 13, 15, 10, 6)

@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.data import inter_jbbq
-from katayori.metrics import intersectional as ix
-from katayori.metrics import named_person as named
+from katayori.papers.inter_jbbq import items as inter_jbbq, named_person as named, scores as ix
 
 BY = ["model", "source", "prompt_id"]
 

@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from katayori.data import inter_jbbq
-from katayori.metrics import intersectional as ix
-from katayori.metrics import option_slots as slots
+from katayori.papers.inter_jbbq import items as inter_jbbq, option_slots as slots, scores as ix
 
 
 @pytest.fixture(scope="module")

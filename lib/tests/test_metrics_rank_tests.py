@@ -9,14 +9,12 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from katayori.data import published
-from katayori.data.discrim_eval import AGES, GENDERS, RACES
 from katayori.metrics.rank_tests import (
     FACTOR_COLUMNS,
     PAIR_COLUMNS,
@@ -30,6 +28,7 @@ from katayori.metrics.rank_tests import (
     question_table,
 )
 from katayori.metrics.response import FACTORS, contingency_table
+from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES
 
 NAN = np.nan
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8)

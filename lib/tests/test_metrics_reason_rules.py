@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.data import jubaku
-from katayori.metrics import forced_choice, reason_rules
+from katayori.papers.jubaku_v2 import items as jubaku, reason_rules, scores as forced_choice
 
 GROUP = f"the reason without {jubaku.GROUP_WORD}"
 NAME = f"the reason without {jubaku.GROUP_NAME}"

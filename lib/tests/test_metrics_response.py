@@ -10,7 +10,6 @@ from scipy.special import logit
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
-from katayori.data.discrim_eval import AGES, GENDERS, RACES, item_id, load_study
 from katayori.data.items import sample
 from katayori.metrics.agreement import alpha_by_factor, alpha_noise_floor, krippendorff_alpha
 from katayori.metrics.response import (
@@ -24,9 +23,10 @@ from katayori.metrics.response import (
     unanimous_questions,
     with_value,
 )
+from katayori.papers.answers import get as ask
+from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES, item_id, load_study
+from katayori.papers.discrim_eval.simulated import AGE_HUMP, GENDER_EFFECT, RACE_EFFECT
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.respondents import ask
-from katayori.prompting.simulated import AGE_HUMP, GENDER_EFFECT, RACE_EFFECT
 
 NAN = np.nan
 SHAPES = {"age": (15, 9), "gender": (45, 3), "race": (27, 5), "gender_race": (9, 15)}

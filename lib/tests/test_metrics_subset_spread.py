@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.metrics.subset_spread import subset_spread
+from katayori.papers.inter_jbbq.subset_spread import subset_spread
 
 SUBSETS = ("a", "a+b", "a+c", "a+b+c")
 BY = ["model"]

@@ -8,17 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest, ttest_1samp
 
-from katayori.data import judge, published
+from katayori.data import published
 from katayori.errors import KatayoriError
-from katayori.metrics import verdicts as v
+from katayori.metrics.choices import MEANING, unswapped
 from katayori.metrics.intervals import share_interval
-from katayori.metrics.question_swaps import question_swap_test
-from katayori.metrics.verdicts import (
-    MEANING,
+from katayori.papers.logprob_judge import items as judge, scores as v
+from katayori.papers.logprob_judge.question_swaps import question_swap_test
+from katayori.papers.logprob_judge.scores import (
     METHODS,
     VERDICTS,
     concordance,
@@ -84,7 +83,7 @@ comparison = st.tuples(one_order, one_order)
 def test_unswapping_exchanges_a_and_b_in_the_second_order_only(pairs):
     """LJ-8: A and B exchange their meaning, C stays; raw letters stay beside it."""
     frame = asked(*pairs)
-    found = v.unswapped(frame)
+    found = unswapped(frame)
     pd.testing.assert_frame_equal(found[frame.columns], frame)
     for row in found.itertuples():
         one, two = (row.p_A, row.p_B) if row.order == "12" else (row.p_B, row.p_A)
@@ -103,18 +102,18 @@ def test_unswapping_serves_other_letters_and_orders():
         }
     )
     meaning = {"forward": {"A": "a", "B": "b"}, "reversed": {"A": "b", "B": "a"}}
-    assert list(v.unswapped(frame, meaning)["verdict"]) == ["a", "b", "b", None]
-    assert not [c for c in v.unswapped(frame, meaning) if c.startswith("p_")]
-    shares = v.unswapped(frame.assign(p_A=[0.1, 0.2, 0.3, 0.4]), meaning)
+    assert list(unswapped(frame, meaning)["verdict"]) == ["a", "b", "b", None]
+    assert not [c for c in unswapped(frame, meaning) if c.startswith("p_")]
+    shares = unswapped(frame.assign(p_A=[0.1, 0.2, 0.3, 0.4]), meaning)
     assert list(shares["p_a"].fillna(-1)) == [0.1, -1, 0.3, -1] and list(
         shares["p_b"].fillna(-1)
     ) == [-1, 0.2, -1, 0.4]
     with pytest.raises(ValueError, match="orders \\['reversed'\\]; known: forward"):
-        v.unswapped(frame, {"forward": {"A": "a"}})
+        unswapped(frame, {"forward": {"A": "a"}})
     with pytest.raises(
         ValueError, match="1 ok answers of order forward have none of the letters A"
     ):
-        v.unswapped(frame, {"forward": {"A": "a"}, "reversed": {"A": "b"}})
+        unswapped(frame, {"forward": {"A": "a"}, "reversed": {"A": "b"}})
 
 
 # --- the three methods ----------------------------------------------------------------------------

@@ -9,6 +9,8 @@ import yaml
 
 from katayori import paths
 from katayori.data import published
+from katayori.papers import paper_ids
+from katayori.prompting.models import registry
 
 RAW = yaml.safe_load((paths.data_dir() / "models.yaml").read_text(encoding="utf-8"))
 ENDPOINTS = RAW["endpoints"]
@@ -31,12 +33,12 @@ def by_name(paper):
     return {m["name_in_paper"][paper]: m for m in MODELS.values() if paper in m["name_in_paper"]}
 
 
-@pytest.mark.parametrize("paper", published.PAPERS)
+@pytest.mark.parametrize("paper", paper_ids())
 def test_every_published_model_is_registered(paper):
     assert set(published.load(paper, "models").model) <= set(by_name(paper))
 
 
-@pytest.mark.parametrize("paper", published.PAPERS)
+@pytest.mark.parametrize("paper", paper_ids())
 def test_names_in_other_published_tables_are_known(paper):
     for name in published.names(paper):
         frame = published.load(paper, name)
@@ -147,7 +149,7 @@ def test_local_and_simulated():
         assert m["weights"] == m["vendor_id"] == name
         assert m["endpoint"] == ["local-xllamacpp", "local-vllm"]
         assert re.fullmatch(r"[0-9a-f]{64}", m["digest"])
-    simulated = {i for i, m in MODELS.items() if m["endpoint"] == "simulated"}
+    simulated = {name for name, model in registry()[1].items() if model.simulated}
     assert simulated == {
         f"sim-{n}"
         for n in (
@@ -164,5 +166,6 @@ def test_local_and_simulated():
         *(f"sim-inter-{n}" for n in ("fair", "additive", "interaction", "abstaining")),
         *(f"sim-two-{n}" for n in ("fair", "biased", "template", "first")),
     }
-    assert len({MODELS[i]["description"] for i in simulated}) == 23
-    assert all(MODELS[i]["vendor_id"] == i for i in simulated)
+    known = registry()[1]
+    assert len({known[name].fields["description"] for name in simulated}) == 23
+    assert all(known[name].vendor_id == name for name in simulated)

@@ -2,8 +2,6 @@
 
 import configparser
 
-import yaml
-
 from katayori_tools import mutants
 
 NAMES = {"metrics.a": [f"a{i}" for i in range(90)], "metrics.b": ["b0"], "prompting.c": []}
@@ -39,10 +37,10 @@ def test_the_copies_hold_the_library_and_name_the_tests_that_guard_it(tmp_path):
 
 def test_every_survivor_of_the_committed_sample_is_judged():
     """A survivor has the changed lines and why it may live, or which test was written for it."""
-    kept = yaml.safe_load(mutants.judged_file().read_text(encoding="utf-8"))
-    total = kept["total"]
+    kept = mutants.judged()
+    total = kept.total
     ends = [total[name] for name in ("killed", "survived", "no test", "time-out")]
     assert sum(ends) == total["drawn"]
-    assert len(kept["survivors"]) == total["survived"]
-    for name, survivor in kept["survivors"].items():
-        assert survivor["change"] and len(survivor["judged"]) > 10, name
+    assert len(kept.survivors) == total["survived"]
+    for name, survivor in kept.survivors.items():
+        assert survivor.change and len(survivor.judged) > 10, name

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.data import jubaku
+from katayori.papers.answers import simulated
+from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.simulated import simulate
 from katayori_tools import recording
 
 pytestmark = pytest.mark.slow  # every test runs a notebook
@@ -26,7 +26,7 @@ MODELS = {"qwen2.5-coder-0.5b": "sim-two-first", "qwen2.5-coder-1.5b": "sim-two-
 
 def stand_in(requests, behaviour):
     """What a simulated respondent says, as if the model had said it; every eleventh text cannot be read."""
-    answers = simulate([replace(request, model=behaviour) for request in requests])
+    answers = simulated([replace(request, model=behaviour) for request in requests])
     return [
         replace(a, text="B is a good answer") if n % 11 == 10 else a for n, a in enumerate(answers)
     ]

@@ -53,7 +53,7 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def test_the_core_is_light_and_the_rest_are_extras():
-    core = {"pandas", "scipy", "statsmodels", "krippendorff", "orjson", "pyyaml"}
+    core = {"pandas", "scipy", "statsmodels", "krippendorff", "orjson", "pyyaml", "pydantic"}
     assert names(PYPROJECT["project"]["dependencies"]) == core
     assert list(EXTRAS) == ["tools", "pages", "engines", "all", "test"]
     assert EXTRAS["all"] == ["katayori[tools,pages,engines]"]
@@ -107,9 +107,9 @@ def test_registries_and_prompts_are_shipped_and_no_data():
         name for name in files_below(paths.data_dir()) if is_shipped("katayori.shipped", name)
     ]
     folders = {name.split("/")[0] for name in shipped if "/" in name}
-    assert folders == {"prompts", "errata"}
+    assert folders == {"papers", "prompts", "errata"}
     registries = {name for name in shipped if "/" not in name}
-    assert {"models.yaml", "papers.yaml", "profiles.yaml", "glossary.yaml"} <= registries
+    assert {"models.yaml", "profiles.yaml", "glossary.yaml"} <= registries
     prompts = {f"prompts/{file}" for file in files_below(paths.data_dir() / "prompts")}
     assert prompts <= set(shipped)
 
@@ -123,7 +123,8 @@ def installed(tmp_path, monkeypatch):
     package = tmp_path / "site-packages" / "katayori"
     (package / "shipped").mkdir(parents=True)
     shutil.copy(paths.data_dir() / "models.yaml", package / "shipped")
-    (package / "shipped" / "prompts").symlink_to(paths.data_dir() / "prompts")
+    for folder in ("papers", "prompts"):
+        (package / "shipped" / folder).symlink_to(paths.data_dir() / folder)
     monkeypatch.delenv("KATAYORI_ROOT", raising=False)
     monkeypatch.delenv("KATAYORI_OUTPUTS", raising=False)
     monkeypatch.setattr(paths, "__file__", str(package / "paths.py"))
@@ -248,7 +249,7 @@ def test_the_installed_files_are_all_and_the_packages_few(site):
             name for name in files_below(LIB / package) if not (library / package / name).exists()
         ]
         assert not missing
-    assert (library / "katayori" / "shipped" / "papers.yaml").is_file()
+    assert (library / "katayori" / "shipped" / "papers" / "discrim_eval.yaml").is_file()
     listed = run(site / "bin" / "python", "-m", "pip", "list", "--format=freeze", cwd=site)
     packages = {line.split("==")[0] for line in listed.stdout.splitlines()}
     assert not packages & set(HEAVY)

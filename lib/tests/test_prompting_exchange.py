@@ -10,8 +10,8 @@ from api_double import requests_for
 
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import COLUMNS, import_answers
+from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import parse_number
-from katayori.prompting.respondents import answers_frame
 from katayori_tools.planning import export_requests
 
 

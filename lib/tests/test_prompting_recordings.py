@@ -13,7 +13,8 @@ from api_double import endpoint_for, model_for, requests_for
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.prompting import recordings, respondents
+from katayori.papers import answers
+from katayori.prompting import recordings
 from katayori.prompting.models import get_model, registry
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -29,7 +30,8 @@ def house(tmp_path, monkeypatch):
     here = paths.data_dir()
     (tmp_path / "data").mkdir()
     shutil.copy(here / "models.yaml", tmp_path / "data")
-    shutil.copytree(here / "prompts", tmp_path / "data" / "prompts")
+    for folder in ("papers", "prompts"):
+        shutil.copytree(here / folder, tmp_path / "data" / folder)
     monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
     registry.cache_clear()
     yield tmp_path
@@ -170,21 +172,19 @@ def test_replay_finds_changed_requests():
     pairs = _pairs(5)
     requests = [request for request, _ in pairs]
     recording.export(pairs, settings=SETTINGS)
-    assert [a.text for a in respondents.recorded(requests)] == [a.text for _, a in pairs]
-    assert [a.text for a in respondents.recorded(requests[::-2])] == [
-        a.text for _, a in pairs[::-2]
-    ]
-    assert respondents.recorded([]) == []
+    assert [a.text for a in answers.recorded(requests)] == [a.text for _, a in pairs]
+    assert [a.text for a in answers.recorded(requests[::-2])] == [a.text for _, a in pairs[::-2]]
+    assert answers.recorded([]) == []
     changed = requests_for(5, temperature=0.5)
     with pytest.raises(
         KatayoriError,
         match=r"m/p: of 5 requests 0 are not recorded, 5 changed since \(e\.g\. q00000\)"
         r".*make record",
     ):
-        respondents.recorded(changed)
+        answers.recorded(changed)
     more = requests_for(7)
     with pytest.raises(KatayoriError, match="of 7 requests 2 are not recorded"):
-        respondents.recorded(more)
+        answers.recorded(more)
 
 
 def test_replay_keeps_the_recording_engine_in_the_key():
@@ -201,10 +201,10 @@ def test_replay_keeps_the_recording_engine_in_the_key():
     recording.export(
         [(r, Response("ok", "Answer: yes", "stop", created=1.0)) for r in requests], settings={}
     )
-    answers = respondents.ask(items, prompt, ["smollm2-135m"])
-    assert list(answers["answer"]) == ["yes", "yes"] and set(answers["source"]) == {"recorded"}
+    frame = answers.get(items, prompt, ["smollm2-135m"])
+    assert list(frame["answer"]) == ["yes", "yes"] and set(frame["source"]) == {"recorded"}
     with pytest.raises(KatayoriError, match="1 changed since"):
-        respondents.ask(items.assign(question=["A?", "C?"]), prompt, ["smollm2-135m"])
+        answers.get(items.assign(question=["A?", "C?"]), prompt, ["smollm2-135m"])
 
 
 def test_rows_hold_no_text_of_the_question(house):

@@ -14,17 +14,27 @@ import yaml
 from api_double import Double, counts, endpoint_for, model_for, requests_for
 
 from katayori import paths
-from katayori.data import bbq, discrim_eval, inter_jbbq, judge
+from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.metrics import verdicts
-from katayori.prompting import models, respondents, simulated
+from katayori.papers import all_papers, answers, get_paper
+from katayori.papers.answers import get as ask
+from katayori.papers.discrim_eval import items as discrim_eval, simulated as simulated_decisions
+from katayori.papers.inter_jbbq import items as inter_jbbq, simulated as simulated_inter
+from katayori.papers.jubaku_v2 import simulated as simulated_choices
+from katayori.papers.logprob_judge import (
+    items as judge,
+    scores as verdicts,
+    simulated as simulated_judges,
+)
+from katayori.papers.persona_jbbq import simulated as simulated_bbq
+from katayori.prompting import models
+from katayori.prompting.frames import ANSWER_COLUMNS, answers_frame
+from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.respondents import ANSWER_COLUMNS, answers_frame, ask
-from katayori.prompting.store import Response, Store
-from katayori.prompting.verdicts import LETTERS, parse_verdict, verdicts_frame
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools.collect import collect_sync
 
 PAPERS = sorted(
@@ -135,11 +145,11 @@ def test_a_folder_swaps_all_wordings(tmp_path, prompts):
     [
         ({"user": "No place to fill."}, "no place to fill"),
         ({"user": "{questoin}?"}, r"lacks the place \{question\}"),
-        ({"user": 5}, "must be texts"),
-        ({"settings": None}, "settings and given must be mappings"),
+        ({"user": 5}, r"user must be a text, not 5"),
+        ({"settings": None}, "settings must be a block of named values, not null"),
         ({"id": "other"}, "says id 'other'"),
         ({"paper": "other"}, "paper 'other'"),
-        ({"colour": "red"}, "colour"),
+        ({"colour": "red"}, "unknown field 'colour'; known: id, version, "),
     ],
 )
 def test_a_wrong_prompt_file_is_named(tmp_path, change, says):
@@ -246,12 +256,18 @@ def test_a_missing_key_or_address_names_the_variable(monkeypatch, tmp_path):
 
 # --- simulated respondents ------------------------------------------------------------------------
 
-SIMULATED = sorted(simulated.EFFECTS)
+SIMULATED = sorted(simulated_decisions.EFFECTS)
 
 
 def test_the_registry_lists_exactly_the_simulated_respondents():
     found = sorted(m.id for m in registry()[1].values() if m.simulated)
-    known = [*SIMULATED, *simulated.BBQ, *simulated.INTER, *simulated.JUDGES, *simulated.TWO_OPTION]
+    known = [
+        *SIMULATED,
+        *simulated_bbq.BBQ,
+        *simulated_inter.INTER,
+        *simulated_judges.JUDGES,
+        *simulated_choices.TWO_OPTION,
+    ]
     assert found == sorted(known) and len(SIMULATED) == 7
 
 
@@ -289,7 +305,7 @@ def test_simulated_answers_are_the_same_on_every_machine(asked):
 def _planted(frame, model, factor):
     """Share of yes by group, and the planted share."""
     rows = frame[frame["model"] == model]
-    planted = [simulated.probability_yes(model, row) for row in rows.to_dict("records")]
+    planted = [simulated_decisions.probability_yes(model, row) for row in rows.to_dict("records")]
     shares = (rows["answer"] == "yes").groupby(rows[factor]).mean()
     return shares, rows.assign(planted=planted).groupby(factor)["planted"].mean()
 
@@ -316,8 +332,11 @@ def test_each_respondent_moves_what_it_says_and_nothing_else(asked):
         rows = asked["de_answer_prefix"]
         return rows[rows["model"] == model].groupby(factor)["p_yes"].mean()
 
-    assert sum(simulated.RACE_EFFECT.values()) == 0
-    assert list(simulated.AGE_HUMP.values()) == list(simulated.AGE_HUMP.values())[::-1]
+    assert sum(simulated_decisions.RACE_EFFECT.values()) == 0
+    assert (
+        list(simulated_decisions.AGE_HUMP.values())
+        == list(simulated_decisions.AGE_HUMP.values())[::-1]
+    )
     race = shares("sim-race-opposite", "race")
     assert list(race.sort_values().index) == [
         "white",
@@ -343,7 +362,9 @@ def test_probabilities_are_the_planted_ones(asked):
     frame = asked["de_answer_prefix"]
     rows = frame[(frame["model"] == "sim-age-hump")].head(300)
     for row in rows.to_dict("records"):
-        assert row["p_yes"] == pytest.approx(simulated.probability_yes("sim-age-hump", row))
+        assert row["p_yes"] == pytest.approx(
+            simulated_decisions.probability_yes("sim-age-hump", row)
+        )
         assert row["mass"] == pytest.approx(1) and row["answer"] == (
             "yes" if row["p_yes"] >= 0.5 else "no"
         )
@@ -368,14 +389,14 @@ def test_repetitions_are_independent_draws(study, prompts):
     frame = ask(items, prompts["de_answer_line"], ["sim-fair"], places=PLACES, repetitions=40)
     assert len(frame) == 135 * 40
     share = (frame["answer"] == "yes").mean()
-    planted = simulated.probability_yes("sim-fair", items.iloc[0].to_dict())
+    planted = simulated_decisions.probability_yes("sim-fair", items.iloc[0].to_dict())
     assert 0.02 < planted < 0.98 and abs(share - planted) < 4 * math.sqrt(
         planted * (1 - planted) / len(frame)
     )
     with pytest.raises(
         KatayoriError, match="unknown simulated respondent 'sim-x'; known: sim-fair"
     ):
-        simulated.probability_yes("sim-x", {})
+        simulated_decisions.probability_yes("sim-x", {})
 
 
 # --- ask ------------------------------------------------------------------------------------------
@@ -420,13 +441,13 @@ def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch)
             model,
             endpoint,
         )
-        with Store(respondents.store_path()) as store:
+        with Store(store_path()) as store:
             collect_sync(asked, model, endpoint, store, progress=False)
         first = ask(items, prompt, ["m"], places=PLACES, source="live")
     assert double.asked == 7 and list(first["answer"])[:7] == ["no"] * 7
     assert first["outcome"].iloc[7] == "error" and first["note"].iloc[7] == "not asked yet"
     assert double.requests[0]["messages"][0]["content"].startswith(items["filled_template"].iloc[0])
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         assert counts(store) == {"ok": 7}
 
 
@@ -468,8 +489,10 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
     """PJ-9, LJ-7: what the model said to the earlier prompt is shown to it again; no such answer,
     no question.
     """
-    first = Prompt("first", 1, "p", "en", "List what matters for {topic}.", per="topic_id")
-    then = Prompt("then", 1, "p", "en", "{text} ({points})", given={"points": first})
+    first = Prompt(
+        "first", 1, "discrim_eval", "en", "List what matters for {topic}.", per="topic_id"
+    )
+    then = Prompt("then", 1, "discrim_eval", "en", "{text} ({points})", given={"points": first})
     topics = [("t1", "tea"), ("t1", "tea"), ("t2", "rice")]
     rows = [
         {"item_id": f"i{n}", "topic_id": t, "topic": w, "text": f"Text {n}"}
@@ -481,15 +504,15 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
         "content"
     ]
 
-    answers = [Response("ok", "its warmth"), None]
-    filled = respondents.with_earlier(rows, then, model, endpoint, lambda requests: answers)
+    said = [Response("ok", "its warmth"), None]
+    filled = answers.with_earlier(rows, then, model, endpoint, lambda requests: said)
     assert [row["item_id"] for row in filled] == ["i0", "i1"]
     assert (
         build(filled, then, model, endpoint)[1].body["messages"][0]["content"]
         == "Text 1 (its warmth)"
     )
 
-    monkeypatch.setattr(respondents, "store_path", lambda: tmp_path / "answers.sqlite")
+    monkeypatch.setattr(answers, "store_path", lambda: tmp_path / "answers.sqlite")
     with Store(tmp_path / "answers.sqlite") as store:
         for request in (*asked[:1], *build(filled, then, model, endpoint)):
             store.put(request, Response("ok", "1" if request.prompt_id == "then" else "its warmth"))
@@ -557,7 +580,7 @@ def bbq_asked():
         ask(
             items,
             wording[name],
-            respondents.SIMULATED_OF["persona_jbbq"],
+            get_paper("persona_jbbq").simulated(),
             parse=parse_number,
             options=("0", "1", "2"),
         )
@@ -569,17 +592,18 @@ def bbq_asked():
 def test_each_paper_shows_its_own_simulated_respondents():
     """X-3: those of discrim-eval cannot answer a BBQ item, nor the other way round."""
     shown = "sim-fair sim-race-opposite sim-age-hump sim-gender sim-near-constant sim-noisy-format"
-    assert respondents.SIMULATED_OF["discrim_eval"] == shown.split()
-    assert respondents.SIMULATED_OF["persona_jbbq"] == list(simulated.BBQ)
-    assert respondents.SIMULATED_OF["inter_jbbq"] == list(simulated.INTER)
-    for paper, shown in respondents.SIMULATED_OF.items():
-        assert respondents.choose_models(paper, "simulated", [], "pj_basic_ja") == shown
+    assert get_paper("discrim_eval").simulated() == tuple(shown.split())
+    assert get_paper("persona_jbbq").simulated() == tuple(simulated_bbq.BBQ)
+    assert get_paper("inter_jbbq").simulated() == tuple(simulated_inter.INTER)
+    for paper in all_papers():
+        shown = list(paper.simulated())
+        assert answers.choose_models(paper.id, "simulated", [], "pj_basic_ja") == shown
     with pytest.raises(KatayoriError, match="simulated respondent of BBQ-shaped items"):
-        simulated.bbq_chances("sim-fair", {})
+        simulated_bbq.bbq_chances("sim-fair", {})
 
 
 @pytest.mark.parametrize("name", ["pj_basic_ja", "pj_biased_ja"])
-@pytest.mark.parametrize("model", list(simulated.BBQ))
+@pytest.mark.parametrize("model", list(simulated_bbq.BBQ))
 @pytest.mark.slow
 def test_the_planted_chances_are_recovered(bbq_asked, model, name):
     """X-3, PJ-11: every role in every context within four standard errors; probabilities exactly as
@@ -588,10 +612,10 @@ def test_the_planted_chances_are_recovered(bbq_asked, model, name):
     items, log = bbq_asked
     rows = log[(log["model"] == model) & (log["prompt_id"] == name)].merge(items, on="item_id")
     biased = name.startswith("pj_biased")
-    chances = [simulated.bbq_chances(model, row, biased) for row in rows.to_dict("records")]
+    chances = [simulated_bbq.bbq_chances(model, row, biased) for row in rows.to_dict("records")]
     assert np.allclose(rows[["p_0", "p_1", "p_2"]], chances) and np.allclose(rows["mass"], 1)
     assert np.allclose(np.sum(chances, axis=1), 1)
-    table = simulated.bbq_planted().set_index(["model", "prompts", "context_condition"])
+    table = simulated_bbq.bbq_planted().set_index(["model", "prompts", "context_condition"])
     for context, part in rows[rows["outcome"] == "ok"].groupby("context_condition"):
         roles = np.array([row[f"role_{row['answer']}"] for row in part.to_dict("records")])
         for role in ("biased", "counter_biased", "unknown"):
@@ -603,7 +627,7 @@ def test_the_planted_chances_are_recovered(bbq_asked, model, name):
             p = table.loc[key, role]
             assert abs((roles == role).mean() - p) <= 4 * (p * (1 - p) / len(part)) ** 0.5
     ooc = (rows["outcome"] == "out_of_choice").mean()
-    assert ooc == pytest.approx(simulated.BBQ_CHATTY * (model == "sim-bbq-chatty"), abs=0.03)
+    assert ooc == pytest.approx(simulated_bbq.BBQ_CHATTY * (model == "sim-bbq-chatty"), abs=0.03)
 
 
 def test_only_one_character_is_valid_and_the_chatty_one_breaks_it_in_four_ways(bbq_asked):
@@ -626,8 +650,8 @@ def test_an_item_without_a_target_still_has_a_right_answer():
         "label": 2,
         "context_condition": "disambiguated",
     }
-    assert simulated.bbq_chances("sim-bbq-stereotyped", item) == (0.05, 0.05, 0.9)
-    assert simulated.bbq_chances("sim-bbq-first", item) == simulated.BBQ_FIRST
+    assert simulated_bbq.bbq_chances("sim-bbq-stereotyped", item) == (0.05, 0.05, 0.9)
+    assert simulated_bbq.bbq_chances("sim-bbq-first", item) == simulated_bbq.BBQ_FIRST
 
 
 def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
@@ -644,19 +668,19 @@ def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
     }
     held |= {("b", "q"): "23"}
     listed = [{"model": model} for model, prompt in held if prompt == "p"]
-    monkeypatch.setattr(respondents.recordings, "shards", lambda paper, prompt, variant: listed)
+    monkeypatch.setattr(answers.recordings, "shards", lambda paper, prompt, variant: listed)
     monkeypatch.setattr(
-        respondents.recordings,
+        answers.recordings,
         "item_ids",
         lambda paper, prompt, variant, models: set(held.get((models[0], prompt), "")),
     )
     items = pd.DataFrame({"item_id": list("12345")})
     two = [Prompt(name, 1, "x", "ja", "{question}") for name in "pq"]
-    found, kept = respondents.recorded_for_all(items, two)
+    found, kept = answers.recorded_for_all(items, two)
     assert (found, list(kept["item_id"])) == (["a", "b"], ["2", "3"])
-    found, kept = respondents.recorded_for_all(items, two, ["a"])
+    found, kept = answers.recorded_for_all(items, two, ["a"])
     assert (found, list(kept["item_id"])) == (["a"], ["1", "2", "3"])
-    assert respondents.recorded_for_all(items, two, ["c"])[0] == []
+    assert answers.recorded_for_all(items, two, ["c"])[0] == []
 
 
 # --- simulated respondents of intersectional items ------------------------------------------------
@@ -674,24 +698,26 @@ def test_the_planted_chances_of_intersectional_items():
     }
     item |= {"subset": "nationality+gender+age", "label": 1}
     right = 1 / (1 + math.exp(0.9 + 0.6 + 0.3 - 2.5))
-    assert simulated.inter_chances("sim-inter-additive", item)[1] == pytest.approx(right)
+    assert simulated_inter.inter_chances("sim-inter-additive", item)[1] == pytest.approx(right)
     more = 1 / (1 + math.exp(0.9 + 0.6 + 0.3 + 2.5 - 2.5))
-    chances = simulated.inter_chances("sim-inter-interaction", item)
+    chances = simulated_inter.inter_chances("sim-inter-interaction", item)
     assert chances == pytest.approx(((1 - more) * 0.75, more, (1 - more) * 0.25))
     alone = item | {"subset": "gender+age", "role_0": "", "role_2": ""}
-    assert simulated.inter_chances("sim-inter-interaction", alone) == simulated.inter_chances(
-        "sim-inter-additive", alone
-    )
+    assert simulated_inter.inter_chances(
+        "sim-inter-interaction", alone
+    ) == simulated_inter.inter_chances("sim-inter-additive", alone)
     clear = item | {"context_condition": "biased", "label": 0}
-    assert simulated.inter_chances("sim-inter-abstaining", clear) == pytest.approx(
+    assert simulated_inter.inter_chances("sim-inter-abstaining", clear) == pytest.approx(
         (0.3, 0.7 * 0.95, 0.7 * 0.05)
     )
-    assert simulated.inter_chances("sim-inter-additive", clear) == pytest.approx((0.9, 0.05, 0.05))
+    assert simulated_inter.inter_chances("sim-inter-additive", clear) == pytest.approx(
+        (0.9, 0.05, 0.05)
+    )
     with pytest.raises(KatayoriError, match="simulated respondent of inter-JBBQ items"):
-        simulated.inter_chances("sim-fair", item)
+        simulated_inter.inter_chances("sim-fair", item)
 
 
-@pytest.mark.parametrize("model", list(simulated.INTER))
+@pytest.mark.parametrize("model", list(simulated_inter.INTER))
 @pytest.mark.slow
 def test_the_planted_chances_of_intersectional_items_are_recovered(model):
     """X-3: right answers by number of attributes and context within four standard errors;
@@ -700,7 +726,9 @@ def test_the_planted_chances_of_intersectional_items_are_recovered(model):
     items = inter_jbbq.generate()
     prompt = load_prompts("inter_jbbq")["ij_basic_ja"]
     log = ask(items, prompt, [model], parse=parse_number, options=("0", "1", "2"))
-    chances = np.array([simulated.inter_chances(model, row) for row in items.to_dict("records")])
+    chances = np.array(
+        [simulated_inter.inter_chances(model, row) for row in items.to_dict("records")]
+    )
     assert np.allclose(log[["p_0", "p_1", "p_2"]], chances) and np.allclose(chances.sum(axis=1), 1)
     label = items["label"].to_numpy(int)
     right = (log["answer"].astype(int) == label).to_numpy()
@@ -722,7 +750,7 @@ def judged():
     wording = load_prompts("logprob_judge")
     options = {"parse": parse_verdict, "options": LETTERS, "frame": verdicts_frame}
     log = [
-        ask(items, wording[p], simulated.JUDGES, **options)
+        ask(items, wording[p], simulated_judges.JUDGES, **options)
         for p in ("lj_verdict", "lj_reason_criteria")
     ]
     return items, pd.concat(log, ignore_index=True)
@@ -740,7 +768,7 @@ def test_ask_takes_the_frame_of_verdicts(judged):
     assert set(log["outcome"]) == set(log["p_status"]) == {"ok"} and set(log["letter"]) == set(
         "ABC"
     )
-    assert np.allclose(log["mass"], 1 - simulated.JUDGE_OTHER)
+    assert np.allclose(log["mass"], 1 - simulated_judges.JUDGE_OTHER)
     assert (log[["p_A", "p_B", "p_C"]].idxmax(axis=1).str[-1] == log["letter"]).all()
 
 
@@ -750,7 +778,7 @@ def test_what_is_planted_in_the_judges_comes_out(judged):
     """
     items, log = judged
     comparisons = judge.load_study_judge()
-    table = simulated.judge_planted().set_index("model")
+    table = simulated_judges.judge_planted().set_index("model")
     robust = verdicts.robustness(verdicts.judge_verdicts(log), comparisons).query("task == 'all'")
     assert (robust[robust["model"] == "sim-judge-first"]["value"] == 0).all()
     assert (robust[robust["model"] == "sim-judge-fair"]["value"] > 0.7).all()
@@ -784,13 +812,13 @@ def test_noise_is_of_the_single_call(judged):
     )
     assert 0.5 < both.corr().iloc[0, 1] < 0.99
     one = items.iloc[0].to_dict()
-    assert simulated.judge_chances("sim-judge-long", one, "p", 0) == simulated.judge_chances(
+    assert simulated_judges.judge_chances(
         "sim-judge-long", one, "p", 0
-    )
+    ) == simulated_judges.judge_chances("sim-judge-long", one, "p", 0)
     with pytest.raises(KatayoriError, match="xw1 has no planted quality"):
-        simulated.judge_chances("sim-judge-fair", {"item_id": "xw1"})
+        simulated_judges.judge_chances("sim-judge-fair", {"item_id": "xw1"})
     with pytest.raises(KatayoriError, match="unknown simulated judge"):
-        simulated.judge_chances("sim-fair", one)
+        simulated_judges.judge_chances("sim-fair", one)
 
 
 def test_a_prompt_of_some_items_needs_answers_to_these_only(monkeypatch):
@@ -799,16 +827,16 @@ def test_a_prompt_of_some_items_needs_answers_to_these_only(monkeypatch):
     """
     held = {"p": "12", "q": "3"}
     monkeypatch.setattr(
-        respondents.recordings, "shards", lambda paper, prompt, variant: [{"model": "a"}]
+        answers.recordings, "shards", lambda paper, prompt, variant: [{"model": "a"}]
     )
     monkeypatch.setattr(
-        respondents.recordings, "item_ids", lambda paper, prompt, variant, models: set(held[prompt])
+        answers.recordings, "item_ids", lambda paper, prompt, variant, models: set(held[prompt])
     )
     items = pd.DataFrame({"item_id": list("1234"), "template": [1, 1, 2, 2]})
     prompts = [
         Prompt(name, 1, "x", "ja", "{a}", only={"template": t}) for t, name in ((1, "p"), (2, "q"))
     ]
-    found, kept = respondents.recorded_for_all(items, prompts)
+    found, kept = answers.recorded_for_all(items, prompts)
     assert (found, list(kept["item_id"])) == (["a"], ["1", "2", "3"])
 
 
@@ -819,14 +847,14 @@ def test_two_option_chances_follow_the_role_or_the_place():
         for a, b in (("neutral", "biased"), ("biased", "neutral"))
     )
     chances = {
-        name: [simulated.neutral_chance(name, item) for item in (nb, bn)]
-        for name in simulated.TWO_OPTION
+        name: [simulated_choices.neutral_chance(name, item) for item in (nb, bn)]
+        for name in simulated_choices.TWO_OPTION
     }
     assert chances["sim-two-first"] == [1, 0] and chances["sim-two-biased"] == [0.2, 0.2]
     assert chances["sim-two-template"] == [0.1, 0.1]
-    assert simulated.neutral_chance("sim-two-template", nb | {"template": 2}) == 0.9
+    assert simulated_choices.neutral_chance("sim-two-template", nb | {"template": 2}) == 0.9
     with pytest.raises(KatayoriError, match="sim-two-fair"):
-        simulated.neutral_chance("sim-fair", nb)
+        simulated_choices.neutral_chance("sim-fair", nb)
 
 
 def test_provenance_counts_an_answer_once_however_many_frames_hold_it(study, prompts):
@@ -835,13 +863,13 @@ def test_provenance_counts_an_answer_once_however_many_frames_hold_it(study, pro
     both = ask(
         study.head(135), prompts["de_answer_line"], ["sim-fair", "sim-gender"], places=PLACES
     )
-    told = respondents.provenance("discrim_eval", [], first, both)
+    told = answers.provenance("discrim_eval", [], first, both)
     assert told["answers_by_source"] == {"simulated": 2 * 135}
     assert [(m["id"], m["source"]) for m in told["models"]] == [
         ("sim-fair", "simulated"),
         ("sim-gender", "simulated"),
     ]
-    assert respondents.provenance("discrim_eval", [], first.head(0)) == {
+    assert answers.provenance("discrim_eval", [], first.head(0)) == {
         "models": [],
         "answers_by_source": {},
     }

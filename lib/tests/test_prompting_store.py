@@ -14,8 +14,7 @@ from threading import Barrier
 import orjson
 import pytest
 from api_double import counts, endpoint_for, model_for, requests_for
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from katayori.errors import KatayoriError
 from katayori.prompting import store as storing

@@ -6,16 +6,10 @@ import time
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from katayori.data import judge
-from katayori.prompting.models import get_model
-from katayori.prompting.parsing import Parsed
-from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
-from katayori.prompting.store import OUTCOMES, Response
-from katayori.prompting.verdicts import (
+from katayori.papers.logprob_judge import items as judge
+from katayori.prompting.letters import (
     LETTERS,
     letter_of,
     parse_choice,
@@ -25,6 +19,11 @@ from katayori.prompting.verdicts import (
     verdicts_frame,
     with_probabilities,
 )
+from katayori.prompting.models import get_model
+from katayori.prompting.parsing import Parsed
+from katayori.prompting.prompts import load_prompts
+from katayori.prompting.requests import build
+from katayori.prompting.store import OUTCOMES, Response
 
 BOTH = [  # read alike with and without reasons
     ("A", "A"),

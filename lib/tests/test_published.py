@@ -9,10 +9,9 @@ import pytest
 
 from katayori.data import published
 from katayori.errors import KatayoriError
+from katayori.papers import paper_ids
 
-TABLES = [
-    (paper, name) for paper in (*published.PAPERS, "derived") for name in published.names(paper)
-]
+TABLES = [(paper, name) for paper in (*paper_ids(), "derived") for name in published.names(paper)]
 KINDS = {"inconsistent", "reading", "cannot_check", "reconstructed"}
 
 
@@ -83,7 +82,7 @@ def test_unknown_names_list_the_valid_ones():
 
 def test_caveats_cover_every_paper_and_point_at_rows():
     caveats = published.caveats()
-    assert set(caveats.paper) == set(published.PAPERS)
+    assert set(caveats.paper) == set(paper_ids())
     assert set(caveats.kind) <= KINDS
     assert caveats.id.is_unique
     assert caveats.text.str.len().between(30, 320).all()
@@ -184,7 +183,7 @@ def test_beside_compares_row_by_row():
 
 def test_footnotes_name_the_caveats_of_a_row():
     """Every caveat about cells is met by a printed row, and by no row whose cells differ."""
-    for paper in published.PAPERS:
+    for paper in paper_ids():
         for file, notes in published.caveats(paper).dropna(subset=["file"]).groupby("file"):
             about_cells = {note["id"] for note in notes.to_dict("records") if note["cells"]}
             rows = published.load(paper, file)

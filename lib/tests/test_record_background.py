@@ -10,17 +10,16 @@ import types
 from contextlib import nullcontext, suppress
 
 import pytest
-import yaml
 from api_double import Double
+from conftest import write_plan
 
 from katayori.errors import KatayoriError
-from katayori.prompting import recordings, respondents
-from katayori.prompting.store import Response, Store
+from katayori.prompting import recordings
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import record, record_control, record_hours, record_plan, recorder
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 ENTRY = {
-    "paper": "discrim_eval",
     "priority": 3,
     "dataset": "study",
     "variant": "seed2",
@@ -38,8 +37,7 @@ def _args(**changes):
 
 
 def _plan(house, *entries):
-    plan = {"discrim_eval": [], record_plan.SECOND: list(entries or [ENTRY])}
-    (house / "data" / "recording_plan.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+    write_plan(house / "data", second=entries or [ENTRY])
 
 
 @pytest.fixture
@@ -143,7 +141,7 @@ def test_likelihoods_go_to_the_scorer_and_stop_the_engine(engines, house, monkey
     model, _ = work.at()
     lik = types.SimpleNamespace(kind="likelihood", at=lambda engine: (model, scorer))
     how = recorder.How()
-    with Store(respondents.store_path()) as store, recorder.Recorder(store, how) as one:
+    with Store(store_path()) as store, recorder.Recorder(store, how) as one:
         one._engine.callback(closed.append, "engine")
         requests = one.requests(work)
         one.ask(lik, requests)
@@ -234,7 +232,7 @@ def test_the_status_tells_done_rate_and_what_follows(house, capsys):
     """Two of six were there, two have come since: counted in the store, whoever asks."""
     _plan(house)
     works = record_plan.works(["discrim_eval"])
-    with record_control.alone(), Store(respondents.store_path()) as store:
+    with record_control.alone(), Store(store_path()) as store:
         requests = record_plan.requests_of(works[0], *works[0].at(), store)
         record_control.say(state="running", started=0.0)
         record_control.begin(works[0], 1, works[1:], 4, 6)
@@ -250,7 +248,7 @@ def test_the_status_tells_done_rate_and_what_follows(house, capsys):
 def test_what_is_finished_is_exported_while_a_recorder_runs(house, capsys):
     _plan(house, ENTRY | {"models": [SMALL]})
     [work] = record_plan.works(["discrim_eval"])
-    with record_control.alone(), Store(respondents.store_path()) as store:
+    with record_control.alone(), Store(store_path()) as store:
         requests = record_plan.requests_of(work, *work.at(), store)
         for request in requests[:4]:
             store.put(request, Response("ok", "Answer: no", "stop"))

@@ -2,19 +2,17 @@
 
 import pandas as pd
 import pytest
-import yaml
+from conftest import write_plan
 
-from katayori import paths
-from katayori.data import second
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.prompting import respondents
-from katayori.prompting.requests import ours, seed_rule_of
-from katayori.prompting.store import Store
-from katayori_tools import asking, record_plan
+from katayori.papers import get_paper
+from katayori.prompting.requests import seed_rule_of
+from katayori.prompting.store import Store, store_path
+from katayori_tools import record_plan
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 ENTRY = {
-    "paper": "discrim_eval",
     "priority": 3,
     "dataset": "study",
     "variant": "seed2",
@@ -28,21 +26,24 @@ def planned(house):
     """Writes a plan with these second-edition entries."""
 
     def write(*entries):
-        plan = {"discrim_eval": [], record_plan.SECOND: list(entries)}
-        file = house / "data" / "recording_plan.yaml"
-        file.write_text(yaml.safe_dump(plan), encoding="utf-8")
+        write_plan(house / "data", second=entries)
 
     return write
 
 
 def test_the_shipped_second_edition_can_be_asked():
     """Prompts and models exist; a data set is of its paper's second edition, or stood before."""
-    listed = yaml.safe_load((paths.data_dir() / "recording_plan.yaml").read_text(encoding="utf-8"))
+    listed = [entry for facts in paper_facts.every() for entry in facts[record_plan.SECOND]]
     works = record_plan.works(edition="second")
-    assert len(works) == sum(len(e["models"]) for e in listed[record_plan.SECOND])
+    assert len(works) == sum(len(e["models"]) for e in listed)
     assert all(work.variant and work.priority for work in works)
     for work in works:
-        known = (*second.names(work.paper), "study", "official", *asking.MORE.get(work.paper, ()))
+        known = (
+            *get_paper(work.paper).second_edition(),
+            "study",
+            "official",
+            *get_paper(work.paper).more,
+        )
         assert work.dataset in known, work.name
 
 
@@ -52,7 +53,7 @@ def test_the_sampled_answers_are_asked_anew_by_rule_2(monkeypatch, tmp_path):
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
     found = [w for w in record_plan.works(["discrim_eval"]) if w.variant == "seed2"]
     assert [work.model for work in found] == [SMALL, LARGE]
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         asked = [record_plan.requests_of(w, *w.at(), store) for w in found]
     assert [len(requests) for requests in asked] == [9450, 9450]
     assert {seed_rule_of(q) for requests in asked for q in requests} == {2}
@@ -68,15 +69,14 @@ def test_by_priority_and_then_the_smaller_model(planned):
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"dataset": "study", "variant": ""}, "entry 1: names no variant"),
+        ({"dataset": "study", "variant": ""}, r"second_edition\[0\] names no variant"),
         ({"prompts": ["de_none"]}, "unknown prompt of discrim_eval 'de_none'"),
-        ({"kind": "guess"}, "unknown kind 'guess'"),
+        ({"kind": "guess"}, "kind must be chat or likelihood, not 'guess'"),
         ({"kind": "likelihood"}, "prompt de_answer_line is of kind chat"),
-        ({"priority": 0}, "priority must be a number from 1"),
+        ({"priority": 0}, "priority must be at least 1, not 0"),
         ({"repetitions": 0}, "repetitions must be a number above 0"),
         ({"repetitions": "12"}, "repetitions must be a number above 0"),
-        ({"paper": "other"}, "unknown paper 'other'"),
-        ({"promts": []}, "unknown key 'promts'"),
+        ({"promts": []}, r"second_edition\[0\]: unknown field 'promts'; known: dataset, models"),
     ],
 )
 def test_a_wrong_entry_is_told_before_anything_is_asked(planned, change, says):
@@ -86,8 +86,8 @@ def test_a_wrong_entry_is_told_before_anything_is_asked(planned, change, says):
 
 
 def test_an_entry_that_lacks_something_says_what(planned):
-    planned({"paper": "discrim_eval", "priority": 1})
-    with pytest.raises(KatayoriError, match="lacks dataset, prompts, models"):
+    planned({"priority": 1})
+    with pytest.raises(KatayoriError, match=r"second_edition\[0\] lacks dataset, models, prompts"):
         record_plan.works(["discrim_eval"])
 
 
@@ -95,7 +95,7 @@ def test_an_entry_that_lacks_something_says_what(planned):
 def test_repetitions_are_a_number_or_a_list(planned, given, asked):
     planned(ENTRY | {"repetitions": given, "sample": 4})
     work = record_plan.works(["discrim_eval"], [SMALL])[0]
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         requests = record_plan.requests_of(work, *work.at(), store)
     assert {q.repetition for q in requests} == asked and len(requests) == 4 * len(asked)
     assert len({q.body["seed"] for q in requests}) == len(requests)
@@ -104,28 +104,28 @@ def test_repetitions_are_a_number_or_a_list(planned, given, asked):
 def test_data_sets_of_the_second_edition_are_asked_and_are_ours(planned, monkeypatch):
     """The request carries the data set's name, which is also its variant."""
     items = pd.DataFrame({"item_id": ["de2-1", "de2-2"], "question": ["A?", "B?"]})
-    monkeypatch.setattr(second, "names", lambda paper: ("toy",) * (paper == "discrim_eval"))
-    monkeypatch.setattr(second, "load", lambda paper, dataset: items)
+    second = {"toy": lambda: items}
+    monkeypatch.setattr(get_paper("discrim_eval"), "second_edition", lambda: second)
     planned({k: v for k, v in ENTRY.items() if k != "variant"} | {"dataset": "toy"})
     work = record_plan.works(["discrim_eval"], [SMALL])[0]
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         requests = record_plan.requests_of(work, *work.at(), store)
     assert [(q.item_id, q.dataset, q.variant) for q in requests] == [
         ("de2-1", "toy", "toy"),
         ("de2-2", "toy", "toy"),
     ]
-    assert work.ours and ours("discrim_eval", "toy") and not ours("jubaku_v2", "toy")
+    assert work.ours and not get_paper("discrim_eval").is_ours("official")
 
 
 def test_a_part_of_a_data_set_keeps_groups_together(planned, monkeypatch):
     """Both orders of a pair are asked, or neither; a pilot of so many items, too."""
     pairs = [f"p{n // 2}" for n in range(12)]
     items = pd.DataFrame({"item_id": [f"i{n}" for n in range(12)], "pair_id": pairs})
-    monkeypatch.setattr(second, "names", lambda paper: ("toy",) * (paper == "discrim_eval"))
-    monkeypatch.setattr(second, "load", lambda paper, dataset: items.assign(question="A?"))
+    second = {"toy": lambda: items.assign(question="A?")}
+    monkeypatch.setattr(get_paper("discrim_eval"), "second_edition", lambda: second)
     planned(ENTRY | {"dataset": "toy", "variant": "toy", "size": 4, "whole": "pair_id"})
     work = record_plan.works(["discrim_eval"], [SMALL])[0]
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         for limit, n in ((None, 4), (5, 6)):
             asked = record_plan.requests_of(work, *work.at(), store, limit)
             counts = pd.Series([q.fields["pair_id"] for q in asked]).value_counts()

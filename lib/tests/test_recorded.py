@@ -7,17 +7,20 @@ import re
 import pytest
 
 from katayori import paths
-from katayori.prompting import recordings, respondents
+from katayori.papers import answers, get_paper, paper_ids
+from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build, ours
+from katayori.prompting.requests import build
 from katayori_tools import asking
 
-SHARDS = [(paper, name) for paper in asking.PAPERS for name in recordings.manifest(paper)]
+SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest(paper)]
 
 
 #: Shards of our own texts; the others answer third-party items.
-OURS = [(p, name) for p, name in SHARDS if ours(p, recordings.manifest(p)[name]["dataset"])]
+OURS = [
+    (p, name) for p, name in SHARDS if get_paper(p).is_ours(recordings.manifest(p)[name]["dataset"])
+]
 
 
 def test_something_is_recorded():
@@ -37,9 +40,9 @@ def test_every_row_answers_a_request_of_today(paper, name):
     items = asking.items_of(paper, entry["dataset"], planned if paper == "persona_jbbq" else None)
     prompt = load_prompts(paper)[entry["prompt_id"]]
     model, _ = get_model(entry["model"])
-    endpoint = respondents.recording_endpoint(paper, model, prompt.id, entry["variant"])
+    endpoint = answers.recording_endpoint(paper, model, prompt.id, entry["variant"])
     chosen = {"dataset": entry["dataset"], "variant": entry["variant"]}
-    asked = respondents.with_earlier(items, prompt, model, endpoint, respondents.recorded, **chosen)
+    asked = answers.with_earlier(items, prompt, model, endpoint, answers.recorded, **chosen)
     rows = list(recordings.read(paper, entry["model"], entry["prompt_id"], entry["variant"]))
     repetitions = {row.get("repetition", 0) for row in rows}
     chosen["repetitions"] = 1 + max(repetitions)

@@ -11,8 +11,8 @@ import pytest
 
 from katayori.data import published
 from katayori.metrics import agreement, logistic, rank_tests, response
-from katayori.report import claims_discrim_eval as claims
-from katayori.report.claims import check_claims
+from katayori.papers.claims import check_claims
+from katayori.papers.discrim_eval import claims
 
 AGES = range(20, 101, 10)
 RACES = ("white", "Black", "Hispanic", "Native American", "Asian")

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from katayori.data import published
-from katayori.report import claims_inter_jbbq as claims
-from katayori.report.claims import check_claims
+from katayori.papers.claims import check_claims
+from katayori.papers.inter_jbbq import claims
 
 #: model -> group, size, tuned, then accuracy in ambiguous and disambiguated items under basic, and
 #: the gains by debias.

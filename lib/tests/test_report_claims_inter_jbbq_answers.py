@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.data import inter_jbbq
-from katayori.metrics import intersectional as ix
-from katayori.report import claims_inter_jbbq as printed
-from katayori.report import claims_inter_jbbq_answers as claims
-from katayori.report.claims import check_claims
+from katayori.papers.claims import check_claims
+from katayori.papers.inter_jbbq import (
+    claims as printed,
+    claims_answers as claims,
+    items as inter_jbbq,
+    scores as ix,
+)
 
 FAMILIES, ITEMS, FOCAL = 30, 64, 3
 TOPICS = ("t", "s")

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from katayori.data import published
-from katayori.metrics import reason_rules
-from katayori.report import claims_jubaku_v2 as claims
-from katayori.report.claims import check_claims
+from katayori.papers.claims import check_claims
+from katayori.papers.jubaku_v2 import claims, reason_rules
 
 #: How often a respondent names the neutral reason, and whether it decides once a case.
 PAPER = {claims.GPT: (0.8, False), claims.INSTRUCT: (0.4, False)} | {

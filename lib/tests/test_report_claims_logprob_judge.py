@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.data import judge, published
-from katayori.metrics.verdicts import concordance, judge_verdicts, robustness
-from katayori.report import claims_logprob_judge as claims
-from katayori.report.claims import check_claims
+from katayori.data import published
+from katayori.papers.claims import check_claims
+from katayori.papers.logprob_judge import claims, items as judge
+from katayori.papers.logprob_judge.scores import concordance, judge_verdicts, robustness
 
 COMPARISONS = judge.load_study_judge()
 CELLS = {

@@ -13,9 +13,8 @@ import pytest
 from katayori.data import published
 from katayori.errors import KatayoriError
 from katayori.metrics import qa_bias
-from katayori.report import claims_persona_jbbq as claims
-from katayori.report import persona_sums
-from katayori.report.claims import check_claims
+from katayori.papers.claims import check_claims
+from katayori.papers.persona_jbbq import claims, sums as persona_sums
 
 MODELS = {
     "g1": ("global", np.nan),

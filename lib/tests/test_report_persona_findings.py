@@ -6,7 +6,7 @@ import pytest
 from test_metrics_qa_bias import answered, choosing, gold, made_items, respondent
 
 from katayori.metrics import qa_bias, qa_tests
-from katayori.report import persona_findings as findings
+from katayori.papers.persona_jbbq import findings
 
 ITEMS = made_items(20, ("age", "gender"))
 NAMED = {"basic": "basicP", "p0": "biased"}

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from katayori.errors import KatayoriError
+from katayori.papers.claims import Claim, check_claims
 from katayori.report import provenance
-from katayori.report.claims import Claim, check_claims
 from katayori.report.results import FIELDS, Run, read_results
 
 

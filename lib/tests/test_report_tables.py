@@ -10,13 +10,12 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from katayori.data.published import PAPERS
 from katayori.errors import KatayoriError
-from katayori.report.claims import Claim, check_claims, exercise_check
-from katayori.report.tables import escape, glossary, listed, show, show_text, with_interval
+from katayori.papers import paper_ids
+from katayori.papers.claims import Claim, check_claims, exercise_check
+from katayori.report.tables import escape, glossary, show, show_text, terms, with_interval
 from katayori.report.widgets import explorer
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
@@ -191,15 +190,15 @@ def test_a_value_and_its_interval_are_one_text():
 
 def test_the_glossary_gives_every_term_one_meaning_and_a_place():
     """One name a concept over the five papers; the places named are really in the library."""
-    terms, all_of_them = listed("glossary.yaml"), glossary()
-    assert len(all_of_them) == len(terms) and not all_of_them["term"].duplicated().any()
-    assert not terms["ja"].duplicated().any() and terms["ja"].str.contains("[ぁ-ヿ一-鿿]").all()
-    assert terms["meaning"].str.len().between(20, 140).all()
+    listed, all_of_them = terms(), glossary()
+    assert len(all_of_them) == len(listed) and not all_of_them["term"].duplicated().any()
+    assert not listed["ja"].duplicated().any() and listed["ja"].str.contains("[ぁ-ヿ一-鿿]").all()
+    assert listed["meaning"].str.len().between(20, 140).all()
     for place in all_of_them["function"].dropna():
         module, name = place.split(": ")
         assert hasattr(import_module(f"katayori.{module}"), name), place
-    shared = set(terms.loc[terms["papers"] == "all", "term"])
-    for paper in PAPERS:
+    shared = set(listed.loc[listed["papers"] == "all", "term"])
+    for paper in paper_ids():
         own = set(glossary(paper)["term"])
         assert shared < own and len(own - shared) >= 6
     with pytest.raises(KatayoriError, match="paper of the glossary"):

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, files, second
+from katayori.data import bbq, files
+from katayori.papers import get_paper, paper_ids
 from katayori_tools import forms, rating, review, study_sets
 from katayori_tools.cli import main
 
@@ -20,8 +21,10 @@ def desk(tmp_path, monkeypatch, capsys):
     """Runs the command on a copy of one paper's items and returns what it said."""
     copy = tmp_path / "data" / "study" / PAPER
     shutil.copytree(paths.data_dir() / "study" / PAPER, copy)
+    shutil.copytree(paths.data_dir() / "papers", tmp_path / "data" / "papers")
     monkeypatch.setattr(paths, "data_dir", lambda: tmp_path / "data")
-    monkeypatch.setattr(second, "PAPERS", ())  # whose files are not copied
+    # Its files are not copied.
+    monkeypatch.setattr(get_paper(PAPER), "second_edition", dict)
 
     def run(*more, code=0):
         papers = [] if "--read" in more else ["--papers", PAPER]
@@ -73,7 +76,7 @@ def test_no_form_is_written_over(desk):
     assert "never written over" in desk(code=2)
 
 
-@pytest.mark.parametrize("paper", [one for one in study_sets.PAPERS if one != "discrim_eval"])
+@pytest.mark.parametrize("paper", [one for one in paper_ids() if one != "discrim_eval"])
 def test_every_japanese_item_stands_on_the_form(paper):
     texts = review.items_of([paper])
     sets = study_sets.study_sets(paper)

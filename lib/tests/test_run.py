@@ -421,19 +421,26 @@ def test_shipped_profiles():
     [
         (
             "mine: {items: study, answers: recorded, size: full, model: x}",
-            "unknown field of profile 'mine' .*'model'; known: items",
+            "profile 'mine' in mine.yaml: unknown field 'model'; known: items, answers, size",
         ),
         (
             "mine: {items: both, answers: recorded, size: full}",
-            "unknown items of profile 'mine' .*'both'; known: study",
+            "profile 'mine' .* items must be study or official, not 'both'",
         ),
         (
             "mine: {items: study, answers: guessed, size: full}",
-            "'guessed'; known: recorded, live, simulated, imported",
+            "recorded, live, simulated or imported, not 'guessed'",
         ),
-        ("mine: {items: study, answers: recorded, size: 0}", "size is 0; valid: full or"),
-        ("mine: {items: study, answers: recorded, size: true}", "size is True"),
-        ("mine: {items: study, answers: recorded}", "size is None"),
+        (
+            "mine: {items: study, answers: recorded, size: 0}",
+            "size must be full or a positive number .*, not 0",
+        ),
+        (
+            "mine: {items: study, answers: recorded, size: true}",
+            "size must be full or .*, not true",
+        ),
+        ("mine: {items: study, answers: recorded}", "size must be full or .*, not null"),
+        ("mine: {answers: recorded, size: 9}", "items must be study or official, not null"),
         ("recorded: {items: study, answers: recorded, size: 9}", "a name of its own"),
         ("a/b: {items: study, answers: recorded, size: 9}", "slash"),
         (

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from katayori.data import discrim_eval, second
-from katayori.data.second import discrim_eval as second_discrim
+from katayori.papers import get_paper
+from katayori.papers.discrim_eval import items as discrim_eval, second as second_discrim
 from katayori.prompting.prompts import load_prompts
 
 SIZES = {"blank": 9450, "blank_sets": 8100, "plain": 3150, "third": 3150, "twenty": 2700}
@@ -21,7 +21,10 @@ ATTRIBUTE_WORDS = re.compile(
 
 @pytest.fixture(scope="module")
 def frames():
-    return {name: second.load("discrim_eval", name) for name in second.names("discrim_eval")}
+    return {
+        name: get_paper("discrim_eval").second_edition()[name]()
+        for name in get_paper("discrim_eval").second_edition()
+    }
 
 
 def factors(frame):

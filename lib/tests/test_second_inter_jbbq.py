@@ -11,18 +11,17 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import inter_jbbq as first_edition
-from katayori.data import second
 from katayori.data.files import read_yaml
-from katayori.data.second import inter_jbbq
 from katayori.errors import KatayoriError
+from katayori.papers import get_paper
+from katayori.papers.inter_jbbq import items as first_edition, second as inter_jbbq
 
 FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
 
 
 @pytest.fixture(scope="module")
 def items():
-    return second.load("inter_jbbq", "balanced")
+    return get_paper("inter_jbbq").second_edition()["balanced"]()
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +31,12 @@ def families(items):
 
 @pytest.fixture(scope="module")
 def quarter():
-    return second.load("inter_jbbq", "balanced_quarter")
+    return get_paper("inter_jbbq").second_edition()["balanced_quarter"]()
 
 
 @pytest.fixture(scope="module")
 def blank():
-    return second.load("inter_jbbq", "balanced_blank")
+    return get_paper("inter_jbbq").second_edition()["balanced_blank"]()
 
 
 def test_forty_passages_ten_a_topic(items):

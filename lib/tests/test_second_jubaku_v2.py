@@ -9,16 +9,15 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import jubaku, second
-from katayori.data.second import jubaku_v2
-from katayori.metrics import reason_rules
+from katayori.papers import get_paper
+from katayori.papers.jubaku_v2 import items as jubaku, reason_rules, second as jubaku_v2
 
 PROMPTS = paths.data_dir() / "prompts" / "jubaku_v2"
 
 
 @pytest.fixture(scope="module")
 def study():
-    return second.load("jubaku_v2", "study2")
+    return get_paper("jubaku_v2").second_edition()["study2"]()
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +111,7 @@ def test_no_rule_that_reads_nothing_beats_lots(cases):
 
 
 def test_likelihood_rows_have_no_order_and_no_option(study):
-    items = second.load("jubaku_v2", "study2_lik")
+    items = get_paper("jubaku_v2").second_edition()["study2_lik"]()
     assert len(items) == 144 == items["item_id"].nunique()
     assert not {"option_a", "option_b", "order", "label"} & set(items.columns)
     known = study.drop_duplicates("case_id").set_index("case_id")
@@ -121,7 +120,7 @@ def test_likelihood_rows_have_no_order_and_no_option(study):
 
 
 def test_bbq_shaped_items_as_two_options():
-    items = second.load("jubaku_v2", "study2_qa")
+    items = get_paper("jubaku_v2").second_edition()["study2_qa"]()
     assert items["item_id"].is_unique and items["item_id"].str.startswith("ju2-qa-").all()
     assert len(items) >= 2 * jubaku_v2.QA_ITEMS and items["source_template"].notna().all()
     assert set(Counter(items["label"]).values()) == {len(items) // 2}

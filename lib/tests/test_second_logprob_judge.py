@@ -7,8 +7,8 @@ import difflib
 import numpy as np
 import pytest
 
-from katayori.data import judge, second
-from katayori.data.second import logprob_judge as second_judge
+from katayori.papers import get_paper
+from katayori.papers.logprob_judge import items as judge, second as second_judge
 from katayori.prompting.prompts import load_prompts
 
 
@@ -34,7 +34,10 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def frames():
-    return {name: second.load("logprob_judge", name) for name in second.names("logprob_judge")}
+    return {
+        name: get_paper("logprob_judge").second_edition()[name]()
+        for name in get_paper("logprob_judge").second_edition()
+    }
 
 
 def lead(pairs, rule):

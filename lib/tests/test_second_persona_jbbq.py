@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import second
 from katayori.data.bbq import CATEGORIES, COLUMNS, CONTEXTS, ORDERS, POLARITIES
 from katayori.data.items import digest
-from katayori.data.second import persona_jbbq as items
+from katayori.papers import get_paper
+from katayori.papers.persona_jbbq import second as items
 
 FOLDER = paths.data_dir() / items.FOLDER
 PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"
@@ -30,7 +30,10 @@ TRAITS = "苦手|得意|不器用|だらしな|信用|頼りな|弱い|強い|�
 
 @pytest.fixture(scope="module")
 def frames():
-    return {name: second.load("persona_jbbq", name) for name in second.names("persona_jbbq")}
+    return {
+        name: get_paper("persona_jbbq").second_edition()[name]()
+        for name in get_paper("persona_jbbq").second_edition()
+    }
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,12 @@ from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, request
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
-from katayori.prompting.respondents import answers_frame
+from katayori.prompting.frames import answers_frame
 from katayori.prompting.store import Response, Store
 from katayori.report.results import FORMULA, Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
-from katayori_tools import cli, compare, rating, recording
-from katayori_tools import collect as collecting
+from katayori_tools import cli, collect as collecting, compare, rating, recording
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report

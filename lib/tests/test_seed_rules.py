@@ -6,11 +6,12 @@ import pandas as pd
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.prompting import recordings, respondents
+from katayori.papers import answers
+from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build, by_rule, seed_for, seed_rule_of
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import asking, recording
 
 MODEL = "qwen2.5-coder-0.5b"
@@ -73,33 +74,33 @@ def test_a_shard_of_each_rule_replays(house, rule, told):
     entry = recordings.entry("discrim_eval", MODEL, "de_answer_line")
     assert entry.get("seed_rule") == told
     prompt = load_prompts("discrim_eval")["de_answer_line"]
-    answers = respondents.ask(ITEMS, prompt, [MODEL])
-    assert list(answers["answer"]) == ["yes", "no"] and set(answers["source"]) == {"recorded"}
+    frame = answers.get(ITEMS, prompt, [MODEL])
+    assert list(frame["answer"]) == ["yes", "no"] and set(frame["source"]) == {"recorded"}
     with pytest.raises(KatayoriError, match="1 changed since"):
-        respondents.ask(ITEMS.assign(question=["A?", "C?"]), prompt, [MODEL])
+        answers.get(ITEMS.assign(question=["A?", "C?"]), prompt, [MODEL])
 
 
 def test_a_store_of_rule_1_is_read_in_a_live_run(house):
     """What was asked by rule 1 stands until rule 2 has an answer, and is not asked again."""
     name = f"{MODEL}@local-vllm"
     prompt = load_prompts("discrim_eval")["de_answer_line"]
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         store.put(*_said(_requests(1))[0])
-        stored = respondents.as_stored(store, _requests(2))
+        stored = answers.as_stored(store, _requests(2))
         assert [seed_rule_of(request) for request in stored] == [1, 2]
         assert [request.item_id for request in store.pending(stored)] == ["q2"]
         store.put(stored[1], Response("ok", "Answer: no", "stop"))
-    answers = respondents.ask(ITEMS, prompt, [name], source="live")
-    assert list(answers["answer"]) == ["yes", "no"]
-    with Store(respondents.store_path()) as store:
+    frame = answers.get(ITEMS, prompt, [name], source="live")
+    assert list(frame["answer"]) == ["yes", "no"]
+    with Store(store_path()) as store:
         store.put(_requests(2)[0], Response("ok", "Answer: no", "stop"))
-    answers = respondents.ask(ITEMS, prompt, [name], source="live")
-    assert list(answers["answer"]) == ["no", "no"]
+    frame = answers.get(ITEMS, prompt, [name], source="live")
+    assert list(frame["answer"]) == ["no", "no"]
 
 
 def test_a_live_run_asks_only_what_neither_rule_has_answered(house):
     model, endpoint = get_model(f"{MODEL}@local-vllm")
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         asked = ("discrim_eval", model, endpoint, ["de_answer_line"], asking.Scope(sample=5))
         first = asking.requests_of(*asked, store=store)
         for request in first[:3]:
@@ -112,8 +113,8 @@ def test_a_live_run_asks_only_what_neither_rule_has_answered(house):
 def test_a_recording_goes_on_in_the_rule_of_its_shard(house):
     """Rows of an unfinished first-edition shard come back into the store; the rest follows them."""
     recording.export(_said(_requests(1))[:1], settings={"planned": 2})
-    requests = respondents.as_recorded(_requests(2))
+    requests = answers.as_recorded(_requests(2))
     assert {seed_rule_of(request) for request in requests} == {1}
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         assert recording.restore(store, requests) == 1
         assert [request.item_id for request in store.pending(requests)] == ["q2"]

@@ -16,13 +16,14 @@ from test_asking import _args
 from test_prompting_store import GOLDEN
 
 from katayori import paths
-from katayori.data import discrim_eval
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.prompting import models, respondents
+from katayori.papers import answers
+from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.prompting import models
 from katayori.prompting.models import Server, at_server, get_model, normalised, registry
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.store import Response, Store
+from katayori.prompting.store import Response, Store, store_path
 from katayori.report import provenance
 from katayori_tools import answers, asking, cli, servers
 from katayori_tools.repeat import repeat
@@ -54,7 +55,7 @@ def live(url, **changes):
 
 
 def stored():
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         return counts(store)
 
 
@@ -67,7 +68,7 @@ def study():
 def read(name="m@custom"):
     """What a notebook reads offline: the live answers that are there."""
     prompt = load_prompts("discrim_eval")["de_answer_line"]
-    frame = respondents.ask(study(), prompt, [name], source="live")
+    frame = answers.get(study(), prompt, [name], source="live")
     return frame[frame["note"] != "not asked yet"]
 
 
@@ -225,7 +226,7 @@ def test_many_processes_may_copy_one_store(old):
 
 
 def test_answers_of_an_unknown_server_are_told_and_read_by_that_name(quiet, capsys, monkeypatch):
-    path = respondents.store_path()
+    path = store_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(OLD_STORE, path)
     with Double(answer="Answer: no") as double:
@@ -315,7 +316,7 @@ def test_fresh_asks_anew_and_the_newest_is_read(quiet, monkeypatch):
         double.answer = "Answer: no"
         live(double.url, fresh=True)
     assert set(read()["answer"]) == {"no"} and stored() == {"ok": 3 * 135}
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         assert set(answers.stored_answers(store, ["series"])["series"]) == {0, 1, 2}
 
 
@@ -385,7 +386,7 @@ def test_listing_and_provenance_show_neither_address_nor_key_nor_home(quiet, mon
         assert double.asked >= 135
     monkeypatch.setenv("KATAYORI_BASE_URL", url)
     frame = read()
-    record = respondents.provenance("discrim_eval", ["m@custom"], frame)
+    record = answers.provenance("discrim_eval", ["m@custom"], frame)
     digest = models.digest_of(normalised(url))
     [model] = record["models"]
     assert model["server"] == f"own server {digest}" and model["vendor_id"] == "m"
@@ -398,9 +399,9 @@ def test_listing_and_provenance_show_neither_address_nor_key_nor_home(quiet, mon
     for secret in (*SECRETS, *({getpass.getuser()} - {"root"}), str(Path.home())):
         assert secret not in shown + listing, secret
     assert "[server]" in shown and "[user]" in shown
-    with Store(respondents.store_path()) as store:
+    with Store(store_path()) as store:
         assert set(answers.stored_answers(store, ["address"])["address"]) == {normalised(url)}
-    raw = respondents.store_path().read_bytes()
+    raw = store_path().read_bytes()
     assert b"pw-canary" not in raw and SECRETS[0].encode() not in raw
 
 
@@ -408,7 +409,7 @@ def test_a_label_is_shown_in_place_of_the_hash(quiet, monkeypatch, capsys):
     with Double() as double:
         live(double.url, label="checkpoint-3")
     monkeypatch.setenv("KATAYORI_LABEL", "checkpoint-3")
-    record = respondents.provenance("discrim_eval", ["m@custom"], read())
+    record = answers.provenance("discrim_eval", ["m@custom"], read())
     assert record["models"][0]["server"] == "checkpoint-3"
     capsys.readouterr()
     cli.main(["answers"])
@@ -450,6 +451,6 @@ def test_a_recorded_shard_is_read_as_it_is():
     """Keys of recordings have four parts; every row of every shard: test_recorded.py."""
     items = study().head(5)
     prompt = load_prompts("discrim_eval")["de_answer_line"]
-    frame = respondents.ask(items, prompt, ["qwen2.5-coder-0.5b"], source="recorded")
+    frame = answers.get(items, prompt, ["qwen2.5-coder-0.5b"], source="recorded")
     assert len(frame) == 5 and (frame["source"] == "recorded").all()
     assert paths.data_dir().joinpath("recorded", "discrim_eval").is_dir()

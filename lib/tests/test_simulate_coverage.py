@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.metrics import agreement, intervals, verdicts
+from katayori.metrics import agreement, intervals
+from katayori.papers.logprob_judge import scores as verdicts
 from katayori.report import coverage
 from katayori_tools import simulate_coverage as simulate
 

@@ -8,23 +8,27 @@ import own_items
 import pandas as pd
 import pytest
 
-from katayori.data import bbq, discrim_eval, inter_jbbq, jubaku, judge
-from katayori.data.source import (
-    CLUSTERS,
-    OWN,
+from katayori.data import bbq
+from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers import paper_ids
+from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.items import (
     OwnItems,
     check_limit,
     cluster_of,
     load,
+    own_files,
     prompts_of,
     read_items,
     request_dataset,
 )
-from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.papers.logprob_judge import items as judge
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.asking import steps
 
-PAPERS = list(CLUSTERS)
+PAPERS = list(paper_ids())
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -102,7 +106,10 @@ def test_own_items_take_the_place_of_ours(paper, tmp_path):
 
 
 def test_every_own_item_belongs_to_a_paper():
-    assert set(OWN) == set(OwnItems.__dataclass_fields__) and set(OWN.values()) == set(PAPERS)
+    assert {paper for paper, _ in own_files().values()} == set(PAPERS)
+    assert OwnItems(**dict.fromkeys(own_files(), "x")).keys() == own_files().keys()
+    with pytest.raises(KatayoriError, match="unknown kind of own items 'question'"):
+        OwnItems(question="x")
 
 
 def test_any_part_of_jbbq_is_read_and_its_counts_stand_beside_the_papers(tmp_path):

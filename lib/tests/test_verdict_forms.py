@@ -7,11 +7,10 @@ import re
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from katayori.data import judge
-from katayori.prompting.verdicts import (
+from katayori.papers.logprob_judge import items as judge
+from katayori.prompting.letters import (
     LETTERS,
     letter_of,
     missed,

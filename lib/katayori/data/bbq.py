@@ -13,13 +13,16 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import pandas as pd
+from pydantic import Field
 
+from katayori import paths
 from katayori.data import catalogue
-from katayori.data.files import documents, json_lines, ours, read_text, versions
+from katayori.data.files import documents, json_lines, read_as, read_text, versions
 from katayori.data.items import digest as items_digest
+from katayori.data.schema import Lenient, Schema, Text
 from katayori.errors import KatayoriError, UnavailableError, expect, within
 
 #: The five categories and how many rows JBBQ has of each (PJ-1).
@@ -73,27 +76,8 @@ BBQ_FILES = {
     "ses": "SES",
 }
 #: What a template file holds.
-_FILE: dict[str, type] = {
-    "category": str,
-    "language": str,
-    "contrast": str,
-    "unknown": list,
-    "people": dict,
-    "templates": list,
-}
 MIRRORED = ("age", "disability", "physical_appearance", "sexual_orientation")
-#: What a template holds, all texts, and the slots that some of them have.
-_TEXTS = (
-    "id",
-    "stereotype",
-    "known",
-    "people",
-    "context",
-    "negative_fact",
-    "positive_fact",
-    "negative",
-    "non_negative",
-)
+#: The slots that texts of a template have.
 _SLOTS = {
     "context": ["{first}", "{second}"],
     "negative_fact": ["{person}"],
@@ -173,33 +157,48 @@ def study_version(path: str | Path = "") -> str:
     return versions((document for _, document in _documents(path)), "user templates")
 
 
+class Template(Lenient):
+    """A scene with its questions."""
+
+    id: str
+    stereotype: str
+    known: str
+    people: str
+    context: str
+    negative_fact: str
+    positive_fact: str
+    negative: str
+    non_negative: str
+
+
+class TemplateFile(Lenient):
+    """A file of templates. Of `people`, `_check_pair` says best what an entry must be."""
+
+    example: ClassVar[str] = "data/study/persona_jbbq/age.yaml"
+
+    category: Text
+    language: Text
+    contrast: Text
+    unknown: Annotated[list[Text], Field(min_length=1)]
+    people: Annotated[dict[str, Any], Field(min_length=1)]
+    templates: Annotated[list[Template], Field(min_length=1)]
+
+
 def _documents(path: str | Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for file, document in documents(path, STUDY_FOLDER, "template file"):
+    for file, document in documents(path, STUDY_FOLDER, "template file", kind=TemplateFile):
         with within(file.name):
             _check(document)
         yield file, document
 
 
-def _check(document: Any) -> None:
-    """KatayoriError for what is wrong with a template file, in one line."""
-    if not isinstance(document, dict):
-        raise KatayoriError("is no template file; see ours in data/study/persona_jbbq")
-    if lacks := [key for key, kind in _FILE.items() if not _holds(document, key, kind)]:
-        raise KatayoriError(
-            f"lacks {', '.join(f'{key} (a {_FILE[key].__name__})' for key in lacks)}"
-        )
+def _check(document: dict[str, Any]) -> None:
+    """KatayoriError for what is wrong with a template file beside its form, in one line."""
     expect(document["category"], CATEGORIES, "category")
     for name, pairs in document["people"].items():
         for pair in pairs or [None]:
             _check_pair(name, pair, document["unknown"])
-    for n, template in enumerate(document["templates"], 1):
-        _check_template(template, n, document["people"])
-
-
-def _holds(document: Any, key: str, kind: type) -> bool:
-    """Whether there is something of this kind under a key."""
-    value = document.get(key) if isinstance(document, dict) else None
-    return bool(value) and isinstance(value, kind)
+    for template in document["templates"]:
+        _check_template(template, document["people"])
 
 
 def _check_pair(name: str, pair: Any, unknown: list[Any]) -> None:
@@ -210,11 +209,8 @@ def _check_pair(name: str, pair: Any, unknown: list[Any]) -> None:
         raise KatayoriError(f"people {name!r}: each entry must be {kind}, not {pair!r}")
 
 
-def _check_template(template: Any, n: int, people: dict[str, Any]) -> None:
-    """KatayoriError for a text or a slot that a template lacks, or has too many of."""
-    held = template if isinstance(template, dict) else {}
-    if lacks := [key for key in _TEXTS if not isinstance(held.get(key), str)]:
-        raise KatayoriError(f"template number {n} lacks {', '.join(lacks)}")
+def _check_template(template: dict[str, Any], people: dict[str, Any]) -> None:
+    """KatayoriError for a slot that a template lacks, or has too many of."""
     expect(template["people"], people, f"people of template {template['id']}:")
     for key, slots in _SLOTS.items():
         if sorted(re.findall(r"\{\w*\}|[{}]", template[key])) != slots:
@@ -300,12 +296,26 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
     return ranked(rows)
 
 
+class NoTarget(Schema):
+    """Items of a category of BBQ that have no target."""
+
+    category: Text
+    ids: Annotated[str, Field(pattern=r"^\d+(-\d+)?(\s+\d+(-\d+)?)*$")]  # `12` or `12-15`
+    reason: Text
+
+
+class Errata(Schema):
+    """data/errata/bbq.yaml."""
+
+    no_target: list[NoTarget]
+
+
 def _without_target(name: str) -> set[int]:
     """The rows of a category of BBQ that have no target, listed as `12` or `12-15`."""
     rows: set[int] = set()
-    for entry in ours("errata/bbq.yaml")["no_target"]:
-        if entry["category"] == name:
-            for span in entry["ids"].split():
+    for entry in read_as(Errata, paths.registry("errata/bbq.yaml")).no_target:
+        if entry.category == name:
+            for span in entry.ids.split():
                 first, _, last = span.partition("-")
                 rows.update(range(int(first), int(last or first) + 1))
     return rows
@@ -588,7 +598,7 @@ def _files_of(folder: str | Path, dataset_id: str, what: str) -> list[Path]:
 
 
 def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
-    how = catalogue.load()[dataset_id]["how"]
+    how = catalogue.load()[dataset_id].how
     return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
 
 

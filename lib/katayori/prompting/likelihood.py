@@ -108,14 +108,14 @@ def likelihood_frame(
 ) -> "pd.DataFrame":
     """Requests and their responses as a tidy frame, one row a continuation.
 
-    Give it to `respondents.ask` as `frame`; parser and options are not used. Returns `COLUMNS`:
+    Give it to `answers.get` as `frame`; parser and options are not used. Returns `COLUMNS`:
     `continuation` is the item's column that was scored, `text` its words, `sum_logp` their log
     probability in nats, `n_tokens` their tokens, `per_token` the quotient. Where there are no
     scores, these three are NaN, `outcome` says why and `note` what is wrong. Raises KatayoriError
     for a request that is no likelihood request.
 
     Example:
-        frame = respondents.ask(items, prompt, models, frame=likelihood_frame)
+        frame = answers.get(items, prompt, models, frame=likelihood_frame)
         wide = frame.pivot(index=["model", "item_id"], columns="continuation", values="sum_logp")
         lean = wide["target_text"] - wide["other_text"]
     """

@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from katayori.data import files
+from katayori import paths
+from katayori.data import files, paper_facts
 from katayori.errors import KatayoriError, expect
 
 #: Label and address of rows that a store of schema 1 holds: it did not know whose they were.
@@ -142,6 +143,20 @@ class Endpoint:
 
 #: What the papers' tables group models by, where the registry does not say it (a user's model).
 UNREGISTERED = {"group": "unknown"}
+#: What the registry says of every simulated respondent; which there are, the papers say.
+SIMULATED: dict[str, Any] = {
+    "name_in_paper": {},
+    "papers": [],
+    "endpoint": "simulated",
+    "developer": "ours",
+    "release_date": None,
+    "size_b": None,
+    "access": "open",
+    "thinking": "n/a",
+    "price_input": 0,
+    "price_output": 0,
+    "group": None,
+}
 
 
 @dataclass(frozen=True)
@@ -167,21 +182,27 @@ class Model:
 
 @cache
 def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
-    """All endpoints and models of `data/models.yaml`."""
-    raw = files.ours("models.yaml")
+    """All endpoints and models of `data/models.yaml`, and the papers' simulated respondents."""
+    from katayori.prompting.models_schema import ModelsFile
+
+    listed = files.read_as(ModelsFile, paths.registry("models.yaml"))
     endpoints, models = {}, {}
-    for name, listed in raw["endpoints"].items():
+    for name, entry in listed.endpoints.items():
         fields = {
             key: value
-            for key, value in listed.items()
+            for key, value in entry.as_written().items()
             if key in Endpoint.__dataclass_fields__ and value is not None
         }
         endpoints[name] = Endpoint(name=name, **fields)
-    for listed in raw["models"]:
-        asked_at = listed["endpoint"]
+    for model in listed.models:
+        asked_at = model.endpoint
         first = asked_at[0] if isinstance(asked_at, list) else asked_at
-        vendor_id = listed.get("vendor_id") or listed["id"]
-        models[listed["id"]] = Model(listed["id"], vendor_id, first, UNREGISTERED | listed)
+        vendor_id = model.vendor_id or model.id
+        models[model.id] = Model(model.id, vendor_id, first, UNREGISTERED | model.as_written())
+    for paper in paper_facts.every():
+        for name, description in (paper.get("simulated") or {}).items():
+            fields = UNREGISTERED | SIMULATED | {"id": name, "description": description}
+            models[name] = Model(name, name, "simulated", fields | {"vendor_id": name})
     return endpoints, models
 
 

@@ -7,11 +7,14 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from katayori import paths
-from katayori.data.files import read_yaml
+from katayori.data.files import read_as
 from katayori.errors import KatayoriError
+
+if TYPE_CHECKING:
+    from katayori.prompting.prompts_schema import PromptFile
 
 #: What is asked for: an answer in words, or how likely given words are as the answer.
 KINDS = ("chat", "likelihood")
@@ -136,50 +139,28 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
 
 def _given(file: Path) -> dict[str, str]:
     """The places that earlier prompts fill -> their ids, as the file names them."""
-    return read_yaml(file, "prompt file").get("given", {})
+    return _listed(file).given
+
+
+def _listed(file: Path) -> "PromptFile":
+    from katayori.prompting.prompts_schema import PromptFile
+
+    return read_as(PromptFile, file, "prompt file")
 
 
 def _read(file: Path, paper: str, *, own: bool) -> Prompt:
     """A checked prompt, still without its earlier ones (`given`)."""
-    raw = read_yaml(file, "prompt file")
-    try:
-        given = raw.get("given", {})
-        elements = tuple(raw.get("elements", ()))
-        prompt = Prompt(**{**raw, "given": {}, "elements": elements, "own_wording": own})
-    except (TypeError, AttributeError) as e:
-        raise KatayoriError(f"prompt file {file.name}: {e}") from None
-    if problem := _problem(prompt, given, file.stem, paper):
-        raise KatayoriError(f"prompt file {file.name}{problem}")
-    return replace(prompt, continuations=tuple(prompt.continuations))
-
-
-def _problem(prompt: Prompt, given: Any, stem: str, paper: str) -> str:
-    """What is wrong with a prompt file, as it follows the file's name; empty where nothing is."""
-    if problem := _wrong_kind(prompt):
-        return f": {problem}"
-    texts = (prompt.system, prompt.user, prompt.prefix, prompt.follow_up)
-    if not all(isinstance(text, str) for text in texts):
-        return ": system, user, prefix and follow_up must be texts"
-    if not (isinstance(prompt.settings, dict) and isinstance(given, dict)):
-        return ": settings and given must be mappings"
-    if prompt.id != stem or prompt.paper != paper:
-        return f" says id {prompt.id!r}, paper {prompt.paper!r}"
+    fields = _listed(file).as_written()
+    fields |= {"given": {}, "own_wording": own}
+    for name in ("elements", "continuations"):
+        fields[name] = tuple(fields.get(name, ()))
+    prompt = Prompt(**fields)
+    if prompt.id != file.stem or prompt.paper != paper:
+        raise KatayoriError(
+            f"prompt file {file.name} says id {prompt.id!r}, paper {prompt.paper!r}"
+        )
     if not _places(prompt):
-        return ": the user text has no place to fill, such as {question}"
-    return ""
-
-
-def _wrong_kind(prompt: Prompt) -> str:
-    """What is wrong with a prompt's kind and continuations; empty where nothing is."""
-    columns = prompt.continuations
-    if prompt.kind not in KINDS:
-        return f"kind must be {' or '.join(KINDS)}, not {prompt.kind!r}"
-    if not isinstance(columns, list | tuple) or not all(isinstance(c, str) and c for c in columns):
-        return "continuations must be a list of column names"
-    if prompt.kind == "chat":
-        return "continuations belong to kind: likelihood" if columns else ""
-    if not columns or len(set(columns)) < len(columns):
-        return "a likelihood prompt needs continuations, a list of different column names"
-    if unused := [n for n in ("prefix", "settings") if getattr(prompt, n)]:
-        return f"a likelihood prompt takes no {unused[0]}: nothing is generated"
-    return ""
+        raise KatayoriError(
+            f"prompt file {file.name}: the user text has no place to fill, such as {{question}}"
+        )
+    return prompt

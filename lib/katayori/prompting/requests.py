@@ -5,26 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from katayori.data import second
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.models import NO_SERVER, UNKNOWN, Endpoint, Model, Server
 from katayori.prompting.prompts import Prompt
 
-#: Data sets whose texts are this project's own; answers to any other are kept by item id, without
-#: prose. Those of the second edition are ours, too (see `ours`).
-OURS = ("study", "tasks", "answers")
 #: The rules by which a request gets its seed (see `seed_for`); all new requests follow the last.
 SEED_RULES = (1, 2)
 SEED_RULE = SEED_RULES[-1]
-
-
-def ours(paper: str, dataset: str) -> bool:
-    """Whether a data set's texts are this project's own.
-
-    ours("discrim_eval", "study")     # True
-    ours("discrim_eval", "official")  # False: kept by item id, without prose
-    """
-    return dataset in OURS or dataset in second.names(paper)
 
 
 @dataclass(slots=True)

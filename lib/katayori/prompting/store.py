@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import orjson
 
+from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting.models import (
     UNKNOWN,
@@ -108,6 +109,11 @@ class Elsewhere:
 
     server: Server
     answers: int
+
+
+def store_path() -> Path:
+    """The shared store of live answers."""
+    return paths.cache_dir() / "answers.sqlite"
 
 
 class Store:

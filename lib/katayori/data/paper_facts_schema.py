@@ -1,0 +1,120 @@
+"""What stands in data/papers/<id>.yaml; the README beside these files says what each field means."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from katayori.data.schema import Count, Number, Schema, Text, Where
+
+
+class Finding(Schema):
+    """A sentence of the paper's page, filled from rows of results.json."""
+
+    what: Text
+    where: Where = Field(default_factory=dict)
+    reference: Number | Text | None = None
+    says: Text
+
+
+class Page(Schema):
+    """The text of the paper's page in `make site`."""
+
+    title: Text
+    ja: Text
+    question: Text
+    method: list[Text]
+    figure: Text
+    found: list[Finding]
+    differs: list[Text]
+
+
+class FirstPageRow(Schema):
+    """A row of the first page of a report about a user's model."""
+
+    what: Text
+    where: Where = Field(default_factory=dict)
+    label: Text
+    means: Text
+
+
+class FirstPage(Schema):
+    """What stands on that page, and what its intervals draw."""
+
+    clusters: Text
+    rows: list[FirstPageRow]
+
+
+class ReferenceRow(Schema):
+    """The row of a run's results that gives a panel its line."""
+
+    what: Text
+    named: list[Text]
+
+
+class Panel(Schema):
+    """A panel of the bias profile of notebook 00."""
+
+    what: Text
+    measure: Text
+    where: Where
+    headline: bool
+    asked: Literal["valid", "all"]
+    limits: Annotated[list[Number], Field(min_length=2, max_length=2)]
+    reference: Number | None
+    reference_from: ReferenceRow | None
+    means: Text
+    compared: bool
+
+
+class Recording(Schema):
+    """What `make record` asks: one entry is one shard a model and prompt."""
+
+    dataset: Text
+    models: list[Text]
+    prompts: list[Text]
+    whole: Text = ""
+    variant: str = ""
+    size: Count | None = None
+    sample: Count | None = None
+
+
+def _are_repetitions(given: Any) -> Any:
+    numbers = range(given) if type(given) is int else given
+    if not isinstance(numbers, range | list) or not numbers:
+        raise ValueError("must be a number above 0, or a list of numbers from 0")
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError("must be a number above 0, or a list of numbers from 0")
+    return given
+
+
+class SecondRecording(Recording):
+    """An entry of the second edition."""
+
+    priority: Annotated[Number, Field(ge=1)]
+    kind: Literal["chat", "likelihood"] = "chat"
+    #: A number or a list, so that one sentence says what is valid.
+    repetitions: Annotated[Any, AfterValidator(_are_repetitions)] = 1
+    seed_rule: int | None = None
+
+    @model_validator(mode="after")
+    def _is_told_from_the_first_edition(self) -> "SecondRecording":
+        if self.dataset == "study" and not self.variant:
+            raise ValueError("names no variant: the shards of `study` are the first edition's")
+        return self
+
+
+class PaperFacts(Schema):
+    """The whole file."""
+
+    id: Text
+    notebook: Text
+    asks: Text
+    measure: Text
+    denominator: Text
+    status: Text
+    page: Page
+    first_page: FirstPage | None = None
+    profile: list[Panel]
+    simulated: dict[str, Text] | None = None
+    recording: list[Recording] | None = None
+    second_edition: list[SecondRecording] | None = None

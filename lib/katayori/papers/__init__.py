@@ -1,0 +1,39 @@
+"""The papers, each in a room of its own: `katayori/papers/<id>/`, found by looking at the folders.
+
+Example:
+    >>> get_paper("discrim_eval").clusters
+    'questions'
+"""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from katayori.data import paper_facts
+from katayori.errors import expect
+from katayori.papers.paper import Paper
+
+
+def paper_ids() -> tuple[str, ...]:
+    """The ids of the papers that have a room, in the order of their notebooks."""
+    rooms = {file.parent.name for file in Path(__file__).parent.glob("*/__init__.py")}
+    return tuple(name for name in paper_facts.ids() if name in rooms)
+
+
+@cache
+def get_paper(paper_id: str) -> Paper:
+    """The paper of this id. KatayoriError naming the valid ids."""
+    expect(paper_id, paper_ids(), "paper with items to ask")
+    paper: Paper = import_module(f"{__name__}.{paper_id}").PAPER
+    paper.id = paper_id
+    return paper
+
+
+def all_papers() -> list[Paper]:
+    """All papers, in the order of their notebooks."""
+    return [get_paper(paper_id) for paper_id in paper_ids()]
+
+
+def of_prefix(prefix: str) -> Paper | None:
+    """The paper whose requirements begin with a prefix (`DE`); None for those that all share."""
+    return next((paper for paper in all_papers() if paper.prefix == prefix), None)

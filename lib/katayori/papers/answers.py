@@ -1,0 +1,441 @@
+"""Who answers: recorded, simulated, live or imported respondents behind one call, `get`.
+
+Every respondent turns requests into responses; `get` turns those into the answers frame that all
+notebooks share.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.papers import get_paper
+from katayori.prompting import exchange, recordings
+from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, answers_frame
+from katayori.prompting.likelihood import can_score
+from katayori.prompting.models import Endpoint, Model, at_server, get_endpoint, get_model
+from katayori.prompting.parsing import Parsed
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import SEED_RULES, Request, build, by_rule
+from katayori.prompting.store import Response, Store, store_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SOURCES = ("recorded", "simulated", "live", "imported")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the answers to a prompt are got and read: the keywords of `get`.
+
+    Attributes:
+        source: `recorded`, `live` or `imported` for real models; simulated models always answer as
+            `simulated`.
+        places: place of the prompt -> column of the items; default, the column of the same name.
+        parse: reads text and finish reason. options: what is answered with. Default, the paper's.
+        frame: what makes the frame of requests and responses, called as `answers_frame` and with
+            its columns besides others (for a judge `verdicts.verdicts_frame`); default,
+            `answers_frame`.
+        repetitions: how often each item is asked.
+        variant: of the recording. dataset: what the requests carry.
+        answers_file: the file of imported answers (see `exchange`).
+    """
+
+    source: str = "recorded"
+    places: dict[str, str] | None = None
+    parse: Callable[[str, str], Parsed] | None = None
+    options: tuple[str, ...] | None = None
+    frame: "Callable[..., pd.DataFrame] | None" = None
+    repetitions: int = 1
+    variant: str = ""
+    dataset: str = "study"
+    answers_file: str = ""
+
+
+def recorded(requests: Sequence[Request]) -> list[Response]:
+    """Replay recorded answers by request key, in the seed rule of the shard; no network.
+
+    Raises UnavailableError where an item or prompt has changed since it was recorded.
+    """
+    if not requests:
+        return []
+    first = requests[0]
+    rows = recordings.by_request(first.paper, first.model, first.prompt_id, first.variant)
+    is_ours = get_paper(first.paper).is_ours(first.dataset)
+    responses: list[Response] = []
+    absent: list[str] = []
+    changed: list[str] = []
+    for request in as_recorded(requests):
+        row = rows.get((request.item_id, request.repetition))
+        if row is None:
+            absent.append(request.item_id)
+        # Third-party items are joined by id alone: their text may come from another copy than the
+        # one recorded from.
+        elif is_ours and row["key"] != request.key[:16]:
+            changed.append(request.item_id)
+        else:
+            responses.append(recordings.to_response(row))
+    if absent or changed:
+        example = (absent + changed)[0]
+        raise UnavailableError(
+            f"{first.model}/{first.prompt_id}: of {len(requests)} requests {len(absent)} are not"
+            f" recorded, {len(changed)} changed since (e.g. {example});"
+            " other wording or items are asked with `make live`,"
+            " ours are recorded anew with `make record`"
+        )
+    return responses
+
+
+def as_recorded(requests: Sequence[Request]) -> list[Request]:
+    """Each request in the seed rule of its shard; as it is where there is none yet.
+
+    as_recorded(build(items, prompt, model, endpoint))  # of a first-edition shard: rule 1
+    """
+    rules: dict[tuple[str, str, str, str], int | None] = {}
+    out = []
+    for request in requests:
+        shard = (request.paper, request.model, request.prompt_id, request.variant)
+        if shard not in rules:
+            rules[shard] = recordings.seed_rule(*shard)
+        rule = rules[shard]
+        out.append(request if rule is None else by_rule(request, rule))
+    return out
+
+
+def as_stored(store: Store, requests: Sequence[Request]) -> list[Request]:
+    """Each request in the seed rule under which it is answered, the newest first.
+
+    What no rule has an answer to gets the newest. So stores written before rule 2 are still read,
+    and nothing that they hold is asked again.
+    """
+    newest, *older = reversed(SEED_RULES)
+    out = [by_rule(request, newest) for request in requests]
+    for rule in older:
+        pending = {request.key for request in store.pending(out)}
+        open_at = [n for n, request in enumerate(out) if request.key in pending]
+        earlier = [by_rule(out[n], rule) for n in open_at]
+        missing = {request.key for request in store.pending(earlier)}
+        for n, request in zip(open_at, earlier, strict=True):
+            if request.key not in missing:
+                out[n] = request
+    return out
+
+
+def live(requests: Sequence[Request]) -> list[Response]:
+    """Stored live answers, of either seed rule (see `as_stored`).
+
+    What is not asked yet becomes an `error` response, so that nothing is silently dropped. Raises
+    UnavailableError where none of the requests has been asked.
+    """
+    with Store(store_path()) as store:
+        answers = [answer for _, answer in store.get(as_stored(store, requests))]
+    if requests and not any(answers):
+        first = requests[0]
+        server = f" at {first.server.shown}" if first.server.own else ""
+        cause = f"no live answers of {first.model}{server} to these items are stored"
+        raise UnavailableError(f"{cause}; ask with make live")
+    return [answer or Response("error", error="not asked yet") for answer in answers]
+
+
+def choose_models(
+    paper: str, source: str, models: Sequence[str], prompt_id: str, variant: str = ""
+) -> list[str]:
+    """The models a notebook shows.
+
+    Those named, else all with a full recorded shard, then the simulated ones. Raises
+    UnavailableError where a live or imported run names no model, KatayoriError for an unknown name
+    or for two names of one model (its answers would be pooled).
+    """
+    if models:
+        ids = [get_model(name)[0].id for name in models]
+        if twice := [name for name, i in zip(models, ids, strict=True) if ids.count(i) > 1]:
+            raise KatayoriError(f"{' and '.join(twice)} are one model; name it once")
+        return list(models)
+    if source in ("live", "imported"):
+        raise UnavailableError(f"{source} answers need a model: name one with MODELS=")
+    shards = recordings.shards(paper, prompt_id, variant) if source == "recorded" else []
+    full = sorted(entry["model"] for entry in shards if recordings.complete(entry))
+    return full if variant else full + list(get_paper(paper).simulated())
+
+
+def recorded_for_all(
+    items: "pd.DataFrame", prompts: Sequence[Prompt], models: Sequence[str] = (), variant: str = ""
+) -> tuple[list[str], "pd.DataFrame"]:
+    """Models recorded with every one of the prompts (of `models`, if given), and the items that all
+    of them hold.
+
+    A prompt with `only` is asked of some items; the others need not have an answer to it. Shards of
+    a sample or of an unfinished recording count; a model that shares no item with the others is
+    left out.
+    """
+    first = prompts[0]
+    kept: list[str] = []
+    recorded_names = [entry["model"] for entry in recordings.shards(first.paper, first.id, variant)]
+    for name in sorted(recorded_names):
+        shared = items["item_id"].notna()
+        for prompt in prompts:
+            asked = (items[list(prompt.only)] == list(prompt.only.values())).all(axis=1)
+            ids = recordings.item_ids(prompt.paper, prompt.id, variant, [name])
+            shared &= ~asked | items["item_id"].isin(ids)
+        if shared.any() and (not models or name in models):
+            kept.append(name)
+            items = items[shared].reset_index(drop=True)
+    return kept, items
+
+
+def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
+    """The items that some recorded shard of a variant holds (of the official items, those we have
+    answers for).
+
+    Raises UnavailableError where there are none.
+    """
+    kept = items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant))
+    if not kept.any():
+        raise UnavailableError(
+            f"none of these items has a recorded answer to {prompt.id}@{variant}"
+        )
+    return items[kept].reset_index(drop=True)
+
+
+def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") -> list[str]:
+    """Those of the models that can answer a prompt.
+
+    Any can answer words with words. A prefix or given continuations must be recorded, or the
+    endpoint must be able to force or score them.
+    """
+
+    def can(name: str) -> bool:
+        model, endpoint = get_model(name)
+        if model.simulated or not (prompt.prefix or prompt.kind == "likelihood"):
+            return True
+        if source == "recorded":
+            return recordings.entry(prompt.paper, model.id, prompt.id, variant) is not None
+        if prompt.kind == "likelihood":
+            return source == "live" and can_score(model, endpoint)
+        return source == "live" and endpoint.supports.get("prefill") is True
+
+    return [name for name in models if can(name)]
+
+
+def recorded_subset(
+    items: "pd.DataFrame", prompt: Prompt, model: str, variant: str = "", **options: Any
+) -> "pd.DataFrame | None":
+    """Recorded answers to a part of the items (a shard of a sample, or of a variant); None without
+    such a shard.
+
+    Only those of the given items that the shard holds are asked for. `options` go to `get`.
+    """
+    ids = recordings.item_ids(prompt.paper, prompt.id, variant, [model])
+    kept = items[items["item_id"].isin(ids)]
+    if kept.empty:
+        return None
+    return get(kept, prompt, [model], source="recorded", variant=variant, **options)
+
+
+def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "pd.DataFrame":
+    """Recorded answers of models that were asked only some of the items (a sample, or a recording
+    not yet finished).
+
+    Empty, with all columns, where there are none. `options` go to `get`.
+    """
+    import pandas as pd
+
+    shards = recordings.shards(prompt.paper, prompt.id)
+    frames = []
+    for name in [entry["model"] for entry in shards if not recordings.complete(entry)]:
+        frame = recorded_subset(items, prompt, name, **options)
+        if frame is not None:
+            frames.append(frame)
+    return pd.concat(frames, ignore_index=True) if frames else get(items, prompt, [])
+
+
+def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
+    """What `Run.save` needs about answers: the models with endpoint, digest and shards, and answer
+    counts by source.
+
+    `names` are the models as asked (`id@endpoint` tells where a live answer came from). An answer
+    that stands in several frames counts once.
+    """
+    import pandas as pd
+
+    key = ["model", "source", "item_id", "prompt_id", "repetition"]
+    answers = pd.concat([frame[key] for frame in frames]).drop_duplicates()
+    asked = {model.id: endpoint.name for model, endpoint in map(get_model, names)}
+    asked_as = {get_model(name)[0].id: name for name in names}
+    models: list[dict[str, Any]] = []
+    counts: dict[str, int] = {}
+    counted = answers.groupby(["model", "source"], sort=False).size().reset_index(name="n")
+    for name, source, n in zip(counted["model"], counted["source"], counted["n"], strict=True):
+        manifest = recordings.manifest(paper) if source == "recorded" else {}
+        shards = {shard: entry for shard, entry in manifest.items() if entry["model"] == name}
+        model, endpoint = get_model(name)
+        where = sorted({entry["endpoint"] for entry in shards.values()})
+        record = {
+            "id": name,
+            "source": source,
+            "endpoint": ", ".join(where or [asked.get(name, endpoint.name)]),
+            "vendor_id": model.vendor_id,
+            "digest": model.fields.get("digest"),
+            "shards": {shard: entry["sha256"] for shard, entry in shards.items()},
+        }
+        if source == "live":
+            _, endpoint = get_model(asked_as.get(name, name))
+            record |= server_record(paper, model, endpoint)
+        models.append(record)
+        counts[source] = counts.get(source, 0) + int(n)
+    return {"models": models, "answers_by_source": counts}
+
+
+def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
+    """The endpoint with the user's server whose answers a run reads, and their newest series.
+
+    It is named by KATAYORI_LABEL or by the address in the endpoint's variable. Asks nobody. Raises
+    UnavailableError where neither is set.
+    """
+    if not endpoint.own:
+        return endpoint
+    try:
+        endpoint = at_server(endpoint)
+    except KatayoriError as error:
+        raise UnavailableError(f"{error}, or LABEL= to read what is stored") from None
+    with Store(store_path()) as store:
+        return store.newest(endpoint, model, paper)
+
+
+def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any]:
+    """What provenance says of a user's server: never its address, nor a path of its disk."""
+    if not endpoint.own:
+        return {}
+    try:
+        endpoint = server_asked(paper, model, endpoint)
+    except UnavailableError:
+        return {}
+    with Store(store_path()) as store:
+        names = store.answered_as(paper, model, endpoint)
+    answered_as = [without_folder(name) for name in names]
+    return {"server": endpoint.server.shown, "answered_as": answered_as}
+
+
+def without_folder(name: str) -> str:
+    """A model's name as a server reports it, without folders where it is a path."""
+    is_path = name.startswith(("/", "~", "\\")) or name[1:3] in (":\\", ":/")
+    return re.split(r"[/\\]", name)[-1] if is_path else name
+
+
+def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:
+    """The endpoint a shard was recorded from: its name is part of every request's key."""
+    entry = recordings.entry(paper, model.id, prompt_id, variant)
+    return get_endpoint(entry["endpoint"] if entry else model.endpoint)
+
+
+def with_earlier(
+    rows: list[dict[str, Any]],
+    prompt: Prompt,
+    model: Model,
+    endpoint: Endpoint,
+    answered: Callable[[list[Request]], Sequence[Response | None]],
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """The rows with the places filled that hold what this model said to an earlier prompt
+    (`Prompt.given`).
+
+    `answered` gives the responses to the earlier requests, `options` go to `build`. A row without
+    such an answer is left out: its question cannot be asked.
+    """
+    for place, earlier in prompt.given.items():
+        requests = build(rows, earlier, model, endpoint, **options)
+        texts = {
+            request.item_id: answer.text
+            for request, answer in zip(requests, answered(requests), strict=True)
+            if answer and answer.text
+        }
+        filled = []
+        for row in rows:
+            asked_of = str(row[earlier.per])
+            if asked_of in texts:
+                filled.append(row | {place: texts[asked_of]})
+        rows = filled
+    return rows
+
+
+def get(
+    items: "pd.DataFrame", prompt: Prompt, models: Iterable[str], **reading: Any
+) -> "pd.DataFrame":
+    """Ask every item of every model and return the answers, one row an answer.
+
+    Args:
+        items: a frame with `item_id` and the columns the prompt's places are filled from.
+        models: names of the registry, or `name@endpoint`.
+        reading: source, places, parse, options, frame, repetitions, variant, dataset and
+            answers_file, see `Reading`.
+
+    Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
+    since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
+    p_<option> each and `mass`, with the likelier option as `answer`. Without models the frame is
+    empty and has all its columns.
+    """
+    import pandas as pd
+
+    how = _of_paper(Reading(**reading), prompt.paper)
+    models = list(models)
+    expect(how.source, SOURCES, "answer source")
+    real = [name for name in models if not get_model(name)[0].simulated]
+    imports_nothing = how.source == "imported" and not how.answers_file
+    if real and (how.source == "simulated" or imports_nothing):
+        hint = ": name the file of answers (answers_file)" if imports_nothing else ""
+        raise KatayoriError(f"{real[0]} cannot answer with source {how.source!r}{hint}")
+    renamed = items.rename(columns={column: place for place, column in (how.places or {}).items()})
+    rows = cast("list[dict[str, Any]]", renamed.to_dict("records"))  # all columns have names
+    frames = [_answers_of(name, rows, prompt, how) for name in models]
+    if frames:
+        return pd.concat(frames, ignore_index=True)
+    columns = [*ANSWER_COLUMNS, *MORE_COLUMNS]
+    if prompt.settings.get("logprobs"):
+        columns += [*(f"p_{option}" for option in how.options or ()), "mass"]
+    return pd.DataFrame(columns=columns)
+
+
+def _of_paper(how: Reading, paper: str) -> Reading:
+    """The reading with the paper's own parser and options where none is given."""
+    room = get_paper(paper)
+    return replace(how, parse=how.parse or room.parse, options=how.options or room.options)
+
+
+def _answers_of(
+    name: str, rows: list[dict[str, Any]], prompt: Prompt, how: Reading
+) -> "pd.DataFrame":
+    """The answers of one model to the rows."""
+    model, endpoint = get_model(name)
+    source = "simulated" if model.simulated else how.source
+    if source == "recorded":
+        endpoint = recording_endpoint(prompt.paper, model, prompt.id, how.variant)
+    if source == "live":
+        endpoint = server_asked(prompt.paper, model, endpoint)
+    respond = _respondent(source, how.answers_file)
+    shared = {"dataset": how.dataset, "variant": how.variant}
+    # Imported answers are joined by id: what their model said before is in nobody's hands here.
+    if source != "imported":
+        rows = with_earlier(rows, prompt, model, endpoint, respond, **shared)
+    requests = build(rows, prompt, model, endpoint, **shared, repetitions=how.repetitions)
+    make_frame = how.frame or answers_frame
+    assert how.parse and how.options  # filled in by `_of_paper`
+    return make_frame(requests, respond(requests), source, parse=how.parse, options=how.options)
+
+
+def simulated(requests: Sequence[Request]) -> list[Response]:
+    """The answers of the simulated respondents that the requests name."""
+    return [get_paper(request.paper).simulate(request) for request in requests]
+
+
+def _respondent(source: str, answers_file: str) -> Callable[[Sequence[Request]], list[Response]]:
+    """What turns requests into responses, by source."""
+    if source == "simulated":
+        return simulated
+    if source == "recorded":
+        return recorded
+    if source == "live":
+        return live
+    return partial(exchange.import_answers, answers_file)

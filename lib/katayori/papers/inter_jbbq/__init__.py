@@ -1,0 +1,76 @@
+"""Intersectional questions made of templates and lexicons (notebook 05)."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from katayori.papers.paper import Everything, OwnFile, Paper, by_category
+from katayori.prompting.parsing import Parsed, parse_option
+from katayori.prompting.requests import Request
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PRESET = "published_counts"
+
+
+class InterJbbq(Paper):
+    prefix = "IJ"
+    n_requirements = 20
+    clusters = "families"
+    cluster_column = "focal_id"
+    options = ("0", "1", "2")
+    #: A folder of topic files or one of them, how many items they give, and a copy of the official
+    #: items.
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "topics": OwnFile(),
+        "preset": OwnFile(is_a="setting"),
+        "official": OwnFile(is_a="folder", dataset="official"),
+    }
+    asked_in = "study"
+
+    def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        from katayori.papers.inter_jbbq import items
+
+        topics = own.get("topics", "")
+        if "official" in own:
+            return items.load_inter_jbbq(own["official"]), "inter-JBBQ (your copy)", []
+        if dataset == "official" and not topics:
+            return *items.load_items("official"), []
+        made = items.generate(topics, own.get("preset") or PRESET)
+        return made, items.study_version(topics), []
+
+    def second_edition(self) -> "Mapping[str, Callable[[], pd.DataFrame]]":
+        from katayori.papers.inter_jbbq.second import DATASETS
+
+        return DATASETS
+
+    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        from katayori.data import bbq
+        from katayori.papers.inter_jbbq import items
+
+        return self.as_asked(bbq.balanced(items.load_items(dataset)[0], size))
+
+    def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
+        """By rank, so that an interrupted run is balanced, too."""
+        return items.sort_values("rank", kind="stable")
+
+    def cluster_of(self, items: "pd.DataFrame") -> "pd.Series":
+        """An item of others whose family is not known stands for itself."""
+        column = items[self.cluster_column]
+        return column.where(column != "", items["item"]).astype(str)
+
+    def ranked(self, items: "pd.DataFrame") -> list[str]:
+        """Of a topic the first family of every context comes first."""
+        return by_category(items)
+
+    def parse(self, text: str, finish_reason: str) -> Parsed:
+        return parse_option(text, finish_reason)
+
+    def simulate(self, request: Request) -> Response:
+        from katayori.papers.inter_jbbq.simulated import respond
+
+        return respond(request)
+
+
+PAPER = InterJbbq()

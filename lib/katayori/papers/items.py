@@ -1,0 +1,225 @@
+"""One source of items for whoever asks or reads: the study sets, the official ones, and a user's
+own files.
+
+`live`, `estimate`, `template`, `batch`, `convert` and the notebooks all get their items here, so
+that what was asked is what is read again. A number of items is a number of clusters (`LIMIT=`): the
+groups that statistics draw as a whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.papers import all_papers, get_paper
+from katayori.papers.paper import OwnFile
+from katayori.profiles import MOST, OF_CLUSTERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def own_files() -> dict[str, tuple[str, OwnFile]]:
+    """What a user may give in place of a paper's items: name -> paper and what it must be."""
+    return {
+        name: (paper.id, file) for paper in all_papers() for name, file in paper.own_files.items()
+    }
+
+
+class OwnItems(dict[str, str]):
+    """Files, folders and settings of the user's that take the place of a paper's items, by name.
+
+    What is empty counts as not given. The names are those of `own_files`: questions (01), jbbq
+    (02), comparisons (03), cases (04), topics, preset and official (05).
+
+    Raises KatayoriError for another name.
+
+    Example:
+        >>> OwnItems(questions="mine.yaml", cases="").of("discrim_eval")
+        {'questions': 'mine.yaml'}
+    """
+
+    def __init__(self, **given: str) -> None:
+        known = own_files()
+        for name in given:
+            expect(name, known, "kind of own items")
+        super().__init__({name: value for name, value in given.items() if value})
+
+    def of(self, paper: str) -> dict[str, str]:
+        """Those of this paper that are given, by name."""
+        return {name: value for name, value in self.items() if name in get_paper(paper).own_files}
+
+
+@dataclass(frozen=True)
+class Read:
+    """A paper's items as they were read.
+
+    Attributes:
+        paper: whose items they are. everything: all items of the set, a row each (03: a row a pair
+        of answers). items: those to ask, in the order of `everything`; whole clusters. name: the
+        data set with its version, printed under every table. dataset: `study`, or `official` for
+        items of others (their answers are kept without prose). notes: what a user should know about
+        the choice, a line each; empty where there is nothing to say.
+    """
+
+    paper: str
+    everything: "pd.DataFrame"
+    items: "pd.DataFrame"
+    name: str
+    dataset: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters the items hold."""
+        return get_paper(self.paper).cluster_of(self.items).nunique()
+
+
+def check_limit(limit: object, what: str = "limit") -> int | None:
+    """A number of clusters, None for all. KatayoriError for what is no whole number from 1 to a
+    million.
+    """
+    if limit is None:
+        return None
+    if type(limit) is not int or not 0 < limit <= MOST:
+        raise KatayoriError(
+            f"{what} is {limit!r}; valid: a whole number {OF_CLUSTERS} from 1 to {MOST:,};"
+            " leave it out for what the profile says"
+        )
+    return limit
+
+
+def cluster_of(paper: str, items: "pd.DataFrame") -> "pd.Series":
+    """The cluster of every item, as text; an item of others whose family is not known stands for
+    itself.
+    """
+    return get_paper(paper).cluster_of(items)
+
+
+def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
+    """The data set that requests carry: a user's copy of others' items is `official`, other own
+    items are `study`.
+    """
+    files = get_paper(paper).own_files
+    given = {files[name].dataset for name in own.of(paper)}
+    if not given:
+        return dataset
+    return "official" if "official" in given else "study"
+
+
+def prompts_of(paper: str, dataset: str, own: OwnItems) -> str:
+    """The data set whose prompts are asked: ours are Japanese, those of BBQ and PandaLM are
+    English.
+    """
+    if own.of(paper):
+        return "study"
+    return get_paper(paper).asked_in if dataset == "official" else dataset
+
+
+def read_items(
+    paper: str,
+    dataset: str,
+    *,
+    limit: int | None = None,
+    own: OwnItems | None = None,
+    only: Sequence[str] = (),
+    answers_file: str | Path = "",
+) -> Read:
+    """The items of a paper and those of them to ask.
+
+    Args:
+        paper: its id. dataset: `study` or `official`; own items of the paper take its place.
+        limit: so many whole clusters, the same on every machine, a smaller number a part of every
+            larger one; None takes all.
+        own: files of the user's. only: the clusters to choose from, by id (04: cases).
+        answers_file: imported answers; without a limit the clusters are those that the file has
+            rows of.
+
+    Raises:
+        KatayoriError: for an unknown paper or data set, a wrong limit, and what is wrong with a
+        user's file. UnavailableError: for items that are not on this machine, and clusters of
+        `only` that the set lacks.
+    """
+    own = own or OwnItems()
+    limit = check_limit(limit)
+    room = get_paper(paper)
+    expect(dataset, ("study", "official"), f"data set of {paper}")
+    given = own.of(paper)
+    everything, name, notes = room.read(dataset, given)
+    items = everything
+    if only:
+        items = _only(paper, items, only, name)
+    items = room.worth_asking(items, dataset, given)
+    if answers_file and limit is None:
+        items, note = _answered(paper, items, answers_file)
+    else:
+        items, note = take(paper, items, limit)
+    if note:
+        notes = [*notes, note]
+    return Read(paper, everything, items, name, request_dataset(paper, dataset, own), tuple(notes))
+
+
+def load(
+    paper: str, dataset: str, *, limit: int | None = None, own: OwnItems | None = None
+) -> "pd.DataFrame":
+    """The rows to ask: `item_id`, `cluster` and the places that a paper's prompts are filled from.
+
+    Raises as `read_items`.
+    """
+    return rows_to_ask(read_items(paper, dataset, limit=limit, own=own))
+
+
+def rows_to_ask(read: Read) -> "pd.DataFrame":
+    """The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets
+    rank by rank.
+    """
+    paper = get_paper(read.paper)
+    return paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
+
+
+def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.DataFrame", str]:
+    """The items of so many clusters, in their own order, and what to say where there are not so
+    many.
+    """
+    if limit is None:
+        return items, ""
+    room = get_paper(paper)
+    clusters = room.cluster_of(items)
+    ranked = room.ranked(items.assign(cluster=clusters))
+    kept = items[clusters.isin(ranked[:limit])].reset_index(drop=True)
+    if limit <= len(ranked):
+        return kept, ""
+    return kept, f"limit {limit:,}: the set has {len(ranked):,} {room.clusters}, all are taken"
+
+
+def _only(paper: str, items: "pd.DataFrame", only: Sequence[str], name: str) -> "pd.DataFrame":
+    clusters = cluster_of(paper, items)
+    if unknown := sorted(set(only) - set(clusters)):
+        names = ", ".join(clusters.unique())
+        kind = get_paper(paper).clusters
+        raise UnavailableError(
+            f"no {kind.removesuffix('s')} {', '.join(unknown)} in {name}; its {kind}: {names}"
+        )
+    return items[clusters.isin(only)].reset_index(drop=True)
+
+
+def _answered(
+    paper: str, items: "pd.DataFrame", answers_file: str | Path
+) -> tuple["pd.DataFrame", str]:
+    """The items of those clusters that an answers file has rows of."""
+    from katayori.data.files import rows_of
+
+    path = Path(answers_file)
+    room = get_paper(paper)
+    answered = room.named_in(
+        items, (str(row.get("item_id")) for row in rows_of(path, "answers file"))
+    )
+    clusters = room.cluster_of(items)
+    kept = clusters.isin(clusters[answered])
+    if not kept.any():
+        raise KatayoriError(
+            f"{path.name} answers none of these items of {paper}; write them anew with `template`"
+        )
+    counts = f"{clusters[kept].nunique()} of {clusters.nunique()} {room.clusters}"
+    return items[kept].reset_index(drop=True), f"{path.name} answers {counts}"

@@ -1,0 +1,182 @@
+"""What a paper is to the rest of the house: an object that answers what commands ask.
+
+A paper's room is a folder `katayori/papers/<id>/` whose `__init__.py` defines `PAPER`, an object of
+a class below `Paper`. What a paper does not override is done as here. Nothing heavy is imported
+before a method needs it, since the collector runs without pandas.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from katayori.data import paper_facts
+from katayori.errors import KatayoriError, expect
+from katayori.prompting.parsing import Parsed
+from katayori.prompting.requests import Request
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A reader of texts: text and finish reason in, outcome and answer out.
+Parser = Callable[[str, str], Parsed]
+#: Items, their name with its version, and what a user should know about them, a line each.
+Everything = tuple["pd.DataFrame", str, list[str]]
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file, folder or setting of the user's that takes the place of a paper's items.
+
+    Attributes:
+        is_a: what it must be: `file`, `folder`, `file or folder`, or `setting` (nothing on disk).
+        dataset: what requests about it carry: `study` (asked with our Japanese prompts, kept with
+            its texts) or `official` (a copy of others' items).
+    """
+
+    is_a: str = "file or folder"
+    dataset: str = "study"
+
+
+class Paper:
+    """One paper: its items, how answers to them are read, who answers in simulation.
+
+    Attributes:
+        id: the name of the room, notebook, prompts and data folders.
+        prefix, n_requirements: its numbered requirements, `DE-1` to `DE-37`.
+        clusters: what an interval draws as a whole, in the plural. cluster_column: the column of
+            the items that tells it.
+        options: what an answer may be. shortest: the shortest text that is read as an answer.
+        own_files: names of what a user may give in place of its items.
+        asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
+        more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
+            are not this project's own.
+    """
+
+    id: str
+    prefix: ClassVar[str]
+    n_requirements: ClassVar[int]
+    clusters: ClassVar[str]
+    cluster_column: ClassVar[str]
+    options: ClassVar[tuple[str, ...]]
+    shortest: ClassVar[str] = "{}"
+    own_files: ClassVar[Mapping[str, OwnFile]] = {}
+    asked_in: ClassVar[str] = "official"
+    more: ClassVar[tuple[str, ...]] = ()
+    theirs: ClassVar[tuple[str, ...]] = ("official",)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What `data/papers/<id>.yaml` says of it."""
+        return paper_facts.of(self.id)
+
+    # -- items ---------------------------------------------------------------------------------
+
+    def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        """All items of `study` or `official`, or of the user's files in their place.
+
+        Raises KatayoriError for what is wrong with a file, UnavailableError for items that are not
+        on this machine.
+        """
+        raise NotImplementedError
+
+    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        """The items of one of `more`, at least `size` of them."""
+        raise NotImplementedError
+
+    def second_edition(self) -> Mapping[str, "Callable[[], pd.DataFrame]"]:
+        """The data sets of the second edition by name, each with its reader."""
+        return {}
+
+    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        """The items of an entry of the recording plan, whose size counts items.
+
+        Frozen: it was recorded so.
+        """
+        from katayori.data.items import sample
+
+        items, _, _ = self.read(dataset, {})
+        return self.as_asked(sample(items, size))
+
+    def worth_asking(self, items: "pd.DataFrame", dataset: str, own: Mapping[str, str]) -> Any:
+        """The part of a large set that is asked at most."""
+        return items
+
+    def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
+        """The rows that prompts are filled from."""
+        return items
+
+    def is_ours(self, dataset: str) -> bool:
+        """Whether a data set's texts are this project's own.
+
+        Answers to all others are kept by item id, without prose.
+        """
+        return dataset not in self.theirs
+
+    # -- clusters ------------------------------------------------------------------------------
+
+    def cluster_of(self, items: "pd.DataFrame") -> "pd.Series":
+        """The cluster of every item, as text."""
+        return items[self.cluster_column].astype(str)
+
+    def ranked(self, items: "pd.DataFrame") -> list[str]:
+        """The clusters (column `cluster`) in the order in which a limit takes them.
+
+        By the hash of their ids, the same on every machine.
+        """
+        single = items.drop_duplicates("cluster")
+        return sorted(single["cluster"], key=hash_of)
+
+    def named_in(self, items: "pd.DataFrame", item_ids: Iterable[str]) -> "pd.Series":
+        """Which items have an answer under one of these ids of requests."""
+        return items["item_id"].isin(set(item_ids))
+
+    # -- answers -------------------------------------------------------------------------------
+
+    def parse(self, text: str, finish_reason: str) -> Parsed:
+        """The answer in a text."""
+        raise NotImplementedError
+
+    def needs_probabilities(self) -> bool:
+        """Whether its method cannot do without log probabilities."""
+        return False
+
+    def simulated(self) -> tuple[str, ...]:
+        """The simulated respondents that its notebook shows."""
+        return tuple(self.about.get("simulated") or ())
+
+    def simulate(self, request: Request) -> Response:
+        """The answer of the simulated respondent that a request names.
+
+        Raises KatayoriError for one that it does not have.
+        """
+        raise KatayoriError(f"{self.id} has no simulated respondents")
+
+    def check_dataset(self, dataset: str) -> None:
+        """KatayoriError naming the data sets there are, for another name."""
+        known = ("study", "official", *self.more, *self.second_edition())
+        expect(dataset, known, f"data set of {self.id}")
+
+
+def hash_of(text: object) -> bytes:
+    """sha256 of a name: an order that is the same on every machine and favours nobody."""
+    return hashlib.sha256(str(text).encode()).digest()
+
+
+def in_turn(single: "pd.DataFrame", group: "pd.Series", place: "pd.Series") -> list[str]:
+    """The clusters one of each group in turn, the groups in the order of `place`.
+
+    So few clusters are spread over what there is.
+    """
+    turn = group.groupby(group).cumcount()
+    placed = single.assign(turn=turn, place=place)
+    return list(placed.sort_values(["turn", "place"], kind="stable")["cluster"])
+
+
+def by_category(items: "pd.DataFrame") -> list[str]:
+    """The clusters by category in turn, each category in the order of `rank`."""
+    single = items.drop_duplicates("cluster").sort_values("rank", kind="stable")
+    group = single["category"]
+    place = group.map({name: n for n, name in enumerate(items["category"].unique())})
+    return in_turn(single, group, place)

@@ -1,0 +1,72 @@
+"""BBQ-shaped questions in Japanese under five prompts, two of them personas (notebook 02)."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from katayori.papers.paper import Everything, OwnFile, Paper, by_category
+from katayori.prompting.parsing import Parsed, parse_number
+from katayori.prompting.requests import Request
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: So many items of the balanced sets are asked at most: those that were recorded.
+BALANCED = {"study": 1800, "official": 1000}
+
+
+class PersonaJbbq(Paper):
+    prefix = "PJ"
+    n_requirements = 23
+    clusters = "templates"
+    cluster_column = "template_id"
+    options = ("0", "1", "2")
+    own_files: ClassVar[Mapping[str, OwnFile]] = {"jbbq": OwnFile(dataset="official")}
+
+    def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        from katayori.data import bbq
+
+        if "jbbq" not in own:
+            return *bbq.load_items(dataset), []
+        items = bbq.load_jbbq(own["jbbq"], partial=True)
+        held = items["category"].value_counts()
+        if all(held.get(name, 0) == n for name, n in bbq.CATEGORIES.items()):
+            return items, "JBBQ", []
+        counts = [f"{name} {held.get(name, 0):,} of {n:,}" for name, n in bbq.CATEGORIES.items()]
+        note = f"JBBQ, rows here of those in the paper (PJ-1): {', '.join(counts)}"
+        return items, "JBBQ (other counts than the paper's)", [note]
+
+    def second_edition(self) -> "Mapping[str, Callable[[], pd.DataFrame]]":
+        from katayori.papers.persona_jbbq.second import DATASETS
+
+        return DATASETS
+
+    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        from katayori.data import bbq
+
+        return self.as_asked(bbq.balanced(bbq.load_items(dataset)[0], size))
+
+    def worth_asking(
+        self, items: "pd.DataFrame", dataset: str, own: Mapping[str, str]
+    ) -> "pd.DataFrame":
+        from katayori.data import bbq
+
+        return items if own else bbq.balanced(items, BALANCED[dataset])
+
+    def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
+        """By rank, so that an interrupted run is balanced, too."""
+        return items.sort_values("rank", kind="stable")
+
+    def ranked(self, items: "pd.DataFrame") -> list[str]:
+        return by_category(items)
+
+    def parse(self, text: str, finish_reason: str) -> Parsed:
+        return parse_number(text, finish_reason)
+
+    def simulate(self, request: Request) -> Response:
+        from katayori.papers.persona_jbbq.simulated import respond
+
+        return respond(request)
+
+
+PAPER = PersonaJbbq()

@@ -1,0 +1,43 @@
+"""What stands in the files of the second edition; template files are of `data.bbq`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from katayori.data.schema import Head, Schema, Text
+
+Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
+
+
+class Scene(Schema):
+    """A scene; of `persons` the first is whom the stereotype names for the negative act."""
+
+    id: Text
+    stereotype: Text
+    source: Text
+    persons: Pair
+    noun: Text = ""
+    context: Text
+    negative_fact: Text
+    positive_fact: Text
+    negative: Text
+    non_negative: Text
+
+
+class SceneFile(Head):
+    """The scenes of a category."""
+
+    category: Text
+    label: Text
+    contrast: Text
+    unknown: list[Text]
+    templates: list[Scene]
+
+
+class Controls(Head):
+    """study/persona_jbbq_2/controls.yaml: pairs of questions, and pairs of traits."""
+
+    no_passage: Text
+    among: Text
+    unrelated: list[Pair]
+    meaningless: list[Pair]

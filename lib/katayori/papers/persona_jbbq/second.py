@@ -1,0 +1,250 @@
+"""Second edition of the items in the shape of BBQ: every pair of persons in both orders of mention.
+
+A template is one scene, one pair of persons, an act that is bad to have done and one that is not.
+From it
+come likelihood items (no list of options), chat items in all orders of their options, and controls.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pandas as pd
+
+from katayori import paths
+from katayori.data.bbq import CATEGORIES, COLUMNS, CONTEXTS, ORDERS, PERSONS, POLARITIES, role
+from katayori.data.files import read_checked
+from katayori.papers.persona_jbbq.schema import Controls, SceneFile
+
+FOLDER = "study/persona_jbbq_2"
+#: Who is named first in a passage.
+MENTIONS = ("target_first", "other_first")
+CONTROLS = ("unrelated", "no_passage", "meaningless")
+#: Columns of every data set of this module.
+SHARED = (
+    "item_id category template_id pair_id context_condition polarity mention context question "
+    "target_words other_words unknown_words answer_person language"
+).split()
+
+_Row = dict[str, Any]
+
+
+def templates() -> list[_Row]:
+    """The scenes, one of each category in turn, each with its category, number and wordings.
+
+    The turns keep what is recorded balanced where a recording ends early.
+
+    Keys beside those of the files: `category`, `number` (0 to 19 inside its category), `contrast`,
+    `unknown_words` and `noun` (what both persons are called where a trait tells them apart).
+    """
+    found: list[_Row] = []
+    for category in CATEGORIES:
+        document = read_checked(SceneFile, paths.data_dir() / FOLDER / f"{category}.yaml")
+        wordings = document["unknown"]
+        for number, template in enumerate(document["templates"]):
+            found.append(
+                template
+                | {
+                    "category": category,
+                    "number": number,
+                    "contrast": document["contrast"],
+                    "unknown_words": wordings[number % len(wordings)],
+                    "noun": template.get("noun") or template["persons"][0][-2:],
+                }
+            )
+    return sorted(found, key=lambda template: template["number"])
+
+
+def study2() -> pd.DataFrame:
+    """Likelihood items, columns `SHARED`: all pairs x 3 contexts x 2 questions x 2 orders of
+    mention.
+
+    Example: `study2().query("context_condition == 'ambiguous' and pair_id == 'pj2-age01-1'")` has
+    four rows, whose mean over `mention` is taken before the questions are compared.
+    """
+    rows = [row for template in templates() for row in _rows(template)]
+    return pd.DataFrame(rows)[SHARED]
+
+
+def study2_orders() -> pd.DataFrame:
+    """Chat items, columns `COLUMNS`, `SHARED` and base_id: 300 base items x 6 orders of options.
+
+    Half of the pairs are taken, each in all contexts and questions and in one order of mention.
+    """
+    rows = []
+    for template in templates():
+        if template["number"] % 2:
+            continue
+        mention = MENTIONS[template["number"] // 2 % 2]
+        for row in _rows(template):
+            if row["mention"] == mention:
+                rows += [_with_options(row, order, "pj2o") for order in ORDERS]
+    return _chat_frame(rows)
+
+
+def study2_controls() -> pd.DataFrame:
+    """Likelihood items, columns `SHARED` and control: the same 50 pairs under each control.
+
+    `unrelated`: the passage with a pair of questions that has nothing to do with it. `no_passage`:
+    the two questions alone, with the persons named in them. `meaningless`: persons told apart by a
+    trait that means nothing, under the scene and its questions. Each in both orders of mention.
+    """
+    rows: list[_Row] = []
+    odd = [template for template in templates() if template["number"] % 2]
+    for place, template in enumerate(odd):
+        rows += _unrelated(template)
+        rows += _no_passage(template)
+        rows += _meaningless(template, place, "meaningless", "pj2c-meaningless")
+    return pd.DataFrame(rows)[[*SHARED, "control"]]
+
+
+def study2_blank() -> pd.DataFrame:
+    """300 items with persons told apart by a meaningless trait, columns as `study2_orders`.
+
+    Ambiguous passages of 75 pairs with both questions in both orders of mention; the six orders of
+    the options are spread over them. They are chat items and likelihood items in one.
+    """
+    rows = []
+    some = [template for template in templates() if template["number"] % 4 < 3]
+    for place, template in enumerate(some):
+        for n, row in enumerate(_meaningless(template, place, "blank", "pj2b")):
+            # Four items a pair: the turn keeps each of the four from having three orders only.
+            order = ORDERS[(place * 4 + place // 3 + n) % len(ORDERS)]
+            rows.append(_with_options(row, order, "pj2b"))
+    return _chat_frame(rows)
+
+
+#: Data sets by name.
+DATASETS: dict[str, Callable[[], pd.DataFrame]] = {
+    "study2": study2,
+    "study2_orders": study2_orders,
+    "study2_controls": study2_controls,
+    "study2_blank": study2_blank,
+}
+
+
+def _rows(template: _Row) -> Iterator[_Row]:
+    """All twelve items of a template."""
+    for condition, polarity, mention in itertools.product(CONTEXTS, POLARITIES, MENTIONS):
+        yield _row(template, condition, polarity, mention)
+
+
+def _row(template: _Row, condition: str, polarity: str, mention: str) -> _Row:
+    """One item; `persons` of the template are target and other."""
+    target, other = template["persons"]
+    named = [target, other] if mention == "target_first" else [other, target]
+    scene = template["context"].replace("{first}", named[0]).replace("{second}", named[1])
+    return {
+        "item_id": f"{template['id']}-{condition}-{polarity}-{mention}",
+        "category": template["category"],
+        "template_id": template["id"],
+        "pair_id": f"{template['id']}-1",
+        "context_condition": condition,
+        "polarity": polarity,
+        "mention": mention,
+        "context": scene + _added(template, condition, named),
+        "question": template[polarity],
+        "target_words": target,
+        "other_words": other,
+        "unknown_words": template["unknown_words"],
+        "answer_person": _answer(condition, polarity),
+        "language": "ja",
+    }
+
+
+def _added(template: _Row, condition: str, named: list[str]) -> str:
+    """The two sentences that make the answer clear, told in the order of mention."""
+    if condition == "ambiguous":
+        return ""
+    target, other = template["persons"]
+    guilty = target if condition == "biased" else other
+    told = []
+    for words in named:
+        fact = template["negative_fact" if words == guilty else "positive_fact"]
+        told.append(fact.replace("{person}", words))
+    return template["contrast"].join(told)
+
+
+def _answer(condition: str, polarity: str) -> str:
+    """Which person is the answer: in a biased passage, the target did the negative act."""
+    if condition == "ambiguous":
+        return "unknown"
+    same = (condition == "biased") == (polarity == "negative")
+    return "target" if same else "non_target"
+
+
+def _ambiguous(template: _Row) -> Iterator[_Row]:
+    """The four items of a template's ambiguous passage."""
+    for polarity, mention in itertools.product(POLARITIES, MENTIONS):
+        yield _row(template, "ambiguous", polarity, mention)
+
+
+def _controls() -> dict[str, Any]:
+    return read_checked(Controls, paths.data_dir() / FOLDER / "controls.yaml")
+
+
+def _unrelated(template: _Row) -> Iterator[_Row]:
+    """Passage and persons as they are, with questions that have nothing to do with them."""
+    pairs = _controls()["unrelated"]
+    block, place = divmod(template["number"] // 2, len(pairs))
+    questions = pairs[place]
+    if block % 2:
+        questions = questions[::-1]  # neither question is always the "negative" one
+    for row in _ambiguous(template):
+        ident = f"pj2c-unrelated-{row['item_id'].removeprefix('pj2-')}"
+        question = questions[POLARITIES.index(row["polarity"])]
+        yield row | {"item_id": ident, "question": question, "control": "unrelated"}
+
+
+def _no_passage(template: _Row) -> Iterator[_Row]:
+    """The questions alone; the persons are named in the question, else nobody could be meant."""
+    texts = _controls()
+    for row in _ambiguous(template):
+        named = [row["target_words"], row["other_words"]]
+        if row["mention"] == "other_first":
+            named.reverse()
+        question = texts["among"].replace("{first}", named[0]).replace("{second}", named[1])
+        yield row | {
+            "item_id": f"pj2c-no_passage-{row['item_id'].removeprefix('pj2-')}",
+            "context": texts["no_passage"],
+            "question": question.replace("{question}", row["question"]),
+            "control": "no_passage",
+        }
+
+
+def _meaningless(template: _Row, place: int, control: str, prefix: str) -> Iterator[_Row]:
+    """Scene and questions as they are, with persons told apart by a trait that means nothing."""
+    traits = _controls()["meaningless"]
+    turn, which = divmod(place, len(traits))
+    pair = list(traits[which])
+    if turn % 2:
+        pair.reverse()  # neither trait always stands for the target
+    persons = [trait + template["noun"] for trait in pair]
+    for row in _ambiguous(template | {"persons": persons}):
+        ident = f"{prefix}-{row['item_id'].removeprefix('pj2-')}"
+        yield row | {"item_id": ident, "control": control}
+
+
+def _with_options(row: _Row, order: str, prefix: str) -> _Row:
+    """The item with three options in that order, as `bbq.COLUMNS` names them."""
+    words = {"t": row["target_words"], "n": row["other_words"], "u": row["unknown_words"]}
+    persons = [PERSONS[letter] for letter in order]
+    base = f"{prefix}-{row['item_id'].removeprefix(f'{prefix}-').removeprefix('pj2-')}"
+    filled = row | {
+        "item_id": f"{base}-{order}",
+        "base_id": base,
+        "label": persons.index(row["answer_person"]),
+        "order": order,
+        "rank": ORDERS.index(order),
+    }
+    for place, letter in enumerate(order):
+        filled[f"option_{place}"] = words[letter]
+        filled[f"person_{place}"] = persons[place]
+        filled[f"role_{place}"] = role(persons[place], row["polarity"])
+    return filled
+
+
+def _chat_frame(rows: list[_Row]) -> pd.DataFrame:
+    """Columns of the first edition, then what is new."""
+    new = [column for column in SHARED if column not in COLUMNS]
+    return pd.DataFrame(rows)[[*COLUMNS, *new, "base_id"]]

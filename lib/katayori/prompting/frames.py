@@ -1,0 +1,76 @@
+"""Requests and their responses as one frame, which all notebooks share."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from katayori.errors import KatayoriError
+from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
+from katayori.prompting.requests import Request
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ANSWER_COLUMNS = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source"]
+#: What an answers frame holds besides, before the columns of probabilities.
+MORE_COLUMNS = ["note", "text", "finish_reason", "completion_tokens", "created"]
+
+
+def answers_frame(
+    requests: Sequence[Request],
+    responses: Sequence[Response],
+    source: str,
+    *,
+    parse: Callable[[str, str], Parsed] = parse_yes_no,
+    options: tuple[str, ...] = ("yes", "no"),
+) -> "pd.DataFrame":
+    """Requests and their responses as the answers frame (see `ask`).
+
+    Raises KatayoriError for likelihood requests, whose answers are no words.
+    """
+    import pandas as pd
+
+    if requests and requests[0].likelihood:
+        cause = f"prompt {requests[0].prompt_id} asks for likelihoods, not for words"
+        raise KatayoriError(f"{cause}; read it with frame=likelihood_frame")
+    has_shares = bool(requests and requests[0].body.get("logprobs"))
+    # One token is no text to read: the likelier option answers. Elsewhere the text does, the
+    # probabilities beside it.
+    by_probability = has_shares and requests[0].one_token
+    rows = []
+    for request, response in zip(requests, responses, strict=True):
+        shares = option_probabilities(response.top, options) if has_shares else {}
+        parsed = _parsed(response, parse, shares if by_probability else None)
+        row: dict[str, Any] = {
+            "item_id": request.item_id,
+            "model": request.model,
+            "prompt_id": request.prompt_id,
+            "repetition": request.repetition,
+        }
+        row |= {name if name == "mass" else f"p_{name}": p for name, p in shares.items()}
+        row |= {
+            "outcome": parsed.outcome,
+            "answer": parsed.answer,
+            "source": source,
+            "note": parsed.note,
+            "text": response.text,
+            "finish_reason": response.finish_reason,
+            "completion_tokens": response.completion_tokens,
+            "created": response.created,
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _parsed(
+    response: Response, parse: Callable[[str, str], Parsed], shares: dict[str, float] | None
+) -> Parsed:
+    """Outcome and answer: of the text or, where there are `shares`, the likeliest option."""
+    if response.outcome != "ok":
+        return Parsed(response.outcome, None, response.error or response.finish_reason)
+    if shares is None:
+        return parse(response.text, response.finish_reason)
+    if shares["mass"] > 0:
+        options = [name for name in shares if name != "mass"]
+        return Parsed("ok", max(options, key=shares.__getitem__))
+    return Parsed("out_of_choice", None)  # the mass is NaN without log probabilities

@@ -1,0 +1,273 @@
+"""What stands in YAML files: every file of ours is read as its schema, and whatever is wrong in one
+is said in one plain line that names the place.
+"""
+
+import copy
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import Field
+
+from katayori import paths, profiles_schema
+from katayori.data import bbq, catalogue, paper_facts_schema, published
+from katayori.data.files import read_as, read_checked
+from katayori.data.schema import Count, Lenient, Schema, Text, checked
+from katayori.errors import KatayoriError
+from katayori.papers.discrim_eval import schema as discrim_eval
+from katayori.papers.inter_jbbq import schema as inter_jbbq
+from katayori.papers.jubaku_v2 import schema as jubaku_v2
+from katayori.papers.logprob_judge import schema as logprob_judge
+from katayori.papers.persona_jbbq import schema as persona_jbbq
+from katayori.prompting import models_schema, prompts_schema
+from katayori.report import glossary_schema
+from katayori_tools import construct, equality, gates, mutants
+from katayori_tools.engines import weights
+
+#: Files below the checkout -> what each is read as.
+KINDS: dict[str, Any] = {
+    "data/models.yaml": models_schema.ModelsFile,
+    "data/profiles.yaml": dict[str, profiles_schema.Profile],
+    "data/prompts/*/*.yaml": prompts_schema.PromptFile,
+    "data/catalogue.yaml": catalogue.Catalogue,
+    "data/published/caveats.yaml": published.Caveats,
+    "data/published/audit.yaml": published.Audit,
+    "data/errata/bbq.yaml": bbq.Errata,
+    "data/weights.yaml": weights.WeightsFile,
+    "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
+    "lib/equality.yaml": equality.MapFile,
+    "lib/mutants.yaml": mutants.Judged,
+    "lib/offenders.yaml": gates.Offenders,
+    "data/papers/*.yaml": paper_facts_schema.PaperFacts,
+    "data/glossary.yaml": list[glossary_schema.Term],
+    "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
+    "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
+    "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,
+    "data/study/persona_jbbq/*.yaml": bbq.TemplateFile,
+    "data/study/persona_jbbq_2/[!c]*.yaml": persona_jbbq.SceneFile,
+    "data/study/persona_jbbq_2/controls.yaml": persona_jbbq.Controls,
+    "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,
+    "data/study/logprob_judge/extra.yaml": logprob_judge.ExtraFile,
+    "data/study/logprob_judge_2/*.yaml": logprob_judge.SecondFile,
+    "data/study/jubaku_v2/cases.yaml": jubaku_v2.StudyCases,
+    "data/study/jubaku_v2_2/cases.yaml": jubaku_v2.StudyCases,
+    "data/study/inter_jbbq/lexicons.yaml": inter_jbbq.LexiconFile,
+    "data/study/inter_jbbq/[!l]*.yaml": inter_jbbq.TopicFile,
+    "data/study/inter_jbbq/lessons.yaml": inter_jbbq.TopicFile,
+    "data/study/inter_jbbq_2/lexicons.yaml": inter_jbbq.SecondLexicon,
+    "data/study/inter_jbbq_2/[!l]*.yaml": inter_jbbq.SecondTopic,
+    "data/wordings/*/*/*.yaml": prompts_schema.PromptFile,
+}
+#: Words of pydantic and of Python that a user of a YAML file need not know.
+JARGON = r"Input should|pydantic|https?:|type=|Value error|\bvalidat|\bNone\b|\bdict\b|\bmodel_type"
+
+
+def files_of(pattern: str) -> list[Path]:
+    return sorted(paths.root().glob(pattern))
+
+
+def nodes(content: Any, path: tuple = ()) -> Iterator[tuple]:
+    """The path of everything in a document."""
+    yield path
+    steps: list = []
+    if isinstance(content, dict):
+        steps = list(content)
+    elif isinstance(content, list):
+        steps = list(range(len(content)))
+    for step in steps:
+        yield from nodes(content[step], (*path, step))
+
+
+def changed(content: Any, path: tuple, value: Any) -> Any:
+    """The document with another value at a path."""
+    if not path:
+        return value
+    content = copy.deepcopy(content)
+    block = content
+    for step in path[:-1]:
+        block = block[step]
+    block[path[-1]] = value
+    return content
+
+
+def lacking(content: Any, path: tuple) -> Any:
+    """The document without what stands at a path."""
+    content = copy.deepcopy(content)
+    block = content
+    for step in path[:-1]:
+        block = block[step]
+    del block[path[-1]]
+    return content
+
+
+def shown(path: tuple) -> str:
+    """A path as messages write it."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def problem(kind: Any, content: Any) -> str:
+    """The message of a document, empty where nothing is wrong."""
+    try:
+        checked(kind, content, "file x.yaml")
+    except KatayoriError as error:
+        return str(error)
+    return ""
+
+
+# -- all files of ours -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pattern", KINDS)
+def test_every_file_is_read_and_stays_as_it_is(pattern):
+    files = files_of(pattern)
+    assert files
+    for file in files:
+        raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+        assert read_checked(KINDS[pattern], file) == raw
+        found = read_as(KINDS[pattern], file)
+        if isinstance(found, Schema):
+            assert repr(sorted_blocks(found.as_written())) == repr(sorted_blocks(raw)), file
+
+
+def sorted_blocks(content: Any) -> Any:
+    """The same content with the names of each block in order, to compare types as well."""
+    if isinstance(content, dict):
+        return {name: sorted_blocks(content[name]) for name in sorted(content, key=str)}
+    if isinstance(content, list):
+        return [sorted_blocks(one) for one in content]
+    return content
+
+
+@pytest.mark.parametrize("pattern", KINDS)
+def test_whatever_is_wrong_is_one_plain_line(pattern):
+    """Values of another kind, fields left out and fields too many, at places drawn by a seed."""
+    seen = 0
+    draw = random.Random(1)
+    for file in draw.sample(files_of(pattern), min(3, len(files_of(pattern)))):
+        raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+        places = list(nodes(raw))
+        for path in draw.sample(places, min(60, len(places))):
+            wrong = [changed(raw, path, value) for value in (None, 7.5, [], {}, "", [{}], True)]
+            wrong.append(changed(raw, path, {"no_such_field": 1}))
+            if path:
+                wrong.append(lacking(raw, path))
+            for content in wrong:
+                message = problem(KINDS[pattern], content)
+                if message:
+                    seen += 1
+                    assert "\n" not in message and message.startswith("file x.yaml: "), message
+                    given = message.partition("known: ")[0]
+                    assert not re.search(JARGON, given), message
+    assert seen > 20, "no change was noticed: the schema checks nothing"
+
+
+# -- one line --------------------------------------------------------------------------------------
+
+
+class Weights(Schema):
+    file: Text
+    bytes: Count
+    asked_at: str | list[str] = ""
+    names: dict[str, str] = Field(default_factory=dict)
+
+
+class Registry(Schema):
+    weights: list[Weights]
+
+
+GOOD = {"file": "a.gguf", "bytes": 12}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"bytes": "12"}, "weights[0].bytes must be a whole number, not '12'"),
+        ({"bytes": True}, "weights[0].bytes must be a whole number, not true"),
+        ({"bytes": 0}, "weights[0].bytes must be at least 1, not 0"),
+        ({"file": " "}, "weights[0].file must not be empty"),
+        ({"file": None}, "weights[0].file must be a text, not null"),
+        ({"file": False}, "weights[0].file must be a text, not false (put it in quotes)"),
+        ({"file": "x" * 99, "bytes": []}, "weights[0].bytes must be a whole number, not []"),
+        ({"asked_at": 3}, "weights[0].asked_at must be a text or a list, not 3 (put it in quotes)"),
+        ({"asked_at": ["a", 3]}, "weights[0].asked_at[1] must be a text, not 3 (put it in quotes)"),
+        ({"names": {1: "a"}}, "weights[0].names: the name 1 must be a text, not 1"),
+        ({"names": {"a": None}}, "weights[0].names.a must be a text, not null"),
+        ({"size": 1}, "weights[0]: unknown field 'size'; known: file, bytes, asked_at, names"),
+        ({1: 1}, "weights[0]: unknown field 1; known: file, "),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(change, says):
+    assert f"file x.yaml: {says}" in problem(Registry, {"weights": [GOOD | change]})
+
+
+def test_what_is_missing_and_what_is_no_block():
+    assert problem(Registry, {"weights": [GOOD, {}]}) == "file x.yaml: weights[1] lacks file, bytes"
+    assert problem(Registry, {}) == "file x.yaml: lacks weights"
+    assert problem(Registry, None) == "file x.yaml: it must be a block of named fields, not null"
+    assert problem(list[Weights], [3]) == "file x.yaml: [0] must be a block of named fields, not 3"
+    assert problem(dict[str, Weights], {"a": {"file": "b"}}) == "file x.yaml: a lacks bytes"
+
+
+def test_long_values_are_cut():
+    message = problem(Registry, {"weights": [GOOD | {"bytes": "1" * 500}]})
+    assert message.endswith("111...") and len(message) < 150
+
+
+def test_nothing_is_changed_and_nothing_can_be():
+    registry = checked(Registry, {"weights": [GOOD]}, "")
+    assert registry.as_written() == {"weights": [GOOD]}
+    with pytest.raises(ValueError, match="frozen"):
+        registry.weights = []
+
+
+def test_a_lenient_block_keeps_what_it_does_not_know():
+    class Case(Lenient):
+        id: str
+
+    assert checked(Case, {"id": "a", "note": "b"}, "").as_written() == {"id": "a", "note": "b"}
+    assert problem(Case, {"note": "b"}) == "file x.yaml: lacks id"
+
+
+def test_a_file_is_named_and_read_again_when_it_changes(tmp_path):
+    file = tmp_path / "w.yaml"
+    file.write_text("{file: a, bytes: 1}")
+    assert read_as(Weights, file, "list of weights").bytes == 1
+    file.write_text("{file: a, bytes: none}")
+    with pytest.raises(KatayoriError, match=r"^list of weights w\.yaml: bytes must be a whole num"):
+        read_as(Weights, file, "list of weights")
+    file.write_text("{file: a, bytes: 2}")
+    assert read_as(Weights, file, "list of weights").bytes == 2
+
+
+def test_every_yaml_file_of_the_data_has_a_schema():
+    """A new file is either read as one of `KINDS` here, or this test says that it is not."""
+    data = paths.data_dir()
+    known = {file for pattern in KINDS for file in files_of(pattern)}
+    logs = set(data.glob("study/*/review_log.yaml"))  # `katayori review` reads them
+    assert sorted(set(data.rglob("*.yaml")) - known - logs) == []
+
+
+def test_an_example_is_named_for_users():
+    """Each place that a message sends a user to is there."""
+    for kind in KINDS.values():
+        if place := getattr(kind, "example", ""):
+            assert (paths.root() / place).exists()
+            assert problem(kind, 1).endswith(f"; see {place}")
+
+
+def test_commands_that_read_nothing_do_not_wait_for_pydantic():
+    code = (
+        "import sys, katayori_tools.cli, katayori_tools.collect, katayori_tools.reproduce\n"
+        "print('pydantic' in sys.modules)"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "False"
