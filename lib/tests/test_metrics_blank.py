@@ -8,8 +8,7 @@ import pytest
 from scipy.special import expit, logit
 
 from katayori.errors import KatayoriError
-from katayori.metrics import blank, spike
-from katayori.metrics import spike_statistics as statistics
+from katayori.metrics import blank, spike, spike_statistics as statistics
 from katayori.metrics.exchange_tests import exchange_test
 
 NINE, THREE, FIVE = 9, 3, 5

@@ -10,8 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import ncf, t
 
 from katayori.errors import KatayoriError
-from katayori.metrics import paired_contrasts, position_free, spike
-from katayori.metrics import spike_statistics as statistics
+from katayori.metrics import paired_contrasts, position_free, spike, spike_statistics as statistics
 from katayori.metrics.exchange_tests import exchange_test
 from katayori.metrics.spike import Choices, Found, Leans, Plan, Statistic, YesNo
 

@@ -70,9 +70,9 @@ def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
     Returns:
         model, prompt_id, category (`ALL` first), value, ci_low, ci_high (nats), n (pairs),
         n_incomplete, n_clusters (templates), status, p, p_holm (t over templates; after Holm over
-        the categories of a model and prompt, for `ALL` over the prompts of a model), beyond, beyond_low, beyond_high (less
-        the control), n_controls (pairs), reading (see `paired_contrasts.reading_of_bias`, and
-        `nothing_found` where p_holm is not below .05).
+        the categories of a model and prompt, for `ALL` over the prompts of a model),
+        beyond, beyond_low, beyond_high (less the control), n_controls (pairs), reading (see
+        `paired_contrasts.reading_of_bias`, and `nothing_found` where p_holm is not below .05).
     """
     reads = contrasts.reads_the_sentence(leans)
     pairs = _with_all(contrasts.bias_by_pair(leans))
