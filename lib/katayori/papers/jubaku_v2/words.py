@@ -27,6 +27,11 @@ PLAIN = "ju_lik_plain_ja"
 #: All instructions of a case, averaged.
 ALL = "mean of the instructions"
 LEVEL = 0.05
+#: The columns of `moved_by_instruction` that a reader needs.
+BRIEF = [
+    *("model", "prompt_id", "value", "ci_low", "ci_high", "p_holm"),
+    *("share_to_neutral", "share_low", "share_high", "n"),
+]
 
 
 def recorded_leans(asked: Sequence[Prompt], models: Sequence[str]) -> pd.DataFrame:

@@ -27,6 +27,17 @@ MEANINGLESS = "meaningless"
 ALL = "all categories"
 #: Two-sided, after Holm over the categories of a model and prompt.
 LEVEL = 0.05
+#: The columns of `bias_by_category` that a reader needs.
+BRIEF = [
+    *("model", "prompt_id", "category", "value", "ci_low", "ci_high", "p_holm"),
+    *("beyond", "beyond_low", "beyond_high", "n_clusters", "n_controls", "reading"),
+]
+
+
+def all_leans(dataset: str, prompts: Sequence[Prompt], models: Sequence[str]) -> pd.DataFrame:
+    """`recorded_leans` of all prompts in one frame; without columns where no prompt is given."""
+    frames = [recorded_leans(dataset, prompt, models) for prompt in prompts]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def recorded_leans(dataset: str, prompt: Prompt, models: Sequence[str]) -> pd.DataFrame:
@@ -142,6 +153,22 @@ def surfacing(leans: pd.DataFrame, baseline: str) -> pd.DataFrame:
     table = contrasts.bias_in_nats(moved, [*contrasts.MODEL, "category"])
     table["p"] = [_two_sided(row) for row in table.to_dict("records")]
     return _with_holm(table.assign(reading=""))
+
+
+def bias_beside_mere_words(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `bias_by_category` twice, for a figure: the bias, and it less mere words.
+
+    Returns:
+        the table with difference, ci_low, ci_high (nats) and metric.
+    """
+    bias = table.rename(columns={"value": "difference"}).assign(metric="bias")
+    beyond = table.assign(
+        metric="bias less mere words",
+        difference=table["beyond"],
+        ci_low=table["beyond_low"],
+        ci_high=table["beyond_high"],
+    )
+    return pd.concat([bias, beyond], ignore_index=True)
 
 
 def findings(reads: pd.DataFrame, table: pd.DataFrame) -> list[str]:
