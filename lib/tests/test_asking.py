@@ -57,8 +57,8 @@ def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
             "unknown data set of discrim_eval 'studdy'",
         ),
         (
-            lambda: asking.plan("jubaku_v2"),
-            "unknown paper of the recording plan 'jubaku_v2'; known: discrim_eval",
+            lambda: asking.plan("other"),
+            "unknown paper 'other'.*discrim_eval",
         ),
         (
             lambda: asking.requests_of("discrim_eval", *get_model("gpt-4o"), ["de_answer"]),

@@ -25,7 +25,7 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori.prompting.store import Response, Store, store_path
 from katayori.report import provenance
-from katayori_tools import answers, asking, cli, servers
+from katayori_tools import answers as answer_list, asking, cli, servers
 from katayori_tools.repeat import repeat
 
 OLD_STORE = Path(__file__).parent / "fixtures" / "store" / "schema1.db"
@@ -168,7 +168,7 @@ def test_a_store_of_schema_1_is_copied_and_read(old):
             assert [answer for _, answer in store.get(old_requests(name))] == [None, None]
             found = [answer.text for _, answer in store.get(old_requests(name, "unknown"))]
             assert found == ["Answer: no", "Answer: yes"]
-        frame = answers.stored_answers(store, ["endpoint", "label", "address"])
+        frame = answer_list.stored_answers(store, ["endpoint", "label", "address"])
         own = frame["endpoint"].isin(["custom", "vllm"])
         assert set(frame[own]["label"]) == set(frame[own]["address"]) == {"unknown"}
         assert set(frame[~own]["address"]) == {""}
@@ -317,7 +317,7 @@ def test_fresh_asks_anew_and_the_newest_is_read(quiet, monkeypatch):
         live(double.url, fresh=True)
     assert set(read()["answer"]) == {"no"} and stored() == {"ok": 3 * 135}
     with Store(store_path()) as store:
-        assert set(answers.stored_answers(store, ["series"])["series"]) == {0, 1, 2}
+        assert set(answer_list.stored_answers(store, ["series"])["series"]) == {0, 1, 2}
 
 
 def test_notebooks_of_live_find_label_and_address(house, monkeypatch):
@@ -400,7 +400,7 @@ def test_listing_and_provenance_show_neither_address_nor_key_nor_home(quiet, mon
         assert secret not in shown + listing, secret
     assert "[server]" in shown and "[user]" in shown
     with Store(store_path()) as store:
-        assert set(answers.stored_answers(store, ["address"])["address"]) == {normalised(url)}
+        assert set(answer_list.stored_answers(store, ["address"])["address"]) == {normalised(url)}
     raw = store_path().read_bytes()
     assert b"pw-canary" not in raw and SECRETS[0].encode() not in raw
 
