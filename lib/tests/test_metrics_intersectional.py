@@ -22,6 +22,7 @@ from katayori.papers.inter_jbbq import (
 )
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import load_prompts
+from katayori.schemas import ANSWER_KEY
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_design_is_joined_and_an_invalid_answer_is_wrong(items):
 @pytest.mark.slow
 def test_accuracy_is_that_of_the_other_module(frame, items):
     """IJ-15: `qa_bias` counts the same answers in its own way, invalid ones as wrong."""
-    log = frame[[*qa_bias.KEY, "outcome", "answer"]].copy()
+    log = frame[[*ANSWER_KEY, "outcome", "answer"]].copy()
     bad = np.random.default_rng(0).random(len(log)) < 0.1
     log.loc[bad, ["outcome", "answer"]] = ["out_of_choice", None]
     mine = ix.cell_means(ix.with_design(log, items))

@@ -21,7 +21,8 @@ from katayori.prompting import store as storing
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import LOCAL_SAMPLING, Request, build, seed_for
-from katayori.prompting.store import OUTCOMES, Response, Store
+from katayori.prompting.store import Response, Store
+from katayori.schemas import OUTCOMES
 
 
 @pytest.fixture

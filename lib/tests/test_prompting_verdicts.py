@@ -23,7 +23,8 @@ from katayori.prompting.models import get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.store import OUTCOMES, Response
+from katayori.prompting.store import Response
+from katayori.schemas import OUTCOMES
 
 BOTH = [  # read alike with and without reasons
     ("A", "A"),

@@ -13,7 +13,7 @@ MAX_LINE = 2_000  # of a longer line only the start
 
 
 class Parsed(NamedTuple):
-    """`outcome` as in `store.OUTCOMES`; `answer` None unless ok; `note` names what was tolerated or
+    """`outcome` as in `schemas.OUTCOMES`; `answer` None unless ok; `note` names what was tolerated or
     is wrong.
     """
 
