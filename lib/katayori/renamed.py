@@ -15,16 +15,16 @@ from katayori.errors import KatayoriError
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = ("command", "option", "variable", "parameter", "field", "column")
+KINDS = ("command", "option", "variable", "parameter", "field", "column", "argument")
 
 
 class Renamed(NamedTuple):
     """One name that has changed.
 
     `kind` is one of `KINDS`: a command, an option of a command (`--name`), a variable of `make`, a
-    parameter of a notebook, a field of a profile, or a column of a table. `goes` is the first
-    version that no longer knows the old name. `where` is the command, paper or table; empty is
-    everywhere.
+    parameter of a notebook, a field of a profile, a column of a table, or an argument of functions.
+    `goes` is the first version that no longer knows the old name. `where` is the command, paper or
+    table; empty is everywhere.
     """
 
     kind: str
@@ -37,6 +37,8 @@ class Renamed(NamedTuple):
 TABLE: tuple[Renamed, ...] = (
     # Nothing is resampled in notebook 03 any more; what is drawn are null draws of claims.
     Renamed("parameter", "resamples", "draws", "0.5", "logprob_judge"),
+    # Answers hold the columns of their items: no metric joins them any more.
+    Renamed("argument", "items", "part of the answers (frame_checks.with_items)", "0.5"),
 )
 
 
