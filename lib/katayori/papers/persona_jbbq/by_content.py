@@ -1,0 +1,82 @@
+"""What Diff-bias says when the place of the option is taken out: sentences with their numbers."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from katayori.metrics.uncertainty import cells
+
+#: Columns that a reader needs.
+BRIEF = ["model", "prompt", "metric", "reading", "value", "ci_low", "ci_high", "n", "n_templates"]
+LEVEL = 0.05
+
+
+def points(row: pd.Series) -> str:
+    """A score in points with its interval, or why there is none."""
+    if pd.isna(row["value"]):
+        return str(row["status"]).replace("_", " ")
+    if pd.isna(row["ci_low"]):
+        return f"{100 * row['value']:.1f}"
+    return f"{100 * row['value']:.1f} [{100 * row['ci_low']:.1f}, {100 * row['ci_high']:.1f}]"
+
+
+def side_by_side(scores: pd.DataFrame, metrics: Mapping[str, str]) -> pd.DataFrame:
+    """Scores in points with intervals, a row a model and prompt, letters beside contents.
+
+    Args:
+        scores: of `qa_by_content.scores_by_reading`, with `prompt`.
+        metrics: the metric -> its name in the table.
+    """
+    shown = scores[scores["metric"].isin(list(metrics)) & (scores["reading"] != "probability")]
+    shown = shown.assign(text=shown.apply(points, axis=1))
+    shown["column"] = shown["metric"].map(metrics) + ", " + shown["reading"]
+    columns = list(dict.fromkeys(shown["column"]))
+    table = shown.pivot_table(
+        index=["model", "prompt"], columns="column", values="text", aggfunc="first", sort=False
+    )
+    return table[columns].reset_index().rename_axis(columns=None)
+
+
+def findings(scores: pd.DataFrame, changes: pd.DataFrame) -> list[str]:
+    """What the readings say of Diff-bias in ambiguous contexts and of the biased persona.
+
+    Args:
+        scores: of `qa_by_content.scores_by_reading`, with `prompt`.
+        changes: of `qa_by_content.changes_by_reading`, with `prompt`.
+    """
+    lines = []
+    for key, rows in cells(scores[scores["metric"] == "diff_amb"], ["model"]):
+        letter = rows[rows["reading"] == "letter"]
+        content = rows[rows["reading"] == "calibrated"]
+        bound = int((letter["status"] == "position_bound").sum())
+        leaning = content[(content["ci_low"] > 0) | (content["ci_high"] < 0)]
+        prompts = "; ".join(f"{row['prompt']} {points(row)}" for _, row in content.iterrows())
+        name = key["model"]
+        lines.append(
+            f"{name}: under {bound} of {len(letter)} prompts one place takes more than 90 % of the"
+            f" letters, so that these say nothing of bias. By content Diff-bias in ambiguous"
+            f" contexts is, in points: {prompts}. The interval excludes 0 under {len(leaning)} of"
+            f" {len(content)} prompts (not corrected for their number)."
+        )
+    moved = changes[(changes["metric"] == "diff_amb") & (changes["prompt"] == "biased")]
+    for key, rows in cells(moved, ["model"]):
+        shown = rows[rows["reading"] != "probability"]
+        told = [f"{row['reading']} {_change(row)}" for _, row in shown.iterrows()]
+        lines.append(
+            f"{key['model']}: from the basic prompt to the biased persona Diff-bias in ambiguous"
+            f" contexts changes by {'; '.join(told)} points."
+        )
+    return lines
+
+
+def _change(row: pd.Series) -> str:
+    """A change in points, its interval, and whether the test finds it."""
+    if pd.isna(row["difference"]):
+        return str(row["status"]).replace("_", " ")
+    text = f"{100 * row['difference']:+.1f}"
+    if pd.notna(row["ci_low"]):
+        text += f" [{100 * row['ci_low']:+.1f}, {100 * row['ci_high']:+.1f}]"
+    p = row["p_template_holm"]
+    if pd.isna(p):
+        return text
+    return f"{text} (p after Holm {p:.3f}: {'found' if p < LEVEL else 'nothing found'})"
