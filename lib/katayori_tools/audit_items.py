@@ -7,7 +7,6 @@ that has a limit says whether it holds; the limits bind the second edition, for 
 them. The first edition is shown beside it.
 """
 
-import argparse
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -75,15 +74,15 @@ ONE_ORDER = ("study2_orders",)
 Row = dict[str, Any]
 
 
-def audit_items(args: argparse.Namespace) -> int:
+def audit_items(*, papers: str = "") -> int:
     """Print the tables of the papers asked for; 1 where a second-edition set breaks a limit."""
-    papers = names(args.papers) or list(paper_ids())
-    sets = [one for paper in papers for one in study_sets(paper)]
+    chosen = names(papers) or list(paper_ids())
+    sets = [one for paper in chosen for one in study_sets(paper)]
     broken = 0
     for title, table in TABLES.items():
         rows = [row for one in sets for row in table(one)]
         broken += _shown(title, rows)
-    rows = [row for paper in papers for row in residual_rows(paper)]
+    rows = [row for paper in chosen for row in residual_rows(paper)]
     broken += _shown("Residuals of two models (r; the limit is of seed rule 2)", rows)
     if broken:
         print(f"{broken} limits of the second edition or of seed rule 2 do not hold")

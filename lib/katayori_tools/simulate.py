@@ -18,9 +18,8 @@ The text of what draws is part of the hash in a table (see `simulate_hash`), so 
 until the tables are drawn anew.
 """
 
-import argparse
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -390,7 +389,7 @@ def _coverage() -> pd.DataFrame:
     return drawn
 
 
-def tables() -> dict[str, Callable[[], pd.DataFrame]]:
+def known_tables() -> dict[str, Callable[[], pd.DataFrame]]:
     """Every table of data/simulated by the name of its file, and what draws it."""
     found: dict[str, Callable[[], pd.DataFrame]] = {"inter_interaction": _interactions}
     for measure in ["factor", *CURVES]:
@@ -398,10 +397,10 @@ def tables() -> dict[str, Callable[[], pd.DataFrame]]:
     return found | {"interval_coverage": _coverage}
 
 
-def simulate(args: argparse.Namespace) -> int:
-    """Draws the tables named in `args.tables`, all of them without a name, and writes them."""
-    known = tables()
-    wanted = args.tables or list(known)
+def simulate(*, tables: Sequence[str] = ()) -> int:
+    """Draws the tables of these names, all of them without one, and writes them."""
+    known = known_tables()
+    wanted = tables or list(known)
     if unknown := [name for name in wanted if name not in known]:
         raise KatayoriError(
             f"no simulated table {', '.join(unknown)}; the tables are {', '.join(known)}"

@@ -9,7 +9,6 @@ under `page` in data/papers/<id>.yaml.
 import json
 import re
 import shutil
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -438,6 +437,6 @@ def _search(entries: list[list[str]], books: dict[str, Book], papers: list[dict]
     return _shell("Search", f'{main}<ol id="results"></ol>', "search.html", books, papers, **more)
 
 
-def site(args: Namespace) -> None:
+def site(*, profile: str = "recorded", models: str = "") -> None:
     """Writes the site of a run and prints where it begins."""
-    print(f"open {write_site(args.profile, notebooks.names(args.models))}")
+    print(f"open {write_site(profile, notebooks.names(models))}")

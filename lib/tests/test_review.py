@@ -10,8 +10,9 @@ import yaml
 from katayori import paths
 from katayori.data import bbq, files
 from katayori.papers import get_paper, paper_ids
-from katayori_tools import forms, rating, review, study_sets
+from katayori_tools import forms, review, study_sets
 from katayori_tools.cli import main
+from katayori_tools.papers.jubaku_v2 import rating
 
 PAPER = "jubaku_v2"
 

@@ -27,8 +27,9 @@ from katayori.papers.logprob_judge import schema as logprob_judge
 from katayori.papers.persona_jbbq import schema as persona_jbbq
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import glossary_schema
-from katayori_tools import construct, equality, gates, mutants
+from katayori_tools import equality, gates, mutants
 from katayori_tools.engines import weights
+from katayori_tools.papers.jubaku_v2 import construct
 
 #: Files below the checkout -> what each is read as.
 KINDS: dict[str, Any] = {

@@ -1,7 +1,5 @@
 """`make simulate`: the stored table is what its code gives, and says what the notebook says of it."""
 
-from argparse import Namespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,7 +61,7 @@ def quick(tmp_path, monkeypatch):
 
 
 def test_the_command_writes_every_file(quick, capsys):
-    assert simulate.simulate(Namespace(tables=[])) == 0
+    assert simulate.simulate() == 0
     assert "sim-inter-interaction" in capsys.readouterr().out
     assert len(pd.read_csv(quick / "inter_interaction.csv")) == 8
     stored = {path.name for path in (paths.root() / "data" / "simulated").glob("*.csv")}
@@ -71,10 +69,10 @@ def test_the_command_writes_every_file(quick, capsys):
 
 
 def test_the_command_draws_the_tables_that_are_named(quick):
-    assert simulate.simulate(Namespace(tables=["interval_coverage"])) == 0
+    assert simulate.simulate(tables=["interval_coverage"]) == 0
     assert [path.name for path in quick.iterdir()] == ["interval_coverage.csv"]
     with pytest.raises(KatayoriError, match="no simulated table power_alpha; the tables are inter"):
-        simulate.simulate(Namespace(tables=["power_alpha"]))
+        simulate.simulate(tables=["power_alpha"])
 
 
 # -- power and false positives -----------------------------------------------------------------------------------------

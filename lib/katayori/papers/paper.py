@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from katayori import renamed
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
+from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,11 +32,13 @@ class OwnFile:
     """A file, folder or setting of the user's that takes the place of a paper's items.
 
     Attributes:
+        about: what the command line says of it, beginning with the number of the notebook.
         is_a: what it must be: `file`, `folder`, `file or folder`, or `setting` (nothing on disk).
         dataset: what requests about it carry: `study` (asked with our Japanese prompts, kept with
             its texts) or `official` (a copy of others' items).
     """
 
+    about: str
     is_a: str = "file or folder"
     dataset: str = "study"
 
@@ -49,6 +53,7 @@ class Paper:
             the items that tells it.
         options: what an answer may be. shortest: the shortest text that is read as an answer.
         own_files: names of what a user may give in place of its items.
+        renames: names of the notebook's parameters that have changed.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
             are not this project's own.
@@ -62,6 +67,7 @@ class Paper:
     options: ClassVar[tuple[str, ...]]
     shortest: ClassVar[str] = "{}"
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
+    renames: ClassVar[tuple[Renamed, ...]] = ()
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
@@ -152,6 +158,13 @@ class Paper:
         Raises KatayoriError for one that it does not have.
         """
         raise KatayoriError(f"{self.id} has no simulated respondents")
+
+    def todays_names(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The notebook's parameters with an old name replaced by today's, which is said on stderr.
+
+        KatayoriError where one is given under both.
+        """
+        return renamed.keys("parameter", parameters, where=self.id, also=self.renames)
 
     def check_dataset(self, dataset: str) -> None:
         """KatayoriError naming the data sets there are, for another name."""

@@ -8,6 +8,7 @@ from katayori.prompting.letters import parse_verdict
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
+from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,11 @@ class LogprobJudge(Paper):
     clusters = "pairs of answers"
     cluster_column = "item_id"
     options = ("A", "B", "C")
-    own_files: ClassVar[Mapping[str, OwnFile]] = {"comparisons": OwnFile()}
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "comparisons": OwnFile("03: comparisons (.csv or .jsonl), or task files (.yaml)")
+    }
+    # Nothing is resampled in its notebook any more; what is drawn are null draws of claims.
+    renames = (Renamed("parameter", "resamples", "draws", "0.5"),)
     #: Tasks for the judge's systems, and the pairs of what recorded models answered to them.
     more = ("tasks", "answers")
 

@@ -21,7 +21,11 @@ class PersonaJbbq(Paper):
     clusters = "templates"
     cluster_column = "template_id"
     options = ("0", "1", "2")
-    own_files: ClassVar[Mapping[str, OwnFile]] = {"jbbq": OwnFile(dataset="official")}
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "jbbq": OwnFile(
+            "02: a folder in the form of JBBQ, or one file of it (.jsonl)", dataset="official"
+        )
+    }
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.data import bbq

@@ -1,0 +1,26 @@
+"""What only one paper needs of the tools, in a room a paper: `katayori_tools/papers/<id>/`.
+
+The rooms are found by looking at the folders; a paper may have none. What stands in a room is found
+by the name of its module:
+
+- `commands`: `add_commands(commands)` adds what only this paper has to the command line;
+- `simulate`: `CURVES`, `KINDS` and `TABLES`, the long simulations of its scores;
+- `construct`: `rate(folder, raters)`, the form with which people judge its cases.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+
+def modules(name: str) -> dict[str, ModuleType]:
+    """The modules of this name by paper, of all rooms that have one, in the order of their names.
+
+    No file of data is read for it, since every command line looks for its commands here.
+
+    Example:
+        >>> all(hasattr(module, "add_commands") for module in modules("commands").values())
+        True
+    """
+    rooms = sorted(file.parent.name for file in Path(__file__).parent.glob(f"*/{name}.py"))
+    return {room: import_module(f"{__name__}.{room}.{name}") for room in rooms}
