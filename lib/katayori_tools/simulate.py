@@ -9,6 +9,9 @@ power_factor.csv: the tests of one factor beside a second attribute (`simulate_f
 
 interval_coverage.csv: how often intervals hold what was planted (`simulate_coverage`).
 
+spike.csv, own_level.csv: what methods find in the recorded values when a known shift is added to
+them, and how often they reject without one (`simulate_spike`).
+
 power_<measure>.csv: how often the tests of the other notebooks find an effect of planted size
 (power), and how often they find one where there is none (false positives), at the papers' sizes and
 smaller ones. A row is a batch of repetitions with a seed of its own. What each `draw_` function
@@ -33,7 +36,7 @@ from katayori.metrics import logistic, qa_bias, rank_tests
 from katayori.papers.inter_jbbq import items as inter_jbbq, scores as intersectional, simulated
 from katayori.papers.jubaku_v2 import scores as forced_choice
 from katayori.papers.logprob_judge import scores as verdicts
-from katayori_tools import simulate_coverage, simulate_factor
+from katayori_tools import simulate_coverage, simulate_factor, simulate_spike
 from katayori_tools.simulate_concordance import judged
 from katayori_tools.simulate_hash import digest
 
@@ -394,7 +397,8 @@ def known_tables() -> dict[str, Callable[[], pd.DataFrame]]:
     found: dict[str, Callable[[], pd.DataFrame]] = {"inter_interaction": _interactions}
     for measure in ["factor", *CURVES]:
         found[f"power_{measure}"] = partial(_power, measure)
-    return found | {"interval_coverage": _coverage}
+    spikes = {"spike": simulate_spike.spike_table, "own_level": simulate_spike.level_table}
+    return found | {"interval_coverage": _coverage} | spikes
 
 
 def simulate(*, tables: Sequence[str] = ()) -> int:

@@ -489,8 +489,10 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
     """PJ-9, LJ-7: what the model said to the earlier prompt is shown to it again; no such answer,
     no question.
     """
-    first = Prompt("first", 1, "p", "en", "List what matters for {topic}.", per="topic_id")
-    then = Prompt("then", 1, "p", "en", "{text} ({points})", given={"points": first})
+    first = Prompt(
+        "first", 1, "discrim_eval", "en", "List what matters for {topic}.", per="topic_id"
+    )
+    then = Prompt("then", 1, "discrim_eval", "en", "{text} ({points})", given={"points": first})
     topics = [("t1", "tea"), ("t1", "tea"), ("t2", "rice")]
     rows = [
         {"item_id": f"i{n}", "topic_id": t, "topic": w, "text": f"Text {n}"}
@@ -502,8 +504,8 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
         "content"
     ]
 
-    answers = [Response("ok", "its warmth"), None]
-    filled = answers.with_earlier(rows, then, model, endpoint, lambda requests: answers)
+    said = [Response("ok", "its warmth"), None]
+    filled = answers.with_earlier(rows, then, model, endpoint, lambda requests: said)
     assert [row["item_id"] for row in filled] == ["i0", "i1"]
     assert (
         build(filled, then, model, endpoint)[1].body["messages"][0]["content"]

@@ -7,18 +7,20 @@ import re
 import pytest
 
 from katayori import paths
-from katayori.papers import answers, paper_ids
+from katayori.papers import answers, get_paper, paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build, ours
+from katayori.prompting.requests import build
 from katayori_tools import asking
 
 SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest(paper)]
 
 
 #: Shards of our own texts; the others answer third-party items.
-OURS = [(p, name) for p, name in SHARDS if ours(p, recordings.manifest(p)[name]["dataset"])]
+OURS = [
+    (p, name) for p, name in SHARDS if get_paper(p).is_ours(recordings.manifest(p)[name]["dataset"])
+]
 
 
 def test_something_is_recorded():

@@ -56,6 +56,8 @@ def quick(tmp_path, monkeypatch):
     cell = simulate.simulate_coverage.cells("share")[0]
     covered = simulate.simulate_coverage.coverage_draws("share", cell, [0])
     monkeypatch.setattr(simulate.simulate_coverage, "coverage_table", lambda: covered)
+    for table in ("spike_table", "level_table"):
+        monkeypatch.setattr(simulate.simulate_spike, table, lambda: covered)
     monkeypatch.setattr(simulate.paths, "data_dir", lambda: tmp_path)
     return tmp_path / "simulated"
 

@@ -1,4 +1,4 @@
-"""What stands in data/papers/<id>.yaml; the README beside these files says what each field means."""
+"""What stands in data/papers/<id>.yaml; the README beside it says what each field means."""
 
 from typing import Annotated, Any, Literal
 

@@ -8,8 +8,7 @@ Four readings of the same answers, side by side:
 * *permuted*: the mean log p of each content over all orders of its options.
 
 Frames: one row an asked item, with model, prompt_id, template_id (the cluster), `answer` (the
-    number
-of the chosen place as text, None where invalid), for each of k places `p_0` ... (probability of its
+number of the chosen place as text, None where invalid), for each of k places `p_0` ... (probability of its
 letter; 0 or NaN where the letter is outside what the engine returned) and `role_0` ... (what stands
 there, such as target, non_target, unknown). For *permuted* also `base_id`: one content in all
 orders.
@@ -201,8 +200,7 @@ def permuted(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
 
     Returns:
         the columns of the first order without the places, reading (`permuted`), choice,
-        soft_<role>,
-        n_orders, status: `ok`, `lacks_an_order`, `incomplete` (a letter has no probability).
+        soft_<role>, n_orders, status: `ok`, `lacks_an_order`, `incomplete` (a letter has no probability).
 
     Example:
         >>> permuted(frame).query("status == 'ok'")["choice"].value_counts()
@@ -282,3 +280,52 @@ def role_by_slot(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame
         counts = counts.fillna(0).astype(int).rename_axis("role").reset_index()
         rows += [key | row for row in counts.to_dict("records")]
     return pd.DataFrame(rows)
+
+
+def answers_by_content(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
+    """The answers as each reading gives them, in the shape they came in: any score takes them.
+
+    Where a metric starts from answers (`qa_bias.with_role`, an exchange test), it runs on these in
+    place of the letters, a reading at a time.
+
+    Args:
+        frame: see above, one row an item, with `outcome`.
+        by: what is calibrated apart; model and prompt.
+
+    Returns:
+        the rows of the frame three times, with reading (`letter`, `probability`, `calibrated`);
+        answer (the place whose content is chosen, as text), outcome (`out_of_choice` where there is
+        no choice) and p_0 ... (softmax of the values of the places; NaN where not read), and
+        read_status as in `readings`. Rows of the letters stay as they are.
+
+    Example:
+        >>> frame = pd.DataFrame({"model": "m", "prompt_id": "p", "template_id": ["t", "u"]})
+        >>> frame = frame.assign(answer=["0", None], outcome=["ok", "refusal"])
+        >>> frame = frame.assign(role_0="cat", role_1="dog", p_0=0.2, p_1=0.6)
+        >>> answers_by_content(frame).iloc[1:3][["reading", "outcome", "p_1"]].round(2).values.tolist()
+        [['letter', 'refusal', 0.6], ['probability', 'ok', 0.75]]
+    """
+    parts = []
+    for _, cell in cells(frame, by):
+        logp = log_probabilities(cell)
+        complete = pd.Series(np.isfinite(logp).all(axis=1), index=cell.index)
+        whole = complete.map({True: "ok", False: "incomplete"})
+        parts.append(cell.assign(reading="letter", read_status=cell["outcome"]))
+        parts.append(_answers_of_values(cell, logp, whole, "probability"))
+        parts.append(
+            _answers_of_values(cell, *calibrated_log_probabilities(cell), reading="calibrated")
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def _answers_of_values(
+    frame: pd.DataFrame, values: np.ndarray, status: pd.Series, reading: str
+) -> pd.DataFrame:
+    """Answers and probabilities by the highest of the values of the places."""
+    places = places_of(frame)
+    chosen = _highest(values, [str(place) for place in places])
+    outcome = ["out_of_choice" if answer is None else "ok" for answer in chosen]
+    soft = _softmax(values)
+    out = frame.assign(reading=reading, answer=chosen, outcome=outcome)
+    out["read_status"] = status.to_numpy()
+    return out.assign(**{f"p_{place}": soft[:, place] for place in places})

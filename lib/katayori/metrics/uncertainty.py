@@ -18,13 +18,16 @@ FEW_CLUSTERS = 10  # below this many, an interval over clusters is too narrow to
 def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Key and rows of every cell of `by`, in the order of the frame.
 
-    A missing value is a value of its own.
+    A missing value is a value of its own. Without any column in `by` the frame is one cell.
 
     Example:
         >>> frame = pd.DataFrame({"model": ["b", "b", "a"]})
         >>> [(key, len(cell)) for key, cell in cells(frame, ["model"])]
         [({'model': 'b'}, 2), ({'model': 'a'}, 1)]
     """
+    if not by:
+        yield {}, frame
+        return
     for key, cell in frame.groupby(list(by), sort=False, dropna=False):
         yield dict(zip(by, key, strict=True)), cell
 

@@ -421,11 +421,15 @@ def coefficients(
 
 
 def surfacing(
-    frame: "pd.DataFrame", *, sources: Sources = None, title: str | None = None
+    frame: "pd.DataFrame",
+    *,
+    sources: Sources = None,
+    title: str | None = None,
+    unit: str = "change in points",
 ) -> "Figure":
     """Change of scores from one prompt to another, one panel a model, one row a category (PJ-21).
 
-    `frame`: model, metric, category, difference, ci_low, ci_high, in points; undefined changes are
+    `frame`: model, metric, category, difference, ci_low, ci_high, in `unit`; undefined changes are
     left out.
     """
     metrics = list(dict.fromkeys(frame["metric"]))
@@ -446,7 +450,7 @@ def surfacing(
             )
         ax.axvline(0, color="#444444", linewidth=0.8)
         _rows(ax, levels)
-    return _below(fig, panels, "change in points")
+    return _below(fig, panels, unit)
 
 
 def accuracy_against_bias(

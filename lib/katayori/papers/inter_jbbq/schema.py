@@ -1,4 +1,4 @@
-"""What stands in topic files and lexicons; data/study/inter_jbbq/README.md tells how to write one."""
+"""What stands in topic files and lexicons; data/study/inter_jbbq/README.md tells how."""
 
 from typing import Any, ClassVar
 

@@ -33,11 +33,12 @@ INTER = {
 
 
 def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, float]:
-    """The planted chances of options 0, 1 and 2 of an item of `papers.inter_jbbq.items` (X-3).
+    """The planted chances of options 0, 1 and 2 of an item of `data.inter_jbbq` (X-3).
 
     Raises KatayoriError for an unknown respondent.
     """
-    # The stored simulations hash these statements: change them with `make simulate` only.
+    # The stored simulations hash these statements and the docstring, which still names `items` as
+    # it was called then: change them with `make simulate` only.
     expect(model, INTER, "simulated respondent of inter-JBBQ items")
     plant, told = INTER[model], str(item["subset"]).split("+")
     roles, label = [item[f"role_{i}"] for i in range(3)], int(item["label"])

@@ -1,0 +1,336 @@
+"""Scores of a choice among options under every reading of `position_free`, with intervals.
+
+The letter is the papers' own reading and always stands first. The others take the place of the
+option out: `probability` not at all, `calibrated` by what is learned from other templates,
+`permuted` by asking every order. Two kinds of scores:
+
+* *decision*: each item counts for the role that is chosen;
+* *soft*: each item counts for the probability of each role.
+
+Intervals are those of the whole project, over templates (`qa_intervals`). Planted respondents, and
+how often their lean is covered and nothing is found where there is none, are in
+data/simulated/position_free.csv.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from katayori.errors import KatayoriError
+from katayori.metrics import position_free, qa_intervals
+from katayori.metrics.position_free import MODEL
+from katayori.metrics.uncertainty import cells
+
+DECISION = "decision"
+SOFT = "soft"
+READINGS = ("letter", "probability", "calibrated", "permuted")
+#: The statuses under which a reading of an item has a choice.
+READ = "ok"
+COLUMNS = [
+    *("reading", "score", "statistic", "value", "ci_low", "ci_high"),
+    *("n", "n_invalid", "n_clusters", "slot_effect", "status"),
+]
+
+
+def check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
+    """Raises KatayoriError that names the columns that are not there."""
+    missing = [name for name in needed if name not in frame]
+    if missing:
+        raise KatayoriError(
+            f"the frame lacks the column {', '.join(map(repr, missing))}; it has"
+            f" {', '.join(map(str, frame.columns))}. Needed are template_id, answer (the number of"
+            " the chosen place as text), and p_0, role_0, p_1, role_1, ... for the places"
+        )
+
+
+def _known(frame: pd.DataFrame, by: Sequence[str]) -> list[str]:
+    """The columns of `by` that are there: a frame without `model` holds one model."""
+    return [name for name in by if name in frame]
+
+
+def all_readings(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
+    """Every item under all readings; `permuted` where base_id says which items are one content.
+
+    Args:
+        frame: see `position_free`; with base_id, the orders of each content.
+        by: what is calibrated apart. Where the places are liked differently under different
+            wordings, name the column of the wording too.
+
+    Returns:
+        as `position_free.readings`, followed by the rows of `position_free.permuted`.
+
+    Raises:
+        KatayoriError: a column that is not there.
+
+    Example:
+        >>> frame = pd.DataFrame({"model": "m", "prompt_id": "p", "template_id": ["t", "u"]})
+        >>> frame = frame.assign(answer=["0", "1"], role_0="cat", role_1="dog", p_0=0.9, p_1=0.1)
+        >>> all_readings(frame).query("reading == 'letter'")["choice"].tolist()
+        ['cat', 'dog']
+    """
+    places = position_free.places_of(frame)
+    needed = [f"{name}_{place}" for place in places or [0] for name in ("p", "role")]
+    check_columns(frame, ["template_id", "answer", *needed])
+    by = _known(frame, by)
+    read = position_free.readings(frame, by)
+    if "base_id" not in frame:
+        return read
+    return pd.concat([read, position_free.permuted(frame, by)], ignore_index=True)
+
+
+def position_free_scores(
+    frame: pd.DataFrame,
+    favoured: str = "target",
+    against: str = "non_target",
+    *,
+    gold: str | None = None,
+    by: Sequence[str] = MODEL,
+    within: Sequence[str] = (),
+    places_by: Sequence[str] = (),
+) -> pd.DataFrame:
+    """How far the favoured role is chosen before the other one, under every reading.
+
+    Statistics, as decision and as soft score:
+        difference: mean over items of (favoured) - (against), from -1 to 1; other roles count 0.
+            In ambiguous contexts, with a stereotype's target favoured, it is Diff-bias.
+        accuracy: mean of the role that is right, only with `gold`.
+
+    Args:
+        frame: see `position_free`: one row an asked item.
+        favoured, against: the two roles that are compared.
+        gold: the column that names the right role of each item.
+        by: what is calibrated apart.
+        within: columns of the items that are reported apart, such as context_condition.
+        places_by: columns by whose values the places are learned apart and reported together, such
+            as the wording of "unknown" where a model's liked place depends on it.
+
+    Returns:
+        by..., within..., reading, score (`decision`, `soft`), statistic, value, ci_low, ci_high
+        (95 %, t over templates), n (items read), n_invalid (items asked that this reading cannot
+        use), n_clusters (templates), slot_effect (nats that the places still differ by after this
+        reading; NaN for letters and permuted), status: `ok`; `position_bound` (one place takes more
+        than 90 % of the letters: letters get no value for the difference); `no_valid_answer`;
+        `not_calibrated`, `incomplete` or `lacks_an_order` where no item can be read, and the
+        statuses of `qa_intervals`.
+
+    Raises:
+        KatayoriError: a column or a role that is not there.
+
+    Example:
+        >>> frame = pd.DataFrame({"model": "m", "template_id": [f"t{n}" for n in range(6)]})
+        >>> frame = frame.assign(answer="0", p_0=0.7, p_1=0.3, role_0="cat", role_1="dog")
+        >>> frame.loc[:2, ["role_0", "role_1"]] = ["dog", "cat"]
+        >>> scores = position_free_scores(frame, "cat", "dog")
+        >>> scores.loc[scores["reading"] == "letter", ["value", "status"]].to_numpy().tolist()
+        [[nan, 'position_bound']]
+    """
+    check_columns(frame, [*within, *places_by, *([gold] if gold else [])])
+    by = _known(frame, by)
+    apart = [*by, *places_by]
+    read = all_readings(frame, apart)
+    if missing := [role for role in (favoured, against) if f"soft_{role}" not in read]:
+        soft = [str(name) for name in read if str(name).startswith("soft_")]
+        roles = [name.removeprefix("soft_") for name in soft]
+        raise KatayoriError(f"no option has the role {missing[0]!r}; roles: {', '.join(roles)}")
+    slots = _places_that_decide(frame, by, apart)
+    rows: list[dict[str, Any]] = []
+    for key, cell in cells(read, [*by, *within, "reading"]):
+        slot = slots[_key(key, by)]
+        for score in (DECISION, SOFT):
+            if score == SOFT and key["reading"] == "letter":
+                continue
+            common = {**key, "score": score, "slot_effect": _slot_effect(key["reading"], slot)}
+            sides = _difference(cell, favoured, against, score)
+            rows.append({**common, **_row("difference", cell, sides, qa_intervals.difference)})
+            if key["reading"] == "letter" and slot["status"] == "position_bound":
+                rows[-1] |= {"value": np.nan, "status": "position_bound", **qa_intervals.none()}
+            if gold:
+                right = _accuracy(cell, gold, score)
+                rows.append({**common, **_row("accuracy", cell, right, qa_intervals.probability)})
+    return pd.DataFrame(rows)[[*by, *within, *COLUMNS]]
+
+
+def _places_that_decide(
+    frame: pd.DataFrame, by: Sequence[str], apart: Sequence[str]
+) -> dict[tuple[Any, ...], dict[Any, Any]]:
+    """The slot report of every cell of `by`, with the largest slot effects of its parts."""
+    effects = ["slot_effect", "slot_effect_left"]
+    out = {}
+    parts = position_free.slot_report(frame, apart)
+    for row in position_free.slot_report(frame, by).to_dict("records"):
+        own = parts
+        for name in by:
+            own = own[own[name] == row[name]]
+        out[_key(row, by)] = row | own[effects].max().to_dict()
+    return out
+
+
+def _key(row: dict[Any, Any], by: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in by)
+
+
+def _slot_effect(reading: str, slot: dict[Any, Any]) -> float:
+    """What the places still differ by, in nats, where that can be said."""
+    names = {"probability": "slot_effect", "calibrated": "slot_effect_left"}
+    return float(slot[names[reading]]) if reading in names else np.nan
+
+
+def _difference(cell: pd.DataFrame, favoured: str, against: str, score: str) -> pd.Series:
+    if score == SOFT:
+        return cell[f"soft_{favoured}"] - cell[f"soft_{against}"]
+    return (cell["choice"] == favoured).astype(float) - (cell["choice"] == against)
+
+
+def _accuracy(cell: pd.DataFrame, gold: str, score: str) -> pd.Series:
+    if score == DECISION:
+        return (cell["choice"] == cell[gold]).astype(float)
+    out = pd.Series(np.nan, index=cell.index)
+    for role, rows in cell.groupby(gold).groups.items():
+        out[rows] = cell.loc[rows, f"soft_{role}"]
+    return out
+
+
+def _row(
+    statistic: str,
+    cell: pd.DataFrame,
+    values: pd.Series,
+    interval: Callable[[np.ndarray, int], dict[str, Any]],
+) -> dict[str, Any]:
+    """One statistic of one cell; items that this reading cannot use are counted."""
+    used = (cell["status"] == READ) & values.notna()
+    row: dict[str, Any] = {"statistic": statistic, "value": np.nan, **qa_intervals.none()}
+    row |= {"n": int(used.sum()), "n_invalid": int((~used).sum()), "n_clusters": 0}
+    if not used.any():
+        reasons = cell["status"].value_counts().index
+        reason = "no_valid_answer" if reasons[0] in (READ, "invalid") else str(reasons[0])
+        return row | {"status": reason}
+    by_template = values[used].groupby(cell.loc[used, "template_id"]).agg(["sum", "count"])
+    ratio = (by_template["sum"].to_numpy(float), by_template["count"].to_numpy(float))
+    row |= {"value": float(values[used].mean()), "n_clusters": len(by_template)}
+    if interval is qa_intervals.probability and set(values[used]) <= {0.0, 1.0}:
+        return row | qa_intervals.share(ratio)
+    return row | interval(qa_intervals.contributions(ratio), len(by_template))
+
+
+def gain_from_context(
+    frame: pd.DataFrame,
+    *,
+    version: str = "version_id",
+    gold: str = "gold",
+    clear: str = "is_clear",
+    by: Sequence[str] = MODEL,
+) -> pd.DataFrame:
+    """Does a sentence that answers the question make the right person likelier? Item by item.
+
+    Each clear item is compared with the ambiguous item of the same persons, question and order of
+    options: gain = P(right person | clear) - P(that person | ambiguous). A model that does not read
+    gains 0, whatever places or persons it prefers.
+
+    Args:
+        frame: see `position_free`, with `version` (the same for a clear item and its ambiguous
+            version), `clear` (true for items whose passage answers the question) and `gold` (the
+            right role of a clear item).
+        by: what is calibrated apart.
+
+    Returns:
+        by..., reading (`probability`, `calibrated`), value (mean gain, -1 to 1), ci_low, ci_high
+        (t over templates), n (clear items), n_invalid (without a version, or not read),
+        n_clusters, status.
+
+    Raises:
+        KatayoriError: a column that is not there; two ambiguous items of one version.
+
+    Example:
+        >>> frame = pd.DataFrame({"version_id": ["v", "v"], "is_clear": [False, True]})
+        >>> frame = frame.assign(template_id="t", answer="0", gold=["cat", "cat"])
+        >>> frame = frame.assign(role_0="cat", role_1="dog", p_0=[0.5, 0.8], p_1=[0.5, 0.2])
+        >>> gain_from_context(frame).round(2)[["reading", "value", "status"]].to_numpy().tolist()
+        [['probability', 0.3, 'few_clusters'], ['calibrated', nan, 'not_calibrated']]
+    """
+    check_columns(frame, [version, gold, clear])
+    by = _known(frame, by)
+    read = all_readings(frame.drop(columns="base_id", errors="ignore"), by)
+    keys = [*by, "reading", version]
+    rows = []
+    for key, cell in cells(read[read["reading"] != "letter"], [*by, "reading"]):
+        before = cell[~cell[clear].astype(bool)]
+        if before.duplicated(keys).any():
+            twice = before.loc[before.duplicated(keys), version].iloc[0]
+            raise KatayoriError(f"two ambiguous items have the version {twice!r}; one is right")
+        after = cell[cell[clear].astype(bool)]
+        soft = [name for name in cell if str(name).startswith("soft_")]
+        known = before.loc[before["status"] == READ, [version, *soft]]
+        both = after.merge(known, on=version, how="left", suffixes=("", "_before"))
+        gain = pd.Series(np.nan, index=both.index)
+        for role, of_role in both.groupby(gold).groups.items():
+            gain[of_role] = both[f"soft_{role}"] - both[f"soft_{role}_before"]
+        row = _row("gain", both, gain, qa_intervals.difference)
+        del row["statistic"]
+        rows.append({**key, **row})
+    return pd.DataFrame(rows)
+
+
+def agreement_with_permuted(
+    frame: pd.DataFrame,
+    favoured: str = "target",
+    against: str = "non_target",
+    by: Sequence[str] = MODEL,
+) -> pd.DataFrame:
+    """How well a reading of one order gives what all orders of the same content give.
+
+    `permuted` is the reference: it takes every preference for a place out, also one that depends on
+    the item, since each content stands at each place. `calibrated` takes out what all templates
+    share. Where both differ, trust `permuted`; what is left is a preference for places that changes
+    from item to item, and noise that six orders average and one does not.
+
+    Args:
+        frame: see `position_free`, with base_id: contents with all orders of their options.
+
+    Returns:
+        by..., reading (`letter`, `probability`, `calibrated`), n (items whose content has all
+        orders), n_contents, n_clusters (templates), same_choice with ci_low, ci_high (share of
+        items with the choice of `permuted`), soft_correlation and soft_distance (Pearson's r, and
+        mean distance, of the soft differences favoured - against; NaN for letters), status.
+
+    Raises:
+        KatayoriError: a column or role that is not there.
+
+    Example:
+        >>> frame = pd.DataFrame({"base_id": ["b", "b"], "template_id": "t", "answer": ["0", "0"]})
+        >>> frame = frame.assign(role_0=["cat", "dog"], role_1=["dog", "cat"], p_0=0.8, p_1=0.2)
+        >>> frame["p_0"] = [0.8, 0.6]
+        >>> frame["p_1"] = 1 - frame["p_0"]
+        >>> agreement = agreement_with_permuted(frame, "cat", "dog")
+        >>> agreement[["reading", "n", "same_choice"]].to_numpy().tolist()
+        [['letter', 2, 0.5], ['probability', 2, 0.5]]
+    """
+    check_columns(frame, ["base_id"])
+    by = _known(frame, by)
+    read = all_readings(frame, by)
+    difference = f"soft_{favoured}", f"soft_{against}"
+    check_columns(read, difference)
+    read["lean"] = read[difference[0]] - read[difference[1]]
+    whole = read[(read["reading"] == "permuted") & (read["status"] == READ)]
+    reference = whole[[*by, "base_id", "choice", "lean"]]
+    single = read[(read["reading"] != "permuted") & (read["status"] == READ)]
+    both = single.merge(reference, on=[*by, "base_id"], suffixes=("", "_permuted"))
+    return pd.DataFrame({**key, **_agreement(cell)} for key, cell in cells(both, [*by, "reading"]))
+
+
+def _agreement(cell: pd.DataFrame) -> dict[str, Any]:
+    same = (cell["choice"] == cell["choice_permuted"]).astype(float)
+    by_template = same.groupby(cell["template_id"]).agg(["sum", "count"])
+    ratio = by_template["sum"].to_numpy(float), by_template["count"].to_numpy(float)
+    distance = (cell["lean"] - cell["lean_permuted"]).abs()
+    varies = cell["lean"].nunique() > 1 and cell["lean_permuted"].nunique() > 1
+    return {
+        "n": len(cell),
+        "n_contents": cell["base_id"].nunique(),
+        "n_clusters": len(by_template),
+        "same_choice": float(same.mean()),
+        **qa_intervals.share(ratio),
+        "soft_correlation": cell["lean"].corr(cell["lean_permuted"]) if varies else np.nan,
+        "soft_distance": distance.mean(),
+    }

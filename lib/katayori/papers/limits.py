@@ -1,0 +1,105 @@
+"""The limit of detection of each method on each recorded model, from the stored spike trials.
+
+A trial takes a model's recorded values, takes its own lean out, adds a known shift and runs the
+notebook's own test (`metrics.spike`; drawn by `make simulate`, stored in data/simulated/spike.csv).
+The limit is the smallest mean change of the statistic after which at least .80 of the draws find
+it. It speaks of this design and these values: not of wording, noise that answers share, or invalid
+answers, and a real bias need not be a shift of log odds.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from katayori import paths
+from katayori.metrics import spike
+from katayori.metrics.uncertainty import cells
+
+FILE = "simulated/spike.csv"
+HEAD = ("paper", "model", "prompt_id")
+#: Points of a hundred, as notebooks print shares.
+POINTS = 100
+COLUMNS = [*HEAD, "method", "effect", "second", "detects", "unit", "n_reject_null", "status", "why"]
+
+
+@lru_cache
+def _stored() -> pd.DataFrame:
+    return pd.read_csv(paths.data_dir() / FILE)
+
+
+def limits(paper: str) -> pd.DataFrame:
+    """What each method detects on each recorded model of a paper.
+
+    Args:
+        paper: the paper's id.
+
+    Returns:
+        paper, model, prompt_id, method, effect (`constant` shift, or `varying` over clusters with
+        SD half the shift), second (size of a second effect that is present, in log odds; 0: none),
+        detects (in `unit`; differences of P(yes) in points of a hundred), n_reject_null (of 400
+        draws without a shift; 31 are allowed), status (`ok`; or why there is no limit), why (the
+        same in words). Without rows where nothing was tried.
+
+    Example:
+        >>> list(limits("no such paper"))[:3]
+        ['paper', 'model', 'prompt_id']
+    """
+    table = _stored()
+    rows: list[dict[str, Any]] = []
+    for key, cell in cells(table[table["paper"] == paper], HEAD):
+        found = spike.limits_of_detection(cell)
+        rows += [key | {str(name): one for name, one in row.items()} for row in _records(found)]
+    out = pd.DataFrame(rows, columns=[*HEAD, *_FROM_SPIKE]).rename(
+        columns={"value": "detects", "reason": "why"}
+    )
+    share = out["unit"] == "difference in P(yes)"
+    out["detects"] = out["detects"].where(~share, POINTS * out["detects"])
+    out["unit"] = out["unit"].where(~share, "points of P(yes)")
+    return out[COLUMNS]
+
+
+_FROM_SPIKE = ("method", "effect", "second", "value", "unit", "n_reject_null", "status", "reason")
+
+
+def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    return frame.to_dict("records")
+
+
+def brief(table: pd.DataFrame) -> pd.DataFrame:
+    """Limits side by side: the constant shift alone, beside a second effect, and a varying shift.
+
+    Args:
+        table: of `limits`.
+
+    Returns:
+        model, prompt_id, method, unit, alone, with_second, varying (all `detects`; NaN where there
+        is none), status (of the constant shift alone).
+    """
+    rows = []
+    for key, cell in cells(table, ["model", "prompt_id", "method", "unit"]):
+        plain = cell[cell["effect"] == "constant"]
+        alone = plain[plain["second"] == 0].iloc[0]
+        beside = plain[plain["second"] != 0]
+        varying = cell[(cell["effect"] == "varying") & (cell["second"] == 0)]
+        row = key | {"alone": alone["detects"], "with_second": _only(beside["detects"])}
+        rows.append(row | {"varying": _only(varying["detects"]), "status": alone["status"]})
+    return pd.DataFrame(rows)
+
+
+def _only(values: pd.Series) -> float:
+    """The one value; NaN where there is none."""
+    return float(values.iloc[0]) if len(values) else float("nan")
+
+
+def detects(paper: str, model: str, prompt_id: str, method: str) -> float:
+    """The limit of a method alone under a constant shift; NaN where it was not tried or not found.
+
+    Example:
+        >>> detects("no such paper", "m", "p", "letter")
+        nan
+    """
+    table = limits(paper)
+    own = table[(table["model"] == model) & (table["prompt_id"] == prompt_id)]
+    own = own[(own["method"] == method) & (own["effect"] == "constant") & (own["second"] == 0)]
+    return _only(own["detects"])

@@ -1,0 +1,189 @@
+"""Scores by content: on planted respondents, with columns of the user's own, and on bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori.data import paths
+from katayori.errors import KatayoriError
+from katayori.metrics import position_free_scores as scores
+from katayori_tools import simulate_contrasts, simulate_position
+
+STORED = pd.read_csv(paths.data_dir() / simulate_position.FILE, keep_default_na=False)
+CONTRASTS = pd.read_csv(paths.data_dir() / simulate_contrasts.FILE)
+COUNTS = ["draws", "covered", "found", "defined", "flagged"]
+
+
+def shares(**chosen):
+    """Counts over both batches of the stored cells that are chosen, as shares of draws."""
+    rows = STORED
+    for name, value in chosen.items():
+        rows = rows[rows[name] == value]
+    cell = ["respondent", "reading", "score", "calibrated_within", "lean", "templates"]
+    sums = rows.groupby(cell, as_index=False)[COUNTS].sum()
+    return sums.assign(**{name: sums[name] / sums["draws"] for name in COUNTS[1:]})
+
+
+BY_CONTENT = [
+    ("locked", "calibrated", ""),
+    ("locked", "permuted", ""),
+    ("unbalanced", "calibrated", ""),
+    ("by wording", "calibrated", "wording"),
+    ("by wording", "permuted", ""),
+]
+
+
+@pytest.mark.parametrize("respondent, reading, within", BY_CONTENT)
+def test_a_hidden_lean_is_covered_and_none_is_found_where_none_is(respondent, reading, within):
+    """93 to 97 % of 1,000 studies, at most 6.8 % false findings, as decision and as soft score."""
+    cells = shares(respondent=respondent, reading=reading, calibrated_within=within)
+    assert (cells["draws"] == 1000).all() and (cells["defined"] > 0.99).all()
+    assert cells["covered"].between(0.93, 0.97).all(), cells[["score", "lean", "covered"]]
+    fair = cells[cells["lean"] == 0.0]
+    assert len(fair) and (fair["found"] <= 0.068).all()
+    leaning = cells[(cells["lean"] > 0) & (cells["templates"] == 60)]
+    assert (leaning["found"] > 0.8).all()
+
+
+def test_letters_of_a_locked_respondent_are_flagged_and_get_no_value():
+    cells = shares(respondent="locked", reading="letter")
+    assert (cells["flagged"] == 1).all() and (cells["defined"] == 0).all()
+    rows = STORED[(STORED["respondent"] == "locked") & (STORED["reading"] == "letter")]
+    assert set(rows["mean_value"]) == {""}
+
+
+def test_roles_unbalanced_over_places_fool_the_probabilities_only():
+    cells = shares(respondent="unbalanced", lean=0.0)
+    by_reading = cells[cells["score"] == "soft"].groupby("reading")["found"].min()
+    assert by_reading["probability"] == 1.0 and by_reading["calibrated"] < 0.068
+
+
+def test_a_place_liked_by_wording_hides_a_lean_unless_it_is_learned_by_wording():
+    """Without the wording the calibration shrinks the lean; it makes none where none is."""
+    plain = shares(
+        respondent="by wording", reading="calibrated", calibrated_within="", score="soft"
+    )
+    assert (plain.loc[plain["lean"] > 0, "covered"] < 0.1).all()
+    assert (plain.loc[plain["lean"] == 0, "found"] <= 0.068).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", simulate_position.cells(), ids=str)
+def test_the_first_batch_gives_what_is_stored(cell):
+    first = simulate_position.BATCHES[0]
+    drawn = pd.DataFrame(simulate_position.batch_rows(*cell, first))
+    rows = STORED[(STORED["respondent"] == cell[0]) & (STORED["lean"] == cell[1])]
+    rows = rows[(rows["templates"] == cell[2]) & (rows["seed"] == first.start)]
+    rows = rows[rows["calibrated_within"] == ("wording" if cell[3] else "")]
+    assert drawn[COUNTS].to_numpy().tolist() == rows[COUNTS].to_numpy().tolist()
+    assert set(STORED["code"]) == {simulate_position.code_hash()}
+
+
+def contrast_shares():
+    names = [name for name in CONTRASTS if name.startswith(("passes", "bias_", "beyond_"))]
+    names += [name for name in CONTRASTS if name.startswith(("surfacing_", "said_"))]
+    sums = CONTRASTS.groupby(["respondent", "templates"], sort=False)[["draws", *names]].sum()
+    assert (sums["draws"] == 1000).all()
+    return sums[names].div(sums["draws"], axis=0)
+
+
+def test_contrasts_of_likelihood_hold_their_level_and_coverage():
+    cells = contrast_shares()
+    covered = cells[["bias_covered", "beyond_covered", "surfacing_covered"]]
+    assert ((covered >= 0.93) & (covered <= 0.97)).all().all(), covered
+    assert (cells.loc[["guesses", "follows the bad act"], "passes"] < 0.01).all()
+    assert (cells.loc[["guesses", "follows the bad act"], "said_bias"] == 0).all()
+    calm = [name for name in cells.index.levels[0] if "no bias" in name]
+    assert (cells.loc[calm, ["bias_found", "surfacing_found"]] <= 0.068).all().all()
+    assert (cells.loc[[*calm, "reads, mere words"], "said_bias"] <= 0.068).all()
+    assert (cells.loc[("reads, mere words", 100), "bias_found"]).all()  # and yet it is not said
+    biased = [name for name in cells.index.levels[0] if name.startswith("reads, biased")]
+    at_100 = cells.xs(100, level="templates").loc[biased, ["passes", "said_bias"]]
+    assert (at_100 > 0.95).all().all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("respondent", simulate_contrasts.RESPONDENTS, ids=lambda one: one.name)
+def test_the_first_studies_of_contrasts_give_what_is_stored(respondent):
+    first = simulate_contrasts.BATCHES[0]
+    drawn = simulate_contrasts.batch_row(respondent, 20, first)
+    rows = CONTRASTS[(CONTRASTS["respondent"] == respondent.name) & (CONTRASTS["templates"] == 20)]
+    stored = rows[rows["seed"] == first.start].iloc[0]
+    assert {name: stored[name] for name in drawn} == drawn
+    assert set(CONTRASTS["code"]) == {simulate_contrasts.code_hash()}
+
+
+def small(rng, templates=30, reads=0.0):
+    """Two options, ambiguous and clear versions, a liked place, and `reads` nats to the gold."""
+    rows = []
+    for template in range(templates):
+        for order in (("cat", "dog"), ("dog", "cat")):
+            for clear in (False, True):
+                logit = np.array([2.0, 0.0]) + rng.normal(0, 0.2, 2)
+                logit[order.index("cat")] += reads * clear
+                p = np.exp(logit) / np.exp(logit).sum()
+                row = {"template_id": template, "version_id": f"{template}-{order[0]}"}
+                row |= {"is_clear": clear, "gold": "cat", "p_0": p[0], "p_1": p[1]}
+                row |= {"role_0": order[0], "role_1": order[1], "answer": str(int(p.argmax()))}
+                rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def test_a_frame_without_model_is_one_model_and_gold_gives_accuracy():
+    frame = small(np.random.default_rng(1), reads=3.0)
+    table = scores.position_free_scores(frame, "cat", "dog", gold="gold", within=["is_clear"])
+    assert "model" not in table and set(table["is_clear"]) == {False, True}
+    clear = table[table["is_clear"] & (table["statistic"] == "accuracy")]
+    clear = clear.set_index(["reading", "score"])["value"]
+    assert clear["letter", "decision"] > 0.9 and clear["calibrated", "soft"] > 0.5
+    before = table[~table["is_clear"] & (table["statistic"] == "accuracy")]
+    assert (before["value"].sub(0.5).abs() < 0.2).all()
+
+
+@pytest.mark.parametrize("reads", [0.0, 1.0])
+def test_the_gain_from_context_tells_who_reads(reads):
+    table = scores.gain_from_context(small(np.random.default_rng(2), reads=reads))
+    assert list(table["reading"]) == ["probability", "calibrated"]
+    assert ((table["ci_low"] > 0) == (reads > 0)).all()
+    assert (table["n"] == 60).all() and (table["n_clusters"] == 30).all()
+
+
+def test_a_gain_without_its_ambiguous_version_is_counted():
+    frame = small(np.random.default_rng(3))
+    lost = frame[(frame["template_id"] != 0) | frame["is_clear"]]
+    assert (scores.gain_from_context(lost)["n_invalid"] == 2).all()
+    with pytest.raises(KatayoriError, match="two ambiguous items have the version '0-cat'"):
+        scores.gain_from_context(pd.concat([frame, frame.head(1)]))
+
+
+def test_agreement_with_all_orders():
+    frame = simulate_position.study(np.random.default_rng(4), "locked", 0.8, 30)
+    table = scores.agreement_with_permuted(frame, by=["model"]).set_index("reading")
+    assert table.loc["letter", "same_choice"] < 0.45  # two of six orders at best
+    assert table.loc["calibrated", "same_choice"] > 0.7
+    assert table.loc["calibrated", "soft_correlation"] > 0.8
+    assert table.loc["calibrated", "soft_distance"] < table.loc["probability", "soft_distance"]
+    assert (table["n"] == 180).all() and (table["n_contents"] == 30).all()
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda f: f.drop(columns="template_id"), "lacks the column 'template_id'"),
+        (lambda f: f.drop(columns="p_1"), "lacks the column 'p_1'"),
+        (lambda f: f.drop(columns=["role_0", "role_1"]), "lacks the column"),
+        (lambda f: f.replace({"cat": "lion"}), "no option has the role 'cat'; roles: dog, lion"),
+    ],
+)
+def test_bad_frames_get_one_line(change, words):
+    frame = change(small(np.random.default_rng(5)))
+    with pytest.raises(KatayoriError, match=words):
+        scores.position_free_scores(frame, "cat", "dog")
+
+
+def test_nothing_that_can_be_read_is_said_so():
+    frame = small(np.random.default_rng(6)).assign(answer=None, p_1=np.nan)
+    table = scores.position_free_scores(frame, "cat", "dog").set_index(["reading", "score"])
+    assert table.loc[("letter", "decision"), "status"] == "no_valid_answer"
+    assert table.loc[("calibrated", "soft"), "status"] == "incomplete"
+    assert table["value"].isna().all() and (table["n_invalid"] == len(frame)).all()
