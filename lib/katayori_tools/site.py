@@ -284,7 +284,7 @@ def index_page(
     if shown.empty:  # nobody was asked: the respondents we made stand in, labelled as such
         rows = read_results(base)
         shown = overview.bias_profile(
-            base, sorted(rows.loc[rows["source"] == "simulated", "model"].unique())
+            base, sorted(rows.loc[rows["source"] == "simulated", "model"].dropna().unique())
         )
     shown["link"] = [f'<a href="{paper}.html#found">{paper}</a>: ' for paper in shown["paper"]]
     cells = [
@@ -297,7 +297,7 @@ def index_page(
         table(
             "Paper,Asks,Notebook,State in this run",
             lines,
-            f"Five papers, run “{escape(base.name)}”",
+            f"The papers, run “{escape(base.name)}”",
         )
     ]
     out += ['<h2 id="headline">Headline results</h2>', table(HEADLINE, heads, caption)]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.data import paths
+from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.metrics import position_free_scores as scores
 from katayori_tools import simulate_contrasts, simulate_position

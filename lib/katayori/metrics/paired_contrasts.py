@@ -60,7 +60,7 @@ def lean_of_words(
         score is missing; nothing is put in its place.
 
     Example:
-        >>> lean_of_words(scores, second.load("persona_jbbq", "study2"))["lean"].mean()
+        >>> lean_of_words(scores, items)["lean"].mean()
     """
     value = "per_token" if per_token else "sum_logp"
     keys = ["item_id", *MODEL]

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from katayori.papers.paper import Everything, OwnFile, Paper
+from katayori.papers.paper import Audited, Everything, OwnFile, Paper
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
@@ -42,6 +43,13 @@ class JubakuV2(Paper):
         from katayori.papers.jubaku_v2.second import DATASETS
 
         return DATASETS
+
+    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
+        if not {"reason_neutral", "reason_biased", "case_id"} <= set(items):
+            return []
+        from katayori.papers.jubaku_v2.reason_rules import audited
+
+        return audited(items.drop_duplicates("case_id"), folder)
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         return self.load_more(dataset, size)

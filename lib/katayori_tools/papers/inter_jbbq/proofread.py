@@ -36,7 +36,8 @@ def proofread(
     person to read (IJ-10).
 
     `models` is the one proof-reader, `topics` a folder of topic files in place of ours, `limit` so
-    many passages. What holds in many passages belongs into the topic file; the items themselves are not touched.
+    many passages. What holds in many passages belongs into the topic file; the items themselves are
+    not touched.
     """
     model, endpoint = servers.asked_at(server, [models], [PAPER])[PAPER, models]
     items = sample(generate(topics), ROWS * limit if limit else None, whole="item")
