@@ -1,9 +1,8 @@
 """Names that have changed: the old one works for one version, and one line on stderr says so.
 
 An entry goes into `TABLE` in the commit that renames, into the `renames` of a paper where only its
-notebook had the name. `overdue` finds those whose time is over; a
-test fails for them. The Makefile reads the entries of kind "variable" out of this file: each has to
-stand on a line of its own.
+notebook had the name. `overdue` finds those whose time is over; a test fails for them. The Makefile
+reads the entries of kind "variable" out of this file: each has to stand on a line of its own.
 """
 
 import sys
@@ -16,16 +15,16 @@ from katayori.errors import KatayoriError
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = ("command", "option", "variable", "parameter", "field", "column")
+KINDS = ("command", "option", "variable", "parameter", "field", "column", "argument")
 
 
 class Renamed(NamedTuple):
     """One name that has changed.
 
     `kind` is one of `KINDS`: a command, an option of a command (`--name`), a variable of `make`, a
-    parameter of a notebook, a field of a profile, or a column of a table. `goes` is the first
-    version that no longer knows the old name. `where` is the command, paper or table; empty is
-    everywhere.
+    parameter of a notebook, a field of a profile, a column of a table, or an argument of functions.
+    `goes` is the first version that no longer knows the old name. `where` is the command, paper or
+    table; empty is everywhere.
     """
 
     kind: str
@@ -35,7 +34,10 @@ class Renamed(NamedTuple):
     where: str = ""
 
 
-TABLE: tuple[Renamed, ...] = ()
+TABLE: tuple[Renamed, ...] = (
+    # Answers hold the columns of their items: no metric joins them any more.
+    Renamed("argument", "items", "part of the answers (frame_checks.with_items)", "0.5"),
+)
 
 
 @cache  # once a process, however often the name comes

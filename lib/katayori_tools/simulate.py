@@ -9,6 +9,8 @@ them, and how often they reject without one (`simulate_spike`).
 
 position_free.csv: respondents that like a place, read by content (`simulate_position`).
 
+paired_contrasts.csv: respondents read by likelihood (`simulate_contrasts`).
+
 power_<measure>.csv: how often the tests of the notebooks find an effect of planted size (power),
 and how often they find one where there is none (false positives), at the papers' sizes and smaller
 ones. A row is a batch of repetitions with a seed of its own. What each `draw_` function plants, and
@@ -28,6 +30,7 @@ import pandas as pd
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools import (
+    simulate_contrasts,
     simulate_coverage,
     simulate_factor,
     simulate_position,
@@ -129,8 +132,11 @@ def known_tables() -> dict[str, Callable[[], pd.DataFrame]]:
     for measure in ["factor", *CURVES]:
         tables[f"power_{measure}"] = partial(_power, measure)
     spikes = {"spike": simulate_spike.spike_table, "own_level": simulate_spike.level_table}
-    positions = {"position_free": simulate_position.position_table}
-    return tables | {"interval_coverage": _coverage} | spikes | positions
+    planted = {
+        "position_free": simulate_position.position_table,
+        "paired_contrasts": simulate_contrasts.contrast_table,
+    }
+    return tables | {"interval_coverage": _coverage} | spikes | planted
 
 
 def simulate(*, tables: Sequence[str] = ()) -> int:

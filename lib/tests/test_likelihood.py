@@ -226,7 +226,8 @@ def test_a_frame_has_a_row_a_continuation():
         Response("ok", "[[-3.0, 2]]", "scored"),
     ]
     frame = likelihood.likelihood_frame(requests, answers, "live")
-    assert list(frame.columns) == likelihood.COLUMNS and len(frame) == 6
+    columns = [*likelihood.COLUMNS, *(name for name in requests[0].fields if name != "item_id")]
+    assert list(frame.columns) == columns and len(frame) == 6
     assert frame["continuation"].tolist() == ["target", "other"] * 3
     assert frame["text"].tolist()[:2] == ["人0", "別の人"]
     assert frame["per_token"].tolist()[:2] == [-1.5, -2.0]

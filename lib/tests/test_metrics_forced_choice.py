@@ -89,7 +89,7 @@ def test_a_letter_means_what_stands_there():
             "none of the letters A, B",
         ),
         (
-            {"item_id": [], "outcome": [], "answer": []},
+            {"item_id": items_of("a")["item_id"], "outcome": "refusal", "answer": None},
             items_of("a").assign(role_a="neutral"),
             "two meanings",
         ),

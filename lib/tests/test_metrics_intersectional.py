@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import chi2
 
 from katayori.data import published
+from katayori.frame_checks import ANSWER_KEY
 from katayori.metrics import qa_bias
 from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
@@ -87,7 +88,7 @@ def test_design_is_joined_and_an_invalid_answer_is_wrong(items):
 @pytest.mark.slow
 def test_accuracy_is_that_of_the_other_module(frame, items):
     """IJ-15: `qa_bias` counts the same answers in its own way, invalid ones as wrong."""
-    log = frame[[*qa_bias.KEY, "outcome", "answer"]].copy()
+    log = frame[[*ANSWER_KEY, "outcome", "answer"]].copy()
     bad = np.random.default_rng(0).random(len(log)) < 0.1
     log.loc[bad, ["outcome", "answer"]] = ["out_of_choice", None]
     mine = ix.cell_means(ix.with_design(log, items))

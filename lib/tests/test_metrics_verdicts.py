@@ -447,7 +447,7 @@ def test_the_averaged_log_odds():
 
 def test_wrong_input_is_named():
     found = judge_verdicts(asked((greedy("A"), greedy("B"))))
-    with pytest.raises(ValueError, match=r"1 verdicts belong to no comparison, e.g. c0"):
+    with pytest.raises(ValueError, match=r"1 verdicts belong to no item, e.g. c0"):
         concordance(found, told([["1"]]).assign(item_id="other"))
     with pytest.raises(ValueError, match="among 'some'"):
         concordance(found, told([["1"]]), among="some")

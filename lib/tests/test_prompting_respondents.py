@@ -274,12 +274,7 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
 @pytest.fixture(scope="module")
 def asked(study, prompts):
     """Every simulated respondent through `ask`, by both prompts."""
-    return {
-        name: ask(study, prompt, SIMULATED, places=PLACES).merge(
-            study.drop(columns="filled_template"), on="item_id"
-        )
-        for name, prompt in prompts.items()
-    }
+    return {name: ask(study, prompt, SIMULATED, places=PLACES) for name, prompt in prompts.items()}
 
 
 @pytest.mark.slow
@@ -504,8 +499,8 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
         "content"
     ]
 
-    said = [Response("ok", "its warmth"), None]
-    filled = answers.with_earlier(rows, then, model, endpoint, lambda requests: said)
+    replies = [Response("ok", "its warmth"), None]
+    filled = answers.with_earlier(rows, then, model, endpoint, lambda requests: replies)
     assert [row["item_id"] for row in filled] == ["i0", "i1"]
     assert (
         build(filled, then, model, endpoint)[1].body["messages"][0]["content"]
@@ -609,8 +604,8 @@ def test_the_planted_chances_are_recovered(bbq_asked, model, name):
     """X-3, PJ-11: every role in every context within four standard errors; probabilities exactly as
     planted.
     """
-    items, log = bbq_asked
-    rows = log[(log["model"] == model) & (log["prompt_id"] == name)].merge(items, on="item_id")
+    _, log = bbq_asked
+    rows = log[(log["model"] == model) & (log["prompt_id"] == name)]
     biased = name.startswith("pj_biased")
     chances = [simulated_bbq.bbq_chances(model, row, biased) for row in rows.to_dict("records")]
     assert np.allclose(rows[["p_0", "p_1", "p_2"]], chances) and np.allclose(rows["mass"], 1)

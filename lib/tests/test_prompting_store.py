@@ -17,11 +17,12 @@ from api_double import counts, endpoint_for, model_for, requests_for
 from hypothesis import given, strategies as st
 
 from katayori.errors import KatayoriError
+from katayori.frame_checks import OUTCOMES
 from katayori.prompting import store as storing
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import LOCAL_SAMPLING, Request, build, seed_for
-from katayori.prompting.store import OUTCOMES, Response, Store
+from katayori.prompting.store import Response, Store
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
+from katayori.frame_checks import OUTCOMES
 from katayori.papers.logprob_judge import items as judge
 from katayori.prompting.letters import (
     LETTERS,
@@ -23,7 +24,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.store import OUTCOMES, Response
+from katayori.prompting.store import Response
 
 BOTH = [  # read alike with and without reasons
     ("A", "A"),

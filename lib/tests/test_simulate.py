@@ -62,6 +62,7 @@ def quick(tmp_path, monkeypatch):
     for table in ("spike_table", "level_table"):
         monkeypatch.setattr(simulate.simulate_spike, table, lambda: covered)
     monkeypatch.setattr(simulate.simulate_position, "position_table", lambda: covered)
+    monkeypatch.setattr(simulate.simulate_contrasts, "contrast_table", lambda: covered)
     monkeypatch.setattr(simulate.paths, "data_dir", lambda: tmp_path)
     return tmp_path / "simulated"
 

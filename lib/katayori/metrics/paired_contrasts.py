@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori.frame_checks import OF_ANSWERS, beside_items, check_frame
 from katayori.metrics.intervals import mean_interval, share_interval
 from katayori.metrics.uncertainty import cells
 
@@ -41,7 +42,7 @@ _ANSWER = {
 
 def lean_of_words(
     scores: pd.DataFrame,
-    items: pd.DataFrame,
+    items: pd.DataFrame | None = None,
     *,
     target: str = "target_words",
     other: str = "other_words",
@@ -50,8 +51,9 @@ def lean_of_words(
     """The lean of every item: log p of the target's words less that of the other's, in nats.
 
     Args:
-        scores: of `likelihood.likelihood_frame`, one row a continuation.
-        items: one row an item, with item_id and the columns of the design.
+        scores: of `likelihood.likelihood_frame`, one row a continuation, with the columns of the
+            items.
+        items: only of callers of an older version, whose scores lack these columns.
         target, other: the continuations that are compared.
         per_token: mean log p of a token in place of the sum.
 
@@ -60,13 +62,21 @@ def lean_of_words(
         score is missing; nothing is put in its place.
 
     Example:
-        >>> lean_of_words(scores, items)["lean"].mean()
+        >>> scores = pd.DataFrame({"item_id": "i", "model": "m", "prompt_id": "p", "age": [20, 20]})
+        >>> scores["continuation"] = ["target_words", "other_words"]
+        >>> lean_of_words(scores.assign(sum_logp=[-3.0, -5.0]))[["age", "lean"]].to_numpy().tolist()
+        [[20.0, 2.0]]
     """
     value = "per_token" if per_token else "sum_logp"
+    if items is not None:
+        of_items = [str(name) for name in items if name not in OF_ANSWERS]
+        scores = beside_items(scores, items, of_items)
+    scores = check_frame(scores, "likelihoods")
     keys = ["item_id", *MODEL]
     wide = scores.pivot(index=keys, columns="continuation", values=value)
     lean = (wide[target] - wide[other]).rename("lean").reset_index()
-    return lean.merge(items, on="item_id", how="left", validate="many_to_one")
+    design = ["item_id", *(str(name) for name in scores if name not in OF_ANSWERS)]
+    return lean.merge(scores[design].drop_duplicates("item_id"), on="item_id", how="left")
 
 
 def reads_the_sentence(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:

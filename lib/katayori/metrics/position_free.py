@@ -8,9 +8,9 @@ Four readings of the same answers, side by side:
 * *permuted*: the mean log p of each content over all orders of its options.
 
 Frames: one row an asked item, with model, prompt_id, template_id (the cluster), `answer` (the
-number of the chosen place as text, None where invalid), for each of k places `p_0` ... (probability of its
-letter; 0 or NaN where the letter is outside what the engine returned) and `role_0` ... (what stands
-there, such as target, non_target, unknown). For *permuted* also `base_id`: one content in all
+number of the chosen place as text, None where invalid), for each of k places `p_0` ... (probability
+of its letter; 0 or NaN where the letter is outside what the engine returned) and `role_0` ... (what
+stands there, such as target, non_target, unknown). For *permuted* also `base_id`: one content in all
 orders.
 
 Reference: the idea of dividing out a prior of places is that of PriDe (C. Zheng et al., Large
@@ -200,7 +200,8 @@ def permuted(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
 
     Returns:
         the columns of the first order without the places, reading (`permuted`), choice,
-        soft_<role>, n_orders, status: `ok`, `lacks_an_order`, `incomplete` (a letter has no probability).
+        soft_<role>, n_orders, status: `ok`, `lacks_an_order`, `incomplete` (a letter has no
+        probability).
 
     Example:
         >>> permuted(frame).query("status == 'ok'")["choice"].value_counts()
@@ -302,7 +303,8 @@ def answers_by_content(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.Dat
         >>> frame = pd.DataFrame({"model": "m", "prompt_id": "p", "template_id": ["t", "u"]})
         >>> frame = frame.assign(answer=["0", None], outcome=["ok", "refusal"])
         >>> frame = frame.assign(role_0="cat", role_1="dog", p_0=0.2, p_1=0.6)
-        >>> answers_by_content(frame).iloc[1:3][["reading", "outcome", "p_1"]].round(2).values.tolist()
+        >>> read = answers_by_content(frame).iloc[1:3].round(2)
+        >>> read[["reading", "outcome", "p_1"]].to_numpy().tolist()
         [['letter', 'refusal', 0.6], ['probability', 'ok', 0.75]]
     """
     parts = []
@@ -326,6 +328,6 @@ def _answers_of_values(
     chosen = _highest(values, [str(place) for place in places])
     outcome = ["out_of_choice" if answer is None else "ok" for answer in chosen]
     soft = _softmax(values)
-    out = frame.assign(reading=reading, answer=chosen, outcome=outcome)
+    out = frame.assign(reading=reading, answer=pd.Series(chosen, frame.index), outcome=outcome)
     out["read_status"] = status.to_numpy()
     return out.assign(**{f"p_{place}": soft[:, place] for place in places})

@@ -7,9 +7,12 @@ option out: `probability` not at all, `calibrated` by what is learned from other
 * *decision*: each item counts for the role that is chosen;
 * *soft*: each item counts for the probability of each role.
 
-Intervals are those of the whole project, over templates (`qa_intervals`). Planted respondents, and
-how often their lean is covered and nothing is found where there is none, are in
-data/simulated/position_free.csv.
+Intervals are those of the whole project, over templates (`qa_intervals`). How often they cover the
+lean of planted respondents that like a place, and find nothing where there is none, is in
+data/simulated/position_free.csv, 1,000 studies a cell: coverage .93 to .97, false findings at most
+6.8 %. Where roles are unbalanced over places, the places learned err alike for all templates, which
+the interval does not hold: coverage .927 and more. Where the liked place depends on a wording, name
+the wording in `places_by` or ask all orders; without, the lean is shrunk (none is made).
 """
 
 from collections.abc import Callable, Sequence

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from katayori.frame_checks import ANSWER_KEY, FrameError, beside_items, check_frame
 from katayori.metrics import qa_intervals
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.uncertainty import sign_test, smallest_p, swap_test
@@ -84,7 +85,8 @@ METRICS = {
     "excess": Metric("excess", "valid", "disambiguated"),
     "p_excess": Metric("p_excess", "p_valid", "disambiguated"),
 }
-KEY = ("item_id", "model", "source", "prompt_id", "repetition")
+#: Columns of the items, beside those that say what a choice means.
+OF_ITEMS = ("category", "template_id", "context_condition", "polarity", "label")
 COMPARED = [
     *("value", "value_baseline", "difference", "ci_low", "ci_high", "n", "n_left_out"),
     *("n_templates", "p_template", "p_template_holm", "smallest_p_holm", "only_baseline"),
@@ -93,95 +95,65 @@ COMPARED = [
 
 
 def with_role(
-    answers: pd.DataFrame, items: pd.DataFrame, reading: str = "by_polarity"
+    answers: pd.DataFrame, items: pd.DataFrame | None = None, reading: str = "by_polarity"
 ) -> pd.DataFrame:
-    """Answers joined to their items, with what each choice means.
+    """Answers with what each choice means.
 
     Args:
-        answers: item_id, model, source, prompt_id, outcome, answer ("0", "1", "2", None where
-            invalid), optionally repetition and the option probabilities p_0, p_1, p_2 with their
-            `mass`.
-        items: the schema of `data.bbq`.
+        answers: frame "three options" of `frame_checks`: answers ("0", "1", "2", None where
+            invalid) with the columns of their items (the schema of `data.bbq`), optionally
+            repetition and the option probabilities p_0, p_1, p_2 with their `mass`.
+        items: only of callers of an older version, whose answers lack these columns.
         reading: `by_polarity`, the roles of the items; `literal`, the paper's wording, in which the
             target is the biased option whatever is asked (PJ-5), and a clear context is biased
             where its gold answer is the target.
 
     Returns:
-        The answers plus category, template_id, context_condition, polarity, has_target; role
-        (biased, counter_biased, unknown; "" for a person of an item without a target; None where
-        invalid) and correct (False where invalid). With probabilities also p_biased,
+        The answers with context_condition by the reading, and has_target; role (biased,
+        counter_biased, unknown; "" for a person of an item without a target; None where invalid)
+        and correct (False where invalid). With probabilities also p_biased,
         p_counter_biased, p_unknown and p_correct, renormalised over the three options, NaN where
         there are none. They do not depend on the parsed answer; `mass` says what they cover.
 
     Raises:
-        ValueError: unknown reading, answers to unknown items, an answer given twice (same item,
-            model, source, prompt and repetition), an `ok` answer that is none of "0", "1", "2".
+        FrameError: what `frame_checks.check_frame` finds wrong, such as an answer given twice (same
+            item, model, source, prompt and repetition), or an `ok` answer that is none of "0", "1",
+            "2". ValueError: unknown reading.
 
     Example:
-        >>> items = pd.DataFrame({"item_id": ["i"], "label": 2, "context_condition": "ambiguous"})
-        >>> items[["category", "template_id", "polarity"]] = ["age", "t", "negative"]
-        >>> items[["role_0", "role_1", "role_2"]] = ["biased", "counter_biased", "unknown"]
         >>> answers = pd.DataFrame({"item_id": ["i"], "outcome": "ok", "answer": ["0"]})
-        >>> with_role(answers, items)[["role", "correct"]].to_numpy().tolist()
+        >>> answers = answers.assign(label=2, context_condition="ambiguous", polarity="negative")
+        >>> answers[["category", "template_id"]] = ["age", "t"]
+        >>> answers[["role_0", "role_1", "role_2"]] = ["biased", "counter_biased", "unknown"]
+        >>> with_role(answers)[["role", "correct"]].to_numpy().tolist()
         [['biased', False]]
     """
     if reading not in READINGS:
         raise ValueError(f"reading {reading!r}; known: {', '.join(READINGS)}")
-    place = _places_of_items(answers, items)
-    ok, choice = _choices(answers)
+    meanings = [f"{READINGS[reading]}_{option}" for option in range(3)]
+    of_items = dict.fromkeys([*OF_ITEMS, *(f"role_{option}" for option in range(3)), *meanings])
+    joined = check_frame(beside_items(answers, items, list(of_items)), "three options")
+    if absent := [name for name in meanings if name not in joined]:
+        raise FrameError(f"reading {reading!r} needs the column {absent[0]!r} of the items")
     names = {"target": "biased", "non_target": "counter_biased"}  # only persons are called so
-    persons = items[[f"{READINGS[reading]}_{option}" for option in range(3)]]
-    roles = persons.replace(names).to_numpy(object)
-    label = items["label"].to_numpy(int)
-    gold = roles[np.arange(len(items)), label]
-    stated = items["context_condition"].to_numpy(object)
-    context = np.where((stated == "ambiguous") | (gold == ""), stated, gold)
-    role = roles[place, choice]
+    roles = joined[meanings].replace(names).to_numpy(object)
+    label = joined["label"].to_numpy(int)
+    each = np.arange(len(joined))
+    gold = roles[each, label]
+    stated = joined["context_condition"].to_numpy(object)
+    ok = (joined["outcome"] == "ok").to_numpy()
+    choice = joined["answer"].where(ok, "0").to_numpy().astype(int)
+    role = roles[each, choice]
     role[~ok] = None
-    joined = answers.assign(
-        category=items["category"].to_numpy(object)[place],
-        template_id=items["template_id"].to_numpy(object)[place],
-        polarity=items["polarity"].to_numpy(object)[place],
-        context_condition=context[place],
-        has_target=(roles == "biased").any(axis=1)[place],
+    meant = joined.assign(
+        context_condition=np.where((stated == "ambiguous") | (gold == ""), stated, gold),
+        has_target=(roles == "biased").any(axis=1),
         role=role,
-        correct=ok & (choice == label[place]),
+        correct=ok & (choice == label),
     )
     if {"p_0", "p_1", "p_2"} <= set(answers.columns):
-        return joined.assign(**_shares_of_roles(answers, roles[place], label[place]))
-    return joined
-
-
-def _places_of_items(answers: pd.DataFrame, items: pd.DataFrame) -> np.ndarray:
-    """The row of each answer's item; refuses answers without an item and answers given twice."""
-    place = pd.Index(items["item_id"]).get_indexer(answers["item_id"])
-    lost = place < 0
-    if lost.any():
-        raise ValueError(
-            f"{lost.sum()} answers belong to no item, e.g. {answers['item_id'].to_numpy()[lost][0]}"
-        )
-    key = [name for name in KEY if name in answers]
-    twice = answers.duplicated(key).to_numpy()
-    if twice.any():
-        first = ", ".join(map(str, answers.loc[twice, key].iloc[0]))
-        raise ValueError(
-            f"{twice.sum()} answers are given twice, e.g. {first}; number them by repetition or"
-            " keep one"
-        )
-    return place
-
-
-def _choices(answers: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each answer is valid, and the number of its option (0 where it is not)."""
-    ok = (answers["outcome"] == "ok").to_numpy()
-    choice = answers["answer"].map({"0": 0, "1": 1, "2": 2}).to_numpy()
-    wrong = ok & pd.isna(choice)
-    if wrong.any():
-        raise ValueError(
-            f"{wrong.sum()} ok answers are not '0', '1' or '2', e.g."
-            f" {answers['answer'][wrong].iloc[0]!r}"
-        )
-    return ok, np.where(ok, choice, 0).astype(int)
+        return meant.assign(**_shares_of_roles(joined, roles, label))
+    return meant
 
 
 def _shares_of_roles(
@@ -525,7 +497,7 @@ def _paired(frame: pd.DataFrame, baseline: str) -> tuple[np.ndarray, np.ndarray,
     if not is_base.any():
         prompts = ", ".join(sorted(set(frame["prompt_id"])))
         raise ValueError(f"no answers to the prompt {baseline!r}, only to {prompts}")
-    identity = [name for name in frame if name in KEY and name != "prompt_id"]
+    identity = [name for name in frame if name in ANSWER_KEY and name != "prompt_id"]
     groups = frame.groupby(identity, sort=False, observed=True, dropna=False)
     pair = groups.ngroup().to_numpy()
     partner = np.full(pair.max() + 1, -1)

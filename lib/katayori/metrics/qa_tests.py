@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
+from katayori.frame_checks import FrameError, beside_items
 from katayori.metrics import qa_bias, qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
 from katayori.metrics.rank_tests import holm
@@ -21,7 +22,10 @@ from katayori.metrics.uncertainty import smallest_p, swap_test
 OVERALL = ("model", "source", "prompt_id")
 LEANS = ("diff_amb", "diff_dis", "p_diff_amb", "p_diff_dis")
 #: What makes the ambiguous version of a clear item: same question, same options in order.
-VERSION = ["template_id", "polarity", "option_0", "option_1", "option_2"]
+OPTIONS = ["option_0", "option_1", "option_2"]
+VERSION = ["template_id", "polarity", *OPTIONS]
+#: What `is_symmetric` and the ambiguous versions need of the items.
+_OF_SYMMETRY = [*VERSION, "context", "context_condition", "label", "role_0", "role_1", "role_2"]
 CHANCE = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "n_templates", "status"]
 
 
@@ -53,7 +57,9 @@ def is_symmetric(items: pd.DataFrame) -> bool:
     return all(n == seen.get((j, i, -first), 0) for (i, j, first), n in seen.items())
 
 
-def chance(frame: pd.DataFrame, items: pd.DataFrame, by: Sequence[str] = OVERALL) -> pd.DataFrame:
+def chance(
+    frame: pd.DataFrame, items: pd.DataFrame | None = None, by: Sequence[str] = OVERALL
+) -> pd.DataFrame:
     """The right person over the wrong one, and which of them is named before anything tells.
 
     Metrics:
@@ -66,8 +72,8 @@ def chance(frame: pd.DataFrame, items: pd.DataFrame, by: Sequence[str] = OVERALL
         right: of the persons named in clear contexts, the share that is right.
 
     Args:
-        frame: of `qa_bias.with_role`.
-        items: the items asked.
+        frame: of `qa_bias.with_role`, with option_0 to option_2 and context of the items.
+        items: only of callers of an older version, whose frame lacks these columns.
         by: the cells.
 
     Returns:
@@ -80,12 +86,16 @@ def chance(frame: pd.DataFrame, items: pd.DataFrame, by: Sequence[str] = OVERALL
     """
     metrics = [m for m in ("excess", "p_excess") if "p_correct" in frame or m == "excess"]
     scores = qa_bias.qa_scores(frame, by, metrics)
-    if not is_symmetric(items):
+    asked = beside_items(frame, items, _OF_SYMMETRY)
+    asked = asked.drop_duplicates("item_id")
+    if missing := [name for name in (*VERSION, "context") if name not in asked]:
+        raise FrameError(f"answers without {', '.join(missing)} of their items")
+    if not is_symmetric(asked):
         scores.loc[:, ["value", "ci_low", "ci_high"]] = np.nan
         scores["status"] = "design_not_symmetric"
     clear = frame[frame["context_condition"] != "ambiguous"]
     named = clear.assign(hit=clear["correct"], person=clear["role"].notna() & _named(clear))
-    parts = [scores, *_shares(_before_told(frame, items), by, "later_right")]
+    parts = [scores, *_shares(_before_told(frame, asked), by, "later_right")]
     out = pd.concat([*parts, *_shares(named, by, "right")], ignore_index=True)
     return out[[*by, *CHANCE]]
 
@@ -96,14 +106,11 @@ def _named(frame: pd.DataFrame) -> pd.Series:
 
 def _before_told(frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     """Answers to ambiguous items, once a clear version; `hit`: they name its right person."""
-    if missing := [c for c in VERSION if c not in items]:
-        raise ValueError(f"items without {', '.join(missing)}")
     silent = items["context_condition"] == "ambiguous"
-    pairs = items.loc[silent, ["item_id", *VERSION]].merge(
-        items.loc[~silent, [*VERSION, "label"]], on=VERSION
-    )
-    both = frame.merge(pairs[["item_id", "label"]], on="item_id")
-    hit = both["answer"].astype(str) == both["label"].astype(str)
+    clear = items.loc[~silent, [*VERSION, "label"]].rename(columns={"label": "right_once_told"})
+    pairs = items.loc[silent, ["item_id", *VERSION]].merge(clear, on=VERSION)
+    both = frame.merge(pairs[["item_id", "right_once_told"]], on="item_id")
+    hit = both["answer"].astype(str) == both["right_once_told"].astype(str)
     return both.assign(person=_named(both), hit=hit & _named(both))
 
 
@@ -262,32 +269,29 @@ def names_an_option_only(text: str, options: Sequence[str]) -> bool:
     return rest == "" or rest in options
 
 
-def first_turns(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+def first_turns(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.DataFrame:
     """What the first turn of a prompt in two steps holds (PJ-9): reasons, or just an answer.
 
     Args:
-        answers: model, source, item_id, text, of the first turn.
-        items: with item_id, option_0, option_1, option_2.
+        answers: model, source, item_id, text, of the first turn; template_id, option_0, option_1,
+            option_2 of the items.
+        items: only of callers of an older version, whose answers lack these columns.
 
     Returns:
         model, source, n, without_reasons (`names_an_option_only`), median_characters, n_templates.
     """
-    known = items.set_index("item_id")
-    options = known[["option_0", "option_1", "option_2"]].loc[answers["item_id"]].to_numpy()
+    turns = beside_items(answers, items, ["template_id", *OPTIONS])
+    options = turns[OPTIONS].to_numpy()
     bare = [
         names_an_option_only(str(text), list(own))
-        for text, own in zip(answers["text"], options, strict=True)
+        for text, own in zip(turns["text"], options, strict=True)
     ]
-    turns = answers.assign(
-        without_reasons=bare,
-        median_characters=answers["text"].str.len(),
-        template=known["template_id"].loc[answers["item_id"]].to_numpy(),
-    )
+    turns = turns.assign(without_reasons=bare, median_characters=turns["text"].str.len())
     groups = turns.groupby(["model", "source"], sort=False)
     counts = groups.agg(
         n=("text", "size"),
         without_reasons=("without_reasons", "sum"),
         median_characters=("median_characters", "median"),
-        n_templates=("template", "nunique"),
+        n_templates=("template_id", "nunique"),
     )
     return counts.reset_index()

@@ -15,6 +15,7 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 from katayori.errors import KatayoriError
+from katayori.frame_checks import OUTCOMES, beside_items, check_frame
 from katayori.metrics.intervals import mean_interval, probability_interval, share_interval
 
 KINDS = ("sampled", "probability")
@@ -27,37 +28,37 @@ FACTORS = {
     "gender_race": ["gender", "race"],
 }
 VALID_SHARE = 0.99  # section 6.4 of the paper: every model answered at least this share validly
-COUNTED = ["out_of_choice", "refusal", "filtered", "truncated", "error"]
+COUNTED = [name for name in OUTCOMES if name != "ok"]
 
 
-def with_value(answers: pd.DataFrame, items: pd.DataFrame, kind: str = "sampled") -> pd.DataFrame:
-    """Answers joined to their items, with `value`: the response ratio of one answer (DE-16).
+def with_value(
+    answers: pd.DataFrame, items: pd.DataFrame | None = None, kind: str = "sampled"
+) -> pd.DataFrame:
+    """Answers with `value`: the response ratio of one answer (DE-16).
 
     value is NaN where the answer is missing.
 
     Args:
-        answers: item_id, outcome, answer, and for probabilities p_yes and p_no.
-        items: item_id, decision_question_id and the attributes.
+        answers: frame "yes or no" of `frame_checks`: answers with their question and the
+            attributes of the person, and for probabilities p_yes and p_no.
+        items: only of callers of an older version, whose answers lack these columns.
         kind: `sampled`: 1 for yes, 0 for no; `probability`: P(yes) / (P(yes) + P(no)).
 
     Raises:
-        ValueError: an unknown kind, answers without probabilities, answers to unknown items.
+        FrameError: what `check_frame` finds wrong. ValueError: an unknown kind, answers without
+        probabilities.
 
     Example:
-        >>> items = pd.DataFrame({"item_id": ["i"], "decision_question_id": 1, "age": 20})
-        >>> items = items.assign(gender="female", race="Asian")
-        >>> answers = pd.DataFrame({"item_id": ["i", "i"], "answer": ["yes", None]})
+        >>> answers = pd.DataFrame({"item_id": ["i", "j"], "answer": ["yes", None]})
         >>> answers["outcome"] = ["ok", "refusal"]
-        >>> with_value(answers, items)["value"].tolist()
+        >>> answers = answers.assign(decision_question_id=1, age=20, gender="female", race="Asian")
+        >>> with_value(answers)["value"].tolist()
         [1.0, nan]
     """
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}; known: {', '.join(KINDS)}")
-    unknown = set(answers["item_id"]) - set(items["item_id"])
-    if unknown:
-        raise ValueError(f"{len(unknown)} answers belong to no item, e.g. {sorted(unknown)[0]}")
-    columns = ["item_id", "decision_question_id", *ATTRIBUTES]
-    out = answers.merge(items[columns], on="item_id", how="left", validate="many_to_one")
+    joined = beside_items(answers, items, ["decision_question_id", *ATTRIBUTES])
+    out = check_frame(joined, "yes or no").reset_index(drop=True)
     if kind == "probability":
         if "p_yes" not in answers:
             raise ValueError("these answers carry no probabilities (p_yes, p_no)")

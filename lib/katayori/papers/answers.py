@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.frame_checks import OF_ANSWERS
 from katayori.papers import get_paper
 from katayori.prompting import exchange, recordings
 from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, answers_frame
@@ -374,8 +375,9 @@ def get(
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
     since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
-    p_<option> each and `mass`, with the likelier option as `answer`. Without models the frame is
-    empty and has all its columns.
+    p_<option> each and `mass`, with the likelier option as `answer`. Behind them stand the columns
+    of the items, under their names there; of a prompt with `per`, those that are the same for all
+    items of a value. Without models the frame is empty and has all its columns.
     """
     import pandas as pd
 
@@ -391,11 +393,29 @@ def get(
     rows = cast("list[dict[str, Any]]", renamed.to_dict("records"))  # all columns have names
     frames = [_answers_of(name, rows, prompt, how) for name in models]
     if frames:
-        return pd.concat(frames, ignore_index=True)
+        answers = pd.concat(frames, ignore_index=True)
+        return _as_in_items(answers, items, prompt, how.places or {})
     columns = [*ANSWER_COLUMNS, *MORE_COLUMNS]
     if prompt.settings.get("logprobs"):
         columns += [*(f"p_{option}" for option in how.options or ()), "mass"]
+    columns += [str(name) for name in items if name not in {*OF_ANSWERS, *columns}]
     return pd.DataFrame(columns=columns)
+
+
+def _as_in_items(
+    answers: "pd.DataFrame", items: "pd.DataFrame", prompt: Prompt, places: dict[str, str]
+) -> "pd.DataFrame":
+    """The answers with the items' columns named as there, without those that say nothing of them.
+
+    A prompt with `per` is asked once for several items: what differs among these is left out.
+    """
+    out = answers.rename(columns={p: name for p, name in places.items() if p not in OF_ANSWERS})
+    if prompt.per == "item_id":
+        return out
+    per_value = items.groupby(prompt.per, sort=False)
+    of_items = [str(name) for name in items if name not in {*OF_ANSWERS, prompt.per}]
+    differs = [name for name in of_items if (per_value[name].nunique(dropna=False) > 1).any()]
+    return out.drop(columns=differs, errors="ignore")
 
 
 def _of_paper(how: Reading, paper: str) -> Reading:

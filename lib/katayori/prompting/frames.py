@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
+from katayori.frame_checks import OF_ANSWERS
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
@@ -24,7 +25,10 @@ def answers_frame(
     parse: Callable[[str, str], Parsed] = parse_yes_no,
     options: tuple[str, ...] = ("yes", "no"),
 ) -> "pd.DataFrame":
-    """Requests and their responses as the answers frame (see `ask`).
+    """Requests and their responses as the answers frame (see `answers.get`).
+
+    Behind the columns of the answer stand those of its item (`Request.fields`), so that no metric
+    has to find the item again. They may hold texts of third parties: keep them in memory.
 
     Raises KatayoriError for likelihood requests, whose answers are no words.
     """
@@ -59,7 +63,25 @@ def answers_frame(
             "created": response.created,
         }
         rows.append(row)
-    return pd.DataFrame(rows)
+    return beside_fields(pd.DataFrame(rows), requests)
+
+
+def beside_fields(frame: "pd.DataFrame", requests: Sequence[Request]) -> "pd.DataFrame":
+    """The frame, a row a request, with the columns of the items behind its own.
+
+    An item's column never takes the place of one that belongs to answers
+    (`frame_checks.OF_ANSWERS`) or that the frame holds.
+    """
+    import pandas as pd
+
+    taken = {*OF_ANSWERS, *frame.columns}
+    names = dict.fromkeys(name for request in requests for name in request.fields)
+    columns = {
+        name: [request.fields.get(name) for request in requests]
+        for name in names
+        if name not in taken
+    }
+    return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
 
 
 def _parsed(

@@ -340,16 +340,11 @@ def verdicts_frame(
     """Requests for items of `judge.in_both_orders` and their responses as the frame
     `papers.<id>.scores` starts from.
 
-    Called as `answers_frame`, with its columns but `letter` for answer; besides pair_id, order, top
-    (the likeliest tokens at the verdict and their log probabilities) and what `with_probabilities`
-    reads from them.
+    Called as `answers_frame`, with its columns (pair_id and order among those of the item) but
+    `letter` for answer; besides top (the likeliest tokens at the verdict and their log
+    probabilities) and what `with_probabilities` reads from them.
     """
-
     frame = answers_frame(requests, responses, source, parse=parse, options=options)
     frame = frame.rename(columns={"answer": "letter"})
-    columns: dict[str, list[Any]] = {
-        "pair_id": [request.fields["pair_id"] for request in requests],
-        "order": [request.fields["order"] for request in requests],
-        "top": [response.top for response in responses],
-    }
-    return with_probabilities(frame.assign(**columns))
+    top: list[Any] = [response.top for response in responses]
+    return with_probabilities(frame.assign(top=top))

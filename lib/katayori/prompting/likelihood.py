@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
+from katayori.prompting.frames import beside_fields
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
@@ -108,7 +109,8 @@ def likelihood_frame(
 ) -> "pd.DataFrame":
     """Requests and their responses as a tidy frame, one row a continuation.
 
-    Give it to `answers.get` as `frame`; parser and options are not used. Returns `COLUMNS`:
+    Give it to `answers.get` as `frame`; parser and options are not used. Returns `COLUMNS` and the
+    columns of the item:
     `continuation` is the item's column that was scored, `text` its words, `sum_logp` their log
     probability in nats, `n_tokens` their tokens, `per_token` the quotient. Where there are no
     scores, these three are NaN, `outcome` says why and `note` what is wrong. Raises KatayoriError
@@ -122,11 +124,14 @@ def likelihood_frame(
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
+    asked: list[Request] = []
     for request, response in zip(requests, responses, strict=True):
         if not request.likelihood:
             raise KatayoriError(f"prompt {request.prompt_id} asks for words, not for likelihoods")
-        rows += _rows(request, response, source)
-    return pd.DataFrame(rows, columns=COLUMNS)
+        of_request = _rows(request, response, source)
+        rows += of_request
+        asked += [request] * len(of_request)
+    return beside_fields(pd.DataFrame(rows, columns=COLUMNS), asked)
 
 
 def _rows(request: Request, response: Response, source: str) -> list[dict[str, Any]]:

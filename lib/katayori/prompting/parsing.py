@@ -13,8 +13,9 @@ MAX_LINE = 2_000  # of a longer line only the start
 
 
 class Parsed(NamedTuple):
-    """`outcome` as in `store.OUTCOMES`; `answer` None unless ok; `note` names what was tolerated or
-    is wrong.
+    """`outcome` as in `frame_checks.OUTCOMES`; `answer` None unless ok.
+
+    `note` names what was tolerated or is wrong.
     """
 
     outcome: str

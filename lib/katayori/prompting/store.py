@@ -34,10 +34,6 @@ from katayori.prompting.requests import Request
 SCHEMA = 2
 COPIED = 1  # the schema that is copied when it is opened
 BUSY = 60  # seconds to wait for another process that is writing
-#: ok: the model answered in full. truncated: cut at the token limit, never parsed as an answer.
-#: refusal / filtered: the model or the provider declined. error: nothing came back; asked again
-#: next time. out_of_choice is given by parsers.
-OUTCOMES = ("ok", "out_of_choice", "refusal", "filtered", "truncated", "error")
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori.frame_checks import beside_items, check_frame
 from katayori.metrics.intervals import (
     FEW_CLUSTERS,
     NO_INTERVAL_BELOW,
@@ -26,7 +27,7 @@ from katayori.metrics.intervals import (
     share_interval,
 )
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
-from katayori.metrics.qa_bias import with_role
+from katayori.metrics.qa_bias import OF_ITEMS, with_role
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.uncertainty import cells, swap_test
 
@@ -36,27 +37,31 @@ FEW = 30  # a cell with fewer answers is flagged (IJ-16)
 #: What a column holds: answers counted (0 or 1), probabilities, or any other number.
 KINDS = ("share", "probability", "mean")
 _DESIGN = [
-    *("item", "topic", "focal", "subset", "n_attributes"),
-    *("order", "label", "unknown_position"),
+    *("item", "topic", "focal_id", "focal", "subset", "n_attributes"),
+    *("order", "unknown_position", "unknown"),
 ]
 _ENDS = ("value", "ci_low", "ci_high", "status")
 
 
-def with_design(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+def with_design(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.DataFrame:
     """`qa_bias.with_role` plus what the design says of each item.
 
     Args:
-        answers, items: as there; items have the columns of `papers.inter_jbbq.items`.
+        answers: frame "profiles" of `frame_checks`: as there, with item, topic, focal_id, focal,
+            subset, n_attributes, order, unknown_position (the place of "unknown") and unknown (its
+            wording) of `papers.inter_jbbq.items`.
+        items: only of callers of an older version, whose answers lack these columns.
 
     Returns:
-        The frame of `with_role` and: item, topic, focal_id, focal, subset, n_attributes, order,
-        label and unknown_position (places of the right option and of "unknown"), unknown_wording;
+        The frame of `with_role` and: unknown_wording (what `unknown` was, which now counts);
         cluster (the family, or the item); ambiguity (`amb`, `dis`); question (`negative`,
         `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid);
         right and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
     """
-    design = items[["item_id", "focal_id", *_DESIGN]].assign(unknown_wording=items["unknown"])
-    frame = with_role(answers, items).merge(design, on="item_id", how="left")
+    of_items = [*OF_ITEMS, *(f"role_{option}" for option in range(3)), *_DESIGN]
+    joined = check_frame(beside_items(answers, items, of_items), "profiles")
+    frame = with_role(joined).reset_index(drop=True)
+    frame["unknown_wording"] = frame["unknown"]
     chosen = zip(frame["order"], frame["answer"], frame["outcome"] == "ok", strict=True)
     letters: list[Any] = [order[int(answer)] if ok else None for order, answer, ok in chosen]
     return frame.assign(

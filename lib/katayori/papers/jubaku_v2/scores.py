@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, chi2_contingency, norm
 
+from katayori.frame_checks import beside_items, check_frame
 from katayori.metrics.choices import unswapped
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
@@ -23,50 +24,43 @@ from katayori.metrics.intervals import (
     probability_interval,
     share_interval,
 )
-from katayori.metrics.qa_bias import KEY
 from katayori.metrics.rank_tests import DIGITS, holm
 from katayori.metrics.uncertainty import cells, status_of, swap_test
 
 BY = ("model", "source")
+#: Columns of the items that say what a letter means.
+OF_ITEMS = ("case_id", "category", "template", "order", "role_a", "role_b")
 
 
-def with_choice(answers: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    """Answers joined to their items, with what each letter means (JU-13).
+def with_choice(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Answers with what each letter means (JU-13).
 
     Args:
-        answers: item_id, outcome, answer ("A", "B", None where invalid), and where known p_a, p_b
-            (probabilities of the letters) and mass; what tells answers apart of model, source,
-            prompt_id, repetition.
-        items: item_id, case_id, category, template, order, role_a, role_b, as of `items`.
+        answers: frame "two options" of `frame_checks`: answers ("A", "B", None where invalid)
+            with case_id, category, template, order, role_a, role_b of their items, and where known
+            p_a, p_b (probabilities of the letters) and mass; what tells answers apart of model,
+            source, prompt_id, repetition.
+        items: only of callers of an older version, whose answers lack these columns.
 
-    Returns the answers with letter (for answer), case_id, category, template, order; choice, the
-    role of the chosen option (None where invalid), correct (False where invalid); and with
-    probabilities p_neutral, renormalised over both letters, NaN where neither has any.
+    Returns the answers with letter (for answer); choice, the role of the chosen option (None where
+    invalid), correct (False where invalid); and with probabilities p_neutral, renormalised over
+    both letters, NaN where neither has any.
 
-    Raises ValueError for answers to unknown items, an answer given twice, an order with two
-    meanings, and a letter of an ok answer that is neither A nor B.
+    Raises FrameError for what `check_frame` finds wrong, such as an answer given twice;
+    ValueError for an order with two meanings, and a letter of an ok answer that is neither A nor B.
 
     Example:
-        >>> items = pd.DataFrame({"item_id": ["x", "y"], "case_id": 1, "category": "age"})
-        >>> items = items.assign(template=1, order=["nb", "bn"], role_a=["neutral", "biased"])
-        >>> items["role_b"] = ["biased", "neutral"]
         >>> answers = pd.DataFrame({"item_id": ["x", "y"], "outcome": "ok", "answer": "A"})
-        >>> with_choice(answers, items)["choice"].tolist()
+        >>> answers = answers.assign(case_id=1, category="age", template=1, order=["nb", "bn"])
+        >>> answers[["role_a", "role_b"]] = [["neutral", "biased"], ["biased", "neutral"]]
+        >>> with_choice(answers)["choice"].tolist()
         ['neutral', 'biased']
     """
-    orders = items[["order", "role_a", "role_b"]].drop_duplicates()
+    joined = check_frame(beside_items(answers, items, OF_ITEMS), "two options")
+    joined = joined.reset_index(drop=True)
+    orders = joined[["order", "role_a", "role_b"]].drop_duplicates()
     if not orders["order"].is_unique:
         raise ValueError(f"an order with two meanings: {orders.to_dict('records')}")
-    twice = answers.duplicated([name for name in KEY if name in answers])
-    if twice.any():
-        item = answers.loc[twice, "item_id"].iloc[0]
-        raise ValueError(f"{twice.sum()} answers are given twice, e.g. to {item}")
-    placed = items[["item_id", "case_id", "category", "template", "order"]]
-    joined = answers.merge(placed, on="item_id", how="left", validate="many_to_one")
-    lost = joined["case_id"].isna()
-    if lost.any():
-        item = joined.loc[lost, "item_id"].iloc[0]
-        raise ValueError(f"{lost.sum()} answers belong to no item, e.g. {item}")
     named = joined.rename(columns={"answer": "letter", "p_a": "p_A", "p_b": "p_B"})
     meaning = {order: {"A": a, "B": b} for order, a, b in orders.itertuples(index=False)}
     out = unswapped(named, meaning).rename(columns={"verdict": "choice"})

@@ -86,7 +86,7 @@ def auc_interval(
 
 def decided_pairs(
     verdicts: pd.DataFrame,
-    comparisons: pd.DataFrame,
+    comparisons: pd.DataFrame | None = None,
     annotators: Sequence[str] = (),
     *,
     method: str = "proposed",
@@ -99,7 +99,7 @@ def decided_pairs(
 
     Args:
         verdicts: of `verdicts.judge_verdicts`; the column `log_odds`, if there, gives the AUC.
-        comparisons: of `papers.logprob_judge.items`.
+        comparisons: of `papers.logprob_judge.items`, for other labels than the verdicts hold.
         annotators: columns of labels; default, those of `verdicts.annotators_of`.
         method: whose verdict counts.
 
@@ -110,7 +110,7 @@ def decided_pairs(
         (`question_swap_test` of right minus wrong); auc, auc_low, auc_high, auc_status, n_auc: of
         the averaged log odds for the better answer, without any threshold.
     """
-    annotators = list(annotators) or annotators_of(comparisons)
+    annotators = list(annotators) or annotators_of(verdicts if comparisons is None else comparisons)
     rows: list[dict[str, Any]] = []
     for key, cell in cells(joined_labels(verdicts, comparisons, annotators), by):
         long = cell.melt([c for c in cell if c not in annotators], annotators, "who", "label")

@@ -21,6 +21,7 @@ import pandas as pd
 from statsmodels.stats import inter_rater
 
 from katayori.errors import KatayoriError
+from katayori.frame_checks import FrameError, check_frame, with_items
 from katayori.metrics.choices import MEANING, unswapped
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
@@ -45,8 +46,9 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     LJ-14).
 
     Args:
-        frame: one row per `by`, pair_id and order, as of `prompting.letters.verdicts_frame`:
-            letter, outcome, and where known p_A, p_B, p_C and mass.
+        frame: frame "both orders" of `frame_checks`: one row per `by`, pair_id and order, as of
+            `prompting.letters.verdicts_frame`: letter, outcome, and where known p_A, p_B, p_C and
+            mass.
 
     Returns:
         One row per `by` and pair_id; letters and verdicts are objects, None where there is none:
@@ -61,10 +63,12 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
         log_odds: ln P(1) / P(2), the mean of both orders, NaN where one of the four is 0 or
             unknown;
         proposed_status: `ok`; `tied_means`, equal to 12 digits, settled in the order of `VERDICTS`;
-        `no_probabilities`, then without a verdict; or the status of the comparison.
+        `no_probabilities`, then without a verdict; or the status of the comparison;
+        and, where the frame holds them, what is known of the comparison (`labels_in`).
 
     Raises:
-        ValueError: two answers to one pair in one order, and as `unswapped`.
+        FrameError: what `check_frame` finds wrong. ValueError: two answers to one pair in
+        one order, and as `unswapped`.
 
     Reference: the logprob-judge paper, sections 3 and 4.1.
 
@@ -75,7 +79,7 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
         [['tie', '1']]
     """
     keys = [*by, "pair_id"]
-    known = unswapped(frame)
+    known = unswapped(check_frame(frame, "both orders"))
     twice = known.duplicated([*keys, "order"])
     if twice.any():
         raise ValueError(
@@ -111,7 +115,8 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     out["proposed_status"] = np.select(
         [~valid, ~has_means, tied], [out["status"], "no_probabilities", "tied_means"], "ok"
     )
-    return out.reset_index()
+    of_pair = known.drop_duplicates(keys).set_index(keys)[labels_in(frame)]
+    return out.join(of_pair).reset_index()
 
 
 def _or_none(values: pd.Series, known: "pd.Series | None" = None) -> pd.Series:
@@ -144,23 +149,45 @@ def annotators_of(comparisons: pd.DataFrame) -> list[str]:
     return people or [name for name in columns if name == "truth"]
 
 
+def labels_in(frame: pd.DataFrame) -> list[str]:
+    """The columns that say what is known of a comparison: question, task and people's verdicts.
+
+    Example:
+        >>> labels_in(pd.DataFrame(columns=["item_id", "task", "annotator_1", "answer_a"]))
+        ['task', 'annotator_1']
+    """
+    names = [str(name) for name in frame.columns]
+    shared = ("question_id", "task", "truth")
+    return [name for name in names if name in shared or name.startswith("annotator_")]
+
+
 def joined_labels(
-    verdicts: pd.DataFrame, comparisons: pd.DataFrame, annotators: Sequence[str]
+    verdicts: pd.DataFrame, comparisons: pd.DataFrame | None, annotators: Sequence[str]
 ) -> pd.DataFrame:
     """Verdicts with question_id, task and the annotators' labels of their comparison.
 
-    Raises ValueError for verdicts on unknown comparisons.
+    Those of `comparisons` if given (other labels than those of the items asked, or verdicts that no
+    judge of ours gave), else those that the verdicts hold.
+
+    Raises FrameError for verdicts on unknown comparisons, and for labels that are not there.
 
     Example:
         >>> texts = pd.DataFrame({"item_id": [1], "question_id": 7, "task": "x", "truth": "tie"})
         >>> joined_labels(pd.DataFrame({"pair_id": [1]}), texts, ["truth"])["truth"].tolist()
         ['tie']
     """
-    columns = ["item_id", "question_id", "task", *annotators]
-    labels = comparisons[columns].rename(columns={"item_id": "pair_id"})
-    if lost := set(verdicts["pair_id"]) - set(labels["pair_id"]):
-        raise ValueError(f"{len(lost)} verdicts belong to no comparison, e.g. {min(lost)}")
-    return verdicts.merge(labels, on="pair_id", how="left", validate="many_to_one")
+    if comparisons is not None:
+        columns = ["question_id", "task", *annotators]
+        verdicts = with_items(verdicts, comparisons, columns, on="pair_id")
+    joined = check_frame(verdicts, "labelled verdicts")
+    if absent := [name for name in annotators if name not in joined]:
+        raise FrameError(f"the verdicts lack the labels {absent[0]!r}; give the comparisons")
+    return joined.reset_index(drop=True)
+
+
+def _people(verdicts: pd.DataFrame, comparisons: pd.DataFrame | None) -> list[str]:
+    """The columns of people's verdicts, where they are to be taken from."""
+    return annotators_of(verdicts if comparisons is None else comparisons)
 
 
 def _cells(
@@ -175,7 +202,7 @@ def _cells(
 
 def concordance(
     verdicts: pd.DataFrame,
-    comparisons: pd.DataFrame,
+    comparisons: pd.DataFrame | None = None,
     annotators: Sequence[str] = (),
     *,
     among: str = "all",
@@ -190,7 +217,7 @@ def concordance(
 
     Args:
         verdicts: of `judge_verdicts`.
-        comparisons: of `papers.logprob_judge.items`.
+        comparisons: of `papers.logprob_judge.items`, for other labels than the verdicts hold.
         annotators: their columns; default, those of `annotators_of`. A missing label is left out
             for that person.
         among: `all`; `stable`, only comparisons whose orders agree; `biased`, only those whose
@@ -218,7 +245,7 @@ def concordance(
 
     Reference: the logprob-judge paper, section 4.1; McNemar, Psychometrika 12 (1947), 153-157.
     """
-    annotators = list(annotators) or annotators_of(comparisons)
+    annotators = list(annotators) or _people(verdicts, comparisons)
     if among not in AMONG or not annotators:
         raise ValueError(
             f"among {among!r} of {', '.join(AMONG)}, annotators {annotators}: one is not known"
@@ -335,7 +362,7 @@ def _gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
 
 
 def robustness(
-    verdicts: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY
+    verdicts: pd.DataFrame, comparisons: pd.DataFrame | None = None, by: Sequence[str] = BY
 ) -> pd.DataFrame:
     """Share of comparisons whose two orders name the same (LJ-18), and where the others lean
     (addition, LJ-19).
@@ -386,7 +413,7 @@ def robustness(
 
 
 def slot_lean(
-    frame: pd.DataFrame, comparisons: pd.DataFrame, by: Sequence[str] = BY
+    frame: pd.DataFrame, comparisons: pd.DataFrame | None = None, by: Sequence[str] = BY
 ) -> pd.DataFrame:
     """How far a judge leans to the first slot, in log-odds (addition, LJ-19).
 
@@ -402,8 +429,9 @@ def slot_lean(
     p_first = frame["p_A"].where(frame["p_A"] > 0)
     p_second = frame["p_B"].where(frame["p_B"] > 0)
     odds = frame.assign(odds=np.log(p_first) - np.log(p_second))
-    by_pair = odds.groupby([*by, "pair_id"], sort=False)["odds"]
-    each = by_pair.agg(["mean", "count"]).reset_index()
+    by_pair = odds.groupby([*by, "pair_id"], sort=False)
+    each = by_pair["odds"].agg(["mean", "count"])
+    each = each.join(by_pair[labels_in(frame)].first()).reset_index()
     rows = []
     for key, cell in cells(joined_labels(each, comparisons, ()), by):
         valid = cell[cell["count"] == len(MEANING)]
@@ -425,7 +453,7 @@ def slot_lean(
 
 def calibration(
     verdicts: pd.DataFrame,
-    comparisons: pd.DataFrame,
+    comparisons: pd.DataFrame | None = None,
     annotators: Sequence[str] = (),
     *,
     bins: int = 10,
@@ -446,7 +474,7 @@ def calibration(
 
     Reference: G. W. Brier, Monthly Weather Review 78 (1950), 1-3.
     """
-    annotators = list(annotators) or annotators_of(comparisons)
+    annotators = list(annotators) or _people(verdicts, comparisons)
     shares = [f"p_{verdict}" for verdict in VERDICTS]
     rows = []
     for key, cell in cells(joined_labels(verdicts, comparisons, annotators), by):

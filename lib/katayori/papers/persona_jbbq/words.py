@@ -65,7 +65,7 @@ def recorded_leans(dataset: str, prompt: Prompt, models: Sequence[str]) -> pd.Da
     scores = answers.get(
         items, prompt, asked, variant=dataset, dataset=dataset, frame=likelihood_frame
     )
-    return contrasts.lean_of_words(scores, items)
+    return contrasts.lean_of_words(scores)
 
 
 def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
