@@ -149,7 +149,8 @@ for (model, source), own in frame.groupby(["model", "source"]):
     more = dict(model=model, source=source, dataset=read.name, prompt_id=prompt.id, ci=ends)
     more |= dict(n=len(own), n_invalid=0, clusters=len(own), headline=True, unit="share")
     run.row("TO-1", "share right", share["value"], **more, status=share["status"])
-told = run.claims(check_claims(CLAIMS, frame, draws=0), source=frame["source"].iloc[0], n=len(frame))
+checked = check_claims(CLAIMS, frame, draws=0)
+told = run.claims(checked, source=frame["source"].iloc[0], n=len(frame))
 show(run.table("claims", told), caption="Claims")
 """,
     """
