@@ -10,8 +10,8 @@ Four readings of the same answers, side by side:
 Frames: one row an asked item, with model, prompt_id, template_id (the cluster), `answer` (the
 number of the chosen place as text, None where invalid), for each of k places `p_0` ... (probability
 of its letter; 0 or NaN where the letter is outside what the engine returned) and `role_0` ... (what
-stands there, such as target, non_target, unknown). For *permuted* also `base_id`: one content in all
-orders.
+stands there, such as target, non_target, unknown). For *permuted* also `base_id`: one content in
+all orders.
 
 Reference: the idea of dividing out a prior of places is that of PriDe (C. Zheng et al., Large
 Language Models Are Not Robust Multiple Choice Selectors, ICLR 2024). This is not PriDe, which
