@@ -141,7 +141,6 @@ with run.skipping():
     frame = answers.get(read.items, prompt, names, source=chosen["answers"])
 """,
     """
-frame = frame.merge(read.items[["item_id", "even"]], on="item_id")
 frame["correct"] = (frame["answer"] == "yes") == frame["even"]
 for (model, source), own in frame.groupby(["model", "source"]):
     share = share_interval(own["correct"].astype(int).tolist(), [1] * len(own))
