@@ -9,7 +9,7 @@ run, for the same respondent without any preference for places.
 Respondents:
     locked: likes the second place by 6 nats, whatever stands there.
     unbalanced: the same, and the target stands at the liked place in three of four items.
-    by wording: the liked place depends on the wording of "unknown", which alternates over templates.
+    by wording: the liked place depends on the wording of "unknown"; two take turns over templates.
 """
 
 import itertools
