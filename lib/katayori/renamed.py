@@ -1,8 +1,8 @@
 """Names that have changed: the old one works for one version, and one line on stderr says so.
 
-An entry goes into `TABLE` in the commit that renames. `overdue` finds those whose time is over; a
-test fails for them. The Makefile reads the entries of kind "variable" out of this file: each has to
-stand on a line of its own.
+An entry goes into `TABLE` in the commit that renames, into the `renames` of a paper where only its
+notebook had the name. `overdue` finds those whose time is over; a test fails for them. The Makefile
+reads the entries of kind "variable" out of this file: each has to stand on a line of its own.
 """
 
 import sys
@@ -35,8 +35,6 @@ class Renamed(NamedTuple):
 
 
 TABLE: tuple[Renamed, ...] = (
-    # Nothing is resampled in notebook 03 any more; what is drawn are null draws of claims.
-    Renamed("parameter", "resamples", "draws", "0.5", "logprob_judge"),
     # Answers hold the columns of their items: no metric joins them any more.
     Renamed("argument", "items", "part of the answers (frame_checks.with_items)", "0.5"),
 )
@@ -50,29 +48,33 @@ def _tell(entry: Renamed) -> None:
     print(f"katayori: {line}", file=sys.stderr)
 
 
-def current(kind: str, name: str, where: str = "") -> str:
-    """The name of today; an old one is told on stderr."""
-    for entry in TABLE:
+def current(kind: str, name: str, where: str = "", also: Iterable[Renamed] = ()) -> str:
+    """The name of today; an old one is told on stderr. `also`: entries beside those of `TABLE`."""
+    for entry in (*TABLE, *also):
         if (entry.kind, entry.old) == (kind, name) and entry.where in ("", where):
             _tell(entry)
             return entry.new
     return name
 
 
-def with_old(kind: str, names: Iterable[str]) -> set[str]:
+def with_old(kind: str, names: Iterable[str], also: Iterable[Renamed] = ()) -> set[str]:
     """These names and the old ones that became one of them, wherever."""
     today = set(names)
-    return today | {entry.old for entry in TABLE if entry.kind == kind and entry.new in today}
+    return today | {
+        entry.old for entry in (*TABLE, *also) if entry.kind == kind and entry.new in today
+    }
 
 
-def keys(kind: str, values: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+def keys(
+    kind: str, values: Mapping[str, Any], where: str = "", also: Iterable[Renamed] = ()
+) -> dict[str, Any]:
     """The same values under the names of today, in their order.
 
     KatayoriError where a value is given under its old and its new name.
     """
     today: dict[str, Any] = {}
     for name, value in values.items():
-        new = current(kind, name, where)
+        new = current(kind, name, where, also)
         if new in today:
             raise KatayoriError(f"{kind} {new} is given twice, once by its old name; give it once")
         today[new] = value
@@ -109,6 +111,6 @@ def _number(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def overdue(version: str) -> list[Renamed]:
-    """The entries of `TABLE` that `version` should no longer hold."""
-    return [entry for entry in TABLE if _number(entry.goes) <= _number(version)]
+def overdue(version: str, also: Iterable[Renamed] = ()) -> list[Renamed]:
+    """The entries of `TABLE`, and of `also`, that `version` should no longer hold."""
+    return [entry for entry in (*TABLE, *also) if _number(entry.goes) <= _number(version)]

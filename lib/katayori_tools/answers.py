@@ -43,7 +43,7 @@ def stored_answers(
             fingerprint, time (`created`, seconds since 1970), latency, attempts, tokens, prompt
             hash and the rest. Numbers are floats (NaN where the endpoint told none), labels
             categories, keys, ids and texts strings.
-        where: column=value, e.g. `paper="discrim_eval", model="gpt-4o"`.
+        where: column=value, e.g. `paper="<id>", model="gpt-4o"`.
     """
     import pandas as pd
 

@@ -2,13 +2,12 @@
 engine where needed.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katayori import paths, profiles
 from katayori.data import paper_facts
@@ -23,6 +22,16 @@ from katayori.prompting.requests import Request, build
 from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import inputs, servers
 from katayori_tools.answers import causes
+from katayori_tools.choices import (
+    LIGHT_ENGINE,
+    LIGHT_MODEL,
+    USUAL_RUNNING,
+    USUAL_SENDING,
+    Asking,
+    NotebookRun,
+    Running,
+    Sending,
+)
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names
 
@@ -50,6 +59,19 @@ class Scope:
 
 
 STUDY_SET = Scope()
+
+
+class Step(NamedTuple):
+    """Requests that can be made at once: one paper and model, and prompts of one step.
+
+    `name` is the model as it was given.
+    """
+
+    paper: str
+    name: str
+    model: Model
+    endpoint: Endpoint
+    requests: list[Request]
 
 
 def items_of(
@@ -176,21 +198,19 @@ def served(
     return server.serve(model.id, endpoint.name)
 
 
-def _with_prompts(args: argparse.Namespace) -> list[str]:
+def _with_prompts(chosen: Asking) -> list[str]:
     """The papers to ask. KatayoriError where only the overview is named, which asks nobody."""
-    papers = names(args.papers) or list(paper_ids())
+    papers = names(chosen.papers) or list(paper_ids())
     asked = [paper for paper in papers if paper != LAST]
     if not asked:
-        models = f" MODELS='{args.models}'" if args.models else ""
-        remedy = f"make reproduce PAPERS={LAST} PROFILE={args.profile}{models}"
+        models = f" MODELS='{chosen.models}'" if chosen.models else ""
+        remedy = f"make reproduce PAPERS={LAST} PROFILE={chosen.profile}{models}"
         raise KatayoriError(f"the {LAST} asks nobody, it reads the results of the others: {remedy}")
     return asked
 
 
-def wanted(
-    args: argparse.Namespace, stand_in: str = "", *, reach: bool = False
-) -> Iterator[tuple[str, str, Model, Endpoint, list[Request]]]:
-    """What `live` asks and `estimate` estimates: paper, name as given, model, endpoint, requests.
+def wanted(chosen: Asking, stand_in: str = "", *, reach: bool = False) -> Iterator[Step]:
+    """What `live` asks and `estimate` estimates, step by step.
 
     Prompts are those the recording plan asks of the whole set, step by step: the requests of a step
     are made when the one before has been answered (`stand_in`: see `requests_of`). Items and their
@@ -201,20 +221,20 @@ def wanted(
     Raises KatayoriError for a profile whose answers are not live, and for what is wrong with the
     user's files.
     """
-    profile = profiles.load(args.profile)
-    folder = args.prompts or ""
+    profile = profiles.load(chosen.profile)
+    folder = chosen.prompts
     if profile["answers"] != "live":
         reason = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
         raise KatayoriError(f"{reason}; use PROFILE=live, or live-official for the papers' items")
-    papers = _with_prompts(args)
-    own = inputs.own_items(args, papers)
-    limit = limit_of(args, profile)
-    models = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
+    papers = _with_prompts(chosen)
+    own = inputs.own_items(chosen.own, papers)
+    limit = limit_of(chosen, profile)
+    models = models_of(chosen.models, chosen.engine)
     real = [name for name in models if not get_model(name)[0].simulated]
     papers = _read_first(papers, profile["items"], limit, own, folder)
     if reach:
-        servers.reach_all(args)
-    asked_at = servers.asked_at(args, real, papers)
+        servers.reach_all(names(chosen.models), chosen.server.base_url)
+    asked_at = servers.asked_at(chosen.server, real, papers)
     scope = Scope(profile["items"], limit=limit, own=own, folder=folder)
     for paper in papers:
         wording = prompts.load_prompts(paper, folder)
@@ -227,15 +247,22 @@ def wanted(
                     requests = requests_of(
                         paper, model, endpoint, able, scope, store=store, stand_in=stand_in
                     )
-                yield paper, name, model, endpoint, requests
+                yield Step(paper, name, model, endpoint, requests)
 
 
-def limit_of(args: argparse.Namespace, profile: dict[str, Any]) -> int | None:
+def models_of(models: str, engine: str) -> list[str]:
+    """The models named, without one the smallest by a local engine."""
+    return names(models) or [LIGHT_MODEL + (engine or LIGHT_ENGINE)]
+
+
+def limit_of(chosen: Asking, profile: dict[str, Any]) -> int | None:
     """How many clusters are asked about: LIMIT=, else a demonstration's where the light engine is
     asked, else the profile's.
     """
-    light = profile["name"] == "live" and not args.models
-    return source.check_limit(args.limit) or (profiles.DEMONSTRATION if light else profile["size"])
+    light = profile["name"] == "live" and not chosen.models
+    return source.check_limit(chosen.limit) or (
+        profiles.DEMONSTRATION if light else profile["size"]
+    )
 
 
 def _read_first(
@@ -265,7 +292,7 @@ def _read_first(
     return able
 
 
-def live(args: argparse.Namespace) -> int:
+def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = USUAL_RUNNING) -> int:
     """Ask a sample of a profile's items now, compare with the recording where there is one, then
     run the notebooks.
     """
@@ -273,67 +300,65 @@ def live(args: argparse.Namespace) -> int:
 
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
     inputs.writable(paths.cache_dir(), "KATAYORI_CACHE")
-    profile = profiles.load(args.profile)
-    limit = limit_of(args, profile)
+    profile = profiles.load(chosen.profile)
+    limit = limit_of(chosen, profile)
     # A label that holds another model's answers is refused before anything is paid for.
-    folder_of(profile, {"models": names(args.models)}, _with_prompts(args))
+    folder_of(profile, {"models": names(chosen.models)}, _with_prompts(chosen))
     asked: list[tuple[str, str]] = []  # paper and model, in order
-    for paper, name, model, endpoint, requests in wanted(args, reach=True):
-        if (paper, name) not in asked:
-            _say_before(args, paper, name, model, endpoint)
-            asked.append((paper, name))
-        _ask(args, paper, name, model, endpoint, requests)
-    if limit == profiles.DEMONSTRATION and not args.models:
+    for step in wanted(chosen, reach=True):
+        if (step.paper, step.name) not in asked:
+            _say_before(chosen, step)
+            asked.append((step.paper, step.name))
+        _ask(chosen, step, sending)
+    if limit == profiles.DEMONSTRATION and not chosen.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=20 or more measures something")
     papers = list(dict.fromkeys(paper for paper, _ in asked))
-    if LAST in names(args.papers):
+    if LAST in names(chosen.papers):
         papers.append(LAST)
-    args.models = " ".join(dict.fromkeys(name for _, name in asked))
-    args.papers = ",".join(papers)
-    args.limit = None
-    args.parameter = [f"limit={limit}"] if limit else []
-    with servers.environment(args):
-        return reproduce(args)
+    run = NotebookRun(
+        papers=",".join(papers),
+        models=" ".join(dict.fromkeys(name for _, name in asked)),
+        profile=chosen.profile,
+        prompts=chosen.prompts,
+        own=chosen.own,
+        parameter=(f"limit={limit}",) if limit else (),
+    )
+    with servers.environment(chosen.server):
+        return reproduce(run, running)
 
 
-def _ask(
-    args: argparse.Namespace,
-    paper: str,
-    name: str,
-    model: Model,
-    endpoint: Endpoint,
-    requests: list[Request],
-) -> None:
+def _ask(chosen: Asking, step: Step, sending: Sending) -> None:
     """Ask the requests of one step; say what went wrong, and how far the answers agree with the
     recording.
     """
+    paper, name, model, endpoint, requests = step
     with Store(store_path()) as store:
-        with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
+        pending = store.pending(requests)
+        with served(model, endpoint, chosen.server.base_url, pending) as url:
             summary = collect_sync(
                 requests,
                 model,
                 endpoint,
                 store,
                 base_url=url,
-                concurrency=args.concurrency,
-                budget=args.budget,
+                concurrency=sending.concurrency,
+                budget=sending.budget,
             )
         for cause, n in causes(store, requests, model).items():
             print(f"  {n} x {cause}")
         _say(summary, name)
         _say_logprobs(store, requests)
-        if not args.prompts:
+        if not chosen.prompts:
             _agreement(paper, store, requests, model)
 
 
-def _say_before(
-    args: argparse.Namespace, paper: str, name: str, model: Model, endpoint: Endpoint
-) -> None:
+def _say_before(chosen: Asking, step: Step) -> None:
     """What a run leaves out: answers under other servers, prompts that need a forced start."""
+    paper, name, model, endpoint, _ = step
     servers.say_elsewhere(paper, name, model, endpoint)
-    wording = prompts.load_prompts(paper, args.prompts or "")
-    own = inputs.own_items(args, [paper])
-    dataset = source.prompts_of(paper, profiles.load(args.profile)["items"], own)
+    wording = prompts.load_prompts(paper, chosen.prompts)
+    own = inputs.own_items(chosen.own, [paper])
+    dataset = source.prompts_of(paper, profiles.load(chosen.profile)["items"], own)
     planned = [prompt for step in steps(paper, dataset) for prompt in step]
     able = [p for p in planned if answers.able([name], "live", wording[p])]
     left_out = {
@@ -411,7 +436,7 @@ def _how_alike(now: "pd.DataFrame", before: "pd.DataFrame", options: tuple[str, 
     return f"{alike}; mean |difference of P({options[0]})| {distance:.3f}"
 
 
-def template(args: argparse.Namespace) -> int:
+def template(chosen: Asking, file: str) -> int:
     """Write the requests of one paper and model as a file to be answered elsewhere (see
     `exchange.import_answers`).
 
@@ -420,27 +445,25 @@ def template(args: argparse.Namespace) -> int:
     """
     from katayori_tools.planning import export_requests
 
-    papers, models = names(args.papers), names(args.models)
+    papers, models = names(chosen.papers), names(chosen.models)
     if len(papers) != 1 or len(models) != 1:
-        raise KatayoriError(
-            "a template holds one paper and one model: PAPERS=discrim_eval MODELS=name"
-        )
+        raise KatayoriError("a template holds one paper and one model: PAPERS=01 MODELS=name")
     [paper], [name] = papers, models
     get_paper(paper)  # a wrong name is said before a file is opened
-    file = inputs.output_file(args.file, (".jsonl", ".csv"))
-    profile = profiles.load(args.profile)
-    own = inputs.own_items(args, [paper])
-    folder = args.prompts or ""
-    scope = Scope(profile["items"], limit=limit_of(args, profile), own=own, folder=folder)
+    written = inputs.output_file(file, (".jsonl", ".csv"))
+    profile = profiles.load(chosen.profile)
+    own = inputs.own_items(chosen.own, [paper])
+    folder = chosen.prompts
+    scope = Scope(profile["items"], limit=limit_of(chosen, profile), own=own, folder=folder)
     _read_first([paper], scope.dataset, scope.limit, own, folder)
     wording = prompts.load_prompts(paper, folder)
     prompt_steps = steps(paper, source.prompts_of(paper, scope.dataset, own))
     planned = [wording[p] for step in prompt_steps for p in step]
     chats = [p.id for p in planned if not (p.prefix or p.given) and p.kind == "chat"]
     requests = requests_of(paper, *get_model(name), chats, scope)
-    export_requests(requests, file)
+    export_requests(requests, written)
     subject = f"{n_clusters(requests)} {get_paper(paper).clusters}"
-    print(f"{len(requests)} requests about {subject} written to {file}; fill in the column text")
+    print(f"{len(requests)} requests about {subject} written to {written}; fill in the column text")
     return 0
 
 
@@ -449,26 +472,25 @@ def n_clusters(requests: list[Request]) -> int:
     return len({q.fields["cluster"] for q in requests})
 
 
-def estimate(args: argparse.Namespace) -> int:
+def estimate(chosen: Asking) -> int:
     """Clusters, calls, tokens, cost, time and the half-width to expect, before anything is asked.
 
     What the store holds is free. half_width: see `planning.half_width`.
     """
-    inputs.own_items(args, names(args.papers) or paper_ids())  # before anything heavy is imported
+    papers = names(chosen.papers) or paper_ids()
+    inputs.own_items(chosen.own, papers)  # before anything heavy is imported
     import pandas as pd
 
     from katayori_tools import planning
 
     _, registered = registry()
     priced = [
-        name
-        for name, model in registered.items()
-        if set(names(args.papers) or paper_ids()) & set(model.fields["papers"])
+        name for name, model in registered.items() if set(papers) & set(model.fields["papers"])
     ]
-    args.models = args.models or " ".join(priced)
+    chosen = replace(chosen, models=chosen.models or " ".join(priced))
     rows = []
     clusters: dict[tuple[str, str], int] = {}
-    for paper, name, model, endpoint, requests in wanted(args, stand_in=LONG_ANSWER):
+    for paper, name, model, endpoint, requests in wanted(chosen, stand_in=LONG_ANSWER):
         key = (paper, model.id)
         if key not in clusters:
             servers.say_elsewhere(paper, name, model, endpoint)

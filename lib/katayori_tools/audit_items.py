@@ -1,13 +1,12 @@
 """`katayori audit-items`: what can be said of study items without asking a model, and one thing of
 answers: whether two models share their noise.
 
-Five tables, each on columns rather than on papers, so that a new data set is seen at once: surface
-rules (03, 04), shares of the option slots, doubles, order of mention, residual correlations. A row
-that has a limit says whether it holds; the limits bind the second edition, for which a test runs
-them. The first edition is shown beside it.
+Five tables: surface rules, which are the papers' own; and, on columns rather than on papers, so
+that a new data set is seen at once, shares of the option slots, doubles, order of mention, residual
+correlations. A row that has a limit says whether it holds; the limits bind the second edition, for
+which a test runs them. The first edition is shown beside it.
 """
 
-import argparse
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -15,20 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.data import files
-from katayori.metrics.intervals import share_interval
-from katayori.papers import paper_ids
-from katayori.papers.jubaku_v2 import items as jubaku, reason_rules
-from katayori.papers.logprob_judge import surface_rules
+from katayori.papers import get_paper, paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.parsing import option_probabilities, parse_yes_no
 from katayori_tools.notebooks import names
 from katayori_tools.study_sets import FIRST, SECOND, StudySet, folder, study_sets
 
-#: A rule on surfaces of answers (03) may be so far from lots, a slot from its equal share.
-OFF_LOTS, OFF_SLOT, OFF_MENTION = 0.05, 0.05, 0.02
-#: Share of cases (04) whose group is named in both reasons or in neither, at least.
-BOTH_REASONS = 2 / 3
+#: A slot may be so far from its equal share, an order of mention from one half.
+OFF_SLOT, OFF_MENTION = 0.05, 0.02
 #: Correlation of residuals between two models, for shards of seed rule 2 with so many answers.
 COUPLED, ENOUGH = 0.05, 9450
 #: Sampled answers and the probabilities of the same items: prompts of 01.
@@ -75,15 +68,15 @@ ONE_ORDER = ("study2_orders",)
 Row = dict[str, Any]
 
 
-def audit_items(args: argparse.Namespace) -> int:
+def audit_items(*, papers: str = "") -> int:
     """Print the tables of the papers asked for; 1 where a second-edition set breaks a limit."""
-    papers = names(args.papers) or list(paper_ids())
-    sets = [one for paper in papers for one in study_sets(paper)]
+    chosen = names(papers) or list(paper_ids())
+    sets = [one for paper in chosen for one in study_sets(paper)]
     broken = 0
     for title, table in TABLES.items():
         rows = [row for one in sets for row in table(one)]
         broken += _shown(title, rows)
-    rows = [row for paper in papers for row in residual_rows(paper)]
+    rows = [row for paper in chosen for row in residual_rows(paper)]
     broken += _shown("Residuals of two models (r; the limit is of seed rule 2)", rows)
     if broken:
         print(f"{broken} limits of the second edition or of seed rule 2 do not hold")
@@ -127,94 +120,14 @@ def _held(one: StudySet, limit: str, holds: bool) -> Row:
 
 
 def rule_rows(one: StudySet) -> list[Row]:
-    """Rules that read no meaning: share of items they get right, a rule's tie counted one half.
-
-    03: answers 1 and 2 with a truth, ties of the truth left out. 04: the neutral reason against the
-    biased one, a row a case.
-    """
-    if {"answer_1", "answer_2", "truth"} <= set(one.items):
-        return _answer_rules(one)
-    if {"reason_neutral", "reason_biased", "case_id"} <= set(one.items):
-        return _reason_rules(one)
-    return []
-
-
-def _answer_rules(one: StudySet) -> list[Row]:
-    pairs = one.items  # where both orders have a row of their own, a pair counts once
-    pairs = pairs.drop_duplicates("pair_id") if "pair_id" in pairs else pairs
-    decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)
-    if decided.empty:
-        return []
-    labels = dict(zip(decided["item_id"], decided["truth"].astype(str), strict=True))
-    verdicts = surface_rules.rule_verdicts(decided, surface_rules.RULES)
-    verdicts = verdicts[verdicts["status"] == "ok"]
-    question = dict(zip(decided["item_id"], decided["question_id"], strict=True))
-    right = verdicts["proposed"] == verdicts["pair_id"].map(labels)
-    verdicts = verdicts.assign(
-        right=np.where(verdicts["proposed"] == "tie", 0.5, right.astype(float)),
-        question=verdicts["pair_id"].map(question),
-    )
+    """Rules that read no meaning, as the paper's room knows them (`Paper.surface_rules`)."""
+    audited = get_paper(one.paper).surface_rules(one.items, folder(one.paper, one.edition))
     rows = []
-    for rule, each in verdicts.groupby("model", sort=False):
-        sums = each.groupby("question")["right"].agg(["sum", "size"])
-        share = share_interval(sums["sum"].tolist(), sums["size"].tolist())
-        holds = abs(share["value"] - 0.5) <= OFF_LOTS
-        ends = {name: share[name] for name in ("ci_low", "ci_high")}
-        limit = _held(one, f"within {OFF_LOTS} of .5", holds)
-        rows.append(
-            _row(one, str(rule), "decided pairs", share["n"], share["value"], **ends, **limit)
-        )
+    for found in audited:
+        ends = {"ci_low": found.ci_low, "ci_high": found.ci_high}
+        limit = _held(one, found.limit, found.holds) if found.limit else {}
+        rows.append(_row(one, found.what, found.where, found.n, found.value, **ends, **limit))
     return rows
-
-
-def _case_file(one: StudySet) -> str:
-    """The case file of an edition's 04; empty where it has none of that form."""
-    for path in sorted(folder(one.paper, one.edition).glob("*.yaml")):
-        document = files.read_yaml(path, "file of items")  # of any form: this asks which it has
-        if isinstance(document, dict) and "cases" in document:
-            return str(path)
-    return ""
-
-
-def _reason_rules(one: StudySet) -> list[Row]:
-    path = _case_file(one)
-    cases = one.items.drop_duplicates("case_id")
-    leaks = jubaku.leak_words(path) if path else []
-    groups = jubaku.group_words(path) if path else {}
-    scores = reason_rules.rule_scores(cases, leaks, groups).dropna(axis=1, how="all")
-    rows = []
-    for rule in reason_rules.surface_rules(scores).to_dict("records"):
-        ends = {name: rule[name] for name in ("ci_low", "ci_high")}
-        what = f"{rule['rule']} ({rule['n_neutral']} right, {rule['n_ties']} ties)"
-        rows.append(_row(one, what, "cases", rule["n"], rule["value"], **ends))
-    return rows + _group_rows(one, cases, groups) + _leak_rows(one, cases, leaks)
-
-
-def _group_rows(one: StudySet, cases: pd.DataFrame, groups: dict[str, dict[str, str]]) -> list[Row]:
-    """In how many cases the group's word stands in both reasons or in neither."""
-    words = groups.get(jubaku.GROUP_WORD, {})
-    with_word = cases[cases["case_id"].isin(words)]
-    if with_word.empty:
-        return []
-    consistent = [
-        (words[row["case_id"]] in row["reason_neutral"])
-        == (words[row["case_id"]] in row["reason_biased"])
-        for row in with_word.to_dict("records")
-    ]
-    value = float(np.mean(consistent))
-    limit = _held(one, "at least .667", value >= BOTH_REASONS - 1e-12)
-    what = "the group's word in both reasons or in neither"
-    return [_row(one, what, "cases", len(consistent), value, **limit)]
-
-
-def _leak_rows(one: StudySet, cases: pd.DataFrame, leaks: list[str]) -> list[Row]:
-    """Cases with a word that gives a label away."""
-    if not leaks:
-        return []
-    texts = cases["reason_neutral"] + cases["reason_biased"]
-    n = sum(any(word in text for word in leaks) for text in texts)
-    what = "cases with a word that leaks a label"
-    return [_row(one, what, "cases", len(cases), n / len(cases), **_held(one, "none", n == 0))]
 
 
 # -- slots ---------------------------------------------------------------------------------------

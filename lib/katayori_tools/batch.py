@@ -19,14 +19,13 @@ belongs to no request of this run (other items, wording, model or settings), or 
 differently than before; a failed one is listed.
 """
 
-import argparse
 import asyncio
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,14 +33,15 @@ import orjson
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.papers.items import own_files
-from katayori.prompting.models import Endpoint, Model, at_server, get_model
+from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, store_path
 from katayori.report.tables import visible
 from katayori_tools import recording, servers
 from katayori_tools.asking import wanted
+from katayori_tools.choices import Asking, OwnServer
 from katayori_tools.notebooks import names
+from katayori_tools.options import filled
 from katayori_tools.send import Sender, cause_of, read_completion, wire_body
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"
-ASKED = ("papers", "profile", "models", "prompts", "limit", "engine")
+ASKED = ("papers", "profile", "models", "prompts", "limit", "engine")  # kept, with own items
+LINES = 20_000  # of a shard; OpenAI takes 50,000
 FINAL = ("completed", "failed", "expired", "cancelled")
 POLL = 30.0  # seconds
 LATEST = 2**33  # seconds since 1970; a greater number is no time
@@ -69,22 +70,35 @@ class Place(NamedTuple):
     start: int  # byte
 
 
-def batch(args: argparse.Namespace) -> int:
-    """One step; see the module. Raises KatayoriError for a folder that is not at that step."""
-    folder = Path(args.folder)
-    if args.step == "export":
-        return _export(folder, args)
-    state = _state(folder)
-    base_url = args.base_url or ""
+def batch(
+    step: str,
+    folder: str,
+    chosen: Asking,
+    *,
+    files: Sequence[str] = (),
+    shard: int = LINES,
+    wait: bool = False,
+) -> int:
+    """One step; see the module. Raises KatayoriError for a folder that is not at that step.
+
+    Args:
+        step: `export`, `submit`, `fetch` or `import`. folder: holds shards, state and results.
+        chosen: what is exported; for the other steps only its server counts. files: what is
+        imported in place of the folder's. shard: lines a file. wait: until every batch has ended.
+    """
+    place = Path(folder)
+    if step == "export":
+        return _export(place, chosen, shard)
+    state = _state(place)
+    base_url = chosen.server.base_url
     for name in ("papers", "models", "limit"):
-        if getattr(args, name):
-            raise KatayoriError(f"{folder / STATE} says what was asked; leave out {name.upper()}=")
-    if args.step == "submit":
-        return asyncio.run(_submit(folder, state, base_url))
-    if args.step == "fetch":
-        asyncio.run(_fetch(folder, state, base_url, args.wait))
-    files = [Path(file) for file in args.files] or _result_files(folder)
-    return _import(state, files)
+        if getattr(chosen, name):
+            raise KatayoriError(f"{place / STATE} says what was asked; leave out {name.upper()}=")
+    if step == "submit":
+        return asyncio.run(_submit(place, state, base_url))
+    if step == "fetch":
+        asyncio.run(_fetch(place, state, base_url, wait))
+    return _import(state, [Path(file) for file in files] or _result_files(place))
 
 
 def _result_files(folder: Path) -> list[Path]:
@@ -104,24 +118,24 @@ def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
 # -- export ----------------------------------------------------------------------------------------
 
 
-def _export(folder: Path, args: argparse.Namespace) -> int:
+def _export(folder: Path, chosen: Asking, lines: int) -> int:
     if (folder / STATE).exists():
         remedy = "name a new folder for what is left after importing it"
         raise KatayoriError(f"{folder} holds a batch; {remedy}")
-    _check_models(args)
+    _check_models(chosen)
     folder.mkdir(parents=True, exist_ok=True)
     # With a stand-in for earlier answers, the requests that wait for one are there, too.
-    planned = [len(requests) for *_, requests in wanted(args, "-")]
+    planned = [len(requests) for *_, requests in wanted(chosen, "-")]
     shards: dict[str, Shard] = {}
     addresses: dict[str, dict[str, Any]] = {}
-    asked = zip(wanted(args), planned, strict=True)
+    asked = zip(wanted(chosen), planned, strict=True)
     for (paper, name, model, endpoint, requests), n_planned in asked:
         with Store(store_path()) as store:
             pending = [request for request in store.pending(requests) if not request.likelihood]
         addresses[f"{paper} {name}"] = asdict(endpoint.server)
-        for start in range(0, len(pending), args.shard):
+        for start in range(0, len(pending), lines):
             file = folder / _shard_name(paper, name, len(shards) + 1)
-            chunk = pending[start : start + args.shard]
+            chunk = pending[start : start + lines]
             file.write_bytes(b"".join(line(request, model, endpoint) for request in chunk))
             sha256 = paths.sha256(file)
             shards[file.name] = {"model": name, "requests": len(chunk), "sha256": sha256}
@@ -132,7 +146,7 @@ def _export(folder: Path, args: argparse.Namespace) -> int:
         )
     state = {
         "export": secrets.token_hex(8),
-        "asked": {name: getattr(args, name, None) for name in (*ASKED, *own_files())},
+        "asked": {name: getattr(chosen, name) for name in ASKED} | dict(chosen.own),
         "servers": addresses,
         "shards": shards,
     }
@@ -144,14 +158,14 @@ def _shard_name(paper: str, model: str, number: int) -> str:
     return f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', model)}-{number:04d}.jsonl"
 
 
-def _check_models(args: argparse.Namespace) -> None:
+def _check_models(chosen: Asking) -> None:
     """Raises KatayoriError for a base model, and where a server of the user's own is not named."""
-    for name in names(args.models):
+    label_of(chosen.server.label)
+    for name in names(chosen.models):
         _, endpoint = get_model(name)
         if endpoint.kind == "completions":
             raise KatayoriError(f"{name}: batches are of chats; ask base models with make live")
-        server = servers.settings(args)
-        at_server(endpoint, base_url=server["base_url"], label=server["label"])
+        at_server(endpoint, base_url=chosen.server.base_url, label=chosen.server.label)
 
 
 def _state(folder: Path) -> State:
@@ -303,13 +317,20 @@ def _import(state: State, files: list[Path]) -> int:
 
 
 def _exported(state: State) -> Iterator[tuple[str, str, list[Request]]]:
-    """Paper, name and requests of an export, with the keys it gave them.
+    """Paper, name and requests of an export, with the keys it gave them."""
+    for step in wanted(exported(state)):
+        yield step.paper, step.name, step.requests
 
-    Exports of before servers were told apart have keys without one.
+
+def exported(state: State) -> Asking:
+    """What was asked by an export, as its file says; older ones hold null for what was not given.
+
+    Exports of before servers were told apart name none.
     """
-    args = argparse.Namespace(**state["asked"], servers=state.get("servers", {}))
-    for paper, name, _, _, requests in wanted(args):
-        yield paper, name, requests
+    asked = {name: value for name, value in state["asked"].items() if value}
+    own = {name: value for name, value in asked.items() if name not in ASKED}
+    server = OwnServer(exported=state.get("servers", {}))
+    return replace(filled(Asking, asked), own=own, server=server)
 
 
 def _index(files: Iterable[Path]) -> tuple[dict[str, list[Place]], Refused]:

@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -318,31 +317,34 @@ def _run(name: str, commit: str, checkout: Path, papers: str | None) -> Path:
     return checkout / "outputs" / expected.PROFILE
 
 
-def compare_commits(names: NameMap, args: Namespace) -> Report:
-    """Runs both commits on one commit's data in temporary worktrees and compares them."""
-    commit_a, commit_b = _commit(args.a, "A"), _commit(args.b, "B")
-    data = _commit(args.data, "DATA") if args.data else commit_b
+def compare_commits(names: NameMap, a: str, b: str, data: str = "", papers: str = "") -> Report:
+    """Runs both commits on one commit's data in temporary worktrees and compares them.
+
+    `data` is B's where none is named, `papers` are all.
+    """
+    commit_a, commit_b = _commit(a, "A"), _commit(b, "B")
+    of_data = _commit(data, "DATA") if data else commit_b
     with tempfile.TemporaryDirectory(prefix="katayori-equal-") as private:
         # The path as git writes it: on macOS the temporary folder is a link.
         base = Path(private).resolve()
         with (
-            worktree(commit_a, data, base / "a") as checkout_a,
-            worktree(commit_b, data, base / "b") as checkout_b,
+            worktree(commit_a, of_data, base / "a") as checkout_a,
+            worktree(commit_b, of_data, base / "b") as checkout_b,
         ):
-            run_a = _run("A", commit_a, checkout_a, args.papers)
-            run_b = _run("B", commit_b, checkout_b, args.papers)
+            run_a = _run("A", commit_a, checkout_a, papers)
+            run_b = _run("B", commit_b, checkout_b, papers)
             return compare_folders(names, run_a, run_b)
 
 
-def equal(args: Namespace) -> int:
+def equal(a: str, b: str, *, data: str = "", papers: str = "", folders: bool = False) -> int:
     """`make equal`: prints a summary; 1 if there is a difference that nobody wanted."""
     names = read_map(paths.root() / MAP)
-    if args.folders:
-        if args.data or args.papers:
+    if folders:
+        if data or papers:
             raise KatayoriError("--folders runs nothing: it takes neither DATA nor PAPERS")
-        report = compare_folders(names, Path(args.a), Path(args.b))
+        report = compare_folders(names, Path(a), Path(b))
     else:
-        report = compare_commits(names, args)
+        report = compare_commits(names, a, b, data, papers)
     for line in summary(names, report):
         print(line)
     if len(report.unwanted) > SHOWN:

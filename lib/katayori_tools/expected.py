@@ -16,7 +16,6 @@ import io
 import json
 import math
 import re
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import NamedTuple
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools import notebooks, reproduce
+from katayori_tools.choices import NotebookRun
 
 FOLDER = reproduce.EXPECTED
 PROFILE = "recorded"
@@ -296,11 +296,9 @@ def folder_of(paper: str) -> Path:
 
 def require_default_run(papers: list[str]) -> None:
     """KatayoriError unless the papers' run folders are the default run of this checkout."""
-    wanted = Namespace(
-        papers=",".join(papers), profile=PROFILE, models=None, prompts=None, parameter=[]
-    )
+    run = NotebookRun(papers=",".join(papers), profile=PROFILE)
     shared = reproduce.shared_inputs()
-    for job in reproduce._plan(wanted):
+    for job in reproduce.planned(run):
         reason = reproduce.stale(job.final, shared | reproduce._inputs(job))
         if reason:
             raise KatayoriError(
@@ -347,14 +345,14 @@ def _summary(paper: str, changes: list[Difference]) -> str:
     return f"{paper:<16} {', '.join(parts)}"
 
 
-def expect(args: Namespace) -> int:
+def expect(*, papers: str = "") -> int:
     """`make expect`: the expected tables from the run of the default profile, and what changed."""
     run = paths.outputs_dir() / PROFILE
-    papers = list(notebooks.choose(args.papers))
-    require_default_run(papers)
+    chosen = list(notebooks.choose(papers))
+    require_default_run(chosen)
     # All are read first: what is missing or damaged is said before anything is written.
-    tables = {paper: read_run(run / paper) for paper in papers}
-    for paper in papers:
+    tables = {paper: read_run(run / paper) for paper in chosen}
+    for paper in chosen:
         changes = write(paper, tables[paper])
         print(_summary(paper, changes))
         for change in changes[:SHOWN]:

@@ -21,13 +21,12 @@ Rows of another filter on the same answer count once. Prompts that force the sta
 hold an earlier one are not imported. Archives are read in memory; nothing is unpacked.
 """
 
-import argparse
 import io
 import json
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,6 +41,7 @@ from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request
 from katayori_tools.asking import Scope, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
+from katayori_tools.choices import Asking
 from katayori_tools.inputs import own_items
 from katayori_tools.notebooks import names
 from katayori_tools.send import read_completion
@@ -66,31 +66,35 @@ Turn = tuple[str, str]  # role, text; no role where the harness logs plain text
 Row = dict[str, Any]  # item_id, prompt_id, repetition, asked (turns), choices; or `refused`
 
 
-def convert(args: argparse.Namespace) -> int:
-    """Write the answers of some logs to one paper's requests; 1 if no row could be used."""
-    papers, models = names(args.papers), names(args.models)
+def convert(chosen: Asking, logs: Sequence[str], file: str, *, prompt: str = "") -> int:
+    """Write the answers of some logs to one paper's requests; 1 if no row could be used.
+
+    `prompt` is the one that rows answer which name none.
+    """
+    papers, models = names(chosen.papers), names(chosen.models)
     if len(papers) != 1 or len(models) != 1:
-        raise KatayoriError("logs are of one paper and one model: PAPERS=discrim_eval MODELS=name")
-    if not args.file.endswith(".jsonl"):
-        raise KatayoriError(f"answers are written as .jsonl, not to {args.file}")
+        raise KatayoriError("logs are of one paper and one model: PAPERS=01 MODELS=name")
+    if not file.endswith(".jsonl"):
+        raise KatayoriError(f"answers are written as .jsonl, not to {file}")
     [paper], [name] = papers, models
     model, endpoint = get_model(name)
-    folder = args.prompts or ""
-    scope = Scope(profiles.load(args.profile)["items"], own=own_items(args, [paper]), folder=folder)
+    folder = chosen.prompts
+    own = own_items(chosen.own, [paper])
+    scope = Scope(profiles.load(chosen.profile)["items"], own=own, folder=folder)
     wording = load_prompts(paper, folder)
     able = _importable(paper, scope, wording)
     requests = requests_of(paper, model, endpoint, able, scope)
-    only = args.prompt or (able[0] if len(able) == 1 else "")
+    only = prompt or (able[0] if len(able) == 1 else "")
     taken = Conversion({(q.item_id, q.prompt_id): q for q in requests}, model, only)
     refused: Refused = []
-    for log in map(Path, args.logs):
+    for log in map(Path, logs):
         for number, row in enumerate(rows_of(log, model), 1):
             cause = row.get("refused") or taken.take(row)
             if cause:
                 refused.append((log.name, number, cause))
-    _write(Path(args.file), list(taken.answers.values()))
+    _write(Path(file), list(taken.answers.values()))
     print(
-        f"{len(taken.answers)} answers of {model.id} to {paper} written to {args.file}, "
+        f"{len(taken.answers)} answers of {model.id} to {paper} written to {file}, "
         f"{len(refused)} rows refused"
     )
     for line in (*taken.rendered(), *without_probabilities(taken.answers.values(), wording)):

@@ -5,12 +5,11 @@ Every mistake is a KatayoriError: one line that names cause and remedy. Nothing 
 until the cheap checks are through.
 """
 
-import argparse
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -157,24 +156,24 @@ def output_file(name: str, suffixes: Iterable[str]) -> Path:
 # -- items of the user's ---------------------------------------------------------------------------
 
 
-def own_items(args: argparse.Namespace, papers: Iterable[str] = ()) -> OwnItems:
-    """The user's own items from the command's options, each path checked.
+def own_items(own: Mapping[str, str], papers: Iterable[str] = ()) -> OwnItems:
+    """The user's own items as the command was given them, by name, each path checked.
 
     KatayoriError for a path that is wrong, and for items that none of the papers takes. An old name
     is mapped, and said on stderr.
     """
     papers = list(papers)
-    given = {name: getattr(args, name, None) or "" for name in own_files()}
-    given = {name: value for name, value in given.items() if value}
+    given = {name: value for name, value in own.items() if value}
     if len(papers) == 1:
         given = todays_names(given, papers[0])
-    for name, value in given.items():
-        paper, _ = own_files()[name]
+    own_of_papers = OwnItems(**given)
+    for name, value in own_of_papers.items():
+        paper, file = own_files()[name]
         if papers and paper not in papers:
             raise KatayoriError(f"--{name} is for {paper}, which is not asked (PAPERS=)")
-        if own_files()[name][1].is_a != "setting":
+        if file.is_a != "setting":
             check_path(name, value)
-    return OwnItems(**given)
+    return own_of_papers
 
 
 def parameters_of(paper: str, values: dict[str, Any], papers: list[str]) -> dict[str, Any]:
@@ -190,15 +189,9 @@ def parameters_of(paper: str, values: dict[str, Any], papers: list[str]) -> dict
 
 def todays_names(given: dict[str, Any], paper: str) -> dict[str, Any]:
     """Parameters of one paper with an old name replaced by today's, which is said on stderr."""
-    names = dict(given)
-    # A list under `cases` chose some of the study's cases; the name is a case file's now.
-    if paper == "jubaku_v2" and isinstance(names.get("cases"), list):
-        names["case_ids"] = names.pop("cases")
-        print(
-            "katayori: parameter cases (a list) is now case_ids; the list goes with version 0.4",
-            file=sys.stderr,
-        )
-    return renamed.keys("parameter", names, where=paper)
+    if paper in paper_ids():
+        return get_paper(paper).todays_names(given)
+    return renamed.keys("parameter", given, where=paper)
 
 
 # -- a run of notebooks ----------------------------------------------------------------------------

@@ -5,7 +5,6 @@ blank lines, comments and docstrings do not. The other measures are those of the
 repeated code, and who imports whom between the folders of the library and the tools.
 """
 
-import argparse
 import ast
 import importlib.util
 import io
@@ -16,7 +15,7 @@ import sys
 import tempfile
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -264,19 +263,19 @@ def peer_line() -> str:
     return f"{PEER}, measured in the same way: {each}"
 
 
-def measure_code(args: argparse.Namespace) -> int:
+def measure_code(*, commits: Sequence[str] = (), no_types: bool = False) -> int:
     """The command: the measures of one or two commits, or of this checkout, as tables."""
     values: dict[str, Measures] = {}
     edges: dict[str, Measures] = {}
-    commits = list(args.commits)
-    if len(commits) > 2:
+    compared = list(commits)
+    if len(compared) > 2:
         raise KatayoriError("measure-code compares two commits; name two at most")
-    if len(commits) < 2:
-        commits.append("")  # this checkout
-    for commit in commits:
+    if len(compared) < 2:
+        compared.append("")  # this checkout
+    for commit in compared:
         with checkout(commit) as root:
             name = commit[:12] or "here"
-            values[name], edges[name] = measures(root, types=not args.no_types)
+            values[name], edges[name] = measures(root, types=not no_types)
     print("\n".join(table("library and tools", values)))
     print(peer_line())
     print("\n" + "\n".join(table("imports between rooms", edges)))

@@ -10,7 +10,6 @@ share of all mutants. The tool stands in an environment of its own below `output
 sees the packages of `.venv`; it is no part of the lock.
 """
 
-import argparse
 import json
 import os
 import random
@@ -138,7 +137,7 @@ def environment(folder: Path) -> Path:
     return python
 
 
-def sample(names: dict[str, list[str]], size: int, seed: int) -> list[str]:
+def draw(names: dict[str, list[str]], size: int, seed: int) -> list[str]:
     """Names of mutants: of each module the share that it has of all, at least one.
 
     Args:
@@ -215,7 +214,7 @@ def _change(python: Path, folder: Path, name: str) -> list[str]:
     return [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
 
 
-def mutants(args: argparse.Namespace) -> int:
+def mutants(*, sample: int = 600, seed: int = 1) -> int:
     """Draws, runs, prints the counts and writes the survivors with what was changed."""
     folder = workplace()
     folder.mkdir(parents=True, exist_ok=True)
@@ -224,7 +223,7 @@ def mutants(args: argparse.Namespace) -> int:
     print("mutants: which tests reach which function ...", flush=True)
     _run(python, folder, [FIRST])
     names = {module: list(codes) for module, codes in results(folder).items()}
-    drawn = sample(names, args.sample, args.seed)
+    drawn = draw(names, sample, seed)
     print(f"mutants: {len(drawn)} of {sum(map(len, names.values())):,} drawn ...", flush=True)
     _run(python, folder, drawn)
     made = summary(results(folder), drawn)
@@ -234,7 +233,7 @@ def mutants(args: argparse.Namespace) -> int:
     noticed = total["killed"] + total["time-out"]
     print(f"mutants: {noticed} of {total['drawn']} noticed, {total['survived']} survived")
     listed = {name: _change(python, folder, name) for name in made.pop("survivors")}
-    made |= {"tool": TOOL, "seed": args.seed, "survivors": listed}
+    made |= {"tool": TOOL, "seed": seed, "survivors": listed}
     text = yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=100)
     (folder / "survivors.yaml").write_text(text, encoding="utf-8")
     print(f"mutants: what survived stands in {folder / 'survivors.yaml'}")

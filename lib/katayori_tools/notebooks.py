@@ -8,7 +8,6 @@ source text of the cell tagged `parameters`; nothing heavy is imported.
 import ast
 import json
 import re
-from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,7 +126,7 @@ def check(notebook: Path, values: dict[str, object]) -> None:
         _require(notebook, declared[name], value)
 
 
-def trace(args: Namespace) -> int:
+def trace() -> int:
     """`katayori trace`: counts of data/traceability.csv, and what it names that is not there."""
     from katayori.report import evidence
 

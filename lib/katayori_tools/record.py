@@ -1,11 +1,11 @@
 """`make record`: works the recording plan off, here or in the background."""
 
-import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, expect
 from katayori.prompting.store import Store, store_path
 from katayori_tools import record_control, recording
 from katayori_tools.collect import terminable
@@ -15,26 +15,57 @@ from katayori_tools.record_plan import Work, requests_of, works
 from katayori_tools.recorder import How, Recorder, export
 
 
-def record(args: argparse.Namespace) -> int:
-    """Ask the recording plan and export each shard as it completes; a second start continues where
-    the first ended. With `--background`, `--status` and so on, what these say.
+@dataclass(frozen=True)
+class Recording:
+    """What is recorded; a detached recorder is started with the same.
 
-    1 where a piece of work could not be made and the others were done.
+    Attributes:
+        papers, models: names with commas or spaces between; empty are all of the plan. engine,
+        base_url: who answers, without them the plan's engine. concurrency: requests at once. limit:
+        items, for a pilot. edition: `first` or `second`, empty for both.
     """
-    for name, act in CONTROLS.items():
-        if getattr(args, name, False):
-            act(args)
-            return 0
-    pilots = getattr(args, "pilot", None)
-    edition = getattr(args, "edition", "") or ("" if pilots is None else "second")
-    planned = works(names(args.papers), names(args.models), edition)
-    how = How(args.engine or "", args.base_url or "", args.concurrency, args.limit)
+
+    papers: str = ""
+    models: str = ""
+    engine: str = ""
+    base_url: str = ""
+    concurrency: int | None = None
+    limit: int | None = None
+    edition: str = ""
+
+    def words(self) -> list[str]:
+        """The words of the command line that start the same recording again."""
+        pairs = [
+            (f"--{name.replace('_', '-')}", str(value))
+            for name, value in asdict(self).items()
+            if value is not None and value != ""
+        ]
+        return [word for pair in pairs for word in pair]
+
+
+def record(chosen: Recording, *, control: str = "", pilots: int | None = None) -> int:
+    """Ask the recording plan and export each shard as it completes; a second start continues where
+    the first ended.
+
+    Args:
+        chosen: what is recorded. control: a name in `CONTROLS`, which is done in place of it.
+        pilots: time so many requests of each entry instead, and write the table of hours.
+
+    Returns 1 where a piece of work could not be made and the others were done.
+    """
+    if control:
+        expect(control, CONTROLS, "control of the recorder")
+        CONTROLS[control](chosen)
+        return 0
+    edition = chosen.edition or ("" if pilots is None else "second")
+    planned = works(names(chosen.papers), names(chosen.models), edition)
+    how = How(chosen.engine, chosen.base_url, chosen.concurrency, chosen.limit)
     for work in planned:
         work.at(how.engine)  # an unknown engine is told before anything is asked
     with (
         terminable(),
         record_control.alone(),
-        record_control.told(words_of(args)),
+        record_control.told(chosen.words()),
         Store(store_path()) as store,
         Recorder(store, how) as recorder,
     ):
@@ -60,23 +91,12 @@ def _record(recorder: Recorder, planned: list[Work]) -> int:
     return int(failed > 0)
 
 
-def words_of(args: argparse.Namespace) -> list[str]:
-    """The words of the command line that start the same recording again."""
-    given = {name: getattr(args, name, None) for name in WORDS}
-    pairs = [
-        (f"--{name.replace('_', '-')}", str(value))
-        for name, value in given.items()
-        if value is not None and value != ""
-    ]
-    return [word for pair in pairs for word in pair]
-
-
-def export_finished(args: argparse.Namespace) -> None:
+def export_finished(chosen: Recording) -> None:
     """Export what is finished now of the plan, asking nothing; a recorder may be running."""
-    how = How(args.engine or "", concurrency=args.concurrency)
-    chosen = names(args.papers), names(args.models), getattr(args, "edition", "") or "second"
+    how = How(chosen.engine, concurrency=chosen.concurrency)
+    edition = chosen.edition or "second"
     with Store(store_path()) as store:
-        for work in works(*chosen):
+        for work in works(names(chosen.papers), names(chosen.models), edition):
             try:
                 requests = requests_of(work, *work.at(how.engine), store)
             except KatayoriError as error:
@@ -89,14 +109,12 @@ def export_finished(args: argparse.Namespace) -> None:
                 export(store, requests, work, how)
 
 
-#: The options that say what is recorded; a detached recorder is started with the same.
-WORDS = ("papers", "models", "engine", "base_url", "concurrency", "limit", "edition")
-#: What an option does in place of recording here.
-CONTROLS: dict[str, Callable[[argparse.Namespace], object]] = {
-    "background": lambda args: record_control.start(words_of(args)),
-    "status": lambda args: record_control.status(),
-    "pause": lambda args: record_control.halt("paused"),
-    "resume": lambda args: record_control.resume(),
-    "stop": lambda args: record_control.halt("stopped"),
+#: What is done in place of recording here.
+CONTROLS: dict[str, Callable[[Recording], object]] = {
+    "background": lambda chosen: record_control.start(chosen.words()),
+    "status": lambda chosen: record_control.status(),
+    "pause": lambda chosen: record_control.halt("paused"),
+    "resume": lambda chosen: record_control.resume(),
+    "stop": lambda chosen: record_control.halt("stopped"),
     "export": export_finished,
 }

@@ -1,6 +1,5 @@
 """Whether asking again changes an answer: the same requests several times, and the flip rate."""
 
-import argparse
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,6 +12,7 @@ from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import servers
 from katayori_tools.asking import served, wanted
+from katayori_tools.choices import USUAL_SENDING, Asking, Sending
 from katayori_tools.collect import collect_sync
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ByItem = dict[str, list[tuple[Request, Response]]]  # what was asked of an item, in order
 
 
-def repeat(args: argparse.Namespace) -> None:
+def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: int = 1) -> None:
     """Ask the same requests again, seed and all, and print how often the answer changes (the flip
     rate).
 
@@ -29,10 +29,10 @@ def repeat(args: argparse.Namespace) -> None:
     another version. Without either it is sampling, too. Raises KatayoriError where two servers
     would be compared.
     """
-    base_url = args.base_url or ""
-    for paper, name, model, endpoint, requests in wanted(args, reach=True):
+    base_url = chosen.server.base_url
+    for paper, name, model, endpoint, requests in wanted(chosen, reach=True):
         # One repetition after the other, so that time lies between two answers.
-        again = [replace(q, repetition=n) for n in range(1, args.repetitions + 1) for q in requests]
+        again = [replace(q, repetition=n) for n in range(1, repetitions + 1) for q in requests]
         everything = [*requests, *again]
         _check_server(everything, endpoint, base_url)
         with Store(store_path()) as store:
@@ -43,12 +43,12 @@ def repeat(args: argparse.Namespace) -> None:
                     endpoint,
                     store,
                     base_url=url,
-                    concurrency=args.concurrency,
-                    budget=args.budget,
+                    concurrency=sending.concurrency,
+                    budget=sending.budget,
                 ).stopped
             if stopped:
                 raise KatayoriError(f"{stopped}; what was answered is kept, run again to continue")
-            print(f"{paper} {name}, {args.repetitions + 1} answers to each request")
+            print(f"{paper} {name}, {repetitions + 1} answers to each request")
             print(flip_rates(store.get(everything)).to_string(index=False, na_rep="undefined"))
 
 

@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from argparse import Namespace
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -22,9 +21,11 @@ from typing import Any
 
 from katayori import paths, profiles, renamed
 from katayori.errors import KatayoriError
+from katayori.papers import all_papers
 from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import inputs, notebooks
+from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Running
 
 STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
@@ -198,28 +199,27 @@ def _run(job: Job) -> str:
     return ""
 
 
-def _parameters(args: Namespace, profile: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _parameters(run: NotebookRun, profile: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The standard parameters that the command line sets, and those given by name (`-p
     name=value`).
     """
     given: dict[str, Any] = {"profile": profile["name"]}
-    if args.profile != profile["name"]:  # a file of the user's
-        given["profile"] = str(Path(args.profile).resolve())
-    if args.models:
+    if run.profile != profile["name"]:  # a file of the user's
+        given["profile"] = str(Path(run.profile).resolve())
+    if run.models:
         from katayori.prompting import models
 
-        given["models"] = notebooks.names(args.models)
+        given["models"] = notebooks.names(run.models)
         for model in given["models"]:
             models.get_model(model)
-    if args.prompts:
-        given["prompts"] = str(Path(args.prompts).resolve())
-        if not os.path.isdir(args.prompts):
+    if run.prompts:
+        given["prompts"] = str(Path(run.prompts).resolve())
+        if not os.path.isdir(run.prompts):
             remedy = "copy data/prompts and reword the files there"
-            raise KatayoriError(f"PROMPTS={args.prompts} is not a folder; {remedy}")
-    items = {name: getattr(args, name, None) for name in own_files()}
-    by_name = _by_name(args.parameter) | {name: value for name, value in items.items() if value}
+            raise KatayoriError(f"PROMPTS={run.prompts} is not a folder; {remedy}")
+    by_name = _by_name(run.parameter) | {name: value for name, value in run.own.items() if value}
     # A notebook runs in its own folder, where a relative path would mean another file.
-    for name in renamed.with_old("parameter", _named_files()) & by_name.keys():
+    for name in _named_files() & by_name.keys():
         path = by_name[name]
         if isinstance(path, str) and path:  # another type is refused by its name
             by_name[name] = os.path.abspath(path)
@@ -227,8 +227,10 @@ def _parameters(args: Namespace, profile: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def _named_files() -> set[str]:
-    """The parameters that name a file or a folder."""
-    return {name for name, (_, own) in own_files().items() if own.is_a != "setting"} | FILES
+    """The parameters that name a file or a folder, by today's names and older ones."""
+    own = {name for name, (_, file) in own_files().items() if file.is_a != "setting"}
+    renames = [entry for paper in all_papers() for entry in paper.renames]
+    return renamed.with_old("parameter", own | FILES, renames)
 
 
 def _by_name(pairs: Iterable[str]) -> dict[str, Any]:
@@ -246,12 +248,12 @@ def _by_name(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def _chosen(
-    args: Namespace, profile: dict[str, Any], parameters: dict[str, Any]
+    run: NotebookRun, profile: dict[str, Any], parameters: dict[str, Any]
 ) -> dict[str, Path]:
     """The notebooks to run; of imported answers without PAPERS= those that the file answers."""
-    chosen = notebooks.choose(args.papers)
+    chosen = notebooks.choose(run.papers)
     file = parameters.get("answers_file")
-    if args.papers or profile["answers"] != "imported" or not file:
+    if run.papers or profile["answers"] != "imported" or not file:
         return chosen
     held = inputs.papers_of_answers(file, [paper for paper in chosen if paper != notebooks.LAST])
     return {paper: chosen[paper] for paper in held}
@@ -283,11 +285,11 @@ def _asked(folder: Path) -> set[str]:
     return models
 
 
-def _plan(args: Namespace) -> list[Job]:
+def planned(run: NotebookRun) -> list[Job]:
     """Every job asked for, all parameters checked; KatayoriError for any wrong name or type."""
-    profile = profiles.load(args.profile)
-    given, own = _parameters(args, profile)
-    chosen = _chosen(args, profile, given | own)
+    profile = profiles.load(run.profile)
+    given, own = _parameters(run, profile)
+    chosen = _chosen(run, profile, given | own)
     folder = folder_of(profile, given | own, chosen)
     jobs = []
     of_others: set[str] = set()  # parameters that the notebooks before declare or are given
@@ -300,7 +302,7 @@ def _plan(args: Namespace) -> list[Job]:
             lacks = (given.keys() | of_others) - declared
             values = {name: value for name, value in values.items() if name not in lacks}
         of_others |= declared | values.keys()
-        values = renamed.keys("parameter", values, where=paper)
+        values = inputs.todays_names(values, paper)
         notebooks.check(notebook, {**values, "output_dir": ""})
         inputs.check_run(paper, profile, values)
         jobs.append(Job(paper, notebook, values, folder / paper, profile))
@@ -309,13 +311,13 @@ def _plan(args: Namespace) -> list[Job]:
     return jobs
 
 
-def reproduce(args: Namespace) -> int:
+def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
     """Runs what is out of date; 0 unless a notebook failed (then 1).
 
     KatayoriError before anything starts.
     """
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
-    jobs = _plan(args)
+    jobs = planned(run)
     shared = shared_inputs()
     folder = jobs[0].final.parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -324,7 +326,7 @@ def reproduce(args: Namespace) -> int:
     last = [job for job in jobs if job.paper == notebooks.LAST]
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private,
-        ThreadPoolExecutor(args.jobs) as pool,
+        ThreadPoolExecutor(running.jobs) as pool,
     ):
         env = kernel_settings(Path(private))
         for group in (first, last):
@@ -332,9 +334,9 @@ def reproduce(args: Namespace) -> int:
             for job in group:
                 job.inputs = shared | _inputs(job)
                 job.env = env
-                job.timeout = args.timeout or None
+                job.timeout = running.timeout or None
                 job.work = Path(private) / job.paper
-                reason = "asked for" if args.force else stale(job.final, job.inputs)
+                reason = "asked for" if running.force else stale(job.final, job.inputs)
                 say(job.paper, f"to run ({reason})" if reason else "up to date")
                 if reason:
                     due.append(job)

@@ -6,11 +6,11 @@ native reader: what a machine read is logged as a machine's reading, never as `r
 `--rate` it is the raters' form of cases (JU-6), as `katayori construct` writes it.
 """
 
-import argparse
 import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -25,6 +25,7 @@ from katayori.papers import paper_ids
 from katayori.report.results import harmless
 from katayori_tools import forms, study_sets
 from katayori_tools.notebooks import names
+from katayori_tools.papers import modules
 
 NATIVE, MACHINE = "native reader", "machine"
 KINDS = {NATIVE: NATIVE, "日本語を母語とする読み手": NATIVE, MACHINE: MACHINE, "機械": MACHINE}
@@ -71,27 +72,51 @@ SCORED = {"biased_words": "reason_biased", "neutral_words": "reason_neutral"}
 JAPANESE = re.compile("[\u3041-\u30ff]")  # kana; the English items have none
 
 
-def review(args: argparse.Namespace) -> int:
-    """Write forms, read them back, or hand over to the raters' form of cases."""
-    if args.rate:
-        from katayori_tools import construct
+def review(
+    *,
+    papers: str = "",
+    readers: int = 1,
+    folder: str = "",
+    read: Sequence[str] = (),
+    rate: str = "",
+    raters: int = 6,
+) -> int:
+    """Write forms, read them back, or hand over to the raters' form of cases.
 
-        construct.rate(Path(args.rate), args.raters)
+    Args:
+        papers: whose texts are read; all without one. readers: forms to write. folder: where they
+            go, `outputs/review` without one. read: filled-in forms to read back. rate: a folder of
+            cases, for the raters' form. raters: people who rate every case.
+    """
+    if rate:
+        _raters_of(names(papers)).rate(Path(rate), raters)
         return 0
-    if args.read:
-        _read(args)
+    if read:
+        _read([Path(name) for name in read])
         return 0
-    folder = Path(args.folder or paths.root() / "outputs" / "review")
-    texts = items_of(names(args.papers) or paper_ids())
+    target = Path(folder or paths.root() / "outputs" / "review")
+    texts = items_of(names(papers) or paper_ids())
     if texts.empty:
         raise KatayoriError("no Japanese items in the papers asked for")
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in range(1, args.readers + 1):
-        write(folder, texts, number)
+    target.mkdir(parents=True, exist_ok=True)
+    for number in range(1, readers + 1):
+        write(target, texts, number)
     counts = texts.groupby("folder", sort=False).size()
     counted = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-    print(f"{len(texts):,} texts to read ({counted}); {args.readers} forms in {folder}")
+    print(f"{len(texts):,} texts to read ({counted}); {readers} forms in {target}")
     return 0
+
+
+def _raters_of(papers: Sequence[str]) -> ModuleType:
+    """The module of the one paper whose cases people rate."""
+    rooms = modules("construct")
+    chosen = [name for name in rooms if not papers or name in papers]
+    if len(chosen) != 1:
+        valid = ", ".join(rooms)
+        raise KatayoriError(
+            f"name the one paper whose cases are rated with PAPERS=; valid: {valid}"
+        )
+    return rooms[chosen[0]]
 
 
 # -- the texts to judge --------------------------------------------------------------------------
@@ -160,10 +185,10 @@ def write(folder: Path, texts: pd.DataFrame, number: int) -> Path:
 # -- reading forms back --------------------------------------------------------------------------
 
 
-def _read(args: argparse.Namespace) -> None:
+def _read(forms_read: Sequence[Path]) -> None:
     """Check the forms, print the agreement, write the logs."""
-    read = [read_form(Path(name)) for name in args.read]
-    whole = check_forms(read, [Path(name).name for name in args.read])
+    read = [read_form(path) for path in forms_read]
+    whole = check_forms(read, [path.name for path in forms_read])
     table = agreement(whole)
     print(table.to_string(index=False, na_rep="", float_format=lambda value: f"{value:.3f}"))
     today = time.strftime("%Y-%m-%d", time.gmtime())
@@ -335,7 +360,7 @@ def write_log(folder: str, mine: pd.DataFrame, date: str) -> dict[str, Any]:
     suggestion that is still the same. `reviewed` is true only for a native reader who judged every
     text of the folder; the files of the items keep their own `reviewed`.
     """
-    paper = _paper(folder)  # `jubaku_v2` is the first edition, `jubaku_v2_2` the second
+    paper = _paper(folder)  # `<id>` is the first edition, `<id>_2` the second
     edition = study_sets.FIRST if folder == paper else study_sets.SECOND
     path = study_sets.folder(paper, edition) / files.REVIEW_LOG
     log = _log(path, paper, edition)

@@ -1,10 +1,9 @@
 """Whose answers: which server of the user's own is asked or read, and whether it is there."""
 
-import argparse
 import os
 import socket
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -23,44 +22,36 @@ from katayori.prompting.models import (
     registry,
 )
 from katayori.prompting.store import Elsewhere, Store, store_path
-from katayori_tools.notebooks import names
+from katayori_tools.choices import OwnServer
 
 TIMEOUT = 5.0  # seconds that a server has to take a connection
 
 
-def settings(args: argparse.Namespace) -> dict[str, str]:
-    """LABEL= and BASE_URL= of a command, empty where they were not given."""
-    given = {name: getattr(args, name, None) or "" for name in ("label", "base_url")}
-    label_of(given["label"])
-    return given
-
-
 def asked_at(
-    args: argparse.Namespace, chosen: Iterable[str], papers: Iterable[str]
+    server: OwnServer, chosen: Iterable[str], papers: Iterable[str]
 ) -> dict[tuple[str, str], tuple[Model, Endpoint]]:
     """Model and endpoint by paper and name as given, each with its server and series.
 
     All are settled before anything is asked, so that a run stays within the series it began with.
     Of a server that is not named nothing is stored; who asks it finds that out from `reached`.
     """
-    given = settings(args)
+    label_of(server.label)
     papers = list(papers)
     settled: dict[tuple[str, str], tuple[Model, Endpoint]] = {}
-    exported = getattr(args, "servers", None)  # of a batch, by paper and name
     for name in chosen:
         model, endpoint = get_model(name)
-        if exported is not None:
+        if server.exported is not None:
             for paper in papers:
-                settled[paper, name] = model, _as_exported(endpoint, exported, f"{paper} {name}")
+                which = f"{paper} {name}"
+                settled[paper, name] = model, _as_exported(endpoint, server.exported, which)
             continue
-        endpoint = at_server(endpoint, **given, needed=False)
+        endpoint = at_server(endpoint, base_url=server.base_url, label=server.label, needed=False)
         for paper in papers:
-            is_fresh = getattr(args, "fresh", False)
-            settled[paper, name] = model, _with_series(endpoint, model, paper, is_fresh)
+            settled[paper, name] = model, _with_series(endpoint, model, paper, server.fresh)
     return settled
 
 
-def _as_exported(endpoint: Endpoint, exported: dict[str, dict], which: str) -> Endpoint:
+def _as_exported(endpoint: Endpoint, exported: Mapping[str, dict], which: str) -> Endpoint:
     """The endpoint with the server that a batch was exported for; older exports did not know it."""
     if not endpoint.own:
         return endpoint
@@ -77,12 +68,12 @@ def _with_series(endpoint: Endpoint, model: Model, paper: str, is_fresh: bool) -
         return store.fresh(endpoint, model) if is_fresh else endpoint
 
 
-def reach_all(args: argparse.Namespace) -> None:
+def reach_all(models: Iterable[str], base_url: str) -> None:
     """Raises KatayoriError where a user's server is not there, before anything is asked."""
-    for name in names(args.models):
+    for name in models:
         _, endpoint = get_model(name)
         if endpoint.own:
-            reached(endpoint, args.base_url or "")
+            reached(endpoint, base_url)
 
 
 def reached(endpoint: Endpoint, base_url: str = "") -> str:
@@ -128,13 +119,13 @@ def _label(other: Elsewhere) -> str:
 
 
 @contextmanager
-def environment(args: argparse.Namespace) -> Iterator[None]:
+def environment(server: OwnServer) -> Iterator[None]:
     """LABEL= and BASE_URL= as environment variables within this block, for notebooks."""
-    given = settings(args)
-    variables = {"KATAYORI_LABEL": given["label"]} if given["label"] else {}
-    if given["base_url"]:
+    label_of(server.label)
+    variables = {"KATAYORI_LABEL": server.label} if server.label else {}
+    if server.base_url:
         own = [endpoint for endpoint in registry()[0].values() if endpoint.own]
-        variables |= {endpoint.base_url_env: given["base_url"] for endpoint in own}
+        variables |= {endpoint.base_url_env: server.base_url for endpoint in own}
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

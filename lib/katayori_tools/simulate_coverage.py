@@ -10,8 +10,7 @@ named in the docstring of the function concerned and printed in notebook 00.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -19,10 +18,10 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from katayori.metrics import agreement, intervals
-from katayori.papers.logprob_judge import scores as verdicts
-from katayori_tools.simulate_concordance import judged
+from katayori_tools.papers import collected
 from katayori_tools.simulate_factor import base_chances
 from katayori_tools.simulate_hash import digest
+from katayori_tools.simulate_kinds import Cell, Ends, Found, Kind, _cluster_chances
 
 FILE = "simulated/interval_coverage.csv"
 CELL = ["kind", "case", "correlation", "clusters", "per_cluster"]
@@ -33,34 +32,9 @@ CORRELATIONS = (0.0, 0.2)
 LEVELS = 3
 REPEATS = 5
 
-#: Ends of an interval, NaN where none is given.
-Ends = tuple[float, float]
-#: What the studies of one cell gave: the intervals, and the value they should hold.
-Found = tuple[list[Ends], float]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell: what is planted, and the size."""
-
-    case: str
-    correlation: float
-    clusters: int
-    per_cluster: int
-
 
 def _ends(found: Mapping) -> Ends:
     return found["ci_low"], found["ci_high"]
-
-
-def _cluster_chances(
-    rng: np.random.Generator, p: float, correlation: float, shape: tuple[int, ...]
-) -> np.ndarray:
-    """The chance of a hit in each cluster: beta with mean p and this intracluster correlation."""
-    if not correlation or p in (0, 1):
-        return np.full(shape, p)
-    size = 1 / correlation - 1
-    return rng.beta(p * size, (1 - p) * size, shape)
 
 
 def _p(case: str) -> float:
@@ -205,34 +179,11 @@ def draw_alpha_jackknife(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
     return ends, true_alpha(cell.case, sampled=False)
 
 
-def draw_gain(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
-    """Concordance of the averaged verdict less that of calling a tie, as notebook 03 prints it."""
-    gain = float(cell.case.removeprefix("gain = "))
-    frame, comparisons = judged(rng, gain, cell.clusters, cell.per_cluster, draws)
-    found = verdicts.concordance(frame, comparisons)
-    rows = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
-    return list(zip(rows["ci_low"], rows["ci_high"], strict=True)), gain
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One kind of interval: how it is drawn, by which function it is made, and its cells."""
-
-    draw: Callable[[np.random.Generator, Cell, int], Found]
-    made_by: Sequence[Callable]
-    cases: tuple[str, ...]
-    per_cluster: tuple[int, ...] = PER_CLUSTER
-    correlations: tuple[float, ...] = CORRELATIONS
-    seeds: int = 4
-    draws: int = 500
-    also: Sequence[Callable] = field(default=(_cluster_chances,))
-
-
 P = ("p = 0", "p = 0.005", "p = 0.05", "p = 0.5", "p = 1")
 SHARE = (intervals.share_interval, intervals.clopper_pearson)
 SAMPLED = ("hesitant, SD 0", "hesitant, SD 1", "decided, SD 0", "near constant, SD 0")
 ALPHAS = (_cell_chances, base_chances, true_alpha)
-KINDS = {
+GENERAL = {
     "share": Kind(draw_share, SHARE, P),
     "difference of shares": Kind(draw_difference, (intervals.mean_interval,), P),
     "Diff-bias": Kind(draw_diff_bias, (intervals.ratio_interval,), P[1:]),
@@ -267,16 +218,9 @@ KINDS = {
         draws=125,
         also=ALPHAS,
     ),
-    "concordance gain": Kind(
-        draw_gain,
-        (verdicts.concordance,),
-        ("gain = 0", "gain = 0.06"),
-        per_cluster=(1, 3),
-        correlations=(0.5,),
-        draws=125,
-        also=(judged,),
-    ),
 }
+#: Kinds of intervals by name: the general ones, and those of papers.
+KINDS: dict[str, Kind] = GENERAL | collected("coverage", "KINDS")
 
 
 def code_hash(kind: str) -> str:

@@ -9,7 +9,6 @@ under `page` in data/papers/<id>.yaml.
 import json
 import re
 import shutil
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -285,7 +284,7 @@ def index_page(
     if shown.empty:  # nobody was asked: the respondents we made stand in, labelled as such
         rows = read_results(base)
         shown = overview.bias_profile(
-            base, sorted(rows.loc[rows["source"] == "simulated", "model"].unique())
+            base, sorted(rows.loc[rows["source"] == "simulated", "model"].dropna().unique())
         )
     shown["link"] = [f'<a href="{paper}.html#found">{paper}</a>: ' for paper in shown["paper"]]
     cells = [
@@ -298,7 +297,7 @@ def index_page(
         table(
             "Paper,Asks,Notebook,State in this run",
             lines,
-            f"Five papers, run “{escape(base.name)}”",
+            f"The papers, run “{escape(base.name)}”",
         )
     ]
     out += ['<h2 id="headline">Headline results</h2>', table(HEADLINE, heads, caption)]
@@ -438,6 +437,6 @@ def _search(entries: list[list[str]], books: dict[str, Book], papers: list[dict]
     return _shell("Search", f'{main}<ol id="results"></ol>', "search.html", books, papers, **more)
 
 
-def site(args: Namespace) -> None:
+def site(*, profile: str = "recorded", models: str = "") -> None:
     """Writes the site of a run and prints where it begins."""
-    print(f"open {write_site(args.profile, notebooks.names(args.models))}")
+    print(f"open {write_site(profile, notebooks.names(models))}")

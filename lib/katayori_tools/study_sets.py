@@ -34,7 +34,7 @@ class StudySet:
 
     @property
     def title(self) -> str:
-        """Paper and data set in one word, as `jubaku_v2/study2`."""
+        """Paper and data set in one word, as `<id>/study2`."""
         return f"{self.paper}/{self.name}"
 
     @property
@@ -66,8 +66,8 @@ def study_sets(paper: str) -> list[StudySet]:
     Raises KatayoriError for a paper without items.
 
     Example:
-        >>> [one.name for one in study_sets("jubaku_v2")][0]
-        'study'
+        >>> [study_sets(paper)[0].name for paper in paper_ids()[:1]]
+        ['study']
     """
     expect(paper, paper_ids(), "paper with study items")
     return [first_edition(paper), *second_edition(paper)]

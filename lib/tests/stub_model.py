@@ -1,6 +1,6 @@
 """A user's model for tests: a server on loopback with planted rates, and files of its answers.
 
-    with Stub(rules_of(args)) as stub:   # `args`: of the command line, as `make live` has them
+    with Stub(rules_of(chosen)) as stub:   # `chosen`: what `make live` asks
         ... stub.url
 
 An answer depends on the item and the prompt alone (a hash of their ids). The rates:
@@ -16,7 +16,6 @@ An answer depends on the item and the prompt alone (a hash of their ids). The ra
 import hashlib
 import json
 import math
-from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +23,7 @@ from aiohttp import web
 from api_double import Double, completion
 
 from katayori.prompting.requests import Request
+from katayori_tools.choices import Asking
 
 YES_YOUNG, YES_OLD = 0.9, 0.3
 BIASED, FIRST, BIASED_REASON, RIGHT = 0.4, 0.8, 0.3, 0.6
@@ -117,11 +117,11 @@ def fails(request: Request, trouble: str) -> bool:
     return trouble == "failing" and chance("fails", request.item_id) < FAILED_SHARE
 
 
-def rules_of(args: Namespace) -> dict[str, Request]:
+def rules_of(chosen: Asking) -> dict[str, Request]:
     """Everything a run will ask, by the text of its messages."""
     from katayori_tools import asking
 
-    requests = [r for *_, batch in asking.wanted(args, stand_in=CRITERIA) for r in batch]
+    requests = [r for *_, batch in asking.wanted(chosen, stand_in=CRITERIA) for r in batch]
     return {_text(request.body): request for request in requests}
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 from api_double import KEY_ENV, Double, endpoint_for, model_for, requests_for
-from test_asking import _args
+from test_asking import chosen
 
 from katayori.errors import KatayoriError
 from katayori.prompting.store import Response, Store, store_path
@@ -136,13 +136,13 @@ def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys)
         return "Answer: no" if "30-year-old" in said and count[said] > 1 else "Answer: yes"
 
     with Double(answer=answer) as double:
-        args = _args(models="my-model@custom", limit=1, base_url=double.url, repetitions=2)
-        repeat(args)
+        asked = chosen(models="my-model@custom", limit=1, base_url=double.url)
+        repeat(asked, repetitions=2)
         assert set(double.bodies.values()) == {3} and len(double.bodies) == 135
-        repeat(args)
+        repeat(asked, repetitions=2)
         assert double.asked == 3 * 135
         capsys.readouterr()
-        repeat(args)
+        repeat(asked, repetitions=2)
         said = capsys.readouterr().out
         [line] = [line.split() for line in said.splitlines() if "de_answer_line" in line]
         flipped = sum("30-year-old" in said for said in count)

@@ -1,6 +1,5 @@
 """`make record`, `make live` and `make estimate` below the command line, against the double; no engine, no notebook."""
 
-import argparse
 import json
 import re
 from dataclasses import replace
@@ -17,17 +16,17 @@ from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import asking, notebooks, record, recorder, recording
+from katayori_tools.choices import Asking, Sending
+from katayori_tools.options import filled
 
 
-def _args(**changes):
-    names = (
-        "papers profile models prompts limit engine base_url concurrency budget parameter".split()
-    )
-    return argparse.Namespace(
-        **dict.fromkeys(names)
-        | {"profile": "live", "papers": "discrim_eval", "parameter": []}
-        | changes
-    )
+def chosen(**given) -> Asking:
+    """What is asked, of 01; base_url and label are its server's."""
+    return filled(Asking, {"papers": "discrim_eval"} | given)
+
+
+def _recording(**given) -> record.Recording:
+    return record.Recording(papers="discrim_eval", **given)
 
 
 def test_names():
@@ -65,10 +64,10 @@ def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
             "unknown prompt of discrim_eval 'de_answer'.*de_answer_line",
         ),
         (
-            lambda: record.record(_args(models="gpt-4o")),
+            lambda: record.record(_recording(models="gpt-4o")),
             "recording plan of discrim_eval 'gpt-4o'; known: .*smollm2-135m",
         ),
-        (lambda: record.record(_args(engine="none")), "unknown endpoint 'local-none'"),
+        (lambda: record.record(_recording(engine="none")), "unknown endpoint 'local-none'"),
     ],
 )
 def test_wrong_names_get_one_line(house, call, says):
@@ -81,14 +80,14 @@ def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, 
     server = pytest.importorskip("katayori_tools.engines.server")
     assert set(server.ENGINES) >= {"local-vllm", "local-xllamacpp"}
     with Double() as double:
-        args = _args(models="qwen2.5-coder-0.5b", base_url=double.url, concurrency=8)
-        record.record(_args(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5))
+        whole = _recording(models="qwen2.5-coder-0.5b", base_url=double.url, concurrency=8)
+        record.record(_recording(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5))
         assert (
             double.asked == 15 and recordings.manifest("discrim_eval") == {}
         )  # a pilot is not a recording
-        record.record(args)
+        record.record(whole)
         assert double.asked == 2 * 270 + 10 and set(double.bodies.values()) == {1}
-        record.record(args)
+        record.record(whole)
         assert double.asked == 550
     entries = recordings.manifest("discrim_eval")
     assert {name: entry["count"] for name, entry in entries.items()} == {
@@ -110,7 +109,7 @@ def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
         return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
 
     with Double(script) as double:
-        record.record(_args(models="smollm2-135m", base_url=double.url))
+        record.record(_recording(models="smollm2-135m", base_url=double.url))
     assert (
         "left; start `make record` again" in capsys.readouterr().out
         and recordings.manifest("discrim_eval") == {}
@@ -133,12 +132,12 @@ def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(hou
         return "bad_request" if last in text and "80-year-old white" in text else None
 
     with Double(script) as double:
-        record.record(_args(base_url=double.url, concurrency=4))
+        record.record(_recording(base_url=double.url, concurrency=4))
     entries = recordings.manifest("discrim_eval").values()
     assert [(e["count"], e["planned"]) for e in entries] == [(135, 270), (135, 270)]
     monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))
     with Double() as double:
-        record.record(_args(base_url=double.url, concurrency=4))
+        record.record(_recording(base_url=double.url, concurrency=4))
         assert double.asked == 270
     assert [e["count"] for e in recordings.manifest("discrim_eval").values()] == [270, 270]
 
@@ -161,7 +160,7 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
     ):
         monkeypatch.setattr(discrim_eval, "load_items", lambda *_, held=held: (held, "official"))
         with Double() as double:
-            record.record(_args(models=model, base_url=double.url))
+            record.record(_recording(models=model, base_url=double.url))
         assert double.asked == asked
     assert {e["count"] for e in recordings.manifest("discrim_eval").values()} == {7}
 
@@ -191,12 +190,14 @@ def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
 def test_live_asks_whole_questions_compares_and_then_runs_the_notebooks(house, monkeypatch, capsys):
     """A limit of 1 takes one question with its whole cross of 135, by both prompts."""
     ran = []
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: ran.append(args) or 0)
+    monkeypatch.setattr(
+        "katayori_tools.reproduce.reproduce", lambda run, running: ran.append(run) or 0
+    )
     with Double(answer=lambda body: "Answer: no") as double:
-        args = _args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=1)
-        assert asking.live(args) == 0
+        asked = chosen(models="llama@vllm", base_url=double.url, limit=1)
+        assert asking.live(asked) == 0
         assert double.asked == 270 and {body["model"] for body in double.requests} == {"llama"}
-        asking.live(_args(papers="discrim_eval", models="llama@vllm", base_url=double.url, limit=1))
+        asking.live(asked)
         assert double.asked == 270
         said = capsys.readouterr().out
         assert "270 asked, 0 already stored" in said and "0 asked, 270 already stored" in said
@@ -205,15 +206,10 @@ def test_live_asks_whole_questions_compares_and_then_runs_the_notebooks(house, m
 
 
 def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, capsys):
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
     with Double(answer=lambda body: "Answer: no") as double:
-        args = {
-            "papers": "discrim_eval",
-            "models": "smollm2-135m",
-            "base_url": double.url,
-            "limit": 1,
-        }
-        asking.live(_args(**args))
+        of_model = chosen(models="smollm2-135m", base_url=double.url, limit=1)
+        asking.live(of_model)
         with Store(store_path()) as store:
             model, endpoint = get_model("smollm2-135m")
             for prompt in ("de_answer_line", "de_answer_prefix"):
@@ -221,7 +217,7 @@ def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, cap
                 asked = asking.requests_of("discrim_eval", model, endpoint, [prompt], first)
                 recording.export(store.get(asked), settings={})
         capsys.readouterr()
-        asking.live(_args(**args))
+        asking.live(of_model)
     said = capsys.readouterr().out
     assert "de_answer_line: same answer as recorded in 135 of 135 (sampled answers" in said
     assert (
@@ -231,19 +227,12 @@ def test_live_tells_how_far_it_agrees_with_the_recording(house, monkeypatch, cap
 
 
 def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
     monkeypatch.setenv("OPENAI_API_KEY", "a-test-key")
     with Double() as double:
-        args = _args(
-            papers="discrim_eval",
-            models="gpt-4o",
-            base_url=double.url,
-            limit=1,
-            budget=0.001,
-            concurrency=1,
-        )
+        of_model = chosen(models="gpt-4o", base_url=double.url, limit=1)
         with pytest.raises(KatayoriError, match=r"spending limit of \$0.001 reached; .*BUDGET="):
-            asking.live(args)
+            asking.live(of_model, Sending(concurrency=1, budget=0.001))
     assert 0 < double.asked < 20
     assert all(
         "temperature" not in body and len(body["messages"]) == 1 for body in double.requests
@@ -251,7 +240,7 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
 
 
 def test_estimate_asks_nothing(house, capsys):
-    asking.estimate(_args(models="gpt-4o sim-fair my-model@openai", limit=1))
+    asking.estimate(chosen(models="gpt-4o sim-fair my-model@openai", limit=1))
     _, known, unknown, last, *about = capsys.readouterr().out.splitlines()
     assert "1.96 x 0.5 / sqrt(clusters)" in about[0]  # what the half-width is
     assert known.split()[4:6] == unknown.split()[4:6] == ["1", "0.98"]  # clusters, half-width

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiohttp import web
 from api_double import PLAIN, Double, counts, endpoint_for, model_for, requests_for
-from test_asking import _args
+from test_asking import chosen
 from test_collect import ask, run
 
 from katayori.errors import KatayoriError
@@ -45,12 +45,12 @@ class Base(Double):
 
 def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):
     """Both prompts of notebook 01: the texts joined by a blank line, a prefix continued."""
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
     with Base(answer=" yes") as double:
         given = {"models": "my-base@completions", "limit": 1, "base_url": double.url}
-        asking.live(_args(**given))
+        asking.live(chosen(**given))
         assert double.asked == 270
-        asking.live(_args(**given))
+        asking.live(chosen(**given))
         assert double.asked == 270
     forced = [body for body in double.requests if body.get("max_tokens") == 1]
     free = [body for body in double.requests if body.get("max_tokens") != 1]
@@ -249,9 +249,9 @@ def test_live_answers_like_the_recorded_ones_agree_in_every_paper(paper, store, 
 
 
 def test_a_forced_start_is_said_to_be_left_out(house, monkeypatch, capsys):
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
     with Double(answer="Answer: no") as double:
-        asking.live(_args(models="m@custom", limit=1, base_url=double.url))
+        asking.live(chosen(models="m@custom", limit=1, base_url=double.url))
     said = capsys.readouterr().out
     assert "not asked: de_answer_prefix; custom is not known to continue" in said
     assert "vllm, llamacpp and completions" in said

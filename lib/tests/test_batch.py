@@ -1,6 +1,5 @@
 """Requests as OpenAI Batch files: out, through files and batches of the double, back, merged; nothing asked twice."""
 
-import argparse
 import json
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import asking, batch, cli
+from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
 
 MODEL = "m@custom"
@@ -77,11 +77,8 @@ def contents():
 
 
 def live_requests(model=MODEL, limit=2):
-    args = argparse.Namespace(
-        papers="discrim_eval", profile="live", models=model, prompts=None, limit=limit
-    )
-    args.questions = args.engine = None
-    return [q for *_, requests in asking.wanted(args) for q in requests]
+    asked = Asking(papers="discrim_eval", models=model, limit=limit)
+    return [q for *_, requests in asking.wanted(asked) for q in requests]
 
 
 @pytest.mark.parametrize("name", [MODEL, "m@vllm", "m@local-vllm", "gpt-4o-2024-11-20"])

@@ -11,8 +11,9 @@ from api_double import Double
 from katayori import paths
 from katayori.data import files
 from katayori.papers.jubaku_v2 import items as jubaku
-from katayori_tools import drafts, forms, rating
+from katayori_tools import forms
 from katayori_tools.cli import main
+from katayori_tools.papers.jubaku_v2 import drafts, rating
 
 DRAFT = """会話：
 山口：受付を頼みたいんだ。

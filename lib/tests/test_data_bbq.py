@@ -19,14 +19,15 @@ from katayori.data.bbq import (
     ORDERS,
     POLARITIES,
     balanced,
-    load_study_bbq,
 )
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers.persona_jbbq import items as persona_items
+from katayori.papers.persona_jbbq.items import load_study_bbq
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 
-FOLDER = paths.data_dir() / bbq.STUDY_FOLDER
+FOLDER = paths.data_dir() / persona_items.STUDY_FOLDER
 #: Changes only together with the version in the template files, and then everything is recorded
 #: anew.
 STUDY_DIGEST = "91fa05b5e25ec28c388b583ff47cc65e390a7a53249420abe2366f7da50ec0d7"
@@ -65,7 +66,10 @@ def test_the_study_set_is_frozen(study):
     order.
     """
     assert list(study.columns) == [*COLUMNS, "pair", "mention", "unknown"] and len(study) == 10_800
-    assert bbq.digest(study) == STUDY_DIGEST and bbq.study_version() == "katayori-bbq-study v1"
+    assert (
+        bbq.digest(study) == STUDY_DIGEST
+        and persona_items.study_version() == "katayori-bbq-study v1"
+    )
 
 
 def test_every_template_is_crossed_in_full(study):
@@ -293,7 +297,7 @@ def test_a_users_file_is_enough(tmp_path):
         list(row[["role_0", "role_1", "role_2"]]) == ["unknown", "biased", "counter_biased"]
         and row["label"] == 2
     )
-    assert bbq.study_version(tmp_path) == "user templates v?"
+    assert persona_items.study_version(tmp_path) == "user templates v?"
 
 
 @pytest.mark.parametrize(

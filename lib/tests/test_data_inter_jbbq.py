@@ -29,7 +29,7 @@ from katayori.papers.inter_jbbq.items import (
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools.proofread import check_edit, lexicon_words
+from katayori_tools.papers.inter_jbbq.proofread import check_edit, lexicon_words
 
 FOLDER = paths.data_dir() / inter_jbbq.STUDY_FOLDER
 #: Changes only together with the version in the files, and then everything is recorded anew.

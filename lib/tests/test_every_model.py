@@ -25,6 +25,8 @@ from katayori.errors import UnavailableError
 from katayori.papers import paper_ids
 from katayori.prompting.models import registry
 from katayori_tools import cli, reproduce
+from katayori_tools.choices import USUAL_RUNNING, Asking, NotebookRun, Running
+from katayori_tools.options import filled
 
 NAMES = ("my-model@custom", "Org/Model-7B@vllm", "llama3:8b@ollama")
 WAYS = ("live", "imported")
@@ -116,8 +118,8 @@ def own(tmp_path, monkeypatch) -> Path:
 def without_kernel(monkeypatch) -> None:
     """Notebooks run in this process."""
 
-    def run(args) -> int:
-        for job in reproduce._plan(args):
+    def run(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
+        for job in reproduce.planned(run):
             run_cells(job)
         return 0
 
@@ -132,6 +134,11 @@ def asked_papers(case: Case) -> list[str]:
     return [paper for paper in case.papers if paper != "overview"]
 
 
+def asking_of(words: Sequence[str]) -> Asking:
+    """What `make live` asks with these words."""
+    return filled(Asking, vars(cli._parser().parse_args(["live", *words])))
+
+
 def words_of(case: Case, papers: Sequence[str]) -> list[str]:
     models, limit = " ".join(case.models), str(limit_of(case))
     return ["--papers", ",".join(papers), "--models", models, "--limit", limit]
@@ -140,7 +147,7 @@ def words_of(case: Case, papers: Sequence[str]) -> list[str]:
 def run_live(case: Case, monkeypatch) -> int:
     """`make live`: asks the stub, then runs the notebooks."""
     words = words_of(case, asked_papers(case))
-    rules = stub_model.rules_of(cli._parser().parse_args(["live", *words]))
+    rules = stub_model.rules_of(asking_of(words))
     with Stub(rules, case.trouble) as stub:
         monkeypatch.setenv("KATAYORI_BASE_URL", stub.url)
         return cli.main(["live", *words, "--base-url", stub.url])
@@ -154,7 +161,7 @@ def answers_of(case: Case, folder: Path) -> Path:
         one = ["--papers", paper, "--models", name, "--limit", str(limit_of(case))]
         blank = folder / "template.jsonl"
         assert cli.main(["template", *one, str(blank)]) == 0
-        requests = stub_model.rules_of(cli._parser().parse_args(["live", *one])).values()
+        requests = stub_model.rules_of(asking_of(one)).values()
         rules = {(request.item_id, request.prompt_id): request for request in requests}
         rows = [json.loads(line) for line in blank.read_text(encoding="utf-8").splitlines()]
         lines += stub_model.filled(rows, rules, case.trouble)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools import expected, notebooks, reproduce
+from katayori_tools.choices import NotebookRun
 from katayori_tools.expected import Table
 
 # Read before conftest takes KATAYORI_OUTPUTS away: where `make reproduce` has just written.
@@ -255,8 +255,7 @@ def house(tmp_path, monkeypatch) -> Path:
 
 
 def stamp(run: Path) -> None:
-    asked = Namespace(papers="good", profile="recorded", models=None, prompts=None, parameter=[])
-    (job,) = reproduce._plan(asked)
+    (job,) = reproduce.planned(NotebookRun(papers="good"))
     inputs = reproduce.shared_inputs() | reproduce._inputs(job)
     written = {"inputs": inputs, "outputs": reproduce._outputs(run)}
     (run / reproduce.STAMP).write_text(json.dumps(written))
@@ -264,7 +263,7 @@ def stamp(run: Path) -> None:
 
 def test_expect_writes_what_differs_and_says_so(house, capsys):
     run = house / "outputs" / expected.PROFILE / "good"
-    assert expected.expect(Namespace(papers=None)) == 0
+    assert expected.expect() == 0
     assert "3 tables added, 0 removed" in capsys.readouterr().out
     assert list(expected.differences(run.parent, "good")) == []
 
@@ -275,7 +274,7 @@ def test_expect_writes_what_differs_and_says_so(house, capsys):
     (run / "tables" / "scores.csv").write_text("model,value\na,0.505\n")
     (run / "results.json").write_text(json.dumps([result(value=0.5000000001)]))
     stamp(run)
-    assert expected.expect(Namespace(papers=None)) == 0
+    assert expected.expect() == 0
     printed = capsys.readouterr().out
     assert "0 tables added, 1 removed" in printed and "1 cells changed in 1 tables" in printed
     assert "  good/scores, row 1, column value: expected 0.5, got 0.505\n" in printed
@@ -287,13 +286,13 @@ def test_expect_takes_no_other_run_than_the_default_one(house):
     run = house / "outputs" / expected.PROFILE / "good"
     (run / "tables" / "scores.csv").write_text("model,value\na,0.9\n")
     with pytest.raises(KatayoriError, match=r"out of date .* run `make reproduce`"):
-        expected.expect(Namespace(papers=None))
+        expected.expect()
     assert not (house / "data" / "expected").exists()
 
 
 def test_expected_tables_make_no_run_out_of_date(house):
     before = reproduce.shared_inputs()
-    expected.expect(Namespace(papers=None))
+    expected.expect()
     assert reproduce.shared_inputs() == before
     (house / "data" / "other.csv").write_text("x\n")
     assert reproduce.shared_inputs() != before

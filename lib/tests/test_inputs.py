@@ -2,7 +2,6 @@
 file.
 """
 
-import argparse
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from katayori import paths, profiles, renamed
 from katayori.metrics import uncertainty
 from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
+from katayori_tools.choices import Asking
 
 MODEL = "my-model@custom"
 PAPERS = list(own_items.PAPERS)
@@ -245,13 +245,13 @@ def test_outputs_that_cannot_be_written_are_one_line(here, capsys, monkeypatch):
 
 
 def test_a_disk_that_fills_up_later_is_one_line(here, capsys, monkeypatch):
-    def full(_):
+    def full(chosen: Asking):
         raise OSError(28, "No space left on device", "answers.sqlite")
 
     monkeypatch.setattr("katayori_tools.asking.estimate", full)
     assert "No space left on device: answers.sqlite" in refused(capsys, "estimate")
 
-    def broken(_):
+    def broken(chosen: Asking):
         raise OSError(5, "Input/output error")  # not the user's doing
 
     monkeypatch.setattr("katayori_tools.asking.estimate", broken)
@@ -335,8 +335,7 @@ def test_the_light_engine_gets_two_clusters_and_servers_twenty():
     """LIMIT= comes first; without MODELS= a run is a demonstration."""
 
     def limit(profile="live", **given):
-        args = argparse.Namespace(**{"limit": None, "models": None} | given)
-        return asking.limit_of(args, profiles.load(profile))
+        return asking.limit_of(Asking(**given), profiles.load(profile))
 
     assert limit() == profiles.DEMONSTRATION == 2
     assert limit(models=MODEL) == 20 == limit("live-official", models=MODEL)

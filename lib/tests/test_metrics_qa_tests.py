@@ -7,6 +7,7 @@ from test_metrics_qa_bias import answered, choosing, gold, made_items
 
 from katayori.data import bbq
 from katayori.metrics import qa_bias, qa_tests
+from katayori.papers.persona_jbbq import items as persona_items
 
 CATEGORIES = ("age", "disability", "gender", "orientation")
 
@@ -23,7 +24,7 @@ def framed(items, answers, **more):
     return qa_bias.with_role(answered(items, answers, **more), items)
 
 
-STUDY = bbq.balanced(bbq.load_study_bbq(), 1800)
+STUDY = bbq.balanced(persona_items.load_study_bbq(), 1800)
 
 
 # --- chance -------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ NAMES = {"metrics.a": [f"a{i}" for i in range(90)], "metrics.b": ["b0"], "prompt
 
 
 def test_the_sample_has_a_part_of_each_module_and_the_same_one_again():
-    drawn = mutants.sample(NAMES, 20, seed=1)
+    drawn = mutants.draw(NAMES, 20, seed=1)
     assert len(drawn) == len(set(drawn)) == 21
     assert "b0" in drawn
-    assert drawn == mutants.sample(NAMES, 20, seed=1) != mutants.sample(NAMES, 20, seed=2)
-    assert len(mutants.sample(NAMES, 10_000, seed=1)) == 91
+    assert drawn == mutants.draw(NAMES, 20, seed=1) != mutants.draw(NAMES, 20, seed=2)
+    assert len(mutants.draw(NAMES, 10_000, seed=1)) == 91
 
 
 def test_ends_are_counted_among_the_drawn_only():

@@ -26,7 +26,7 @@ from katayori.papers.logprob_judge import (
     scores as verdicts,
     simulated as simulated_judges,
 )
-from katayori.papers.persona_jbbq import simulated as simulated_bbq
+from katayori.papers.persona_jbbq import items as persona_items, simulated as simulated_bbq
 from katayori.prompting import models
 from katayori.prompting.frames import ANSWER_COLUMNS, answers_frame
 from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
@@ -569,7 +569,7 @@ def bbq_asked():
     """Every simulated respondent of persona_jbbq, with the basic prompt and with the biased
     persona.
     """
-    items = bbq.balanced(bbq.load_study_bbq(), 1800)
+    items = bbq.balanced(persona_items.load_study_bbq(), 1800)
     wording = load_prompts("persona_jbbq")
     log = [
         ask(

@@ -8,7 +8,7 @@ from katayori.papers.inter_jbbq import items as inter_jbbq
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.store import Store
 from katayori_tools.cli import main
-from katayori_tools.proofread import PROMPT, lexicon_words, smoothed
+from katayori_tools.papers.inter_jbbq.proofread import PROMPT, lexicon_words, smoothed
 
 
 @pytest.fixture(scope="module")

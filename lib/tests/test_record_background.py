@@ -1,6 +1,5 @@
 """The recorder: lock, pause, what it tells of itself, pilots; with a stub of an engine."""
 
-import argparse
 import os
 import signal
 import sys
@@ -28,12 +27,10 @@ ENTRY = {
     "whole": "item_id",
     "sample": 6,
 }
-OPTIONS = "papers models engine base_url concurrency limit edition pilot".split()
 
 
-def _args(**changes):
-    given = {"papers": "discrim_eval", "edition": "second"} | changes
-    return argparse.Namespace(**dict.fromkeys([*OPTIONS, *record.CONTROLS]) | given)
+def _recording(**given) -> record.Recording:
+    return record.Recording(papers="discrim_eval", edition="second", **given)
 
 
 def _plan(house, *entries):
@@ -90,19 +87,19 @@ except KeyboardInterrupt:
 
 def test_a_machine_without_the_arithmetic_leaves_chats_out(engines, capsys, monkeypatch):
     monkeypatch.setattr(recorder.vllm_env, "lacking", lambda: "no AVX-512")
-    assert record.record(_args()) == 1
+    assert record.record(_recording()) == 1
     assert not engines.started and not recordings.manifest("discrim_eval")
     assert capsys.readouterr().err.count("left out; no AVX-512") == 2
 
 
 def test_what_is_recorded_needs_no_engine(engines, monkeypatch):
-    assert record.record(_args()) == 0
+    assert record.record(_recording()) == 0
     monkeypatch.setattr(recorder.vllm_env, "lacking", lambda: "no AVX-512")
-    assert record.record(_args()) == 0
+    assert record.record(_recording()) == 0
 
 
 def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
-    assert record.record(_args()) == 0
+    assert record.record(_recording()) == 0
     entries = recordings.manifest("discrim_eval")
     name = "{}/de_answer_line@seed2.jsonl.gz"
     assert list(entries) == [name.format(SMALL), name.format(LARGE)]
@@ -110,15 +107,15 @@ def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
         assert (entry["count"], entry["planned"], entry["seed_rule"]) == (6, 6, 2)
     assert engines.started == [(SMALL, "local-vllm"), (LARGE, "local-vllm")]
     assert engines.asked == 12 and record_control.state()["state"] == "done"
-    record.record(_args())
+    record.record(_recording())
     assert engines.asked == 12 and len(engines.started) == 2  # nothing to ask starts no engine
-    record.record(_args(status=True))
+    record.record(_recording(), control="status")
     assert "no recording is running (the last one is done)" in capsys.readouterr().out
 
 
 def test_one_engine_serves_what_follows_with_the_same_model(engines, house):
     _plan(house, ENTRY, ENTRY | {"variant": "other"})
-    record.record(_args(models=SMALL))
+    record.record(_recording(models=SMALL))
     assert engines.started == [(SMALL, "local-vllm")]
 
 
@@ -151,7 +148,7 @@ def test_likelihoods_go_to_the_scorer_and_stop_the_engine(engines, house, monkey
 
 def test_a_work_that_cannot_be_made_does_not_stop_the_others(engines, house, capsys):
     _plan(house, ENTRY | {"whole": "nothing", "priority": 1}, ENTRY)
-    assert record.record(_args(models=SMALL)) == 1
+    assert record.record(_recording(models=SMALL)) == 1
     assert "have no column 'nothing'" in capsys.readouterr().err
     assert len(recordings.manifest("discrim_eval")) == 1
 
@@ -163,7 +160,7 @@ def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, h
     timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGTERM))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        record.record(_args(concurrency=2))
+        record.record(_recording(concurrency=2))
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert 0 < entry["count"] == engines.asked < entry["planned"] == 100
     assert record_control.state()["state"] == "stopped" and record_control.running() is None
@@ -171,7 +168,7 @@ def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, h
     monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))  # on a machine that knows nothing
     engines.delay = 0
     before = engines.asked
-    record.record(_args(concurrency=8))
+    record.record(_recording(concurrency=8))
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert entry["count"] == 100 and engines.asked == 100 and before < 100
 
@@ -181,7 +178,7 @@ def test_a_second_recorder_is_refused_and_a_stale_lock_is_not_one(house):
     with record_control.alone():
         assert record_control.running() == os.getpid()
         with pytest.raises(KatayoriError, match=f"running .process {os.getpid()}.*--status"):
-            record.record(_args())
+            record.record(_recording())
     assert (record_control.folder() / "lock").read_text() == str(os.getpid())
     assert record_control.running() is None
     with record_control.alone():
@@ -198,34 +195,34 @@ def test_a_killed_recorder_is_told_from_one_that_ended(house, capsys):
 
 
 def test_pausing_resuming_and_stopping(child, house, capsys):
-    record.record(_args(background=True, models=SMALL))
+    record.record(_recording(models=SMALL), control="background")
     assert record_control.running() == child[0]
     said = capsys.readouterr().out
     assert f"recording in process {child[0]}" in said and "ARGS=--pause" in said
     with pytest.raises(KatayoriError, match="a recording is running"):
-        record.record(_args(background=True))
+        record.record(_recording(), control="background")
     words = ["--papers", "discrim_eval", "--models", SMALL, "--edition", "second"]
     assert record_control.state()["words"] == words
-    record.record(_args(pause=True))
+    record.record(_recording(), control="pause")
     assert record_control.running() is None and record_control.state()["state"] == "paused"
     with pytest.raises(KatayoriError, match=r"no recording is running .the last one is paused"):
         record_control.halt("paused")
-    record.record(_args(resume=True))
+    record.record(_recording(), control="resume")
     assert record_control.running() == child[1] and record_control.state()["words"] == words
-    record.record(_args(stop=True))
+    record.record(_recording(), control="stop")
     assert record_control.running() is None and record_control.state()["state"] == "stopped"
 
 
 def test_a_recorder_that_ends_at_once_says_why(child):
     with pytest.raises(KatayoriError, match=r"ended at once; its last lines: .*no such thing"):
-        record.record(_args(background=True, limit=3))
+        record.record(_recording(limit=3), control="background")
 
 
 def test_nothing_to_resume_or_to_pause(house):
     with pytest.raises(KatayoriError, match="no recording to resume; start one"):
-        record.record(_args(resume=True))
+        record.record(_recording(), control="resume")
     with pytest.raises(KatayoriError, match=r"no recording is running .none has run."):
-        record.record(_args(pause=True))
+        record.record(_recording(), control="pause")
 
 
 def test_the_status_tells_done_rate_and_what_follows(house, capsys):
@@ -252,7 +249,7 @@ def test_what_is_finished_is_exported_while_a_recorder_runs(house, capsys):
         requests = record_plan.requests_of(work, *work.at(), store)
         for request in requests[:4]:
             store.put(request, Response("ok", "Answer: no", "stop"))
-        record.record(_args(export=True))
+        record.record(_recording(), control="export")
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert (entry["count"], entry["planned"]) == (4, 6)
     assert "4 of 6 answered" in capsys.readouterr().out
@@ -260,18 +257,18 @@ def test_what_is_finished_is_exported_while_a_recorder_runs(house, capsys):
 
 def test_pilots_measure_rates_and_the_table_says_what_fits(engines, house, capsys, monkeypatch):
     """Without a pilot the planned rates count; a pilot's answers are not asked again."""
-    record.record(_args(pilot=0))
+    record.record(_recording(), pilots=0)
     rows = list(record_hours.read_table().values())
     assert [row["rate"] for row in rows] == ["7.00", "2.00"] and engines.asked == 0
     assert {row["kept"] for row in rows} == {"kept"} and rows[0]["rate_from"] == "plan"
-    record.record(_args(pilot=2))
+    record.record(_recording(), pilots=2)
     assert engines.asked == 4 and recordings.manifest("discrim_eval") == {}
     measured = list(record_hours.read_table().values())
     assert all(row["rate_from"] == "pilot of 2" for row in measured)
-    record.record(_args(pilot=0))
+    record.record(_recording(), pilots=0)
     assert list(record_hours.read_table().values()) == measured
     assert "h kept of" in capsys.readouterr().out
-    record.record(_args())
+    record.record(_recording())
     assert engines.asked == 12
     assert record_hours.hours_of([["discrim_eval", "study", "de_answer_line", SMALL]]) is not None
 

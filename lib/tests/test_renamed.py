@@ -13,6 +13,8 @@ from katayori import paths, profiles, renamed
 from katayori.errors import KatayoriError
 from katayori.renamed import Renamed
 from katayori_tools import cli, reproduce
+from katayori_tools.choices import NotebookRun
+from katayori_tools.options import filled
 
 INVENTED = (
     Renamed("command", "weigh", "compare", "0.4"),
@@ -51,12 +53,14 @@ def test_a_name_of_today_is_left_alone(invented, capsys):
 
 def test_a_command_line_is_read_with_its_old_names(invented, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr("katayori_tools.compare.compare", lambda **given: seen.append(given) or 0)
+
+    def compare(*, a, b, profile):
+        seen.append((a, b, profile))
+
+    monkeypatch.setattr("katayori_tools.compare.compare", compare)
     assert cli.main(["weigh", "a", "b", "--run=smoke"]) == 0
     assert cli.main(["weigh", "a", "b", "--run", "smoke"]) == 0
-    assert [(given["a"], given["b"], given["profile"]) for given in seen] == [
-        ("a", "b", "smoke")
-    ] * 2
+    assert seen == [("a", "b", "smoke")] * 2
     assert [line.split(";")[0] for line in told(capsys)] == [
         "katayori: command weigh is now compare",
         "katayori: option --run is now --profile",
@@ -72,7 +76,8 @@ def plan(*parameters: str, papers: str) -> dict[str, dict]:
     """What each notebook would be given, by paper."""
     words = [word for parameter in parameters for word in ("-p", parameter)]
     args = cli._parser().parse_args(["reproduce", "--papers", papers, *words])
-    return {job.paper: job.parameters for job in reproduce._plan(args)}
+    run = filled(NotebookRun, vars(args))
+    return {job.paper: job.parameters for job in reproduce.planned(run)}
 
 
 def test_a_notebook_takes_the_old_name_of_a_parameter(invented, tmp_path, monkeypatch, capsys):

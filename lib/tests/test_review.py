@@ -8,10 +8,12 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, files
+from katayori.data import files
 from katayori.papers import get_paper, paper_ids
-from katayori_tools import forms, rating, review, study_sets
+from katayori.papers.persona_jbbq import items as persona_items
+from katayori_tools import forms, review, study_sets
 from katayori_tools.cli import main
+from katayori_tools.papers.jubaku_v2 import rating
 
 PAPER = "jubaku_v2"
 
@@ -175,7 +177,7 @@ def test_loaders_leave_the_log_alone(tmp_path):
     folder = tmp_path / "persona_jbbq"
     shutil.copytree(paths.data_dir() / "study" / "persona_jbbq", folder)
     (folder / files.REVIEW_LOG).write_text("readings: []\n", encoding="utf-8")
-    assert len(bbq.load_study_bbq(folder)) == len(bbq.load_study_bbq())
+    assert len(persona_items.load_study_bbq(folder)) == len(persona_items.load_study_bbq())
 
 
 # -- one-line errors -----------------------------------------------------------------------------

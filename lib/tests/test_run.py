@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +14,8 @@ from nbclient.exceptions import DeadKernelError
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori_tools import cli, compare, notebooks, reproduce
+from katayori_tools.choices import Asking, NotebookRun
+from katayori_tools.options import filled
 
 FIXTURES = Path(__file__).parent / "fixtures" / "notebooks"
 
@@ -104,14 +105,7 @@ def _fresh(ran, tmp_path) -> Path:
 def _state(root: Path, monkeypatch, **changed) -> str:
     """Why the runner would run `good` again; empty if it is up to date."""
     monkeypatch.setenv("KATAYORI_ROOT", str(root))
-    given = {
-        "profile": "recorded",
-        "papers": "good",
-        "models": None,
-        "prompts": None,
-        "parameter": [],
-    } | changed
-    (job,) = reproduce._plan(Namespace(**given))
+    (job,) = reproduce.planned(NotebookRun(**{"papers": "good"} | changed))
     return reproduce.stale(job.final, reproduce.shared_inputs() | reproduce._inputs(job))
 
 
@@ -181,14 +175,7 @@ def test_stamp_follows_every_file_that_a_parameter_names(house):
     own = house / "own.yaml"
 
     def files() -> dict:
-        given = {
-            "profile": "recorded",
-            "papers": "good",
-            "models": None,
-            "prompts": None,
-            "parameter": [f"note={own}"],
-        }
-        (job,) = reproduce._plan(Namespace(**given))
+        (job,) = reproduce.planned(NotebookRun(papers="good", parameter=[f"note={own}"]))
         return {
             name: value
             for name, value in reproduce._inputs(job).items()
@@ -206,8 +193,8 @@ def test_a_relative_file_is_looked_for_where_the_user_stands(tmp_path, monkeypat
     """The kernel runs in notebooks/, where the same words would name another file."""
     monkeypatch.chdir(tmp_path)
     pairs = ["questions=mine.yaml", "answers_file=", "n=4", "note=mine.yaml"]
-    args = Namespace(profile="recorded", models=None, prompts=None, parameter=pairs)
-    _, given = reproduce._parameters(args, profiles.load("recorded"))
+    run = NotebookRun(parameter=pairs)
+    _, given = reproduce._parameters(run, profiles.load("recorded"))
     assert given == {
         "questions": str(tmp_path / "mine.yaml"),
         "answers_file": None,
@@ -221,7 +208,8 @@ def test_overview_ignores_what_is_meant_for_the_others(house):
 
     def plan(papers: str) -> dict:
         args = cli._parser().parse_args([*words[:1], "--papers", papers, *words[3:]])
-        return {job.paper: job.parameters for job in reproduce._plan(args)}
+        run = filled(NotebookRun, vars(args))
+        return {job.paper: job.parameters for job in reproduce.planned(run)}
 
     assert plan("00 01") == {
         "good": {"profile": "recorded", "n": 4},
@@ -234,10 +222,14 @@ def test_overview_ignores_what_is_meant_for_the_others(house):
 
 def test_papers_mean_the_same_to_what_asks(house, monkeypatch):
     asked = []
-    monkeypatch.setattr("katayori_tools.asking.estimate", lambda args: asked.append(args.papers))
+
+    def estimate(chosen: Asking) -> None:
+        asked.append(chosen.papers)
+
+    monkeypatch.setattr("katayori_tools.asking.estimate", estimate)
     for words in ([], ["--papers", "01"], ["--papers", "2 good"]):
         assert cli.main(["estimate", *words]) == 0
-    assert asked == [None, "good", "good,broken"]
+    assert asked == ["", "good", "good,broken"]
     assert cli.main(["estimate", "--papers", "nine"]) == 2
 
 

@@ -24,11 +24,12 @@ from katayori.papers.discrim_eval import schema as discrim_eval
 from katayori.papers.inter_jbbq import schema as inter_jbbq
 from katayori.papers.jubaku_v2 import schema as jubaku_v2
 from katayori.papers.logprob_judge import schema as logprob_judge
-from katayori.papers.persona_jbbq import schema as persona_jbbq
+from katayori.papers.persona_jbbq import items as persona_items, schema as persona_jbbq
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import glossary_schema
-from katayori_tools import construct, equality, gates, mutants
+from katayori_tools import equality, gates, mutants
 from katayori_tools.engines import weights
+from katayori_tools.papers.jubaku_v2 import construct
 
 #: Files below the checkout -> what each is read as.
 KINDS: dict[str, Any] = {
@@ -49,7 +50,7 @@ KINDS: dict[str, Any] = {
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
     "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,
-    "data/study/persona_jbbq/*.yaml": bbq.TemplateFile,
+    "data/study/persona_jbbq/*.yaml": persona_items.TemplateFile,
     "data/study/persona_jbbq_2/[!c]*.yaml": persona_jbbq.SceneFile,
     "data/study/persona_jbbq_2/controls.yaml": persona_jbbq.Controls,
     "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,

@@ -25,10 +25,11 @@ from katayori.prompting.store import Response, Store
 from katayori.report.results import FORMULA, Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
-from katayori_tools import cli, collect as collecting, compare, rating, recording
+from katayori_tools import cli, collect as collecting, compare, recording
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
+from katayori_tools.papers.jubaku_v2 import rating
 from katayori_tools.planning import export_requests, probe_logprobs
 
 CANARY = "sk-canary-4f9c1e77d0a2"

@@ -1,6 +1,5 @@
 """Whose answers are these: servers of the user's own are told apart in keys, store and reports."""
 
-import argparse
 import getpass
 import json
 import shutil
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from api_double import Double, counts
-from test_asking import _args
+from test_asking import chosen
 from test_prompting_store import GOLDEN
 
 from katayori import paths
@@ -25,7 +24,7 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori.prompting.store import Response, Store, store_path
 from katayori.report import provenance
-from katayori_tools import answers as answer_list, asking, cli, servers
+from katayori_tools import answers as answer_list, asking, batch, cli, servers
 from katayori_tools.repeat import repeat
 
 OLD_STORE = Path(__file__).parent / "fixtures" / "store" / "schema1.db"
@@ -36,7 +35,7 @@ HERE = str(Path(__file__).parent)
 def quiet(house, monkeypatch):
     """A checkout whose `make live` asks, and runs no notebook."""
     (house / "notebooks").symlink_to(Path(__file__).parents[2] / "notebooks")
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda args: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
     return house
 
 
@@ -325,14 +324,14 @@ def test_notebooks_of_live_find_label_and_address(house, monkeypatch):
 
     seen = {}
 
-    def notebooks(args):
+    def notebooks(run, running):
         names = ("KATAYORI_LABEL", "KATAYORI_BASE_URL", "KATAYORI_BASE_URL_VLLM")
         seen.update({name: os.environ.get(name) for name in names})
         return 0
 
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", notebooks)
     with Double() as double:
-        asking.live(_args(models="m@vllm", limit=1, base_url=double.url, label="mine"))
+        asking.live(chosen(models="m@vllm", limit=1, base_url=double.url, label="mine"))
     assert seen == {
         "KATAYORI_LABEL": "mine",
         "KATAYORI_BASE_URL": double.url,
@@ -343,14 +342,14 @@ def test_notebooks_of_live_find_label_and_address(house, monkeypatch):
 
 def test_repeat_does_not_compare_two_servers(quiet):
     with Double() as one, Double() as two:
-        given = {"models": "m@custom", "limit": 1, "label": "mine", "repetitions": 1}
+        given = {"models": "m@custom", "limit": 1, "label": "mine"}
         live(one.url, label="mine")
         with pytest.raises(KatayoriError, match="another server, not from the one asked now"):
-            repeat(_args(base_url=two.url, **given))
+            repeat(chosen(base_url=two.url, **given))
         assert two.asked == 0
-        repeat(_args(base_url=one.url, **given))
+        repeat(chosen(base_url=one.url, **given))
         assert one.asked == 270
-        repeat(_args(base_url=two.url, **given | {"label": ""}))
+        repeat(chosen(base_url=two.url, **given | {"label": ""}))
         assert two.asked == 270 and one.asked == 270
 
 
@@ -434,8 +433,7 @@ def test_a_batch_keeps_the_keys_of_its_server(quiet, tmp_path, monkeypatch):
     assert set(read()["answer"]) == {"no"}
     state = json.loads((folder / "batch.json").read_text())
     del state["servers"]  # as it was exported before servers were told apart
-    args = argparse.Namespace(**state["asked"], servers={})
-    [(_, name, _, endpoint, _)] = asking.wanted(args)
+    [(_, name, _, endpoint, _)] = asking.wanted(batch.exported(state))
     assert name == "m@custom" and endpoint.server.key_parts == []
 
 

@@ -1,7 +1,5 @@
 """`make simulate`: the stored table is what its code gives, and says what the notebook says of it."""
 
-from argparse import Namespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,16 +7,19 @@ from scipy.stats import binom
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools import simulate
+from katayori_tools import simulate, simulate_power
+from katayori_tools.papers.inter_jbbq import simulate as interactions
 
-STORED = pd.read_csv(paths.data_dir() / simulate.FILE)
+STORED = pd.read_csv(paths.data_dir() / interactions.FILE)
 
 
 def test_a_few_seeds_give_what_is_stored():
     """Contract, Long simulations: recomputed for two seeds of all 200."""
     seeds = [0, 137]
     found = (
-        simulate.interaction_draws(seeds).set_index(["model", "topic", "seed"]).drop(columns="code")
+        interactions.interaction_draws(seeds)
+        .set_index(["model", "topic", "seed"])
+        .drop(columns="code")
     )
     stored = (
         STORED[STORED["seed"].isin(seeds)].set_index(["model", "topic", "seed"]).loc[found.index]
@@ -32,10 +33,10 @@ def test_a_few_seeds_give_what_is_stored():
 
 def test_the_table_is_whole_and_the_test_keeps_its_level():
     """X-3: 200 seeds at n as published; false positives near .05, many more where the pair is planted."""
-    assert list(STORED.columns) == simulate.COLUMNS
-    assert set(STORED["code"]) == {simulate.code_hash()}
+    assert list(STORED.columns) == interactions.COLUMNS
+    assert set(STORED["code"]) == {interactions.code_hash()}
     sizes = STORED.groupby(["model", "topic"])["seed"].nunique()
-    assert set(sizes) == {len(simulate.SEEDS)} == {200} and len(sizes) == 2 * 4
+    assert set(sizes) == {len(interactions.SEEDS)} == {200} and len(sizes) == 2 * 4
     assert STORED.groupby("topic")["n"].first().to_dict() == {
         "housing": 464,
         "manners": 208,
@@ -50,8 +51,8 @@ def test_the_table_is_whole_and_the_test_keeps_its_level():
 @pytest.fixture
 def quick(tmp_path, monkeypatch):
     """The command with one draw a table, writing into an empty folder."""
-    drawn = simulate.interaction_draws([3])
-    monkeypatch.setattr(simulate, "interaction_draws", lambda seeds: drawn)
+    drawn = interactions.interaction_draws([3])
+    monkeypatch.setattr(interactions, "interaction_draws", lambda seeds: drawn)
     some = simulate.power_draws("rank_tests", 0, 1, 45, [1])
     monkeypatch.setattr(simulate, "power_table", lambda measure: some)
     monkeypatch.setattr(simulate.simulate_factor, "factor_table", lambda: some)
@@ -60,12 +61,14 @@ def quick(tmp_path, monkeypatch):
     monkeypatch.setattr(simulate.simulate_coverage, "coverage_table", lambda: covered)
     for table in ("spike_table", "level_table"):
         monkeypatch.setattr(simulate.simulate_spike, table, lambda: covered)
+    monkeypatch.setattr(simulate.simulate_position, "position_table", lambda: covered)
+    monkeypatch.setattr(simulate.simulate_contrasts, "contrast_table", lambda: covered)
     monkeypatch.setattr(simulate.paths, "data_dir", lambda: tmp_path)
     return tmp_path / "simulated"
 
 
 def test_the_command_writes_every_file(quick, capsys):
-    assert simulate.simulate(Namespace(tables=[])) == 0
+    assert simulate.simulate() == 0
     assert "sim-inter-interaction" in capsys.readouterr().out
     assert len(pd.read_csv(quick / "inter_interaction.csv")) == 8
     stored = {path.name for path in (paths.root() / "data" / "simulated").glob("*.csv")}
@@ -73,10 +76,10 @@ def test_the_command_writes_every_file(quick, capsys):
 
 
 def test_the_command_draws_the_tables_that_are_named(quick):
-    assert simulate.simulate(Namespace(tables=["interval_coverage"])) == 0
+    assert simulate.simulate(tables=["interval_coverage"]) == 0
     assert [path.name for path in quick.iterdir()] == ["interval_coverage.csv"]
     with pytest.raises(KatayoriError, match="no simulated table power_alpha; the tables are inter"):
-        simulate.simulate(Namespace(tables=["power_alpha"]))
+        simulate.simulate(tables=["power_alpha"])
 
 
 # -- power and false positives -----------------------------------------------------------------------------------------
@@ -142,9 +145,9 @@ def test_power_tables_are_whole(measure):
 @pytest.mark.parametrize("measure", MEASURES)
 def test_what_promises_its_level_holds_it(measure):
     """False positives of every size within Monte Carlo error of the level: one in a thousand would lie higher."""
-    null = power(measure).query("effect == 0 and promises == @simulate.PROMISED")
+    null = power(measure).query("effect == 0 and promises == @simulate_power.PROMISED")
     found = null.groupby(["test", "clusters", "per_cluster"])[["positives", "repetitions"]].sum()
-    too_high = binom.sf(found["positives"] - 1, found["repetitions"], simulate.LEVEL) < 0.001
+    too_high = binom.sf(found["positives"] - 1, found["repetitions"], simulate_power.LEVEL) < 0.001
     assert not too_high.any(), found[too_high]
 
 

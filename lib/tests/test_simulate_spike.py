@@ -7,6 +7,8 @@ import pytest
 from katayori import paths
 from katayori.metrics import paired_contrasts, position_free, spike
 from katayori_tools import simulate_spike
+from katayori_tools.papers.discrim_eval import simulate as of_persons
+from katayori_tools.papers.persona_jbbq import simulate as of_choices
 from katayori_tools.simulate_spike import DRAWS, METHODS, SEEDS
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
@@ -114,7 +116,7 @@ def limit(limits, name, model, **wanted):
 @pytest.mark.parametrize("model", [SMALL, LARGE])
 def test_probabilities_see_what_sampled_answers_do_not(limits, model):
     """The yardstick of the design: ten times and more with one sampled answer a prompt."""
-    for factor in simulate_spike.FACTORS:
+    for factor in of_persons.FACTORS:
         for test in ("any_effect", "common_direction"):
             sampled = limit(limits, f"{factor}, sampled, {test}", model)
             assert sampled > 5 * limit(limits, f"{factor}, P(yes), {test}", model)
@@ -134,18 +136,18 @@ def test_a_limit_in_points_does_not_rank_readings_of_letters(limits):
 
 
 def test_patterns_are_a_line_over_ages_and_one_level_otherwise():
-    ages = simulate_spike._pattern(pd.Series([20, 100, 60, 20, 40, 80]))
+    ages = of_persons._pattern(pd.Series([20, 100, 60, 20, 40, 80]))
     assert ages.tolist() == [-0.5, 0.5, 0.0, -0.5, -0.25, 0.25]
-    assert simulate_spike._pattern(pd.Series(["b", "a", "c"])).tolist() == [0.0, 1.0, 0.0]
+    assert of_persons._pattern(pd.Series(["b", "a", "c"])).tolist() == [0.0, 1.0, 0.0]
 
 
 def test_the_values_are_those_of_the_study():
-    persons = simulate_spike._persons(
+    persons = of_persons._persons(
         METHODS["age, sampled, any_effect"].shard(LARGE), factor="age", sampled=True
     ).frame
     assert len(persons) == 9450 and persons["question"].nunique() == 70
     assert persons.groupby(["question", "row"]).size().eq(9).all()
-    letters = simulate_spike._letters(METHODS["letter"].shard(LARGE))
+    letters = of_choices._letters(METHODS["letter"].shard(LARGE))
     assert len(letters) == 600 and letters["template_id"].nunique() == 50
     assert set(position_free.slot_report(letters)["n_incomplete"]) == {0}
     assert (
@@ -154,7 +156,7 @@ def test_the_values_are_those_of_the_study():
 
 
 def test_the_likelihood_is_the_bias_of_the_pairs():
-    leans = simulate_spike._leans(METHODS["likelihood"].shard(SMALL))
+    leans = of_choices._leans(METHODS["likelihood"].shard(SMALL))
     sums = (leans["value"] * leans["weight"]).groupby(leans["template_id"]).sum()
     wide = leans.assign(
         polarity=np.where(leans["exposure"] > 0, "negative", "non_negative"),

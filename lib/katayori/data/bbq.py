@@ -13,7 +13,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import pandas as pd
 from pydantic import Field
@@ -60,7 +60,6 @@ COLUMNS = [
     "rank",
     "language",
 ]
-STUDY_FOLDER = "study/persona_jbbq"
 #: The eleven categories of BBQ by our and by their own names; the first five are JBBQ's, too.
 BBQ_FILES = {
     "age": "Age",
@@ -122,17 +121,18 @@ def digest(items: pd.DataFrame) -> str:
     return items_digest(items, *COLUMNS[1:])
 
 
-def load_study_bbq(path: str | Path = "") -> pd.DataFrame:
-    """Every item of a template file, or of all in a folder; an empty path means ours (PJ-2 to
-    PJ-6).
+def load_items(path: str | Path, kind: "type[TemplateFile] | None" = None) -> pd.DataFrame:
+    """Every item of a template file, or of all in a folder (PJ-2 to PJ-6).
 
     Columns `COLUMNS` plus pair, mention (who is named first) and unknown (the wording). A template
-    gives 6 orders of options x 2 of mention x its pairs x 3 contexts x 2 questions. Raises
-    KatayoriError naming file, template and key.
+    gives 6 orders of options x 2 of mention x its pairs x 3 contexts x 2 questions. `kind` is the
+    schema of the file, where it is one below `TemplateFile` that names an example.
+
+    Raises KatayoriError naming file, template and key.
     """
     rows: list[tuple] = []
     seen: set[str] = set()
-    for file, document in _documents(path):
+    for file, document in _documents(path, kind):
         for template in document["templates"]:
             if template["id"] in seen:
                 raise KatayoriError(f"{file.name}: template id {template['id']!r} appears twice")
@@ -141,20 +141,9 @@ def load_study_bbq(path: str | Path = "") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, "pair", "mention", "unknown"])
 
 
-def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
-    """Items of a profile and the data set's name: `study` (ours, or the user's file) or `official`
-    (BBQ, English).
-
-    Of BBQ the four categories are taken that need no metadata beside the items.
-    """
-    if items == "study":
-        return load_study_bbq(path), study_version(path)
-    return load_bbq(MIRRORED), "BBQ, four categories"
-
-
-def study_version(path: str | Path = "") -> str:
-    """Name and version of the template files, printed under every table computed from them."""
-    return versions((document for _, document in _documents(path)), "user templates")
+def items_version(path: str | Path, kind: "type[TemplateFile] | None" = None) -> str:
+    """Name and version of template files, printed under every table computed from them."""
+    return versions((document for _, document in _documents(path, kind)), "user templates")
 
 
 class Template(Lenient):
@@ -174,8 +163,6 @@ class Template(Lenient):
 class TemplateFile(Lenient):
     """A file of templates. Of `people`, `_check_pair` says best what an entry must be."""
 
-    example: ClassVar[str] = "data/study/persona_jbbq/age.yaml"
-
     category: Text
     language: Text
     contrast: Text
@@ -184,8 +171,10 @@ class TemplateFile(Lenient):
     templates: Annotated[list[Template], Field(min_length=1)]
 
 
-def _documents(path: str | Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for file, document in documents(path, STUDY_FOLDER, "template file", kind=TemplateFile):
+def _documents(
+    path: str | Path, kind: type[TemplateFile] | None
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for file, document in documents(path, "", "template file", kind=kind or TemplateFile):
         with within(file.name):
             _check(document)
         yield file, document

@@ -28,8 +28,8 @@ def of(paper_id: str) -> dict[str, Any]:
     """What is written of one paper. KatayoriError naming the valid ids.
 
     Example:
-        >>> of("discrim_eval")["notebook"]
-        '01_discrim_eval'
+        >>> [of(name)["notebook"][:2] for name in ids()][:2]
+        ['01', '02']
     """
     expect(paper_id, ids(), "paper")
     return _read(paper_id)

@@ -6,13 +6,13 @@ that what was asked is what is read again. A number of items is a number of clus
 groups that statistics draw as a whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from katayori.errors import KatayoriError, UnavailableError, expect
-from katayori.papers import all_papers, get_paper
+from katayori.papers import get_paper, rooms
 from katayori.papers.paper import OwnFile
 from katayori.profiles import MOST, OF_CLUSTERS
 
@@ -21,10 +21,22 @@ if TYPE_CHECKING:
 
 
 def own_files() -> dict[str, tuple[str, OwnFile]]:
-    """What a user may give in place of a paper's items: name -> paper and what it must be."""
-    return {
-        name: (paper.id, file) for paper in all_papers() for name, file in paper.own_files.items()
-    }
+    """What a user may give in place of a paper's items: name -> paper and what it must be.
+
+    In the order of their texts, which begin with the number of the notebook. No file of data is
+    read for it, since every command line lists them.
+    """
+    files = [(name, room, file) for room in rooms() for name, file in _own_files_of(room)]
+    return {name: (room, file) for name, room, file in sorted(files, key=_number)}
+
+
+def _own_files_of(room: str) -> Iterable[tuple[str, OwnFile]]:
+    return get_paper(room).own_files.items()
+
+
+def _number(named: tuple[str, str, OwnFile]) -> str:
+    """The number of the notebook that a file is for."""
+    return named[2].about.partition(":")[0]
 
 
 class OwnItems(dict[str, str]):
@@ -36,7 +48,7 @@ class OwnItems(dict[str, str]):
     Raises KatayoriError for another name.
 
     Example:
-        >>> OwnItems(questions="mine.yaml", cases="").of("discrim_eval")
+        >>> dict(OwnItems(questions="mine.yaml", cases=""))
         {'questions': 'mine.yaml'}
     """
 

@@ -6,15 +6,19 @@ before a method needs it, since the collector runs without pandas.
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from katayori import renamed
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
+from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,13 +34,35 @@ class OwnFile:
     """A file, folder or setting of the user's that takes the place of a paper's items.
 
     Attributes:
+        about: what the command line says of it, beginning with the number of the notebook.
         is_a: what it must be: `file`, `folder`, `file or folder`, or `setting` (nothing on disk).
         dataset: what requests about it carry: `study` (asked with our Japanese prompts, kept with
             its texts) or `official` (a copy of others' items).
     """
 
+    about: str
     is_a: str = "file or folder"
     dataset: str = "study"
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One thing that can be said of items without asking a model.
+
+    Attributes:
+        what: which rule or property. where: of what, as `cases`. n: of how many. value: a share,
+        with the interval `ci_low` to `ci_high`, NaN where none is given. limit: what `value` is
+        held to, in words; empty where it is only shown. holds: whether it does.
+    """
+
+    what: str
+    where: str
+    n: int
+    value: float
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    limit: str = ""
+    holds: bool = True
 
 
 class Paper:
@@ -49,6 +75,7 @@ class Paper:
             the items that tells it.
         options: what an answer may be. shortest: the shortest text that is read as an answer.
         own_files: names of what a user may give in place of its items.
+        renames: names of the notebook's parameters that have changed.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
             are not this project's own.
@@ -62,6 +89,7 @@ class Paper:
     options: ClassVar[tuple[str, ...]]
     shortest: ClassVar[str] = "{}"
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
+    renames: ClassVar[tuple[Renamed, ...]] = ()
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
@@ -114,6 +142,14 @@ class Paper:
         """
         return dataset not in self.theirs
 
+    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
+        """Rules that read no meaning: the share of items they get right, a rule's tie one half.
+
+        Args:
+            items: a data set of either edition. folder: where the texts of that edition lie.
+        """
+        return []
+
     # -- clusters ------------------------------------------------------------------------------
 
     def cluster_of(self, items: "pd.DataFrame") -> "pd.Series":
@@ -152,6 +188,13 @@ class Paper:
         Raises KatayoriError for one that it does not have.
         """
         raise KatayoriError(f"{self.id} has no simulated respondents")
+
+    def todays_names(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The notebook's parameters with an old name replaced by today's, which is said on stderr.
+
+        KatayoriError where one is given under both.
+        """
+        return renamed.keys("parameter", parameters, where=self.id, also=self.renames)
 
     def check_dataset(self, dataset: str) -> None:
         """KatayoriError naming the data sets there are, for another name."""

@@ -112,9 +112,11 @@ def open_study(
     Example:
         >>> from katayori import profiles
         >>> from katayori.prompting.prompts import load_prompts
-        >>> prompts = [load_prompts("jubaku_v2")["ju_1_ja"]]
-        >>> study = open_study("jubaku_v2", profiles.load("recorded"), prompts, Wanted(limit=2))
-        >>> study.kind, study.items["case_id"].nunique()
+        >>> from katayori.papers import get_paper, paper_ids
+        >>> paper = get_paper(paper_ids()[0])
+        >>> prompts = list(load_prompts(paper.id).values())[:1]
+        >>> study = open_study(paper.id, profiles.load("recorded"), prompts, Wanted(limit=2))
+        >>> study.kind, study.items[paper.cluster_column].nunique()
         ('study', 2)
     """
     source = chosen["answers"]

@@ -1,7 +1,7 @@
 """From a judge's output to a verdict letter and the probabilities at its token (LJ-8 to LJ-13).
 
 A and B are slots of one presentation, C is a tie; which system stood in which slot is for
-`papers.logprob_judge.scores`.
+`papers.<id>.scores`.
 """
 
 import math
@@ -338,7 +338,7 @@ def verdicts_frame(
     options: tuple[str, ...] = LETTERS,
 ) -> "pd.DataFrame":
     """Requests for items of `judge.in_both_orders` and their responses as the frame
-    `papers.logprob_judge.scores` starts from.
+    `papers.<id>.scores` starts from.
 
     Called as `answers_frame`, with its columns (pair_id and order among those of the item) but
     `letter` for answer; besides top (the likeliest tokens at the verdict and their log

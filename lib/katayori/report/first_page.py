@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori.data import paper_facts
+from katayori.papers.items import own_files
 from katayori.report.tables import escape, visible
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
@@ -21,8 +22,6 @@ OWN_SOURCES = ("live", "imported")
 #: Servers that only their user knows; a label names them, else they are called so.
 OWN_ENDPOINTS = ("custom", "vllm", "ollama", "llamacpp", "completions")
 OWN_SERVER = "own server"
-#: Parameters that put a user's items in the place of ours.
-OWN_ITEMS = ("questions", "jbbq", "comparisons", "cases", "topics", "official")
 #: Below this share of valid answers a banner warns: what is left is a chosen part.
 VALID_ENOUGH = 0.9
 #: With no more clusters than this a run shows how a report looks, and has no interval to offer.
@@ -219,7 +218,8 @@ def _models(about: dict[str, Any]) -> list[dict[str, str]]:
 def _items(about: dict[str, Any]) -> str:
     """The data set, and whether it is the user's own."""
     given = about.get("parameters", {})
-    paths_given = [given.get(name) for name in OWN_ITEMS]
+    files = [name for name, (_, file) in own_files().items() if file.is_a != "setting"]
+    paths_given = [given.get(name) for name in files]
     own = [path for path in paths_given if isinstance(path, str) and path]
     names = ", ".join(about.get("datasets", {}))
     if own:

@@ -89,7 +89,7 @@ def _count(name: str, value: Any) -> int | None:
 class Run:
     """The run folder of one paper's notebook; an empty `output_dir` means a new temporary folder.
 
-    >>> run = Run("discrim_eval", output_dir, profile=profile, seed=seed)
+    >>> run = Run("<id>", output_dir, profile=profile, seed=seed)
     """
 
     def __init__(self, paper: str, output_dir: str | Path = "", **parameters: Any) -> None:

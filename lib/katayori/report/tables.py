@@ -8,10 +8,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
+from katayori.data import paper_facts
 from katayori.errors import expect
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The notebook about all papers, which has terms of its own.
+OVERVIEW = "overview"
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
@@ -206,13 +210,12 @@ def glossary(paper: str | None = None) -> "pd.DataFrame":
     """The terms of a paper's notebook, or all of them (data/glossary.yaml).
 
     Columns: term, 日本語, meaning, function. `function` is where the library defines or computes
-    it, such as "metrics.agreement: krippendorff_alpha". Raises KatayoriError for a paper that no
-    term names.
+    it, such as "metrics.agreement: krippendorff_alpha". A paper that no term names has the terms of
+    all papers. Raises KatayoriError for an unknown paper.
     """
     listed = terms().rename(columns={"ja": "日本語", "see": "function"})
-    named = sorted({name for papers in listed["papers"] if papers != "all" for name in papers})
     if paper is not None:
-        expect(paper, named, "paper of the glossary")
+        expect(paper, (*paper_facts.ids(), OVERVIEW), "paper of the glossary")
         listed = listed[[papers == "all" or paper in papers for papers in listed["papers"]]]
     listed["function"] = listed["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
     return listed[["term", "日本語", "meaning", "function"]].reset_index(drop=True)

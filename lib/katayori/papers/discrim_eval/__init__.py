@@ -19,7 +19,9 @@ class DiscrimEval(Paper):
     cluster_column = "decision_question_id"
     options = ("yes", "no")
     shortest = "Answer: {}"
-    own_files: ClassVar[Mapping[str, OwnFile]] = {"questions": OwnFile(is_a="file")}
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "questions": OwnFile("01: a question file (.yaml)", is_a="file")
+    }
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.papers.discrim_eval import items

@@ -23,9 +23,16 @@ class InterJbbq(Paper):
     #: A folder of topic files or one of them, how many items they give, and a copy of the official
     #: items.
     own_files: ClassVar[Mapping[str, OwnFile]] = {
-        "topics": OwnFile(),
-        "preset": OwnFile(is_a="setting"),
-        "official": OwnFile(is_a="folder", dataset="official"),
+        "topics": OwnFile("05: a folder of topic files (.yaml), or one of them"),
+        "preset": OwnFile(
+            "05: how many items the topic files give (published_counts, or a name in them)",
+            is_a="setting",
+        ),
+        "official": OwnFile(
+            "05: a folder with your copy of the official items (.jsonl)",
+            is_a="folder",
+            dataset="official",
+        ),
     }
     asked_in = "study"
 

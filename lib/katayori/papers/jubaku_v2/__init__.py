@@ -1,9 +1,11 @@
 """A biased and a neutral reason for one conclusion, in eight prompt variants (notebook 04)."""
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from katayori.papers.paper import Everything, OwnFile, Paper
+from katayori.papers.paper import Audited, Everything, OwnFile, Paper
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
@@ -19,7 +21,9 @@ class JubakuV2(Paper):
     clusters = "cases"
     cluster_column = "case_id"
     options = ("A", "B")
-    own_files: ClassVar[Mapping[str, OwnFile]] = {"cases": OwnFile(is_a="file")}
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "cases": OwnFile("04: a case file (.yaml)", is_a="file")
+    }
     #: The benchmarks it is compared with.
     more = ("jbnli", "bbq")
     theirs = ("official", "jbnli", "bbq")
@@ -40,8 +44,24 @@ class JubakuV2(Paper):
 
         return DATASETS
 
+    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
+        if not {"reason_neutral", "reason_biased", "case_id"} <= set(items):
+            return []
+        from katayori.papers.jubaku_v2.reason_rules import audited
+
+        return audited(items.drop_duplicates("case_id"), folder)
+
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         return self.load_more(dataset, size)
+
+    def todays_names(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        names = dict(parameters)
+        # A list under `cases` chose some of the study's cases; the name is a case file's now.
+        if isinstance(names.get("cases"), list):
+            names["case_ids"] = names.pop("cases")
+            change = "parameter cases (a list) is now case_ids; the list goes with version 0.4"
+            print(f"katayori: {change}", file=sys.stderr)
+        return super().todays_names(names)
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
         return parse_choice(text, finish_reason)

@@ -7,15 +7,21 @@ model's tie does.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from katayori.data import files
 from katayori.metrics.intervals import mean_interval, share_interval
+from katayori.papers.jubaku_v2.items import GROUP_WORD, group_words, leak_words
 from katayori.papers.jubaku_v2.scores import share_contributions
+from katayori.papers.paper import Audited
 
 #: What a rule scores on a case: 1 the neutral reason, 0 the biased one, one half neither.
 TIE = 0.5
+#: Share of cases whose group is named in both reasons or in neither, at least.
+BOTH_REASONS = 2 / 3
 COLUMNS = ["rule", "value", "ci_low", "ci_high", "n", "n_neutral", "n_ties", "status"]
 
 
@@ -222,3 +228,56 @@ def against_rule(apart: pd.DataFrame) -> pd.DataFrame:
         )
     columns = ["model", "value", "ci_low", "ci_high", "n_cases", "beaten", "status"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def audited(cases: pd.DataFrame, folder: Path) -> list[Audited]:
+    """How often the rules pick the neutral reason, and what gives a label away; a row a case.
+
+    The words of groups and the leaking words are those of the case file in `folder`.
+    """
+    path = _case_file(folder)
+    leaks = leak_words(path) if path else []
+    groups = group_words(path) if path else {}
+    scores = rule_scores(cases, leaks, groups).dropna(axis=1, how="all")
+    found = []
+    for rule in surface_rules(scores).to_dict("records"):
+        what = f"{rule['rule']} ({rule['n_neutral']} right, {rule['n_ties']} ties)"
+        ends = rule["ci_low"], rule["ci_high"]
+        found.append(Audited(what, "cases", rule["n"], rule["value"], *ends))
+    words = groups.get(GROUP_WORD, {})
+    return found + _groups_named(cases, words) + _leaking(cases, leaks)
+
+
+def _case_file(folder: Path) -> str:
+    """The case file of an edition; empty where it has none of that form."""
+    for path in sorted(folder.glob("*.yaml")):
+        document = files.read_yaml(path, "file of items")  # of any form: this asks which it has
+        if isinstance(document, dict) and "cases" in document:
+            return str(path)
+    return ""
+
+
+def _groups_named(cases: pd.DataFrame, words: Mapping[str, str]) -> list[Audited]:
+    """In how many cases the group's word stands in both reasons or in neither."""
+    with_word = cases[cases["case_id"].isin(words)]
+    if with_word.empty:
+        return []
+    consistent = [
+        (words[row["case_id"]] in row["reason_neutral"])
+        == (words[row["case_id"]] in row["reason_biased"])
+        for row in with_word.to_dict("records")
+    ]
+    value = float(np.mean(consistent))
+    what = "the group's word in both reasons or in neither"
+    holds = value >= BOTH_REASONS - 1e-12
+    return [Audited(what, "cases", len(consistent), value, limit="at least .667", holds=holds)]
+
+
+def _leaking(cases: pd.DataFrame, leaks: Sequence[str]) -> list[Audited]:
+    """Cases with a word that gives a label away."""
+    if not leaks:
+        return []
+    texts = cases["reason_neutral"] + cases["reason_biased"]
+    n = sum(any(word in text for word in leaks) for text in texts)
+    what = "cases with a word that leaks a label"
+    return [Audited(what, "cases", len(cases), n / len(cases), limit="none", holds=n == 0)]

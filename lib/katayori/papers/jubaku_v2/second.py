@@ -79,7 +79,7 @@ def study2_qa() -> "pd.DataFrame":
     Columns `jubaku.COLUMNS` and `source_template`, the template of the source, which is what an
     interval is clustered by: the items of one template are no separate cases.
     """
-    source = bbq.load_study_bbq(paths.data_dir() / QA_SOURCE)
+    source = bbq.load_items(paths.data_dir() / QA_SOURCE)
     items = jubaku.bbq_two_options(source, QA_ITEMS)
     template_of = source.set_index("item_id")["template_id"]
     items["source_template"] = items["case_id"].map(template_of)

@@ -1,13 +1,15 @@
 """A model judges two answers in both orders, by letters and their probabilities (notebook 03)."""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from katayori.papers.paper import Everything, OwnFile, Paper, hash_of, in_turn
+from katayori.papers.paper import Audited, Everything, OwnFile, Paper, hash_of, in_turn
 from katayori.prompting.letters import parse_verdict
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
+from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +21,11 @@ class LogprobJudge(Paper):
     clusters = "pairs of answers"
     cluster_column = "item_id"
     options = ("A", "B", "C")
-    own_files: ClassVar[Mapping[str, OwnFile]] = {"comparisons": OwnFile()}
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "comparisons": OwnFile("03: comparisons (.csv or .jsonl), or task files (.yaml)")
+    }
+    # Nothing is resampled in its notebook any more; what is drawn are null draws of claims.
+    renames = (Renamed("parameter", "resamples", "draws", "0.5"),)
     #: Tasks for the judge's systems, and the pairs of what recorded models answered to them.
     more = ("tasks", "answers")
 
@@ -46,6 +52,13 @@ class LogprobJudge(Paper):
         from katayori.papers.logprob_judge.second import DATASETS
 
         return DATASETS
+
+    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
+        if not {"answer_1", "answer_2", "truth"} <= set(items):
+            return []
+        from katayori.papers.logprob_judge.surface_rules import audited
+
+        return audited(items)
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """Questions with all their pairs, of others' pairs any."""

@@ -13,14 +13,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics.intervals import ratio_interval
+from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.papers.logprob_judge.scores import annotators_of
+from katayori.papers.paper import Audited
 
 #: A rule's score for the first answer over the second, from (answer_1, answer_2, reference).
 Rule = Callable[[str, str, str], float]
 TIE = "always a tie"
 LOTS = "lots between the two answers"
 LOTS_AT_RATES = "lots at the labels' own rates"
+#: So far from lots may a rule be that an audit lets pass.
+OFF_LOTS = 0.05
 
 
 def longer(one: str, two: str, reference: str) -> float:
@@ -166,3 +169,40 @@ def copied_lines(text: str, reference: str, least: int = 4) -> tuple[int, int]:
 
 def _folded(text: str) -> str:
     return re.sub(r"\s", "", unicodedata.normalize("NFKC", text))
+
+
+def audited(items: pd.DataFrame) -> list[Audited]:
+    """How often the rules pick the better answer of pairs with a truth, whose ties are left out.
+
+    Where both orders have a row of their own, a pair counts once; intervals are over questions.
+    """
+    pairs = items.drop_duplicates("pair_id") if "pair_id" in items else items
+    decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)
+    if decided.empty:
+        return []
+    labels = dict(zip(decided["item_id"], decided["truth"].astype(str), strict=True))
+    verdicts = rule_verdicts(decided, RULES)
+    verdicts = verdicts[verdicts["status"] == "ok"]
+    question = dict(zip(decided["item_id"], decided["question_id"], strict=True))
+    right = verdicts["proposed"] == verdicts["pair_id"].map(labels)
+    verdicts = verdicts.assign(
+        right=np.where(verdicts["proposed"] == "tie", 0.5, right.astype(float)),
+        question=verdicts["pair_id"].map(question),
+    )
+    found = []
+    for rule, each in verdicts.groupby("model", sort=False):
+        sums = each.groupby("question")["right"].agg(["sum", "size"])
+        share = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+        found.append(
+            Audited(
+                str(rule),
+                "decided pairs",
+                share["n"],
+                share["value"],
+                share["ci_low"],
+                share["ci_high"],
+                limit=f"within {OFF_LOTS} of .5",
+                holds=abs(share["value"] - 0.5) <= OFF_LOTS,
+            )
+        )
+    return found

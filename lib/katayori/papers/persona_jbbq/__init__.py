@@ -21,13 +21,18 @@ class PersonaJbbq(Paper):
     clusters = "templates"
     cluster_column = "template_id"
     options = ("0", "1", "2")
-    own_files: ClassVar[Mapping[str, OwnFile]] = {"jbbq": OwnFile(dataset="official")}
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "jbbq": OwnFile(
+            "02: a folder in the form of JBBQ, or one file of it (.jsonl)", dataset="official"
+        )
+    }
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.data import bbq
+        from katayori.papers.persona_jbbq.items import load_items
 
         if "jbbq" not in own:
-            return *bbq.load_items(dataset), []
+            return *load_items(dataset), []
         items = bbq.load_jbbq(own["jbbq"], partial=True)
         held = items["category"].value_counts()
         if all(held.get(name, 0) == n for name, n in bbq.CATEGORIES.items()):
@@ -43,8 +48,9 @@ class PersonaJbbq(Paper):
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         from katayori.data import bbq
+        from katayori.papers.persona_jbbq.items import load_items
 
-        return self.as_asked(bbq.balanced(bbq.load_items(dataset)[0], size))
+        return self.as_asked(bbq.balanced(load_items(dataset)[0], size))
 
     def worth_asking(
         self, items: "pd.DataFrame", dataset: str, own: Mapping[str, str]

@@ -9,8 +9,8 @@ Answers of models are kept in the store of live answers: nothing is asked twice.
 rating is ever made up, and `reviewed: true` is left to a native reader.
 """
 
-import argparse
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,9 +30,10 @@ from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import build
 from katayori.prompting.store import Response, Store, store_path
 from katayori_tools import servers
-from katayori_tools.asking import served
+from katayori_tools.asking import models_of, served
+from katayori_tools.choices import NO_SERVER, OwnServer
 from katayori_tools.collect import collect_sync
-from katayori_tools.drafts import (
+from katayori_tools.papers.jubaku_v2.drafts import (
     HEADS,
     conflicting_proposals,
     kept_after_screening,
@@ -40,8 +41,7 @@ from katayori_tools.drafts import (
     read_draft,
     without_doubles,
 )
-from katayori_tools.notebooks import names
-from katayori_tools.rating import (
+from katayori_tools.papers.jubaku_v2.rating import (
     CANNOT,
     FORM,
     INSTRUCTIONS,
@@ -93,15 +93,37 @@ class SeedFile(Lenient):
     seeds: list[SeedCase]
 
 
-def construct(args: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class Making:
+    """How drafts are made.
+
+    Attributes:
+        models: the generator and, if another, the screening model; empty is the light engine's.
+        seeds: a seed file, or `jubaku_v1`; empty are our seeds. limit: so many seeds. drafts: of
+        each seed. screening: `both` or `either`, the orders in which the screener must be biased.
+        engine: the local engine of a local model. server: a server of the user's own.
+    """
+
+    models: str = ""
+    seeds: str = ""
+    limit: int | None = None
+    drafts: int = 3
+    screening: str = "both"
+    engine: str = ""
+    server: OwnServer = NO_SERVER
+
+
+def construct(folder: str, making: Making, *, raters: int = 6, prompts: str = "") -> int:
     """Takes every step that is not done and whose input is there; says what the next one waits
     for.
+
+    `raters` rate every case; `prompts` is a folder of prompt files that replaces our wording.
     """
-    folder = Path(args.folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "review.yaml").exists():
-        _write(folder / "review.yaml", _drafts(args))
-    review = files.read_checked(Review, folder / "review.yaml", "review file")
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    if not (place / "review.yaml").exists():
+        _write(place / "review.yaml", _drafts(making, prompts))
+    review = files.read_checked(Review, place / "review.yaml", "review file")
     kept = [draft for draft in review["cases"] if draft.get("keep") is True]
     waits_for = _waits_for(review, kept)
     if waits_for:
@@ -117,8 +139,8 @@ def construct(args: argparse.Namespace) -> int:
         "leak_words": jubaku.leak_words(),
         "cases": kept,
     }
-    _write(folder / "cases.yaml", document)
-    rate(folder, args.raters, args.prompts or "")
+    _write(place / "cases.yaml", document)
+    rate(place, raters, prompts)
     return 0
 
 
@@ -174,28 +196,30 @@ def _warn(kept: list[Draft]) -> None:
 # -- drafts ----------------------------------------------------------------------------------------
 
 
-def _drafts(args: argparse.Namespace) -> dict[str, Any]:
+def _drafts(making: Making, prompts: str) -> dict[str, Any]:
     """Generation and screening (JU-4): the drafts, what is wrong with each (JU-3), and what the
     screener chose.
     """
-    models = names(args.models) or ["qwen2.5-coder-0.5b@local-" + (args.engine or "xllamacpp")]
+    models = models_of(making.models, making.engine)
     generator, screener = models[0], models[-1]
-    wording = load_prompts("jubaku_v2", args.prompts or "")
-    seeds = _seeds(args.seeds, args.limit)
-    answers = _asked(args, generator, seeds, wording[GENERATED_WITH], repetitions=args.drafts)
-    written, unread = _read_drafts(seeds, answers, args.drafts)
+    wording = load_prompts("jubaku_v2", prompts)
+    seeds = _seeds(making.seeds, making.limit)
+    generating = wording[GENERATED_WITH]
+    answers = _asked(making.server, generator, seeds, generating, repetitions=making.drafts)
+    written, unread = _read_drafts(seeds, answers, making.drafts)
     drafts, doubles = without_doubles(written)
     for draft in drafts:
         draft |= {"problem": problem_of(draft), "screening": {}}  # left to the authors, who edit
     items = _screening_items(drafts)
-    _screen(drafts, items, _asked(args, screener, items, wording[SCREENED_WITH]), args.screening)
-    plural = "s" if args.screening == "both" else ""
+    screened = _asked(making.server, screener, items, wording[SCREENED_WITH])
+    _screen(drafts, items, screened, making.screening)
+    plural = "s" if making.screening == "both" else ""
     return {
         "generator": generator,
         "screener": screener,
         "screened_with": SCREENED_WITH,
-        "screening": f"biased in {args.screening} order{plural}",
-        "drafts_per_seed": args.drafts,
+        "screening": f"biased in {making.screening} order{plural}",
+        "drafts_per_seed": making.drafts,
         "duplicates": doubles,
         "note": TRAP,
         "cases": drafts,
@@ -259,7 +283,7 @@ def _screen(
         draft["keep"] = None if kept_after_screening(draft["screening"], rule) else False
 
 
-def _seeds(source: str | None, limit: int | None) -> list[Seed]:
+def _seeds(source: str, limit: int | None) -> list[Seed]:
     """Our seeds, a file of their form, or the cases of JUBAKU's first version (`jubaku_v1`), as
     rows of the prompt.
     """
@@ -305,7 +329,7 @@ def _first_version() -> list[Seed]:
 
 
 def _asked(
-    args: argparse.Namespace,
+    server: OwnServer,
     name: str,
     items: list[dict[str, Any]],
     prompt: Prompt,
@@ -316,7 +340,7 @@ def _asked(
 
     A simulated generator says the seed again in the form asked, each time the same.
     """
-    model, endpoint = servers.asked_at(args, [name], [prompt.paper])[prompt.paper, name]
+    model, endpoint = servers.asked_at(server, [name], [prompt.paper])[prompt.paper, name]
     requests = build(items, prompt, model, endpoint, variant="construct", repetitions=repetitions)
     if model.simulated and prompt.id == GENERATED_WITH:
         texts = [_seed_as_draft(item) for item in items]
@@ -325,7 +349,7 @@ def _asked(
         return simulated(requests)
     with Store(store_path()) as store:
         requests = answers.as_stored(store, requests)
-        with served(model, endpoint, args.base_url or "", store.pending(requests)) as url:
+        with served(model, endpoint, server.base_url, store.pending(requests)) as url:
             collect_sync(requests, model, endpoint, store, base_url=url)
         return [answer or Response("error", error="not asked") for _, answer in store.get(requests)]
 

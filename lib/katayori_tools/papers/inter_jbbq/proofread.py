@@ -4,7 +4,6 @@ a profile are refused, and everything is logged.
 Nothing of ours was made with it; a person must still read what it lets through.
 """
 
-from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from katayori.prompting.store import Response, Store, store_path
 from katayori.report.results import harmless
 from katayori_tools import servers
 from katayori_tools.asking import served
+from katayori_tools.choices import OwnServer
 from katayori_tools.collect import collect_sync
 
 PAPER = "inter_jbbq"
@@ -29,22 +29,26 @@ ROWS = 4  # of an item: two contexts, two questions
 OPTION_COLUMNS = ("option_0", "option_1", "option_2")
 
 
-def proofread(args: Namespace) -> None:
+def proofread(
+    models: str, log: str, server: OwnServer, *, topics: str = "", limit: int | None = None
+) -> None:
     """Have a model smooth the passages of topic files and write the log to a .csv file, for a
     person to read (IJ-10).
 
-    What holds in many passages belongs into the topic file; the items themselves are not touched.
+    `models` is the one proof-reader, `topics` a folder of topic files in place of ours, `limit` so
+    many passages. What holds in many passages belongs into the topic file; the items themselves are
+    not touched.
     """
-    name = args.models
-    model, endpoint = servers.asked_at(args, [name], [PAPER])[PAPER, name]
-    items = sample(generate(args.topics), ROWS * args.limit if args.limit else None, whole="item")
-    words = lexicon_words(args.topics)
+    model, endpoint = servers.asked_at(server, [models], [PAPER])[PAPER, models]
+    items = sample(generate(topics), ROWS * limit if limit else None, whole="item")
+    words = lexicon_words(topics)
     with Store(store_path()) as store:
         pending = store.pending(answers.as_stored(store, _asked(items, model, endpoint)))
-        with served(model, endpoint, args.base_url or "", pending) as url:
-            _, log = smoothed(items, words, model, endpoint, store, url)
-    log.assign(after=log["after"].map(harmless)).to_csv(args.log, index=False, encoding="utf-8-sig")
-    print(f"{_in_short(log)}; each stands in {args.log}")
+        with served(model, endpoint, server.base_url, pending) as url:
+            _, edits = smoothed(items, words, model, endpoint, store, url)
+    edits = edits.assign(after=edits["after"].map(harmless))
+    edits.to_csv(log, index=False, encoding="utf-8-sig")
+    print(f"{_in_short(edits)}; each stands in {log}")
 
 
 def _in_short(log: pd.DataFrame) -> str:

@@ -1,9 +1,10 @@
-"""Planted judges: verdicts on pairs in both orders, and three people who judged the same pairs."""
+"""The long simulations of concordance with people, on planted judges."""
 
 import numpy as np
 import pandas as pd
 
 from katayori.papers.logprob_judge import scores as verdicts
+from katayori_tools.simulate_power import ALONE, MANY, Curves, Found, _below, _outside
 
 
 def judged(
@@ -44,3 +45,33 @@ def judged(
             np.where(rng.random(shape) < right, truth, other)
         ].ravel()
     return frame, comparisons
+
+
+def draw_concordance(
+    rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
+) -> Found:
+    """Judges whose averaged verdict is right more often than BS2 by `effect`, see `judged`.
+
+    The interval over questions promises its level for many questions only; the sign test takes
+    comparisons as independent.
+    """
+    frame, comparisons = judged(rng, effect, clusters, per, repetitions)
+    found = verdicts.concordance(frame, comparisons)
+    gain = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
+    intervals = _outside(gain["ci_low"], gain["ci_high"])
+    return {
+        "interval over questions": intervals,
+        "sign test over comparisons": _below(gain["p_sign"]),
+    }
+
+
+CURVES = {
+    "concordance": Curves(
+        draw_concordance,
+        clusters=(69, 35, 12),
+        per_cluster=(3, 1),
+        effects=(0, 0.03, 0.06, 0.1),
+        promises={"interval over questions": MANY, "sign test over comparisons": ALONE},
+        helpers=(judged,),
+    ),
+}

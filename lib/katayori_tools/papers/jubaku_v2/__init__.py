@@ -1,0 +1,1 @@
+"""What only notebook 04 needs of the tools: making cases, and how its simulations are drawn."""

@@ -1,0 +1,1 @@
+"""What only notebook 03 needs of the tools: how its simulations are drawn."""

@@ -1,0 +1,303 @@
+"""A sixth paper is a room, a notebook and its folders of data: nothing else is told of it.
+
+The test adds a toy to a copy of the checkout and takes it through the commands a user has.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from api_double import Double
+
+from katayori import paths
+from katayori.papers import rooms
+
+ROOM = '''
+"""Six questions with a plain yes or no."""
+
+from katayori.papers.paper import Paper
+from katayori.prompting.parsing import parse_yes_no
+from katayori.prompting.store import Response
+
+
+class Toy(Paper):
+    prefix = "TO"
+    n_requirements = 2
+    clusters = "questions"
+    cluster_column = "item_id"
+    options = ("yes", "no")
+    shortest = "Answer: {}"
+
+    def read(self, dataset, own):
+        import pandas as pd
+
+        from katayori.errors import UnavailableError
+
+        if dataset != "study":
+            raise UnavailableError("the toy has no items of others")
+        texts = [f"{n} は偶数ですか。" for n in range(1, 7)]
+        items = pd.DataFrame({"item_id": [f"toy-{n}" for n in range(1, 7)], "question": texts})
+        return items.assign(even=[n % 2 == 0 for n in range(1, 7)]), "toy-study v1", []
+
+    def parse(self, text, finish_reason):
+        return parse_yes_no(text, finish_reason)
+
+    def simulate(self, request):
+        return Response("ok", "Answer: yes" if request.fields["even"] else "Answer: no", "stop")
+
+
+PAPER = Toy()
+'''
+CLAIMS = '''
+"""What the toy says it found."""
+
+from katayori.papers.claims import Claim, verdict_of
+
+
+def _knows(frame):
+    right = frame["correct"].mean()
+    return verdict_of(right > 0.5, f"{right:.2f} of {len(frame)} questions")
+
+
+CLAIMS = [Claim("TO-2", "even numbers are told from odd ones", _knows)]
+'''
+PROMPT = {
+    "id": "toy_line",
+    "version": 1,
+    "paper": "toy",
+    "language": "en",
+    "user": '{question}\nThe last line of your reply is "Answer: yes" or "Answer: no".',
+    "settings": {"max_tokens": 64},
+    "elements": [{"requirement": "TO-1", "element": "the question", "line": "{question}"}],
+}
+FACTS = {
+    "id": "toy",
+    "notebook": "06_toy",
+    "asks": "does a model know even numbers?",
+    "measure": "share of right answers",
+    "denominator": "valid answers",
+    "status": "here",
+    "page": {
+        "title": "Even or odd?",
+        "ja": "偶数かどうかをたずねます。",
+        "question": "Does a model tell even numbers from odd ones?",
+        "method": ["Six questions are asked."],
+        "figure": "none",
+        "found": [{"what": "share right", "says": "{rows} models were asked."}],
+        "differs": ["There is no such paper."],
+    },
+    "first_page": {
+        "clusters": "questions",
+        "rows": [{"what": "share right", "label": "right answers", "means": "1: all are right"}],
+    },
+    "profile": [
+        {
+            "what": "share right",
+            "measure": "right answers",
+            "where": {},
+            "headline": True,
+            "asked": "valid",
+            "limits": [0, 1],
+            "reference": 0.5,
+            "reference_from": None,
+            "means": "lots",
+            "compared": True,
+        }
+    ],
+    "simulated": {"sim-toy": "Always right."},
+    "recording": [{"dataset": "study", "models": ["smollm2-135m"], "prompts": ["toy_line"]}],
+}
+CELLS = [
+    """
+profile: str = "recorded"  # a name or a file
+models: list[str] = []  # empty: the simulated respondent
+prompts: str = ""  # a folder of wordings
+limit: int = 0  # so many questions
+output_dir: str = ""  # given by the runner
+""",
+    """
+from katayori import profiles
+from katayori.metrics.intervals import share_interval
+from katayori.papers import answers
+from katayori.papers.claims import check_claims
+from katayori.papers.items import read_items
+from katayori.papers.toy.claims import CLAIMS
+from katayori.prompting.prompts import load_prompts
+from katayori.report.results import Run
+from katayori.report.tables import glossary, show
+
+chosen = profiles.load(profile)
+run = Run("toy", output_dir, profile=profile, models=models, prompts=prompts, limit=limit)
+with run.skipping():
+    read = read_items("toy", chosen["items"], limit=limit or chosen["size"])
+    prompt = load_prompts("toy", prompts)["toy_line"]
+    names = models or ["sim-toy"]
+    frame = answers.get(read.items, prompt, names, source=chosen["answers"])
+""",
+    """
+frame["correct"] = (frame["answer"] == "yes") == frame["even"]
+for (model, source), own in frame.groupby(["model", "source"]):
+    share = share_interval(own["correct"].astype(int).tolist(), [1] * len(own))
+    ends = share["ci_low"], share["ci_high"]
+    more = dict(model=model, source=source, dataset=read.name, prompt_id=prompt.id, ci=ends)
+    more |= dict(n=len(own), n_invalid=0, clusters=len(own), headline=True, unit="share")
+    run.row("TO-1", "share right", share["value"], **more, status=share["status"])
+checked = check_claims(CLAIMS, frame, draws=0)
+told = run.claims(checked, source=frame["source"].iloc[0], n=len(frame))
+show(run.table("claims", told), caption="Claims")
+""",
+    """
+show(glossary("toy"), caption="Terms")
+run.answers(frame)
+show(run.save(datasets={read.name: "1"}, prompts={prompt.id: prompt.hash},
+              **answers.provenance("toy", names, frame)), caption="Rows")
+""",
+]
+#: Large and only read: the copy links to them.
+LINKED = ("recorded", "published", "simulated", "expected", "study", "wordings")
+IDS = re.compile("|".join(rooms()))
+
+
+def notebook() -> dict:
+    cells = [
+        {
+            "cell_type": "markdown",
+            "id": "title",
+            "metadata": {},
+            "source": "# 06 Even or odd?\n\n偶数かどうか",
+        }
+    ]
+    for number, source in enumerate(CELLS):
+        tags = {"tags": ["parameters"]} if number == 0 else {}
+        cells.append(
+            {
+                "cell_type": "code",
+                "id": f"cell-{number}",
+                "metadata": tags,
+                "source": source.strip(),
+                "execution_count": None,
+                "outputs": [],
+            }
+        )
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.lstrip(), encoding="utf-8")
+
+
+def copied(root: Path) -> Path:
+    """The checkout without what is large, private or made; the large data are links."""
+    ours = paths.root()
+    left_out = shutil.ignore_patterns("__pycache__", ".*_cache", "tests", "benchmarks")
+    shutil.copytree(ours / "lib", root / "lib", ignore=left_out)
+    shutil.copytree(ours / "notebooks", root / "notebooks")
+    shutil.copytree(ours / "data", root / "data", ignore=shutil.ignore_patterns(*LINKED))
+    for name in LINKED:
+        (root / "data" / name).symlink_to(ours / "data" / name)
+    for name in ("README.md", "Makefile", "CITATION.cff"):
+        shutil.copy(ours / name, root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """A copy of the checkout with a sixth paper, whose files are all new."""
+    root = copied(tmp_path_factory.mktemp("sixth") / "house")
+    room = root / "lib" / "katayori" / "papers" / "toy"
+    write(room / "__init__.py", ROOM)
+    write(room / "claims.py", CLAIMS)
+    data = root / "data"
+    write(data / "papers" / "toy.yaml", yaml.safe_dump(FACTS, allow_unicode=True))
+    write(data / "prompts" / "toy" / "toy_line.yaml", yaml.safe_dump(PROMPT))
+    write(root / "notebooks" / "06_toy.ipynb", json.dumps(notebook()))
+    return root
+
+
+def katayori(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command in the copy, which must end well."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KATAYORI_")}
+    env = kept | {"PYTHONPATH": str(root / "lib"), "KATAYORI_CACHE": str(root / "cache")}
+    command = [sys.executable, "-m", "katayori", *words]
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def results(folder: Path) -> dict[str, dict]:
+    """Rows of a run by what they tell."""
+    rows = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    rows = rows["results"] if isinstance(rows, dict) else rows
+    return {row["what"]: row for row in rows}
+
+
+@pytest.mark.slow
+def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
+    katayori(checkout, "reproduce", "--papers", "toy")
+    found = results(checkout / "outputs" / "recorded" / "toy")
+    assert found["share right"]["value"] == 1 and found["share right"]["n"] == 6
+    assert found["share right"]["source"] == "simulated"
+    assert found["even numbers are told from odd ones"]["verdict"] == "holds"
+    katayori(checkout, "site")
+    site = checkout / "outputs" / "recorded" / "site"
+    page = (site / "toy.html").read_text(encoding="utf-8")
+    assert "Even or odd?" in page and "1 models were asked" in page
+    assert "toy.html" in (site / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_sixth_paper_asks_a_users_model(checkout):
+    """A model that always says yes is right in half of the questions."""
+    named = ["--papers", "toy", "--models", "my-model@custom"]
+    with Double(answer="Answer: yes") as double:
+        estimated = katayori(checkout, "estimate", *named, "--base-url", double.url)
+        assert "6 calls" in estimated.stdout and not double.asked
+        katayori(checkout, "live", *named, "--base-url", double.url)
+        assert double.asked == 6
+    run = checkout / "outputs" / "live" / "my-model@custom"
+    found = results(run / "toy")
+    assert found["share right"]["value"] == 0.5 and found["share right"]["source"] == "live"
+    assert found["even numbers are told from odd ones"]["verdict"] == "contradicted"
+    report = (run / "toy" / "report.html").read_text(encoding="utf-8")
+    assert "my-model@custom" in report and "right answers" in report
+    katayori(checkout, "site", "--profile", "live", "--models", "my-model@custom")
+    assert "my-model@custom" in (run / "site" / "toy.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_other_commands_know_a_sixth_paper(checkout):
+    for words in (["audit-items"], ["review"]):
+        katayori(checkout, *words, "--papers", "toy")
+    file = checkout / "template.csv"
+    named = ["--papers", "toy", "--models", "m@custom"]
+    assert "6 requests about 6 questions" in katayori(checkout, "template", *named, file).stdout
+
+
+@pytest.mark.parametrize("package", ["katayori", "katayori_tools"])
+def test_no_general_room_names_a_paper(package):
+    """An id occurs in the paper's room, notebook, prompts and data folders only."""
+    folder = paths.root() / "lib" / package
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
+    ]
+    of_rooms = [folder / "papers" / room for room in rooms()]
+    assert all((room / "__init__.py").is_file() for room in of_rooms)
+    general = [path for path in files if not any(room in path.parents for room in of_rooms)]
+    named = [
+        f"{path.relative_to(folder)}:{number}: {line.strip()}"
+        for path in general
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if IDS.search(line)
+    ]
+    assert len(general) > 50 and not named, "\n".join(named)
