@@ -14,7 +14,7 @@ ORDERS = list(itertools.permutations(ROLES))
 
 
 def log(rng, *, lean=0.0, places=(0.0, 6.0, 0.0), reads=0.0, prompt="p", templates=40):
-    """Answers of a respondent that likes places, leans to the target and may read clear passages."""
+    """Answers of a respondent that likes places, leans to the target, and reads or does not."""
     rows = []
     for template, (number, order) in itertools.product(range(templates), enumerate(ORDERS)):
         for context in ("ambiguous", "disambiguated"):

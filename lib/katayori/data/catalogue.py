@@ -87,9 +87,8 @@ def table() -> pd.DataFrame:
     for dataset_id, entry in load().items():
         places = []
         for file in entry.files:
-            place, path = _places(dataset_id, file)[0]
-            if path.is_file():
-                places.append(place)
+            here = [place for place, path in _places(dataset_id, file) if path.is_file()]
+            places += here[:1]
         row = {
             "id": dataset_id,
             "title": entry.title,
