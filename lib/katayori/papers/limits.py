@@ -87,6 +87,33 @@ def brief(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def sentences(table: pd.DataFrame) -> list[str]:
+    """What can be found by sampled answers and by probabilities, a sentence a model.
+
+    Args:
+        table: of `brief`, with methods whose names hold `sampled` or `P(yes)`.
+
+    Example:
+        >>> table = pd.DataFrame({"model": "m", "method": ["age, sampled", "age, P(yes)"]})
+        >>> sentences(table.assign(alone=[12.5, 0.2], unit="points"))[0][:52]
+        'm: with one sampled answer a person the smallest eff'
+    """
+    lines = []
+    for key, rows in cells(table, ["model"]):
+        parts = []
+        for way, name in (("sampled", "one sampled answer a person"), ("P(yes)", "P(yes)")):
+            own = rows[rows["method"].str.contains(way, regex=False)]
+            found = own["alone"].dropna()
+            if own.empty:
+                continue
+            told = f"{found.min():.2g} to {found.max():.2g} points" if len(found) else "not reached"
+            parts.append(f"with {name} the smallest effect that is found is {told}")
+        lines.append(
+            f"{key['model']}: {', '.join(parts)} ({len(rows)} tests, constant shift alone)."
+        )
+    return lines
+
+
 def _only(values: pd.Series) -> float:
     """The one value; NaN where there is none."""
     return float(values.iloc[0]) if len(values) else float("nan")
