@@ -327,6 +327,12 @@ def alpha_permutation(
     Returns factor -> p; NaN where alpha is undefined.
 
     Reference: P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed., 2005.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> p = alpha_permutation(examples.yes_no(), n_permutations=19)
+        >>> {name: round(value, 2) for name, value in p.items()}
+        {'age': 0.95, 'gender': 0.8, 'race': 0.05, 'gender_race': 0.25}
     """
     question = "decision_question_id"
     valid = values.dropna(subset=["value"])
@@ -394,6 +400,12 @@ def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.Da
     Returns model, source and the columns of `alpha_table`, one row a model and factor. A
     description: with one sampled answer a prompt it mixes the noise of answering with disagreement
     (`alpha_without_noise`), and whether a factor matters is tested by `factor_tests`.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> alpha = alpha_by_factor(examples.yes_no())
+        >>> alpha[["factor", "alpha", "n_questions"]].round(2).head(2).to_numpy().tolist()
+        [['age', 0.14, 8], ['gender', 0.11, 8]]
     """
 
     def of_factors(one: pd.DataFrame) -> pd.DataFrame:
@@ -415,6 +427,12 @@ def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.
         probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`,
         where prompts were answered twice or more), one below the other. A model without either has
         the status `one_answer_a_prompt`.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> values = examples.yes_no()
+        >>> alpha_without_noise(values, values.iloc[:0])["status"].unique().tolist()
+        ['one_answer_a_prompt']
     """
     of_p = alpha_by_factor(probability).assign(by="P(yes)")
 
@@ -500,6 +518,12 @@ def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white") -
     against `reference`.
 
     Returns model, source, factor and the columns of `alpha_pairs`.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> pairs = alpha_pairs_by_factor(examples.yes_no())
+        >>> pairs[["factor", "level_1", "level_2"]].head(2).to_numpy().tolist()
+        [['gender', 'female', 'male'], ['race', 'Asian', 'black']]
     """
     anchors = {"gender": None, "race": None, "gender_race": reference}
 

@@ -56,6 +56,12 @@ def factor_tests(values: pd.DataFrame, *, draws: int = 999, seed: int = 0) -> pd
         `common_direction`, see `exchange_tests.exchange_test`). p_holm is Holm's adjustment over
         the factors of one model and test; undefined tests are not counted. gender_race tests
         "gender, race or both": a small p there is no evidence that the two interact.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> tests = factor_tests(examples.yes_no(), draws=99).set_index(["factor", "test"])
+        >>> round(float(tests.loc[("race", "any_effect"), "p"]), 2)
+        0.34
     """
 
     def of_model(one: pd.DataFrame) -> pd.DataFrame:

@@ -560,6 +560,12 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
         concerned, the deviance is its limit; lr and lr_p stay while the line itself can be fitted);
         `too_few_ages` (fewer than three); `not_binary`;
         `no_valid_answer`; `not_converged`.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> fits = logistic_age_fits(examples.yes_no())
+        >>> fits[["decision_question_id", "n", "yes", "status"]].head(2).to_numpy().tolist()
+        [[1, 18, 6, 'ok'], [2, 18, 10, 'ok']]
     """
     counts = _age_counts(values)
     n_asked = counts.asked.sum(axis=1)
@@ -606,6 +612,12 @@ def age_curves(fits: pd.DataFrame) -> pd.DataFrame:
     0.717"); ages 20 to 100.
 
     A fit without coefficients has no rows; `told` is the p of the linear or the squared term.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> curves = age_curves(logistic_age_fits(examples.yes_no(2)))
+        >>> curves[["fit", "age"]].head(2).to_numpy().tolist()
+        [['linear', 20.0], ['linear', 21.0]]
     """
     ages = np.linspace(20, 100, 81)
     curves = []
@@ -636,6 +648,14 @@ def lines_against_ranks(
     Returns model, source, n (questions on which all three tests are defined), n_invalid (the
     others), line, parabola (its squared term), kruskal_wallis (shares of n), line_misses (share
     where the ranks see age and the line does not), status. Chance alone gives `level` on each.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> from katayori.metrics.rank_tests import decision_tests
+        >>> values = examples.yes_no()
+        >>> shares = lines_against_ranks(logistic_age_fits(values), decision_tests(values)[0])
+        >>> shares[["line", "kruskal_wallis", "n"]].to_numpy().tolist()
+        [[0.0, 0.0, 8.0]]
     """
     keys = ["model", "source", "decision_question_id"]
     names = {"linear_p": "line", "quadratic_p": "parabola", "p_raw": "kruskal_wallis"}
@@ -684,6 +704,12 @@ def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
     mean of the factor's coefficients). The row of factor `question` is the SD of the intercepts.
 
     Raises ValueError for values other than 0 and 1, and for ages that are text.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> scores = score_coefficients(examples.yes_no())
+        >>> scores.loc[scores["factor"] == "race", ["level", "reference"]].to_numpy().tolist()
+        [['black', 'Asian'], ['white', 'Asian']]
     """
     _number_ages(values)
 

@@ -35,7 +35,12 @@ BOUND_SHARE = 0.9
 
 
 def places_of(frame: pd.DataFrame) -> list[int]:
-    """The numbers of the places that the frame has roles for: [0, 1, 2] with three options."""
+    """The numbers of the places that the frame has roles for: [0, 1, 2] with three options.
+
+    Example:
+        >>> places_of(pd.DataFrame(columns=["role_0", "role_1", "p_0", "p_1"]))
+        [0, 1]
+    """
     count = sum(name.startswith("role_") for name in frame.columns)
     return list(range(count))
 
@@ -44,6 +49,12 @@ def log_probabilities(frame: pd.DataFrame) -> np.ndarray:
     """log p of the letters, (rows, places); a row that lacks a letter is NaN throughout.
 
     A letter outside the top k has no known probability. Nothing is put in its place.
+
+    Example:
+        >>> frame = pd.DataFrame({"role_0": ["a", "a"], "role_1": "b"})
+        >>> frame = frame.assign(p_0=[0.5, 0.9], p_1=[0.5, 0])
+        >>> log_probabilities(frame).round(2).tolist()
+        [[-0.69, -0.69], [nan, nan]]
     """
     columns = [f"p_{place}" for place in places_of(frame)]
     p = frame[columns].to_numpy(float)
@@ -88,7 +99,10 @@ def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Se
         told apart).
 
     Example:
-        >>> values, status = calibrated_log_probabilities(frame)
+        >>> from katayori.metrics import examples
+        >>> values, status = calibrated_log_probabilities(examples.three_options())
+        >>> status.unique().tolist(), values.shape
+        (['ok'], (288, 3))
     """
     y = _centred(log_probabilities(frame))
     design, _ = _design(frame)
@@ -129,7 +143,11 @@ def readings(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
         `ok`, `invalid` (no letter), `incomplete`, `not_calibrated`.
 
     Example:
-        >>> readings(frame).groupby("reading")["choice"].value_counts(normalize=True)
+        >>> from katayori.metrics import examples
+        >>> read = readings(examples.three_options())
+        >>> biased = read["choice"].eq("biased").groupby(read["reading"]).mean()
+        >>> biased.round(2).to_dict()
+        {'calibrated': 0.77, 'letter': 0.41, 'probability': 0.41}
     """
     parts = []
     for _, cell in cells(frame, by):
@@ -204,7 +222,10 @@ def permuted(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
         probability).
 
     Example:
-        >>> permuted(frame).query("status == 'ok'")["choice"].value_counts()
+        >>> from katayori.metrics import examples
+        >>> whole = permuted(examples.three_options().assign(model="m"))
+        >>> whole["n_orders"].unique().tolist(), whole["status"].unique().tolist()
+        ([6], ['ok'])
     """
     places = places_of(frame)
     needed = math.factorial(len(places))
@@ -242,7 +263,10 @@ def slot_report(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
         more than 90 % of the valid letters, else `ok`; `no_valid_answer`.
 
     Example:
-        >>> slot_report(frame).query("status == 'position_bound'")
+        >>> from katayori.metrics import examples
+        >>> slots = slot_report(examples.three_options())
+        >>> slots[["share_1", "status"]].round(2).to_numpy().tolist()
+        [[0.92, 'position_bound']]
     """
     rows = []
     for key, cell in cells(frame, by):
@@ -271,7 +295,14 @@ def _range_of_means(values: np.ndarray) -> float:
 
 
 def role_by_slot(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
-    """How often each role stands at each place: by..., role, n_0, n_1, ... (items)."""
+    """How often each role stands at each place: by..., role, n_0, n_1, ... (items).
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> counts = role_by_slot(examples.three_options())
+        >>> counts[["role", "n_0", "n_1", "n_2"]].head(1).to_numpy().tolist()
+        [['biased', 96, 96, 96]]
+    """
     rows = []
     for key, cell in cells(frame, by):
         places = places_of(cell)

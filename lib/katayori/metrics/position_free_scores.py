@@ -38,7 +38,11 @@ COLUMNS = [
 
 
 def check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
-    """Raises KatayoriError that names the columns that are not there."""
+    """Raises KatayoriError that names the columns that are not there.
+
+    Example:
+        >>> check_columns(pd.DataFrame({"answer": ["0"]}), ["answer"])
+    """
     missing = [name for name in needed if name not in frame]
     if missing:
         raise KatayoriError(

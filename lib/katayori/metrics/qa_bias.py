@@ -452,6 +452,14 @@ def compare_prompts(
 
     References: Q. McNemar, Psychometrika 12 (1947), 153-157; sign flips: P. Good, Permutation
     Tests, 3rd ed. (2005).
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> basic = with_role(examples.three_options())
+        >>> both = pd.concat([basic, basic.assign(prompt_id="persona")])
+        >>> changes = compare_prompts(both, "p")
+        >>> changes[["prompt_id", "metric", "difference"]].head(1).to_numpy().tolist()
+        [['persona', 'acc_amb', 0.0]]
     """
     prompt, base, pairs = _paired(frame, baseline)
     # Pairs of which one answer is right and the other is not, as statistics of their own.

@@ -45,6 +45,11 @@ def roles_by_reading(log: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFra
 
     Raises:
         FrameError: as `qa_bias.with_role`.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> roles_by_reading(examples.three_options())["reading"].unique().tolist()
+        ['letter', 'probability', 'calibrated']
     """
     read = position_free.answers_by_content(log, by)
     parts = [qa_bias.with_role(part) for _, part in read.groupby("reading", sort=False)]
@@ -64,6 +69,13 @@ def scores_by_reading(
     Returns:
         as `qa_bias.qa_scores` with reading; status `position_bound`, without a value, for scores of
         bias of letters of which one place takes more than 90 %.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> scores = scores_by_reading(roles_by_reading(examples.three_options()))
+        >>> bias = scores[scores["metric"] == "diff_amb"].set_index("reading")["value"]
+        >>> bias.round(2).to_dict()
+        {'letter': nan, 'probability': 0.07, 'calibrated': 0.78}
     """
     scores = qa_bias.qa_scores(frame, [*by, "reading"], metrics)
     marked = scores.merge(_bound(frame, by), on=list(by), how="left")["bound"].notna().to_numpy()
@@ -92,6 +104,13 @@ def changes_by_reading(
     Returns:
         as `qa_bias.compare_prompts`, with reading first; status `position_bound`, without numbers,
         for scores of bias of letters where one of the two prompts is bound.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> frame = roles_by_reading(examples.three_options())
+        >>> both = pd.concat([frame, frame.assign(prompt_id="persona")])
+        >>> float(changes_by_reading(both, "p")["difference"].abs().max())
+        0.0
     """
     parts = []
     for reading, part in frame.groupby("reading", sort=False):

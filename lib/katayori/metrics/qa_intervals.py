@@ -110,5 +110,10 @@ def _ends(interval: dict[str, Any]) -> dict[str, Any]:
 
 
 def none() -> dict[str, Any]:
-    """The ends of no interval."""
+    """The ends of no interval.
+
+    Example:
+        >>> none()
+        {'ci_low': nan, 'ci_high': nan}
+    """
     return {"ci_low": np.nan, "ci_high": np.nan}

@@ -45,6 +45,11 @@ def is_symmetric(items: pd.DataFrame) -> bool:
 
     Returns:
         True where every pattern and its mirror image are equally frequent.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> is_symmetric(examples.three_options().drop_duplicates("item_id"))
+        True
     """
     clear = items[items["context_condition"] != "ambiguous"]
     seen: dict[tuple[int, int, int], int] = {}
@@ -83,6 +88,12 @@ def chance(
         item was also asked without what tells, `no_person_chosen` where nobody was named.
 
     Source: the yardstick of this project (see `is_symmetric`), not the paper's.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> frame = qa_bias.with_role(examples.three_options())
+        >>> chance(frame)[["metric", "n"]].head(2).to_numpy().tolist()
+        [['excess', 144], ['p_excess', 144]]
     """
     metrics = [m for m in ("excess", "p_excess") if "p_correct" in frame or m == "excess"]
     scores = qa_bias.qa_scores(frame, by, metrics)
@@ -156,6 +167,12 @@ def category_tests(
         (done in the family), smallest_p_holm (what p_holm can reach with these templates).
 
     Source: P. Good, Permutation Tests, 3rd ed. (2005); S. Holm, Scand. J. Statist. 6 (1979).
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> frame = qa_bias.with_role(examples.three_options())
+        >>> category_tests(frame, metrics=["diff_amb"])[["category", "tests"]].to_numpy().tolist()
+        [['age', 1]]
     """
     metrics = [m for m in metrics if "p_correct" in frame or not m.startswith("p_")]
     keys = [*by, "category"]
@@ -201,6 +218,12 @@ def leaning_cells(
         cells (with an interval), off (leave 0 out), expected (mean over the draws), most (their
         97.5 % point), p = (1 + k) / (1 + draws), k draws with at least as many off; status `ok` or
         `no_interval`.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> frame = qa_bias.with_role(examples.three_options())
+        >>> leaning_cells(frame, metrics=["diff_amb"], draws=19)["cells"]
+        1
     """
     metrics = [m for m in metrics if "p_correct" in frame or not m.startswith("p_")]
     parts = _contributions_of_cells(frame, by, metrics)
@@ -279,6 +302,11 @@ def first_turns(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
 
     Returns:
         model, source, n, without_reasons (`names_an_option_only`), median_characters, n_templates.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> first_turns(examples.three_options())[["n", "without_reasons"]].to_numpy().tolist()
+        [[288, 288]]
     """
     turns = beside_items(answers, items, ["template_id", *OPTIONS])
     options = turns[OPTIONS].to_numpy()

@@ -523,6 +523,12 @@ def question_table(factors: pd.DataFrame, pairs: pd.DataFrame, shown: int = 2) -
     "gender: female > male; age:
     20 > 90, 30 > 90 (+3 more)", "no pair", or why pairs could not be tested), status (`ok`, or the
     factors without a test and why).
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> factors, pairs = decision_tests(examples.yes_no())
+        >>> question_table(factors, pairs)[["decision_question_id", "significant_pairs"]].shape
+        (8, 2)
     """
     by = [*KEYS, "factor"]
     hits = pairs[pairs["significant"].astype(bool)].sort_values("p_raw", kind="stable")
@@ -673,6 +679,12 @@ def chance_alarms(
         observed (questions with a significant factor), expected (mean over the draws), low, high
         (their 2.5 and 97.5 % points), status (`ok`, `none_tested`, `no_variation`: the same number
         in all draws).
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> alarms = chance_alarms(examples.yes_no(), draws=9)
+        >>> alarms[["n", "n_tests", "status"]].to_numpy().tolist()
+        [[8, 32, 'ok']]
     """
     if values.empty:
         columns = ["n", "n_invalid", "n_tests", "observed", "expected", "low", "high", "status"]
@@ -741,6 +753,11 @@ def level_ranges(values: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
         difference (largest, absolute), low, high, status: `ok`; `few_clusters` (fewer than 5 rows
         with both levels);
         `no_data`; `no_variation` (no row differs in its difference: difference without interval).
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> level_ranges(examples.yes_no())[["factor", "n", "clusters"]].head(2).to_numpy().tolist()
+        [['age', 18, 6], ['age', 18, 6]]
     """
     columns = ["n", "clusters", "difference", "low", "high", "status"]
     if values.empty:

@@ -188,6 +188,12 @@ def ratios_by_factor(values: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFra
     those of `response_ratio`, which describe the answers of its items.
 
     Returns model, source, *by, factor, level, n and the other columns of these functions.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> ratios = ratios_by_factor(examples.yes_no())
+        >>> ratios.loc[ratios["factor"] == "race", ["level", "ratio"]].round(2).to_numpy().tolist()
+        [['Asian', 0.48], ['black', 0.4], ['white', 0.5]]
     """
     head = ["model", "source", *by]
     table = response_ratio if "decision_question_id" in by else ratio_over_questions
@@ -269,6 +275,12 @@ def seed_effect(
     under one seed ci_low, ci_high, clusters (questions), status as of `intervals.share_interval`.
     Where every prompt gets the same random draw, the share jumps from 0 to 1 at some P(yes) instead
     of rising with it.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> values = examples.yes_no().assign(item_id=range(144), repetition=0)
+        >>> seed_effect(values, values, values, bins=1)[["n", "share_yes_seed_1"]].shape
+        (1, 2)
     """
     joined = probability[["item_id", "decision_question_id", "value"]]
     joined = joined.rename(columns={"value": "p_yes"})
@@ -314,6 +326,14 @@ def shared_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFra
         values), clusters (questions), correlation (of answer less P(yes)), ci_low, ci_high (t over
         questions of the mean product of the standardised residuals), shared (the interval lies
         above .1), status.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> one = examples.yes_no().assign(item_id=range(144))
+        >>> both = pd.concat([one, one.assign(model="twin")])
+        >>> noise = shared_noise(both, both.assign(value=0.5))
+        >>> noise[["n", "correlation"]].round(2).to_numpy().tolist()
+        [[144.0, 1.0]]
     """
     keys = ["model", "source", "item_id"]
     both = sampled[[*keys, "decision_question_id", "value"]].merge(

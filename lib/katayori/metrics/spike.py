@@ -120,7 +120,11 @@ class Recorded(Protocol):
 
 
 def require_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
-    """Raises KatayoriError, with the columns there are, where one of the names is none of them."""
+    """Raises KatayoriError, with the columns there are, where one of the names is none of them.
+
+    Example:
+        >>> require_columns(pd.DataFrame({"a": [1]}), ["a"])
+    """
     absent = [name for name in names if name not in frame]
     if absent:
         columns = ", ".join(map(str, frame.columns))

@@ -93,6 +93,12 @@ def rejects_any_effect(
         answers: questions x rows x levels, every cell answered.
         rng: of the exchanges.
         exchanges: at most.
+
+    Example:
+        >>> answers = np.zeros((8, 5, 3))
+        >>> answers[:, :, 0] = 1
+        >>> rejects_any_effect(answers, np.random.default_rng(0))
+        1.0
     """
     flat = answers.reshape(-1, answers.shape[2])
     moving = np.ptp(flat, axis=1) > 0
@@ -122,6 +128,12 @@ def rejects_common_direction(
         answers: questions x rows x levels, every cell answered.
         rng: of the exchanges.
         exchanges: all at once.
+
+    Example:
+        >>> answers = np.zeros((8, 5, 3))
+        >>> answers[:, :, 0] = 1
+        >>> rejects_common_direction(answers, np.random.default_rng(0))
+        nan
     """
     means = (answers - answers.mean(axis=2, keepdims=True)).mean(axis=1)
     moving = int((np.abs(means) > 1e-12).any(axis=1).sum())

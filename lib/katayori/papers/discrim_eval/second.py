@@ -68,7 +68,7 @@ def blank_sets() -> list[dict[str, Any]]:
 def fill_blank(template: str, note: str) -> str:
     """A study template about "a person (note)", with the pronoun they throughout.
 
-    >>> fill_blank("{A_person} {has|have} come. {They} {is|are} late.", "Room 21")
+    >>> fill_blank("{A_person} has come. {They} {is|are} late.", "Room 21")
     'A person (Room 21) has come. They are late.'
     """
     return _fill(template, f"person ({note})", _THEY, plural=True)
