@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias
 
 #: Items and templates of each category: the paper's counts; 245 templates, shared out evenly.
@@ -66,7 +67,7 @@ def arm(name: str, resamples: int) -> None:
     """Score once and print seconds, peak memory and what came out."""
     items, answers = grid()
     start = time.perf_counter()
-    frame = qa_bias.with_role(answers, items)
+    frame = qa_bias.with_role(with_items(answers, items))
     if name == "compare":
         found = qa_bias.compare_prompts(frame, "basic", n_resamples=resamples)
     else:

@@ -461,7 +461,10 @@ def compare_prompts(
         >>> changes[["prompt_id", "metric", "difference"]].head(1).to_numpy().tolist()
         [['persona', 'acc_amb', 0.0]]
     """
-    prompt, base, pairs = _paired(frame, baseline)
+    prompt, base, here = _paired(frame, baseline)
+    # Answers hold the columns of their items: only those of the cells are taken along.
+    needed = [*by, "prompt_id", "template_id", "context_condition", "has_target"]
+    pairs = frame[list(dict.fromkeys(needed))].iloc[here]
     # Pairs of which one answer is right and the other is not, as statistics of their own.
     only = np.stack([base[_RIGHT] > prompt[_RIGHT], prompt[_RIGHT] > base[_RIGHT]])
     rows = []
@@ -498,9 +501,9 @@ def _one_sided_pairs(only: np.ndarray, part: str) -> dict[str, Any]:
     return {"only_baseline": lost, "only_prompt": won, "p_mcnemar": sign_test(won, lost)}
 
 
-def _paired(frame: pd.DataFrame, baseline: str) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
-    """Statistics of the answers to other prompts and of their partners, and the rows of the
-    former."""
+def _paired(frame: pd.DataFrame, baseline: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Statistics of the answers to other prompts and of their partners, and the places of the
+    former in the frame."""
     is_base = (frame["prompt_id"] == baseline).to_numpy()
     if not is_base.any():
         prompts = ", ".join(sorted(set(frame["prompt_id"])))
@@ -518,7 +521,7 @@ def _paired(frame: pd.DataFrame, baseline: str) -> tuple[np.ndarray, np.ndarray,
     of_base = statistics[:, there] * both_valid
     of_prompt[_ASKED] = 1
     of_base[_ASKED] = 1
-    return of_prompt, of_base, frame.iloc[here]
+    return of_prompt, of_base, here
 
 
 def _change(one: np.ndarray, base: np.ndarray, metric: str, seed: int) -> dict[str, Any]:
