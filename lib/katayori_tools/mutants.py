@@ -1,8 +1,8 @@
 """`make mutants`: do the tests notice small changes of the code they guard?
 
 A mutation tool (mutmut) changes one operator, number or name at a time in the copied code of
-`metrics` and `prompting`, and runs the tests that reach the changed function. A mutant that no test
-notices survives: either the tests lack something, or the change makes no difference that anybody
+`metrics`, `prompting` and the papers' scores, and runs the tests that reach the changed function. A
+mutant that no test notices survives: either the tests lack something, or the change makes no difference that anybody
 could see. Survivors of a committed sample are judged one by one in `lib/mutants.yaml`.
 
 All mutants would take a day, so that a sample with a seed is drawn, as many of each module as its
@@ -30,17 +30,24 @@ from katayori.data.schema import Schema, Text
 from katayori.errors import KatayoriError
 
 TOOL = "mutmut==3.8.1"
-#: The rooms whose code is changed, and the modules of tests that guard them.
-ROOMS = ("metrics", "prompting")
+#: The rooms whose code is changed, what is left out of them, and the tests that guard the rest.
+#: Items and claims have tests of another kind: frozen files, and verdicts on planted answers.
+ROOMS = ("metrics", "prompting", "papers")
+LEFT_OUT = ("claims*", "examples", "items", "schema", "second")
 GUARDS = (
     "test_metrics_*.py",
+    "test_papers_*.py",
     "test_prompting_*.py",
     "test_boundaries*.py",
     "test_distributions.py",
+    "test_construct.py",
     "test_judge_tests.py",
+    "test_jubaku_words.py",
     "test_models_*.py",
+    "test_report_persona_findings.py",
     "test_stated_bands.py",
     "test_verdict_forms.py",
+    "test_words.py",
 )
 #: What the tool's exit codes of a mutant mean (its module `stats`); any other is a time-out.
 MEANS = {0: "survived", 1: "killed", 3: "killed", 5: "no test", 33: "no test"}
@@ -111,11 +118,19 @@ def prepare(folder: Path) -> None:
     shutil.copytree(library / "tests", folder / "tests", ignore=no_caches)
     guards = sorted(file for glob in GUARDS for file in (folder / "tests").glob(glob))
     settings = SETTINGS.format(
-        changed="\n".join(f"    src/katayori/{room}/*" for room in ROOMS),
+        changed="\n".join(f"    src/katayori/{module}" for module in changed_modules(library)),
         guards="\n".join(f"    tests/{file.name}" for file in guards),
     )
     (folder / "setup.cfg").write_text(settings, encoding="utf-8")
     (folder / "pytest.ini").write_text(PYTEST, encoding="utf-8")
+
+
+def changed_modules(library: Path) -> list[str]:
+    """The modules whose code is changed, as paths below `katayori`."""
+    package = library / "katayori"
+    modules = [path for room in ROOMS for path in sorted((package / room).rglob("*.py"))]
+    kept = [path for path in modules if not any(map(path.with_suffix("").match, LEFT_OUT))]
+    return [path.relative_to(package).as_posix() for path in kept]
 
 
 def environment(folder: Path) -> Path:
@@ -157,11 +172,13 @@ def draw(names: dict[str, list[str]], size: int, seed: int) -> list[str]:
 
 def results(folder: Path) -> dict[str, dict[str, int | None]]:
     """Module -> mutant -> exit code of its tests, None where it was not run."""
+    package = folder / "mutants" / "src" / "katayori"
     codes_of = {}
-    for file in sorted((folder / "mutants" / "src" / "katayori").glob("*/*.meta")):
+    for file in sorted(package.rglob("*.meta")):
         codes = json.loads(file.read_text(encoding="utf-8"))["exit_code_by_key"]
+        module = file.relative_to(package).as_posix().removesuffix(".py.meta").replace("/", ".")
         if codes:
-            codes_of[f"{file.parent.name}.{file.name.removesuffix('.py.meta')}"] = codes
+            codes_of[module] = codes
     return codes_of
 
 

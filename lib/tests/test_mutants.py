@@ -44,3 +44,18 @@ def test_every_survivor_of_the_committed_sample_is_judged():
     assert len(kept.survivors) == total["survived"]
     for name, survivor in kept.survivors.items():
         assert survivor.change and len(survivor.judged) > 10, name
+
+
+def test_scores_of_a_paper_are_changed_and_its_items_and_claims_are_not(tmp_path):
+    names = ["metrics/a.py", "papers/p/scores.py", "papers/p/claims_b.py", "papers/p/items.py"]
+    for name in [*names, "data/c.py"]:
+        (tmp_path / "katayori" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "katayori" / name).touch()
+    assert mutants.changed_modules(tmp_path) == ["metrics/a.py", "papers/p/scores.py"]
+
+
+def test_a_module_of_a_paper_is_counted_by_its_whole_name(tmp_path):
+    meta = tmp_path / "mutants/src/katayori/papers/p/scores.py.meta"
+    meta.parent.mkdir(parents=True)
+    meta.write_text('{"exit_code_by_key": {"x": 1}}', encoding="utf-8")
+    assert mutants.results(tmp_path) == {"papers.p.scores": {"x": 1}}
