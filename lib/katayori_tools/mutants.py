@@ -2,8 +2,9 @@
 
 A mutation tool (mutmut) changes one operator, number or name at a time in the copied code of
 `metrics`, `prompting` and the papers' scores, and runs the tests that reach the changed function. A
-mutant that no test notices survives: either the tests lack something, or the change makes no difference that anybody
-could see. Survivors of a committed sample are judged one by one in `lib/mutants.yaml`.
+mutant that no test notices survives: either the tests lack something, or the change makes no
+difference that anybody could see. Survivors of a committed sample are judged one by one in
+`lib/mutants.yaml`.
 
 All mutants would take a day, so that a sample with a seed is drawn, as many of each module as its
 share of all mutants. The tool stands in an environment of its own below `outputs/mutants`, which
@@ -38,6 +39,7 @@ GUARDS = (
     "test_metrics_*.py",
     "test_papers_*.py",
     "test_prompting_*.py",
+    "test_answers.py",
     "test_boundaries*.py",
     "test_distributions.py",
     "test_construct.py",
@@ -53,7 +55,8 @@ GUARDS = (
 MEANS = {0: "survived", 1: "killed", 3: "killed", 5: "no test", 33: "no test"}
 #: Mutants are drawn after a first, short run that finds out which tests reach which function.
 FIRST = "katayori.metrics.uncertainty.x_sign_test*"
-#: Tests that start processes of their own (-k) are left out: those lack the tool's switch.
+#: Left out by their names (-k) are tests that start processes of their own, which lack the switch
+#: of the tool, and those that compare the hash of the code, which the tool changes.
 SETTINGS = """\
 [mutmut]
 source_paths=src
@@ -65,9 +68,9 @@ pytest_add_cli_args=
     -c
     pytest.ini
     -m
-    not slow
+    not slow_all
     -k
-    not processes
+    not processes and not what_is_stored
 pytest_add_cli_args_test_selection=
 {guards}
 use_git_change_detection=false

@@ -1,10 +1,13 @@
 """A study opens with the items and models that the parameters name, or says in a line why not."""
 
+from dataclasses import replace
+
 import pytest
 
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers.study import Wanted, open_study
+from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 
 RECORDED = profiles.load("recorded")
@@ -55,3 +58,32 @@ def test_what_is_not_here_or_wrong_is_one_line(chosen, wanted, error, words):
     with pytest.raises(error, match=words) as caught:
         open_study("jubaku_v2", chosen, prompts(), wanted)
     assert "\n" not in str(caught.value)
+
+
+def test_every_prompt_has_the_judges_that_were_asked_it_in_these_words():
+    """With prompts of one's own nothing is recorded, so that only simulated judges are left."""
+    wanted = prompts("logprob_judge", "lj_verdict", "lj_reason")
+    study = open_study("logprob_judge", RECORDED, wanted, Wanted(limit=2, shown="each"))
+    assert set(study.real_of) == {"lj_verdict", "lj_reason"}
+    assert study.real == tuple(dict.fromkeys(sum(study.real_of.values(), ()))) != ()
+    assert len(study.rows) == 2 * len(study.items)
+    other = [replace(prompt, user="Other words. " + prompt.user) for prompt in wanted]
+    nobody = open_study("logprob_judge", RECORDED, other, Wanted(limit=2, shown="each"))
+    assert nobody.real == () and nobody.asked and not any(nobody.real_of.values())
+
+
+def test_a_whole_set_is_shown_of_models_that_were_asked_all_of_it():
+    line = prompts("discrim_eval", "de_answer_line")
+    study = open_study("discrim_eval", RECORDED, line, Wanted(shown="whole"))
+    assert len(study.items) == len(study.everything)
+    shards = recordings.shards("discrim_eval", "de_answer_line")
+    full = [shard["model"] for shard in shards if recordings.complete(shard)]
+    assert sorted(study.real) == sorted(full) and len(full) < len(shards)
+
+
+@pytest.mark.parametrize("shown", ["shared", "whole", "each"])
+def test_a_respondent_that_is_named_alone_is_shown_alone(shown):
+    line = prompts("discrim_eval", "de_answer_line")
+    named = Wanted(models=["sim-fair"], limit=1, shown=shown)
+    study = open_study("discrim_eval", RECORDED, line, named)
+    assert study.asked == ("sim-fair",) and study.real == ()

@@ -7,11 +7,12 @@ ends as skipped; what is wrong raises KatayoriError.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from katayori.errors import UnavailableError
-from katayori.papers import answers
+from katayori.papers import answers, get_paper
 from katayori.papers.items import OwnItems, read_items
+from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 
@@ -31,6 +32,11 @@ class Wanted:
         answers_file: imported answers.
         recorded: whether our recordings may be shown; false where the items are others than those
             that were asked under the same ids.
+        shown: which recorded models are shown, on which items. `shared`: those that were asked all
+            prompts, on the items that all of them hold. `whole`: those that were asked every item
+            of the set. `each`: for every prompt those that were asked it in its present wording
+            (see `Study.real_of`); items are asked as `Paper.as_asked` has them (03: in both
+            orders).
     """
 
     models: Sequence[str] = ()
@@ -39,6 +45,7 @@ class Wanted:
     own: OwnItems | None = None
     answers_file: str | Path = ""
     recorded: bool = True
+    shown: Literal["shared", "whole", "each"] = "shared"
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,11 @@ class Study:
     Attributes:
         paper: its id. source: `recorded`, `live`, `imported` or `simulated`.
         everything: all items of the set. items: those that are asked (with recorded answers: those
-            that every model shown was asked with every prompt).
+            that every model shown was asked with every prompt). rows: those items as they are
+            asked, a row a request.
         dataset: the set in words. kind: `study` or `official`. variant: of the recordings.
         asked: the models shown. real: those of them whose answers are recorded.
+        real_of: id of a prompt -> the models whose answers to it are recorded.
         notes: what was noticed on reading the user's own files. answers_file: imported answers.
     """
 
@@ -58,11 +67,13 @@ class Study:
     source: str
     everything: "pd.DataFrame"
     items: "pd.DataFrame"
+    rows: "pd.DataFrame"
     dataset: str
     kind: str
     variant: str
     asked: tuple[str, ...]
     real: tuple[str, ...]
+    real_of: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
     answers_file: str | Path
 
@@ -71,13 +82,22 @@ class Study:
         """Whether others own the items."""
         return self.kind == "official"
 
-    def answers(self, prompts: Sequence[Prompt], **how: Any) -> "pd.DataFrame":
-        """The answers of all models asked to all these prompts, one frame (see `answers.get`)."""
+    def answers(
+        self, prompts: Sequence[Prompt], models: Sequence[str] | None = None, **how: Any
+    ) -> "pd.DataFrame":
+        """The answers of all models asked (or of `models`) to all these prompts, one frame.
+
+        Args:
+            prompts: those to ask with.
+            models: some of the models; None, all that are asked.
+            how: as `answers.get` takes it.
+        """
         import pandas as pd
 
+        named = self.asked if models is None else models
         common = {"source": self.source, "variant": self.variant, "dataset": self.kind}
         common |= {"answers_file": self.answers_file} | how
-        frames = [answers.get(self.items, prompt, self.asked, **common) for prompt in prompts]
+        frames = [answers.get(self.rows, prompt, named, **common) for prompt in prompts]
         return pd.concat(frames, ignore_index=True)
 
     def told(self) -> str:
@@ -129,28 +149,89 @@ def open_study(
         answers_file=wanted.answers_file,
     )
     variant = "official" if read.dataset == "official" and source == "recorded" else ""
-    items, real = read.items, list[str]()
+    items = read.items
+    real_of: dict[str, tuple[str, ...]] = {}
     if source == "recorded":
-        named = [name for name in wanted.models if not get_model(name)[0].simulated]
-        if wanted.recorded:
-            real, items = answers.recorded_for_all(items, prompts, named, variant)
-        _require_recorded(named, real, prompts, variant, read.name)
+        items, real_of = _recorded(items, prompts, variant, wanted)
+    rows = get_paper(paper).as_asked(items) if wanted.shown == "each" else items
+    real = tuple(dict.fromkeys(name for names in real_of.values() for name in names))
+    if source == "recorded" and wanted.shown != "whole":
+        _require_recorded(_not_simulated(wanted.models), real, prompts, variant, read.name)
     asked = answers.choose_models(paper, source, wanted.models, prompts[0].id, variant)
-    if source == "recorded":
-        asked = [*real, *(name for name in asked if get_model(name)[0].simulated)]
+    if source == "recorded" and wanted.shown != "whole":
+        asked = [*real, *(name for name in asked if name not in _not_simulated(asked))]
     return Study(
         paper=paper,
         source=source,
         everything=read.everything,
         items=items,
+        rows=rows,
         dataset=read.name,
         kind=read.dataset,
         variant=variant,
         asked=tuple(asked),
-        real=tuple(real),
+        real=real,
+        real_of=real_of,
         notes=tuple(read.notes),
         answers_file=wanted.answers_file,
     )
+
+
+def _not_simulated(names: Sequence[str]) -> list[str]:
+    """The models of these names that are no simulated respondents."""
+    return [name for name in names if not get_model(name)[0].simulated]
+
+
+def _recorded(
+    items: "pd.DataFrame", prompts: Sequence[Prompt], variant: str, wanted: Wanted
+) -> tuple["pd.DataFrame", dict[str, tuple[str, ...]]]:
+    """The items to show, and for each prompt the recorded models, as `Wanted.shown` says."""
+    named = _not_simulated(wanted.models)
+    nobody: dict[str, tuple[str, ...]] = {prompt.id: () for prompt in prompts}
+    if not wanted.recorded or (wanted.models and not named):
+        return items, nobody
+    if wanted.shown == "shared":
+        real, items = answers.recorded_for_all(items, prompts, named, variant)
+        return items, dict.fromkeys(nobody, tuple(real))
+    if wanted.shown == "each":
+        rows = get_paper(prompts[0].paper).as_asked(items)
+        return items, {prompt.id: asked_with(prompt, rows, named, variant) for prompt in prompts}
+    if variant:
+        items = answers.held(items, prompts[0], variant)
+    chosen = answers.choose_models(
+        prompts[0].paper, "recorded", wanted.models, prompts[0].id, variant
+    )
+    return items, dict.fromkeys(nobody, tuple(_not_simulated(chosen)))
+
+
+def asked_with(
+    prompt: Prompt, rows: "pd.DataFrame", models: Sequence[str] = (), variant: str = ""
+) -> tuple[str, ...]:
+    """The models whose recorded answers are to this very wording of a prompt.
+
+    Args:
+        prompt: its id and its hash are compared.
+        rows: the items as they are asked; a model that was asked none of them is left out.
+        models: only these; empty, any.
+        variant: of the recordings.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from katayori.papers import get_paper, paper_ids
+        >>> from katayori.prompting.prompts import load_prompts
+        >>> from katayori.prompting.recordings import manifest
+        >>> shards = [shard for shard in manifest(paper_ids()[0]).values() if not shard["variant"]]
+        >>> prompt = load_prompts(paper_ids()[0])[shards[0]["prompt_id"]]
+        >>> rows = get_paper(paper_ids()[0]).read("study", {})[0]
+        >>> len(asked_with(prompt, rows)) > 0
+        True
+        >>> asked_with(replace(prompt, user="Another wording: " + prompt.user), rows)
+        ()
+    """
+    names = answers.recorded_for_all(rows, [prompt], models, variant)[0]
+    shards = recordings.shards(prompt.paper, prompt.id, variant)
+    same = {shard["model"] for shard in shards if shard["prompt_hash"] == prompt.hash}
+    return tuple(name for name in names if name in same)
 
 
 def _require_recorded(
@@ -159,7 +240,7 @@ def _require_recorded(
     """UnavailableError where a model that is named, or any for others' items, was not recorded."""
     if absent := [model for model in named if model not in real]:
         raise UnavailableError(
-            f"no recorded answers of {', '.join(absent)} to all prompts on these items"
+            f"no recorded answers of {', '.join(absent)} to the prompts on these items"
         )
     if variant and not real:
         asked = ", ".join(prompt.id for prompt in prompts)
