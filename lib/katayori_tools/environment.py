@@ -16,21 +16,8 @@ from pathlib import Path
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.packages import CARD
 
-#: The design card's packages in its order; environment.yml has them under their conda names.
-CARD = (
-    "jupyterlab",
-    "papermill",
-    "pandas",
-    "seaborn",
-    "scipy",
-    "statsmodels",
-    "pingouin",
-    "krippendorff",
-    "openai",
-    "ipywidgets",
-    "nbval",
-)
 _PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\?$", re.M)
 LOCK_OPTIONS = (
     "--universal",

@@ -15,26 +15,12 @@ from typing import Any
 
 from katayori import __version__
 from katayori.errors import KatayoriError
+from katayori.packages import CARD
 from katayori.paths import root
 from katayori.report.tables import unwrap
 
 #: The design card's eleven, then ours and the two numeric ones beneath them.
-PACKAGES = (
-    "jupyterlab",
-    "papermill",
-    "pandas",
-    "seaborn",
-    "scipy",
-    "statsmodels",
-    "pingouin",
-    "krippendorff",
-    "openai",
-    "ipywidgets",
-    "nbval",
-    "katayori",
-    "matplotlib",
-    "numpy",
-)
+PACKAGES = (*CARD, "katayori", "matplotlib", "numpy")
 
 
 def collect(
