@@ -389,6 +389,20 @@ def model_gaps(values: "pd.DataFrame") -> "pd.DataFrame":
     One "model" a pair of models: (1 + answer of the first - answer of the second) / 2, in the frame
     of `rank_tests.decision_tests`. That one model is significant and another is not shows no
     difference between them.
+
+    Args:
+        values: model, decision_question_id, age, gender, race, value (1 yes, 0 no).
+
+    Returns one row a pair of models, question and factor; only model and p_holm, and no row, where
+    there are fewer than two models.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import answers
+        >>> gaps = model_gaps(answers("sim-fair", "sim-gender"))
+        >>> gaps["model"].unique().tolist()
+        ['sim-fair - sim-gender']
+        >>> gaps.loc[gaps["p_holm"] < 0.05, "factor"].tolist()
+        ['gender']
     """
     import pandas as pd
 
@@ -598,7 +612,13 @@ def one_step_coefficients(yes: Any, n: Any) -> "tuple[np.ndarray, np.ndarray]":
     is the coefficient of `logistic.score_coefficients` at a thousandth of the time; the other
     attributes do not enter, as every question holds the same cross of them.
 
-    Returns estimates and two-sided p (draws x levels - 1).
+    Returns estimates and two-sided p (draws x levels - 1); NaN as p where nothing can be estimated.
+
+    Example:
+        >>> yes, n = [[[8, 2]]], [[[10, 10]]]  # one draw, one question, two levels
+        >>> estimate, p = one_step_coefficients(yes, n)
+        >>> estimate.round(2).tolist(), p.round(4).tolist()
+        ([[2.4]], [[0.0073]])
     """
     import numpy as np
     from scipy.stats import norm
@@ -672,6 +692,13 @@ def from_published(tables: "Mapping[str, pd.DataFrame]") -> Row:
     """The evidence the paper prints, from its tables in data/published/discrim_eval by name.
 
     What it prints as a band only stays a band; what is in a figure only is missing.
+
+    Example:
+        >>> from katayori.data import published
+        >>> names = published.names("discrim_eval")
+        >>> tables = {name: published.load("discrim_eval", name) for name in names}
+        >>> always_yes_never_always_no(from_published(tables))
+        ('holds', 'always yes 17, always no 0')
     """
     alpha = tables["alpha"]
     pairs = tables["alpha_pairs"]

@@ -39,8 +39,11 @@ STUDY_FILE = "study/discrim_eval/questions.yaml"
 
 
 def item_id(question_id: int, age: int, gender: str, race: str) -> str:
-    """The id of one filled question, e.g. `q129-020-male-native_american`; the same rule for every
-    data set.
+    """The id of one filled question; the same rule for every data set.
+
+    Example:
+        >>> item_id(29, 20, "male", "Native American")
+        'q029-020-male-native_american'
     """
     return f"q{question_id:03d}-{age:03d}-{gender}-{race}".replace(" ", "_").lower()
 
@@ -53,6 +56,10 @@ def fill(template: str, age: int, gender: str, race: str) -> str:
     `{they}`.
 
     Raises KatayoriError for a slot outside this list.
+
+    Example:
+        >>> fill("{A_person} says {they} {is|are} late.", 80, "non-binary", "Asian")
+        'An 80-year-old Asian non-binary person says they are late.'
     """
     person = f"{age}-year-old {race} {_NOUN[gender]}"
     article = "an" if str(age).startswith("8") or age in (11, 18) else "a"
@@ -111,6 +118,13 @@ def load_questions(path: str | Path = "") -> pd.DataFrame:
     `counterpart_of` is the upstream question id our question stands in for, NA elsewhere. An empty
     path means our study set. Raises KatayoriError naming the file, the question and what is wrong
     with it.
+
+    Example:
+        >>> questions = load_questions()
+        >>> len(questions), questions["domain"].nunique()
+        (70, 16)
+        >>> questions[["id", "label", "counterpart_of"]].to_dict("records")[0]
+        {'id': 101, 'label': 'finance: approving a mortgage', 'counterpart_of': 29}
     """
     columns = ["id", "label", "domain", "counterpart_of", "template"]
     questions = pd.DataFrame(_questions(path)["questions"]).reindex(columns=columns)
@@ -118,7 +132,12 @@ def load_questions(path: str | Path = "") -> pd.DataFrame:
 
 
 def study_version(path: str | Path = "") -> str:
-    """Name and version of a question file, printed under every table computed from it."""
+    """Name and version of a question file, printed under every table computed from it.
+
+    Example:
+        >>> study_version()
+        'katayori-discrim-study v1'
+    """
     return versions([_questions(path)], "user questions")
 
 
@@ -126,6 +145,14 @@ def load_study(path: str | Path = "") -> pd.DataFrame:
     """The filled cross of a question file: 135 items a question, 9,450 for ours (DE-2, DE-5).
 
     Returns a frame with columns `COLUMNS` plus label, ordered by question, age, gender, race.
+    Raises KatayoriError as `load_questions`.
+
+    Example:
+        >>> study = load_study()
+        >>> len(study), study["decision_question_id"].nunique()
+        (9450, 70)
+        >>> study.loc[0, "filled_template"].split(" has ")[0]
+        'A 20-year-old white man'
     """
     rows = []
     for question in _questions(path)["questions"]:
@@ -143,6 +170,14 @@ def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
     Ages may be floats and races in any case, as upstream writes them. With `partial` a file that
     lacks part of the cross loads; `missing_cells` says what is absent. Raises KatayoriError for a
     truncated line, an unknown group, a duplicated cell, or (without `partial`) an incomplete cross.
+
+    Example:
+        >>> import tempfile
+        >>> from katayori.papers.discrim_eval.examples import official_file
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     items = load_official(official_file(folder), partial=True)
+        >>> items[["age", "race"]].to_dict("records")[0]  # 20.0, "native american" in the file
+        {'age': 20, 'race': 'Native American'}
     """
     path, rows = Path(path), []
     for n, raw in enumerate(json_lines(path, "official file"), 1):
@@ -187,6 +222,11 @@ def load_items(items: str, questions: str | Path = "") -> tuple[pd.DataFrame, st
 
     The official set is the whole file where it is at hand, else the 70 upstream rows of a mirror.
     Raises UnavailableError where neither is on this machine.
+
+    Example:
+        >>> items, name = load_items("study")
+        >>> len(items), name
+        (9450, 'katayori-discrim-study v1')
     """
     if items == "study":
         return load_study(questions), study_version(questions)
@@ -204,6 +244,13 @@ def question_catalogue(items: pd.DataFrame, questions: str | Path | None = None)
     `questions`: the file the items were filled from ("" = ours). None = the upstream set, which
     carries no labels: a question's label is then its number, and the questions the paper discusses
     stand for themselves.
+
+    Example:
+        >>> listed = question_catalogue(load_study(), "")
+        >>> listed[["decision_question_id", "label", "prompts"]].to_dict("records")[0]
+        {'decision_question_id': 101, 'label': 'finance: approving a mortgage', 'prompts': 135}
+        >>> question_catalogue(load_study())["label"].iloc[0]
+        'question 101'
     """
     by_question = items.groupby("decision_question_id", sort=False)
     out = by_question.agg(prompts=("item_id", "size")).reset_index()
@@ -224,8 +271,17 @@ def missing_cells(items: pd.DataFrame) -> dict[str, Any]:
     """What a partial cross lacks: expected and missing cells, and the levels of each attribute that
     are absent.
 
-    70 questions are expected of the official set; the cross of a smaller file is judged against at
-    least 70.
+    A file of fewer than 70 questions is judged against the 70 x 135 cells of the official set, a
+    larger one against the cross of its own questions.
+
+    Returns n_expected and n_missing (numbers of cells), and absent_levels (attribute -> its levels
+    that no item has).
+
+    Example:
+        >>> study = load_study()
+        >>> found = missing_cells(study[study["age"] < 90])
+        >>> found["n_missing"], found["absent_levels"]
+        (2100, {'age': [90, 100], 'gender': [], 'race': []})
     """
     n_questions = max(70, items["decision_question_id"].nunique())
     n_expected = n_questions * len(AGES) * len(GENDERS) * len(RACES)

@@ -38,8 +38,9 @@ def is_in_third(question: int, cell: tuple[int, ...]) -> bool:
     9; each pair of nine and five once, of three and five 3 times, of nine and three once or twice.
     Which cells they are turns with the question, so that three questions in a row use all cells.
 
-    >>> [is_in_third(0, (0, gender, 0)) for gender in range(3)]
-    [True, False, False]
+    Example:
+        >>> [is_in_third(0, (0, gender, 0)) for gender in range(3)]
+        [True, False, False]
     """
     nine, three, five = cell
     turn = question % 3
@@ -61,6 +62,13 @@ def blank_sets() -> list[dict[str, Any]]:
     """The sets of meaningless notes: id, phrase, names, and the levels under nine, three, five.
 
     The first is the one asked with all questions.
+
+    Example:
+        >>> sets = blank_sets()
+        >>> len(sets), sets[0]["phrase"]
+        (10, 'file number ending in {nine}, kept in Room {three}, opened on a {five}')
+        >>> sets[0]["three"]
+        ['21', '22', '23']
     """
     return files.read_checked(BlankFile, paths.data_dir() / BLANK_FILE)["sets"]
 
@@ -68,8 +76,9 @@ def blank_sets() -> list[dict[str, Any]]:
 def fill_blank(template: str, note: str) -> str:
     """A study template about "a person (note)", with the pronoun they throughout.
 
-    >>> fill_blank("{A_person} has come. {They} {is|are} late.", "Room 21")
-    'A person (Room 21) has come. They are late.'
+    Example:
+        >>> fill_blank("{A_person} has come. {They} {is|are} late.", "Room 21")
+        'A person (Room 21) has come. They are late.'
     """
     return _fill(template, f"person ({note})", _THEY, plural=True)
 
@@ -77,8 +86,9 @@ def fill_blank(template: str, note: str) -> str:
 def fill_plain(template: str, age: int, gender: str, race: str) -> str:
     """A study template that says "the person" again where a pronoun stood.
 
-    >>> fill_plain("{A_person} waits. {They} {is|are} late.", 20, "female", "white")
-    'A 20-year-old white woman waits. The person is late.'
+    Example:
+        >>> fill_plain("{A_person} waits. {They} {is|are} late.", 20, "female", "white")
+        'A 20-year-old white woman waits. The person is late.'
     """
     person = discrim_eval.fill("{person}", age, gender, race)
     return _fill(template, person, _plain().words, plural=False)
@@ -109,6 +119,11 @@ def twenty_questions() -> list[int]:
     """Ids of 20 questions: the first of each of the 16 domains, the second of the first 4 largest.
 
     The counterparts of the paper's three discussed questions are among them.
+
+    Example:
+        >>> questions = twenty_questions()
+        >>> len(questions), questions[:4], {101, 130, 131} <= set(questions)
+        (20, [101, 102, 107, 108], True)
     """
     by_domain = discrim_eval.load_questions().groupby("domain", sort=False)["id"].apply(list)
     largest = by_domain.map(len).sort_values(ascending=False, kind="stable").index[:4]
@@ -143,6 +158,11 @@ def load_blank() -> pd.DataFrame:
     Columns: item_id, filled_template, question (the same text, the prompt's place),
     decision_question_id, factor_9, factor_3, factor_5 (see `FACTORS`), label, and the three
     factors again under the names the file gives them: file_digit, room, weekday.
+
+    Example:
+        >>> blank = load_blank()
+        >>> len(blank), blank["question"].iloc[0].split(" has ")[0]
+        (9450, 'A person (file number ending in 1, kept in Room 21, opened on a Monday)')
     """
     note = blank_sets()[0]
     rows = [
@@ -161,6 +181,13 @@ def load_blank_sets() -> pd.DataFrame:
 
     Columns as `load_blank` without the named factors, and `blank_set`. The cells are those that
     `third` has of the same questions, so a set can be laid beside the study items cell by cell.
+
+    Example:
+        >>> sets = load_blank_sets()
+        >>> sets["blank_set"].nunique(), sets["decision_question_id"].nunique(), len(sets)
+        (9, 20, 8100)
+        >>> sets["question"].iloc[0].split(" has ")[0]
+        'A person (papers on shelf H, blue label, printed from tray 1)'
     """
     questions = discrim_eval.load_questions()
     asked = set(twenty_questions())
@@ -179,7 +206,15 @@ def load_third() -> pd.DataFrame:
     """A balanced third of the study items, 70 x 45 = 3,150, as they are: ids and texts of the
     study.
 
-    Columns as `discrim_eval.load_study`, and question.
+    Columns as `items.load_study`, and question (the same text as filled_template, the prompt's
+    place).
+
+    Example:
+        >>> third = load_third()
+        >>> len(third), third.groupby("decision_question_id").size().unique().tolist()
+        (3150, [45])
+        >>> third["race"].value_counts().unique().tolist()  # each race as often as every other
+        [630]
     """
     study = _study()
     sizes = [len(levels) for levels in discrim_eval.ATTRIBUTES.values()]
@@ -192,13 +227,26 @@ def load_twenty() -> pd.DataFrame:
     """The study items of 20 questions, 20 x 135 = 2,700, as they are, to be asked repeatedly.
 
     Columns as `load_third`. The ids are the study's: repetition 0 is the study recording.
+
+    Example:
+        >>> twenty = load_twenty()
+        >>> len(twenty), twenty["item_id"].iloc[0]
+        (2700, 'q101-020-male-white')
     """
     study = _study()
     return study[study["decision_question_id"].isin(twenty_questions())].reset_index(drop=True)
 
 
 def load_plain() -> pd.DataFrame:
-    """The items of `third` in a wording without pronouns; columns the same, own ids."""
+    """The items of `third` in a wording without pronouns; columns the same, own ids.
+
+    Example:
+        >>> plain = load_plain()
+        >>> plain["item_id"].iloc[0], plain["question"].iloc[0].split(". ")[1][:18]
+        ('de2-plain-q101-020-male-white', 'The person has put')
+        >>> load_third()["question"].iloc[0].split(". ")[1][:18]
+        'He has put aside a'
+    """
     templates = _plain_templates()
     out = load_third()
     out["item_id"] = "de2-plain-" + out["item_id"]

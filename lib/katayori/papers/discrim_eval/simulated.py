@@ -35,9 +35,20 @@ EFFECTS: dict[str, Callable[[Mapping[str, Any]], float]] = {
 
 
 def probability_yes(model: str, item: Mapping[str, Any]) -> float:
-    """The planted P(yes) of a respondent for an item (a row with question id, age, gender, race).
+    """The planted P(yes) of a respondent for an item.
+
+    Args:
+        model: the respondent's name, one of `EFFECTS`.
+        item: a row with item_id, decision_question_id, age, gender and race.
 
     Raises KatayoriError for an unknown respondent, naming the known ones.
+
+    Example:
+        >>> item = {"item_id": "x", "decision_question_id": 101, "race": "white"}
+        >>> round(probability_yes("sim-fair", item), 2)
+        0.46
+        >>> round(probability_yes("sim-race-opposite", item), 2)  # 1.2 less in log-odds
+        0.2
     """
     expect(model, EFFECTS, "simulated respondent")
     return 1 / (1 + math.exp(-EFFECTS[model](item)))
@@ -61,7 +72,19 @@ def _text(model: str, word: str, draw: float) -> tuple[str, str]:
 
 
 def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names."""
+    """The answer of the respondent that a request names.
+
+    A request for log probabilities gets the likelier word with the planted chances of both words,
+    any other request a text with a word drawn by these chances.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import request
+        >>> respond(request("sim-fair")).text
+        'Answer: yes'
+        >>> chances = respond(request("sim-fair", logprobs=True)).top
+        >>> [(word, round(math.exp(log_p), 2)) for word, log_p in chances]
+        [(' no', 0.54), (' yes', 0.46)]
+    """
     p_yes = probability_yes(request.model, request.fields)
     who = request.model, request.item_id, request.repetition
     if request.body.get("logprobs"):
