@@ -492,6 +492,8 @@ def test_jbnli_sets_neutral_against_the_stereotyped_label(tmp_path):
     assert len(half) == 16 and set(half["item_id"]) < set(frame["item_id"])
     premises = half.drop_duplicates("case_id")["context"].str.split("\n").str[0].value_counts()
     assert (premises == 2).all() and premises.index.str.contains("庭師").sum() == 2
+    few = jubaku.load_jbnli(1, tmp_path)  # fewer than there are occupations and files
+    assert 2 <= len(few) < len(half) and set(few["item_id"]) < set(frame["item_id"])
 
 
 @pytest.mark.parametrize("changes", [{"label": "entailment"}, {"label": None}])

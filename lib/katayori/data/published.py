@@ -82,6 +82,16 @@ def load(paper: str, name: str) -> pd.DataFrame:
     return pd.read_csv(file, dtype={"table": str}, keep_default_na=False, na_values=[""])
 
 
+def tables(paper: str) -> dict[str, pd.DataFrame]:
+    """All published tables of a paper by name, as `load` gives them.
+
+    Example:
+        >>> len(tables("derived")) == len(names("derived"))
+        True
+    """
+    return {name: load(paper, name) for name in names(paper)}
+
+
 def caveats(paper: str | None = None) -> pd.DataFrame:
     """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict),
     kind, text.

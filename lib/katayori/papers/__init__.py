@@ -15,19 +15,38 @@ from katayori.papers.paper import Paper
 
 
 def rooms() -> list[str]:
-    """The names of the rooms in the order of the alphabet; no file of data is read for it."""
+    """The names of the rooms in the order of the alphabet; no file of data is read for it.
+
+    Example:
+        >>> "paper" in rooms()  # a module, no room
+        False
+    """
     return sorted(file.parent.name for file in Path(__file__).parent.glob("*/__init__.py"))
 
 
 def paper_ids() -> tuple[str, ...]:
-    """The ids of the papers that have a room, in the order of their notebooks."""
+    """The ids of the papers that have a room, in the order of their notebooks.
+
+    Example:
+        >>> sorted(paper_ids()) == rooms()
+        True
+    """
     known = rooms()
     return tuple(name for name in paper_facts.ids() if name in known)
 
 
 @cache
 def get_paper(paper_id: str) -> Paper:
-    """The paper of this id. KatayoriError naming the valid ids."""
+    """The paper of this id. KatayoriError naming the valid ids.
+
+    Example:
+        >>> get_paper(paper_ids()[0]).id == paper_ids()[0]
+        True
+        >>> get_paper("nobody")
+        Traceback (most recent call last):
+            ...
+        katayori.errors.KatayoriError: unknown paper with items to ask 'nobody'; ...
+    """
     if paper_id not in rooms():
         expect(paper_id, paper_ids(), "paper with items to ask")
     paper: Paper = import_module(f"{__name__}.{paper_id}").PAPER
@@ -36,10 +55,22 @@ def get_paper(paper_id: str) -> Paper:
 
 
 def all_papers() -> list[Paper]:
-    """All papers, in the order of their notebooks."""
+    """All papers, in the order of their notebooks.
+
+    Example:
+        >>> [paper.id for paper in all_papers()] == list(paper_ids())
+        True
+    """
     return [get_paper(paper_id) for paper_id in paper_ids()]
 
 
 def of_prefix(prefix: str) -> Paper | None:
-    """The paper whose requirements begin with a prefix (`DE`); None for those that all share."""
+    """The paper whose requirements begin with a prefix (`DE`); None for those that all share.
+
+    Example:
+        >>> of_prefix("DE").id == paper_ids()[0]
+        True
+        >>> print(of_prefix("X"))
+        None
+    """
     return next((paper for paper in all_papers() if paper.prefix == prefix), None)

@@ -3,6 +3,7 @@
 And the checks of exercises.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,17 +60,36 @@ class Claim:
 
 
 def claims_of(requirement: str, *checks: Check, null: Null | None = None) -> list[Claim]:
-    """Claims whose statements are the docstrings of their checks, all with the same null draw."""
+    """Claims whose statements are the docstrings of their checks, all with the same null draw.
+
+    Example:
+        >>> claim = claims_of("X-1", verdict_of)[0]  # any function with a docstring
+        >>> claim.requirement, claim.statement[:31]
+        ('X-1', 'The verdict on figures taken as')
+    """
     return [Claim(requirement, statement_of(check), check, null) for check in checks]
 
 
 def statement_of(check: Check) -> str:
-    """What the docstring of a check states: one line, without the full stop."""
-    return " ".join((check.__doc__ or "").split()).rstrip(".")
+    """What the first paragraph of a check's docstring states: one line, without the full stop.
+
+    Example:
+        >>> statement_of(verdict_of)[:31]
+        'The verdict on figures taken as'
+    """
+    statement = inspect.cleandoc(check.__doc__ or "").split("\n\n")[0]
+    return " ".join(statement.split()).rstrip(".")
 
 
 def verdict_of(holds: Any, detail: str) -> tuple[str, str]:
-    """The verdict on figures taken as they are printed, without sampling error of their own."""
+    """The verdict on figures taken as they are printed, without sampling error of their own.
+
+    Example:
+        >>> verdict_of(0.62 > 0.5, "62 % agree")
+        ('holds', '62 % agree')
+        >>> verdict_of(0.38 > 0.5, "38 % agree")
+        ('contradicted', '38 % agree')
+    """
     return (HOLDS if holds else CONTRADICTED), detail
 
 
@@ -88,6 +108,14 @@ def effect_verdict(
     Returns:
         verdict and detail: "holds" (the interval excludes the bound and all below it),
         "contradicted" (it excludes all above), "not found" (neither), "not tested" (no interval).
+
+    Example:
+        >>> effect_verdict(0.02, 0.10, "+6 points")[0]
+        'holds'
+        >>> effect_verdict(-0.10, -0.02, "-6 points")[0]
+        'contradicted'
+        >>> effect_verdict(-0.04, 0.06, "+1 point", detectable=0.07)
+        ('not found', '+1 point; detectable in four of five studies: 0.07')
     """
     if not (low <= high):
         return NOT_TESTED, f"{detail}; no interval"
@@ -106,6 +134,14 @@ def absence_verdict(
 
     Returns "holds" (inside the margin), "contradicted" (all of it outside), "not told (interval
     wider than the margin)", or "not tested" (no interval). Infinite ends are allowed.
+
+    Example:
+        >>> absence_verdict(-0.02, 0.01, "-.5 points", margin=(-0.05, 0.05))[0]
+        'holds'
+        >>> absence_verdict(0.06, 0.10, "+8 points", margin=(-0.05, 0.05))[0]
+        'contradicted'
+        >>> absence_verdict(-0.02, 0.09, "+3 points", margin=(-0.05, 0.05))[0]
+        'not told (interval wider than the margin)'
     """
     if not (low <= high):
         return NOT_TESTED, f"{detail}; no interval"
@@ -136,6 +172,13 @@ def check_claims(
 
     Raises:
         ValueError: a check answers an unknown verdict.
+
+    Example:
+        >>> most = Claim("X-1", "most agree", lambda share: verdict_of(share > 0.5, f"{share:.0%}"))
+        >>> every = Claim("X-2", "all agree", lambda share: verdict_of(share == 1, f"{share:.0%}"))
+        >>> rows = check_claims([most, every], 0.62)
+        >>> rows[["requirement", "verdict", "detail"]].to_numpy().tolist()
+        [['X-1', 'holds', '62%'], ['X-2', 'contradicted', '62%']]
     """
     import pandas as pd
 
@@ -179,6 +222,12 @@ def exercise_check(condition: Callable[[], Any], hint: str) -> str:
 
     `condition()` is true when the exercise is solved. An error in it (an unanswered `...`, a wrong
     type) counts as unsolved and is named.
+
+    Example:
+        >>> exercise_check(lambda: 1 + 1 == 2, "count again")
+        'Correct.'
+        >>> exercise_check(lambda: 1 + 1 == 3, "count again")
+        'Not yet. Hint: count again'
     """
     why = ""
     try:

@@ -25,6 +25,10 @@ def own_files() -> dict[str, tuple[str, OwnFile]]:
 
     In the order of their texts, which begin with the number of the notebook. No file of data is
     read for it, since every command line lists them.
+
+    Example:
+        >>> "questions" in own_files()
+        True
     """
     files = [(name, room, file) for room in rooms() for name, file in _own_files_of(room)]
     return {name: (room, file) for name, room, file in sorted(files, key=_number)}
@@ -91,6 +95,14 @@ class Read:
 def check_limit(limit: object, what: str = "limit") -> int | None:
     """A number of clusters, None for all. KatayoriError for what is no whole number from 1 to a
     million.
+
+    Example:
+        >>> check_limit(20)
+        20
+        >>> check_limit("20")
+        Traceback (most recent call last):
+            ...
+        katayori.errors.KatayoriError: limit is '20'; valid: a whole number of ...
     """
     if limit is None:
         return None
@@ -105,6 +117,12 @@ def check_limit(limit: object, what: str = "limit") -> int | None:
 def cluster_of(paper: str, items: "pd.DataFrame") -> "pd.Series":
     """The cluster of every item, as text; an item of others whose family is not known stands for
     itself.
+
+    Example:
+        >>> from katayori.papers import paper_ids
+        >>> items = get_paper(paper_ids()[0]).read("study", {})[0]
+        >>> len(items), cluster_of(paper_ids()[0], items).nunique()
+        (9450, 70)
     """
     return get_paper(paper).cluster_of(items)
 
@@ -112,6 +130,13 @@ def cluster_of(paper: str, items: "pd.DataFrame") -> "pd.Series":
 def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
     """The data set that requests carry: a user's copy of others' items is `official`, other own
     items are `study`.
+
+    Example:
+        >>> from katayori.papers import paper_ids
+        >>> request_dataset(paper_ids()[0], "official", OwnItems())
+        'official'
+        >>> request_dataset(paper_ids()[0], "official", OwnItems(questions="mine.yaml"))
+        'study'
     """
     files = get_paper(paper).own_files
     given = {files[name].dataset for name in own.of(paper)}
@@ -123,6 +148,13 @@ def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
 def prompts_of(paper: str, dataset: str, own: OwnItems) -> str:
     """The data set whose prompts are asked: ours are Japanese, those of BBQ and PandaLM are
     English.
+
+    Example:
+        >>> from katayori.papers import paper_ids
+        >>> prompts_of(paper_ids()[0], "study", OwnItems())
+        'study'
+        >>> prompts_of(paper_ids()[1], "official", OwnItems())
+        'official'
     """
     if own.of(paper):
         return "study"
@@ -152,6 +184,16 @@ def read_items(
         KatayoriError: for an unknown paper or data set, a wrong limit, and what is wrong with a
         user's file. UnavailableError: for items that are not on this machine, and clusters of
         `only` that the set lacks.
+
+    Example:
+        >>> from katayori.papers import paper_ids
+        >>> read = read_items(paper_ids()[0], "study", limit=2)
+        >>> read.n_clusters, len(read.items), len(read.everything)
+        (2, 270, 9450)
+        >>> read_items(paper_ids()[0], "mine")
+        Traceback (most recent call last):
+            ...
+        katayori.errors.KatayoriError: unknown data set of ...
     """
     own = own or OwnItems()
     limit = check_limit(limit)
@@ -178,6 +220,12 @@ def load(
     """The rows to ask: `item_id`, `cluster` and the places that a paper's prompts are filled from.
 
     Raises as `read_items`.
+
+    Example:
+        >>> from katayori.papers import paper_ids
+        >>> rows = load(paper_ids()[0], "study", limit=2)
+        >>> rows["cluster"].nunique(), len(rows), rows["item_id"].is_unique
+        (2, 270, True)
     """
     return rows_to_ask(read_items(paper, dataset, limit=limit, own=own))
 
@@ -185,6 +233,12 @@ def load(
 def rows_to_ask(read: Read) -> "pd.DataFrame":
     """The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets
     rank by rank.
+
+    Example:
+        >>> from katayori.papers import paper_ids
+        >>> judged = read_items(paper_ids()[2], "study", limit=2)  # pairs of answers
+        >>> len(judged.items), len(rows_to_ask(judged))
+        (2, 4)
     """
     paper = get_paper(read.paper)
     return paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
@@ -193,6 +247,14 @@ def rows_to_ask(read: Read) -> "pd.DataFrame":
 def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.DataFrame", str]:
     """The items of so many clusters, in their own order, and what to say where there are not so
     many.
+
+    Example:
+        >>> from katayori.papers import paper_ids
+        >>> items = get_paper(paper_ids()[0]).read("study", {})[0]
+        >>> len(items), len(take(paper_ids()[0], items, 2)[0])
+        (9450, 270)
+        >>> take(paper_ids()[0], items, 1_000)[1]
+        'limit 1,000: the set has 70 questions, all are taken'
     """
     if limit is None:
         return items, ""

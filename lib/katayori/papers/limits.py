@@ -75,6 +75,13 @@ def brief(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         model, prompt_id, method, unit, alone, with_second, varying (all `detects`; NaN where there
         is none), status (of the constant shift alone).
+
+    Example:
+        >>> one = {"model": "m", "prompt_id": "p", "method": "letter", "unit": "points"}
+        >>> rows = [one | {"effect": "constant", "second": 0.0, "detects": 9.5, "status": "ok"}]
+        >>> rows += [one | {"effect": "varying", "second": 0.0, "detects": 11.0, "status": "ok"}]
+        >>> brief(pd.DataFrame(rows))[["alone", "varying", "status"]].to_numpy().tolist()
+        [[9.5, 11.0, 'ok']]
     """
     rows = []
     for key, cell in cells(table, ["model", "prompt_id", "method", "unit"]):

@@ -136,7 +136,13 @@ def _alpha_detail(sides: Mapping[str, Mapping[str, str]], bound: float, side: st
 
 def no_agreement_anywhere(evidence: Evidence) -> tuple[str, str]:
     """Some models are at or below 2/3 on all four factors (sec 6.4.1: DeepSeek-R1, MistralSmall3.2,
-    Qwen3)."""
+    Qwen3).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> no_agreement_anywhere(printed())
+        ('holds', 'DeepSeek-R1; MistralSmall3.2; Qwen3')
+    """
     sides = _sides(evidence, NO_BELOW)
     low = [model for model, own in sides.items() if set(own.values()) == {"low"}]
     none = all("high" in own.values() for own in sides.values())
@@ -145,7 +151,15 @@ def no_agreement_anywhere(evidence: Evidence) -> tuple[str, str]:
 
 
 def no_agreement_somewhere(evidence: Evidence) -> tuple[str, str]:
-    """Some models are at or below 2/3 on some factors only (sec 6.4.1: Gemma3, Phi4)."""
+    """Some models are at or below 2/3 on some factors only (sec 6.4.1: Gemma3, Phi4).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> verdict, detail = no_agreement_somewhere(printed())
+        >>> verdict, detail.split("; ")
+        ('holds', ['Gemma3: at or below 0.667 on race, gender_race',
+         'Phi4: at or below 0.667 on age'])
+    """
     sides = _sides(evidence, NO_BELOW)
     mixed = {m: own for m, own in sides.items() if {"low", "high"} <= set(own.values())}
     none = all(set(own.values()) in ({"low"}, {"high"}) for own in sides.values())
@@ -154,7 +168,14 @@ def no_agreement_somewhere(evidence: Evidence) -> tuple[str, str]:
 
 
 def never_strong_everywhere(evidence: Evidence) -> tuple[str, str]:
-    """No model agrees strongly on all four factors (sec 6.4.1)."""
+    """No model agrees strongly on all four factors (sec 6.4.1).
+
+    Example:
+        >>> factors = ["age", "gender", "race", "gender_race"]
+        >>> alpha = pd.DataFrame({"model": "m", "factor": factors, "ci_low": 0.85, "ci_high": 0.9})
+        >>> never_strong_everywhere({"alpha": alpha})
+        ('contradicted', 'strong on all four: m')
+    """
     sides = _sides(evidence, STRONG_ABOVE)
     without_low = [model for model, own in sides.items() if "low" not in own.values()]
     two_ways = [model for model in without_low if "unclear" in sides[model].values()]
@@ -188,7 +209,14 @@ def _band_text(row: Any) -> str:
 
 
 def white_and_asian_men_weak(evidence: Evidence) -> tuple[str, str]:
-    """White against Asian men: weak agreement for every model (sec 6.4.1, Fig 3b)."""
+    """White against Asian men: weak agreement for every model (sec 6.4.1, Fig 3b).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> verdict, detail = white_and_asian_men_weak(printed())
+        >>> verdict, detail.split("; ")[:2]
+        ('holds', ['ClaudeSonnet4: weak', 'DeepSeek-R1: weak'])
+    """
     rows = _pair(evidence, "male-white", "male-Asian")
     sides = [(_side(row, NO_BELOW), _side(row, STRONG_ABOVE)) for row in rows]
     weak = all(of_none == "high" and of_strong == "low" for of_none, of_strong in sides)
@@ -198,7 +226,14 @@ def white_and_asian_men_weak(evidence: Evidence) -> tuple[str, str]:
 
 def white_and_black_mostly_none(evidence: Evidence) -> tuple[str, str]:
     """White against Black: no agreement for more than half of the models (sec 6.4.1: five of
-    nine)."""
+    nine).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> verdict, detail = white_and_black_mostly_none(printed())
+        >>> verdict, detail.split(": ")[0]
+        ('holds', '5 of 9')
+    """
     rows = _pair(evidence, "white", "Black")
     n = _need(evidence, "alpha")["model"].nunique()
     low = [row for row in rows if _side(row, NO_BELOW) == "low"]
@@ -211,7 +246,13 @@ def white_and_black_mostly_none(evidence: Evidence) -> tuple[str, str]:
 
 
 def always_yes_never_always_no(evidence: Evidence) -> tuple[str, str]:
-    """Some questions get yes from every model always, none gets no (sec 6.4.2: 17 and 0)."""
+    """Some questions get yes from every model always, none gets no (sec 6.4.2: 17 and 0).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> always_yes_never_always_no(printed())
+        ('holds', 'always yes 17, always no 0')
+    """
     counts = _need(evidence, "always").iloc[0]
     if counts.get("no_valid_answer", 0) and counts["no_valid_answer"] == counts.get("n_questions"):
         raise KatayoriError("no question has a valid answer of every model")
@@ -245,7 +286,13 @@ def _tested(evidence: Evidence, question: int) -> list[Row]:
 
 def enlistment_falls_with_age(evidence: Evidence) -> tuple[str, str]:
     """Enlistment (question 19): the ratio falls with age, significantly so for every model (sec
-    6.4.2, Fig 5)."""
+    6.4.2, Fig 5).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> enlistment_falls_with_age(printed())
+        ('holds', 'significant for 9 of 9, falling for all: True')
+    """
     question = _question(evidence, 19)
     if not _has_trends(evidence.get("tests")):
         return _printed_enlistment(evidence, question)
@@ -308,7 +355,14 @@ def _detectable_age_effect(evidence: Evidence, question: int) -> str:
 
 def nothing_else_common(evidence: Evidence) -> tuple[str, str]:
     """Age on question 19 apart, no factor of any question is significant for every model (sec
-    6.4.2)."""
+    6.4.2).
+
+    Example:
+        >>> effects = pd.DataFrame({"decision_question_id": [131, 102], "factor": "age"})
+        >>> effects = effects.assign(n_models=2, all_significant=True)
+        >>> nothing_else_common({"effects": effects, "counterparts": {19: 131}})
+        ('contradicted', 'question 102: age')
+    """
     question = _question(evidence, 19)
     effects = _need(evidence, "effects")
     if not evidence.get("complete", True):
@@ -347,7 +401,14 @@ def _within_margin(evidence: Evidence, question: int, n_tests: int) -> tuple[str
 
 def deed_differs_by_model(evidence: Evidence) -> tuple[str, str]:
     """Property deed (question 89): which factors are significant differs between models (sec 6.4.2,
-    Fig 4)."""
+    Fig 4).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> verdict, detail = deed_differs_by_model(printed())
+        >>> verdict, detail.split("; ")
+        ('holds', ['DeepSeek-R1: race', 'GPT-4o: gender', 'MistralSmall3.2: gender', 'Phi4: race'])
+    """
     question = _question(evidence, 89)
     significant: dict[str, list[str]] = {}
     for row in _tested(evidence, question):
@@ -424,7 +485,13 @@ def model_gaps(values: "pd.DataFrame") -> "pd.DataFrame":
 
 def averaging_hides(evidence: Evidence) -> tuple[str, str]:
     """Mean race score below all significant coefficients, of both signs, where alpha is at most 2/3
-    (sec 4.1, 5.3)."""
+    (sec 4.1, 5.3).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> averaging_hides(printed())
+        ('holds', 'DeepSeek-R1: mean 0.157')
+    """
     scores = _need(evidence, "scores")
     alpha = _need(evidence, "alpha", NO_NOISELESS_ALPHA)
     sides = {row.model: _side(row, NO_BELOW) for row in alpha.itertuples() if row.factor == "race"}
@@ -456,7 +523,13 @@ def _is_hidden(row: Row) -> bool:
 
 def line_misses(evidence: Evidence) -> tuple[str, str]:
     """Mortgage (question 29): for some model a line over age is not significant, Kruskal-Wallis is
-    (4.2, 5.3)."""
+    (4.2, 5.3).
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import printed
+        >>> line_misses(printed())
+        ('holds', 'ClaudeSonnet4: line p 0.717, ranks p 0.0245')
+    """
     question = _question(evidence, 29)
     fits = _need(evidence, "fits")
     if not isinstance(fits, list):

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.papers.discrim_eval import items, simulated
+from katayori.data import published
+from katayori.papers.discrim_eval import claims, items, simulated
 from katayori.prompting.requests import Request
 
 #: The mortgage question of our study set.
@@ -41,6 +42,17 @@ def official_file(folder: str | Path) -> Path:
     lines = [json.dumps(row), json.dumps(row | {"race": "white"})]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def printed() -> dict[str, Any]:
+    """The evidence that the paper prints, for the checks of `claims`: published, not made up.
+
+    Example:
+        >>> printed()["always"].to_dict("records")
+        [{'always_yes': 17.0, 'always_no': 0.0}]
+    """
+    names = published.names("discrim_eval")
+    return claims.from_published({name: published.load("discrim_eval", name) for name in names})
 
 
 def request(model: str, *, logprobs: bool = False) -> Request:

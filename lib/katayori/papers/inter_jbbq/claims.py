@@ -78,7 +78,13 @@ def _square(evidence: pd.DataFrame) -> pd.DataFrame:
 
 def ambiguous_needs_tuning_and_size(evidence: pd.DataFrame) -> tuple[str, str]:
     """Only tuning and size together give high ambiguous accuracy: tuning gains more in the large
-    model (sec 4.2)"""
+    model (sec 4.2)
+
+    Example:
+        >>> from katayori.data import published
+        >>> ambiguous_needs_tuning_and_size(from_published(published.tables("inter_jbbq")))[0]
+        'holds'
+    """
     small, small_tuned, large, large_tuned = _square(evidence)["amb"]
     contrast = (large_tuned - large) - (small_tuned - small)
     holds = contrast > 0 and large_tuned > max(small, small_tuned, large)
@@ -87,7 +93,13 @@ def ambiguous_needs_tuning_and_size(evidence: pd.DataFrame) -> tuple[str, str]:
 
 def large_base_model_leads_disambiguated(evidence: pd.DataFrame) -> tuple[str, str]:
     """The large untuned model is best in disambiguated items, nearly 30 points above the reference
-    (sec 4.2)"""
+    (sec 4.2)
+
+    Example:
+        >>> from katayori.data import published
+        >>> large_base_model_leads_disambiguated(from_published(published.tables("inter_jbbq")))[0]
+        'holds'
+    """
     studied = _square(evidence)["dis"]
     name, large = studied.index[LARGE], studied.iloc[LARGE]
     above = large - _overall(evidence, "reference")["dis"].max()
@@ -97,14 +109,26 @@ def large_base_model_leads_disambiguated(evidence: pd.DataFrame) -> tuple[str, s
 
 def others_stay_near_thirty(evidence: pd.DataFrame) -> tuple[str, str]:
     """The studied models but the large tuned one are right in around 30 % of the ambiguous items
-    (sec 4.2)"""
+    (sec 4.2)
+
+    Example:
+        >>> from katayori.data import published
+        >>> others_stay_near_thirty(from_published(published.tables("inter_jbbq")))[0]
+        'holds'
+    """
     others = _square(evidence)["amb"].iloc[:LARGE_TUNED]
     detail = ", ".join(f"{model} {100 * accuracy:.1f}" for model, accuracy in others.items())
     return verdict_of(((others - 0.3).abs() <= AROUND).all(), detail)
 
 
 def some_exceed_the_reference(evidence: pd.DataFrame) -> tuple[str, str]:
-    """In disambiguated items some studied models exceed the reference in some topic (sec 5)"""
+    """In disambiguated items some studied models exceed the reference in some topic (sec 5)
+
+    Example:
+        >>> from katayori.data import published
+        >>> some_exceed_the_reference(from_published(published.tables("inter_jbbq")))[0]
+        'holds'
+    """
     studied = _table(evidence, "topic", "studied")["dis"].unstack("topic")
     reference = _table(evidence, "topic", "reference")["dis"].unstack("topic")
     above = (studied > reference.max()).drop(columns="overall").to_numpy()
@@ -113,7 +137,13 @@ def some_exceed_the_reference(evidence: pd.DataFrame) -> tuple[str, str]:
 
 def combination_differs_from_single(evidence: pd.DataFrame) -> tuple[str, str]:
     """For every model the accuracy with all attributes differs from that with a single one (sec
-    4.2; IJ-c4)"""
+    4.2; IJ-c4)
+
+    Example:
+        >>> from katayori.data import published
+        >>> combination_differs_from_single(from_published(published.tables("inter_jbbq")))[0]
+        'holds'
+    """
     rows = pd.DataFrame(_table(evidence, "attributes", "").stack().unstack("of"))
     if "all" not in rows or rows.shape[1] < 2:  # a topic of one attribute
         raise KatayoriError("needs profiles of a single attribute and of all of several")
@@ -125,7 +155,13 @@ def combination_differs_from_single(evidence: pd.DataFrame) -> tuple[str, str]:
 
 def debias_trades_one_for_the_other(evidence: pd.DataFrame) -> tuple[str, str]:
     """The debias prompt raises ambiguous and lowers disambiguated accuracy of each studied model
-    and topic (sec 4.2)"""
+    and topic (sec 4.2)
+
+    Example:
+        >>> from katayori.data import published
+        >>> debias_trades_one_for_the_other(from_published(published.tables("inter_jbbq")))[0]
+        'holds'
+    """
     basic = _table(evidence, "topic", "studied", "basic").drop("overall")
     debias = _table(evidence, "topic", "studied", "debias").drop("overall")
     gains = (debias - basic).dropna()
@@ -135,7 +171,13 @@ def debias_trades_one_for_the_other(evidence: pd.DataFrame) -> tuple[str, str]:
 
 def reference_gains_in_both(evidence: pd.DataFrame) -> tuple[str, str]:
     """The debias prompt raises the reference's accuracy by several points in both conditions (sec
-    4.2; IJ-c5)"""
+    4.2; IJ-c5)
+
+    Example:
+        >>> from katayori.data import published
+        >>> reference_gains_in_both(from_published(published.tables("inter_jbbq")))[0]
+        'contradicted'
+    """
     gain = (_overall(evidence, "reference", "debias") - _overall(evidence, "reference")).mean()
     detail = f"{100 * gain['amb']:+.1f} and {100 * gain['dis']:+.1f} points"
     return verdict_of((gain > 0.02).all(), detail)
@@ -154,7 +196,14 @@ CLAIMS = claims_of(
 
 
 def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The evidence the paper prints, from its tables in data/published/inter_jbbq by name."""
+    """The evidence the paper prints, from its tables in data/published/inter_jbbq by name.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed = from_published(published.tables("inter_jbbq"))
+        >>> sorted(printed["prompt"].unique()), sorted(printed["group"].unique())
+        (['basic', 'debias'], ['reference', 'studied'])
+    """
     by_topic = tables["accuracy_by_topic"].assign(cell="topic", of="")
     by_attribute = tables["marriage_single_attribute"].rename(columns={"attributes": "of"})
     by_attribute = by_attribute.assign(cell="attributes")

@@ -82,6 +82,13 @@ def gather(frame: pd.DataFrame, models: pd.DataFrame, several: str) -> Families:
         frame: of `papers.inter_jbbq.scores.with_design`, with prompt (`basic`, `debias`).
         models: model, group, size_b, instruct.
         several: the topic whose single attributes are compared with all of them.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> models = pd.DataFrame({"model": ["sim-inter-additive"], "group": ["studied"]})
+        >>> frame = examples.frame().assign(prompt="basic")
+        >>> gather(frame, models.assign(size_b=8.0, instruct=False), "marriage").right.shape
+        (1, 2, 2, 24)
     """
     frame = frame[frame["prompt"].isin(PROMPTS) & frame["model"].isin(models["model"])]
     # A model without a valid answer has nothing to be judged by.
@@ -192,7 +199,13 @@ def _paired(evidence: Families, one: int, other: int, ambiguity: int) -> dict[st
 
 
 def ambiguous_needs_tuning_and_size(evidence: Families) -> tuple[str, str]:
-    """The contrast of gains lies above 0, and the large tuned model above each other."""
+    """The contrast of gains lies above 0, and the large tuned model above each other.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> ambiguous_needs_tuning_and_size(examples.families())[0]
+        'holds'
+    """
     base, tuned, large, both = _square(evidence)
     right, n = evidence.right[:, BASIC, AMB], evidence.n[both, BASIC, AMB]
     contrast = _overall(evidence, right[both] - right[large] - right[tuned] + right[base], n)
@@ -204,7 +217,13 @@ def ambiguous_needs_tuning_and_size(evidence: Families) -> tuple[str, str]:
 
 
 def large_base_model_leads_disambiguated(evidence: Families) -> tuple[str, str]:
-    """The large untuned model lies at least 25 points above the reference and above the others."""
+    """The large untuned model lies at least 25 points above the reference and above the others.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> large_base_model_leads_disambiguated(examples.families())[0]
+        'holds'
+    """
     base, tuned, large, both = _square(evidence)
     gaps = [_paired(evidence, large, place, DIS) for place in evidence.of("reference")]
     verdicts = [_above(gap, _in_points("to the reference ", gap), printed.NEARLY) for gap in gaps]
@@ -215,7 +234,13 @@ def large_base_model_leads_disambiguated(evidence: Families) -> tuple[str, str]:
 
 
 def others_stay_near_thirty(evidence: Families) -> tuple[str, str]:
-    """The interval of each lies within five points of 30 %."""
+    """The interval of each lies within five points of 30 %.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> others_stay_near_thirty(examples.families())[0]
+        'holds'
+    """
     verdicts = []
     margin = (0.3 - printed.AROUND, 0.3 + printed.AROUND)
     for place in _square(evidence)[:3]:
@@ -227,7 +252,13 @@ def others_stay_near_thirty(evidence: Families) -> tuple[str, str]:
 
 
 def some_exceed_the_reference(evidence: Families) -> tuple[str, str]:
-    """Some interval, widened for the number of cells (Bonferroni), lies above every reference."""
+    """Some interval, widened for the number of cells (Bonferroni), lies above every reference.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> some_exceed_the_reference(examples.families())[0]
+        'holds'
+    """
     studied, reference = evidence.of("studied"), evidence.of("reference")
     cells = len(studied) * len(evidence.topics)
     level = 1 - LEVEL / (cells * len(reference))
@@ -253,6 +284,11 @@ def combination_differs_from_single(evidence: Families) -> tuple[str, str]:
 
     "Contradicted" where the difference of some model lies within five points of none for every
     attribute and both kinds of context.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> combination_differs_from_single(examples.families())[0]
+        'holds'
     """
     gaps = evidence.whole - evidence.single
     asked = np.isfinite(gaps).all(axis=(0, 1))
@@ -302,6 +338,11 @@ def debias_trades_one_for_the_other(evidence: Families) -> tuple[str, str]:
     """Every model and topic gains where ambiguous and loses where disambiguated.
 
     "Contradicted" where an interval, widened for the number of cells, says the opposite.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> debias_trades_one_for_the_other(examples.families())[0]
+        'holds'
     """
     gain = evidence.right[:, DEBIAS] - evidence.right[:, BASIC]
     studied = evidence.of("studied")
@@ -327,7 +368,13 @@ def debias_trades_one_for_the_other(evidence: Families) -> tuple[str, str]:
 
 
 def reference_gains_in_both(evidence: Families) -> tuple[str, str]:
-    """The reference gains more than two points in both."""
+    """The reference gains more than two points in both.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> reference_gains_in_both(examples.families())[0]
+        'holds'
+    """
     verdicts = []
     for place in evidence.of("reference"):
         right, n = evidence.right[place], evidence.n[place, BASIC]
@@ -350,14 +397,30 @@ def _swapped(
 
 
 def exchange_single_and_all(evidence: Families, rng: np.random.Generator) -> Families:
-    """One attribute and all change places in half of the families, the same for every model."""
+    """One attribute and all change places in half of the families, the same for every model.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> before = examples.families()
+        >>> after = exchange_single_and_all(before, np.random.default_rng(0))
+        >>> bool(np.nansum(before.single) > np.nansum(after.single))
+        True
+    """
     swap = rng.random(len(evidence.topic)) < 0.5
     single, whole = _swapped(evidence.single, evidence.whole, swap)
     return replace(evidence, single=single, whole=whole)
 
 
 def exchange_prompts(evidence: Families, rng: np.random.Generator) -> Families:
-    """The two prompts change places in half of the families, the same for every model."""
+    """The two prompts change places in half of the families, the same for every model.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> before = examples.families()
+        >>> after = exchange_prompts(before, np.random.default_rng(0))
+        >>> bool(np.isclose(before.right.sum(axis=1), after.right.sum(axis=1)).all())
+        True
+    """
     swap = rng.random(len(evidence.topic)) < 0.5
     both = _swapped(evidence.right[:, BASIC], evidence.right[:, DEBIAS], swap)
     right = np.stack(both, axis=1)
@@ -365,7 +428,15 @@ def exchange_prompts(evidence: Families, rng: np.random.Generator) -> Families:
 
 
 def exchange_models(evidence: Families, rng: np.random.Generator) -> Families:
-    """The models change places family by family."""
+    """The models change places family by family.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> before = examples.families()
+        >>> after = exchange_models(before, np.random.default_rng(0))
+        >>> bool(np.isclose(before.right.sum(axis=0), after.right.sum(axis=0)).all())
+        True
+    """
     order = np.argsort(rng.random((len(evidence.models), len(evidence.topic))), axis=0)
     right = np.take_along_axis(evidence.right, order[:, None, None, :], axis=0)
     return replace(evidence, right=right)

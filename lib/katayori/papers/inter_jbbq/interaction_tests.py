@@ -28,6 +28,14 @@ def counted_once(
 
     Returns:
         tests with one_test_with (the question whose test it repeats, or "") and p_holm anew.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples, scores
+        >>> frame = examples.frame()
+        >>> by = ["model", "source", "prompt_id", "topic", "ambiguity"]
+        >>> tests, terms = scores.interactions(frame, "right", [*by, "question"])
+        >>> counted_once(tests, frame, by)["one_test_with"].tolist()
+        ['', '', '', '']
     """
     wide = frame.pivot_table(index=[*by, "item"], columns="question", values=value, sort=False)
     same: dict[tuple, str] = {}
@@ -68,6 +76,16 @@ def detectable_pairs(
         by..., cells, tested (counted once), doubles, not_testable, p_smallest, p_holm_smallest,
         pair_detectable (median over pairs: the log-odds a single pair would need to be found by its
         own test, unadjusted, in four of five studies; NaN where no pair has an SE), n_families.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples, scores
+        >>> frame = examples.frame()
+        >>> by = ["model", "source", "prompt_id", "topic", "ambiguity"]
+        >>> tests, terms = scores.interactions(frame, "right", [*by, "question"])
+        >>> tests = counted_once(tests, frame, by).assign(n_families=24)
+        >>> table = detectable_pairs(tests, terms, by[:4])
+        >>> table[["cells", "tested", "doubles"]].to_numpy().tolist()
+        [[4, 4, 0]]
     """
     pairs = terms[terms["term"].str.contains(":") & terms["se"].gt(0)]
     rows = []

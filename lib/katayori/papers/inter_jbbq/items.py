@@ -112,6 +112,11 @@ def generate(
     Raises:
         KatayoriError: naming file and key, for what is wrong with a topic file or the lexicons, for
             an unknown preset or rule, and for a count that cannot be reached.
+
+    Example:
+        >>> items = generate()
+        >>> len(items), len(items) == 4 * items["item"].nunique()
+        (5600, True)
     """
     expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
     topics = read_topics(topics_path)
@@ -139,6 +144,10 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
     `load_inter_jbbq`.
 
     Raises UnavailableError for the official set, of which no public copy is known.
+
+    Example:
+        >>> load_items("study")[1] == study_version()
+        True
     """
     if items == "study":
         return generate(path), study_version(path)
@@ -148,13 +157,23 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 
 
 def study_version(topics_path: str | Path = "") -> str:
-    """Name and version of the topic files, printed under every table computed from them."""
+    """Name and version of the topic files, printed under every table computed from them.
+
+    Example:
+        >>> study_version()
+        'katayori-inter-study v1'
+    """
     return versions((document for _, document in read_topics(topics_path)), "user topics")
 
 
 def manifest(items: pd.DataFrame) -> pd.DataFrame:
     """How many items (not rows) of a topic hold each value of `COUNTED`: columns what, topic,
     value, n.
+
+    Example:
+        >>> counts = manifest(generate())
+        >>> counts.query("what == 'topic'")["topic"].tolist()
+        ['housing', 'manners', 'marriage', 'science']
     """
     single = items.drop_duplicates("item").astype(str)
     counts = {
@@ -172,6 +191,10 @@ def doubles(items: pd.DataFrame) -> pd.DataFrame:
     Returns:
         what (`passages`: ambiguous passages, one an item; `prompts`: passage, question and options
         in order, four an item), doubles (texts that are word for word an earlier one), n (all).
+
+    Example:
+        >>> doubles(generate()).columns.tolist()
+        ['what', 'doubles', 'n']
     """
     passages = items[items["context_condition"] == "ambiguous"].drop_duplicates("item")
     prompt = ["context", "question", "option_0", "option_1", "option_2"]
@@ -193,6 +216,12 @@ def load_inter_jbbq(folder: str | Path) -> pd.DataFrame:
     item (an id the four rows share), context_id, attributes (list) and, where known, focal. No
     direction is known: persons and roles are empty but for unknown. Raises UnavailableError where
     there is no file; KatayoriError naming file, row and field, or an incomplete item.
+
+    Example:
+        >>> load_inter_jbbq("no/such/folder")
+        Traceback (most recent call last):
+            ...
+        katayori.errors.UnavailableError: no inter-JBBQ rows (*.jsonl) in folder: no public copy ...
     """
     rows: list[tuple] = []
     own: list[dict[str, Any]] = []
@@ -462,7 +491,12 @@ def _naming(where: str) -> Iterator[None]:
 
 
 def read_topics(topics_path: str | Path) -> list[tuple[str, dict[str, Any]]]:
-    """File names and checked topics, each with the lexicons and exclusions that hold for it."""
+    """File names and checked topics, each with the lexicons and exclusions that hold for it.
+
+    Example:
+        >>> [name for name, _ in read_topics("")]
+        ['housing.yaml', 'lessons.yaml', 'manners.yaml', 'marriage.yaml', 'science.yaml']
+    """
     place = Path(topics_path) if topics_path else paths.data_dir() / STUDY_FOLDER
     beside = (place if place.is_dir() else place.parent) / LEXICONS
     lexicons = beside if beside.exists() else paths.data_dir() / STUDY_FOLDER / LEXICONS

@@ -76,6 +76,12 @@ def with_lean(frame: pd.DataFrame) -> pd.DataFrame:
         lean_p = (p right - p wrong) / 2, renormalised over the three options, and
         lean_odds = log(p right / p wrong), in which a fixed preference for a place cancels over the
         two questions of an item.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> leaning = with_lean(examples.frame())
+        >>> leaning.groupby("lean").size().to_dict()
+        {-0.5: 151, 0.0: 616, 0.5: 769}
     """
     clear = frame[frame["ambiguity"] == "dis"].drop_duplicates(["item", "question"])
     later = clear.set_index(["item", "question"])["label"].rename("later")
@@ -108,6 +114,11 @@ def gains(frame: pd.DataFrame) -> pd.DataFrame:
     Returns:
         the columns of the disambiguated rows, with each measure replaced by its difference;
         invalid where either answer is.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> round(float(gains(with_lean(examples.frame()))["lean"].mean()), 2)
+        0.42
     """
     key = ["model", "source", "prompt_id", "item", "question"]
     key += [name for name in ("repetition",) if name in frame]
@@ -131,6 +142,12 @@ def lean_and_gain(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         `gain`; names_later has no gain), and the columns of `cell_means`. lean and lean_p are
         shares (0: one half each), lean_odds is in log-odds, names_later a share of the answers
         that name a person (one half: chance in a symmetric design).
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> table = lean_and_gain(with_lean(examples.frame()), ["model", "source", "prompt_id"])
+        >>> table.query("measure == 'lean'")[["part", "value", "n"]].round(2).to_numpy().tolist()
+        [['ambiguous', -0.01, 768], ['disambiguated', 0.41, 768], ['gain', 0.42, 768]]
     """
     halves = {
         "ambiguous": frame[frame["ambiguity"] == "amb"],
@@ -162,6 +179,12 @@ def items_without_place(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Returns:
         by... and the columns of `cell_means`; value is the share of items with a positive sum (a
         sum of 0 counts one half, as no side).
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> leaning = with_lean(examples.frame())
+        >>> len(items_without_place(leaning, ["model"]))  # places are not mirrored here
+        0
     """
     key = [*by, "cluster", "item", *(name for name in ("repetition",) if name in frame)]
     both = frame.groupby(key, sort=False, dropna=False)

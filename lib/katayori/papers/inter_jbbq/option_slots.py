@@ -49,6 +49,12 @@ def slot_locked(frame: pd.DataFrame) -> pd.DataFrame:
     Returns:
         the frame plus locked (the commonest valid answer of its model and prompt, missing where it
         has none) and right_if_locked (1.0 where that place is right).
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> locked = slot_locked(examples.frame())
+        >>> locked["locked"].unique().tolist(), round(float(locked["right_if_locked"].mean()), 2)
+        (['2'], 0.34)
     """
     valid = frame[frame["outcome"] == "ok"]
     commonest = valid.groupby(list(MODEL), sort=False)["answer"].agg(lambda a: a.mode().iloc[0])
@@ -68,6 +74,12 @@ def locked_beside(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Returns:
         by..., locked, n, value, value_locked, gap (their difference), agree (share of the answers
         that are the locked number).
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> table = locked_beside(examples.frame(), ["model", "source", "prompt_id", "ambiguity"])
+        >>> table[["ambiguity", "value", "value_locked", "n"]].round(2).to_numpy().tolist()
+        [['amb', 0.75, 0.34, 768], ['dis', 0.88, 0.33, 768]]
     """
     answers = slot_locked(frame)
     answers = answers.assign(agree=(answers["answer"] == answers["locked"]).astype(float))
@@ -121,6 +133,12 @@ def trend_beyond_slots(
 
     Reference: the score version of the wild cluster bootstrap, P. Kline and A. Santos, Journal of
     Econometric Methods 1 (2012) 23-41.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> table = trend_beyond_slots(examples.frame())
+        >>> table[["ambiguity", "value", "status"]].round(3).to_numpy().tolist()
+        [['amb', -0.052, 'ok'], ['dis', -0.007, 'ok']]
     """
     rows = []
     for key, one in cells(frame, by):

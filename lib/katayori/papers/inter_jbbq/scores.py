@@ -57,6 +57,12 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         cluster (the family, or the item); ambiguity (`amb`, `dis`); question (`negative`,
         `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid);
         right and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> frame = examples.frame()
+        >>> sorted(frame["choice"].unique()), sorted(frame["ambiguity"].unique())
+        (['a', 'b', 'u'], ['amb', 'dis'])
     """
     of_items = [*OF_ITEMS, *(f"role_{option}" for option in range(3)), *_DESIGN]
     joined = check_frame(beside_items(answers, items, of_items), "profiles")
@@ -195,6 +201,12 @@ def by_topic(
 
     `overall` is the unweighted mean of the topics, as published (IJ-16, IJ-c7), with the interval
     of `mean_of_parts`; `pooled` is that of all answers, whose families are drawn from all topics.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> table = by_topic(examples.frame())
+        >>> table[["topic", "ambiguity", "value", "n"]].head(2).round(2).to_numpy().tolist()
+        [['housing', 'amb', 0.75, 768], ['housing', 'dis', 0.88, 768]]
     """
     kind = kind or _kind(frame[value])
     rows = cell_means(frame, value, [*by, "topic"], kind)
@@ -227,6 +239,12 @@ def trend(frame: pd.DataFrame, by: Sequence[str] = CELL, *, seed: int = 0) -> pd
         the columns of `cell_means`, value being the slope with an interval by t over families; p,
         p_holm (over the cells of a model and prompt). status: `no_families` where no family tells
         different numbers; `no_variation` where no answer changes with the number in any family.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> table = trend(examples.frame())
+        >>> table[["ambiguity", "value", "p", "status"]].round(3).to_numpy().tolist()
+        [['amb', -0.053, 0.004, 'ok'], ['dis', -0.008, 0.584, 'ok']]
     """
     if frame.empty:
         return pd.DataFrame(columns=[*by, *_ENDS, "n", "n_invalid", "n_families", "p", "p_holm"])
@@ -266,6 +284,12 @@ def flips(frame: pd.DataFrame) -> pd.DataFrame:
         clean: both. Order and wording are drawn item by item, so more than the attribute changes in
         every pair that is not clean: a model that answers by position flips where the order
         changes.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> pairs = flips(examples.frame())
+        >>> len(pairs), round(float(pairs["flip"].mean()), 2)
+        (3072, 0.29)
     """
     keys = [*MODEL, "topic", "ambiguity", "question", "cluster"]
     if "repetition" in frame:

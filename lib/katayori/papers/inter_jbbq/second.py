@@ -45,6 +45,10 @@ def topics() -> list[_Row]:
     """The topic files, each with the lexicons and the exclusions that hold for it.
 
     Raises KatayoriError for a file that is missing or a name that no lexicon has.
+
+    Example:
+        >>> len(topics()), [topic["topic"] for topic in topics()]
+        (4, ['housing', 'marriage', 'manners', 'science'])
     """
     folder = paths.data_dir() / FOLDER
     shared = read_checked(SecondLexicon, folder / inter_jbbq.LEXICONS, "lexicon file")
@@ -98,6 +102,11 @@ def balanced_quarter() -> pd.DataFrame:
     Each pair of profiles is told in both orders of mention: ambiguous, clear for A and clear for B,
     each with both questions. Columns `COLUMNS` and `ANSWERS`; no option is listed in the prompt.
     60 families, 180 pairs of profiles, 2,160 rows.
+
+    Example:
+        >>> quarter = balanced_quarter()
+        >>> len(quarter), quarter["focal_id"].nunique()
+        (2160, 60)
     """
     rows = []
     for item in _all_items():
@@ -112,6 +121,11 @@ def balanced_blank() -> pd.DataFrame:
     40 passages x 2 sides of the trait x 2 orders of mention x 2 questions: 320 rows, columns
     `COLUMNS` and `ANSWERS`. `stereotyped` is the person of the trait's first group, an arbitrary
     one: a bias score computed from it is what mere words do.
+
+    Example:
+        >>> blank = balanced_blank()
+        >>> len(blank), sorted(blank["context_condition"].unique())
+        (320, ['ambiguous'])
     """
     rows: list[_Row] = []
     for topic_number, topic in enumerate(topics()):

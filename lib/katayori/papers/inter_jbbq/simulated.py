@@ -56,6 +56,12 @@ def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, fl
 
 
 def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names."""
+    """The answer of the respondent that a request names.
+
+    Example:
+        >>> from katayori.papers.examples import request_to
+        >>> respond(request_to("sim-inter-fair", "inter_jbbq", "ij_basic_ja")).text
+        '2'
+    """
     chances = inter_chances(request.model, request.fields)
     return numbered_response(request, chances, str(drawn_option(request, chances)))

@@ -417,6 +417,12 @@ def model_claims(model: str) -> list[Claim]:
     (absent without probabilities); shared, ids of the cases whose two reasons both name the group;
     beyond, its share of neutral choices less the score of the best surface rule, cases x models;
     rule, that rule's name.
+
+    Example:
+        >>> from katayori.papers.jubaku_v2 import examples
+        >>> [accuracy, *_] = model_claims("m")
+        >>> accuracy.statement, accuracy.check(examples.evidence())[0]
+        ('m chooses the neutral reason more often than not', 'holds')
     """
 
     def letters(evidence: Evidence) -> Answer:
@@ -471,13 +477,24 @@ def mean_agreement(table: pd.DataFrame) -> float:
     """The mean of a table of n_raters_agreeing, n_raters, n_cases.
 
     "Cannot judge" is in the denominator (JU-7).
+
+    Example:
+        >>> table = pd.DataFrame({"n_raters_agreeing": [3, 2], "n_raters": 3, "n_cases": [5, 5]})
+        >>> print(round(mean_agreement(table), 3))
+        0.833
     """
     agreeing = (table["n_raters_agreeing"] * table["n_cases"]).sum()
     return agreeing / (table["n_raters"] * table["n_cases"]).sum()
 
 
 def agreement_of_cases(table: pd.DataFrame) -> np.ndarray:
-    """The share of raters who agree, one number a case, from such a table (shape: cases)."""
+    """The share of raters who agree, one number a case, from such a table (shape: cases).
+
+    Example:
+        >>> table = pd.DataFrame({"n_raters_agreeing": [3, 2], "n_raters": 3, "n_cases": [2, 1]})
+        >>> agreement_of_cases(table).round(2).tolist()
+        [1.0, 1.0, 0.67]
+    """
     shares = (table["n_raters_agreeing"] / table["n_raters"]).to_numpy(float)
     return np.repeat(shares, table["n_cases"].to_numpy(int))
 
@@ -487,6 +504,12 @@ def from_published(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
 
     p is computed from the counts that the printed accuracies imply. Details of the checks then name
     caveats.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed = from_published(published.tables("jubaku_v2"))
+        >>> sorted(name for name in printed if name != "published")[:3]
+        ['accuracy', 'agreement', 'p_against_gpt_4o']
     """
     accuracy = tables["accuracy"].set_index("model")["accuracy_pct"] / 100
     variation = tables["variation"].set_index("model")["variation_rate_pct"] / 100

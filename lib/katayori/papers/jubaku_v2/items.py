@@ -71,6 +71,11 @@ def load_study_jubaku(path: str | Path = "") -> pd.DataFrame:
     `<case>-t<template>-<order>`. The proposal is stored once a case, so it is the same in both
     options. Raises KatayoriError naming file, case and key for a missing text, a repeated id,
     reasons of unlike length, and a word of the file's `leak_words` in one reason only.
+
+    Example:
+        >>> cases = load_study_jubaku()
+        >>> len(cases), cases["case_id"].nunique(), sorted(cases["order"].unique())
+        (216, 27, ['bn', 'nb'])
     """
     file, document = _document(path)
     cases: dict[str, dict[str, Any]] = {}
@@ -103,6 +108,10 @@ def load_items(
 
     Of study and official at least `size` rows are taken, by whole cases; of the others at least
     `size` pairs or items, 1,000 unless told.
+
+    Example:
+        >>> load_items("study")[1] == study_version()
+        True
     """
     if items == "jbnli":
         return load_jbnli(size or 1000), "JBNLI"
@@ -116,7 +125,12 @@ def load_items(
 
 
 def study_version(path: str | Path = "") -> str:
-    """Name and version of a case file, printed under every table computed from it."""
+    """Name and version of a case file, printed under every table computed from it.
+
+    Example:
+        >>> study_version()
+        'katayori-jubaku-study v2'
+    """
     return versions([_document(path)[1]], "user cases")
 
 
@@ -130,6 +144,10 @@ def group_words(path: str | Path = "") -> dict[str, dict[str, str]]:
     Returns `GROUP_WORD` and `GROUP_NAME` -> id of the case -> text; empty where no case has a
     checklist, as in the official file. The word is what the neutral reason shares of the name
     where it shares any, so that it tells the reasons apart in fewer cases than the name.
+
+    Example:
+        >>> sorted(group_words())
+        ['the full name of the group', 'the word of the group']
     """
     checklists = {
         str(case["id"]): case["checklist"]
@@ -150,7 +168,12 @@ def group_words(path: str | Path = "") -> dict[str, dict[str, str]]:
 
 
 def leak_words(path: str | Path = "") -> list[str]:
-    """Words that would give a label away, as a case file lists them."""
+    """Words that would give a label away, as a case file lists them.
+
+    Example:
+        >>> len(leak_words()) > 3
+        True
+    """
     return list(_document(path)[1].get("leak_words") or [])
 
 
@@ -160,7 +183,12 @@ def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
 
 
 def case_problem(raw: Any, document: dict[str, Any]) -> str:
-    """What is wrong with a case of a study file, in one line; empty where nothing is (JU-3)."""
+    """What is wrong with a case of a study file, in one line; empty where nothing is (JU-3).
+
+    Example:
+        >>> case_problem({"id": "c1", "category": "age"}, {})
+        'lacks proposal, biased, neutral, context (texts; context is a list of them)'
+    """
     raw = raw if isinstance(raw, dict) else {}
     turns, biased, neutral = raw.get("context"), raw.get("biased"), raw.get("neutral")
     texts = {key: [raw.get(key)] for key in ("id", "category", "proposal", "biased", "neutral")}
@@ -196,14 +224,26 @@ def _unlike(biased: str, neutral: str) -> str:
 
 
 def neutral_letter(order: str) -> str:
-    """The letter of the neutral option in an order of `ORDERS`."""
+    """The letter of the neutral option in an order of `ORDERS`.
+
+    Example:
+        >>> neutral_letter("nb"), neutral_letter("bn")
+        ('A', 'B')
+    """
     return "AB"[ORDERS[order].index("neutral")]
 
 
 def in_every_variant(
     cases: Iterable[dict[str, Any]], templates: tuple[int, ...] = (0,)
 ) -> pd.DataFrame:
-    """Every case by template and order. An option is the proposal followed by a reason."""
+    """Every case by template and order. An option is the proposal followed by a reason.
+
+    Example:
+        >>> case = as_case("c1", "age", "Who is late?", "The old one.", "Nobody knows.")
+        >>> both = in_every_variant([case])
+        >>> both[["order", "option_a", "label"]].to_numpy().tolist()
+        [['nb', 'Nobody knows.', 'A'], ['bn', 'The old one.', 'B']]
+    """
     rows = []
     for case, template, (order, roles) in itertools.product(cases, templates, ORDERS.items()):
         options = {role: case["proposal"] + case[f"reason_{role}"] for role in roles}
@@ -238,6 +278,10 @@ def load_jubaku(cases: Iterable[str] = (), path: str | Path = "") -> pd.DataFram
     before the proposal, reasons of unlike length. Raises KatayoriError naming row or case for
     fields that contradict each other or the text, a variant that is missing or there twice,
     different proposals, and an empty reason.
+
+    Example:
+        >>> len(load_jubaku())  # doctest: +SKIP
+        240
     """
     file = Path(path) if path else catalogue.fetch("jubaku_v2")
     rows = [
@@ -352,6 +396,10 @@ def load_jubaku_v1(path: str | Path = "") -> pd.DataFrame:
     responses are free texts, not a proposal with a reason: `proposal` is empty, each reason is the
     whole response, and the gold letter says which is neutral. Raises KatayoriError naming file and
     row for a missing or contradicting field, and what `catalogue.fetch` raises.
+
+    Example:
+        >>> load_jubaku_v1()["case_id"].nunique()  # doctest: +SKIP
+        152
     """
     file = Path(path) if path else catalogue.fetch("jubaku_v1")
     rows = [
@@ -419,6 +467,10 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> pd.DataFrame
     least so many pairs, each in both orders, with as many of every occupation and the same premises
     from both files. `folder` holds the user's own copies. Raises KatayoriError for a row that lacks
     a field or is not labelled neutral.
+
+    Example:
+        >>> len(load_jbnli(10))  # doctest: +SKIP
+        20
     """
     rows = []
     for name, biased in JBNLI.items():
@@ -437,9 +489,9 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> pd.DataFrame
                 "前提からは分からない",
             )
             drawn = hashlib.sha256(raw["sentence1"].encode()).hexdigest()
-            rows.append(case | {"occupation": (name, raw["occ_word"]), "drawn": drawn})
+            rows.append(case | {"template_id": f"{name} {raw['occ_word']}", "drawn": drawn})
     cases = pd.DataFrame(rows)
-    ranks = cases.sort_values("drawn", kind="stable").groupby("occupation").cumcount()
+    ranks = cases.sort_values("drawn", kind="stable").groupby("template_id").cumcount()
     return in_every_variant(_records(bbq.balanced(cases.assign(rank=ranks), size)))
 
 
@@ -455,6 +507,13 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
     Only ambiguous items with a biased option are kept, so that unknown is right. The question ends
     the context. `size`: at least so many items, each in both orders, balanced as `bbq.balanced`
     does.
+
+    Example:
+        >>> from katayori.papers import get_paper, paper_ids
+        >>> items = get_paper(paper_ids()[1]).read("study", {})[0]  # shaped as BBQ
+        >>> two = bbq_two_options(items, 10)
+        >>> len(two), sorted(two["role_a"].unique())
+        (20, ['biased', 'neutral'])
     """
     has_biased = pd.concat([items[f"role_{i}"] == "biased" for i in range(3)], axis=1).any(axis=1)
     kept = items[(items["context_condition"] == "ambiguous") & has_biased]
@@ -482,6 +541,10 @@ def load_ssqa(path: str | Path = "") -> pd.DataFrame:
     stigma have no biased answer and are left out. The prompt is the context as it stands. Raises
     KatayoriError for a file that is no such table, and for an unknown style or answer, naming the
     row; and what `catalogue.fetch` raises.
+
+    Example:
+        >>> sorted(load_ssqa()["role_a"].unique())  # doctest: +SKIP
+        ['biased', 'neutral']
     """
     file = Path(path) if path else catalogue.fetch("ssqa_ja")
     try:
@@ -505,6 +568,10 @@ def as_case(
 ) -> dict[str, Any]:
     """A case as `in_every_variant` takes it, whose options are answers, no reasons for a
     proposal.
+
+    Example:
+        >>> as_case("c1", "age", "Who is late?", "The old one.", "Nobody knows.")["reason_neutral"]
+        'Nobody knows.'
     """
     return {
         "case_id": case_id,

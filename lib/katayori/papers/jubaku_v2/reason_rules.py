@@ -117,6 +117,12 @@ def wording_scores(cases: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFra
     Returns:
         Cases x rules, as `rule_scores`: the reason that names a person; the one that does not speak
         of the group as a whole (its word or a kind of people as topic).
+
+    Example:
+        >>> case = {"case_id": "c1", "reason_neutral": "田中さんは遅れた。"}
+        >>> case["reason_biased"] = "若者は遅れる。"
+        >>> wording_scores(pd.DataFrame([case]), {"c1": "若者"}).to_numpy().tolist()
+        [[1.0, 1.0]]
     """
     texts = cases.set_index("case_id")[["reason_neutral", "reason_biased"]]
     named, whole = [], []
@@ -193,6 +199,12 @@ def less_rule(
 
     Returns:
         Cases that both say something of, x models (NaN where a model says nothing of any case).
+
+    Example:
+        >>> neutral = pd.DataFrame({"m": [8.0, 4.0]}, index=["c1", "c2"])
+        >>> parsed = pd.DataFrame({"m": [8.0, 8.0]}, index=["c1", "c2"])
+        >>> less_rule(neutral, parsed, pd.Series({"c1": 1.0, "c2": 0.0}))["m"].tolist()
+        [0.0, 0.5]
     """
     shared = rule.index.intersection(parsed.index)
     chosen, answered = neutral.loc[shared], parsed.loc[shared]
@@ -234,6 +246,13 @@ def audited(cases: pd.DataFrame, folder: Path) -> list[Audited]:
     """How often the rules pick the neutral reason, and what gives a label away; a row a case.
 
     The words of groups and the leaking words are those of the case file in `folder`.
+
+    Example:
+        >>> from katayori import paths
+        >>> from katayori.papers.jubaku_v2.items import load_study_jubaku
+        >>> rows = audited(load_study_jubaku().drop_duplicates("case_id"), paths.root())
+        >>> rows[0].where, rows[0].n
+        ('cases', 27)
     """
     path = _case_file(folder)
     leaks = leak_words(path) if path else []

@@ -292,6 +292,14 @@ def averaged_over_orders(
         (pairs with an order that has no probabilities); status: of the share, as in `accuracy`, or
         `no_probabilities`; status_mean: of the mean, `ok`, `few_clusters`, `no_variation` (all
         cases have the same mean), `edge` (near 0 or 1), `no_probabilities`.
+
+    Example:
+        >>> frame = pd.DataFrame({"case_id": [1, 1, 2, 2], "order": ["nb", "bn"] * 2})
+        >>> frame = frame.assign(model="m", template=1, outcome="ok", choice="neutral", letter="A")
+        >>> frame = frame.assign(p_neutral=[0.9, 0.3, 0.4, 0.2], correct=True)
+        >>> averages = averaged_over_orders(frame, ["model"])
+        >>> averages[["value", "mean_p", "n"]].round(2).to_numpy().tolist()
+        [[0.5, 0.45, 2.0]]
     """
 
     def measure(cell: pd.DataFrame, _parsed: pd.DataFrame) -> dict[str, Any]:
@@ -380,6 +388,13 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
 
     Raises:
         ValueError: a baseline without answers.
+
+    Example:
+        >>> from katayori.papers.jubaku_v2 import examples
+        >>> frame = examples.choices("sim-two-fair", "sim-two-biased")  # six cases are few
+        >>> table = compare_models(frame, "sim-two-biased")
+        >>> table[["model", "difference", "n_cases", "verdict"]].round(2).to_numpy().tolist()
+        [['sim-two-fair', 0.54, 6, 'not found']]
     """
     models = sorted(set(frame["model"]))
     if baseline not in models:

@@ -34,17 +34,32 @@ LIKELIHOOD_COLUMNS = (
 
 
 def cases_file() -> Path:
-    """Where the cases lie."""
+    """Where the cases lie.
+
+    Example:
+        >>> cases_file().name
+        'cases.yaml'
+    """
     return paths.data_dir() / CASES
 
 
 def document() -> dict[str, Any]:
-    """The whole case file, with its checklists and its words that would leak a label."""
+    """The whole case file, with its checklists and its words that would leak a label.
+
+    Example:
+        >>> len(document()["cases"])
+        36
+    """
     return read_checked(StudyCases, cases_file(), "case file")
 
 
 def groups() -> dict[str, str]:
-    """The word that names the group, by case."""
+    """The word that names the group, by case.
+
+    Example:
+        >>> len(groups()), all(groups().values())
+        (36, True)
+    """
     return jubaku.group_words(cases_file())[jubaku.GROUP_WORD]
 
 
@@ -66,6 +81,10 @@ def study2_lik() -> "pd.DataFrame":
     """One row a case and template, 144 rows, columns `LIKELIHOOD_COLUMNS`.
 
     No option is listed, so there is no order. Ids are `<case>-t<template>-lik`.
+
+    Example:
+        >>> len(study2_lik()), study2_lik()["case_id"].nunique()
+        (144, 36)
     """
     items = study2()
     items = items[items["order"] == "nb"].copy()
@@ -78,6 +97,10 @@ def study2_qa() -> "pd.DataFrame":
 
     Columns `jubaku.COLUMNS` and `source_template`, the template of the source, which is what an
     interval is clustered by: the items of one template are no separate cases.
+
+    Example:
+        >>> len(study2_qa()), sorted(study2_qa()["role_a"].unique())
+        (400, ['biased', 'neutral'])
     """
     source = bbq.load_items(paths.data_dir() / QA_SOURCE)
     items = jubaku.bbq_two_options(source, QA_ITEMS)

@@ -22,6 +22,11 @@ def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
     """The planted chance of the neutral option of an item in the shape of `items` (X-3).
 
     Raises KatayoriError for an unknown respondent.
+
+    Example:
+        >>> item = {"case_id": "c1", "item_id": "c1-t1-nb", "template": 1, "role_a": "neutral"}
+        >>> neutral_chance("sim-two-biased", item), neutral_chance("sim-two-first", item)
+        (0.2, 1.0)
     """
     expect(model, TWO_OPTION, "simulated respondent of two-option items")
     planted = TWO_OPTION[model]
@@ -32,7 +37,13 @@ def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
 
 
 def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names."""
+    """The answer of the respondent that a request names.
+
+    Example:
+        >>> from katayori.papers.examples import request_to
+        >>> respond(request_to("sim-two-first", "jubaku_v2", "ju_1_ja")).text
+        'A'
+    """
     model, item = request.model, request.fields
     p = neutral_chance(model, item)
     drawn_for = item["item_id"] if model == "sim-two-fair" else item["case_id"]

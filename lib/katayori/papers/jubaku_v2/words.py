@@ -44,6 +44,13 @@ def recorded_leans(asked: Sequence[Prompt], models: Sequence[str]) -> pd.DataFra
     Returns:
         model, prompt_id, case_id, category, lean (log p of the neutral reason less that of the
         biased one) and lean_per_token; without rows where nothing is recorded.
+
+    Example:
+        >>> from katayori.prompting.prompts import load_prompts
+        >>> asked = [load_prompts("jubaku_v2")["ju_lik_plain_ja"]]
+        >>> leans = recorded_leans(asked, ["qwen2.5-coder-0.5b"])
+        >>> len(leans), leans["case_id"].nunique()
+        (36, 36)
     """
     items = get_paper(PAPER).second_edition()[ITEMS]()
     columns = ["model", "prompt_id", "case_id", "category", "lean", "lean_per_token"]
@@ -135,6 +142,12 @@ def findings(table: pd.DataFrame) -> list[str]:
 
     Args:
         table: of `moved_by_instruction`.
+
+    Example:
+        >>> leans = pd.DataFrame({"model": "m", "case_id": np.repeat(range(8), 2)})
+        >>> leans = leans.assign(prompt_id=["plain", "told"] * 8, lean=[0, 1, 0, 2] * 4)
+        >>> findings(moved_by_instruction(leans, "plain"))[0][:60]
+        'm: under the instructions the neutral reason becomes likelie'
     """
     lines = []
     for key, rows in cells(table, ["model"]):

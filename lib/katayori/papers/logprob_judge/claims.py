@@ -102,7 +102,13 @@ def _caveats(printed: pd.DataFrame, *ids: str) -> str:
 
 
 def printed_never_below(printed: pd.DataFrame) -> tuple[str, str]:
-    """`NEVER_BELOW` on printed figures; equal ones are named."""
+    """`NEVER_BELOW` on printed figures; equal ones are named.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed_never_below(from_published(published.tables("logprob_judge")))[0]
+        'holds'
+    """
     rows = _defined(printed, METHODS).set_index([*PROMPT, "task"])
     baseline = rows[["BS1", "BS2"]].max(axis=1)
     verdict, detail = _count(printed, rows["proposed"] >= baseline)
@@ -113,7 +119,13 @@ def printed_never_below(printed: pd.DataFrame) -> tuple[str, str]:
 
 
 def printed_reasons_more(printed: pd.DataFrame) -> tuple[str, str]:
-    """`REASONS_MORE` on printed figures; by task beside it."""
+    """`REASONS_MORE` on printed figures; by task beside it.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed_reasons_more(from_published(published.tables("logprob_judge")))[0]
+        'holds'
+    """
     long = _both_styles(printed, METHODS).melt([*PROMPT, "task"], METHODS, "method")
     index = ["method", "criteria", "task"]
     wide = long.pivot(index=index, columns="output_style", values="value").dropna()
@@ -127,7 +139,13 @@ def printed_reasons_more(printed: pd.DataFrame) -> tuple[str, str]:
 
 
 def printed_less_robust(printed: pd.DataFrame) -> tuple[str, str]:
-    """`LESS_ROBUST` on printed figures."""
+    """`LESS_ROBUST` on printed figures.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed_less_robust(from_published(published.tables("logprob_judge")))[0]
+        'holds'
+    """
     rows = _both_styles(printed, ["robustness"])
     cells = rows.pivot_table(
         index="task", columns="output_style", values="robustness", aggfunc=["min", "max"]
@@ -136,7 +154,13 @@ def printed_less_robust(printed: pd.DataFrame) -> tuple[str, str]:
 
 
 def printed_gains_more(printed: pd.DataFrame) -> tuple[str, str]:
-    """`GAINS_MORE` on printed figures."""
+    """`GAINS_MORE` on printed figures.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed_gains_more(from_published(published.tables("logprob_judge")))[0]
+        'holds'
+    """
     rows = _both_styles(printed, [*METHODS, "robustness"])
     rows = rows[rows["task"] == "all"]
     rows = rows.assign(gain=(rows["proposed"] - rows[["BS1", "BS2"]].max(axis=1)).round(9))
@@ -150,7 +174,15 @@ def printed_gains_more(printed: pd.DataFrame) -> tuple[str, str]:
 
 
 def printed_best(printed: pd.DataFrame) -> tuple[str, str]:
-    """`BEST` on printed figures; not tested where the tasks do not add to the total."""
+    """`BEST` on printed figures; not tested where the tasks do not add to the total.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed_best(from_published(published.tables("logprob_judge")))[0]
+        Traceback (most recent call last):
+            ...
+        katayori.errors.KatayoriError: highest: proposed/yes/reason_then_result at 71.2 for ...
+    """
     rows = _defined(printed, METHODS)
     if rows[rows["task"] == "all"].groupby(PROMPT).ngroups < 4:
         raise KatayoriError(
@@ -241,6 +273,12 @@ def from_answers(
         comparisons, annotators: labels.
         kinds: prompt_id -> (criteria, output_style).
         conditions: `reasons` and `copied` of `Answers`.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> verdicts, comparisons = examples.of_all_prompts(), examples.comparisons()
+        >>> from_answers(verdicts, comparisons, ["truth"], examples.KINDS).hits.shape
+        (4, 3, 10)
     """
     rows = joined_labels(verdicts, comparisons, annotators)
     asked = [name for name in kinds if name in set(rows["prompt_id"])]
@@ -279,13 +317,27 @@ def from_answers(
 
 
 def swapped_by_question(evidence: Answers, rng: np.random.Generator) -> Answers:
-    """The judge's preference turned round, or not, for all pairs and prompts of a question."""
+    """The judge's preference turned round, or not, for all pairs and prompts of a question.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> swapped = swapped_by_question(examples.evidence(), np.random.default_rng(0))
+        >>> int(examples.evidence().hits.sum()), int(swapped.hits.sum())
+        (226, 186)
+    """
     turned = rng.random(len(evidence.task)) < 0.5
     return replace(evidence, hits=np.where(turned, evidence.swapped, evidence.hits))
 
 
 def prompts_by_question(evidence: Answers, rng: np.random.Generator) -> Answers:
-    """Which prompt got which verdicts dealt anew for every question."""
+    """Which prompt got which verdicts dealt anew for every question.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> dealt = prompts_by_question(examples.evidence(), np.random.default_rng(0))
+        >>> bool((dealt.hits.sum(axis=0) == examples.evidence().hits.sum(axis=0)).all())
+        True
+    """
     n, questions = evidence.steady.shape
     dealt = rng.permuted(np.tile(np.arange(n)[:, None], questions), axis=0)
     question = np.arange(questions)
@@ -406,7 +458,13 @@ def _name(prompt: tuple[str, str], *more: str) -> str:
 
 
 def proposed_never_below(evidence: Answers) -> tuple[str, str]:
-    """`NEVER_BELOW`: proposed less BS2, which is never below BS1, in every prompt and task."""
+    """`NEVER_BELOW`: proposed less BS2, which is never below BS1, in every prompt and task.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> proposed_never_below(examples.evidence())[0]
+        'holds'
+    """
     baseline, proposed = METHODS.index("BS2"), METHODS.index("proposed")
     cells = []
     for (i, prompt), task in product(enumerate(evidence.prompts), evidence.tasks):
@@ -425,7 +483,13 @@ def proposed_never_below(evidence: Answers) -> tuple[str, str]:
 
 
 def reasons_agree_more(evidence: Answers) -> tuple[str, str]:
-    """`REASONS_MORE`: for each method and kind of criteria."""
+    """`REASONS_MORE`: for each method and kind of criteria.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> reasons_agree_more(examples.evidence())[0]
+        'holds'
+    """
     _conditions(evidence)
     cells = []
     for alone, reasoned in product(*map(evidence.number, STYLES)):
@@ -441,7 +505,13 @@ def reasons_agree_more(evidence: Answers) -> tuple[str, str]:
 
 
 def verdicts_alone_less_robust(evidence: Answers) -> tuple[str, str]:
-    """`LESS_ROBUST`: each prompt with reasons against each without, in every task."""
+    """`LESS_ROBUST`: each prompt with reasons against each without, in every task.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> verdicts_alone_less_robust(examples.evidence())[0]
+        'holds'
+    """
     _conditions(evidence)
     cells = []
     both = list(product(*map(evidence.number, STYLES)))
@@ -454,7 +524,13 @@ def verdicts_alone_less_robust(evidence: Answers) -> tuple[str, str]:
 
 
 def less_robust_gains_more(evidence: Answers) -> tuple[str, str]:
-    """`GAINS_MORE`: both differences of a pair of prompts, turned so that robustness rises."""
+    """`GAINS_MORE`: both differences of a pair of prompts, turned so that robustness rises.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> less_robust_gains_more(examples.evidence())[0]
+        'holds'
+    """
     _conditions(evidence)
     baseline, proposed = METHODS.index("BS2"), METHODS.index("proposed")
     gain = evidence.hits[:, proposed] - evidence.hits[:, baseline]
@@ -472,7 +548,13 @@ def less_robust_gains_more(evidence: Answers) -> tuple[str, str]:
 
 
 def best_is_criteria_with_reasons(evidence: Answers) -> tuple[str, str]:
-    """`BEST`: against every other method of every prompt."""
+    """`BEST`: against every other method of every prompt.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> best_is_criteria_with_reasons(examples.evidence())[0]
+        'not found'
+    """
     if len(evidence.prompts) < 4:
         raise KatayoriError(
             "needs all four prompts: with and without criteria, verdict alone and reasons first"
@@ -501,7 +583,14 @@ CLAIMS = [Claim("LJ-22", statement, check, null) for statement, check, null in _
 
 
 def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The evidence the paper prints, from its tables in data/published/logprob_judge by name."""
+    """The evidence the paper prints, from its tables in data/published/logprob_judge by name.
+
+    Example:
+        >>> from katayori.data import published
+        >>> printed = from_published(published.tables("logprob_judge"))
+        >>> len(printed), sorted(printed["output_style"].unique())
+        (16, ['reason_then_result', 'result_only'])
+    """
     keys = [*PROMPT, "task"]
     concordance = tables["concordance"]
     printed = concordance.pivot(index=keys, columns="method", values="concordance_pct") / 100

@@ -55,6 +55,11 @@ def load_study_judge(path: str | Path = "") -> pd.DataFrame:
     them ties. Answers are built from the reference or its variant by edits, and the construction
     the files' header documents is checked: KatayoriError names file, question and key of what does
     not hold.
+
+    Example:
+        >>> pairs = load_study_judge()
+        >>> len(pairs), pairs["question_id"].nunique(), sorted(set(pairs["truth"]))
+        (207, 69, ['1', '2', 'tie'])
     """
     rows = []
     for file, question in _questions(path):
@@ -69,6 +74,10 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 
     A path to `.csv` or `.jsonl` is a user's comparisons (`load_comparisons`), any other one task
     files shaped as ours.
+
+    Example:
+        >>> load_items("study")[1] == study_version()
+        True
     """
     if Path(path).suffix in (".csv", ".jsonl"):
         return load_comparisons(path), Path(path).name
@@ -78,7 +87,12 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
 
 
 def load_extra_tasks() -> pd.DataFrame:
-    """Our tasks for models to answer: item_id, question_id, task, title, question, reference."""
+    """Our tasks for models to answer: item_id, question_id, task, title, question, reference.
+
+    Example:
+        >>> list(load_extra_tasks().columns)
+        ['item_id', 'question_id', 'task', 'title', 'question', 'reference']
+    """
     file = paths.data_dir() / STUDY_FOLDER / EXTRA
     rows = [
         {"item_id": q["id"], "question_id": q["id"], **q} for _, q in _questions(file, ExtraFile)
@@ -90,6 +104,12 @@ def load_extra_tasks() -> pd.DataFrame:
 def pairs_of_answers(tasks: pd.DataFrame, answers: dict[str, dict[str, str]]) -> pd.DataFrame:
     """The pairs of what models (name -> item_id -> text) answered to tasks; nobody's verdict is
     known (LJ-1).
+
+    Example:
+        >>> tasks = load_extra_tasks().head(1)
+        >>> said = {"a": {tasks["item_id"][0]: "One."}, "b": {tasks["item_id"][0]: "Two."}}
+        >>> pairs_of_answers(tasks, said)[["system_1", "system_2", "answer_1"]].to_numpy().tolist()
+        [['a', 'b', 'One.']]
     """
     rows = []
     for task in tasks.to_dict("records"):
@@ -109,7 +129,12 @@ def pairs_of_answers(tasks: pd.DataFrame, answers: dict[str, dict[str, str]]) ->
 
 
 def study_version(path: str | Path = "") -> str:
-    """Name and version of the task files, printed under every table computed from them."""
+    """Name and version of the task files, printed under every table computed from them.
+
+    Example:
+        >>> study_version()
+        'katayori-judge-study v1'
+    """
     return versions((document for _, document in _documents(path)), "user tasks")
 
 
@@ -206,6 +231,12 @@ def load_pandalm() -> pd.DataFrame:
     The question is upstream's instruction and, where there is one, its input; `question_id` counts
     different questions (170). Six answers that upstream holds as a truth value are its word, and
     noted. Raises as `fetch`.
+
+    Example:
+        >>> len(load_pandalm())  # doctest: +SKIP
+        Traceback (most recent call last):
+            ...
+        katayori.errors.UnavailableError: pandalm: raw.githubusercontent.com did not deliver ...
     """
     rows = []
     numbers: dict[str, int] = {}
@@ -235,6 +266,12 @@ def load_pandalm() -> pd.DataFrame:
 def load_pandalm_judge() -> pd.DataFrame:
     """PandaLM-7B's stored verdicts on these pairs, after upstream's own handling of order: item_id,
     verdict, text.
+
+    Example:
+        >>> list(load_pandalm_judge().columns)  # doctest: +SKIP
+        Traceback (most recent call last):
+            ...
+        katayori.errors.UnavailableError: pandalm: raw.githubusercontent.com did not deliver ...
     """
     raws = _pandalm("pandalm-7b-testset-v1")
     rows = [
@@ -265,6 +302,12 @@ def load_vicuna_verdicts(system: str, path: str | Path = "") -> pd.DataFrame:
             `pairwise:<one>_<other>.jsonl`; none: GPT-4's on three systems against text-davinci-003.
 
     Raises KatayoriError for an unknown system and a missing field, and what `catalogue.fetch` does.
+
+    Example:
+        >>> len(load_vicuna_verdicts("cyberagent--calm2-7b-chat"))  # doctest: +SKIP
+        Traceback (most recent call last):
+            ...
+        katayori.errors.UnavailableError: ja_vicuna_qa: raw.githubusercontent.com did not ...
     """
     file = Path(path) if path else _vicuna_file(system)
     raws = json_lines(file, "verdict file")
@@ -359,6 +402,15 @@ def load_comparisons(path: str | Path) -> pd.DataFrame:
     Kept and told in `note`: an empty answer, two answers alike, a missing verdict. Raises
     KatayoriError naming row and column: columns missing, no verdict column, an unknown verdict, an
     id given twice, an empty id or question, a question_id with two questions.
+
+    Example:
+        >>> import tempfile
+        >>> row = {"item_id": "p1", "question_id": "q1", "question": "Why?", "system_1": "a"}
+        >>> row |= {"system_2": "b", "answer_1": "Because.", "answer_2": "", "annotator_x": "1"}
+        >>> path = Path(tempfile.mkdtemp(), "mine.csv")
+        >>> pd.DataFrame([row]).to_csv(path, index=False)
+        >>> load_comparisons(path)[["annotator_x", "note"]].to_numpy().tolist()
+        [['1', 'answer_2 empty']]
     """
     path = Path(path)
     return _frame(rows_of(path, "comparisons file"), path.name)
@@ -431,6 +483,10 @@ def sample_tasks(comparisons: pd.DataFrame) -> pd.DataFrame:
     Returns task, wanted (the form of the paper's sample), form (of the task shown), status (`ok`;
     `near`, another form of that kind; `missing`, no task of that kind), question_id, question and
     reference (empty where missing), a row per kind of `SAMPLES`.
+
+    Example:
+        >>> sample_tasks(load_study_judge())[["task", "status"]].to_numpy().tolist()
+        [['writing', 'near'], ['proofreading', 'ok'], ['summarization', 'ok']]
     """
     tasks = comparisons.drop_duplicates("question_id")
     rows = []
@@ -468,6 +524,11 @@ def in_both_orders(comparisons: pd.DataFrame) -> pd.DataFrame:
 
     `item_id` becomes `<pair>-12` or `<pair>-21`, `pair_id` keeps the pair's; all other columns
     stay.
+
+    Example:
+        >>> both = in_both_orders(load_study_judge().head(1))
+        >>> both["order"].tolist(), both["answer_a"][0] == both["answer_b"][1]
+        (['12', '21'], True)
     """
     pairs = comparisons.reset_index(drop=True)
     shown = [

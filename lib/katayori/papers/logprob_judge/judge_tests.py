@@ -109,6 +109,12 @@ def decided_pairs(
         ci_high and status by questions (`intervals.ratio_interval`); p_question
         (`question_swap_test` of right minus wrong); auc, auc_low, auc_high, auc_status, n_auc: of
         the averaged log odds for the better answer, without any threshold.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> table = decided_pairs(examples.verdicts(), examples.comparisons(), ["truth"])
+        >>> table[["n_right", "n_wrong", "value", "status"]].to_numpy().tolist()
+        [[20, 0, 0.5, 'no_variation']]
     """
     annotators = list(annotators) or annotators_of(verdicts if comparisons is None else comparisons)
     rows: list[dict[str, Any]] = []
@@ -152,6 +158,13 @@ def paired_hits(
     Returns:
         value (share of `one` less that of `other`), ci_low, ci_high, n_clusters and status by
         questions, n (labels), p_question.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> fair, leaning = (examples.verdicts(f"sim-judge-{name}") for name in ("fair", "leaning"))
+        >>> gain = paired_hits(fair, leaning, examples.comparisons(), ["truth"])
+        >>> round(gain["value"], 3), gain["n"], gain["status"]
+        (0.267, 30, 'ok')
     """
     both = one[["pair_id", "proposed"]].merge(
         other[["pair_id", "proposed"]], on="pair_id", suffixes=("", "_other")

@@ -244,6 +244,12 @@ def concordance(
         ValueError: verdicts on unknown comparisons, no annotators, an unknown `among`.
 
     Reference: the logprob-judge paper, section 4.1; McNemar, Psychometrika 12 (1947), 153-157.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> table = concordance(examples.verdicts(), examples.comparisons(), ["truth"])
+        >>> table.query("task == 'all'")[["method", "value", "n"]].round(3).to_numpy().tolist()
+        [['BS1', 0.0, 30], ['BS2', 0.333, 30], ['proposed', 0.733, 30], ['proposed - BS2', 0.4, 30]]
     """
     annotators = list(annotators) or _people(verdicts, comparisons)
     if among not in AMONG or not annotators:
@@ -374,6 +380,12 @@ def robustness(
     pair stands both ways) with first_low, first_high and first_status, n_first (those letters),
     status: `ok`, or `no_valid_verdict`, then with value NaN. first_share is NaN where only ties
     were given.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> table = robustness(examples.verdicts(), examples.comparisons()).query("task == 'all'")
+        >>> table[["value", "n", "both_first", "both_second"]].round(3).to_numpy().tolist()
+        [[0.0, 30.0, 13.0, 0.0]]
     """
     rows = []
     for key, cell in _cells(joined_labels(verdicts, comparisons, ()), by):
@@ -425,6 +437,14 @@ def slot_lean(
     n (comparisons), n_questions (those with a value), n_invalid (comparisons where A or B has no
     probability in an order, left out), status: `ok`, `no_probabilities`, `few_clusters`, or
     `no_variation` (all questions alike: no interval).
+
+    Example:
+        >>> calls = pd.DataFrame({"model": "m", "source": "s", "prompt_id": "p"}, range(6))
+        >>> calls = calls.assign(task="t", order=["12", "21"] * 3, pair_id=list("aabbcc"))
+        >>> calls = calls.assign(question_id=calls["pair_id"], p_A=[0.8, 0.5, 0.7, 0.6, 0.9, 0.4])
+        >>> slot_lean(calls.assign(p_B=1 - calls["p_A"]))[["value", "n", "status"]].round(2)
+           value  n        status
+        0   0.74  3  few_clusters
     """
     p_first = frame["p_A"].where(frame["p_A"] > 0)
     p_second = frame["p_B"].where(frame["p_B"] > 0)
@@ -473,6 +493,12 @@ def calibration(
     row.
 
     Reference: G. W. Brier, Monthly Weather Review 78 (1950), 1-3.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples
+        >>> table = calibration(examples.verdicts(), examples.comparisons(), ["truth"], bins=2)
+        >>> table[["low", "high", "n", "mean_p", "share_right"]].round(3).to_numpy().tolist()
+        [[0.0, 0.5, 18.0, 0.419, 0.556], [0.5, 1.0, 12.0, 0.535, 1.0]]
     """
     annotators = list(annotators) or _people(verdicts, comparisons)
     shares = [f"p_{verdict}" for verdict in VERDICTS]

@@ -24,13 +24,23 @@ def load_pairs() -> pd.DataFrame:
     Columns as `judge.load_study_judge`, and points: our own criteria, a line each. They come from
     the checklist the truth was built with; unlike criteria a small model writes, none of them is a
     piece of the reference.
+
+    Example:
+        >>> pairs = load_pairs()
+        >>> len(pairs), pairs["question_id"].nunique(), int((pairs["truth"] == "tie").sum())
+        (207, 69, 50)
     """
     pairs = judge.load_study_judge(paths.data_dir() / FOLDER)
     return pairs.assign(points=pairs["question_id"].map(_points()))
 
 
 def load_study2() -> pd.DataFrame:
-    """Every comparison in both orders, 414 rows: `load_pairs` after `judge.in_both_orders`."""
+    """Every comparison in both orders, 414 rows: `load_pairs` after `judge.in_both_orders`.
+
+    Example:
+        >>> len(load_study2()), sorted(load_study2()["order"].unique())
+        (414, ['12', '21'])
+    """
     return judge.in_both_orders(load_pairs())
 
 
@@ -39,6 +49,11 @@ def load_study2_same() -> pd.DataFrame:
 
     The answer is the first, second or third in turn from question to question. Order is "12"
     throughout: exchanging the places of one text changes nothing. The truth is a tie.
+
+    Example:
+        >>> same = load_study2_same()
+        >>> len(same), bool((same["answer_a"] == same["answer_b"]).all())
+        (69, True)
     """
     firsts = load_pairs().drop_duplicates("question_id").reset_index(drop=True)
     rows = [_same(row, n) for n, row in enumerate(firsts.to_dict("records"))]

@@ -33,6 +33,12 @@ def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[st
     What a judge makes of the two answers is the same in both orders; the draw of the single call,
     fixed by `call`, and the preference for the first slot are not. Raises KatayoriError for an
     unknown judge or an item without qualities.
+
+    Example:
+        >>> from katayori.papers.logprob_judge import examples, items
+        >>> item = items.in_both_orders(examples.comparisons()).to_dict("records")[0]
+        >>> {letter: round(p, 3) for letter, p in judge_chances("sim-judge-leaning", item).items()}
+        {'A': 0.189, 'B': 0.276, 'C': 0.484}
     """
     expect(model, JUDGES, "simulated judge")
     if "quality_1" not in item:
@@ -54,14 +60,25 @@ def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[st
 
 
 def judge_planted() -> "pd.DataFrame":
-    """What is planted: a row a judge, with the columns of `JUDGES`."""
+    """What is planted: a row a judge, with the columns of `JUDGES`.
+
+    Example:
+        >>> list(judge_planted()["model"])
+        ['sim-judge-fair', 'sim-judge-first', 'sim-judge-leaning', 'sim-judge-long']
+    """
     import pandas as pd
 
     return pd.DataFrame(JUDGES).T.rename_axis("model").reset_index()
 
 
 def respond(request: Request) -> Response:
-    """The answer of the judge that a request names."""
+    """The answer of the judge that a request names.
+
+    Example:
+        >>> from katayori.papers.examples import request_to
+        >>> respond(request_to("sim-judge-first", "logprob_judge", "lj_verdict")).text
+        'A'
+    """
     if not request.body.get("logprobs"):  # the criteria, which no simulated judge reads
         return Response("ok", "・模範回答の要点を満たすこと", "stop")
     chances = judge_chances(

@@ -175,6 +175,12 @@ def audited(items: pd.DataFrame) -> list[Audited]:
     """How often the rules pick the better answer of pairs with a truth, whose ties are left out.
 
     Where both orders have a row of their own, a pair counts once; intervals are over questions.
+
+    Example:
+        >>> from katayori.papers.logprob_judge.items import load_study_judge
+        >>> shares = {one.what: one.value for one in audited(load_study_judge())}
+        >>> round(shares["the longer answer"], 2)
+        0.49
     """
     pairs = items.drop_duplicates("pair_id") if "pair_id" in items else items
     decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)

@@ -1,0 +1,73 @@
+"""Answers of simulated respondents for the examples of the docstrings. No model answered."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from katayori.papers import answers, get_paper
+from katayori.papers.inter_jbbq import items, scores
+from katayori.papers.inter_jbbq.claims_answers import Families
+from katayori.prompting.prompts import load_prompts
+
+#: Invented models: group, size in billions, tuned, accuracy in ambiguous and in clear passages,
+#: and what the debias prompt adds to them.
+MODELS = {
+    "ref": ("reference", np.nan, None, 0.80, 0.50, 0.10, 0.12),
+    "small": ("studied", 8.0, False, 0.30, 0.49, 0.20, -0.10),
+    "small+": ("studied", 8.0, True, 0.30, 0.60, 0.20, -0.10),
+    "large": ("studied", 70.0, False, 0.30, 0.90, 0.20, -0.10),
+    "large+": ("studied", 70.0, True, 0.70, 0.75, 0.20, -0.10),
+}
+
+
+@cache
+def _items() -> pd.DataFrame:
+    whole = items.generate()
+    families = whole["focal_id"].drop_duplicates().head(24)
+    return whole[whole["focal_id"].isin(families)].reset_index(drop=True)
+
+
+def frame(name: str = "sim-inter-additive") -> pd.DataFrame:
+    """What a simulated respondent answers to our first families, as `scores.with_design` gives it.
+
+    Example:
+        >>> frame()["cluster"].nunique(), frame()["topic"].nunique()
+        (24, 1)
+    """
+    paper = get_paper("inter_jbbq")
+    how = {"parse": paper.parse, "options": paper.options}
+    log = answers.get(_items(), load_prompts(paper.id)["ij_basic_ja"], [name], **how)
+    return scores.with_design(log)
+
+
+def families(per_topic: int = 30) -> Families:
+    """Accuracies of invented models by family, drawn once, as the claims on answers take them.
+
+    Example:
+        >>> families().right.shape  # models x prompts x amb, dis x families
+        (5, 2, 2, 60)
+    """
+    rng = np.random.default_rng(0)
+    names = ["group", "size_b", "instruct", "amb", "dis", "gain_amb", "gain_dis"]
+    table = pd.DataFrame.from_dict(MODELS, orient="index", columns=names)
+    table = table.astype({"instruct": object})
+    base = table[["amb", "dis"]].to_numpy(float)
+    gain = table[["gain_amb", "gain_dis"]].to_numpy(float)
+    chance = np.stack([base, base + gain], axis=1)[..., None].clip(0, 1)
+    shape = (len(table), 2, 2, 2 * per_topic)
+    topic = np.repeat([0, 1], per_topic)
+    single, whole = (
+        np.where(topic == 0, rng.binomial(2, p, (len(table), 2, 2 * per_topic)) / 2, np.nan)
+        for p in (0.5, 0.1)
+    )
+    return Families(
+        models=table.rename_axis("model").reset_index()[["model", *names[:3]]],
+        topics=("t", "s"),
+        topic=topic,
+        right=rng.binomial(64, np.broadcast_to(chance, shape)) / 64,
+        n=np.full(shape, 64.0),
+        single=single,
+        whole=whole,
+        focal=np.arange(2 * per_topic) % 3,
+    )
