@@ -390,6 +390,14 @@ def reasons_of(frame: Any, first_turns: Any, one_step: str, two_steps: str) -> R
         frame: of `qa_bias.with_role`, with the answers to both prompts.
         first_turns: of `qa_tests.first_turns`.
         one_step, two_steps: their prompt ids.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> answered = examples.answers_with_roles("sim-bbq-stereotyped")
+        >>> turns = pd.DataFrame({"model": ["sim-bbq-stereotyped"], "n": 300, "without_reasons": 4})
+        >>> evidence = reasons_of(answered, turns, "pj_basic_ja", "pj_biased_ja")
+        >>> evidence.sums.prompts, evidence.sums.categories, evidence.bare
+        (('pj_basic_ja', 'pj_biased_ja'), ('all',), {'sim-bbq-stereotyped': 4})
     """
     both = frame[frame["prompt_id"].isin([one_step, two_steps])]
     both = both.assign(prompt=both["prompt_id"], category="all")
@@ -401,7 +409,20 @@ def reasons_of(frame: Any, first_turns: Any, one_step: str, two_steps: str) -> R
 
 
 def reasoning_claims(models: Iterable[str]) -> list[Claim]:
-    """Our addition: whether reasons written first change a score, a claim a model."""
+    """Our addition: whether reasons written first change a score, a claim a model.
+
+    The checks take `Reasons`. Where half of the first turns or more hold no reasons, they raise
+    KatayoriError: the claim is not tested.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> (claim,) = reasoning_claims(["sim-bbq-stereotyped"])
+        >>> claim.check(examples.reasons(bare=12))[0]
+        'holds'
+        >>> claim.check(examples.reasons(bare=700))
+        Traceback (most recent call last):
+        katayori.errors.KatayoriError: 700 of 900 first turns only name an option: ...
+    """
     null = Null("one step and two, by template", _steps_exchanged)
     return [
         Claim(
@@ -451,6 +472,15 @@ def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Sizes are read off the models' full names. Details of the checks then name the caveats of
     data/published.
+
+    Example:
+        >>> from katayori.data import published
+        >>> names = published.names("persona_jbbq")
+        >>> printed = from_published({name: published.load("persona_jbbq", name) for name in names})
+        >>> printed.groupby("model")["size_b"].max().dropna().to_dict()
+        {'SWL2-70B-INST': 70.0, 'rinna-3.6b-INST': 3.6}
+        >>> round(float(printed.loc[0, "acc_amb"]), 3)  # a share; the paper prints 99.7
+        0.997
     """
     models = tables["models"].set_index("model")
     size = models["full_name"].str.extract(r"-(\d+(?:\.\d+)?)b", expand=False).astype(float)
