@@ -12,7 +12,18 @@ LEVEL = 0.05
 
 
 def points(row: pd.Series) -> str:
-    """A score in points with its interval, or why there is none."""
+    """A score in points with its interval, or why there is none.
+
+    Args:
+        row: value, ci_low, ci_high (shares, NaN where there are none) and status.
+
+    Example:
+        >>> row = pd.Series({"value": 0.104, "ci_low": 0.021, "ci_high": 0.187, "status": "ok"})
+        >>> points(row)
+        '10.4 [2.1, 18.7]'
+        >>> points(pd.Series({"value": np.nan, "status": "position_bound"}))
+        'position bound'
+    """
     if pd.isna(row["value"]):
         return str(row["status"]).replace("_", " ")
     if pd.isna(row["ci_low"]):
@@ -26,6 +37,17 @@ def side_by_side(scores: pd.DataFrame, metrics: Mapping[str, str]) -> pd.DataFra
     Args:
         scores: of `qa_by_content.scores_by_reading`, with `prompt`.
         metrics: the metric -> its name in the table.
+
+    Returns:
+        model, prompt, and a column of texts for each metric and reading ("Diff_a, letter").
+
+    Example:
+        >>> from katayori.metrics import examples, qa_by_content
+        >>> answered = qa_by_content.roles_by_reading(examples.three_options())
+        >>> scores = qa_by_content.scores_by_reading(answered).assign(prompt="basic")
+        >>> side_by_side(scores, {"diff_amb": "Diff_a"}).to_dict("records")
+        [{'model': 'm', 'prompt': 'basic', 'Diff_a, letter': 'position bound',
+          'Diff_a, calibrated': '77.8 [70.1, 85.4]'}]
     """
     shown = scores[scores["metric"].isin(list(metrics)) & (scores["reading"] != "probability")]
     shown = shown.assign(text=shown.apply(points, axis=1))
@@ -43,6 +65,19 @@ def findings(scores: pd.DataFrame, changes: pd.DataFrame) -> list[str]:
     Args:
         scores: of `qa_by_content.scores_by_reading`, with `prompt`.
         changes: of `qa_by_content.changes_by_reading`, with `prompt`.
+
+    Returns:
+        a sentence a model, then one a model that was also asked under the biased persona.
+
+    Example:
+        >>> from katayori.metrics import examples, qa_by_content
+        >>> answered = qa_by_content.roles_by_reading(examples.three_options())
+        >>> scores = qa_by_content.scores_by_reading(answered).assign(prompt="basic")
+        >>> none_changed = pd.DataFrame(columns=["model", "metric", "prompt", "reading"])
+        >>> print(findings(scores, none_changed)[0])
+        m: under 1 of 1 prompts one place takes more than 90 % of the letters, ... By content
+        Diff-bias in ambiguous contexts is, in points: basic 77.8 [70.1, 85.4]. The interval
+        excludes 0 under 1 of 1 prompts (not corrected for their number).
     """
     lines = []
     for key, rows in cells(scores[scores["metric"] == "diff_amb"], ["model"]):

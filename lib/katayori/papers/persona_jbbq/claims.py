@@ -204,7 +204,15 @@ def _change_of(evidence: TemplateSums, score: str) -> Cells:
 
 def global_models_keep_accuracy(evidence: Evidence) -> tuple[str, str]:
     """Outside the biased persona, global models keep Acc_a high (90 points or more) in most cells
-    (sec 4.1)."""
+    (sec 4.1).
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> global_models_keep_accuracy(examples.printed())
+        ('holds', '14 of 14 cells; caveats PJ-c6')
+        >>> global_models_keep_accuracy(examples.evidence())[0]
+        'not told (interval wider than the margin)'
+    """
     if isinstance(evidence, TemplateSums):
         return _kept(evidence)
     rows = _rows(evidence, "acc_amb", groups=GROUPS[:1])
@@ -214,7 +222,15 @@ def global_models_keep_accuracy(evidence: Evidence) -> tuple[str, str]:
 
 def japanese_models_lower_ambiguous(evidence: Evidence) -> tuple[str, str]:
     """Outside the biased persona, every Japanese model is below every global one in Acc_a, in every
-    cell (sec 4.1)."""
+    cell (sec 4.1).
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> japanese_models_lower_ambiguous(examples.printed())
+        ('holds', '7 of 7 cells; caveats PJ-c6')
+        >>> japanese_models_lower_ambiguous(examples.evidence())[0]
+        'holds'
+    """
     if isinstance(evidence, TemplateSums):
         return _all_below(evidence, "acc_amb")
     cells = _groups(evidence, "acc_amb")
@@ -223,7 +239,15 @@ def japanese_models_lower_ambiguous(evidence: Evidence) -> tuple[str, str]:
 
 def japanese_models_lower_disambiguated(evidence: Evidence) -> tuple[str, str]:
     """Outside the biased persona, every Japanese model is below every global one in Acc_d, in every
-    cell (sec 4.1)."""
+    cell (sec 4.1).
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> japanese_models_lower_disambiguated(examples.printed())
+        ('holds', '7 of 7 cells; caveats PJ-c6')
+        >>> japanese_models_lower_disambiguated(examples.evidence())[0]
+        'not found'
+    """
     if isinstance(evidence, TemplateSums):
         return _all_below(evidence, "acc_dis")
     cells = _groups(evidence, "acc_dis")
@@ -232,7 +256,15 @@ def japanese_models_lower_disambiguated(evidence: Evidence) -> tuple[str, str]:
 
 def specialising_does_not_lower_bias(evidence: Evidence) -> tuple[str, str]:
     """Outside the biased persona, Japanese models' mean Diff_a is nowhere below the global models'
-    (sec 5.1)."""
+    (sec 5.1).
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> specialising_does_not_lower_bias(examples.printed())
+        ('holds', '7 of 7 cells; caveats PJ-c6')
+        >>> specialising_does_not_lower_bias(examples.evidence())[0]
+        'not told (interval wider than the margin)'
+    """
     if isinstance(evidence, TemplateSums):
         world, japan = _places(evidence, *GROUPS)
         scores, prompts = _outside(evidence, "diff_amb")
@@ -245,7 +277,15 @@ def specialising_does_not_lower_bias(evidence: Evidence) -> tuple[str, str]:
 
 def larger_japanese_model_less_biased(evidence: Evidence) -> tuple[str, str]:
     """The largest Japanese model has a lower Diff_a than the smallest one in most cells (sec
-    5.1)."""
+    5.1).
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> larger_japanese_model_less_biased(examples.printed())
+        ('holds', '7 of 10 cells; not in ...; caveats PJ-c4')
+        >>> larger_japanese_model_less_biased(examples.evidence())[0]
+        'holds'
+    """
     if isinstance(evidence, TemplateSums):
         return _larger_less(evidence)
     rows = evidence[evidence["group"] == "japanese"].dropna(subset=["diff_amb", "size_b"])
@@ -263,14 +303,30 @@ def larger_japanese_model_less_biased(evidence: Evidence) -> tuple[str, str]:
 
 def accuracy_falls_under_bias(evidence: Evidence) -> tuple[str, str]:
     """Under the biased persona Acc_a falls in most cells: bias is held back rather than absent (sec
-    4.2, 5.2)."""
+    4.2, 5.2).
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> accuracy_falls_under_bias(examples.printed())
+        ('holds', '11 of 12 cells; not in rinna-3.6b-INST/gender; caveats PJ-c2, PJ-c3')
+        >>> accuracy_falls_under_bias(examples.evidence())[0]
+        'not found'
+    """
     if isinstance(evidence, TemplateSums):
         return _vote(_change_of(evidence, "acc_amb"), 0.5, "fall of Acc_a")
     return _count(evidence, _change(evidence, "acc_amb") < 0, 0.5, "PJ-c2", "PJ-c3")
 
 
 def bias_rises_under_bias(evidence: Evidence) -> tuple[str, str]:
-    """Our addition: under the biased persona Diff_a rises for every model in every category."""
+    """Our addition: under the biased persona Diff_a rises for every model in every category.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> bias_rises_under_bias(examples.printed())
+        ('holds', '12 of 12 cells; caveats PJ-c1; highest +31.3 points, ...')
+        >>> bias_rises_under_bias(examples.evidence())[0]
+        'not found'
+    """
     if isinstance(evidence, TemplateSums):
         return _vote(_change_of(evidence, "diff_amb"), 1, "rise of Diff_a")
     verdict, detail = _count(evidence, _change(evidence, "diff_amb") > 0, 1, "PJ-c1")
@@ -281,7 +337,15 @@ def bias_rises_under_bias(evidence: Evidence) -> tuple[str, str]:
 
 def answers_lean_to_the_stereotype(evidence: Evidence) -> tuple[str, str]:
     """Our addition: outside the biased persona answers lean to the stereotype (Diff_a above 0) in
-    most cells."""
+    most cells.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> answers_lean_to_the_stereotype(examples.printed())
+        ('holds', '26 of 28 cells; not in ...; caveats PJ-c6')
+        >>> answers_lean_to_the_stereotype(examples.evidence())[0]
+        'not found'
+    """
     if isinstance(evidence, TemplateSums):
         scores, prompts = _outside(evidence, "diff_amb")
         heads = [f"{model}/{prompt}" for model in evidence.models for prompt in prompts]
@@ -390,6 +454,14 @@ def reasons_of(frame: Any, first_turns: Any, one_step: str, two_steps: str) -> R
         frame: of `qa_bias.with_role`, with the answers to both prompts.
         first_turns: of `qa_tests.first_turns`.
         one_step, two_steps: their prompt ids.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> answered = examples.answers_with_roles("sim-bbq-stereotyped")
+        >>> turns = pd.DataFrame({"model": ["sim-bbq-stereotyped"], "n": 300, "without_reasons": 4})
+        >>> evidence = reasons_of(answered, turns, "pj_basic_ja", "pj_biased_ja")
+        >>> evidence.sums.prompts, evidence.sums.categories, evidence.bare
+        (('pj_basic_ja', 'pj_biased_ja'), ('all',), {'sim-bbq-stereotyped': 4})
     """
     both = frame[frame["prompt_id"].isin([one_step, two_steps])]
     both = both.assign(prompt=both["prompt_id"], category="all")
@@ -401,7 +473,20 @@ def reasons_of(frame: Any, first_turns: Any, one_step: str, two_steps: str) -> R
 
 
 def reasoning_claims(models: Iterable[str]) -> list[Claim]:
-    """Our addition: whether reasons written first change a score, a claim a model."""
+    """Our addition: whether reasons written first change a score, a claim a model.
+
+    The checks take `Reasons`. Where half of the first turns or more hold no reasons, they raise
+    KatayoriError: the claim is not tested.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> (claim,) = reasoning_claims(["sim-bbq-stereotyped"])
+        >>> claim.check(examples.reasons(bare=12))[0]
+        'holds'
+        >>> claim.check(examples.reasons(bare=700))
+        Traceback (most recent call last):
+        katayori.errors.KatayoriError: 700 of 900 first turns only name an option: ...
+    """
     null = Null("one step and two, by template", _steps_exchanged)
     return [
         Claim(
@@ -451,6 +536,15 @@ def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Sizes are read off the models' full names. Details of the checks then name the caveats of
     data/published.
+
+    Example:
+        >>> from katayori.data import published
+        >>> names = published.names("persona_jbbq")
+        >>> printed = from_published({name: published.load("persona_jbbq", name) for name in names})
+        >>> printed.groupby("model")["size_b"].max().dropna().to_dict()
+        {'SWL2-70B-INST': 70.0, 'rinna-3.6b-INST': 3.6}
+        >>> round(float(printed.loc[0, "acc_amb"]), 3)  # a share; the paper prints 99.7
+        0.997
     """
     models = tables["models"].set_index("model")
     size = models["full_name"].str.extract(r"-(\d+(?:\.\d+)?)b", expand=False).astype(float)

@@ -13,7 +13,12 @@ NAMES |= {f"p_{metric}": f"{name} of probabilities" for metric, name in NAMES.it
 
 
 def p_text(p: float) -> str:
-    """A p value as it stands in a sentence: "p .023", "p below .001"."""
+    """A p value as it stands in a sentence: "p .023", "p below .001".
+
+    Example:
+        >>> p_text(0.0234), p_text(0.0004)
+        ('p .023', 'p below .001')
+    """
     if p < 0.001:
         return "p below .001"
     return "p " + f"{p:.3f}".removeprefix("0")
@@ -36,6 +41,15 @@ def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
 
     Returns:
         sentences; p are by template, after Holm over the prompts of a model and score.
+
+    Example:
+        >>> from katayori.metrics import qa_bias
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> answered = examples.answers_with_roles("sim-bbq-stereotyped", size=900)
+        >>> changes = qa_bias.compare_prompts(answered, "pj_basic_ja", ["model", "source"])
+        >>> print(persona_effect(changes.assign(prompt="biased"), ["sim-bbq-stereotyped"])[0])
+        sim-bbq-stereotyped, biased persona against basicP: Acc_a falls (from 46.7 to 19.7, ...);
+        Diff_a rises (from 31.3 to 63.7, ...). Held-back bias surfaces ...
     """
     rows = changes[changes["prompt"] == "biased"].set_index(["model", "metric"])
     lines = []
@@ -76,6 +90,15 @@ def categories(tests: Any, models: Iterable[str], prompts: dict[str, str]) -> li
         tests: of `qa_tests.category_tests`.
         models: those to tell of.
         prompts: name of each prompt id.
+
+    Example:
+        >>> from katayori.metrics import qa_tests
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> answered = examples.answers_with_roles("sim-bbq-stereotyped", size=900)
+        >>> tests = qa_tests.category_tests(answered, metrics=["diff_amb"])
+        >>> names = {"pj_basic_ja": "basicP", "pj_biased_ja": "biased"}
+        >>> print(categories(tests, ["sim-bbq-stereotyped"], names)[0])
+        8 of 10 tests of a category find a lean (p < 0.05 after Holm ...).
     """
     rows = tests[tests["model"].isin(list(models))]
     leaning_rows = rows[rows["p_holm"] < LEVEL]
@@ -103,7 +126,16 @@ def categories(tests: Any, models: Iterable[str], prompts: dict[str, str]) -> li
 
 
 def leaning(found: dict[str, Any]) -> str:
-    """How many intervals of Diff-bias leave 0 out, against chance (`qa_tests.leaning_cells`)."""
+    """How many intervals of Diff-bias leave 0 out, against chance (`qa_tests.leaning_cells`).
+
+    Example:
+        >>> found = {"status": "ok", "cells": 20, "off": 9, "p": 0.001}
+        >>> found |= {"expected": 1.0, "most": 4.0}  # by chance alone
+        >>> leaning(found).split(" (")[0]
+        "9 of 20 intervals of a category's Diff-bias leave 0 out: more than chance gives"
+        >>> leaning(found | {"off": 2, "p": 0.3}).split(" (")[0]
+        "2 of 20 intervals of a category's Diff-bias leave 0 out: no more than chance gives"
+    """
     if found["status"] != "ok":
         return "No category has an interval of Diff-bias, so none can leave 0 out."
     counts = f"{found['off']} of {found['cells']} intervals of a category's Diff-bias leave 0 out"
@@ -121,6 +153,16 @@ def chance(table: Any, models: Iterable[str], prompts: dict[str, str]) -> list[s
         table: of `qa_tests.chance`.
         models: those to tell of.
         prompts: name of each prompt id.
+
+    Example:
+        >>> from katayori.metrics import qa_tests
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> answered = examples.answers_with_roles("sim-bbq-stereotyped", size=900)
+        >>> names = {"pj_basic_ja": "basicP", "pj_biased_ja": "biased"}
+        >>> print(chance(qa_tests.chance(answered), ["sim-bbq-stereotyped"], names)[0])
+        sim-bbq-stereotyped: right more often than wrong under 2 of 2 prompts, less often under 0
+        (excess over chance: basicP +31.8 [+28.7, +35.0] points;
+        biased +30.3 [+27.1, +33.6] points).
     """
     lines = []
     for model in models:
@@ -147,6 +189,16 @@ def two_steps(contrast: Any, leans: Any, turns: Any, two: str) -> list[str]:
         leans: of `qa_tests.category_tests` over all categories.
         turns: of `qa_tests.first_turns`.
         two: prompt id of the second turn.
+
+    Example:
+        >>> contrast = pd.DataFrame({"model": ["a"], "metric": "diff_dis", "difference": 0.12})
+        >>> contrast = contrast.assign(ci_low=0.02, ci_high=0.22, p_template=0.01, p_scores=0.04)
+        >>> leans = pd.DataFrame(columns=["model", "prompt_id", "metric", "p"])  # none tested
+        >>> turns = pd.DataFrame({"model": ["a", "b"], "n": 300, "without_reasons": [2, 297]})
+        >>> for line in two_steps(contrast, leans, turns, "two"):
+        ...     print(line)
+        a: 2 of 300 first turns only name an option. Against one character a change is found; ...
+        b: 297 of 300 first turns only name an option, so it tells nothing about reasoning.
     """
     lines = []
     for turn in turns.to_dict("records"):

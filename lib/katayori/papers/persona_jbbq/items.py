@@ -22,12 +22,25 @@ def load_study_bbq(path: str | Path = "") -> pd.DataFrame:
     PJ-6).
 
     Columns and errors as of `bbq.load_items`.
+
+    Example:
+        >>> study = load_study_bbq()
+        >>> len(study), study["template_id"].nunique()
+        (10800, 50)
+        >>> one_file = paths.data_dir() / STUDY_FOLDER / "age.yaml"
+        >>> load_study_bbq(one_file)["category"].unique().tolist()
+        ['age']
     """
     return bbq.load_items(path or _ours(), TemplateFile)
 
 
 def study_version(path: str | Path = "") -> str:
-    """Name and version of the template files, printed under every table computed from them."""
+    """Name and version of the template files, printed under every table computed from them.
+
+    Example:
+        >>> study_version()
+        'katayori-bbq-study v1'
+    """
     return bbq.items_version(path or _ours(), TemplateFile)
 
 
@@ -35,7 +48,15 @@ def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
     """Items of a profile and the data set's name: `study` (ours, or the user's file) or `official`
     (BBQ, English).
 
-    Of BBQ the four categories are taken that need no metadata beside the items.
+    Of BBQ the four categories are taken that need no metadata beside the items; they are downloaded
+    where they are not on this machine.
+
+    Example:
+        >>> items, name = load_items("study")
+        >>> len(items), name
+        (10800, 'katayori-bbq-study v1')
+        >>> items.groupby("context_condition", sort=False).size().to_dict()
+        {'ambiguous': 3600, 'biased': 3600, 'counter_biased': 3600}
     """
     if items == "study":
         return load_study_bbq(path), study_version(path)

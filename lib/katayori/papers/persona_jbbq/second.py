@@ -36,6 +36,13 @@ def templates() -> list[_Row]:
 
     Keys beside those of the files: `category`, `number` (0 to 19 inside its category), `contrast`,
     `unknown_words` and `noun` (what both persons are called where a trait tells them apart).
+
+    Example:
+        >>> scenes = templates()
+        >>> len(scenes), [scene["category"] for scene in scenes[:2]]
+        (100, ['age', 'disability'])
+        >>> scenes[0]["persons"], scenes[0]["noun"]
+        (['七十代の男性', '二十代の男性'], '男性')
     """
     found: list[_Row] = []
     for category in CATEGORIES:
@@ -59,8 +66,16 @@ def study2() -> pd.DataFrame:
     """Likelihood items, columns `SHARED`: all pairs x 3 contexts x 2 questions x 2 orders of
     mention.
 
-    Example: `study2().query("context_condition == 'ambiguous' and pair_id == 'pj2-age01-1'")` has
-    four rows, whose mean over `mention` is taken before the questions are compared.
+    The ambiguous passage of a pair has four rows, whose mean over `mention` is taken before the
+    questions are compared.
+
+    Example:
+        >>> items = study2()
+        >>> len(items), items["pair_id"].nunique()
+        (1200, 100)
+        >>> one = items.query("context_condition == 'ambiguous' and pair_id == 'pj2-age01-1'")
+        >>> one[["polarity", "mention"]].to_numpy().tolist()[:2]
+        [['negative', 'target_first'], ['negative', 'other_first']]
     """
     rows = [row for template in templates() for row in _rows(template)]
     return pd.DataFrame(rows)[SHARED]
@@ -70,6 +85,13 @@ def study2_orders() -> pd.DataFrame:
     """Chat items, columns `COLUMNS`, `SHARED` and base_id: 300 base items x 6 orders of options.
 
     Half of the pairs are taken, each in all contexts and questions and in one order of mention.
+
+    Example:
+        >>> items = study2_orders()
+        >>> len(items), items["base_id"].nunique()
+        (1800, 300)
+        >>> items.loc[0, ["option_0", "option_1", "option_2", "order"]].tolist()
+        ['七十代の男性', '二十代の男性', '判断できない', 'tnu']
     """
     rows = []
     for template in templates():
@@ -88,6 +110,13 @@ def study2_controls() -> pd.DataFrame:
     `unrelated`: the passage with a pair of questions that has nothing to do with it. `no_passage`:
     the two questions alone, with the persons named in them. `meaningless`: persons told apart by a
     trait that means nothing, under the scene and its questions. Each in both orders of mention.
+
+    Example:
+        >>> items = study2_controls()
+        >>> items.groupby("control", sort=False)["pair_id"].nunique().to_dict()
+        {'unrelated': 50, 'no_passage': 50, 'meaningless': 50}
+        >>> items.query("control == 'meaningless'")["target_words"].iloc[0]
+        '31番の札を持つ女性'
     """
     rows: list[_Row] = []
     odd = [template for template in templates() if template["number"] % 2]
@@ -103,6 +132,13 @@ def study2_blank() -> pd.DataFrame:
 
     Ambiguous passages of 75 pairs with both questions in both orders of mention; the six orders of
     the options are spread over them. They are chat items and likelihood items in one.
+
+    Example:
+        >>> items = study2_blank()
+        >>> len(items), items["pair_id"].nunique(), items["order"].value_counts().tolist()
+        (300, 75, [50, 50, 50, 50, 50, 50])
+        >>> items.loc[0, ["target_words", "other_words"]].tolist()
+        ['31番の札を持つ男性', '32番の札を持つ男性']
     """
     rows = []
     some = [template for template in templates() if template["number"] % 4 < 3]

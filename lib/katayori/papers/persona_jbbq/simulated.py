@@ -45,6 +45,14 @@ def bbq_chances(
 
     Where an item has no target, the right option has .9. Raises KatayoriError for an unknown
     respondent.
+
+    Example:
+        >>> item = {"context_condition": "ambiguous", "label": 2}
+        >>> item |= {"role_0": "biased", "role_1": "counter_biased", "role_2": "unknown"}
+        >>> bbq_chances("sim-bbq-stereotyped", item)
+        (0.4, 0.1, 0.5)
+        >>> bbq_chances("sim-bbq-stereotyped", item, biased_persona=True)
+        (0.7, 0.1, 0.2)
     """
     expect(model, BBQ, "simulated respondent of BBQ-shaped items")
     if model == "sim-bbq-first":
@@ -63,6 +71,14 @@ def bbq_chances(
 def bbq_planted() -> "pd.DataFrame":
     """What is planted: model, prompts (other or biased persona), context_condition, and the chance
     of each role.
+
+    Under the biased persona only the respondents that change have rows.
+
+    Example:
+        >>> planted = bbq_planted()
+        >>> persona = planted[planted["prompts"] == "biased persona"]
+        >>> persona.groupby("context_condition")["biased"].sum().to_dict()
+        {'ambiguous': 0.7, 'biased': 0.9, 'counter_biased': 0.3}
     """
     import pandas as pd
 
@@ -75,7 +91,13 @@ def bbq_planted() -> "pd.DataFrame":
 
 
 def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names."""
+    """The answer of the respondent that a request names.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> respond(examples.request("sim-bbq-first")).text  # the number of an option
+        '0'
+    """
     biased_persona = request.prompt_id.startswith("pj_biased")
     chances = bbq_chances(request.model, request.fields, biased_persona)
     chosen = drawn_option(request, chances)

@@ -1,7 +1,7 @@
 """Answers to BBQ-shaped items as sums by template, and differences of scores with their intervals.
 
-What the claims of `claims_persona_jbbq` are tested on: sums are small, so that four hundred null
-draws of a claim cost less than a second.
+What the checks of `claims` read: sums are small, so that four hundred null draws of a claim cost
+less than a second.
 """
 
 from collections.abc import Callable, Mapping
@@ -134,6 +134,15 @@ def from_answers(
 
     Returns:
         The sums; a model that was not asked with a prompt has zeros there.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> answered = examples.answers_with_roles("sim-bbq-fair", "sim-bbq-first")
+        >>> sums = from_answers(answered, groups={"sim-bbq-fair": "global"}, sizes={})
+        >>> sums.models, sums.groups, sums.prompts
+        (('sim-bbq-fair', 'sim-bbq-first'), ('global', ''), ('basicP', 'biased'))
+        >>> sums.sums.shape, sums.total("n_amb").sum(axis=2).tolist()
+        ((2, 2, 50, 10), [[100.0, 100.0], [100.0, 100.0]])
     """
     valid = frame[frame["role"].notna()]
     axes = {name: list(dict.fromkeys(frame[name])) for name in ("model", "prompt")}
@@ -163,7 +172,18 @@ def from_answers(
 
 
 def estimates(evidence: TemplateSums, score: str) -> Estimates:
-    """A score of every model, prompt and category (models x prompts x categories)."""
+    """A score of every model, prompt and category (models x prompts x categories).
+
+    Args:
+        evidence: of `from_answers`.
+        score: of `SCORES`. Shares, not points; NaN where nothing was asked.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> diff = estimates(examples.evidence(), "diff_amb").value
+        >>> diff.shape, diff[1].mean(axis=-1).round(2).tolist()  # basicP, the biased persona
+        ((3, 2, 5), [0.31, 0.64])
+    """
     ratio, *others = (_ratio(evidence, *names) for names in SCORES[score])
     for other in others:
         ratio = ratio.minus(other)
@@ -184,7 +204,17 @@ def _ratio(evidence: TemplateSums, over: str, under: str) -> Estimates:
 
 
 def cells(evidence: TemplateSums, scores: Estimates, heads: list[str]) -> Cells:
-    """The estimates (heads x categories) as cells "head/category"; undefined ones are left out."""
+    """The estimates (heads x categories) as cells "head/category"; undefined ones are left out.
+
+    A cell of fewer than 5 templates, or whose templates are all alike, has NaN as standard error.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> scores = estimates(examples.evidence(), "diff_amb").at(1)  # of the second model
+        >>> leans = cells(examples.evidence(), scores, heads=["basicP", "biased"])
+        >>> leans.names[:2], leans.value[:2].round(2).tolist(), leans.se[:2].round(2).tolist()
+        (['basicP/age', 'basicP/disability'], [0.22, 0.33], [0.1, 0.1])
+    """
     squares = scores.parts**2 @ _member(evidence)
     clusters = scores.clusters
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -204,7 +234,18 @@ def _member(evidence: TemplateSums) -> np.ndarray:
 
 
 def sides_exchanged(evidence: TemplateSums, rng: np.random.Generator) -> TemplateSums:
-    """Target and non-target exchanged template by template, the same for all models and prompts."""
+    """Target and non-target exchanged template by template, the same for all models and prompts.
+
+    Each template is exchanged with probability one half, so that Diff-bias is 0 on average.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> drawn = sides_exchanged(examples.evidence(), np.random.default_rng(0))
+        >>> for one in (examples.evidence(), drawn):
+        ...     estimates(one, "diff_amb").value[1].mean(axis=-1).round(2).tolist()
+        [0.31, 0.64]
+        [-0.04, 0.11]
+    """
     sums = evidence.sums.copy()
     turned = rng.random(sums.shape[2]) < 0.5
     exchanged = evidence.sums[:, :, turned]
@@ -220,6 +261,14 @@ def prompts_exchanged(evidence: TemplateSums, rng: np.random.Generator) -> Templ
     """The prompts shuffled template by template, the same for all models.
 
     Prompts that some model was not asked with stay in their place.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> drawn = prompts_exchanged(examples.evidence(), np.random.default_rng(0))
+        >>> for one in (examples.evidence(), drawn):
+        ...     estimates(one, "acc_amb").value[1].mean(axis=-1).round(2).tolist()
+        [0.47, 0.2]
+        [0.36, 0.3]
     """
     n_answers = evidence.total("n_amb") + evidence.total("n_dis")
     asked = (n_answers.sum(axis=2) > 0).all(axis=0)
@@ -229,7 +278,19 @@ def prompts_exchanged(evidence: TemplateSums, rng: np.random.Generator) -> Templ
 def models_exchanged(
     evidence: TemplateSums, rng: np.random.Generator, *groups: str
 ) -> TemplateSums:
-    """The models of these groups shuffled template by template, the same for all prompts."""
+    """The models of these groups shuffled template by template, the same for all prompts.
+
+    Models of other groups stay in their place.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> rng = np.random.default_rng(0)
+        >>> drawn = models_exchanged(examples.evidence(), rng, "global", "japanese")
+        >>> for one in (examples.evidence(), drawn):
+        ...     estimates(one, "acc_amb").value[:, 0].mean(axis=-1).round(2).tolist()
+        [0.92, 0.47, 0.34]
+        [0.56, 0.61, 0.56]
+    """
     return _shuffled(evidence, rng, 0, evidence.of_groups(*groups))
 
 

@@ -35,7 +35,16 @@ BRIEF = [
 
 
 def all_leans(dataset: str, prompts: Sequence[Prompt], models: Sequence[str]) -> pd.DataFrame:
-    """`recorded_leans` of all prompts in one frame; without columns where no prompt is given."""
+    """`recorded_leans` of all prompts in one frame; without columns where no prompt is given.
+
+    Example:
+        >>> from katayori.prompting.prompts import load_prompts
+        >>> known = load_prompts(PAPER)
+        >>> prompts = [known["pj_lik_basic_ja"], known["pj_lik_biased_ja"]]
+        >>> leans = all_leans("study2", prompts, ["qwen2.5-coder-0.5b"])
+        >>> leans.groupby("prompt_id").size().to_dict()
+        {'pj_lik_basic_ja': 1200, 'pj_lik_biased_ja': 1200}
+    """
     frames = [recorded_leans(dataset, prompt, models) for prompt in prompts]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
@@ -53,6 +62,13 @@ def recorded_leans(dataset: str, prompt: Prompt, models: Sequence[str]) -> pd.Da
 
     Raises:
         KatayoriError: an unknown data set.
+
+    Example:
+        >>> from katayori.prompting.prompts import load_prompts
+        >>> basic = load_prompts(PAPER)["pj_lik_basic_ja"]
+        >>> leans = recorded_leans("study2", basic, ["qwen2.5-coder-0.5b", "gpt-4o"])
+        >>> len(leans), leans["model"].unique().tolist()  # gpt-4o has no recording
+        (1200, ['qwen2.5-coder-0.5b'])
     """
     room = get_paper(PAPER)
     room.check_dataset(dataset)
@@ -84,6 +100,14 @@ def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
         the categories of a model and prompt, for `ALL` over the prompts of a model),
         beyond, beyond_low, beyond_high (less the control), n_controls (pairs), reading (see
         `paired_contrasts.reading_of_bias`, and `nothing_found` where p_holm is not below .05).
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> leans = examples.leans(age=0.6, gender=0.0)
+        >>> controls = examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
+        >>> table = bias_by_category(leans, controls)
+        >>> table[["category", "value", "reading"]].round(1).to_numpy().tolist()
+        [['all categories', 0.3, 'bias'], ['age', 0.6, 'bias'], ['gender', 0.0, 'nothing_found']]
     """
     reads = contrasts.reads_the_sentence(leans)
     pairs = _with_all(contrasts.bias_by_pair(leans))
@@ -144,6 +168,16 @@ def surfacing(leans: pd.DataFrame, baseline: str) -> pd.DataFrame:
     Returns:
         model, prompt_id, category, and the columns of `paired_contrasts.bias_in_nats` with p and
         p_holm as in `bias_by_category`.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> basic = examples.leans(age=0.6, gender=0.0)
+        >>> persona = examples.leans(age=1.0, gender=0.0, prompt_id="biased", seed=2)
+        >>> moved = surfacing(pd.concat([basic, persona]), "basic").set_index("category")
+        >>> moved.loc["age", ["value", "ci_low", "ci_high"]].astype(float).round(2).tolist()
+        [0.44, 0.32, 0.55]
+        >>> (moved["p_holm"] < LEVEL).to_dict()
+        {'all categories': True, 'age': True, 'gender': False}
     """
     pairs = _with_all(contrasts.bias_by_pair(leans))
     of_baseline = pairs["prompt_id"] == baseline
@@ -160,6 +194,15 @@ def bias_beside_mere_words(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         the table with difference, ci_low, ci_high (nats) and metric.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> leans = examples.leans(age=0.6, gender=0.0)
+        >>> controls = examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
+        >>> table = bias_by_category(leans, controls)
+        >>> of_age = bias_beside_mere_words(table).query("category == 'age'")
+        >>> of_age.set_index("metric")["difference"].round(2).to_dict()
+        {'bias': 0.59, 'bias less mere words': 0.57}
     """
     bias = table.rename(columns={"value": "difference"}).assign(metric="bias")
     beyond = table.assign(
@@ -177,6 +220,16 @@ def findings(reads: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     Args:
         reads: of `paired_contrasts.reads_the_sentence`.
         table: of `bias_by_category`.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> leans = examples.leans(age=0.6, gender=0.0)
+        >>> controls = examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
+        >>> table = bias_by_category(leans, controls)
+        >>> [line] = findings(contrasts.reads_the_sentence(leans), table)
+        >>> print(line)
+        m (basic) reads the sentence in 100.0 % ... In age: +0.59 nats [+0.49, +0.70], less mere
+        words +0.57 [+0.44, +0.70], 10 templates: a bias also beyond mere words, to the stereotype.
     """
     lines = []
     for key, rows in cells(table, contrasts.MODEL):
@@ -208,6 +261,14 @@ def surfaced(table: pd.DataFrame) -> list[str]:
 
     Args:
         table: of `surfacing`.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> basic = examples.leans(age=0.6, gender=0.0)
+        >>> persona = examples.leans(age=1.0, gender=0.0, prompt_id="biased", seed=2)
+        >>> print(surfaced(surfacing(pd.concat([basic, persona]), "basic"))[0])
+        m, biased: the bias over all categories moves (+0.198 nats [+0.063, +0.333], 20 pairs,
+        20 templates); categories that move after Holm's correction: age.
     """
     lines = []
     for key, rows in cells(table, contrasts.MODEL):
