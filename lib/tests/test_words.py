@@ -103,3 +103,16 @@ def test_recorded_leans_of_both_models_are_read():
     assert words.recorded_leans(words.ITEMS, prompt, ["gpt-4o"]).empty
     with pytest.raises(KatayoriError, match="unknown data set of persona_jbbq 'study3'"):
         words.recorded_leans("study3", prompt, models)
+
+
+def test_too_few_templates_are_said_in_words():
+    """A run of a few templates has no interval: a sentence says so, and prints no NaN."""
+    leans, controls = planted(3)
+    few = leans["template_id"].isin(leans["template_id"].unique()[:3])
+    reads = contrasts.reads_the_sentence(leans[few])
+    lines = words.findings(reads, words.bias_by_category(leans[few], controls))
+    assert "too few templates tell whether it reads" in lines[0]
+    persona = leans[few].assign(prompt_id="other")
+    lines += words.surfaced(words.surfacing(pd.concat([leans[few], persona]), "p"))
+    assert len(lines) == 2
+    assert all("(no interval)" in line and "nan" not in line for line in lines), lines

@@ -235,11 +235,10 @@ def findings(reads: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     for key, rows in cells(table, contrasts.MODEL):
         who = f"{key['model']} ({key['prompt_id']})"
         own = reads[(reads["model"] == key["model"]) & (reads["prompt_id"] == key["prompt_id"])]
-        shares = " and ".join(
-            f"{100 * row['value']:.1f} % [{100 * row['ci_low']:.1f}, {100 * row['ci_high']:.1f}]"
-            f" of {row['n']:,} {row['polarity'].replace('_', '-')} contrasts"
-            for row in own.to_dict("records")
-        )
+        shares = " and ".join(map(_share, own.to_dict("records")))
+        if own["ci_low"].isna().any():
+            lines.append(f"{who}: too few templates tell whether it reads the sentence ({shares}).")
+            continue
         if not own["passes"].all():
             lines.append(f"{who} does not read the sentence in both polarities ({shares}).")
             continue
@@ -278,7 +277,7 @@ def surfaced(table: pd.DataFrame) -> list[str]:
         named = ", ".join(found.str.replace("_", " ")) or "none"
         lines.append(
             f"{key['model']}, {key['prompt_id']}: the bias over all categories {moved}"
-            f" ({whole['value']:+.3f} nats [{whole['ci_low']:+.3f}, {whole['ci_high']:+.3f}],"
+            f" ({whole['value']:+.3f} nats {_ends(whole['ci_low'], whole['ci_high'], '+.3f')},"
             f" {whole['n']} pairs, {whole['n_clusters']} templates);"
             f" categories that move after Holm's correction: {named}."
         )
@@ -293,9 +292,20 @@ _SAID = {
 }
 
 
+def _ends(low: float, high: float, form: str) -> str:
+    """An interval in brackets; in words where too few templates give none."""
+    return "(no interval)" if pd.isna(low) else f"[{low:{form}}, {high:{form}}]"
+
+
+def _share(row: dict) -> str:
+    ends = _ends(100 * row["ci_low"], 100 * row["ci_high"], ".1f")
+    polarity = row["polarity"].replace("_", "-")
+    return f"{100 * row['value']:.1f} % {ends} of {row['n']:,} {polarity} contrasts"
+
+
 def _nats(row: dict) -> str:
-    interval = f"{row['value']:+.2f} nats [{row['ci_low']:+.2f}, {row['ci_high']:+.2f}]"
-    control = f"[{row['beyond_low']:+.2f}, {row['beyond_high']:+.2f}]"
+    interval = f"{row['value']:+.2f} nats {_ends(row['ci_low'], row['ci_high'], '+.2f')}"
+    control = _ends(row["beyond_low"], row["beyond_high"], "+.2f")
     beyond = f"less mere words {row['beyond']:+.2f} {control}"
     if not row["n_controls"]:
         beyond = "mere words not asked under this prompt"
