@@ -42,8 +42,8 @@ GUARDS = (
     "test_answers.py",
     "test_boundaries*.py",
     "test_distributions.py",
-    "test_construct.py",
     "test_docstrings.py",
+    "test_construct.py",
     "test_judge_tests.py",
     "test_jubaku_words.py",
     "test_models_*.py",
@@ -73,7 +73,7 @@ pytest_add_cli_args=
     -m
     not slow_all
     -k
-    not processes and not what_is_stored
+    not processes and not what_is_stored and not shows_an_example
 pytest_add_cli_args_test_selection=
 {guards}
 use_git_change_detection=false

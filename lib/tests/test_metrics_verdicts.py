@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import binomtest, t as student, ttest_1samp
 
 from katayori.data import published
 from katayori.errors import KatayoriError
@@ -614,3 +614,28 @@ def test_the_interval_of_the_lean_is_a_t_interval_over_questions():
     ]
     expected = ttest_1samp(means, 0).confidence_interval(0.95)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_interval_of_agreement_is_the_jackknife_over_questions():
+    """By hand: the plain value, and the t interval of the pseudo-values of questions left out."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 3, 24)
+    labels = pd.DataFrame({"question_id": np.arange(24) // 3})
+    for name in "ab":
+        heard = np.where(rng.random(24) < 0.7, truth, rng.integers(0, 3, 24))
+        labels[f"annotator_{name}"] = heard.astype(str)
+    found = human_agreement(labels).set_index("measure").loc["cohen_kappa"]
+
+    def kappa(part):
+        table = pd.crosstab(part["annotator_a"], part["annotator_b"])
+        table = table.reindex(index=list("012"), columns=list("012"), fill_value=0).to_numpy(float)
+        p = table / table.sum()
+        chance = p.sum(axis=0) @ p.sum(axis=1)
+        return (np.trace(p) - chance) / (1 - chance)
+
+    whole = kappa(labels)
+    left = [kappa(labels[labels["question_id"] != number]) for number in range(8)]
+    pseudo = 8 * whole - 7 * np.array(left)
+    half = student.ppf(0.975, 7) * pseudo.std(ddof=1) / np.sqrt(8)
+    wanted = [whole, whole - half, whole + half]
+    assert np.allclose(found[["value", "ci_low", "ci_high"]].to_numpy(float), wanted)

@@ -114,5 +114,12 @@ def test_too_few_templates_are_said_in_words():
     assert "too few templates tell whether it reads" in lines[0]
     persona = leans[few].assign(prompt_id="other")
     lines += words.surfaced(words.surfacing(pd.concat([leans[few], persona]), "p"))
-    assert len(lines) == 2
+    assert len(lines) == 2 and "cannot be compared" in lines[1]
     assert all("(no interval)" in line and "nan" not in line for line in lines), lines
+
+
+def test_a_prompt_asked_in_one_order_of_mention_has_no_surfacing():
+    leans, _ = planted(4)
+    half = leans[leans["mention"] == leans["mention"].iloc[0]].assign(prompt_id="half")
+    moved = words.surfacing(pd.concat([leans, half, leans.assign(prompt_id="whole")]), "p")
+    assert set(moved["prompt_id"]) == {"whole"}

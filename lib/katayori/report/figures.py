@@ -453,6 +453,35 @@ def surfacing(
     return _below(fig, panels, unit)
 
 
+def ratios(
+    frame: "pd.DataFrame",
+    *,
+    sources: Sources = None,
+    title: str | None = None,
+    label: str = "times as much",
+) -> "Figure":
+    """Ratios on a log axis with a line at 1, one panel a model, one row a factor.
+
+    `frame`: model, factor, value, ci_low, ci_high; undefined ratios are left out.
+    """
+    levels = list(dict.fromkeys(frame["factor"]))
+    fig, panels = _panels(frame, sources, 0.8 + 0.35 * len(levels), title)
+    for place, (ax, _, rows) in enumerate(panels):
+        known = rows[rows["value"].notna()]
+        ax.errorbar(
+            known["value"],
+            [levels.index(factor) for factor in known["factor"]],
+            xerr=_spread(known, "value"),
+            fmt=MARKERS[place % len(MARKERS)],
+            color=OKABE_ITO[place % len(OKABE_ITO)],
+            **POINT,
+        )
+        ax.set_xscale("log")
+        ax.axvline(1, color="#444444", linewidth=0.8)
+        _rows(ax, levels)
+    return _below(fig, panels, label)
+
+
 def accuracy_against_bias(
     frame: "pd.DataFrame", *, sources: Sources = None, title: str | None = None
 ) -> "Figure":

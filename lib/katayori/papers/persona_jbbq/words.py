@@ -167,7 +167,8 @@ def surfacing(leans: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
     Returns:
         model, prompt_id, category, and the columns of `paired_contrasts.bias_in_nats` with p and
-        p_holm as in `bias_by_category`.
+        p_holm as in `bias_by_category`. Prompts that were asked in one order of mention only have
+        no row, since a pair counts by both orders.
 
     Example:
         >>> from katayori.papers.persona_jbbq import examples
@@ -185,6 +186,8 @@ def surfacing(leans: pd.DataFrame, baseline: str) -> pd.DataFrame:
         pairs[~of_baseline], pairs[of_baseline], on=("model", "category")
     )
     table = contrasts.bias_in_nats(moved, [*contrasts.MODEL, "category"])
+    asked = table.groupby(list(contrasts.MODEL))["n"].transform("max") > 0
+    table = table[asked].reset_index(drop=True)
     table["p"] = [_two_sided(row) for row in table.to_dict("records")]
     return _with_holm(table.assign(reading=""))
 
@@ -274,6 +277,7 @@ def surfaced(table: pd.DataFrame) -> list[str]:
         whole = rows[rows["category"] == ALL].iloc[0].to_dict()
         found = rows[(rows["category"] != ALL) & (rows["p_holm"] < LEVEL)]["category"]
         moved = "moves" if whole["p_holm"] < LEVEL else "does not move beyond noise"
+        moved = "cannot be compared" if pd.isna(whole["p_holm"]) else moved
         named = ", ".join(found.str.replace("_", " ")) or "none"
         lines.append(
             f"{key['model']}, {key['prompt_id']}: the bias over all categories {moved}"

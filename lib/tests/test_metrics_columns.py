@@ -1,0 +1,135 @@
+"""Tables keep the columns and words that their docstrings promise, also where there is little."""
+
+import numpy as np
+import pandas as pd
+
+from katayori.metrics import examples, logistic, qa_by_content, qa_tests, response
+from katayori.metrics.agreement import alpha_from_replicates
+from katayori.metrics.position_free_scores import all_readings
+from katayori.metrics.uncertainty import smallest_p
+from katayori.papers import get_paper, limits
+from katayori.papers.inter_jbbq import examples as profiles, named_person, option_slots
+from katayori.papers.jubaku_v2 import examples as reasons, scores, words
+from katayori.papers.logprob_judge.surface_rules import overlap
+from katayori.papers.study import Wanted, open_study
+from katayori.profiles import load
+from katayori.prompting.letters import parse_choice
+from katayori.prompting.parsing import parse_yes_no
+from katayori.prompting.prompts import load_prompts
+
+
+def test_a_mean_score_says_whose_answers_it_is_of():
+    printed = pd.DataFrame({"level": ["Black", "white"], "estimate": [0.6, -0.4]})
+    printed = printed.assign(model="m", source="paper", factor="race", significant=True)
+    table = logistic.average_score(printed.assign(status="ok"))
+    assert table["source"].tolist() == ["paper"]
+
+
+def test_deviations_of_no_answer_keep_their_columns():
+    nothing = examples.yes_no().assign(value=np.nan)
+    table = response.deviations_by_factor(nothing)
+    wanted = ["model", "source", "factor", "level", "n", "n_questions", "deviation"]
+    assert table.empty and list(table.columns[:7]) == wanted
+
+
+def test_comparing_models_tells_both_accuracies():
+    frame = reasons.choices("sim-two-fair", "sim-two-biased")
+    row = scores.compare_models(frame, "sim-two-biased").iloc[0]
+    accuracy = scores.accuracy(frame).set_index("model")["value"]
+    assert row["value"] == accuracy["sim-two-fair"]
+    assert row["value_baseline"] == accuracy["sim-two-biased"]
+
+
+def test_a_case_without_an_answer_has_no_part_in_a_share():
+    nothing = scores.share_contributions(np.zeros(3), np.zeros(3))
+    assert nothing.shape == (3,) and np.isnan(nothing).all()
+
+
+def test_a_lean_that_moves_by_lots_has_a_chance_of_one_half():
+    leans = pd.DataFrame({"model": "m", "case_id": np.repeat(range(8), 2)})
+    leans = leans.assign(prompt_id=["plain", "told"] * 8, lean=np.arange(16.0))
+    assert set(words.moved_by_instruction(leans, "plain")["chance"]) == {0.5}
+
+
+def test_a_limit_stands_beside_that_of_a_varying_shift():
+    one = {"model": "m", "prompt_id": "p", "method": "letter", "unit": "points", "status": "ok"}
+    rows = [
+        one | {"effect": effect, "second": second, "detects": detects}
+        for effect, second, detects in (
+            ("constant", 0.0, 9.0),
+            ("constant", 0.5, 10.0),
+            ("varying", 0.0, 11.0),
+        )
+    ]
+    shown = limits.brief(pd.DataFrame(rows))[["alone", "with_second", "varying"]]
+    assert shown.to_numpy().tolist() == [[9.0, 10.0, 11.0]]
+
+
+def test_gains_and_flips_are_numbered_through():
+    leaning = named_person.with_lean(profiles.frame())
+    table = named_person.lean_and_gain(leaning, ["model", "source", "prompt_id"])
+    assert table.index.tolist() == list(range(len(table)))
+
+
+def test_all_three_places_are_counted_where_unknown_stands_nowhere_else():
+    frame = profiles.frame()
+    first = frame[frame["unknown_position"] == 0]
+    table = option_slots.slot_shares(first)
+    assert {"unknown_at_0", "unknown_at_1", "unknown_at_2"} <= set(table.columns)
+
+
+def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife():
+    """The interval is symmetric about alpha and holds it."""
+    rng = np.random.default_rng(2)
+    cells = pd.MultiIndex.from_product([range(12), range(6), list("ab"), range(4)])
+    answers = cells.to_frame(index=False, name=["question", "row", "level", "repetition"])
+    p = np.where(answers["question"] % 2, 0.7, 0.3) + 0.1 * (answers["level"] == "a")
+    answers["value"] = (rng.random(len(answers)) < p).astype(float)
+    found = alpha_from_replicates(answers, level="level", row="row", question="question")
+    assert found["status"] == "ok"
+    assert found["ci_low"] < found["alpha"] < found["ci_high"]
+    assert np.isclose(found["ci_low"] + found["ci_high"], 2 * found["alpha"])
+
+
+def test_readings_name_the_columns_that_are_missing():
+    with np.testing.assert_raises_regex(Exception, "p_0"):
+        all_readings(pd.DataFrame({"model": ["m"], "template_id": "t", "answer": "0"}))
+
+
+def test_scores_by_content_keep_cells_whose_letters_are_not_bound():
+    """A model whose letters vary has bias by letters; one beside it that is bound has none."""
+    frame = examples.three_options()
+    varied = frame.assign(model="varied")
+    right = varied[[f"role_{place}" for place in range(3)]].to_numpy()
+    varied["answer"] = [str(list(row).index("biased")) for row in right]
+    read = qa_by_content.roles_by_reading(pd.concat([frame, varied], ignore_index=True))
+    table = qa_by_content.scores_by_reading(read, metrics=["diff_amb"])
+    letters = table[table["reading"] == "letter"].set_index("model")["status"]
+    assert letters["m"] == "position_bound" and letters["varied"] != "position_bound"
+
+
+def test_leaning_cells_need_no_probabilities():
+    from katayori.metrics import qa_bias
+
+    frame = qa_bias.with_role(examples.three_options())
+    bare = frame[[name for name in frame if not name.startswith("p_")]]
+    assert qa_tests.leaning_cells(bare, draws=9)["cells"] >= 1
+
+
+def test_the_smallest_p_changes_from_patterns_to_draws_at_ten_thousand():
+    assert smallest_p(13) == 2.0**-12
+    assert smallest_p(14) == 1 / 10_000
+
+
+def test_small_things_of_the_parsers():
+    assert parse_yes_no("Answer: yes").note == parse_yes_no("Answer: yes", "stop").note
+    assert parse_choice("A", "stop").note == ""
+    assert overlap("a" * 300, "a" * 300) == 1.0
+
+
+def test_a_study_shows_the_models_that_are_named():
+    paper = get_paper("discrim_eval")
+    line = load_prompts(paper.id)["de_answer_line"]
+    wanted = Wanted(models=["qwen2.5-coder-0.5b"], limit=1, shown="whole")
+    study = open_study(paper.id, load("recorded"), [line], wanted)
+    assert study.asked == study.real == ("qwen2.5-coder-0.5b",)
