@@ -73,7 +73,7 @@ pytest_add_cli_args=
     -m
     not slow_all
     -k
-    not processes and not what_is_stored and not shows_an_example
+    not processes and not what_is_stored and not shows_an_example and not holds_its_example
 pytest_add_cli_args_test_selection=
 {guards}
 use_git_change_detection=false
