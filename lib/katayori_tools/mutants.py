@@ -46,6 +46,7 @@ GUARDS = (
     "test_construct.py",
     "test_judge_tests.py",
     "test_jubaku_words.py",
+    "test_mere_words.py",
     "test_models_*.py",
     "test_report_claims_*.py",
     "test_report_persona_findings.py",

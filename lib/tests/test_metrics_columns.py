@@ -3,14 +3,28 @@
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import examples, logistic, qa_by_content, qa_tests, response
+from katayori.metrics import (
+    examples,
+    logistic,
+    qa_bias,
+    qa_by_content,
+    qa_tests,
+    rank_tests,
+    response,
+)
 from katayori.metrics.agreement import alpha_from_replicates
 from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.uncertainty import smallest_p
-from katayori.papers import get_paper, limits
+from katayori.papers import answers, examples as shown, get_paper, limits
 from katayori.papers.inter_jbbq import examples as profiles, named_person, option_slots
 from katayori.papers.jubaku_v2 import examples as reasons, scores, words
+from katayori.papers.logprob_judge import examples as judged, scores as verdict_scores
 from katayori.papers.logprob_judge.surface_rules import overlap
+from katayori.papers.persona_jbbq import (
+    by_content,
+    examples as persona,
+    words as likelihood_words,
+)
 from katayori.papers.study import Wanted, open_study
 from katayori.profiles import load
 from katayori.prompting.letters import parse_choice
@@ -82,10 +96,10 @@ def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife()
     """The interval is symmetric about alpha and holds it."""
     rng = np.random.default_rng(2)
     cells = pd.MultiIndex.from_product([range(12), range(6), list("ab"), range(4)])
-    answers = cells.to_frame(index=False, name=["question", "row", "level", "repetition"])
-    p = np.where(answers["question"] % 2, 0.7, 0.3) + 0.1 * (answers["level"] == "a")
-    answers["value"] = (rng.random(len(answers)) < p).astype(float)
-    found = alpha_from_replicates(answers, level="level", row="row", question="question")
+    drawn = cells.to_frame(index=False, name=["question", "row", "level", "repetition"])
+    p = np.where(drawn["question"] % 2, 0.7, 0.3) + 0.1 * (drawn["level"] == "a")
+    drawn["value"] = (rng.random(len(drawn)) < p).astype(float)
+    found = alpha_from_replicates(drawn, level="level", row="row", question="question")
     assert found["status"] == "ok"
     assert found["ci_low"] < found["alpha"] < found["ci_high"]
     assert np.isclose(found["ci_low"] + found["ci_high"], 2 * found["alpha"])
@@ -109,8 +123,6 @@ def test_scores_by_content_keep_cells_whose_letters_are_not_bound():
 
 
 def test_leaning_cells_need_no_probabilities():
-    from katayori.metrics import qa_bias
-
     frame = qa_bias.with_role(examples.three_options())
     bare = frame[[name for name in frame if not name.startswith("p_")]]
     assert qa_tests.leaning_cells(bare, draws=9)["cells"] >= 1
@@ -133,3 +145,71 @@ def test_a_study_shows_the_models_that_are_named():
     wanted = Wanted(models=["qwen2.5-coder-0.5b"], limit=1, shown="whole")
     study = open_study(paper.id, load("recorded"), [line], wanted)
     assert study.asked == study.real == ("qwen2.5-coder-0.5b",)
+
+
+def test_questions_without_a_test_are_counted_apart():
+    """A question whose answers are all yes has no test; seven of eight have one."""
+    values = examples.yes_no()
+    values.loc[values["decision_question_id"] == 1, "value"] = 1.0
+    row = rank_tests.chance_alarms(values, draws=5).iloc[0]
+    assert (row["n"], row["n_invalid"]) == (7, 1)
+
+
+def test_no_answers_give_no_alarm_and_all_columns():
+    full = rank_tests.chance_alarms(examples.yes_no(), draws=5)
+    nothing = rank_tests.chance_alarms(examples.yes_no().head(0))
+    assert nothing.empty and list(nothing.columns) == list(full.columns)
+
+
+def test_leaning_cells_say_their_status():
+    frame = qa_bias.with_role(examples.three_options())
+    assert qa_tests.leaning_cells(frame, metrics=["diff_amb"], draws=9)["status"] == "ok"
+
+
+def test_a_score_without_an_interval_is_shown_alone():
+    row = pd.Series({"value": 0.1, "ci_low": np.nan, "ci_high": np.nan, "status": "few_clusters"})
+    assert by_content.points(row) == "10.0"
+
+
+def test_provenance_names_the_hash_of_every_shard_of_a_recorded_model_and_none_of_others():
+    model = shown.shard()["model"]
+    how = {"source": "recorded"}
+    recorded = answers.get(shown.items(), shown.prompt(), [model], **how)
+    drawn = answers.get(shown.items(), shown.prompt(), ["sim-fair"])
+    models = answers.provenance(shown.PAPER, [model, "sim-fair"], recorded, drawn)["models"]
+    shards = {one["id"]: one["shards"] for one in models}
+    assert set(shards[model].values()) >= {shown.shard()["sha256"]}
+    assert shards["sim-fair"] == {}
+
+
+def test_a_simulated_probability_answer_lists_the_likelier_word_first():
+    for prompt_id in ("de_answer_line", "de_answer_prefix"):
+        request = shown.request_to("sim-fair", "discrim_eval", prompt_id)
+        response = get_paper("discrim_eval").simulate(request)
+        logs = [logp for _, logp in response.top or []]
+        assert logs == sorted(logs, reverse=True)
+        assert response.completion_tokens is None or response.completion_tokens >= 1
+
+
+def test_comparisons_without_a_proposed_verdict_are_invalid_for_it_alone():
+    verdicts = judged.verdicts()
+    verdicts.loc[:2, ["proposed"]] = None
+    table = verdict_scores.concordance(verdicts, judged.comparisons(), ["truth"])
+    n_invalid = table[table["task"] == "all"].set_index("method")["n_invalid"]
+    assert (n_invalid["proposed"], n_invalid["BS2"]) == (3, 0)
+
+
+def test_the_overall_change_is_adjusted_over_the_prompts_of_its_own_model():
+    """Two models, two prompts each: Holm doubles the smaller p of a model, never more."""
+    leans = [persona.leans(age=0.3, gender=0.0)]
+    for number, name in enumerate(("a", "b"), 1):
+        leans.append(persona.leans(age=0.5, gender=0.2, prompt_id=name, seed=number))
+    one = pd.concat(leans, ignore_index=True)
+    two = pd.concat([one, one.assign(model="n")], ignore_index=True)
+    prompt = one["prompt_id"].iloc[0]
+    alone, beside = (likelihood_words.surfacing(frame, prompt) for frame in (one, two))
+    whole = beside["category"] == likelihood_words.ALL
+    again = beside[whole & (beside["model"] == "m")]["p_holm"].tolist()
+    own = alone[alone["category"] == likelihood_words.ALL]
+    assert again == own["p_holm"].tolist()
+    assert np.isclose(own["p_holm"].min(), min(1.0, 2 * own["p"].min()))
