@@ -29,6 +29,7 @@ from katayori.report.figures import (
     grouped_bars,
     mean_ratios,
     rate_heatmap,
+    ratios as ratios_to_blank,
     scatter,
     surfacing,
 )
@@ -428,3 +429,17 @@ def test_grouped_bars_show_models_benchmarks_intervals_and_chance(intervals):
     assert len(segments) == (7 if intervals else 0)
     assert not intervals or segments[0][:, 1].tolist() == [30, 55]
     assert {t.get_text() for t in fig.legends[0].get_texts()} == {"JUBAKU-v2", "人種", "chance"}
+
+
+def test_ratios_stand_on_a_log_axis_beside_a_line_at_one():
+    """Undefined ratios are left out; the ticks are numbers, not powers."""
+    table = pd.DataFrame({"model": ["m"] * 3, "factor": list("abc"), "value": [2.0, 30.0, np.nan]})
+    table = table.assign(ci_low=table["value"] / 2, ci_high=table["value"] * 2)
+    fig = ratios_to_blank(table, title="Ratios", label="times")
+    assert_clear(fig)
+    [ax] = fig.axes
+    assert ax.get_xscale() == "log" and ax.get_xlabel() == "times"
+    [drawn] = ax.containers
+    assert drawn[0].get_xdata().tolist() == [2.0, 30.0]
+    assert [line.get_xdata() for line in ax.lines if len(set(line.get_xdata())) == 1][-1][0] == 1
+    assert "10" in [label.get_text() for label in ax.get_xticklabels()]

@@ -477,6 +477,7 @@ def ratios(
             **POINT,
         )
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
         ax.axvline(1, color="#444444", linewidth=0.8)
         _rows(ax, levels)
     return _below(fig, panels, label)
