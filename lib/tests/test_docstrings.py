@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import os
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,26 @@ def test_examples_run(name):
         if runner.failures:
             failed.append("".join(told))
     assert not failed, "\n".join(failed)
+
+
+@pytest.mark.mirror
+@pytest.mark.skipif("KATAYORI_MIRROR" not in os.environ, reason="no mirror of the downloads")
+@pytest.mark.parametrize(
+    ("room", "names"),
+    [
+        ("logprob_judge", ["load_pandalm", "load_pandalm_judge", "load_vicuna_verdicts"]),
+        ("jubaku_v2", ["load_jubaku", "load_jubaku_v1", "load_jbnli"]),
+    ],
+)
+def test_examples_that_need_a_download_hold_on_the_mirror(room, names):
+    module = importlib.import_module(f"katayori.papers.{room}.items")
+    told: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for name in names:
+        test = examples(module, name)
+        assert any(example.options.pop(doctest.SKIP, False) for example in test.examples), name
+        runner.run(test, out=told.append)
+    assert not runner.failures, "".join(told)
 
 
 #: Public functions of metrics without an example, and why.
