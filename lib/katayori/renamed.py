@@ -37,6 +37,26 @@ class Renamed(NamedTuple):
 TABLE: tuple[Renamed, ...] = (
     # Answers hold the columns of their items: no metric joins them any more.
     Renamed("argument", "items", "part of the answers (frame_checks.with_items)", "0.5"),
+    # One word a concept over all papers: what answers are clustered in is counted by `clusters`.
+    Renamed("column", "n_cases", "clusters", "0.5"),
+    Renamed("column", "n_clusters", "clusters", "0.5"),
+    Renamed("column", "n_families", "clusters", "0.5"),
+    Renamed("column", "n_questions", "clusters", "0.5"),
+    Renamed("column", "n_templates", "clusters", "0.5"),
+    Renamed("column", "p_cases", "p_cluster", "0.5"),
+    Renamed("column", "p_question", "p_cluster", "0.5"),
+    Renamed("column", "p_template", "p_cluster", "0.5"),
+    Renamed("column", "p_cases_holm", "p_cluster_holm", "0.5"),
+    Renamed("column", "p_template_holm", "p_cluster_holm", "0.5"),
+    Renamed("column", "case_low", "cluster_low", "0.5"),
+    Renamed("column", "case_high", "cluster_high", "0.5"),
+    Renamed("column", "n_hits", "n_correct", "0.5"),
+    Renamed("column", "n_right", "n_correct", "0.5"),
+    Renamed("column", "right", "correct", "0.5"),
+    Renamed("column", "n_missing", "n_invalid", "0.5", "alpha"),
+    Renamed("column", "n_missing", "n_invalid", "0.5", "tests"),
+    # The random draws of a notebook: exchanges, or null draws of its claims.
+    Renamed("parameter", "resamples", "draws", "0.5"),
 )
 
 

@@ -23,12 +23,12 @@ def replicates(n_questions: int) -> pd.DataFrame:
     return pd.DataFrame({"q": index[0], "row": index[1], "level": index[2], "value": value})
 
 
-@pytest.mark.parametrize(("n_questions", "given"), [(4, False), (5, True)])
+@pytest.mark.parametrize(("clusters", "given"), [(4, False), (5, True)])
 def test_alpha_from_replicates_has_an_interval_from_five_questions_on(n_questions, given):
     found = agreement.alpha_from_replicates(
         replicates(n_questions), level="level", row="row", question="q"
     )
-    assert found["n_questions"] == n_questions and found["status"] == "ok"
+    assert found["clusters"] == n_questions and found["status"] == "ok"
     assert np.isfinite(found["ci_low"]) == given
 
 
@@ -191,7 +191,7 @@ def test_the_smallest_p_counts_the_family():
         has_target=True,
     )
     found = qa_bias.compare_prompts(frame, "base")
-    rows = found[(found["metric"] == "diff_amb") & found["p_template"].notna()]
+    rows = found[(found["metric"] == "diff_amb") & found["p_cluster"].notna()]
     assert len(rows) == 2
     assert rows["smallest_p_holm"].tolist() == pytest.approx([4 / 1024] * 2)
 

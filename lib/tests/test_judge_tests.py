@@ -65,7 +65,7 @@ def test_auc_against_mann_whitney_and_a_jackknife_by_hand():
         return mannwhitneyu(one, two).statistic / len(one) / len(two)
 
     whole = auc(np.ones(60, bool))
-    assert found["value"] == pytest.approx(whole) and found["n_clusters"] == 20
+    assert found["value"] == pytest.approx(whole) and found["clusters"] == 20
     left_out = np.array([auc(question != q) for q in range(20)])
     error = np.sqrt(19 / 20 * ((left_out - left_out.mean()) ** 2).sum())
     assert found["se"] == pytest.approx(error)
@@ -153,18 +153,18 @@ def test_a_judge_that_prefers_the_worse_is_found_and_one_without_knowledge_is_no
     for name, knows in {"worse": -0.8, "nothing": 0.0, "better": 0.8}.items():
         odds = knows * truth + rng.normal(0, 1, len(truth))
         row = decided_pairs(settled(np.where(odds > 0, "1", "2"), odds=odds), STUDY).iloc[0]
-        assert (row["n"], row["n_questions"]) == (161, 69)
-        assert row["n_right"] + row["n_wrong"] + row["n_neither"] == row["n"]
-        assert row["value"] == pytest.approx((row["n_right"] - row["n_wrong"]) / 322)
+        assert (row["n"], row["clusters"]) == (161, 69)
+        assert row["n_correct"] + row["n_wrong"] + row["n_neither"] == row["n"]
+        assert row["value"] == pytest.approx((row["n_correct"] - row["n_wrong"]) / 322)
         found[name] = row
-    assert found["worse"]["ci_high"] < 0 and found["worse"]["p_question"] < 1e-3
+    assert found["worse"]["ci_high"] < 0 and found["worse"]["p_cluster"] < 1e-3
     assert found["worse"]["auc_high"] < 0.5 < found["better"]["auc_low"]
     assert found["nothing"]["ci_low"] < 0 < found["nothing"]["ci_high"]
-    assert found["nothing"]["p_question"] > 0.05
+    assert found["nothing"]["p_cluster"] > 0.05
     # Saying tie is neither right nor wrong where one answer is better.
     silent = decided_pairs(settled(["tie"] * 207), STUDY).iloc[0]
     assert (silent["value"], silent["status"]) == (0, "no_variation")
-    assert np.isnan(silent["p_question"]) and silent["auc_status"] == "no_valid_answer"
+    assert np.isnan(silent["p_cluster"]) and silent["auc_status"] == "no_valid_answer"
 
 
 def test_the_level_against_lots():
@@ -175,7 +175,7 @@ def test_the_level_against_lots():
     for _ in range(25):
         liking = rng.normal(0, 1, 69)[question]  # for what happens to be better, by question
         odds = liking * truth + rng.normal(0, 0.5, 207)
-        p.append(decided_pairs(settled(np.where(odds > 0, "1", "2")), STUDY)["p_question"].iloc[0])
+        p.append(decided_pairs(settled(np.where(odds > 0, "1", "2")), STUDY)["p_cluster"].iloc[0])
     assert np.mean(np.array(p) < 0.05) <= 0.12
 
 
@@ -191,7 +191,7 @@ def test_surface_rules_on_our_study_set():
     near = found.loc["length nearer to the reference"]
     assert round(100 * near["value"], 1) == 63.8 and near["ci_low"] > 0.5
     decided = decided_pairs(rules, STUDY, by=["model"]).set_index("model")
-    shares = decided["n_right"] / decided["n"]
+    shares = decided["n_correct"] / decided["n"]
     assert round(100 * shares["length nearer to the reference"], 1) == 79.5
     assert decided.loc["length nearer to the reference", "auc"] > 0.85
 
@@ -231,9 +231,9 @@ def test_a_rule_against_a_judge():
     near = rules[rules["model"] == "length nearer to the reference"]
     found = paired_hits(near, settled(["tie"] * 207), STUDY, ["truth"])
     assert found["value"] == pytest.approx(132 / 207 - 46 / 207) and found["ci_low"] > 0.3
-    assert found["p_question"] < 1e-6 and found["n"] == 207 and found["n_clusters"] == 69
+    assert found["p_cluster"] < 1e-6 and found["n"] == 207 and found["clusters"] == 69
     same = paired_hits(near, near, STUDY, ["truth"])
-    assert same["status"] == "no_variation" and np.isnan(same["p_question"])
+    assert same["status"] == "no_variation" and np.isnan(same["p_cluster"])
 
 
 def test_copied_lines():

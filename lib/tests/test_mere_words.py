@@ -71,7 +71,7 @@ def test_models_without_a_blank_have_no_row_and_missing_answers_count():
     real.loc[:9, "value"] = np.nan  # question 0 lost prompts of one side only
     table = mere_words.beside_mere_words(real, blank)
     assert set(table["n_invalid"]) == {10}
-    assert (set(table["n_left_out"]), set(table["n_clusters"])) == ({1}, {29})
+    assert (set(table["n_left_out"]), set(table["clusters"])) == ({1}, {29})
     assert set(table["status"]) == {"ok"}
     assert mere_words.beside_mere_words(real.assign(model="other"), blank).empty
 

@@ -76,8 +76,8 @@ def test_the_textbook_example():
     found = krippendorff_alpha((TEXTBOOK.T - 1) / 4)
     assert found["alpha"] == pytest.approx(package(TEXTBOOK.T), abs=1e-12)
     assert alpha_closed_form(TEXTBOOK.T) == pytest.approx(package(TEXTBOOK.T), abs=1e-12)
-    assert {k: found[k] for k in ("status", "n_units", "n", "n_missing", "band")} == {
-        **{"status": "ok", "n_units": 11, "n": 40, "n_missing": 7, "band": "strong"}
+    assert {k: found[k] for k in ("status", "n_units", "n", "n_invalid", "band")} == {
+        **{"status": "ok", "n_units": 11, "n": 40, "n_invalid": 7, "band": "strong"}
     }
 
 
@@ -90,7 +90,7 @@ def test_alpha_is_the_packages_and_the_closed_forms(table):
     kept = [row[np.isfinite(row)] for row in table if np.isfinite(row).sum() >= 2]
     values = np.concatenate([*kept, []])
     assert found["n"] == len(values) and found["n_units"] == len(kept)
-    assert found["n_missing"] == np.isnan(table).sum()
+    assert found["n_invalid"] == np.isnan(table).sum()
     if len(set(values)) < 2:
         assert (
             np.isnan(found["alpha"])
@@ -346,7 +346,7 @@ def test_a_very_rare_answer_defeats_band_and_interval():
 
 # -- tables of alphas (DE-24) ----------------------------------------------------------------------
 
-COLUMNS = "factor alpha ci_low ci_high band status n n_units n_missing n_questions".split()
+COLUMNS = "factor alpha ci_low ci_high band status n n_units n_invalid clusters".split()
 
 
 def test_alpha_table_is_one_row_a_table():

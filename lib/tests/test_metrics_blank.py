@@ -91,7 +91,7 @@ def test_two_sets_of_words_have_the_ratio_one():
     covered = ((found["ci_low"] <= 1) & (found["ci_high"] >= 1)).mean()
     assert 0.89 <= covered <= 0.99
     assert 1 <= (found["p"] <= 0.05).sum() <= spike.most_by_chance(100)
-    assert set(found["status"]) == {"ok"} and set(found["n_questions"]) == {20}
+    assert set(found["status"]) == {"ok"} and set(found["clusters"]) == {20}
 
 
 def test_an_attribute_that_moves_more_than_words_has_a_larger_ratio():
@@ -109,7 +109,7 @@ def test_the_ratio_of_a_design_that_differs_is_none():
     smaller = blank.size_ratio(sizes(real), sizes(words[words["nine"] < 4]))
     assert smaller["status"] == "other_design"
     few = blank.size_ratio(sizes(real), sizes(words[words["q"] < 4]))
-    assert (few["status"], few["n_questions"], few["n_left_out"]) == ("few_clusters", 4, 16)
+    assert (few["status"], few["clusters"], few["n_left_out"]) == ("few_clusters", 4, 16)
     assert np.isnan(few["p"]) and np.isnan(few["ci_low"]) and few["value"] > 0
     none = blank.size_ratio(sizes(real), sizes(words.assign(q=words["q"] + 100)))
     assert (none["status"], none["n_left_out"]) == ("no_valid_answer", 40)
@@ -266,7 +266,7 @@ def test_only_templates_that_both_have_are_laid_beside_each_other():
     real.loc[real["template_id"] == 25, "bias"] = np.nan
     found = blank.beside_blank(real, words, cluster="template_id", value="bias")
     assert found["what"].tolist() == ["real", "blank", "real_less_blank"]
-    assert set(found["n_clusters"]) == {9} and set(found["n_left_out"]) == {41}
+    assert set(found["clusters"]) == {9} and set(found["n_left_out"]) == {41}
     value = found.set_index("what")["value"]
     assert value["real_less_blank"] == pytest.approx(value["real"] - value["blank"])
     kept = real[real["template_id"].between(20, 29)].dropna().groupby("template_id")["bias"].mean()

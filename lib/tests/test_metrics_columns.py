@@ -42,7 +42,7 @@ def test_a_mean_score_says_whose_answers_it_is_of():
 def test_deviations_of_no_answer_keep_their_columns():
     nothing = examples.yes_no().assign(value=np.nan)
     table = response.deviations_by_factor(nothing)
-    wanted = ["model", "source", "factor", "level", "n", "n_questions", "deviation"]
+    wanted = ["model", "source", "factor", "level", "n", "clusters", "deviation"]
     assert table.empty and list(table.columns[:7]) == wanted
 
 

@@ -113,7 +113,7 @@ def test_accuracy_divides_by_parsed_answers():
 
     row = fc.accuracy(frame_of(choose)).iloc[0]
     assert (row["value"], row["value_all"]) == (12 / 20, 12 / 24)
-    assert (row["n"], row["n_correct"], row["n_invalid"], row["n_cases"], row["status"]) == (
+    assert (row["n"], row["n_correct"], row["n_invalid"], row["clusters"], row["status"]) == (
         20,
         12,
         4,
@@ -124,7 +124,7 @@ def test_accuracy_divides_by_parsed_answers():
     assert stats.binom.sf(11, 20, row["ci_low"]) == pytest.approx(0.025)
     assert stats.binom.cdf(12, 20, row["ci_high"]) == pytest.approx(0.025)
     assert row["p_chance"] == pytest.approx(2 * stats.binom.sf(11, 20, 0.5))
-    assert math.isnan(row["case_low"]) and math.isnan(row["case_high"])  # three cases
+    assert math.isnan(row["cluster_low"]) and math.isnan(row["cluster_high"])  # three cases
 
 
 def test_accuracy_of_the_printed_counts():
@@ -137,17 +137,17 @@ def test_accuracy_of_the_printed_counts():
     assert round(100 * row["value"], 1) == 48.1 and round(row["p_chance"], 2) == 0.63
     assert row["ci_low"] < 0.5 < row["ci_high"]
     # The first 13 cases are all neutral, the others all biased: 13 of 27 decisions.
-    assert row["case_low"] < 0.29 and row["case_high"] > 0.67 and row["p_cases"] == 1
+    assert row["cluster_low"] < 0.29 and row["cluster_high"] > 0.67 and row["p_cluster"] == 1
 
 
 def test_a_fixed_share_has_a_status_and_no_test():
     """Always A is right in half of every case: fixed by the design, never an interval [.5, .5]."""
     row = fc.accuracy(frame_of(first, range(10))).iloc[0]
-    assert row["status"] == "same_in_every_cluster" and math.isnan(row["p_cases"])
-    assert row["case_low"] < 0.45 and row["case_high"] > 0.55
+    assert row["status"] == "same_in_every_cluster" and math.isnan(row["p_cluster"])
+    assert row["cluster_low"] < 0.45 and row["cluster_high"] > 0.55
     row = fc.accuracy(frame_of(always("neutral"), range(10))).iloc[0]
-    assert (row["value"], row["status"], row["case_high"]) == (1, "ok", 1)
-    assert 0.6 < row["case_low"] < 0.75 and row["p_cases"] == 2 / 2**10
+    assert (row["value"], row["status"], row["cluster_high"]) == (1, "ok", 1)
+    assert 0.6 < row["cluster_low"] < 0.75 and row["p_cluster"] == 2 / 2**10
     assert fc.accuracy(frame_of(always("neutral"), range(4))).iloc[0]["status"] == "few_clusters"
 
 
@@ -170,8 +170,8 @@ def test_intervals_over_cases_cover(cases, monkeypatch):
             row = fc.accuracy(drawn).iloc[0]
             mean = fc.averaged_over_orders(drawn).iloc[0]
             wrong += [
-                not row["case_low"] <= truth <= row["case_high"],
-                row["p_cases"] < 0.05,
+                not row["cluster_low"] <= truth <= row["cluster_high"],
+                row["p_cluster"] < 0.05,
                 mean["status_mean"] == "ok" and not mean["mean_low"] <= truth <= mean["mean_high"],
             ]
         missed[name] = wrong / repetitions
@@ -204,8 +204,10 @@ def test_variants_that_agree_carry_no_more_than_their_case():
     row = fc.accuracy(frame).iloc[0]
     # Near Clopper and Pearson's interval of 8 among 10 decisions.
     exact = stats.binomtest(8, 10).proportion_ci()
-    assert (row["case_low"], row["case_high"]) == pytest.approx((exact.low, exact.high), abs=0.03)
-    assert row["case_high"] - row["case_low"] > 1.8 * (row["ci_high"] - row["ci_low"])
+    assert (row["cluster_low"], row["cluster_high"]) == pytest.approx(
+        (exact.low, exact.high), abs=0.03
+    )
+    assert row["cluster_high"] - row["cluster_low"] > 1.8 * (row["ci_high"] - row["ci_low"])
 
 
 # -- variation ---
@@ -367,7 +369,7 @@ def test_chi_square_and_its_companion_by_case():
     assert found["p_yates"] == pytest.approx(stats.chi2.sf(yates, 1))
     # a is wrong on the last 39 variants, b on the last 2: five cases differ, the signs of five give
     # 2 / 2^5 at least.
-    assert found["p_cases"] == pytest.approx(2 / 2**5, abs=0.01) and found["n_cases"] == 27
+    assert found["p_cluster"] == pytest.approx(2 / 2**5, abs=0.01) and found["clusters"] == 27
     assert found["difference"] == pytest.approx(37 / 216) and found["status"] == "ok"
 
 
@@ -392,7 +394,7 @@ def test_the_case_test_is_exact_for_few_cases():
     other = stats.permutation_test(
         shares, lambda x, y: np.sum(x - y), permutation_type="samples", n_resamples=np.inf
     )
-    assert found["p_cases"] == pytest.approx(other.pvalue)
+    assert found["p_cluster"] == pytest.approx(other.pvalue)
 
 
 def test_what_cannot_be_compared_has_a_status():
@@ -405,12 +407,14 @@ def test_what_cannot_be_compared_has_a_status():
         "d": "no_shared_case",
         "e": "no_shared_case",
     }
-    assert math.isnan(found.loc["b", "p_cases"]) and math.isnan(found.loc["b", "p_chi2"])
-    assert found.loc["c", "p_cases_holm"] == found.loc["c", "p_cases"]  # the only test done
+    assert math.isnan(found.loc["b", "p_cluster"]) and math.isnan(found.loc["b", "p_chi2"])
+    assert found.loc["c", "p_cluster_holm"] == found.loc["c", "p_cluster"]  # the only test done
     with pytest.raises(ValueError, match="no answers of 'z', only of a, b"):
         fc.compare_models(two({"a": 1, "b": 2}), "z")
     same = fc.compare_models(pd.concat([two({"a": 50}), two({"b": 50})]), "a").iloc[0]
-    assert same["status"] == "no_difference" and same["p_chi2"] == 1 and math.isnan(same["p_cases"])
+    assert (
+        same["status"] == "no_difference" and same["p_chi2"] == 1 and math.isnan(same["p_cluster"])
+    )
 
 
 # -- between benchmarks ---
@@ -535,7 +539,7 @@ def test_planted_accuracy_is_recovered(planted):
         and (found["n"] == 216).all()
     )
     for name, value in truth.items():
-        assert found.loc[name, "case_low"] <= value <= found.loc[name, "case_high"], name
+        assert found.loc[name, "cluster_low"] <= value <= found.loc[name, "cluster_high"], name
 
 
 def test_planted_effects_are_told_apart(planted):

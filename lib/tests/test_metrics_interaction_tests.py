@@ -19,7 +19,7 @@ def two_questions(rng, negative, neutral):
             asked = {"negative": negative(drawn, rng), "neutral": neutral(drawn, rng)}
             item = f"{family}-{subset}"
             rows += [(f"f{family}", item, subset, q, float(v)) for q, v in asked.items()]
-    frame = pd.DataFrame(rows, columns=["cluster", "item", "subset", "question", "right"])
+    frame = pd.DataFrame(rows, columns=["cluster", "item", "subset", "question", "correct"])
     fixed = {"model": "m", "source": "s", "prompt_id": "p", "topic": "t", "ambiguity": "dis"}
     return frame.assign(**fixed, invalid=False, template_id="t-x")
 
@@ -54,7 +54,7 @@ def test_detectable_pairs_by_hand():
     """(t.975 + t.80) x SE of a pair, families less one degree of freedom; median of pairs."""
     key = {"model": "m", "source": "s", "prompt_id": "p", "topic": "t"}
     tests = pd.DataFrame({"p": [0.2, 0.2, np.nan], "p_holm": [0.2, 0.2, np.nan]})
-    tests = tests.assign(one_test_with=["", "negative", ""], n_families=21, **key)
+    tests = tests.assign(one_test_with=["", "negative", ""], clusters=21, **key)
     terms = pd.DataFrame({"term": ["a", "a:b", "b:c"], "se": [9.0, 0.4, 0.6]}).assign(**key)
     row = tests_of.detectable_pairs(tests, terms).iloc[0]
     assert [row["cells"], row["tested"], row["doubles"], row["not_testable"]] == [3, 1, 1, 1]

@@ -43,7 +43,7 @@ def made(rows, **common):
     """A frame as `with_design` gives, from (cluster, subset, right) or (cluster, subset, right,
     choice) rows."""
     table = pd.DataFrame(
-        [(*row, "unknown")[:4] for row in rows], columns=["cluster", "subset", "right", "choice"]
+        [(*row, "unknown")[:4] for row in rows], columns=["cluster", "subset", "correct", "choice"]
     )
     fixed = {
         "model": "m",
@@ -55,7 +55,7 @@ def made(rows, **common):
     fixed |= {"question": "negative", "focal": "a", "order": "abu", "template_id": "t-x"}
     fixed |= {"unknown_wording": "w"}
     table = table.assign(**fixed | common, n_attributes=table["subset"].str.count(r"\+") + 1)
-    return table.assign(invalid=table["choice"].isna(), right=table["right"].astype(float))
+    return table.assign(invalid=table["choice"].isna(), correct=table["correct"].astype(float))
 
 
 # --- joining --------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_design_is_joined_and_an_invalid_answer_is_wrong(items):
     log = log.assign(answer=given_, outcome=["ok", "ok", "out_of_choice", "ok"])
     found = ix.with_design(log, items)
     assert found["choice"].fillna("").tolist() == ["u", "a", "", "u"]
-    assert found["right"].tolist() == [1, 0, 0, 0] and found["unknown"].tolist() == [1, 0, 0, 1]
+    assert found["correct"].tolist() == [1, 0, 0, 0] and found["unknown"].tolist() == [1, 0, 0, 1]
     assert found["invalid"].tolist() == [False, False, True, False]
     assert found["ambiguity"].tolist() == ["amb", "amb", "dis", "dis"]
     assert found["question"].tolist() == ["negative", "neutral", "negative", "neutral"]
@@ -115,7 +115,7 @@ def test_a_cell_by_hand():
     assert row["value"] == 0.5 and row["n"] == 4
     assert row["n_invalid"] == 1 and row["invalid_rate"] == 0.25
     assert np.isnan(row["ci_low"]) and np.isnan(row["ci_high"])
-    assert row["n_families"] == 2 and row["few"] and row["status"] == "few_clusters"
+    assert row["clusters"] == 2 and row["few"] and row["status"] == "few_clusters"
     many = ix.cell_means(made(rows * 8)).iloc[0]
     assert many["n"] == 32 and not many["few"]
 
@@ -135,7 +135,7 @@ def test_an_interval_is_that_of_families():
         (f"f{i}", "a", rng.random() < 0.2 + i / 20) for i in range(12) for _ in range(1 + i % 3)
     ]
     table = made(rows)
-    sums = table.groupby("cluster")["right"].agg(["sum", "size"])
+    sums = table.groupby("cluster")["correct"].agg(["sum", "size"])
     row = ix.cell_means(table).iloc[0]
     wanted = share_interval(sums["sum"], sums["size"])
     assert (row["ci_low"], row["ci_high"]) == (wanted["ci_low"], wanted["ci_high"])
@@ -190,7 +190,7 @@ def test_intervals_cover_the_truth(families, p, spread):
     base["topic"] = base["cluster"].str[0]
     for _ in range(runs):
         chance = np.clip(p + spread * rng.uniform(-0.5, 0.5, len(names)), 0, 1).repeat(4)
-        drawn = base.assign(right=(rng.random(len(base)) < chance).astype(float))
+        drawn = base.assign(correct=(rng.random(len(base)) < chance).astype(float))
         row = ix.by_topic(drawn).set_index("topic").loc["overall"]
         covered += row["ci_low"] <= p <= row["ci_high"]
         slope = ix.trend(drawn, by=[*ix.MODEL, "ambiguity"]).iloc[0]
@@ -208,7 +208,7 @@ def test_overall_is_the_mean_of_topics_and_pooled_that_of_answers():
     big = made([(f"f{i}", "a", i % 4 > 0) for i in range(40)])
     small = made([(f"g{i}", "a", rng.random() < 0.5) for i in range(20)], topic="s")
     found = ix.by_topic(pd.concat([big, small])).set_index("topic")
-    share = small["right"].mean()
+    share = small["correct"].mean()
     assert found.loc["t", "value"] == 0.75 and found.loc["overall", "value"] == pytest.approx(
         (0.75 + share) / 2
     )
@@ -232,8 +232,10 @@ def test_published_tables_5_to_8_give_table_3():
         n = counts.loc[(cell.topic, cell.n_attributes), "n_questions_per_ambiguity"]
         right = round(cell.accuracy_pct * n / 100)
         rows += [(cell.topic, cell.ambiguity, cell.model, i < right) for i in range(n)]
-    table = pd.DataFrame(rows, columns=["topic", "ambiguity", "model", "right"])
-    table = table.assign(right=table["right"].astype(float), source="published", prompt_id="basic")
+    table = pd.DataFrame(rows, columns=["topic", "ambiguity", "model", "correct"])
+    table = table.assign(
+        correct=table["correct"].astype(float), source="published", prompt_id="basic"
+    )
     table = table.assign(cluster=np.arange(len(table)), invalid=False)
     ours = ix.by_topic(table).set_index(["topic", "ambiguity", "model"])["value"] * 100
     printed = published.load("inter_jbbq", "accuracy_by_topic").query("prompt == 'basic'")
@@ -259,7 +261,7 @@ def test_the_slope_is_the_within_family_regression(frame):
         & (frame["ambiguity"] == "amb")
     ]
     x = pd.get_dummies(one["cluster"]).astype(float).assign(size=one["n_attributes"])
-    wanted = sm.OLS(one["right"], x).fit().params["size"]
+    wanted = sm.OLS(one["correct"], x).fit().params["size"]
     (row,) = ix.trend(one).to_dict("records")
     assert row["value"] == pytest.approx(wanted) and row["ci_low"] < wanted < row["ci_high"]
 

@@ -262,7 +262,7 @@ def test_undefined_fits_have_a_status():
             axis=None
         )
         assert (
-            fit["n"].iloc[0] + fit["n_missing"].iloc[0] == len(frame)
+            fit["n"].iloc[0] + fit["n_invalid"].iloc[0] == len(frame)
             and fit["term"].iloc[-1] == "sd(q)"
         )
 
@@ -291,7 +291,7 @@ def test_missing_rows_are_counted_and_change_nothing():
     )
     assert fit["term"].tolist() == clean["term"].tolist() == ["Intercept", "f[T.y]", "a", "sd(q)"]
     assert fit["estimate"].to_numpy() == pytest.approx(clean["estimate"].to_numpy(), abs=1e-9)
-    assert fit["n_missing"].iloc[0] == len(frame) - clean["n"].iloc[0] > 4
+    assert fit["n_invalid"].iloc[0] == len(frame) - clean["n"].iloc[0] > 4
 
 
 def test_constant_groups_stay_in():

@@ -62,7 +62,7 @@ def test_who_never_abstains_and_knows_nothing_has_no_excess(items):
     one = answered(items, "1")
     excess = named.lean_and_gain(one, BY).set_index(["measure", "part"])
     assert excess.loc[("lean", "disambiguated"), "value"] == pytest.approx(0, abs=1e-12)
-    third = one[one["ambiguity"] == "dis"]["right"].mean()
+    third = one[one["ambiguity"] == "dis"]["correct"].mean()
     assert 0.3 < third < 0.36, "the accuracy of a third is no sign of knowledge"
 
 
@@ -95,7 +95,7 @@ def test_the_gain_is_told_from_the_lean(items):
     both = drawn(items, rng, before=0.3, after=0.1)
     gain = named.lean_and_gain(both, BY).set_index(["measure", "part"]).loc[("lean_odds", "gain")]
     assert gain["value"] == pytest.approx(0.1, abs=0.03) and gain["ci_low"] > 0
-    assert gain["n"] == 2800 and gain["n_families"] == 105
+    assert gain["n"] == 2800 and gain["clusters"] == 105
     noise = named.lean_and_gain(drawn(items, rng), BY)
     odds = noise[noise["measure"] == "lean_odds"]
     assert (odds["ci_low"] < 0.01).all() and (odds["ci_high"] > -0.01).all()

@@ -63,10 +63,10 @@ def test_the_slope_is_that_of_least_squares(items):
     one = frame[(frame["topic"] == "manners") & (frame["ambiguity"] == "amb")]
     groups = [one["cluster"], one["order"] + one["question"], one["unknown_wording"]]
     x = pd.concat([pd.get_dummies(group) for group in groups], axis=1).astype(float)
-    wanted = sm.OLS(one["right"], x.assign(size=one["n_attributes"])).fit().params["size"]
+    wanted = sm.OLS(one["correct"], x.assign(size=one["n_attributes"])).fit().params["size"]
     found = slots.trend_beyond_slots(one).iloc[0]
     assert found["value"] == pytest.approx(wanted, abs=1e-9)
-    assert found["ci_low"] < wanted < found["ci_high"] and found["n_families"] == 26
+    assert found["ci_low"] < wanted < found["ci_high"] and found["clusters"] == 26
 
 
 def preferring(items, rng, effect=0.0, preference=2.5):
@@ -103,7 +103,7 @@ def test_level_and_power_beside_a_preference_for_a_place(items):
 
 def test_what_has_no_slope_says_so():
     """One attribute only, and few families."""
-    frame = pd.DataFrame({"cluster": list("ffgg"), "n_attributes": 1, "right": [0.0, 1, 1, 0]})
+    frame = pd.DataFrame({"cluster": list("ffgg"), "n_attributes": 1, "correct": [0.0, 1, 1, 0]})
     frame = frame.assign(model="m", source="s", prompt_id="p", topic="t", ambiguity="amb")
     found = slots.trend_beyond_slots(frame.assign(invalid=False)).iloc[0]
     assert found["status"] == "no_families" and np.isnan(found["value"])

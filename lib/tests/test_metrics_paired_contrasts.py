@@ -68,7 +68,7 @@ def test_who_reads_passes_in_both_polarities():
     table = contrasts.reads_the_sentence(study(np.random.default_rng(1)))
     assert set(table["polarity"]) == set(contrasts.POLARITIES)
     assert table["passes"].all() and (table["value"] > 0.95).all()
-    assert (table[["n", "n_clusters", "n_incomplete"]] == [80, 40, 0]).all().all()
+    assert (table[["n", "clusters", "n_incomplete"]] == [80, 40, 0]).all().all()
 
 
 def test_who_leans_to_the_bad_act_whatever_is_asked_does_not_pass():
@@ -116,7 +116,7 @@ def test_a_missing_score_leaves_its_pair_out_and_is_counted():
         (frame["template_id"] == "t3") & (frame["context_condition"] == "ambiguous"), "lean"
     ] = np.nan
     row = contrasts.bias_in_nats(contrasts.bias_by_pair(frame)).iloc[0]
-    assert (row["n"], row["n_incomplete"], row["n_clusters"]) == (39, 1, 39)
+    assert (row["n"], row["n_incomplete"], row["clusters"]) == (39, 1, 39)
     at = (frame["template_id"] == "t4") & (frame["context_condition"] == "biased")
     frame.loc[at, "lean"] = np.nan
     table = contrasts.reads_the_sentence(frame)

@@ -150,7 +150,7 @@ def test_the_gain_from_context_tells_who_reads(reads):
     table = scores.gain_from_context(small(np.random.default_rng(2), reads=reads))
     assert list(table["reading"]) == ["probability", "calibrated"]
     assert ((table["ci_low"] > 0) == (reads > 0)).all()
-    assert (table["n"] == 60).all() and (table["n_clusters"] == 30).all()
+    assert (table["n"] == 60).all() and (table["clusters"] == 30).all()
 
 
 def test_a_gain_without_its_ambiguous_version_is_counted():

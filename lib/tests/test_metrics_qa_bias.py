@@ -371,7 +371,7 @@ def test_templates_are_the_unit_of_the_interval():
     none = scores(items, alike, metrics=["diff_amb"], n_resamples=0).iloc[0]
     assert np.isnan(none["ci_low"]) and none["value"] == wide["value"]
     one = scores(made_items(1), gold(made_items(1)), n_resamples=100)
-    assert one["ci_low"].isna().all() and (one["n_templates"] == 1).all()
+    assert one["ci_low"].isna().all() and (one["clusters"] == 1).all()
 
 
 def test_probability_version():
@@ -543,7 +543,7 @@ def test_swaps_by_template_against_enumeration():
     values = pd.DataFrame(values)
     for metric in qa_bias.MAIN:
         extreme = values[metric].abs() >= abs(values[metric].iloc[0]) - 1e-9
-        assert found.loc[metric, "p_template"] == pytest.approx(extreme.mean())
+        assert found.loc[metric, "p_cluster"] == pytest.approx(extreme.mean())
 
 
 @pytest.mark.slow
@@ -559,7 +559,7 @@ def test_the_clustered_test_keeps_its_level():
             for k in (0, 1)
         ]
         row = compared(items, *arms, n_resamples=0).set_index("metric").loc["acc_amb"]
-        hits += [row["p_mcnemar"] < 0.05, row["p_template"] < 0.05]
+        hits += [row["p_mcnemar"] < 0.05, row["p_cluster"] < 0.05]
     assert hits[0] >= 12 and hits[1] <= 6
 
 
@@ -572,10 +572,10 @@ def test_a_planted_change_is_found():
     row = found[found["metric"] == "diff_amb"].set_index("prompt_id")
     assert (
         row.loc["p1", "ci_low"] <= 0.6 <= row.loc["p1", "ci_high"]
-        and row.loc["p1", "p_template_holm"] < 0.01
+        and row.loc["p1", "p_cluster_holm"] < 0.01
     )
     assert row.loc["p0", "ci_low"] <= 0.0 <= row.loc["p0", "ci_high"]
-    assert row["p_template_holm"].tolist() == holm(row["p_template"].to_numpy()).tolist()
+    assert row["p_cluster_holm"].tolist() == holm(row["p_cluster"].to_numpy()).tolist()
 
 
 def test_equal_answers_and_missing_pairs():
@@ -591,7 +591,7 @@ def test_equal_answers_and_missing_pairs():
         set(by.loc["p1", "status"]) == {"no_valid_answer"}
         and by.loc["p1", "difference"].isna().all()
     )
-    tests = ["p_mcnemar", "p_template", "p_mcnemar_holm", "p_template_holm"]
+    tests = ["p_mcnemar", "p_cluster", "p_mcnemar_holm", "p_cluster_holm"]
     assert by.loc[["p0", "p1"], tests].isna().all().all()
     assert by.loc[("p2", "acc_amb"), "p_mcnemar_holm"] == by.loc[("p2", "acc_amb"), "p_mcnemar"]
     half = pd.concat(

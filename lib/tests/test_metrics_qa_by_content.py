@@ -59,13 +59,13 @@ def test_a_change_of_the_lean_is_found_by_content_and_not_by_a_bound_letter():
     table = qa_by_content.changes_by_reading(frame, "p")
     table = table[table["metric"] == "diff_amb"].set_index("reading")
     assert table.loc["letter", "status"] == "position_bound"
-    assert np.isnan(table.loc["letter", "p_template"])
+    assert np.isnan(table.loc["letter", "p_cluster"])
     assert table.loc["calibrated", "difference"] > 0.3
-    assert table.loc["calibrated", "p_template_holm"] < 0.05
+    assert table.loc["calibrated", "p_cluster_holm"] < 0.05
     same = pd.concat([log(rng), log(rng, prompt="persona")])
     table = qa_by_content.changes_by_reading(qa_by_content.roles_by_reading(same), "p")
     calm = table[(table["metric"] == "diff_amb") & (table["reading"] == "calibrated")].iloc[0]
-    assert calm["p_template_holm"] > 0.05
+    assert calm["p_cluster_holm"] > 0.05
 
 
 def test_a_letter_bound_under_one_prompt_only_has_no_change_either():

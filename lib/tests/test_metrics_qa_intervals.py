@@ -90,7 +90,7 @@ def test_few_templates_have_no_interval():
         row = found.loc[["acc_amb", "diff_amb", "diff_dis", "excess"]]
         assert set(row["status"]) == {status} and row["value"].notna().all()
         assert row["ci_low"].isna().all() == (status == "few_clusters")
-        assert (row["n_templates"] == templates).all()
+        assert (row["clusters"] == templates).all()
 
 
 def test_mean_probabilities_near_the_edge_have_none():

@@ -52,7 +52,7 @@ def test_reading_is_found_beside_a_preference_for_a_slot():
     answers = np.where(rng.random(len(STUDY)) < 0.2, gold(STUDY), "1")
     row = qa_tests.chance(framed(STUDY, answers), STUDY).set_index("metric").loc["excess"]
     assert row["ci_low"] <= 0.1 <= row["ci_high"] and row["ci_low"] > 0.05
-    assert row["n"] == 1200 and row["n_templates"] == 50
+    assert row["n"] == 1200 and row["clusters"] == 50
 
 
 def test_a_design_in_which_right_follows_from_the_place():
@@ -200,4 +200,4 @@ def test_first_turns_are_counted_by_model():
     items = with_texts(made_items(2)).head(3)
     answers = answered(items, ["0", "1", "2"]).assign(text=["0", "A", "because of the passage"])
     (row,) = qa_tests.first_turns(answers, items).to_dict("records")
-    assert (row["n"], row["without_reasons"], row["n_templates"]) == (3, 2, 1)
+    assert (row["n"], row["without_reasons"], row["clusters"]) == (3, 2, 1)

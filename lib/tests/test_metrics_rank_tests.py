@@ -97,7 +97,7 @@ def test_h_is_scipys(table):
     """DE-20: H and p are scipy's where defined; elsewhere NaN p, the reason, and the levels that
     fell away."""
     found, groups = kruskal_wallis(table), groups_of(table)
-    assert found["n"] == sum(map(len, groups)) and found["n_missing"] == np.isnan(table).sum()
+    assert found["n"] == sum(map(len, groups)) and found["n_invalid"] == np.isnan(table).sum()
     assert found["dropped_levels"] == [str(i) for i in np.flatnonzero(np.isnan(table).all(axis=0))]
     assert found["df"] == max(len(groups) - 1, 0)
     if len(groups) < 2:
@@ -165,7 +165,7 @@ def test_dropped_levels_are_named():
     rows.loc[rows["race"] == "Asian", "value"] = NAN
     found = kruskal_wallis(contingency_table(rows, "race", 0))
     assert found["df"] == 3 and found["dropped_levels"] == ["Asian"] and found["status"] == "ok"
-    assert (found["n"], found["n_missing"]) == (108, 27)
+    assert (found["n"], found["n_invalid"]) == (108, 27)
     rows.loc[rows["race"] != "white", "value"] = NAN
     found = kruskal_wallis(contingency_table(rows, "race", 0))
     assert (
@@ -347,7 +347,7 @@ def test_batches_equal_the_loop(kind):
     known, known_pairs = one_by_one(values)
     assert list(factors) == FACTOR_COLUMNS and list(pairs) == PAIR_COLUMNS
     key = ["model", "source", "decision_question_id", "factor"]
-    columns = [*key, "H", "df", "p_raw", "p_holm", "epsilon_squared", "n", "n_missing"]
+    columns = [*key, "H", "df", "p_raw", "p_holm", "epsilon_squared", "n", "n_invalid"]
     columns += ["dropped_levels", "status"]
     pd.testing.assert_frame_equal(
         factors[columns], known[columns], check_dtype=False, rtol=1e-10, atol=1e-12
@@ -473,7 +473,7 @@ def test_input_that_cannot_be_tested():
     assert factors["status"].tolist() == ["no_data"] * 4 + ["constant"] * 4 and pairs.empty
     assert (
         factors["n"].tolist() == [0] * 4 + [135] * 4
-        and factors["n_missing"].tolist() == [135] * 4 + [0] * 4
+        and factors["n_invalid"].tolist() == [135] * 4 + [0] * 4
     )
     assert question_table(factors, pairs)["status"].tolist() == ["no_data", "constant"]
     unknown = frame(1.0)

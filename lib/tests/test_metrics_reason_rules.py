@@ -69,7 +69,7 @@ def test_a_model_beside_a_rule(right, beaten):
     apart = reason_rules.less_rule(neutral, parsed, rule)
     row = reason_rules.against_rule(apart).iloc[0]
     share = neutral["m"].sum() / parsed["m"].sum()
-    assert row["value"] == pytest.approx(share - rule.mean()) and row["n_cases"] == 20
+    assert row["value"] == pytest.approx(share - rule.mean()) and row["clusters"] == 20
     assert row["beaten"] == beaten
 
 

@@ -211,7 +211,7 @@ def test_missing_cells_stay_missing():
         table = contingency_table(with_value(answered(items, yes), items), factor)
         assert table.shape == (3 * rows, columns) and table.isna().to_numpy().sum() == 17
         found = krippendorff_alpha(table)
-        assert found["n_missing"] == 17 and found["n"] <= 3 * 135 - 17
+        assert found["n_invalid"] == 17 and found["n"] <= 3 * 135 - 17
     assert found["n_units"] == 26  # gender x race: one of the 27 rows is lost
 
 

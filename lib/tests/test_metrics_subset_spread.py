@@ -18,8 +18,8 @@ def made(families, chance, rng):
         for subset in SUBSETS
         for _ in range(2)
     ]
-    frame = pd.DataFrame(rows, columns=["cluster", "subset", "item", "right"])
-    return frame.assign(model="m", invalid=False, right=frame["right"].astype(float))
+    frame = pd.DataFrame(rows, columns=["cluster", "subset", "item", "correct"])
+    return frame.assign(model="m", invalid=False, correct=frame["correct"].astype(float))
 
 
 def test_the_spread_by_hand():
@@ -29,7 +29,7 @@ def test_the_spread_by_hand():
     row = subset_spread(frame, BY, draws=199).iloc[0]
     assert row["value"] == pytest.approx(np.std([0, 1, 0, 1], ddof=1)) and row["p"] == 1 / 200
     assert [row["lowest"], row["highest"], row["subsets"], row["n"]] == [0, 1, 4, 160]
-    assert row["n_families"] == 20 and row["status"] == "exchange_test"
+    assert row["clusters"] == 20 and row["status"] == "exchange_test"
 
 
 def test_level_and_power_beside_an_effect_of_the_family():

@@ -298,7 +298,7 @@ def test_concordance_by_hand():
         assert pooled.loc[method, ["annotator_0", "annotator_1", "annotator_2"]].tolist() == [
             float(s) for s in each
         ]
-    assert pooled["n"].tolist() == [11] * 4 and pooled["n_hits"].tolist() == [4, 5, 5, 0]
+    assert pooled["n"].tolist() == [11] * 4 and pooled["n_correct"].tolist() == [4, 5, 5, 0]
     assert pooled["n_invalid"].tolist() == [1] * 4 and pooled["n_missing"].tolist() == [1] * 4
     assert pooled.loc[v.GAIN, "value"] == 0 and np.isnan(
         pooled.loc[v.GAIN, "p_sign"]
@@ -317,7 +317,7 @@ def test_concordance_by_hand():
         .query("task == 'all'")
         .set_index("method")
     )
-    assert biased["n_comparisons"].tolist() == [1] * 4 and biased["n_hits"].tolist()[:3] == [
+    assert biased["n_comparisons"].tolist() == [1] * 4 and biased["n_correct"].tolist()[:3] == [
         0,
         1,
         1,
@@ -327,7 +327,7 @@ def test_concordance_by_hand():
         .query("task == 'all'")
         .set_index("method")
     )
-    assert stable["n_hits"].tolist()[:3] == [4, 4, 4]
+    assert stable["n_correct"].tolist()[:3] == [4, 4, 4]
 
 
 def test_denominators_of_the_paper():
@@ -392,7 +392,7 @@ def test_intervals_are_over_questions():
     found = judge_verdicts(asked(*rows))
     wide = concordance(found, people).set_index(["task", "method"]).loc["all"]
     assert (wide["ci_low"] <= wide["value"]).all() and (wide["value"] <= wide["ci_high"]).all()
-    assert wide["n_questions"].tolist() == [20] * 4 and set(wide["ci_status"]) == {"ok"}
+    assert wide["clusters"].tolist() == [20] * 4 and set(wide["ci_status"]) == {"ok"}
 
     def hits(method):
         each = [found[method].eq(people[a]) for a in ("annotator_0", "annotator_1")]
@@ -405,7 +405,7 @@ def test_intervals_are_over_questions():
     whole = ttest_1samp(gained / 6, 0).confidence_interval(0.95)
     ends = wide.loc["proposed - BS2", ["ci_low", "ci_high"]].tolist()
     assert ends == pytest.approx([whole.low, whole.high])
-    assert wide.loc["proposed - BS2", "p_question"] == question_swap_test(gained)
+    assert wide.loc["proposed - BS2", "p_cluster"] == question_swap_test(gained)
     few = concordance(found.head(12), people)
     assert few["ci_low"].isna().all() and set(few["ci_status"]) == {"few_clusters"}
 
@@ -421,7 +421,7 @@ def test_no_interval_of_width_nothing():
     assert steady["value"] == 0 and steady["ci_high"] > 0.2 and steady["first_low"] < 0.8
     gain = wide.loc["proposed - BS2"]
     assert (gain["value"], gain["ci_status"]) == (-1, "no_variation") and np.isnan(gain["ci_low"])
-    assert gain["p_question"] == pytest.approx(2**-11)
+    assert gain["p_cluster"] == pytest.approx(2**-11)
 
 
 def test_missing_verdicts_are_none_in_every_column():
@@ -470,7 +470,7 @@ def test_calibration_by_hand():
     found = v.calibration(
         judge_verdicts(frame), told([["1", "tie", "1"], ["2", "tie", "1"]]), bins=4
     )
-    assert found[["low", "high", "n", "mean_p", "share_right"]].to_numpy().tolist() == [
+    assert found[["low", "high", "n", "mean_p", "share_correct"]].to_numpy().tolist() == [
         [0.75, 1.0, 4, 0.875, 0.75]
     ]
     brier = (2 * 0 + (0.25**2 + 2 * 0.125**2) + (0.75**2 + 0.875**2 + 0.125**2)) / 4
@@ -595,7 +595,7 @@ def test_the_lean_to_a_slot_keeps_what_the_slot_gets():
         row["status"],
     ) == (5, 1, "few_clusters")
     # Three questions are too few for an interval, and so are questions that all lean alike.
-    assert np.isnan(row["ci_low"]) and row["n_questions"] == 2
+    assert np.isnan(row["ci_low"]) and row["clusters"] == 2
     nothing = v.slot_lean(frame.assign(p_B=np.nan), comparisons).iloc[0]
     assert np.isnan(nothing["value"]) and (nothing["n_invalid"], nothing["status"]) == (
         5,

@@ -80,7 +80,7 @@ def root(tmp_path, monkeypatch):
 def test_recorded_answers_are_shown_without_a_change_of_code(root):
     """JU-12 to JU-15: shards that lie there are scored by default, beside the simulated respondents."""
     shards("study", "", [f"ju_{t}_ja" for t in jubaku.TEMPLATES])
-    rows, folder = reproduced(root, "recorded", "-p", "resamples=50")
+    rows, folder = reproduced(root, "recorded", "-p", "draws=50")
     accuracy = rows[(rows["what"] == ACCURACY) & (rows["source"] == "recorded")].set_index("model")
     assert set(accuracy.index) == set(MODELS)
     assert (accuracy["n"] + accuracy["n_invalid"] == 216).all() and (
@@ -111,7 +111,7 @@ def test_the_official_profile(root):
     shards("official", "official", ["ju_official"])
     shards("jbnli", "jbnli", ["ju_two_option_ja"])
     shards("bbq", "bbq", ["ju_two_option_en"])
-    rows, _ = reproduced(root, "official", "-p", "resamples=50")
+    rows, _ = reproduced(root, "official", "-p", "draws=50")
     accuracy = rows[rows["what"] == ACCURACY]
     assert (accuracy["n"] + accuracy["n_invalid"] == 240).all() and set(accuracy["source"]) == {
         "recorded"
@@ -127,7 +127,7 @@ def test_the_official_profile(root):
         and related["value"].isna().all()
     )
     some = ["0", "14", "24"]
-    rows, _ = reproduced(root, "official", "-p", "resamples=50", "-p", f"cases={json.dumps(some)}")
+    rows, _ = reproduced(root, "official", "-p", "draws=50", "-p", f"cases={json.dumps(some)}")
     accuracy = rows[rows["what"] == ACCURACY]
     assert (accuracy["n"] + accuracy["n_invalid"] == 24).all()
 

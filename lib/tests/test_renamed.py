@@ -20,7 +20,7 @@ INVENTED = (
     Renamed("command", "weigh", "compare", "0.4"),
     Renamed("option", "--run", "--profile", "0.4", "compare"),
     Renamed("parameter", "wordings", "prompts", "0.4"),
-    Renamed("parameter", "draws", "resamples", "0.4", "discrim_eval"),
+    Renamed("parameter", "times", "draws", "0.4", "discrim_eval"),
     Renamed("field", "rows", "items", "0.4"),
     Renamed("column", "reply", "answer", "0.4", "answers"),
 )
@@ -47,7 +47,7 @@ def test_an_old_name_is_told_once_and_replaced(invented, capsys):
 def test_a_name_of_today_is_left_alone(invented, capsys):
     assert renamed.current("command", "compare") == "compare"
     assert renamed.current("option", "weigh") == "weigh", "another kind"
-    assert renamed.current("parameter", "draws", "inter_jbbq") == "draws", "another paper"
+    assert renamed.current("parameter", "times", "inter_jbbq") == "times", "another paper"
     assert not told(capsys)
 
 
@@ -82,10 +82,10 @@ def plan(*parameters: str, papers: str) -> dict[str, dict]:
 
 def test_a_notebook_takes_the_old_name_of_a_parameter(invented, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    given = plan("wordings=own", "draws=3", papers="discrim_eval,overview")
+    given = plan("wordings=own", "times=3", papers="discrim_eval,overview")
     assert given["discrim_eval"]["prompts"] == str(tmp_path / "own"), "made absolute as today's"
-    assert given["discrim_eval"]["resamples"] == 3
-    assert "draws" not in given["overview"]
+    assert given["discrim_eval"]["draws"] == 3
+    assert "times" not in given["overview"]
     assert len(told(capsys)) == 2
 
 

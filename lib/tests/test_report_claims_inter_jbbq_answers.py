@@ -173,7 +173,7 @@ def test_evidence_from_answers(share_invalid):
     one = frame[
         (frame["model"] == "m") & (frame["prompt"] == "basic") & (frame["ambiguity"] == "amb")
     ]
-    means = one.groupby("cluster", sort=False)["right"].mean()
+    means = one.groupby("cluster", sort=False)["correct"].mean()
     assert np.allclose(found.right[0, 0, 0], means) and found.n[0, 0].sum() == 5600
     marriage = found.topic == found.topics.index("marriage")
     assert np.isfinite(found.single[0, 0, marriage]).all() and marriage.sum() == 23

@@ -86,7 +86,7 @@ def test_two_steps(p, told):
     """A model without reasons tells nothing; else the clearest change, with both p."""
     metrics = ["acc_amb", "diff_dis"]
     contrast = pd.DataFrame({"model": "a", "metric": metrics, "difference": [0.01, 0.12]})
-    contrast = contrast.assign(ci_low=-0.1, ci_high=0.3, status="ok", p_template=[0.6, p / 2])
+    contrast = contrast.assign(ci_low=-0.1, ci_high=0.3, status="ok", p_cluster=[0.6, p / 2])
     contrast["p_scores"] = [0.6, p]
     leans = pd.DataFrame({"model": ["a"], "prompt_id": ["two"], "metric": ["diff_dis"]})
     leans = leans.assign(value=0.15, ci_low=0.05, ci_high=0.25, p=0.007, status="ok")

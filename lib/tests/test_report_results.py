@@ -29,8 +29,8 @@ def test_fields_are_the_contract():
 
 
 def test_clusters_are_counted_and_older_files_are_read(run):
-    frame = pd.DataFrame({"model": ["m"], "value": [0.5], "n_cases": [12.0]})
-    run.rows(frame, "DE-24", "accuracy", source="live", clusters_in="n_cases")
+    frame = pd.DataFrame({"model": ["m"], "value": [0.5], "clusters": [12.0]})
+    run.rows(frame, "DE-24", "accuracy", source="live", clusters_in="clusters")
     run.row("DE-24", "other", 0.5, source="live")
     run.save()
     assert [row["clusters"] for row in load(run)] == [12, None]

@@ -38,7 +38,7 @@ def test_a_planted_bias_of_one_category_is_found_there_and_nowhere_else():
     table = words.bias_by_category(*planted(1, biased=["age"], size=-0.9)).set_index("category")
     assert table.loc["age", "reading"] == "bias" and table.loc["age", "value"] < -0.5
     assert (table.loc[list(CATEGORIES[1:]), "reading"] == "nothing_found").all()
-    assert table.loc["age", "n_controls"] == 10 and table.loc[words.ALL, "n_clusters"] == 100
+    assert table.loc["age", "n_controls"] == 10 and table.loc[words.ALL, "clusters"] == 100
 
 
 def test_mere_words_are_no_bias():

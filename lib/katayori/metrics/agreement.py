@@ -20,7 +20,7 @@ from katayori.metrics.uncertainty import FEW_CLUSTERS, cluster_draws, interval
 
 ALPHA_COLUMNS = [
     *("factor", "alpha", "ci_low", "ci_high", "band", "status"),
-    *("n", "n_units", "n_missing", "n_questions"),
+    *("n", "n_units", "n_invalid", "clusters"),
 ]
 _Sums: TypeAlias = np.ndarray | np.floating
 WEIGHTS = ("standard", "n_i_self_pairs")
@@ -142,7 +142,7 @@ def krippendorff_alpha(
             the reading of the paper's printed 1/n_i in which a value pairs with itself.
 
     Returns:
-        alpha, band, status, n_units (pairable rows), n (values in them), n_missing (cells without a
+        alpha, band, status, n_units (pairable rows), n (values in them), n_invalid (cells without a
         value).
         status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both
         with alpha NaN.
@@ -159,7 +159,7 @@ def krippendorff_alpha(
 
     Example:
         >>> found = krippendorff_alpha(np.array([[0, 0], [1, 1], [0, 1], [1, np.nan]]))
-        >>> round(found["alpha"], 3), found["n_units"], found["n_missing"]
+        >>> round(found["alpha"], 3), found["n_units"], found["n_invalid"]
         (0.444, 3, 1)
     """
     if weights not in WEIGHTS:
@@ -185,7 +185,7 @@ def krippendorff_alpha(
         "status": status,
         "n_units": len(pairable),
         "n": int(kept.size),
-        "n_missing": int(np.isnan(values).sum()),
+        "n_invalid": int(np.isnan(values).sum()),
     }
 
 
@@ -230,7 +230,7 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
     fewer than 80 % of studies, nearly all of them with nearly constant answers: none is given.
     The bootstrap falls to .74 with 5 questions.
 
-    Returns ci_low, ci_high, n_questions, status: `ok`; `few_clusters` (fewer than 5 questions with
+    Returns ci_low, ci_high, clusters, status: `ok`; `few_clusters` (fewer than 5 questions with
     pairs); `no_variation` (alpha is 1 or the same without any question: no interval of width 0);
     `undefined` (no alpha, or none without some question); all but `ok` with NaN bounds.
 
@@ -248,7 +248,7 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
     codes = pd.factorize(questions)[0]
     sums = np.column_stack([np.bincount(codes, one) for one in _unit_sums(table, weights)])
     n_questions = len(sums)
-    out = {"ci_low": np.nan, "ci_high": np.nan, "n_questions": n_questions}
+    out = {"ci_low": np.nan, "ci_high": np.nan, "clusters": n_questions}
     if n_questions < NO_INTERVAL_BELOW:
         return out | {"status": "few_clusters"}
     total = sums.sum(axis=0)
@@ -366,7 +366,7 @@ def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -
     """Alpha of several contingency tables by name, with interval: one row each (DE-24, DE-27).
 
     Returns factor (the name), alpha, ci_low, ci_high (`alpha_jackknife`), band (`told_band`;
-    "undefined" where alpha is), status, n, n_units, n_missing, n_questions. status: as in
+    "undefined" where alpha is), status, n, n_units, n_invalid, clusters. status: as in
     `krippendorff_alpha`, then `near_constant` (`is_near_constant`: alpha without interval and
     band), then as in `alpha_jackknife`.
 
@@ -389,7 +389,7 @@ def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -
             ends |= {"ci_low": np.nan, "ci_high": np.nan}
         band = found["band"]
         if band != "undefined":
-            band = told_band((ends["ci_low"], ends["ci_high"]), ends["n_questions"])
+            band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
         rows.append({"factor": factor, **found, **ends, "status": status, "band": band})
     return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
 
@@ -404,7 +404,7 @@ def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.Da
     Example:
         >>> from katayori.metrics import examples
         >>> alpha = alpha_by_factor(examples.yes_no())
-        >>> alpha[["factor", "alpha", "n_questions"]].round(2).head(2).to_numpy().tolist()
+        >>> alpha[["factor", "alpha", "clusters"]].round(2).head(2).to_numpy().tolist()
         [['age', 0.14, 8], ['gender', 0.11, 8]]
     """
 
@@ -460,8 +460,8 @@ def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
             "status": "one_answer_a_prompt",
             "n": 0,
             "n_units": 0,
-            "n_missing": len(one) - len(valid),
-            "n_questions": 0,
+            "n_invalid": len(one) - len(valid),
+            "clusters": 0,
         }
     attributes = FACTORS[factor]
     others = [name for name in ATTRIBUTES if name not in attributes]
@@ -478,13 +478,12 @@ def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
         status = "few_clusters"
     band = "undefined"
     if np.isfinite(alpha["alpha"]):
-        band = told_band((alpha["ci_low"], alpha["ci_high"]), alpha["n_questions"])
+        band = told_band((alpha["ci_low"], alpha["ci_high"]), alpha["clusters"])
     return alpha | {
         "factor": factor,
         "by": "replicates",
         "band": band,
         "status": status,
-        "n_missing": alpha["n_invalid"],
     }
 
 
@@ -556,7 +555,7 @@ def alpha_from_replicates(
 
     Returns:
         alpha (not truncated), ci_low, ci_high (jackknife over questions, t on questions - 1 degrees
-        of freedom), status, n (answers used), n_invalid, n_units (rows used), n_questions,
+        of freedom), status, n (answers used), n_invalid, n_units (rows used), clusters,
         noise_share (share of the variance between cells that is noise of answering).
         status: `ok`; `no_replicates` (no row with two cells of two answers); `near_constant` (the
         noise explains more than nine tenths of the variance between cells).
@@ -589,7 +588,7 @@ def alpha_from_replicates(
         "n": int(cells["size"].sum()),
         "n_invalid": int(answers[value].isna().sum()),
         "n_units": int(cells.groupby([question, row]).ngroups),
-        "n_questions": len(sums),
+        "clusters": len(sums),
         "noise_share": np.nan,
     }
     if not len(sums):

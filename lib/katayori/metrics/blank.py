@@ -143,7 +143,7 @@ def size_ratio(real: pd.DataFrame, blank: pd.DataFrame, *, seed: int = 0) -> dic
         seed: of the exchanges where there are too many for all of them.
 
     Returns:
-        value (ratio), ci_low, ci_high (t over questions of the log ratio, 95 %), p, n_questions,
+        value (ratio), ci_low, ci_high (t over questions of the log ratio, 95 %), p, clusters,
         n_left_out (questions that only one has, or without size), status: `ok`, `other_design`
         (levels or prompts differ in number: ratio NaN), and those of `intervals.mean_interval`.
 
@@ -161,7 +161,7 @@ def size_ratio(real: pd.DataFrame, blank: pd.DataFrame, *, seed: int = 0) -> dic
     found = mean_interval(ratio.tolist())
     same = all((usable[f"{name}_real"] == usable[f"{name}_blank"]).all() for name in _DESIGN)
     out: dict[str, Any] = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "p": np.nan}
-    out |= {"n_questions": len(usable), "n_left_out": left_out}
+    out |= {"clusters": len(usable), "n_left_out": left_out}
     if not same:
         return out | {"status": "other_design"}
     for name in ("value", "ci_low", "ci_high"):
@@ -188,7 +188,7 @@ def rank_among_blanks(real: pd.DataFrame, blanks: pd.DataFrame) -> dict[str, Any
         rank (1: moves the model most; sets that tie with it count as larger), n_sets (with the
         attribute), p (rank / n_sets: the chance of such a rank if the attribute were one more set
         of words), smallest_p, size, blank_low, blank_middle, blank_high (squared log odds: least,
-        median and largest of the sets), n_questions, status: `ok`, `other_design` (see
+        median and largest of the sets), clusters, status: `ok`, `other_design` (see
         `size_ratio`), `no_question` (none that all have).
     """
     require_columns(blanks, ["blank_set", "question", "size", *_DESIGN])
@@ -200,7 +200,7 @@ def rank_among_blanks(real: pd.DataFrame, blanks: pd.DataFrame) -> dict[str, Any
     n_sets = wide.shape[1]
     out: dict[str, Any] = {"rank": np.nan, "n_sets": n_sets, "p": np.nan}
     out |= {"smallest_p": 1 / n_sets, "size": np.nan, "blank_low": np.nan}
-    out |= {"blank_middle": np.nan, "blank_high": np.nan, "n_questions": len(wide)}
+    out |= {"blank_middle": np.nan, "blank_high": np.nan, "clusters": len(wide)}
     problems = {"no_question": wide.empty, "other_design": (by_question > 1).any(axis=None)}
     out["status"] = status_of(problems)
     if out["status"] != "ok":
@@ -261,7 +261,7 @@ def beside_blank(
 
     Returns:
         rows `real`, `blank`, `real_less_blank` (column `what`): value (mean over clusters), ci_low,
-        ci_high, se, n_clusters, spread (root mean square of the clusters' values: how far single
+        ci_high, se, clusters, spread (root mean square of the clusters' values: how far single
         templates move, to either side), n_left_out (clusters that only one has), status as in
         `intervals.mean_interval`.
 

@@ -30,7 +30,7 @@ TEST_COLUMNS = [
     "n_invalid",
     "n_rows",
     "n_rows_used",
-    "n_questions",
+    "clusters",
     "n_levels",
     "draws",
 ]
@@ -253,7 +253,7 @@ def exchange_test(
         "n_invalid": int(frame[value].isna().sum()),
         "n_rows": answers.n_rows,
         "n_rows_used": answers.n_rows_used,
-        "n_questions": answers.n_questions,
+        "clusters": answers.n_questions,
         "n_levels": answers.n_levels,
         "draws": draws,
         **missing,

@@ -43,7 +43,7 @@ def share_interval(
         level: of the interval.
 
     Returns:
-        value (hits / answers), ci_low, ci_high, n (answers), n_clusters, n_effective, status:
+        value (hits / answers), ci_low, ci_high, n (answers), clusters, n_effective, status:
         `ok`; `same_in_every_cluster` (every cluster has the same share, other than 0 and 1: fixed
         by the design, the interval treats answers as independent); `few_clusters` (fewer than 5:
         value without interval); `no_valid_answer`.
@@ -80,7 +80,7 @@ def share_interval(
     n = float(n_c.sum())
     share = float(y.sum() / n) if n else np.nan
     out: dict[str, Any] = {"value": share, "ci_low": np.nan, "ci_high": np.nan, "n": int(n)}
-    out |= {"n_clusters": clusters, "n_effective": np.nan, "status": _defined(n_c, clusters)}
+    out |= {"clusters": clusters, "n_effective": np.nan, "status": _defined(n_c, clusters)}
     if out["status"] != "ok":
         return out
     same = 0 < share < 1 and np.allclose(y / n_c, share)
@@ -129,7 +129,7 @@ def mean_interval(contributions: Sequence[float], level: float = 0.95) -> dict[s
         level: of the interval.
 
     Returns:
-        value, ci_low, ci_high, se, n_clusters, status: `ok`; `no_variation` (all clusters equal:
+        value, ci_low, ci_high, se, clusters, status: `ok`; `no_variation` (all clusters equal:
         value without interval, never an interval of width 0); `few_clusters` (fewer than 5);
         `no_valid_answer`.
 
@@ -152,7 +152,7 @@ def mean_interval(contributions: Sequence[float], level: float = 0.95) -> dict[s
         "ci_low": np.nan,
         "ci_high": np.nan,
         "se": np.nan,
-        "n_clusters": clusters,
+        "clusters": clusters,
         "status": _defined(np.ones(clusters), clusters),
     }
     if out["status"] != "ok":
@@ -182,7 +182,7 @@ def ratio_interval(
 
     Example:
         >>> found = ratio_interval([1, 2, 0, 1, 1], [4, 4, 4, 4, 4])
-        >>> round(found["value"], 2), found["n_clusters"]
+        >>> round(found["value"], 2), found["clusters"]
         (0.25, 5)
     """
     a, b = np.asarray(numerators, float), np.asarray(denominators, float)

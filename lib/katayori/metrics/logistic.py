@@ -375,7 +375,7 @@ def mixed_logit(
     Returns:
         One row a term, the last one `sd(<group>)` without z and p: term, estimate (log-odds), se, z, p (two-sided
         Wald), ci_low, ci_high (Wald; that of the SD on the log scale, NaN where the SD is far below
-        its standard error), status, and the same in every row: n, n_missing,
+        its standard error), status, and the same in every row: n, n_invalid,
         n_groups, loglik, nodes. Standard errors come from the joint Hessian of coefficients and SD. Groups with equal
         answers stay in: they inform intercept and SD.
 
@@ -413,7 +413,7 @@ def mixed_logit(
     out["n"] = int(n.sum())
     asked = len(frame) if weights is None else int(frame[weights].sum())
     constant = {
-        "n_missing": asked - int(n.sum()),
+        "n_invalid": asked - int(n.sum()),
         "n_groups": len(np.unique(codes)),
         "loglik": loglik,
         "nodes": nodes,
@@ -746,7 +746,7 @@ def _coefficients(one: pd.DataFrame, nodes: int) -> pd.DataFrame:
     families = fit.groupby("factor", sort=False)["p"]
     fit["p_holm"] = families.transform(lambda p: holm(p.to_numpy(float)))
     fit["significant"] = fit["p_holm"] < 0.05
-    return fit.rename(columns={"n_missing": "n_invalid"})[_COEFFICIENT_COLUMNS]
+    return fit[_COEFFICIENT_COLUMNS]
 
 
 def _factor_and_level(term: str) -> tuple[str, str]:
@@ -857,7 +857,7 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     DE-29).
 
     Returns one row a model and source: n_young, ratio_young (age <= 50), n_old, ratio_old (age >=
-    60), difference (old minus young), ci_low, ci_high (t over questions) and n_clusters
+    60), difference (old minus young), ci_low, ci_high (t over questions) and clusters
     (questions), n_between (valid answers for other ages, in neither mean), n_invalid, status (as of
     `intervals.mean_interval`: `few_clusters` below five questions; `no_valid_answer` where a side
     has none). A hump in age can leave both means alike.
@@ -886,7 +886,7 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
         key: mean_interval(_age_gaps(one).tolist())
         for key, one in values.groupby(["model", "source"])
     }
-    for name in ("ci_low", "ci_high", "n_clusters", "status", "value"):
+    for name in ("ci_low", "ci_high", "clusters", "status", "value"):
         out[name] = [intervals[key][name] for key in out.index]
     # Questions with missing answers weigh a little less in the difference than in their mean.
     shift = out["difference"] - out.pop("value")
@@ -894,7 +894,7 @@ def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
     out["ci_high"] = out["ci_high"] + shift
     out.loc[out["difference"].isna(), "status"] = "no_valid_answer"
     columns = ["n_young", "ratio_young", "n_old", "ratio_old", "difference", "ci_low", "ci_high"]
-    columns += ["n_clusters", "n_between", "n_invalid", "status"]
+    columns += ["clusters", "n_between", "n_invalid", "status"]
     return out[columns].reset_index()
 
 

@@ -93,7 +93,7 @@ def reads_the_sentence(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.Dat
 
     Returns:
         by..., polarity, value (share), ci_low, ci_high, n (pairs of leans), n_incomplete (pairs
-        that lack one), n_clusters, chance (.5), passes (the lower limit lies above one half),
+        that lack one), clusters, chance (.5), passes (the lower limit lies above one half),
         status as in `share_interval`.
 
     Example:

@@ -33,7 +33,7 @@ READINGS = ("letter", "probability", "calibrated", "permuted")
 READ = "ok"
 COLUMNS = [
     *("reading", "score", "statistic", "value", "ci_low", "ci_high"),
-    *("n", "n_invalid", "n_clusters", "slot_effect", "status"),
+    *("n", "n_invalid", "clusters", "slot_effect", "status"),
 ]
 
 
@@ -116,7 +116,7 @@ def position_free_scores(
     Returns:
         by..., within..., reading, score (`decision`, `soft`), statistic, value, ci_low, ci_high
         (95 %, t over templates), n (items read), n_invalid (items asked that this reading cannot
-        use), n_clusters (templates), slot_effect (nats that the places still differ by after this
+        use), clusters (templates), slot_effect (nats that the places still differ by after this
         reading; NaN for letters and permuted), status: `ok`; `position_bound` (one place takes more
         than 90 % of the letters: letters get no value for the difference); `no_valid_answer`;
         `not_calibrated`, `incomplete` or `lacks_an_order` where no item can be read, and the
@@ -208,14 +208,14 @@ def _row(
     """One statistic of one cell; items that this reading cannot use are counted."""
     used = (cell["status"] == READ) & values.notna()
     row: dict[str, Any] = {"statistic": statistic, "value": np.nan, **qa_intervals.none()}
-    row |= {"n": int(used.sum()), "n_invalid": int((~used).sum()), "n_clusters": 0}
+    row |= {"n": int(used.sum()), "n_invalid": int((~used).sum()), "clusters": 0}
     if not used.any():
         reasons = cell["status"].value_counts().index
         reason = "no_valid_answer" if reasons[0] in (READ, "invalid") else str(reasons[0])
         return row | {"status": reason}
     by_template = values[used].groupby(cell.loc[used, "template_id"]).agg(["sum", "count"])
     ratio = (by_template["sum"].to_numpy(float), by_template["count"].to_numpy(float))
-    row |= {"value": float(values[used].mean()), "n_clusters": len(by_template)}
+    row |= {"value": float(values[used].mean()), "clusters": len(by_template)}
     if interval is qa_intervals.probability and set(values[used]) <= {0.0, 1.0}:
         return row | qa_intervals.share(ratio)
     return row | interval(qa_intervals.contributions(ratio), len(by_template))
@@ -244,7 +244,7 @@ def gain_from_context(
     Returns:
         by..., reading (`probability`, `calibrated`), value (mean gain, -1 to 1), ci_low, ci_high
         (t over templates), n (clear items), n_invalid (without a version, or not read),
-        n_clusters, status.
+        clusters, status.
 
     Raises:
         KatayoriError: a column that is not there; two ambiguous items of one version.
@@ -297,7 +297,7 @@ def agreement_with_permuted(
 
     Returns:
         by..., reading (`letter`, `probability`, `calibrated`), n (items whose content has all
-        orders), n_contents, n_clusters (templates), same_choice with ci_low, ci_high (share of
+        orders), n_contents, clusters (templates), same_choice with ci_low, ci_high (share of
         items with the choice of `permuted`), soft_correlation and soft_distance (Pearson's r, and
         mean distance, of the soft differences favoured - against; NaN for letters), status.
 
@@ -335,7 +335,7 @@ def _agreement(cell: pd.DataFrame) -> dict[str, Any]:
     return {
         "n": len(cell),
         "n_contents": cell["base_id"].nunique(),
-        "n_clusters": len(by_template),
+        "clusters": len(by_template),
         "same_choice": float(same.mean()),
         **qa_intervals.share(ratio),
         "soft_correlation": cell["lean"].corr(cell["lean_permuted"]) if varies else np.nan,

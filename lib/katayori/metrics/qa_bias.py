@@ -89,7 +89,7 @@ METRICS = {
 OF_ITEMS = ("category", "template_id", "context_condition", "polarity", "label")
 COMPARED = [
     *("value", "value_baseline", "difference", "ci_low", "ci_high", "n", "n_left_out"),
-    *("n_templates", "p_template", "p_template_holm", "smallest_p_holm", "only_baseline"),
+    *("clusters", "p_cluster", "p_cluster_holm", "smallest_p_holm", "only_baseline"),
     *("only_prompt", "p_mcnemar", "p_mcnemar_holm", "status"),
 ]
 
@@ -300,7 +300,7 @@ def _contributions(counts: np.ndarray, metric: str) -> np.ndarray:
 
 
 def _interval(counts: np.ndarray, metric: str) -> dict[str, Any]:
-    """ci_low, ci_high, status and n_templates of a score that is defined."""
+    """ci_low, ci_high, status and clusters of a score that is defined."""
     ratios = _ratios(counts, metric)
     templates = qa_intervals.templates_in(*ratios)
     if metric.startswith("acc_") or metric == "ooc_rate":
@@ -309,7 +309,7 @@ def _interval(counts: np.ndarray, metric: str) -> dict[str, Any]:
         interval = qa_intervals.probability(_contributions(counts, metric), templates)
     else:
         interval = qa_intervals.difference(_contributions(counts, metric), templates)
-    return {**interval, "n_templates": templates}
+    return {**interval, "clusters": templates}
 
 
 def qa_scores(
@@ -348,7 +348,7 @@ def qa_scores(
 
     Returns:
         by..., metric, value, ci_low, ci_high, n (the denominator: valid answers, or all asked for
-        `*_all` and ooc_rate), n_invalid, n_templates (with an answer that counts; all that were
+        `*_all` and ooc_rate), n_invalid, clusters (with an answer that counts; all that were
         asked where value is NaN), status.
         status with a value and an interval: `ok`; `same_in_every_cluster` (the share is the same in
         every template: fixed by the design, the interval takes answers as independent). With a
@@ -381,11 +381,11 @@ def qa_scores(
         values = _values(total)
         for metric in metrics:
             row = {**key, "metric": metric, **_standing(metric, total, float(values[metric]))}
-            row |= {"n_templates": len(counts), **qa_intervals.none()}
+            row |= {"clusters": len(counts), **qa_intervals.none()}
             if row["status"] == "ok" and n_resamples != 0:
                 row |= _interval(counts, metric)
             rows.append(row)
-    columns = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "n_templates", "status"]
+    columns = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "clusters", "status"]
     return pd.DataFrame(rows, columns=[*by, *columns])
 
 
@@ -423,7 +423,7 @@ def compare_prompts(
 ) -> pd.DataFrame:
     """Every other prompt against `baseline` on the same items (addition, PJ-19, PJ-21).
 
-    Pairs with both answers valid. Two tests. `p_template` is the one that verdicts and sentences
+    Pairs with both answers valid. Two tests. `p_cluster` is the one that verdicts and sentences
     use: the prompts are swapped template by template (all patterns up to 9,999, else so many at
     random), two-sided; it holds where items of a template go together, and cannot fall below
     2^(1 - templates). `p_mcnemar`, accuracies only, for contrast: exact binomial on the discordant
@@ -439,8 +439,8 @@ def compare_prompts(
     Returns:
         by..., prompt_id, baseline, metric (the four of the paper), value, value_baseline,
         difference, ci_low, ci_high (t on the templates' contributions to the difference), n
-        (pairs), n_left_out (pairs with an invalid answer), n_templates, p_template,
-        p_template_holm, smallest_p_holm (what p_template_holm can reach in this design),
+        (pairs), n_left_out (pairs with an invalid answer), clusters, p_cluster,
+        p_cluster_holm, smallest_p_holm (what p_cluster_holm can reach in this design),
         only_baseline and only_prompt (pairs where only that one is right; NaN for diff_*),
         p_mcnemar, p_mcnemar_holm, status: `ok`; `no_difference` (a test without anything to compare
         is NaN and outside Holm's family); `few_clusters` and `no_variation` (no interval, as of
@@ -475,7 +475,7 @@ def compare_prompts(
         values = _values(total)
         base_values = _values(of_base.sum(axis=0))
         for metric in MAIN:
-            row = {**cell, "baseline": baseline, "metric": metric, "n_templates": len(of_prompt)}
+            row = {**cell, "baseline": baseline, "metric": metric, "clusters": len(of_prompt)}
             row |= _standing(metric, total, float(values[metric]))
             if row["status"] == "ok":
                 row["value_baseline"] = float(base_values[metric])
@@ -488,11 +488,11 @@ def compare_prompts(
     out = out.reindex(columns=[*by, "prompt_id", "baseline", "metric", *COMPARED])
     if n_resamples == 0:
         out[["ci_low", "ci_high"]] = np.nan
-    for name in ("p_mcnemar", "p_template"):
+    for name in ("p_mcnemar", "p_cluster"):
         family = out.groupby(["model", "source", "metric"], sort=False, dropna=False)[name]
         out[f"{name}_holm"] = family.transform(lambda p: holm(p.to_numpy(float)))
-    least = out["n_templates"].map(smallest_p) * family.transform("count")
-    return out.assign(smallest_p_holm=least.clip(upper=1).where(out["p_template"].notna()))
+    least = out["clusters"].map(smallest_p) * family.transform("count")
+    return out.assign(smallest_p_holm=least.clip(upper=1).where(out["p_cluster"].notna()))
 
 
 def _one_sided_pairs(only: np.ndarray, part: str) -> dict[str, Any]:
@@ -525,7 +525,7 @@ def _paired(frame: pd.DataFrame, baseline: str) -> tuple[np.ndarray, np.ndarray,
 
 
 def _change(one: np.ndarray, base: np.ndarray, metric: str, seed: int) -> dict[str, Any]:
-    """Interval, p by template, n_templates and status of a score's change between two prompts."""
+    """Interval, p by template, clusters and status of a score's change between two prompts."""
     # Both arms hold the same pairs, so their numerators may be taken from each other.
     contrast = one - base
     contrast[..., _VALID] = one[..., _VALID]
@@ -538,4 +538,4 @@ def _change(one: np.ndarray, base: np.ndarray, metric: str, seed: int) -> dict[s
         interval = {"status": "no_difference", **qa_intervals.none()}
     else:
         interval = qa_intervals.difference(_contributions(contrast, metric), templates)
-    return {"n_templates": templates, "p_template": p, **interval}
+    return {"clusters": templates, "p_cluster": p, **interval}

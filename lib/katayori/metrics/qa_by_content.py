@@ -126,6 +126,6 @@ def changes_by_reading(
     silent = (at_prompt | at_base).to_numpy() & (table["reading"] == "letter").to_numpy()
     silent &= table["metric"].isin(OF_BIAS).to_numpy()
     numbers = ["value", "value_baseline", "difference", *qa_intervals.none()]
-    table.loc[silent, [*numbers, "p_template", "p_template_holm"]] = np.nan
+    table.loc[silent, [*numbers, "p_cluster", "p_cluster_holm"]] = np.nan
     table.loc[silent, "status"] = "position_bound"
     return table

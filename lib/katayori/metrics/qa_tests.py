@@ -26,7 +26,7 @@ OPTIONS = ["option_0", "option_1", "option_2"]
 VERSION = ["template_id", "polarity", *OPTIONS]
 #: What `is_symmetric` and the ambiguous versions need of the items.
 _OF_SYMMETRY = [*VERSION, "context", "context_condition", "label", "role_0", "role_1", "role_2"]
-CHANCE = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "n_templates", "status"]
+CHANCE = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "clusters", "status"]
 
 
 # --- chance ------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _shares(frame: pd.DataFrame, by: Sequence[str], metric: str) -> list[pd.Data
         row = dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True))
         row |= {name: interval[name] for name in ("value", "ci_low", "ci_high", "n")}
         row |= {"metric": metric, "n_invalid": int(cell["role"].isna().sum()), "status": status}
-        rows.append(row | {"n_templates": interval["n_clusters"]})
+        rows.append(row | {"clusters": interval["clusters"]})
     return [pd.DataFrame(rows)] if rows else []
 
 
@@ -186,7 +186,7 @@ def category_tests(
     family = scores.groupby([*by, "metric"], sort=False, dropna=False)["p"]
     scores["p_holm"] = family.transform(lambda one: holm(one.to_numpy(float)))
     scores["tests"] = family.transform("count").astype(int)
-    least = scores["n_templates"].map(smallest_p) * scores["tests"]
+    least = scores["clusters"].map(smallest_p) * scores["tests"]
     return scores.assign(smallest_p_holm=least.clip(upper=1).where(scores["p"].notna()))
 
 
@@ -301,7 +301,7 @@ def first_turns(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         items: only of callers of an older version, whose answers lack these columns.
 
     Returns:
-        model, source, n, without_reasons (`names_an_option_only`), median_characters, n_templates.
+        model, source, n, without_reasons (`names_an_option_only`), median_characters, clusters.
 
     Example:
         >>> from katayori.metrics import examples
@@ -320,6 +320,6 @@ def first_turns(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         n=("text", "size"),
         without_reasons=("without_reasons", "sum"),
         median_characters=("median_characters", "median"),
-        n_templates=("template_id", "nunique"),
+        clusters=("template_id", "nunique"),
     )
     return counts.reset_index()

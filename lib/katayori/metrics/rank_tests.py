@@ -21,7 +21,7 @@ from katayori.metrics.response import ATTRIBUTES, FACTORS, checked
 KEYS = ["model", "source", "decision_question_id"]
 FACTOR_COLUMNS = [
     *(*KEYS, "factor", "H", "df", "p_raw", "multiplier", "p_holm", "significant", "pairs"),
-    *("epsilon_squared", "trend", "n", "n_missing", "dropped_levels", "status"),
+    *("epsilon_squared", "trend", "n", "n_invalid", "dropped_levels", "status"),
 ]
 PAIR_COLUMNS = [
     *(*KEYS, "factor", "level_1", "level_2", "ratio_1", "ratio_2", "difference", "t", "df"),
@@ -161,7 +161,7 @@ def kruskal_wallis(table: pd.DataFrame | np.ndarray) -> dict[str, Any]:
 
     Returns:
         H, df (levels - 1), p (chi-square), epsilon_squared (H / (N - 1), the share of the ranks'
-        variance that lies between the levels), n, n_missing, dropped_levels (levels without a
+        variance that lies between the levels), n, n_invalid, dropped_levels (levels without a
         value; they cost a degree of freedom), status. status: `ok`; `constant` (all values tie: H
         0, p NaN); `one_group` (only one level has values: H and p NaN); `no_data` (no value at all:
         H and p NaN).
@@ -189,7 +189,7 @@ def kruskal_wallis(table: pd.DataFrame | np.ndarray) -> dict[str, Any]:
         "p": tests.p[0].item(),
         "epsilon_squared": tests.epsilon_squared[0].item(),
         "n": n,
-        "n_missing": len(table) * (table.shape[1] + len(already)) - n,
+        "n_invalid": len(table) * (table.shape[1] + len(already)) - n,
         "dropped_levels": already + empty,
         "status": tests.status[0],
     }
@@ -302,7 +302,7 @@ def decision_tests(values: pd.DataFrame, level: float = 0.05) -> tuple[pd.DataFr
             (Holm's), p_holm, significant, pairs (`tested`, or `not_tested` where the factor is not
             significant: it then has no row in the second frame), epsilon_squared, trend (Spearman
             correlation of a level's mean ratio with the level, for age; NaN elsewhere), n (cells
-            with a value), n_missing, dropped_levels (text), status as in `kruskal_wallis`. Only
+            with a value), n_invalid, dropped_levels (text), status as in `kruskal_wallis`. Only
             tests with status `ok` count in Holm's family.
         pairs: model, source, decision_question_id, factor, level_1, level_2, ratio_1, ratio_2 (mean
             ratios), difference, t, df, p_raw, multiplier, p_holm, significant, direction, status as
@@ -363,7 +363,7 @@ class _FactorTests(NamedTuple):
     factor: str
     levels: list
     tests: _HTests
-    n_missing: np.ndarray
+    n_invalid: np.ndarray
     dropped_levels: np.ndarray
     trend: np.ndarray
 
@@ -396,7 +396,7 @@ def _factor_tests(tables: _Tables, ranks: np.ndarray, factor: str) -> _FactorTes
         factor=factor,
         levels=levels,
         tests=tests,
-        n_missing=asked.sum(axis=(1, 2)) - tests.n,
+        n_invalid=asked.sum(axis=(1, 2)) - tests.n,
         dropped_levels=np.array(names, dtype=object),
         trend=_trend(levels, tests) if factor == "age" else unknown,
     )
@@ -424,7 +424,7 @@ def _factor_frame(keys: pd.DataFrame, of_factors: list[_FactorTests], level: flo
         epsilon_squared=stacked(*(one.tests.epsilon_squared for one in of_factors)),
         trend=stacked(*(one.trend for one in of_factors)),
         n=stacked(*(one.tests.n for one in of_factors)),
-        n_missing=stacked(*(one.n_missing for one in of_factors)),
+        n_invalid=stacked(*(one.n_invalid for one in of_factors)),
         dropped_levels=stacked(*(one.dropped_levels for one in of_factors)),
         status=stacked(*(one.tests.status for one in of_factors)),
     )[FACTOR_COLUMNS]

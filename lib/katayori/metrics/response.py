@@ -209,7 +209,7 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
     interval (t, 95 %) takes the questions as the sample: mean and spread over the questions' own
     mean deviations.
 
-    Returns model, source, factor, level, n (valid answers), n_questions, deviation, ci_low,
+    Returns model, source, factor, level, n (valid answers), clusters, deviation, ci_low,
     ci_high, status as of `intervals.mean_interval` (`few_clusters` below five questions,
     `no_variation` where all deviate alike; both without an interval).
 
@@ -234,14 +234,14 @@ def deviations_by_factor(values: pd.DataFrame) -> pd.DataFrame:
             interval = mean_interval(part["mean"].tolist())
             row = {
                 "n": int(part["size"].sum()),
-                "n_questions": len(part),
+                "clusters": len(part),
                 "deviation": interval["value"],
                 "ci_low": interval["ci_low"],
                 "ci_high": interval["ci_high"],
                 "status": interval["status"],
             }
             rows.append(dict(zip(by, key, strict=True)) | row)
-        names = ["n", "n_questions", "deviation", "ci_low", "ci_high", "status"]
+        names = ["n", "clusters", "deviation", "ci_low", "ci_high", "status"]
         frames.append(_with_level(pd.DataFrame(rows, columns=[*by, *names]), factor))
     return pd.concat(frames, ignore_index=True)
 
@@ -373,7 +373,7 @@ def _correlated(pair: pd.DataFrame) -> dict[str, Any]:
     interval = mean_interval(each.tolist())
     return {
         "n": len(pair),
-        "clusters": interval["n_clusters"],
+        "clusters": interval["clusters"],
         "correlation": float(product.mean()),
         "ci_low": interval["ci_low"],
         "ci_high": interval["ci_high"],

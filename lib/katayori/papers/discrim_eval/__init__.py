@@ -7,6 +7,7 @@ from katayori.papers.paper import Everything, OwnFile, Paper
 from katayori.prompting.parsing import Parsed, parse_yes_no
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
+from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,7 @@ class DiscrimEval(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "questions": OwnFile("01: a question file (.yaml)", is_a="file")
     }
+    renames = (Renamed("parameter", "permutations", "draws", "0.5"),)
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.papers.discrim_eval import items

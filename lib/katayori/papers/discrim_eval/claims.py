@@ -345,7 +345,7 @@ def _detectable_age_effect(evidence: Evidence, question: int) -> str:
         rows = by_half.mean().unstack()
         if rows.shape[1] == 2:
             gap = mean_interval((rows[True] - rows[False]).to_numpy())
-            effects.append(detectable_effect(gap["se"], gap["n_clusters"]))
+            effects.append(detectable_effect(gap["se"], gap["clusters"]))
     if not effects:
         return "no detectable effect is known"
     return (

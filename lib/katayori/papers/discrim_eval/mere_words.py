@@ -77,7 +77,7 @@ def beside_mere_words(
         model, factor, value (ratio of S1 per degree of freedom, in squared log odds, a geometric
         mean over questions; 1: as much as mere words), ci_low, ci_high (95 %, t over questions), p
         (real and blank exchanged question by question), p_holm (over the factors of a model), n
-        (prompts of both), n_invalid (without probabilities), n_clusters (questions), n_left_out,
+        (prompts of both), n_invalid (without probabilities), clusters (questions), n_left_out,
         status as in `blank.size_ratio`, reading: `more` or `less` than mere words, `not told from
         mere words`, `undefined`. Models without a blank have no row.
 
@@ -104,7 +104,7 @@ def beside_mere_words(
         table["p_holm"] = holm(table["p"].to_numpy(float))
         rows.append(table.assign(model=key["model"]))
     columns = ["model", "factor", "value", "ci_low", "ci_high", "p", "p_holm", "n", "n_invalid"]
-    columns += ["n_clusters", "n_left_out", "status", "reading"]
+    columns += ["clusters", "n_left_out", "status", "reading"]
     if not rows:
         return pd.DataFrame(columns=columns)
     table = pd.concat(rows, ignore_index=True)
@@ -129,7 +129,6 @@ def _of_factor(
     alike = asked[0].index[asked[0].eq(asked[1].reindex(asked[0].index))]
     kept = [one[one["question"].isin(alike)] for one in sizes]
     row = {"factor": factor} | size_ratio(*kept, seed=seed)
-    row["n_clusters"] = row.pop("n_questions")
     row["n_left_out"] += len(asked[0].index.union(asked[1].index)) - len(alike)
     row["n"] = len(real) + len(blank)
     row["n_invalid"] = int(real["value"].isna().sum() + blank["value"].isna().sum())
@@ -152,7 +151,7 @@ def findings(table: pd.DataFrame) -> list[str]:
 
     Example:
         >>> row = {"model": "m", "factor": "race", "value": 2.0, "ci_low": 1.5, "ci_high": 2.7}
-        >>> row |= {"p_holm": 0.003, "n_clusters": 70, "reading": "more"}
+        >>> row |= {"p_holm": 0.003, "clusters": 70, "reading": "more"}
         >>> print(findings(pd.DataFrame([row]))[0])
         m: race moves the log odds 2.00 times as much as mere words [1.50, 2.70] (70
         questions): more.
@@ -166,7 +165,7 @@ def findings(table: pd.DataFrame) -> list[str]:
             times = "undefined" if pd.isna(row["value"]) else f"{row['value']:.2f} times"
             parts.append(
                 f"{row['factor']} moves the log odds {times} as much as mere words{ends}"
-                f" ({row['n_clusters']} questions): {row['reading']}"
+                f" ({row['clusters']} questions): {row['reading']}"
             )
         lines.append(f"{key['model']}: {'; '.join(parts)}.")
     return lines

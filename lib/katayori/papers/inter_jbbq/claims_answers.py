@@ -115,7 +115,7 @@ def gather(frame: pd.DataFrame, models: pd.DataFrame, several: str) -> Families:
 
 
 def _cube(frame: pd.DataFrame, axes: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of `right` and number of answers by model, prompt, ambiguity and family."""
+    """Mean of `correct` and number of answers by model, prompt, ambiguity and family."""
     names = ["model", "prompt", "ambiguity", "cluster"]
     where = tuple(
         pd.Index(values).get_indexer(pd.Index(frame[name]))
@@ -123,7 +123,7 @@ def _cube(frame: pd.DataFrame, axes: list[list[str]]) -> tuple[np.ndarray, np.nd
     )
     shape = tuple(map(len, axes))
     right, n = np.zeros(shape), np.zeros(shape)
-    np.add.at(right, where, frame["right"].to_numpy(float))
+    np.add.at(right, where, frame["correct"].to_numpy(float))
     np.add.at(n, where, 1.0)
     return np.divide(right, n, out=np.full(shape, np.nan), where=n > 0), n
 
@@ -144,7 +144,7 @@ def _overall(evidence: Families, contrast: np.ndarray, n: np.ndarray) -> dict[st
     """The unweighted mean of the topics, with its interval and the effect it would find."""
     topics = _by_topic(evidence, contrast, n)
     se = np.sqrt(sum(topic["se"] ** 2 for topic in topics)) / len(topics)
-    n_clusters = sum(topic["n_clusters"] for topic in topics)
+    n_clusters = sum(topic["clusters"] for topic in topics)
     mean = mean_of_parts(pd.DataFrame(topics))
     return mean | {"detectable": detectable_effect(se, n_clusters)}
 
@@ -306,7 +306,7 @@ def combination_differs_from_single(evidence: Families) -> tuple[str, str]:
     if np.isfinite(p).any():
         detail += f", smallest p after Holm {np.nanmin(holm(p.ravel())):.3f}"
     means = [mean_interval(gap) for of_model in gaps for gap in of_model]
-    effects = [detectable_effect(mean["se"], mean["n_clusters"]) for mean in means]
+    effects = [detectable_effect(mean["se"], mean["clusters"]) for mean in means]
     if np.isfinite(effects).any():
         detail += f"; detectable mean difference {100 * np.nanmax(effects):.1f} points"
     detail += f"; {asked.sum()} families of {member.shape[1]} attributes"

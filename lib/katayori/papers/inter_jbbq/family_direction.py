@@ -45,7 +45,7 @@ def directions(
     for key, one in cells(frame, by):
         for metric in known:
             rows.append(key | {"metric": metric} | _score(one, metric))
-    columns = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "n_families", "status"]
+    columns = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "clusters", "status"]
     return pd.DataFrame(rows, columns=[*by, *columns])
 
 
@@ -92,6 +92,6 @@ def _score(one: pd.DataFrame, metric: str) -> dict[str, Any]:
         "ci_high": interval["ci_high"],
         "n": n,
         "n_invalid": n_invalid,
-        "n_families": len(families),
+        "clusters": len(families),
         "status": interval["status"],
     }

@@ -11,7 +11,7 @@ from katayori.papers.inter_jbbq.scores import MODEL, with_holm
 
 
 def counted_once(
-    tests: pd.DataFrame, frame: pd.DataFrame, by: Sequence[str], value: str = "right"
+    tests: pd.DataFrame, frame: pd.DataFrame, by: Sequence[str], value: str = "correct"
 ) -> pd.DataFrame:
     """The tests of `intersectional.interactions` with Holm's family free of doubles.
 
@@ -33,7 +33,7 @@ def counted_once(
         >>> from katayori.papers.inter_jbbq import examples, scores
         >>> frame = examples.frame()
         >>> by = ["model", "source", "prompt_id", "topic", "ambiguity"]
-        >>> tests, terms = scores.interactions(frame, "right", [*by, "question"])
+        >>> tests, terms = scores.interactions(frame, "correct", [*by, "question"])
         >>> counted_once(tests, frame, by)["one_test_with"].tolist()
         ['', '', '', '']
     """
@@ -75,14 +75,14 @@ def detectable_pairs(
     Returns:
         by..., cells, tested (counted once), doubles, not_testable, p_smallest, p_holm_smallest,
         pair_detectable (median over pairs: the log-odds a single pair would need to be found by its
-        own test, unadjusted, in four of five studies; NaN where no pair has an SE), n_families.
+        own test, unadjusted, in four of five studies; NaN where no pair has an SE), clusters.
 
     Example:
         >>> from katayori.papers.inter_jbbq import examples, scores
         >>> frame = examples.frame()
         >>> by = ["model", "source", "prompt_id", "topic", "ambiguity"]
-        >>> tests, terms = scores.interactions(frame, "right", [*by, "question"])
-        >>> tests = counted_once(tests, frame, by).assign(n_families=24)
+        >>> tests, terms = scores.interactions(frame, "correct", [*by, "question"])
+        >>> tests = counted_once(tests, frame, by).assign(clusters=24)
         >>> table = detectable_pairs(tests, terms, by[:4])
         >>> table[["cells", "tested", "doubles"]].to_numpy().tolist()
         [[4, 4, 0]]
@@ -105,6 +105,6 @@ def _found(one: pd.DataFrame) -> dict[str, Any]:
 
 
 def _detectable(pairs: pd.DataFrame, tests: pd.DataFrame) -> dict[str, Any]:
-    families = int(tests["n_families"].max())
+    families = int(tests["clusters"].max())
     effects = [detectable_effect(float(se), families) for se in pairs["se"]]
-    return {"pair_detectable": np.median(effects) if effects else np.nan, "n_families": families}
+    return {"pair_detectable": np.median(effects) if effects else np.nan, "clusters": families}

@@ -84,8 +84,8 @@ def locked_beside(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     answers = slot_locked(frame)
     answers = answers.assign(agree=(answers["answer"] == answers["locked"]).astype(float))
     made = answers.groupby([*by, "locked"], sort=False, dropna=False).agg(
-        n=("right", "size"),
-        value=("right", "mean"),
+        n=("correct", "size"),
+        value=("correct", "mean"),
         value_locked=("right_if_locked", "mean"),
         agree=("agree", "mean"),
     )
@@ -110,7 +110,7 @@ def _dummies(one: pd.DataFrame) -> np.ndarray:
 
 
 def trend_beyond_slots(
-    frame: pd.DataFrame, value: str = "right", by: Sequence[str] = CELL, *, seed: int = 0
+    frame: pd.DataFrame, value: str = "correct", by: Sequence[str] = CELL, *, seed: int = 0
 ) -> pd.DataFrame:
     """The slope of `intersectional.trend` beyond what order, question and wording give.
 
@@ -145,20 +145,20 @@ def trend_beyond_slots(
         counted = one[one[value].notna()]
         counts = {"n": len(counted), "n_invalid": int(one["invalid"].sum())}
         row = key | _slope(counted, value, seed) | counts | {"few": len(counted) < FEW}
-        rows.append(row | {"note": note_of(row["n_families"])})
+        rows.append(row | {"note": note_of(row["clusters"])})
     return with_holm(pd.DataFrame(rows))
 
 
 def _slope(counted: pd.DataFrame, value: str, seed: int) -> dict[str, Any]:
-    none = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "n_families": 0, "p": np.nan}
+    none = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "clusters": 0, "p": np.nan}
     if counted.empty:
         return none | {"status": "no_families"}
     columns = counted[["n_attributes", value]].to_numpy(float)
     x, y = _without(columns, _dummies(counted)).T
     family = pd.factorize(counted["cluster"])[0]
     top, bottom = np.bincount(family, x * y), np.bincount(family, x * x)
-    slope = ratio_interval(top.tolist(), bottom.tolist()) | {"n_families": len(top)}
+    slope = ratio_interval(top.tolist(), bottom.tolist()) | {"clusters": len(top)}
     if not bottom.any():
-        return none | {"n_families": len(top), "status": "no_families"}
-    kept = {name: slope[name] for name in ("value", "ci_low", "ci_high", "status", "n_families")}
+        return none | {"clusters": len(top), "status": "no_families"}
+    kept = {name: slope[name] for name in ("value", "ci_low", "ci_high", "status", "clusters")}
     return kept | {"p": swap_test(top, seed)}

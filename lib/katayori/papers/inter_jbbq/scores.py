@@ -56,7 +56,7 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         The frame of `with_role` and: unknown_wording (what `unknown` was, which now counts);
         cluster (the family, or the item); ambiguity (`amb`, `dis`); question (`negative`,
         `neutral`); choice (the letter of `order`: person a or b, or u; missing where invalid);
-        right and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
+        correct and unknown (1.0 or 0.0, and 0.0 where invalid); invalid.
 
     Example:
         >>> from katayori.papers.inter_jbbq import examples
@@ -75,7 +75,7 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         ambiguity=np.where(frame["context_condition"] == "ambiguous", "amb", "dis"),
         question=frame["polarity"].replace("non_negative", "neutral"),
         choice=letters,
-        right=frame["correct"].astype(float),
+        correct=frame["correct"].astype(float),
         unknown=(frame["role"] == "unknown").astype(float),
         invalid=frame["role"].isna(),
     )
@@ -99,7 +99,7 @@ def _cell(one: pd.DataFrame, kind: str) -> dict[str, Any]:
         "n": len(counted),
         "n_invalid": n_invalid,
         "invalid_rate": n_invalid / len(one),
-        "n_families": len(sums),
+        "clusters": len(sums),
         "few": len(counted) < FEW,
         "note": note_of(len(sums)),
     }
@@ -125,7 +125,7 @@ def _cells(frame: pd.DataFrame, by: Sequence[str], kind: str) -> pd.DataFrame:
 
 
 def cell_means(
-    frame: pd.DataFrame, value: str = "right", by: Sequence[str] = CELL, kind: str = ""
+    frame: pd.DataFrame, value: str = "correct", by: Sequence[str] = CELL, kind: str = ""
 ) -> pd.DataFrame:
     """The mean of a column of `with_design` or `flips` in every cell of `by` (IJ-15 to IJ-17).
 
@@ -137,7 +137,7 @@ def cell_means(
 
     Returns:
         by..., value, ci_low, ci_high (95 %: `share_interval` or `ratio_interval` over families),
-        status, n (values counted), n_invalid, invalid_rate, n_families, few (n < 30), note ("few
+        status, n (values counted), n_invalid, invalid_rate, clusters, few (n < 30), note ("few
         clusters": 5 to 9 families, whose interval is shaky). A probability has log_odds with its
         interval as well. status: `ok`; those of `metrics.intervals` (`few_clusters`,
         `same_in_every_cluster`, `no_variation`, `no_valid_answer`); `edge` (a mean probability
@@ -147,9 +147,9 @@ def cell_means(
         ValueError: unknown kind.
 
     Example:
-        >>> frame = pd.DataFrame({"cluster": [1, 1, 2], "right": [1.0, 0.0, 1.0]})
+        >>> frame = pd.DataFrame({"cluster": [1, 1, 2], "correct": [1.0, 0.0, 1.0]})
         >>> frame = frame.assign(model="m", invalid=False)
-        >>> cell_means(frame, by=["model"])[["value", "n", "n_families"]].round(2).iloc[0].tolist()
+        >>> cell_means(frame, by=["model"])[["value", "n", "clusters"]].round(2).iloc[0].tolist()
         [0.67, 3.0, 2.0]
     """
     if kind and kind not in KINDS:
@@ -193,7 +193,7 @@ def mean_of_parts(parts: pd.DataFrame) -> dict[str, Any]:
 
 def by_topic(
     frame: pd.DataFrame,
-    value: str = "right",
+    value: str = "correct",
     by: Sequence[str] = (*MODEL, "ambiguity"),
     kind: str = "",
 ) -> pd.DataFrame:
@@ -214,7 +214,7 @@ def by_topic(
     for _, part in rows.groupby(list(by), sort=False, dropna=False):
         row = part.iloc[0].to_dict() | mean_of_parts(part)
         row["topic"] = "overall"
-        for name in ("n", "n_invalid", "n_families"):
+        for name in ("n", "n_invalid", "clusters"):
             row[name] = part[name].sum()
         row["invalid_rate"] = part["invalid_rate"].mean()
         row["few"] = bool(part["few"].any())
@@ -247,10 +247,10 @@ def trend(frame: pd.DataFrame, by: Sequence[str] = CELL, *, seed: int = 0) -> pd
         [['amb', -0.053, 0.004, 'ok'], ['dis', -0.008, 0.584, 'ok']]
     """
     if frame.empty:
-        return pd.DataFrame(columns=[*by, *_ENDS, "n", "n_invalid", "n_families", "p", "p_holm"])
+        return pd.DataFrame(columns=[*by, *_ENDS, "n", "n_invalid", "clusters", "p", "p_holm"])
     mean = frame.groupby([*by, "cluster"])["n_attributes"].transform("mean")
     size = frame["n_attributes"] - mean
-    frame = frame.assign(top=size * frame["right"], bottom=size**2)
+    frame = frame.assign(top=size * frame["correct"], bottom=size**2)
     out = _cells(frame, by, "mean")
     p = []
     for _, one in frame.groupby(list(by), sort=False):
@@ -322,7 +322,7 @@ def flips(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def interactions(
-    frame: pd.DataFrame, value: str = "right", by: Sequence[str] = (*CELL, "question")
+    frame: pd.DataFrame, value: str = "correct", by: Sequence[str] = (*CELL, "question")
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Is the combination of attributes more than the sum of its parts? (Addition, after the paper's section 4.2.)
 

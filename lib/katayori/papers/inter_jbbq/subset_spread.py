@@ -26,20 +26,20 @@ def subset_spread(
     p = (1 + draws with an SD at least as large) / (1 + draws).
 
     Args:
-        frame: of `with_design`; item, subset, cluster, right, invalid.
+        frame: of `with_design`; item, subset, cluster, correct, invalid.
         by: the columns that make a cell (model, prompt, topic, ambiguity).
         draws: exchanges.
         seed: of the exchanges.
 
     Returns:
         by..., value (the SD), sd_by_chance (mean over the draws), lowest, highest, subsets, p, n
-        (answers), n_invalid, n_families, status: `exchange_test` (the SD has a p and no interval);
+        (answers), n_invalid, clusters, status: `exchange_test` (the SD has a p and no interval);
         `one_subset`; `few_clusters` (fewer than 5 families); `no_variation` (every item is right
         equally often). Without `exchange_test` no p.
 
     Example:
         >>> frame = pd.DataFrame({"item": range(4), "subset": list("abab")})
-        >>> frame = frame.assign(model="m", cluster=[1, 1, 2, 2], right=[1, 0, 1, 0], invalid=False)
+        >>> frame = frame.assign(model="m", cluster=[1, 1, 2, 2], correct=[1, 0] * 2, invalid=False)
         >>> subset_spread(frame, ["model"])[["lowest", "highest", "status"]].to_numpy().tolist()
         [[0.0, 1.0, 'few_clusters']]
     """
@@ -51,13 +51,13 @@ def subset_spread(
 
 
 def _spread(one: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
-    item = one.groupby(["cluster", "subset", "item"], sort=True)["right"].mean().reset_index()
+    item = one.groupby(["cluster", "subset", "item"], sort=True)["correct"].mean().reset_index()
     subset, names = pd.factorize(item["subset"])
     family, families = pd.factorize(item["cluster"])
-    right = item["right"].to_numpy(float)
+    right = item["correct"].to_numpy(float)
     means = _subset_means(right[None, :], subset, len(names))[0]
     out = {"value": np.nan, "sd_by_chance": np.nan, "lowest": means.min(), "highest": means.max()}
-    out |= {"subsets": len(names), "p": np.nan, "n_families": len(families)}
+    out |= {"subsets": len(names), "p": np.nan, "clusters": len(families)}
     if len(names) < 2:
         return out | {"status": "one_subset"}
     out["value"] = float(means.std(ddof=1))

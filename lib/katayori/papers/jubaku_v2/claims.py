@@ -98,11 +98,11 @@ def _difference(evidence: Evidence, more: str, less: str, level: float = 0.95) -
 
 def _in_words(name: str, estimate: Mapping[str, Any]) -> str:
     interval = f"[{estimate['ci_low']:.4g}, {estimate['ci_high']:.4g}]"
-    return f"{name} {estimate['value']:.4g} {interval} over {estimate['n_clusters']} cases"
+    return f"{name} {estimate['value']:.4g} {interval} over {estimate['clusters']} cases"
 
 
 def _effect(name: str, estimate: Mapping[str, Any], above: float = 0.0) -> Answer:
-    low, high, clusters = (estimate[key] for key in ("ci_low", "ci_high", "n_clusters"))
+    low, high, clusters = (estimate[key] for key in ("ci_low", "ci_high", "clusters"))
     detail = _in_words(name, estimate)
     if estimate.get("status") == "same_in_every_cluster":
         detail += ", the same in every case (fixed by the design)"
@@ -302,7 +302,7 @@ def _half_of_cases(evidence: Evidence, name: str, more: bool) -> Answer:
     if n < NO_INTERVAL_BELOW:
         raise KatayoriError(f"{n} cases of {name}, 5 are needed")
     low, high = clopper_pearson(varies.sum(), n)
-    share = {"value": rate, "ci_low": low, "ci_high": high, "n_clusters": n}
+    share = {"value": rate, "ci_low": low, "ci_high": high, "clusters": n}
     detail = _in_words(name, share)
     if more:
         return effect_verdict(low, high, detail, above=0.5)

@@ -222,7 +222,7 @@ def less_rule(
 def against_rule(apart: pd.DataFrame) -> pd.DataFrame:
     """The means of `less_rule` with their intervals over cases.
 
-    Returns model, value, ci_low, ci_high, n_cases, beaten (`yes` where the interval lies below 0,
+    Returns model, value, ci_low, ci_high, clusters, beaten (`yes` where the interval lies below 0,
     `not told` where it spans 0 or there is none, `no`), status (of `intervals.mean_interval`).
 
     Example:
@@ -235,10 +235,8 @@ def against_rule(apart: pd.DataFrame) -> pd.DataFrame:
         beaten = (
             "yes" if interval["ci_high"] < 0 else "no" if interval["ci_low"] > 0 else "not told"
         )
-        rows.append(
-            {"model": model, "n_cases": interval["n_clusters"], "beaten": beaten} | interval
-        )
-    columns = ["model", "value", "ci_low", "ci_high", "n_cases", "beaten", "status"]
+        rows.append({"model": model, "clusters": interval["clusters"], "beaten": beaten} | interval)
+    columns = ["model", "value", "ci_low", "ci_high", "clusters", "beaten", "status"]
     return pd.DataFrame(rows, columns=columns)
 
 

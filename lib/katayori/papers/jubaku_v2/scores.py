@@ -99,9 +99,9 @@ def _over_cases(sums: pd.DataFrame, seed: int) -> dict[str, Any]:
     # Neutral and biased swapped in a case turn its excess over one half around.
     excess = (sums["sum"] - sums["size"] / 2).to_numpy(float)
     return {
-        "case_low": interval["ci_low"],
-        "case_high": interval["ci_high"],
-        "p_cases": swap_test(excess, seed) if len(excess) else np.nan,
+        "cluster_low": interval["ci_low"],
+        "cluster_high": interval["ci_high"],
+        "p_cluster": swap_test(excess, seed) if len(excess) else np.nan,
         "status": interval["status"],
     }
 
@@ -116,12 +116,13 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
 
     Returns:
         by..., value; ci_low, ci_high: exact binomial over answers, which takes the variants of a
-        case as independent; case_low, case_high (addition): `intervals.share_interval` over cases,
-        the one to quote; p_chance: exact, two-sided, against one half, variants as independent;
-        p_cases (addition): neutral and biased swapped case by case, the one to quote; value_all:
-        unparseable counted as wrong; n (parsed), n_correct, n_invalid, n_cases; status, of the
+        case as independent; cluster_low, cluster_high (addition): `intervals.share_interval` over
+        cases, the one to quote; p_chance: exact, two-sided, against one half, variants as
+        independent; p_cluster (addition): neutral and biased swapped case by case, the one to
+        quote; value_all: unparseable counted as wrong; n (parsed), n_correct, n_invalid, clusters;
+        status, of the
         interval over cases: `ok`; `same_in_every_cluster` (fixed by the design, such as one half
-        for a respondent that always writes A; p_cases is NaN where no case leaves one half);
+        for a respondent that always writes A; p_cluster is NaN where no case leaves one half);
         `few_clusters` (fewer than 5 cases: no interval over cases); `no_parsed_answer`.
 
     Reference: C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), 404-413.
@@ -143,7 +144,7 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
             "n": n,
             "n_correct": hits,
             "n_invalid": len(cell) - n,
-            "n_cases": parsed["case_id"].nunique(),
+            "clusters": parsed["case_id"].nunique(),
         }
         if not n:
             return row | {"status": "no_parsed_answer"}
@@ -151,8 +152,8 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
         sums = _case_sums(parsed["correct"], parsed["case_id"])
         return row | _share(hits, n) | _over_cases(sums, seed)
 
-    columns = ["value", "ci_low", "ci_high", "case_low", "case_high", "p_chance", "p_cases"]
-    columns += ["value_all", "n", "n_correct", "n_invalid", "n_cases", "status"]
+    columns = ["value", "ci_low", "ci_high", "cluster_low", "cluster_high", "p_chance", "p_cluster"]
+    columns += ["value_all", "n", "n_correct", "n_invalid", "clusters", "status"]
     return _measured(frame, by, measure, columns)
 
 
@@ -285,10 +286,10 @@ def averaged_over_orders(
 
     Returns:
         by...; value: share of pairs (case and template) with a mean above one half, ties counted
-        one half; case_low, case_high and p_cases, of it over cases, as `accuracy` has them; mean_p:
-        mean over cases of their mean P(neutral), which uses all that the share throws away;
+        one half; cluster_low, cluster_high and p_cluster, of it over cases, as `accuracy` has them;
+        mean_p: mean over cases of their mean P(neutral), which uses all that the share throws away;
         mean_low, mean_high: `intervals.probability_interval` over cases; p_mean: of mean_p against
-        one half, neutral and biased swapped case by case; n (pairs), n_cases, n_tied, n_left_out
+        one half, neutral and biased swapped case by case; n (pairs), clusters, n_tied, n_left_out
         (pairs with an order that has no probabilities); status: of the share, as in `accuracy`, or
         `no_probabilities`; status_mean: of the mean, `ok`, `few_clusters`, `no_variation` (all
         cases have the same mean), `edge` (near 0 or 1), `no_probabilities`.
@@ -312,7 +313,7 @@ def averaged_over_orders(
         }
         if p.empty:
             status = "no_probabilities"
-            return row | {"n_cases": 0, "status": status, "status_mean": status}
+            return row | {"clusters": 0, "status": status, "status_mean": status}
         scores = half_for_ties(p)
         means = p.groupby("case_id").mean().round(DIGITS)
         mean = probability_interval(means)
@@ -322,13 +323,14 @@ def averaged_over_orders(
             "mean_low": mean["ci_low"],
             "mean_high": mean["ci_high"],
             "p_mean": swap_test((means - 0.5).to_numpy(float), seed),
-            "n_cases": len(means),
+            "clusters": len(means),
             "status_mean": mean["status"],
         }
         return row | _over_cases(_case_sums(scores, "case_id"), seed)
 
-    columns = ["value", "case_low", "case_high", "p_cases", "mean_p", "mean_low", "mean_high"]
-    columns += ["p_mean", "n", "n_cases", "n_tied", "n_left_out", "status", "status_mean"]
+    columns = ["value", "cluster_low", "cluster_high", "p_cluster"]
+    columns += ["mean_p", "mean_low", "mean_high"]
+    columns += ["p_mean", "n", "clusters", "n_tied", "n_left_out", "status", "status_mean"]
     return _measured(frame, by, measure, columns)
 
 
@@ -372,19 +374,19 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
     """Every other model against `baseline`: the paper's chi-square, and a test that respects cases.
 
     JU-18 and JU-22. Models of one name and two sources must not be mixed in `frame`, which is that
-    of `with_choice`. The verdict rests on the exchange of models by case (p_cases_holm), not on the
-    chi-square, which takes the variants of a case as independent.
+    of `with_choice`. The verdict rests on the exchange of models by case (p_cluster_holm), not on
+    the chi-square, which takes the variants of a case as independent.
 
     Returns:
         model, source, value, value_baseline, difference; ci_low, ci_high: of the difference, by
         `intervals.mean_interval` over the cases' contributions; n, n_baseline (parsed answers),
-        n_invalid (of model), n_cases (with parsed answers of both); p_chi2, p_yates (with Yates'
-        correction); p_cases (addition: the models are exchanged case by case, see
-        `qa_bias.compare_prompts`), p_cases_holm (over the models); verdict: `differs` where
-        p_cases_holm < .05, `not found`, or `not tested`; status: `ok`; `empty_margin` (all right or
-        all wrong: no chi-square); `no_difference` (no case differs: p_cases NaN); `few_clusters`
-        (fewer than 5 shared cases: no interval); `no_variation` (every case differs alike: no
-        interval); `no_shared_case`.
+        n_invalid (of model), clusters (with parsed answers of both); p_chi2, p_yates (with Yates'
+        correction); p_cluster (addition: the models are exchanged case by case, see
+        `qa_bias.compare_prompts`), p_cluster_holm (over the models); verdict: `differs` where
+        p_cluster_holm < .05, `not found`, or `not tested`; status: `ok`; `empty_margin` (all right
+        or all wrong: no chi-square); `no_difference` (no case differs: p_cluster NaN);
+        `few_clusters` (fewer than 5 shared cases: no interval); `no_variation` (every case differs
+        alike: no interval); `no_shared_case`.
 
     Raises:
         ValueError: a baseline without answers.
@@ -393,7 +395,7 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
         >>> from katayori.papers.jubaku_v2 import examples
         >>> frame = examples.choices("sim-two-fair", "sim-two-biased")  # six cases are few
         >>> table = compare_models(frame, "sim-two-biased")
-        >>> table[["model", "difference", "n_cases", "verdict"]].round(2).to_numpy().tolist()
+        >>> table[["model", "difference", "clusters", "verdict"]].round(2).to_numpy().tolist()
         [['sim-two-fair', 0.54, 6, 'not found']]
     """
     models = sorted(set(frame["model"]))
@@ -407,11 +409,11 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
         for model in scores.index.drop(baseline)
     ]
     columns = ["model", "source", "value", "value_baseline", "difference", "ci_low", "ci_high"]
-    columns += ["n", "n_baseline", "n_invalid", "n_cases", "p_chi2", "p_yates", "p_cases"]
-    out = pd.DataFrame(rows, columns=[*columns, "p_cases_holm", "verdict", "status"])
-    out["p_cases_holm"] = holm(out["p_cases"].to_numpy(float))
-    differs = np.where(out["p_cases_holm"] < 0.05, "differs", "not found")
-    tested = out["p_cases"].notna() | (out["status"] == "no_difference")
+    columns += ["n", "n_baseline", "n_invalid", "clusters", "p_chi2", "p_yates", "p_cluster"]
+    out = pd.DataFrame(rows, columns=[*columns, "p_cluster_holm", "verdict", "status"])
+    out["p_cluster_holm"] = holm(out["p_cluster"].to_numpy(float))
+    differs = np.where(out["p_cluster_holm"] < 0.05, "differs", "not found")
+    tested = out["p_cluster"].notna() | (out["status"] == "no_difference")
     tested &= out["status"] != "few_clusters"
     return out.assign(verdict=np.where(tested, differs, "not tested"))
 
@@ -436,8 +438,8 @@ def _compared(
         "n": one["n"],
         "n_baseline": base["n"],
         "n_invalid": one["n_invalid"],
-        "n_cases": len(apart),
-        "p_cases": swap_test(apart, seed) if len(apart) else np.nan,
+        "clusters": len(apart),
+        "p_cluster": swap_test(apart, seed) if len(apart) else np.nan,
     }
     between = {"status": "no_shared_case"}
     if len(apart):
@@ -449,7 +451,7 @@ def _compared(
     problems = {
         "no_shared_case": not len(apart),
         "empty_margin": not table.sum(axis=0).all(),
-        "no_difference": np.isnan(row["p_cases"]),
+        "no_difference": np.isnan(row["p_cluster"]),
         between["status"]: between["status"] != "ok",
     }
     row["status"] = status_of(problems)

@@ -96,7 +96,7 @@ def moved_by_instruction(leans: pd.DataFrame, plain: str = PLAIN) -> pd.DataFram
 
     Returns:
         model, prompt_id (each instruction, then `ALL`: the mean over them in each case), value
-        (mean change in nats), ci_low, ci_high, n (cases), n_incomplete, n_clusters (cases), status,
+        (mean change in nats), ci_low, ci_high, n (cases), n_incomplete, clusters (cases), status,
         share_to_neutral, share_low, share_high (cases whose lean moves to the neutral reason; a tie
         one half), chance (.5), p and p_holm (t over cases; after Holm over the instructions of a
         model, `ALL` apart).
@@ -132,8 +132,8 @@ def _change(change: pd.Series) -> dict[str, Any]:
     row |= {"share_to_neutral": share["value"], "share_low": share["ci_low"]}
     row |= {"share_high": share["ci_high"], "chance": 0.5}
     row["p"] = float("nan")
-    if row["se"] > 0 and row["n_clusters"] > 1:
-        row["p"] = float(2 * stats.t.sf(abs(row["value"] / row["se"]), row["n_clusters"] - 1))
+    if row["se"] > 0 and row["clusters"] > 1:
+        row["p"] = float(2 * stats.t.sf(abs(row["value"] / row["se"]), row["clusters"] - 1))
     return row
 
 

@@ -9,7 +9,6 @@ from katayori.prompting.letters import parse_verdict
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
-from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +23,6 @@ class LogprobJudge(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "comparisons": OwnFile("03: comparisons (.csv or .jsonl), or task files (.yaml)")
     }
-    # Nothing is resampled in its notebook any more; what is drawn are null draws of claims.
-    renames = (Renamed("parameter", "resamples", "draws", "0.5"),)
     #: Tasks for the judge's systems, and the pairs of what recorded models answered to them.
     more = ("tasks", "answers")
 

@@ -33,7 +33,7 @@ def auc_interval(
 
     Returns:
         value (the area under the ROC curve: .5 knows nothing, below .5 prefers the worse), ci_low,
-        ci_high, se, n_clusters, n (pairs), status: as `intervals.mean_interval`, and `one_class`
+        ci_high, se, clusters, n (pairs), status: as `intervals.mean_interval`, and `one_class`
         where only first or only second answers are better. The interval is by t on the jackknife
         over questions, on the scale of log odds (simulated at 10, 20 and 69 questions and areas of
         .5 to .955: coverage .945 and more). Ties of the score count one half.
@@ -66,7 +66,7 @@ def auc_interval(
     pairs_left = (first.sum() - ups.sum(axis=1)) * ((~first).sum() - downs.sum(axis=1))
     auc = total / wins.size
     if (pairs_left == 0).any():
-        return out | {"value": float(auc), "n_clusters": len(names), "status": "few_clusters"}
+        return out | {"value": float(auc), "clusters": len(names), "status": "few_clusters"}
     pseudo = len(names) * auc - (len(names) - 1) * left / pairs_left
     # The spread is the jackknife's, the value the plain one.
     interval = mean_interval(pseudo - pseudo.mean() + auc, level) | {
@@ -104,16 +104,16 @@ def decided_pairs(
         method: whose verdict counts.
 
     Returns:
-        A row per cell of `by`: n (labels that name a winner), n_right, n_wrong, n_neither,
-        n_questions; value, the excess (right - wrong) / 2 per label, 0 for lots, with ci_low,
-        ci_high and status by questions (`intervals.ratio_interval`); p_question
+        A row per cell of `by`: n (labels that name a winner), n_correct, n_wrong, n_neither,
+        clusters; value, the excess (right - wrong) / 2 per label, 0 for lots, with ci_low,
+        ci_high and status by questions (`intervals.ratio_interval`); p_cluster
         (`question_swap_test` of right minus wrong); auc, auc_low, auc_high, auc_status, n_auc: of
         the averaged log odds for the better answer, without any threshold.
 
     Example:
         >>> from katayori.papers.logprob_judge import examples
         >>> table = decided_pairs(examples.verdicts(), examples.comparisons(), ["truth"])
-        >>> table[["n_right", "n_wrong", "value", "status"]].to_numpy().tolist()
+        >>> table[["n_correct", "n_wrong", "value", "status"]].to_numpy().tolist()
         [[20, 0, 0.5, 'no_variation']]
     """
     annotators = list(annotators) or annotators_of(verdicts if comparisons is None else comparisons)
@@ -131,19 +131,19 @@ def decided_pairs(
         excess = ratio_interval((sums["gap"] / 2).tolist(), sums["n"].tolist())
         row: dict[str, Any] = {
             "n": len(long),
-            "n_right": int(right.sum()),
+            "n_correct": int(right.sum()),
             "n_wrong": int(wrong.sum()),
         }
-        row["n_neither"] = len(long) - row["n_right"] - row["n_wrong"]
-        row |= {"n_questions": len(sums), "p_question": question_swap_test(sums["gap"].tolist())}
+        row["n_neither"] = len(long) - row["n_correct"] - row["n_wrong"]
+        row |= {"clusters": len(sums), "p_cluster": question_swap_test(sums["gap"].tolist())}
         row |= {name: excess[name] for name in ("value", "ci_low", "ci_high", "status")}
         scores = long["log_odds"] if "log_odds" in long else np.full(len(long), np.nan)
         first = (long["label"] == "1").tolist()
         area = auc_interval(list(scores), first, long["question_id"].tolist())
         row |= {"auc": area["value"], "auc_low": area["ci_low"], "auc_high": area["ci_high"]}
         rows.append(key | row | {"auc_status": area["status"], "n_auc": area["n"]})
-    columns = [*by, "n", "n_right", "n_wrong", "n_neither", "n_questions", "value", "ci_low"]
-    columns += ["ci_high", "p_question", "status", "auc", "auc_low", "auc_high", "auc_status"]
+    columns = [*by, "n", "n_correct", "n_wrong", "n_neither", "clusters", "value", "ci_low"]
+    columns += ["ci_high", "p_cluster", "status", "auc", "auc_low", "auc_high", "auc_status"]
     return pd.DataFrame(rows, columns=[*columns, "n_auc"])
 
 
@@ -156,8 +156,8 @@ def paired_hits(
         one, other: pair_id and `proposed`, a row a pair; pairs that both hold are compared.
 
     Returns:
-        value (share of `one` less that of `other`), ci_low, ci_high, n_clusters and status by
-        questions, n (labels), p_question.
+        value (share of `one` less that of `other`), ci_low, ci_high, clusters and status by
+        questions, n (labels), p_cluster.
 
     Example:
         >>> from katayori.papers.logprob_judge import examples
@@ -178,5 +178,5 @@ def paired_hits(
     interval = ratio_interval(sums["gap"].tolist(), sums["n"].tolist())
     return interval | {
         "n": int(sums["n"].sum()),
-        "p_question": question_swap_test(sums["gap"].tolist()),
+        "p_cluster": question_swap_test(sums["gap"].tolist()),
     }

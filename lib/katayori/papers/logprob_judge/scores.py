@@ -227,10 +227,10 @@ def concordance(
         A row per cell of `by`, task ("all" pools them) and method: value; ci_low, ci_high (over
         questions: `intervals.share_interval` of all labels together; of the gain the interval of
         the questions' contributions, by t) and ci_status (`intervals`: `ok`, `few_clusters`,
-        `no_variation`, ...); of the gain p_question (each question's gain may change its sign,
+        `no_variation`, ...); of the gain p_cluster (each question's gain may change its sign,
         exact) and p_sign (exact sign test over comparisons, by how many people each agrees with:
         McNemar's with one annotator; it takes comparisons as independent; NaN where none differs);
-        n (labels), n_hits, n_comparisons, n_questions, n_invalid (comparisons whose orders, or for
+        n (labels), n_correct, n_comparisons, clusters, n_invalid (comparisons whose orders, or for
         `proposed` probabilities, are not there), n_missing (labels), status, and the share of each
         annotator under its name. status: `ok`; `no_comparisons`; `no_labels`; `no_valid_verdict`;
         all but `ok` with value NaN.
@@ -260,10 +260,10 @@ def concordance(
     for key, cell in _cells(joined_labels(verdicts, comparisons, annotators), by):
         kept = cell[_chosen(cell, among)]
         rows += [key | row for row in _agreement_rows(kept, annotators)]
-    columns = [*by, "task", "method", "value", "ci_low", "ci_high", "ci_status", "p_question"]
-    columns += ["p_sign", "n", "n_hits", "n_comparisons", "n_questions", "n_invalid", "n_missing"]
+    columns = [*by, "task", "method", "value", "ci_low", "ci_high", "ci_status", "p_cluster"]
+    columns += ["p_sign", "n", "n_correct", "n_comparisons", "clusters", "n_invalid", "n_missing"]
     frame = pd.DataFrame(rows, columns=[*columns, "status", *annotators])
-    return frame.astype({"n_hits": "Int64"})
+    return frame.astype({"n_correct": "Int64"})
 
 
 def _chosen(cell: pd.DataFrame, among: str) -> pd.Series:
@@ -284,7 +284,7 @@ def _agreement_rows(kept: pd.DataFrame, annotators: list[str]) -> Iterator[dict[
     same = {
         "n": n,
         "n_comparisons": len(kept),
-        "n_questions": len(names),
+        "clusters": len(names),
         "n_missing": given.size - n,
     }
     hits = {}
@@ -302,7 +302,7 @@ def _agreement_rows(kept: pd.DataFrame, annotators: list[str]) -> Iterator[dict[
         row: dict[str, Any] = {
             "method": method,
             **same,
-            "n_hits": int(hits[method].sum()),
+            "n_correct": int(hits[method].sum()),
             "n_invalid": int(invalid.sum()),
             "status": status,
         }
@@ -327,9 +327,9 @@ def _by_question(counted: np.ndarray, question: np.ndarray, n_questions: int) ->
 
 def _share(hits: np.ndarray, labels: np.ndarray, annotators: list[str]) -> dict[str, Any]:
     """The mean of the annotators' shares (exact, divided once) with its interval."""
-    n_hits = hits.sum(axis=0).astype(int).tolist()
+    n_correct = hits.sum(axis=0).astype(int).tolist()
     n_labels = labels.sum(axis=0).astype(int).tolist()
-    each = [Fraction(h, n) if n else None for h, n in zip(n_hits, n_labels, strict=True)]
+    each = [Fraction(h, n) if n else None for h, n in zip(n_correct, n_labels, strict=True)]
     shares = [share for share in each if share is not None]
     interval = share_interval(hits.sum(axis=1), labels.sum(axis=1))
     alone = [np.nan if share is None else float(share) for share in each]
@@ -359,11 +359,11 @@ def _gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     interval = mean_interval(value + parts.mean(axis=1)[labels.sum(axis=1) > 0])
     return {
         "value": value,
-        "n_hits": int(gained.sum()),
+        "n_correct": int(gained.sum()),
         "ci_low": interval["ci_low"],
         "ci_high": interval["ci_high"],
         "ci_status": interval["status"],
-        "p_question": question_swap_test(gained.sum(axis=1)),
+        "p_cluster": question_swap_test(gained.sum(axis=1)),
     }
 
 
@@ -374,7 +374,7 @@ def robustness(
     (addition, LJ-19).
 
     Returns a row per cell of `by` and task: value, ci_low, ci_high, ci_status (over questions:
-    `intervals.share_interval`), n (all comparisons, invalid ones among them), n_questions,
+    `intervals.share_interval`), n (all comparisons, invalid ones among them), clusters,
     n_invalid, both_first and both_second (the same slot in both orders), one_tie (a tie in one
     order only), first_share (A among the A and B of both orders; .5 without preference, since every
     pair stands both ways) with first_low, first_high and first_status, n_first (those letters),
@@ -408,7 +408,7 @@ def robustness(
             "ci_high": steady["ci_high"],
             "ci_status": steady["status"],
             "n": len(cell),
-            "n_questions": len(sums),
+            "clusters": len(sums),
             "n_invalid": int((~valid).sum()),
             "both_first": int(((one == "A") & (other == "A")).sum()),
             "both_second": int(((one == "B") & (other == "B")).sum()),
@@ -434,7 +434,7 @@ def slot_lean(
     the slot stays.
 
     Returns a row per cell of `by`: value, ci_low, ci_high (by t over the questions' contributions),
-    n (comparisons), n_questions (those with a value), n_invalid (comparisons where A or B has no
+    n (comparisons), clusters (those with a value), n_invalid (comparisons where A or B has no
     probability in an order, left out), status: `ok`, `no_probabilities`, `few_clusters`, or
     `no_variation` (all questions alike: no interval).
 
@@ -462,12 +462,12 @@ def slot_lean(
             "ci_low": interval["ci_low"],
             "ci_high": interval["ci_high"],
             "n": len(cell),
-            "n_questions": len(sums),
+            "clusters": len(sums),
             "n_invalid": len(cell) - len(valid),
             "status": interval["status"] if len(valid) else "no_probabilities",
         }
         rows.append(key | row)
-    columns = [*by, "value", "ci_low", "ci_high", "n", "n_questions", "n_invalid", "status"]
+    columns = [*by, "value", "ci_low", "ci_high", "n", "clusters", "n_invalid", "status"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -486,10 +486,10 @@ def calibration(
     renormalised.
 
     Returns a row per cell of `by` and bin of equal width: low, high, n (labels), mean_p,
-    share_right, and, the same in every bin of a cell, brier (mean over labels of the squared
+    share_correct, and, the same in every bin of a cell, brier (mean over labels of the squared
     differences to the label, summed over three verdicts:
     0 to 2) with brier_low, brier_high and brier_status over questions (`intervals.ratio_interval`),
-    n_questions, and n_invalid (comparisons without probabilities, left out). Empty bins have no
+    clusters, and n_invalid (comparisons without probabilities, left out). Empty bins have no
     row.
 
     Reference: G. W. Brier, Monthly Weather Review 78 (1950), 1-3.
@@ -497,7 +497,7 @@ def calibration(
     Example:
         >>> from katayori.papers.logprob_judge import examples
         >>> table = calibration(examples.verdicts(), examples.comparisons(), ["truth"], bins=2)
-        >>> table[["low", "high", "n", "mean_p", "share_right"]].round(3).to_numpy().tolist()
+        >>> table[["low", "high", "n", "mean_p", "share_correct"]].round(3).to_numpy().tolist()
         [[0.0, 0.5, 18.0, 0.419, 0.556], [0.5, 1.0, 12.0, 0.535, 1.0]]
     """
     annotators = list(annotators) or _people(verdicts, comparisons)
@@ -519,12 +519,12 @@ def calibration(
                 "high": (place + 1) / bins,
                 "n": len(one),
                 "mean_p": one["p"].mean(),
-                "share_right": one["right"].mean(),
+                "share_correct": one["right"].mean(),
                 "n_invalid": len(cell) - len(known),
             }
             rows.append(key | brier | row)
-    names = [*by, "low", "high", "n", "mean_p", "share_right", "brier", "brier_low", "brier_high"]
-    return pd.DataFrame(rows, columns=[*names, "brier_status", "n_questions", "n_invalid"])
+    names = [*by, "low", "high", "n", "mean_p", "share_correct", "brier", "brier_low", "brier_high"]
+    return pd.DataFrame(rows, columns=[*names, "brier_status", "clusters", "n_invalid"])
 
 
 def _brier(errors: pd.Series, question: pd.Series) -> dict[str, Any]:
@@ -536,7 +536,7 @@ def _brier(errors: pd.Series, question: pd.Series) -> dict[str, Any]:
         "brier_low": interval["ci_low"],
         "brier_high": interval["ci_high"],
         "brier_status": interval["status"],
-        "n_questions": len(sums),
+        "clusters": len(sums),
     }
 
 
@@ -564,7 +564,7 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
 
     Returns task, measure, between (the two people of a cohen_kappa, else all), value, ci_low,
     ci_high and ci_status (of the pooled rows, where there is a column question_id: by t on the
-    jackknife over questions; else `not_computed`), n_questions, n (comparisons used), n_left_out,
+    jackknife over questions; else `not_computed`), clusters, n (comparisons used), n_left_out,
     status: `ok`; `one_annotator`; `no_comparisons`; `constant` (one verdict only, kappa undefined);
     NaN but for ok.
 
@@ -596,8 +596,8 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
             row = _agreement_row(measure, codes, question, len(categories))
             rows.append({"task": task, "measure": measure, "between": " | ".join(people), **row})
     columns = ["task", "measure", "between", "value", "ci_low", "ci_high", "ci_status"]
-    columns += ["n_questions", "n", "n_left_out", "status"]
-    frame = pd.DataFrame(rows, columns=columns).astype({"n_questions": "Int64"})
+    columns += ["clusters", "n", "n_left_out", "status"]
+    frame = pd.DataFrame(rows, columns=columns).astype({"clusters": "Int64"})
     frame["ci_status"] = frame["ci_status"].astype(object).fillna("not_computed")
     return frame
 
@@ -648,7 +648,7 @@ def _jackknife(
     """The interval of a measure of agreement, by t on the pseudo-values of questions left out."""
     number, names = pd.factorize(question)
     if len(names) < NO_INTERVAL_BELOW:
-        return {"ci_status": "few_clusters", "n_questions": len(names)}
+        return {"ci_status": "few_clusters", "clusters": len(names)}
     whole = _agreement(measure, codes, categories)
     left = [_agreement(measure, codes[number != place], categories) for place in range(len(names))]
     pseudo = len(names) * whole - (len(names) - 1) * np.array(left)
@@ -657,7 +657,7 @@ def _jackknife(
         "ci_low": interval["ci_low"],
         "ci_high": interval["ci_high"],
         "ci_status": interval["status"],
-        "n_questions": len(names),
+        "clusters": len(names),
     }
 
 

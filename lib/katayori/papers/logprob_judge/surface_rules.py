@@ -121,7 +121,7 @@ def lots(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFr
     """How often drawing lots agrees with the labels, in expectation.
 
     Returns:
-        Two rows, model, value, ci_low, ci_high, n (labels), n_questions, status. `LOTS` draws one
+        Two rows, model, value, ci_low, ci_high, n (labels), clusters, status. `LOTS` draws one
         of the two answers and never says tie: (1 - share of ties) / 2. `LOTS_AT_RATES` draws 1, 2
         and tie as often as the labels hold them: the sum of the squared shares. The intervals, over
         questions, are those of the labels: another set of questions has another share of ties.
@@ -145,7 +145,7 @@ def lots(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFr
         )
         sums = by_question.sum()
         interval = ratio_interval(sums["hits"].tolist(), sums["n"].tolist())
-        row = {"model": name, "n": len(long), "n_questions": len(sums)}
+        row = {"model": name, "n": len(long), "clusters": len(sums)}
         rows.append(row | {k: interval[k] for k in ("value", "ci_low", "ci_high", "status")})
     return pd.DataFrame(rows)
 

@@ -7,7 +7,7 @@ import pandas as pd
 from katayori.metrics.uncertainty import cells
 
 #: Columns that a reader needs.
-BRIEF = ["model", "prompt", "metric", "reading", "value", "ci_low", "ci_high", "n", "n_templates"]
+BRIEF = ["model", "prompt", "metric", "reading", "value", "ci_low", "ci_high", "n", "clusters"]
 LEVEL = 0.05
 
 
@@ -111,7 +111,7 @@ def _change(row: pd.Series) -> str:
     text = f"{100 * row['difference']:+.1f}"
     if pd.notna(row["ci_low"]):
         text += f" [{100 * row['ci_low']:+.1f}, {100 * row['ci_high']:+.1f}]"
-    p = row["p_template_holm"]
+    p = row["p_cluster_holm"]
     if pd.isna(p):
         return text
     return f"{text} (p after Holm {p:.3f}: {'found' if p < LEVEL else 'nothing found'})"

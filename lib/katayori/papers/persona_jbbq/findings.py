@@ -60,7 +60,7 @@ def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
             if (model, metric) in rows.index:
                 row = rows.loc[(model, metric)]
                 moves.append(f"{NAMES[metric]} {_moved(row)}")
-                if row["p_template_holm"] < LEVEL:
+                if row["p_cluster_holm"] < LEVEL:
                     way[metric] = 1 if row["difference"] > 0 else -1
         if moves:
             surfaced = way.get("acc_amb") == -1 and way.get("diff_amb") == 1
@@ -74,12 +74,12 @@ def _moved(row: Any) -> str:
     if row["difference"] != row["difference"]:
         return f"has no value ({str(row['status']).replace('_', ' ')})"
     ends = f"from {100 * row['value_baseline']:.1f} to {100 * row['value']:.1f}"
-    if row["p_template_holm"] != row["p_template_holm"]:
-        return f"does not change in any of {row['n_templates']} templates ({ends})"
+    if row["p_cluster_holm"] != row["p_cluster_holm"]:
+        return f"does not change in any of {row['clusters']} templates ({ends})"
     word = "rises" if row["difference"] > 0 else "falls"
-    if row["p_template_holm"] >= LEVEL:
+    if row["p_cluster_holm"] >= LEVEL:
         word = "is not found to change"
-    tested = f"{p_text(row['p_template_holm'])} by template, after Holm"
+    tested = f"{p_text(row['p_cluster_holm'])} by template, after Holm"
     return f"{word} ({ends}, {_points(row, 'difference')}, {tested})"
 
 
@@ -184,7 +184,7 @@ def two_steps(contrast: Any, leans: Any, turns: Any, two: str) -> list[str]:
     """What writing reasons first does, a line a model; nothing where no reasons were written.
 
     Args:
-        contrast: of `qa_bias.compare_prompts` with a column `p_scores`, p_template after Holm over
+        contrast: of `qa_bias.compare_prompts` with a column `p_scores`, p_cluster after Holm over
             the four scores of a model.
         leans: of `qa_tests.category_tests` over all categories.
         turns: of `qa_tests.first_turns`.
@@ -192,7 +192,7 @@ def two_steps(contrast: Any, leans: Any, turns: Any, two: str) -> list[str]:
 
     Example:
         >>> contrast = pd.DataFrame({"model": ["a"], "metric": "diff_dis", "difference": 0.12})
-        >>> contrast = contrast.assign(ci_low=0.02, ci_high=0.22, p_template=0.01, p_scores=0.04)
+        >>> contrast = contrast.assign(ci_low=0.02, ci_high=0.22, p_cluster=0.01, p_scores=0.04)
         >>> leans = pd.DataFrame(columns=["model", "prompt_id", "metric", "p"])  # none tested
         >>> turns = pd.DataFrame({"model": ["a", "b"], "n": 300, "without_reasons": [2, 297]})
         >>> for line in two_steps(contrast, leans, turns, "two"):
@@ -222,12 +222,12 @@ def _lean(leans: Any, model: str, prompt: str) -> str:
 
 
 def _contrast(rows: Any) -> str:
-    tested = rows[rows["p_template"].notna()]
+    tested = rows[rows["p_cluster"].notna()]
     if tested.empty:
         return "No score differs from the mode in one character."
-    best = tested.loc[tested["p_template"].idxmin()]
+    best = tested.loc[tested["p_cluster"].idxmin()]
     clearest = f"{NAMES[str(best.name)]} changes by {_points(best, 'difference')}"
-    p = f"{p_text(best['p_template'])} by template"
+    p = f"{p_text(best['p_cluster'])} by template"
     holm = f"{p_text(best['p_scores'])} after Holm over the {len(tested)} scores"
     word = "a change is found" if best["p_scores"] < LEVEL else "no change is found"
     return f"Against one character {word}; the clearest: {clearest} ({p}, {holm})."

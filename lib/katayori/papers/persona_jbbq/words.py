@@ -30,7 +30,7 @@ LEVEL = 0.05
 #: The columns of `bias_by_category` that a reader needs.
 BRIEF = [
     *("model", "prompt_id", "category", "value", "ci_low", "ci_high", "p_holm"),
-    *("beyond", "beyond_low", "beyond_high", "n_clusters", "n_controls", "reading"),
+    *("beyond", "beyond_low", "beyond_high", "clusters", "n_controls", "reading"),
 ]
 
 
@@ -96,7 +96,7 @@ def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
 
     Returns:
         model, prompt_id, category (`ALL` first), value, ci_low, ci_high (nats), n (pairs),
-        n_incomplete, n_clusters (templates), status, p, p_holm (t over templates; after Holm over
+        n_incomplete, clusters (templates), status, p, p_holm (t over templates; after Holm over
         the categories of a model and prompt, for `ALL` over the prompts of a model),
         beyond, beyond_low, beyond_high (less the control), n_controls (pairs), reading (see
         `paired_contrasts.reading_of_bias`, and `nothing_found` where p_holm is not below .05).
@@ -142,9 +142,9 @@ def _with_all(pairs: pd.DataFrame) -> pd.DataFrame:
 
 def _two_sided(row: dict) -> float:
     """p of the mean over templates against 0, t with clusters - 1 degrees of freedom."""
-    if not row["se"] > 0 or row["n_clusters"] < 2:
+    if not row["se"] > 0 or row["clusters"] < 2:
         return float("nan")
-    return float(2 * stats.t.sf(abs(row["value"] / row["se"]), row["n_clusters"] - 1))
+    return float(2 * stats.t.sf(abs(row["value"] / row["se"]), row["clusters"] - 1))
 
 
 def _with_holm(table: pd.DataFrame) -> pd.DataFrame:
@@ -282,7 +282,7 @@ def surfaced(table: pd.DataFrame) -> list[str]:
         lines.append(
             f"{key['model']}, {key['prompt_id']}: the bias over all categories {moved}"
             f" ({whole['value']:+.3f} nats {_ends(whole['ci_low'], whole['ci_high'], '+.3f')},"
-            f" {whole['n']} pairs, {whole['n_clusters']} templates);"
+            f" {whole['n']} pairs, {whole['clusters']} templates);"
             f" categories that move after Holm's correction: {named}."
         )
     return lines
@@ -316,4 +316,4 @@ def _nats(row: dict) -> str:
     side = "to the stereotype" if row["value"] > 0 else "against the stereotype"
     kind = _SAID[row["reading"]]
     kind = f"{kind}, {side}" if row["reading"] in ("bias", "not_beyond_control") else kind
-    return f"{interval}, {beyond}, {row['n_clusters']} templates: {kind}"
+    return f"{interval}, {beyond}, {row['clusters']} templates: {kind}"

@@ -56,7 +56,7 @@ def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
         ]
         for seed in seeds:
             right = np.random.default_rng(seed).random(len(items)) < chances
-            drawn = items.assign(model=model, right=right.astype(float))
+            drawn = items.assign(model=model, correct=right.astype(float))
             by = ("model", "source", "prompt_id", "topic")
             frames.append(intersectional.interactions(drawn, by=by)[0].assign(seed=seed))
     return pd.concat(frames, ignore_index=True).assign(code=code_hash())[COLUMNS]

@@ -37,7 +37,7 @@ def draw_case_accuracy(
     The test that exchanges the models case by case promises its level; the paper's chi-square over all answers takes
     the variants of a case as independent and promises nothing here.
     """
-    p_cases, p_chi2 = [], []
+    p_cluster, p_chi2 = [], []
     for _ in range(repetitions):
         chance = [
             rng.beta(1.5 * mean, 1.5 * (1 - mean), (1, clusters, 1)) for mean in (0.6, 0.6 + effect)
@@ -46,9 +46,9 @@ def draw_case_accuracy(
             {"model": {0: "base", 1: "other"}}
         )
         found = forced_choice.compare_models(frame, "base", int(rng.integers(2**31))).iloc[0]
-        p_cases.append(found["p_cases"])
+        p_cluster.append(found["p_cluster"])
         p_chi2.append(found.get("p_chi2", np.nan))
-    return {"exchange over cases": _below(p_cases), "chi-square over answers": _below(p_chi2)}
+    return {"exchange over cases": _below(p_cluster), "chi-square over answers": _below(p_chi2)}
 
 
 CURVES = {

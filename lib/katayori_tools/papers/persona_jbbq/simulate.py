@@ -60,7 +60,7 @@ def draw_diff_bias(
     p = [binomtest(int(b), int(b + c)).pvalue for b, c in chosen.itertuples(index=False)]
     found = {"interval over templates": _outside(one["ci_low"], one["ci_high"])}
     return found | {
-        "prompts swapped over templates": _below(two["p_template"]),
+        "prompts swapped over templates": _below(two["p_cluster"]),
         "binomial over items": _below(p),
     }
 
