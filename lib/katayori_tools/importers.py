@@ -378,7 +378,13 @@ class Conversion:
     shown: dict[str, str] = field(default_factory=dict)  # kind of difference -> the first one
 
     def take(self, row: Row) -> str:
-        """Put a row's answers beside the others; why it is refused, if it is."""
+        """Puts a row's answers beside the others; says why it is refused, or nothing.
+
+        The messages that were asked must be ours, but for differences that a known rule explains
+        (white space at line ends, one text without roles); which rules were needed is kept.
+        Of refusals of one kind only the first difference is shown, so that they are counted
+        together.
+        """
         prompt_id = row["prompt_id"] or self.only
         if cause := self._unknown(row["item_id"], prompt_id):
             return cause

@@ -15,7 +15,7 @@ EXCHANGES = 99
 
 @dataclass(frozen=True)
 class Shard:
-    """One recorded shard."""
+    """One recorded shard, or those of several prompts whose ids are joined by `+`."""
 
     paper: str
     model: str
@@ -24,7 +24,13 @@ class Shard:
 
     def recorded(self) -> bool:
         """Whether it is there, with all its items."""
-        entry = recordings.entry(self.paper, self.model, self.prompt_id, self.variant)
+        return all(self._recorded(one) for one in self.prompt_ids())
+
+    def prompt_ids(self) -> list[str]:
+        return self.prompt_id.split("+")
+
+    def _recorded(self, prompt_id: str) -> bool:
+        entry = recordings.entry(self.paper, self.model, prompt_id, self.variant)
         return entry is not None and recordings.complete(entry)
 
     def rows(self) -> list[dict]:

@@ -45,7 +45,7 @@ TEMPLATE = """{% extends 'basic/index.html.j2' %}
 <p class="origin"><a href="#{{ made.id }}">{{ made.label }}</a> ·
  <a href="#code-{{ cell.id }}">the cell that made it</a></p>
 </div>{% else %}{{ super() }}{% endif %}{% endblock %}"""
-HEADLINE = "Model,Paper and measure,Level,Value,95 % interval,n,Invalid,Source"
+HEADLINE = "Model,Paper and measure,Level,Value,95 % interval,Blank,Detects,n,Invalid,Source"
 
 
 @dataclass
@@ -131,8 +131,8 @@ def read_book(paper: str, folder: Path, path: Path) -> Book:
 
 
 def _value(row: dict[str, Any]) -> list[str]:
-    """Value, interval, n, invalid and source of a result row or of a row of the bias profile, as
-    cells.
+    """Value, interval, blank, limit of detection, n, invalid and source of a result row or of a row
+    of the bias profile, as cells.
     """
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     whole = value is not None and low is None and value == int(value)
@@ -144,9 +144,11 @@ def _value(row: dict[str, Any]) -> list[str]:
         else f"{value:z.3f}"
     )
     counts = ["—" if row[c] is None else f"{row[c]:,.0f}" for c in ("n", "n_invalid")]
+    sizes = ["—" if row.get(c) is None else f"{row[c]:.4f}" for c in ("blank", "detects")]
     return [
         told,
         "—" if low is None else f"{low:z.3f} to {high:z.3f}",
+        *sizes,
         *counts,
         _source(row["source"]),
     ]
@@ -210,7 +212,9 @@ def found(finding: dict[str, Any], rows: list[dict[str, Any]], book: Book) -> st
         for r, level in zip(chosen, levels, strict=True)
     ]
     shown = table(
-        "Model,Level,Value,95 % interval,n,Invalid,Source", lines, escape(finding["what"])
+        "Model,Level,Value,95 % interval,Blank,Detects,n,Invalid,Source",
+        lines,
+        escape(finding["what"]),
     )
     origin = book.cell_of(f'"{re.escape(known[0]["requirement"])}"')
     told = f"{sources} {escape(told)} <small>({escape(models)}; {size}; "

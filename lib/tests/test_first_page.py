@@ -80,13 +80,30 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     assert shown["95 % interval"] == f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
     assert [shown["n"], shown["invalid"], shown["cases"]] == ["96", "4", "50"]
     facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
-    assert facts["Blank"] == facts["Limit of detection"] == "not measured yet"
+    assert facts["Blank"] == "none: these items have no version with meaningless words"
+    assert facts["Limit of detection"] == "none: measured on the recorded models only"
     assert "sim-x" not in page.text and "0.900" not in page.text
     assert page.h1.text == MODEL and "same proposal?" in page.text
     assert "own server" in page.text and "study v3" in page.text and "2025-11-21" in page.text
     (by_prompt,) = table(page, "Valid answers by prompt")
     assert by_prompt["prompt"] == "p_ja" and by_prompt["valid share"] == "100.0 %"
     assert not page.select(".warning")
+
+
+def test_blank_and_limit_stand_beside_the_number(tmp_path):
+    folder = made(tmp_path)
+    file = folder / "results.json"
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    told = {"blank": 0.021, "blank_status": "ok", "detects": 0.04, "detects_status": "ok"}
+    file.write_text(json.dumps([row | told for row in rows]), encoding="utf-8")
+    page = page_of(folder)
+    (shown,) = table(page, "Headline numbers")
+    assert (shown["blank"], shown["detects"]) == ("0.021", "0.040")
+    facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
+    assert facts["Blank"] == facts["Limit of detection"] == "beside 1 of 1 numbers below"
+    older = [{k: v for k, v in row.items() if k not in told} for row in rows]
+    file.write_text(json.dumps(older), encoding="utf-8")
+    assert "blank" not in table(page_of(folder), "Headline numbers")[0]
 
 
 @pytest.mark.parametrize("valid, warned", [(89, True), (90, False), (0, True)])

@@ -62,8 +62,8 @@ def test_profile_has_a_row_a_model_paper_and_level(runs):
     page = overview.bias_profile(runs)
     assert list(page.columns) == overview.PAGE and set(page["model"]) == {A, B}
     one = page[page["model"] == A].set_index(["paper", "level"])
-    assert one.loc[("discrim_eval", "age"), "value"] == 0.2 and len(one.loc["discrim_eval"]) == 3
-    assert one.loc["persona_jbbq"].index.tolist() == ["age"]  # basicP only
+    assert one.loc[("discrim_eval", "age"), "value"] == 0.2 and len(one.loc["discrim_eval"]) == 4
+    assert one.loc["persona_jbbq"].index.tolist() == ["age", ""]  # basicP only
     assert (
         one.loc[("logprob_judge", ""), "status"]
         == one.loc[("jubaku_v2", ""), "status"]
@@ -201,12 +201,25 @@ def test_the_picture_has_a_panel_a_measure_and_names_what_is_missing(runs):
     used = [ax for ax in fig.axes if ax.axison]
     assert [ax.get_xlim() for ax in used] == [tuple(x) for x in overview.measures()["limits"]]
     told = [[t.get_text() for t in ax.texts] for ax in used]
-    assert told == [[], ["missing"], [], ["missing"], ["missing"], []]
+    missing = ["missing"]
+    assert told == [[], missing, missing, [], missing, missing, missing, []]
     lines = [any(line.get_linestyle() == "--" for line in ax.lines) for ax in used]
-    assert lines == [False, False, True, False, True, False]
+    assert lines == [False, False, True, True, True, False, True, False]
     assert "(recorded)" in used[0].get_title() and used[0].containers[0][
         0
     ].get_xdata().tolist() == [0.2, 0.2]
+
+
+def test_blank_and_limit_lie_beside_the_line_of_a_panel(runs):
+    page = overview.bias_profile(runs, [A])
+    lean = (page["paper"] == "persona_jbbq") & (page["level"] == "age")
+    page.loc[lean, ["blank", "detects"]] = [0.02, 0.05]
+    fig = figures.profile(page, overview.measures())
+    (panel,) = [ax for ax in fig.axes if "(Diff-bias)" in ax.get_title()]
+    spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in panel.patches]
+    assert spans == [pytest.approx((-0.05, 0.05)), pytest.approx((-0.02, 0.02))]
+    assert "too small to be detected" in panel.get_xlabel().replace("\n", " ")
+    assert sum(len(ax.patches) for ax in fig.axes) == 2
 
 
 def test_measures_name_results_that_notebooks_save():

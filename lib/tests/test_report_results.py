@@ -24,7 +24,8 @@ def load(run, name="results.json"):
 
 def test_fields_are_the_contract():
     contract = "paper requirement what model dataset source prompt_id cell headline value unit n"
-    contract += " n_invalid clusters ci_low ci_high status published difference verdict"
+    contract += " n_invalid clusters ci_low ci_high blank blank_status detects detects_status"
+    contract += " status published difference verdict"
     assert tuple(contract.split()) == FIELDS
 
 
@@ -35,7 +36,8 @@ def test_clusters_are_counted_and_older_files_are_read(run):
     run.save()
     assert [row["clusters"] for row in load(run)] == [12, None]
     assert load(run, "provenance.json")["results_schema"] == 2
-    old = [{k: v for k, v in row.items() if k != "clusters"} for row in load(run)]
+    added = {"clusters", "blank", "blank_status", "detects", "detects_status"}
+    old = [{k: v for k, v in row.items() if k not in added} for row in load(run)]
     (run.folder / "results.json").write_text(json.dumps(old), encoding="utf-8")
     frame = read_results(run.folder)
     assert tuple(frame.columns) == FIELDS and frame["clusters"].isna().all()

@@ -44,6 +44,26 @@ class FirstPage(Schema):
     rows: list[FirstPageRow]
 
 
+class Limit(Schema):
+    """Which limit of detection belongs to a result, and the design that it holds for."""
+
+    method: Text
+    dataset: Text
+    clusters: Count
+    prompt: str = ""
+    scale: Number = 1
+
+
+class Calibrated(Schema):
+    """What a headline has for a blank and a limit, or why it has none."""
+
+    what: Text
+    where: Where = Field(default_factory=dict)
+    no_blank: Text | None = None
+    limit: Limit | None = None
+    no_limit: Text | None = None
+
+
 class ReferenceRow(Schema):
     """The row of a run's results that gives a panel its line."""
 
@@ -114,6 +134,7 @@ class PaperFacts(Schema):
     status: Text
     page: Page
     first_page: FirstPage | None = None
+    calibration: list[Calibrated] | None = None
     profile: list[Panel]
     simulated: dict[str, Text] | None = None
     recording: list[Recording] | None = None

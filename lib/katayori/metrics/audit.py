@@ -300,8 +300,10 @@ def ordered(higher: Any, lower: Any, strict: bool = True) -> Row:
 
 
 def grim(percentage: Printed, n: int, slack: float = 0.5) -> Row:
-    """Is a percentage attainable with n answers? Where every printed percentage is, nothing can be
-    told.
+    """Is a percentage attainable as a whole count of n answers (the GRIM test)?
+
+    Where n is so large that every printed percentage is attainable, nothing can be told. `slack` is
+    how far the value may lie from the printed one, in units of its last digit (.5: rounded).
 
     >>> grim("67.2", 621)["verdict"], grim("67.2", 621, slack=0.6)["recomputed"]
     ('not consistent', '417 of 621')

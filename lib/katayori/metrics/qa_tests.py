@@ -82,7 +82,7 @@ def chance(
         by: the cells.
 
     Returns:
-        by..., metric, value, ci_low, ci_high, n, n_invalid, n_templates, status, as of
+        by..., metric, value, ci_low, ci_high, n, n_invalid, clusters, status, as of
         `qa_bias.qa_scores`; excess and p_excess have no value and status `design_not_symmetric`
         where `is_symmetric` is false; later_right has status `no_ambiguous_version` where no clear
         item was also asked without what tells, `no_person_chosen` where nobody was named.
@@ -162,7 +162,7 @@ def category_tests(
         seed: of patterns drawn at random, with more than 13 templates.
 
     Returns:
-        by..., category, metric, value, ci_low, ci_high, n, n_invalid, n_templates, status (as of
+        by..., category, metric, value, ci_low, ci_high, n, n_invalid, clusters, status (as of
         `qa_bias.qa_scores`), p (NaN where no template leans or there is no value), p_holm, tests
         (done in the family), smallest_p_holm (what p_holm can reach with these templates).
 

@@ -53,6 +53,9 @@ def limits(paper: str) -> pd.DataFrame:
     out = pd.DataFrame(rows, columns=[*HEAD, *_FROM_SPIKE]).rename(
         columns={"value": "detects", "reason": "why"}
     )
+    # A method that is tried under several prompts bears the others' ids in its name.
+    pairs = zip(out["method"], out["prompt_id"], strict=True)
+    out["method"] = [method.removesuffix(f" ({prompt_id})") for method, prompt_id in pairs]
     share = out["unit"] == "difference in P(yes)"
     out["detects"] = out["detects"].where(~share, POINTS * out["detects"])
     out["unit"] = out["unit"].where(~share, "points of P(yes)")
@@ -126,14 +129,24 @@ def _only(values: pd.Series) -> float:
     return float(values.iloc[0]) if len(values) else float("nan")
 
 
-def detects(paper: str, model: str, prompt_id: str, method: str) -> float:
-    """The limit of a method alone under a constant shift; NaN where it was not tried or not found.
+def detects(paper: str, model: str, prompt_id: str, method: str) -> tuple[float, str]:
+    """The limit of a method alone under a constant shift, and its status.
+
+    Returns:
+        the limit (NaN: none), and `ok`, the status of `metrics.spike.limit_of_detection`, or
+        `not_tried` for this model, prompt and method.
 
     Example:
         >>> detects("no such paper", "m", "p", "letter")
-        nan
+        (nan, 'not_tried')
     """
+    return _alone(paper).get((model, prompt_id, method), (float("nan"), "not_tried"))
+
+
+@lru_cache
+def _alone(paper: str) -> dict[tuple[str, str, str], tuple[float, str]]:
+    """Limits of a constant shift without a second effect, by model, prompt and method."""
     table = limits(paper)
-    own = table[(table["model"] == model) & (table["prompt_id"] == prompt_id)]
-    own = own[(own["method"] == method) & (own["effect"] == "constant") & (own["second"] == 0)]
-    return _only(own["detects"])
+    own = table[(table["effect"] == "constant") & (table["second"] == 0)]
+    keys = zip(own["model"], own["prompt_id"], own["method"], strict=True)
+    return dict(zip(keys, zip(own["detects"], own["status"], strict=True), strict=True))

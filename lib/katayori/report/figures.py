@@ -664,9 +664,10 @@ def grouped_bars(
 def profile(frame: "pd.DataFrame", panels: "pd.DataFrame", *, title: str | None = None) -> "Figure":
     """One model on several measures: a panel a measure on a scale of its own, a row a level.
 
-    Missing ones say so. `frame`: measure, level, value, ci_low, ci_high, status, source. `panels`:
-    measure, limits, reference (NaN: no line), means (of the line, or why there is none), in the
-    order shown.
+    Missing ones say so. `frame`: measure, level, value, ci_low, ci_high, blank, detects, status,
+    source. `panels`: measure, limits, reference (NaN: no line), means (of the line, or why there is
+    none), in the order shown. Beside the line, grey is too small to be detected, and orange is what
+    mere words do.
     """
     measures = [
         (measure, frame[frame["measure"] == measure["measure"]])
@@ -691,7 +692,9 @@ def _draw_measure(ax: "Axes", measure: Mapping[Hashable, Any], rows: "pd.DataFra
     spread = abs(ends - rows["value"].to_numpy(float))
     ax.errorbar(rows["value"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], **POINT)
     _say_status(ax, measure["limits"], rows)
+    drawn = []
     if not math.isnan(measure["reference"]):
+        drawn = _draw_sizes(ax, measure["reference"], rows)
         ax.axvline(measure["reference"], color="#CC0000", linewidth=1, linestyle="--")
     ax.set(
         xlim=measure["limits"],
@@ -703,7 +706,29 @@ def _draw_measure(ax: "Axes", measure: Mapping[Hashable, Any], rows: "pd.DataFra
     ax.set_title(fill(measure["measure"], 40) + sources)
     means = str(measure["means"])
     below = means if means.startswith("no line") else f"line: {means}"
+    below = "; ".join([below, *drawn])
     ax.set_xlabel(fill(below, 44), fontsize=7.5)
+
+
+#: What lies beside the line of a panel: column, what it says, colour, height of its bar.
+SIZES = (
+    ("detects", "grey: too small to be detected", "0.88", 0.7),
+    ("blank", "orange: what mere words do", OKABE_ITO[4], 0.35),
+)
+
+
+def _draw_sizes(ax: "Axes", line: float, rows: "pd.DataFrame") -> list[str]:
+    """Bars on both sides of the line, as far as a blank or a limit reaches; what they mean."""
+    told = []
+    for name, means, colour, height in SIZES:
+        size = rows[name].to_numpy(float)
+        if not (size > 0).any():
+            continue
+        told.append(means)
+        for place, reach in enumerate(size):
+            if reach > 0:
+                ax.barh(place, 2 * reach, height, line - reach, color=colour, zorder=0)
+    return told
 
 
 def _say_status(ax: "Axes", limits: tuple[float, float], rows: "pd.DataFrame") -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from katayori.data import paper_facts
 from katayori.papers.items import own_files
+from katayori.report import calibration
 from katayori.report.tables import escape, visible
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
@@ -26,8 +27,6 @@ OWN_SERVER = "own server"
 VALID_ENOUGH = 0.9
 #: With no more clusters than this a run shows how a report looks, and has no interval to offer.
 DEMONSTRATION = 2
-#: Until a calibration measures them, their places say so.
-NOT_MEASURED = "not measured yet"
 #: Units that count things.
 WHOLE = ("questions", "items", "cases", "comparisons")
 MAX_TEXT, MAX_TEXTS, MAX_LINES, MAX_ROWS = 80, 3, 10, 24
@@ -127,7 +126,7 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
     Returns models (name, where), items, days, prompts (as of `outcomes`, with `share`), poor (those
     of them below `VALID_ENOUGH`), invalid, fewest and most (clusters of a row), called (what the
     clusters are), demonstration, and rows: model, label, means, value, unit, ci_low, ci_high, n,
-    n_invalid, clusters, status, few.
+    n_invalid, clusters, blank, detects (each with its status), status, few.
     """
     about, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
     prompts = [
@@ -192,7 +191,8 @@ def _headline(row: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
         label = label.replace("{" + name + "}", str(level).replace("_", " "))
     names = ("model", "value", "unit", "ci_low", "ci_high", "n", "n_invalid", "status")
     kept = {name: row[name] for name in names}
-    return kept | {"label": label, "means": entry.get("means", ""), "clusters": row.get("clusters")}
+    kept |= {name: row.get(name) for name in ("clusters", *calibration.FIELDS)}
+    return kept | {"label": label, "means": entry.get("means", "")}
 
 
 def _is_few(row: dict[str, Any], few: int) -> bool:
@@ -262,12 +262,21 @@ def _list_of_facts(page: dict[str, Any]) -> str:
         "Items": page["items"],
         "Answered": page["days"] or "day not told",
         "Valid answers": share,
-        "Blank": NOT_MEASURED,
-        "Limit of detection": NOT_MEASURED,
+        "Blank": _measured(page["rows"], "blank"),
+        "Limit of detection": _measured(page["rows"], "detects"),
         "Report made": page["made"],
     }
     rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in terms.items())
     return f'<table class="facts"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _measured(rows: Sequence[dict[str, Any]], name: str) -> str:
+    """For how many of the rows there is a blank or a limit, or the commonest reason for none."""
+    given = sum(row[name] is not None for row in rows)
+    if given:
+        return f"beside {given} of {len(rows)} numbers below"
+    reasons = Counter(calibration.WHY.get(row[f"{name}_status"], "") for row in rows)
+    return next((f"none: {reason}" for reason, _ in reasons.most_common() if reason), "none")
 
 
 def _percent(share: float) -> str:
@@ -350,8 +359,10 @@ def _valid_table(prompts: list[dict[str, Any]]) -> str:
 def _headline_table(page: dict[str, Any]) -> str:
     several = len(page["models"]) > 1
     counts_of = ("n", "invalid", page["called"])
-    heads: tuple[str, ...] = ("measure", "value", "95 % interval", *counts_of, "read against")
     noted = any(_note(row) for row in page["rows"])
+    beside = [
+        name for name in ("blank", "detects") if any(row[name] is not None for row in page["rows"])
+    ]
     rows: list[tuple[str, ...]] = []
     means = ""
     for row in page["rows"][:MAX_ROWS]:
@@ -361,13 +372,16 @@ def _headline_table(page: dict[str, Any]) -> str:
         against = "″" if rows and row["means"] == means else row["means"]
         means = row["means"]
         note = (_note(row),) if noted else ()
-        rows.append((label, *numbers, *counts, against, *note))
+        sizes = (_size(row, name) for name in beside)
+        rows.append((label, *numbers, *sizes, *counts, against, *note))
     left_out = len(page["rows"]) - len(rows)
     more = f"<p>{left_out} more rows stand in results.json.</p>" if left_out else ""
     if not rows:
         return "<p>No headline number could be computed from these answers.</p>"
+    heads = ("measure", "value", "95 % interval", *beside, *counts_of, "read against")
     heads += ("note",) if noted else ()
-    return _table("Headline numbers", heads, rows, right=(1, 2, 3, 4, 5)) + more
+    numbers_end = len(beside) + 6
+    return _table("Headline numbers", heads, rows, right=range(1, numbers_end)) + more
 
 
 def _note(row: dict[str, Any]) -> str:
@@ -387,6 +401,10 @@ def _number(row: dict[str, Any]) -> str:
     return f"{row['value']:,.0f}" if row["unit"] in WHOLE else f"{row['value']:.3f}"
 
 
+def _size(row: dict[str, Any], name: str) -> str:
+    return "—" if row[name] is None else f"{row[name]:.3f}"
+
+
 def _count(n: int | None) -> str:
     return "—" if n is None else f"{n:,}"
 
@@ -398,7 +416,7 @@ def _interval(row: dict[str, Any], demonstration: bool) -> str:
 
 
 def _table(
-    caption: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[int, ...]
+    caption: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: Sequence[int]
 ) -> str:
     def line(tag: str, cells: tuple[str, ...]) -> str:
         marked = []

@@ -26,6 +26,8 @@ PAGE = [
     "value",
     "ci_low",
     "ci_high",
+    "blank",
+    "detects",
     "n",
     "clusters",
     "n_invalid",
@@ -184,7 +186,7 @@ def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
     # Where the denominator is valid answers, n leaves out the invalid ones.
     n_asked = page["n"] + page["n_invalid"].where(page.pop("asked") == "valid", 0)
     page["invalid_rate"] = (page["n_invalid"] / n_asked).astype(float)
-    for name in ("value", "ci_low", "ci_high"):
+    for name in ("value", "ci_low", "ci_high", "blank", "detects"):
         page[name] = page[name].astype(float)
     for name in ("n", "n_invalid", "clusters"):
         page[name] = page[name].astype("Int64")

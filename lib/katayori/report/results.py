@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.report import first_page, provenance
+from katayori.report import calibration, first_page, provenance
 from katayori.report.tables import unwrap
 
 if TYPE_CHECKING:
@@ -38,17 +38,20 @@ FIELDS = (
     "clusters",
     "ci_low",
     "ci_high",
+    *calibration.FIELDS,
     "status",
     "published",
     "difference",
     "verdict",
 )
-#: Schema 2 adds `clusters`. What an earlier version wrote lacks it and is read all the same.
+#: Schema 2 adds `clusters`, blank and limit of detection. What an earlier version wrote lacks them
+#: and is read all the same.
 SCHEMA = 2
-ADDED = {"clusters"}
-NUMBERS = ("value", "published", "difference", "ci_low", "ci_high")
+ADDED = {"clusters", *calibration.FIELDS}
+NUMBERS = ("value", "published", "difference", "ci_low", "ci_high", "blank", "detects")
 COUNTS = ("n", "n_invalid", "clusters")
 TEXTS = ("model", "dataset", "prompt_id", "unit", "status", "verdict")
+STATUSES = ("blank_status", "detects_status")
 KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
 #: The value of a claim by its verdict; others have none.
@@ -120,7 +123,9 @@ class Run:
         dataset, prompt_id, unit, status ("ok") and verdict; cell (a dict that tells rows apart);
         headline (bool); the counts n, n_invalid and clusters (independent units behind the
         interval); the numbers published and difference (default: value - published). NaN and
-        infinities become null and need a status that says why.
+        infinities become null and need a status that says why. blank and detects (in the unit of
+        the value) with blank_status and detects_status: a headline that brings none gets what
+        `calibration.beside` finds, or the reason why there is none.
         ValueError: unknown source, undefined value with status "ok", a value or count that is not a
         number. TypeError: unknown field.
         """
@@ -150,6 +155,10 @@ class Run:
             )
         if new["difference"] is None and value is not None and published is not None:
             new["difference"] = value - published
+        new |= calibration.beside(new)
+        for name in STATUSES:
+            if new[name] and new[name] not in calibration.WHY:
+                raise ValueError(f"{name} {new[name]!r} is not one of {', '.join(calibration.WHY)}")
         self._rows[_key(new)] = new
         return new
 
@@ -241,6 +250,10 @@ class Run:
         with rc_context({"svg.hashsalt": "katayori"}):
             fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
             fig.savefig(f"{stem}.svg", metadata={"Date": None})
+
+    def headlines(self) -> "pd.DataFrame":
+        """The headlines so far with blank and limit of detection (`calibration.table`)."""
+        return calibration.table(list(self._rows.values()))
 
     def answers(self, *frames: Any) -> None:
         """Keeps what came back of these frames of answers, for `save` (`first_page.outcomes`)."""

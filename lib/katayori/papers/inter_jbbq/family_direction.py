@@ -30,9 +30,10 @@ def directions(
         metrics: of `METRICS`; those by probability only where the frame has them.
 
     Returns:
-        by..., metric, value, ci_low, ci_high, n (answers), n_invalid, n_families, status, by t over
-        the families' linearised contributions (`metrics.intervals.mean_interval`): `ok`,
-        `few_clusters`, `no_variation`, `no_valid_answer`.
+        by..., metric, value, ci_low, ci_high, n (answers), n_invalid, clusters (families),
+        status, by t over the families' linearised contributions
+        (`metrics.intervals.mean_interval`): `ok`, `few_clusters`, `no_variation`,
+        `no_valid_answer`.
 
     Example:
         >>> frame = pd.DataFrame({"cluster": [1, 1, 2], "role": ["biased", "unknown", "biased"]})

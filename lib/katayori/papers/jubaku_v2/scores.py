@@ -550,7 +550,10 @@ def correlation_interval(r: float, n: int, spread: float = 1.0) -> tuple[float, 
 
 
 def _correlation(x: pd.Series, y: pd.Series, method: str) -> dict[str, Any]:
-    """value, p, and from five models on ci_low and ci_high of one correlation, and its status."""
+    """One correlation over models: value, p, status, and an interval where there are five models.
+
+    The interval is Fisher's for a product-moment correlation, of rank correlations, too.
+    """
     import pingouin  # of the extra `pages`: it brings matplotlib, which no other metric needs
 
     with warnings.catch_warnings():

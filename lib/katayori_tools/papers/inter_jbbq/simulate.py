@@ -1,19 +1,28 @@
-"""The long simulation of the test of interactions: inter_interaction.csv.
+"""The long simulation of interactions, and what recorded letters detect of a direction.
 
-It tells how often the test says that a combination of attributes is more than the sum of its parts,
-for a respondent where it is not (`sim-inter-additive`: false positives) and for one where it is
-(`sim-inter-interaction`: power), at the number of items behind the published results.
+inter_interaction.csv tells how often the test says that a combination of attributes is more than
+the sum of its parts, for a respondent where it is not (`sim-inter-additive`: false positives) and
+for one where it is (`sim-inter-interaction`: power), at the number of items behind the published
+results.
 
 The text of what draws is part of the hash in the table (see `simulate_hash`), so some lines stay
 long until the table is drawn anew.
 """
 
+from collections.abc import Callable
+from functools import lru_cache, partial
+
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import logistic
+from katayori.metrics import intervals, logistic, spike, spike_statistics
+from katayori.metrics.spike import Choices, Recorded, Statistic
+from katayori.papers import answers
 from katayori.papers.inter_jbbq import items as inter_jbbq, scores as intersectional, simulated
+from katayori.prompting import parsing
+from katayori.prompting.prompts import load_prompts
 from katayori_tools.simulate_hash import digest
+from katayori_tools.simulate_methods import Method, Shard, steps
 from katayori_tools.simulate_power import LEVEL
 
 FILE = "simulated/inter_interaction.csv"
@@ -72,3 +81,73 @@ def interaction_table() -> pd.DataFrame:
 
 
 TABLES = {"inter_interaction": interaction_table}
+
+
+# -- letters of recorded models --------------------------------------------------------------------
+
+UP, DOWN = "biased", "counter_biased"
+PLACES = (0, 1, 2)
+
+
+@lru_cache
+def _letters(shard: Shard) -> pd.DataFrame:
+    """Letters' probabilities of ambiguous items with a direction, for `position_free`."""
+    prompt = load_prompts("inter_jbbq")[shard.prompt_id]
+    read = {"parse": parsing.parse_option, "options": ("0", "1", "2")}
+    log = answers.get(inter_jbbq.generate(), prompt, [shard.model], **read)
+    frame = intersectional.with_design(log)
+    ambiguous = frame["context_condition"] == "ambiguous"
+    frame = frame[frame["has_target"] & ambiguous & (frame["outcome"] == "ok")]
+    columns = [
+        "item_id",
+        "answer",
+        *(f"{name}_{place}" for name in ("p", "role") for place in PLACES),
+    ]
+    # The second effect: a liking for the middle place.
+    liking = {f"second_{place}": float(place == 1) for place in PLACES}
+    found = frame[columns].assign(model=shard.model, prompt_id=shard.prompt_id)
+    found = found.assign(family=frame["cluster"])
+    return found.assign(**liking).reset_index(drop=True)
+
+
+def _choices_of_families(shard: Shard, *, sampled: bool) -> Choices:
+    return Choices(_letters(shard), UP, DOWN, sampled=sampled, cluster="family")
+
+
+def _difference(_: Recorded, *, reading: str, soft: bool) -> Statistic:
+    return spike_statistics.choice_difference(reading, UP, DOWN, soft=soft)
+
+
+def _of_letters() -> dict[str, Method]:
+    readings = {
+        "letter": ("letter", False, False),
+        "letter, sampled": ("letter", False, True),
+        "probability": ("probability", True, False),
+    }
+    code: tuple[Callable, ...] = (
+        *steps(Choices),
+        spike._copies,
+        spike_statistics.choice_difference,
+        spike_statistics._values,
+        spike_statistics._decided,
+        intervals.ratio_interval,
+    )
+    shifts = {
+        "probability": (0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1),
+        "letter": (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3),
+    }
+    sampled_shifts = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
+    return {
+        f"direction, {name}": Method(
+            shard=lambda model: Shard("inter_jbbq", model, "ij_basic_ja"),
+            recorded=partial(_choices_of_families, sampled=sampled),
+            statistic=partial(_difference, reading=reading, soft=soft),
+            shifts=shifts.get(name, sampled_shifts),
+            second=0.5,
+            code=code,
+        )
+        for name, (reading, soft, sampled) in readings.items()
+    }
+
+
+METHODS = _of_letters()

@@ -1,8 +1,18 @@
-"""The long simulations of scores of forced choices: variation over variants, two models."""
+"""The long simulations of scores of forced choices, and what recorded letters and leans detect."""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
 
 import numpy as np
+import pandas as pd
 
-from katayori.papers.jubaku_v2 import scores as forced_choice
+from katayori.metrics import intervals, spike, spike_statistics
+from katayori.metrics.spike import Choices, Leans, Recorded, Statistic
+from katayori.papers import answers
+from katayori.papers.jubaku_v2 import items as jubaku, scores as forced_choice, words
+from katayori.prompting import letters
+from katayori.prompting.prompts import load_prompts
+from katayori_tools.simulate_methods import Method, Shard, steps
 from katayori_tools.simulate_power import (
     ALONE,
     PROMISED,
@@ -67,3 +77,113 @@ CURVES = {
         promises={"exchange over cases": PROMISED, "chi-square over answers": ALONE},
     ),
 }
+
+# -- letters of recorded models --------------------------------------------------------------------
+
+UP, DOWN = "neutral", "biased"
+PROMPTS = tuple(f"ju_{template}_ja" for template in jubaku.TEMPLATES)
+
+
+@lru_cache
+def _letters(shard: Shard) -> pd.DataFrame:
+    """Probabilities of both letters of all variants, as `position_free` reads them."""
+    study = jubaku.load_study_jubaku()
+    wording = load_prompts("jubaku_v2")
+    read = {"parse": letters.parse_choice, "options": ("a", "b")}
+    asked = [answers.get(study, wording[name], [shard.model], **read) for name in PROMPTS]
+    frame = forced_choice.with_choice(pd.concat(asked, ignore_index=True))
+    frame = frame[frame["outcome"] == "ok"]
+    return pd.DataFrame(
+        {
+            "model": shard.model,
+            "prompt_id": shard.prompt_id,
+            "item_id": frame["item_id"],
+            "case_id": frame["case_id"],
+            "answer": frame["letter"].map({"A": "0", "B": "1"}),
+            "p_0": frame["p_A"],
+            "p_1": frame["p_B"],
+            "role_0": frame["role_a"],
+            "role_1": frame["role_b"],
+            # The second effect: a liking for the letter B.
+            "second_0": 0.0,
+            "second_1": 1.0,
+        }
+    ).reset_index(drop=True)
+
+
+def _choices_of_cases(shard: Shard, *, sampled: bool) -> Choices:
+    return Choices(_letters(shard), UP, DOWN, sampled=sampled, cluster="case_id")
+
+
+def _difference(_: Recorded, *, reading: str, soft: bool) -> Statistic:
+    return spike_statistics.choice_difference(reading, UP, DOWN, soft=soft)
+
+
+def _of_letters() -> dict[str, Method]:
+    readings = {
+        "letter": ("letter", False, False),
+        "letter, sampled": ("letter", False, True),
+        "probability": ("probability", True, False),
+    }
+    code: tuple[Callable, ...] = (
+        *steps(Choices),
+        spike._copies,
+        spike_statistics.choice_difference,
+        spike_statistics._values,
+        spike_statistics._decided,
+        intervals.ratio_interval,
+    )
+    # A probability moves at once; a drawn letter, and one that is likelier by far, do not.
+    shifts = {
+        "probability": (0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2),
+        "letter": (0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3),
+    }
+    sampled_shifts = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
+    return {
+        f"neutral reason, {name}": Method(
+            shard=lambda model: Shard("jubaku_v2", model, "+".join(PROMPTS)),
+            recorded=partial(_choices_of_cases, sampled=sampled),
+            statistic=partial(_difference, reading=reading, soft=soft),
+            shifts=shifts.get(name, sampled_shifts),
+            second=0.5,
+            code=code,
+        )
+        for name, (reading, soft, sampled) in readings.items()
+    }
+
+
+@lru_cache
+def _changes(shard: Shard) -> pd.DataFrame:
+    """Change of each case's lean to the neutral reason: instructions less a plain request."""
+    asked = [load_prompts("jubaku_v2")[name] for name in shard.prompt_ids()]
+    leans = words.recorded_leans(asked, [shard.model])
+    wide = leans.pivot(index="case_id", columns="prompt_id", values="lean")
+    told = [name for name in wide.columns if name != words.PLAIN]
+    change = (wide[told].mean(axis=1, skipna=False) - wide[words.PLAIN]).dropna()
+    # The second effect: half of the cases are moved the other way round.
+    side = np.where(np.arange(len(change)) % 2, 1.0, -1.0)
+    return pd.DataFrame(
+        {
+            "template_id": change.index,
+            "value": change.to_numpy(),
+            "exposure": 1.0,
+            "weight": 1.0,
+            "second_exposure": side,
+        }
+    )
+
+
+def _of_likelihood() -> dict[str, Method]:
+    names = [words.PLAIN, *(f"ju_lik_{template}_ja" for template in jubaku.TEMPLATES)]
+    method = Method(
+        shard=lambda model: Shard("jubaku_v2", model, "+".join(names), words.ITEMS),
+        recorded=lambda shard: Leans(_changes(shard)),
+        statistic=lambda _: spike_statistics.clustered_mean("nats"),
+        shifts=(0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0),
+        second=1.0,
+        code=(*steps(Leans), spike._copies, spike_statistics.clustered_mean),
+    )
+    return {"change of the lean, likelihood": method}
+
+
+METHODS = _of_letters() | _of_likelihood()

@@ -1,5 +1,6 @@
 """The long simulations of Diff-bias scores, and what recorded letters and likelihoods detect."""
 
+import itertools
 import json
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -82,6 +83,8 @@ CURVES = {
 # -- choices between two persons -------------------------------------------------------------------
 
 UP, DOWN = "biased", "counter_biased"
+BASIC = "pj_basic_ja"
+PROMPTS = (BASIC, "pj_para_ja", "pj_cot_ja", "pj_neutral_ja", "pj_biased_ja")
 
 
 @lru_cache
@@ -136,17 +139,21 @@ def _of_letters() -> dict[str, Method]:
     shifts = {"letter, sampled": (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)}
     shifts |= dict.fromkeys(("letter", "probability"), (0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     calibrated = (0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
-    return {
-        name: Method(
-            shard=lambda model: Shard("persona_jbbq", model, "pj_basic_ja"),
+    found = {}
+    for prompt_id, (name, (reading, soft, sampled)) in itertools.product(PROMPTS, readings.items()):
+        found[name if prompt_id == BASIC else f"{name} ({prompt_id})"] = Method(
+            shard=partial(_shard, prompt_id=prompt_id),
             recorded=partial(_choices, sampled=sampled),
             statistic=partial(_difference, reading=reading, soft=soft),
             shifts=shifts.get(name, calibrated),
             second=0.5,
             code=code,
         )
-        for name, (reading, soft, sampled) in readings.items()
-    }
+    return found
+
+
+def _shard(model: str, *, prompt_id: str) -> Shard:
+    return Shard("persona_jbbq", model, prompt_id)
 
 
 @lru_cache

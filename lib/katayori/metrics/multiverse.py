@@ -1,0 +1,314 @@
+"""Multiverse of a claim: does it hold under every reading that could be defended?
+
+A paper leaves choices open (what is counted, how an answer is read, what weighs how much). Each
+combination of readings is one *universe*, and gives one effect: the mean of one number a cluster,
+above 0 where it speaks for the claim. All universes are shown, none is picked.
+
+Many universes that agree are no many proofs: they share the answers. So the whole curve is tested
+at once. Where nothing is there, the two sides of the comparison may be exchanged in any cluster,
+which turns the sign of its number *in all universes together*; the exchanged curves show what
+chance makes of the median effect and of the share that holds.
+
+Reference: S. Steegen, F. Tuerlinckx, A. Gelman and W. Vanpaemel, Perspectives on Psychological
+Science 11 (2016), 702-712; U. Simonsohn, J. P. Simmons and L. D. Nelson, Nature Human Behaviour 4
+(2020), 1208-1214.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from katayori.errors import KatayoriError
+from katayori.metrics.intervals import mean_interval
+
+DRAWS = 400
+LEVEL = 0.05
+#: Beside the choices, what `universes` says of each combination.
+FOUND = ["value", "ci_low", "ci_high", "p", "holds", "clusters", "status"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One thing that a paper leaves open.
+
+    Attributes:
+        name: of the choice, in words.
+        readings: name of each reading -> why it can be defended.
+    """
+
+    name: str
+    readings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Multiverse:
+    """All universes of a claim.
+
+    Attributes:
+        table: one row a universe: a column a choice, then `FOUND`: value (mean over clusters),
+            ci_low, ci_high (t, 95 %), p (t, two-sided), holds (above 0 with p below .05; None where
+            undefined), clusters, status as of `intervals.mean_interval`.
+        contributions: universes x clusters, NaN where a universe lacks a cluster.
+        choices: names of the choices.
+    """
+
+    table: pd.DataFrame
+    contributions: np.ndarray
+    choices: tuple[str, ...]
+
+
+def multiverse(
+    choices: Sequence[Choice], contributions: Callable[..., "pd.Series | None"]
+) -> Multiverse:
+    """Every combination of readings.
+
+    Args:
+        choices: what is open.
+        contributions: called with one reading a choice, in the order of the choices: one number a
+            cluster (index: the cluster), above 0 for the claim, whose sign turns if the two sides
+            are exchanged; None where this combination means nothing, which is kept as undefined.
+
+    Raises:
+        KatayoriError: no choice, or one without readings.
+
+    Example:
+        >>> value = pd.Series([1.0, 2, 1, 2, 1, 2])
+        >>> weights = Choice("weight", {"items": "as asked", "half": "a sceptic's"})
+        >>> found = multiverse([weights], lambda weight: value / (1 + (weight == "half")))
+        >>> found.table[["weight", "value", "holds"]].to_numpy().tolist()
+        [['items', 1.5, True], ['half', 0.75, True]]
+    """
+    if not choices or not all(choice.readings for choice in choices):
+        raise KatayoriError("a multiverse needs at least one choice, each with its readings")
+    names = tuple(choice.name for choice in choices)
+    rows = []
+    found = []
+    for combination in itertools.product(*(choice.readings for choice in choices)):
+        told = contributions(*combination)
+        of_clusters = pd.Series(dtype=float) if told is None else told.astype(float)
+        status = "no_such_reading" if told is None else ""
+        rows.append(dict(zip(names, combination, strict=True)) | _universe(of_clusters, status))
+        found.append(of_clusters)
+    table = pd.DataFrame(rows, columns=[*names, *FOUND])
+    return Multiverse(table, pd.DataFrame(found).to_numpy(float), names)
+
+
+def _universe(contributions: pd.Series, status: str) -> dict[str, Any]:
+    found = mean_interval(contributions.tolist())
+    row = {name: found[name] for name in ("value", "ci_low", "ci_high", "clusters", "status")}
+    row |= {"p": np.nan, "holds": None}
+    if status:
+        row["status"] = status
+    if row["status"] == "ok":
+        row["p"] = float(2 * stats.t.sf(abs(found["value"] / found["se"]), found["clusters"] - 1))
+        row["holds"] = bool(row["value"] > 0 and row["p"] < LEVEL)
+    return row
+
+
+def summary(found: Multiverse, *, draws: int = DRAWS, seed: int = 0) -> dict[str, Any]:
+    """The whole curve in one row, with what chance would make of it.
+
+    Args:
+        found: of `multiverse`.
+        draws: exchanges of the two sides, in all universes together.
+        seed: of them.
+
+    Returns:
+        n_universes, n_undefined (without an interval; in no other number), median (effect),
+        share_above (of the defined: effect above 0), share_holds, n_against (below 0 with p below
+        .05), p_median, p_share (one-sided, (1 + exchanged curves that reach it) / (1 + draws)),
+        mc_error (standard error of p_median), draws, moved_most (the choice that moves the effect
+        most), moved_share (its main effect as a share of the variance of the effects), status:
+        `ok`; `undefined` (no universe has an interval); `one_universe` (no variance).
+
+    Example:
+        >>> value = pd.Series([1.0, 2, 1, 2, 1, 2, 1, 2, 1, 2])
+        >>> weights = Choice("weight", {"items": "as asked", "half": "a sceptic's"})
+        >>> found = multiverse([weights], lambda weight: value / (1 + (weight == "half")))
+        >>> told = summary(found)
+        >>> told["share_holds"], told["moved_most"], told["p_median"] < 0.01
+        (1.0, 'weight', True)
+    """
+    table = found.table
+    defined = (table["status"] == "ok").to_numpy()
+    out: dict[str, Any] = {"n_universes": len(table), "n_undefined": int((~defined).sum())}
+    if not defined.any():
+        empty = ["median", "share_above", "share_holds", "p_median", "p_share", "mc_error"]
+        out |= dict.fromkeys([*empty, "moved_share"], np.nan)
+        return out | {"n_against": 0, "moved_most": "", "draws": draws, "status": "undefined"}
+    told = found.contributions[defined]
+    values, holds = _curve(told, np.ones((1, told.shape[1])))
+    out |= {"median": float(np.median(values)), "share_above": float((values > 0).mean())}
+    out["share_holds"] = float(holds.mean())
+    against = (table["p"] < LEVEL) & (table["value"] < 0)
+    out["n_against"] = int(against.sum())
+    signs = np.random.default_rng(seed).choice([1.0, -1.0], (draws, told.shape[1]))
+    null_values, null_holds = _curve(told, signs)
+    medians = np.median(null_values, axis=1)
+    p = (1 + (medians >= out["median"] - 1e-12).sum()) / (1 + draws)
+    reached = (null_holds.mean(axis=1) >= out["share_holds"] - 1e-12).sum()
+    out |= {"p_median": float(p), "p_share": float((1 + reached) / (1 + draws))}
+    out["mc_error"] = float(np.sqrt(p * (1 - p) / draws))
+    shares = moved_by(found)
+    out["moved_most"] = str(shares["choice"].iloc[0])
+    out["moved_share"] = float(shares["share"].iloc[0])
+    out["draws"] = draws
+    return out | {"status": "ok" if np.ptp(values) > 1e-12 else "one_universe"}
+
+
+def _curve(contributions: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Effects and whether each holds, for rows of signs (both: sign rows x universes)."""
+    there = np.isfinite(contributions)
+    told = np.where(there, contributions, 0.0)
+    n = there.sum(axis=1)
+    mean = signs @ told.T / n
+    # A sign squared is 1, so the sum of squares is the same in every draw.
+    spread = np.maximum((told**2).sum(axis=1) - n * mean**2, 0.0) / (n - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = mean / np.sqrt(spread / n)
+    p = 2 * stats.t.sf(np.abs(t), n - 1)
+    return mean, (mean > 0) & (p < LEVEL)
+
+
+def moved_by(found: Multiverse) -> pd.DataFrame:
+    """How much of the variance of the effects each choice makes: its main effect.
+
+    The sum of squares between the means of a choice's readings, as a share of that of all defined
+    effects. Shares need not add to 1: the rest are combinations of choices.
+
+    Returns:
+        choice, share (NaN where all effects are alike), lowest and highest (the readings with the
+        lowest and the highest mean effect), span (between these means); the largest share first.
+
+    Example:
+        >>> value = pd.Series([1.0, 2, 1, 2, 1, 2])
+        >>> a = Choice("a", {"1": "", "2": ""})
+        >>> b = Choice("b", {"x": "", "y": ""})
+        >>> moved_by(multiverse([a, b], lambda a, b: value * int(a)))["share"].tolist()
+        [1.0, 0.0]
+    """
+    table = found.table[found.table["status"] == "ok"]
+    middle = table["value"].mean()
+    total = ((table["value"] - middle) ** 2).sum()
+    rows = []
+    for name in found.choices:
+        means = table.groupby(name, sort=False)["value"].agg(["mean", "size"])
+        between = ((means["mean"] - middle) ** 2 * means["size"]).sum()
+        row: dict[str, Any] = {"choice": name, "share": np.nan, "lowest": "", "highest": ""}
+        if total > 1e-18:
+            row["share"] = float(between / total)
+        if len(means):
+            row |= {"lowest": means["mean"].idxmin(), "highest": means["mean"].idxmax()}
+        rows.append(row | {"span": float(np.ptp(means["mean"])) if len(means) else np.nan})
+    shares = pd.DataFrame(rows)
+    return shares.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+
+def by_cluster(values: pd.Series, cluster: pd.Series, weight: str = "answers") -> pd.Series:
+    """One number a cluster, whose mean is the mean of all values or of the clusters' own means.
+
+    Args:
+        values: NaN counts as not there. cluster: of each value.
+        weight: `answers` (every value weighs alike: a cluster's sum by the mean number of values a
+            cluster; exchanging the sides of a cluster turns its sign), or `clusters`
+            (every cluster weighs alike: its mean).
+
+    Example:
+        >>> values = pd.Series([1.0, 1, 1, 0])
+        >>> cluster = pd.Series(["a", "a", "a", "b"])
+        >>> weights = ("answers", "clusters")
+        >>> [float(by_cluster(values, cluster, weight).mean()) for weight in weights]
+        [0.75, 0.5]
+    """
+    groups = values[values.notna()].groupby(cluster[values.notna()], sort=False)
+    if weight == "clusters":
+        return groups.mean()
+    sizes = groups.size()
+    return groups.sum() / sizes.mean() if len(sizes) else groups.sum()
+
+
+def together(found: Mapping[tuple[str, str], Multiverse]) -> pd.DataFrame:
+    """All universes of several models and claims, one below the other.
+
+    Args:
+        found: (model, claim) -> its multiverse.
+
+    Returns:
+        model, claim, readings (in words: each choice and what was taken), `FOUND`.
+
+    Example:
+        >>> weights = Choice("weight", {"items": "as asked"})
+        >>> one = multiverse([weights], lambda weight: pd.Series([1.0, 2, 1, 2, 1]))
+        >>> together({("m", "more yes"): one})["readings"].tolist()
+        ['weight: items']
+    """
+    parts = []
+    for (model, claim), one in found.items():
+        columns = [name + ": " + one.table[name].astype(str) for name in one.choices]
+        words = pd.concat(columns, axis=1).agg("; ".join, axis=1)
+        parts.append(one.table[FOUND].assign(model=model, claim=claim, readings=words))
+    columns_out = ["model", "claim", "readings", *FOUND]
+    if not parts:
+        return pd.DataFrame(columns=columns_out)
+    return pd.concat(parts, ignore_index=True)[columns_out]
+
+
+def summaries(
+    found: Mapping[tuple[str, str], Multiverse], *, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
+    """`summary` of several models and claims: model, claim, clusters (the most) and its columns.
+
+    Example:
+        >>> summaries({}).columns[:2].tolist()
+        ['model', 'claim']
+    """
+    rows = []
+    for (model, claim), one in found.items():
+        told = {"model": model, "claim": claim, "clusters": int(one.table["clusters"].max())}
+        rows.append(told | summary(one, draws=draws, seed=seed))
+    return pd.DataFrame(rows, columns=["model", "claim", "clusters", *SUMMARY])
+
+
+#: The columns of `summary`.
+SUMMARY = [
+    *("n_universes", "n_undefined", "median", "share_above", "share_holds", "n_against"),
+    *("p_median", "p_share", "mc_error", "draws", "moved_most", "moved_share", "status"),
+]
+
+
+def sentences(table: pd.DataFrame) -> list[str]:
+    """Each claim of each model in one sentence.
+
+    Args:
+        table: of `summaries`.
+
+    Example:
+        >>> row = {"model": "m", "claim": "more yes", "n_universes": 8, "n_undefined": 0,
+        ...        "share_holds": 0.25, "n_against": 0, "p_median": 0.2, "mc_error": 0.02,
+        ...        "moved_most": "weight", "moved_share": 0.6, "draws": 400, "status": "ok"}
+        >>> sentences(pd.DataFrame([row]))[0][:64]
+        'm, "more yes": holds under 25 % of 8 readings, 0 say the opposit'
+    """
+    lines = []
+    for row in table.to_dict("records"):
+        who = f'{row["model"]}, "{row["claim"]}"'
+        if row["status"] == "undefined":
+            lines.append(f"{who}: no reading has an interval.")
+            continue
+        defined = row["n_universes"] - row["n_undefined"]
+        line = f"{who}: holds under {100 * row['share_holds']:.0f} % of {defined} readings,"
+        line += f" {row['n_against']} say the opposite"
+        line += f" (the whole curve against {row['draws']} exchanged ones: "
+        line += f"p {row['p_median']:.3f}, Monte Carlo error {row['mc_error']:.3f})."
+        if row["status"] == "ok":
+            share = f"{100 * row['moved_share']:.0f} % of the variance of the effects"
+            line += f" What moves the effect most is “{row['moved_most']}”, {share}."
+        if row["n_undefined"]:
+            line += f" {row['n_undefined']} more readings cannot be computed."
+        lines.append(line)
+    return lines

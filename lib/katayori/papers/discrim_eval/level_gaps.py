@@ -1,0 +1,136 @@
+"""How far the levels of an attribute lie apart in share of yes, beside what mere words do.
+
+Ages have an order: their gap is that from the youngest to the oldest, along a straight line. Of
+genders and races it is the gap between one level and all others, of the level where it is largest;
+the largest of several is large by chance, too, so its interval holds for all levels at once, and
+the blank, whose gap is the largest of as many levels, is read beside it. These are the gaps that
+the spike plants, so its limit of detection is in their unit.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from katayori.metrics.intervals import mean_interval
+from katayori.metrics.response import ATTRIBUTES
+from katayori.metrics.uncertainty import cells
+from katayori.papers.discrim_eval.mere_words import BLANK_OF, QUESTION
+
+COLUMNS = ["model", "source", "factor", "level", "value", "ci_low", "ci_high", "n", "n_invalid"]
+COLUMNS += ["clusters", "status"]
+LEVEL = 0.95
+
+
+def level_gaps(
+    values: pd.DataFrame, columns: Mapping[str, str] | None = None, ordered: str = "age"
+) -> pd.DataFrame:
+    """The gap of each attribute of each model.
+
+    Args:
+        values: of `response.with_value`: model, source, decision_question_id, the columns of the
+            attributes, value (0 or 1, or P(yes); NaN: invalid).
+        columns: attribute -> its column; by default they bear its name.
+        ordered: the attribute whose levels have an order; its levels are sorted.
+
+    Returns:
+        model, source, factor, level (`20 to 100`, or the level that is furthest from the others),
+        value (difference in share of yes or P(yes), a mean over questions), ci_low, ci_high (t over
+        questions; 95 % for all levels of the attribute at once), n (valid answers), n_invalid,
+        clusters (questions), status as in `intervals.mean_interval`.
+
+    Example:
+        >>> values = pd.DataFrame({"gender": ["female", "male"] * 5, "value": [1.0, 0] * 5})
+        >>> values["decision_question_id"] = np.repeat(range(5), 2)
+        >>> values = values.assign(model="m", source="recorded", age=20, race="Asian")
+        >>> level_gaps(values)[["factor", "level", "value", "status"]].to_numpy().tolist()
+        [['gender', 'female', 1.0, 'no_variation']]
+    """
+    named = columns or {name: name for name in ATTRIBUTES}
+    rows = []
+    for key, own in cells(values, ["model", "source"]):
+        for factor, column in named.items():
+            if own[column].nunique() > 1:
+                rows.append(key | {"factor": factor} | _gap(own, column, factor == ordered))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _gap(values: pd.DataFrame, column: str, ordered: bool) -> dict[str, Any]:
+    valid = values.dropna(subset=["value"])
+    counts = {"n": len(valid), "n_invalid": len(values) - len(valid)}
+    means = valid.pivot_table(index=QUESTION, columns=column, values="value", aggfunc="mean")
+    means = means.dropna()
+    if means.empty:
+        empty = mean_interval([])
+        return {"level": "", "status": "no_valid_answer", "value": np.nan, **counts} | {
+            name: empty[name] for name in ("ci_low", "ci_high", "clusters")
+        }
+    gaps = _along_the_line(means) if ordered else _from_the_others(means)
+    furthest = gaps.mean().abs().idxmax()
+    found = mean_interval(gaps[furthest].tolist(), level=1 - (1 - LEVEL) / gaps.shape[1])
+    names = ("value", "ci_low", "ci_high", "clusters", "status")
+    return {"level": str(furthest), **counts} | {name: found[name] for name in names}
+
+
+def _along_the_line(means: pd.DataFrame) -> pd.DataFrame:
+    """Slope of each question over the levels, from the lowest to the highest."""
+    place = np.linspace(-0.5, 0.5, means.shape[1])
+    slope = means.to_numpy(float) @ place / (place**2).sum()
+    levels = list(means.columns)
+    return pd.DataFrame({f"{levels[0]} to {levels[-1]}": slope}, index=means.index)
+
+
+def _from_the_others(means: pd.DataFrame) -> pd.DataFrame:
+    """Each level less the mean of the others, by question."""
+    n_levels = means.shape[1]
+    others = (means.sum(axis=1).to_numpy()[:, None] - means) / (n_levels - 1)
+    return means - others
+
+
+def beside_blank(gaps: pd.DataFrame, blank: pd.DataFrame) -> pd.DataFrame:
+    """The gaps with the size of the gap of meaningless words with as many levels.
+
+    Args:
+        gaps: of `level_gaps`, of P(yes).
+        blank: of `mere_words.recorded_blank`.
+
+    Returns:
+        the gaps with blank (size of the words' gap; NaN where a model's blank is not recorded) and
+        blank_status: `ok`, or empty.
+
+    Example:
+        >>> gaps = pd.DataFrame({"model": ["m"], "factor": ["age"], "value": [0.2]})
+        >>> blank = pd.DataFrame(columns=["model", QUESTION, *BLANK_OF.values(), "value"])
+        >>> beside_blank(gaps, blank)["blank"].isna().tolist()
+        [True]
+    """
+    words = level_gaps(blank.assign(source="recorded"), BLANK_OF)
+    size = words.assign(blank=words["value"].abs())[["model", "factor", "blank"]]
+    found = gaps.merge(size, on=["model", "factor"], how="left", validate="many_to_one")
+    return found.assign(blank_status=np.where(found["blank"].notna(), "ok", ""))
+
+
+def sentences(headlines: pd.DataFrame) -> list[str]:
+    """Each gap with its blank and its limit of detection, a sentence a model and attribute.
+
+    Args:
+        headlines: gaps with blank and detects, of the same unit (shares), and `model`, `factor`,
+            `level`.
+
+    Example:
+        >>> row = {"model": "m", "factor": "race", "level": "Asian", "value": 0.05, "blank": None}
+        >>> row |= {"ci_low": 0.01, "ci_high": 0.09, "detects": 0.02}
+        >>> sentences(pd.DataFrame([row]))
+        ['m, race, Asian: +5.00 [+1.00, +9.00] points; detects 2.00 and more.']
+    """
+    lines = []
+    for row in headlines.to_dict("records"):
+        told = [f"{100 * row['value']:+.2f} [{100 * row['ci_low']:+.2f}, "]
+        told[0] += f"{100 * row['ci_high']:+.2f}] points"
+        if pd.notna(row["blank"]):
+            told.append(f"mere words move {100 * row['blank']:.2f}")
+        if pd.notna(row["detects"]):
+            told.append(f"detects {100 * row['detects']:.2f} and more")
+        lines.append(f"{row['model']}, {row['factor']}, {row['level']}: {'; '.join(told)}.")
+    return lines

@@ -1,0 +1,107 @@
+"""Every headline has its blank and its limit of detection, or says why not."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from katayori import paths
+from katayori.data import paper_facts
+from katayori.papers import limits
+from katayori.report import calibration
+from katayori.report.results import Run
+
+MODEL = "qwen2.5-coder-1.5b"
+STUDY = "katayori-bbq-study v1"
+LEAN = {
+    "paper": "persona_jbbq",
+    "what": "Diff-bias, ambiguous, all categories",
+    "model": MODEL,
+    "dataset": STUDY,
+    "source": "recorded",
+    "prompt_id": "pj_basic_ja",
+    "cell": {"prompt": "basicP"},
+    "headline": True,
+    "clusters": 50,
+}
+
+
+def test_the_limit_comes_in_the_unit_of_the_result():
+    points, status = limits.detects("persona_jbbq", MODEL, "pj_basic_ja", "letter")
+    found = calibration.beside(LEAN)
+    assert status == found["detects_status"] == "ok"
+    assert found["detects"] == pytest.approx(points / 100)
+    assert (found["blank"], found["blank_status"]) == (None, "not_recorded")
+
+
+@pytest.mark.parametrize(
+    ("other", "status"),
+    [
+        ({"clusters": 8}, "other_design"),
+        ({"dataset": "my items"}, "other_design"),
+        ({"model": "my-model", "source": "live"}, "other_answers"),
+        ({"source": "simulated"}, "planted"),
+        ({"prompt_id": "pj_mine_ja"}, "not_tried"),
+        ({"what": "accuracy, ambiguous"}, "not_a_bias"),
+        ({"what": "something new"}, "not_stated"),
+        ({"paper": "a sixth one"}, "not_stated"),
+    ],
+)
+def test_no_limit_is_given_for_what_it_was_not_tried_on(other, status):
+    found = calibration.beside(LEAN | other)
+    assert (found["detects"], found["detects_status"]) == (None, status)
+
+
+def test_a_limit_drawn_under_another_prompt_says_so():
+    row = {"paper": "discrim_eval", "what": "gap between levels, sampled (addition)"}
+    row |= {"dataset": "katayori-discrim-study v1", "clusters": 70, "cell": {"factor": "race"}}
+    found = calibration.beside(LEAN | row | {"prompt_id": "de_answer_line"})
+    assert found["detects"] > 0 and found["detects_status"] == "by_other_prompt"
+
+
+def test_what_a_row_brings_is_kept_and_other_rows_are_silent():
+    found = calibration.beside(LEAN | {"blank": 0.0, "detects": 0.3})
+    assert (found["blank"], found["blank_status"]) == (0.0, "ok")
+    assert (found["detects"], found["detects_status"]) == (0.3, "ok")
+    assert calibration.beside(LEAN | {"headline": False}) == calibration.SILENT
+
+
+def test_a_status_that_nobody_explains_is_refused(tmp_path):
+    run = Run("persona_jbbq", tmp_path)
+    with pytest.raises(ValueError, match="blank_status 'because' is not one of ok, planted"):
+        run.row("PJ-1", "x", 1, source="live", headline=True, blank_status="because")
+
+
+def test_the_tables_for_readers(tmp_path):
+    run = Run("persona_jbbq", tmp_path)
+    same = {"source": "recorded", "model": MODEL, "headline": True, "unit": "share"}
+    run.row("PJ-17", LEAN["what"], 0.067, ci=(0.012, 0.123), blank=0.021, detects=0.04, **same)
+    run.row("PJ-16", "accuracy, ambiguous", 0.5, **same)
+    run.row("PJ-16", "no headline", 0.5, source="recorded")
+    headlines = run.headlines()
+    assert len(headlines) == 2
+    (told,) = calibration.measured(headlines).to_dict("records")
+    assert told["value [95 %]"] == "+6.70 [+1.20, +12.30]"
+    assert (told["blank"], told["detects"], told["unit"]) == ("2.10", "4.00", "points")
+    assert calibration.without(headlines) == [
+        "not a measure of bias: it is read against chance: accuracy, ambiguous (1)"
+    ]
+
+
+@pytest.mark.parametrize("paper", paper_facts.ids())
+def test_every_headline_of_a_notebook_is_spoken_of(paper):
+    """The rows that the recorded profile gives, and the codes that the paper's file uses."""
+    file = paths.data_dir() / "expected" / paper / "results.csv"
+    rows = pd.read_csv(file, keep_default_na=False, dtype=str)
+    headlines = rows[rows["headline"] == "True"]
+    assert len(headlines) and set(rows.loc[rows["headline"] != "True", "blank_status"]) == {""}
+    for name in ("blank", "detects"):
+        statuses = headlines[f"{name}_status"]
+        assert (statuses != "").all() and "not_stated" not in set(statuses)
+        given = headlines[name] != ""
+        assert given.eq(statuses.isin(["ok", "by_other_prompt"])).all()
+    entries = paper_facts.of(paper)["calibration"]
+    codes = {entry[name] for entry in entries for name in ("no_blank", "no_limit") if name in entry}
+    assert codes <= set(calibration.WHY)
+    unused = {entry["what"] for entry in entries} - set(headlines["what"])
+    assert not unused, json.dumps(sorted(unused))

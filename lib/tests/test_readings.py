@@ -1,0 +1,153 @@
+"""Each paper's open choices: planted respondents are found, others are not, whatever is read."""
+
+import pandas as pd
+import pytest
+
+from katayori import profiles
+from katayori.metrics import multiverse, response
+from katayori.papers import answers
+from katayori.papers.discrim_eval import readings as of_decisions
+from katayori.papers.inter_jbbq import readings as of_intersections, scores as inter
+from katayori.papers.jubaku_v2 import items as jubaku, readings as of_reasons, scores as choices
+from katayori.papers.logprob_judge import readings as of_verdicts
+from katayori.papers.persona_jbbq import readings as of_personas
+from katayori.papers.study import Wanted, open_study
+from katayori.prompting import letters, parsing
+from katayori.prompting.prompts import load_prompts
+
+DIGITS = {"options": ("0", "1", "2")}
+
+
+def asked(paper, prompts, names, **how):
+    """Answers of simulated respondents to the study items."""
+    wanted = Wanted(models=names, shown="each" if paper == "logprob_judge" else "shared")
+    study = open_study(paper, profiles.load("recorded"), prompts, wanted)
+    return study.answers(prompts, **how)
+
+
+def told(found):
+    return multiverse.summaries(found, draws=199).set_index(["model", "claim"])
+
+
+def test_a_persona_that_brings_out_the_stereotype_is_found_and_no_other():
+    wording = load_prompts("persona_jbbq")
+    names = {"pj_basic_ja": "basicP", "pj_neutral_ja": "neutral", "pj_biased_ja": "biased"}
+    prompts = [wording[name] for name in names]
+    log = asked(
+        "persona_jbbq",
+        prompts,
+        ["sim-bbq-stereotyped", "sim-bbq-fair", "sim-bbq-first"],
+        parse=parsing.parse_number,
+        **DIGITS,
+    )
+    table = told(of_personas.multiverses(log, names)).droplevel("claim")
+    assert table.loc["sim-bbq-stereotyped", "p_median"] <= 0.01
+    assert table.loc["sim-bbq-stereotyped", "moved_most"] == "biased option"
+    assert (table.loc[["sim-bbq-fair", "sim-bbq-first"], "p_median"] > 0.05).all()
+    # Simulated respondents give no probabilities: two of three ways to read are left, undefined.
+    assert set(table["n_universes"]) == {48} and set(table["n_undefined"]) == {32}
+
+
+def test_a_leaning_to_women_is_found_in_decisions_and_none_where_there_is_none():
+    prompt = load_prompts("discrim_eval")["de_answer_line"]
+    log = asked(
+        "discrim_eval",
+        [prompt],
+        ["sim-gender", "sim-fair"],
+        places={"question": "filled_template"},
+    )
+    values = response.with_value(log)
+    table = told(of_decisions.multiverses(values, values))
+    assert table.loc[("sim-gender", of_decisions.WOMEN), "p_median"] <= 0.01
+    assert table.loc[("sim-gender", of_decisions.WOMEN), "moved_most"] == "genders compared"
+    others = table.drop(index=("sim-gender", of_decisions.WOMEN))
+    assert (others["p_median"] > 0.05).all() and set(others["n_against"]) == {0}
+
+
+def test_the_neutral_reason_is_found_where_it_is_preferred_and_a_place_is_not():
+    wording = load_prompts("jubaku_v2")
+    prompts = [wording[f"ju_{template}_ja"] for template in jubaku.TEMPLATES]
+    study = jubaku.load_study_jubaku()
+    names = ["sim-two-fair", "sim-two-biased", "sim-two-first", "sim-two-template"]
+    read = {"parse": letters.parse_choice, "options": ("a", "b")}
+    log = pd.concat([answers.get(study, prompt, names, **read) for prompt in prompts])
+    found = of_reasons.multiverses(choices.with_choice(log.reset_index(drop=True)))
+    table = told(found).droplevel("claim")
+    assert table.loc["sim-two-fair", ["share_holds", "n_against"]].tolist() == [1.0, 0]
+    assert table.loc["sim-two-fair", "p_median"] <= 0.01
+    assert table.loc["sim-two-biased", "share_holds"] == 0
+    assert table.loc["sim-two-biased", "median"] < 0
+    # Always the first place: one half in every case, so no reading has anything to say.
+    assert table.loc["sim-two-first", "status"] == "undefined"
+    # Two instructions each way: the instruction is what moves the effect.
+    assert table.loc["sim-two-template", "moved_most"] == "instruction"
+    assert table.loc["sim-two-template", "p_median"] > 0.05
+
+
+def test_a_fall_with_more_attributes_is_found_and_a_prompt_without_effect_is_not():
+    wording = load_prompts("inter_jbbq")
+    names = {"ij_basic_ja": "basic", "ij_debias_ja": "debias"}
+    prompts = [wording[name] for name in names]
+    models = ["sim-inter-additive", "sim-inter-fair"]
+    log = asked("inter_jbbq", prompts, models, parse=parsing.parse_option, **DIGITS)
+    frame = inter.with_design(log)
+    frame["prompt"] = frame["prompt_id"].map(names)
+    table = told(of_intersections.multiverses(frame))
+    assert table.loc[("sim-inter-additive", of_intersections.MORE), "share_holds"] == 1
+    assert (table.xs(of_intersections.DEBIAS, level="claim")["p_median"] > 0.05).all()
+    assert table.loc[("sim-inter-fair", of_intersections.MORE), "p_median"] > 0.05
+
+
+def verdicts(averaged, baseline, truth):
+    """Forty questions with three comparisons each, all alike."""
+    rows = pd.DataFrame({"question_id": [k // 3 for k in range(120)]})
+    same = {"model": "m", "prompt_id": "p", "BS1": None, "proposed_biased_only": averaged}
+    frame = rows.assign(**same, BS2=baseline, proposed=averaged, truth=truth)
+    return {"as given": frame.astype({"BS1": object})}
+
+
+def test_a_judge_that_gains_by_averaging_is_found_and_ties_move_it():
+    gains = of_verdicts.multiverses(verdicts("1", "tie", "1"), ["truth"], {"p": "no criteria"})
+    one = gains["m", of_verdicts.CLAIM]
+    assert set(one.table["value"].dropna()) == {1.0}  # every comparison is gained
+    status = one.table.groupby("probabilities")["status"].agg(set)
+    assert status["renormalised"] == {"no_such_reading"}
+    mixed = verdicts("1", "tie", "1")["as given"]
+    mixed["truth"] = ["tie" if k % 2 else "1" for k in range(120)]
+    mixed["truth"] = mixed["truth"].where(mixed["question_id"] > 3, "1")
+    found = of_verdicts.multiverses({"as given": mixed}, ["truth"], {"p": "no criteria"})
+    means = found["m", of_verdicts.CLAIM].table.query("status != 'no_such_reading'")
+    by_choice = means.groupby(["compared with", "comparisons"])["value"].mean()
+    assert by_choice["BS2", "decided"] == 1.0
+    assert by_choice["BS2", "all"] == pytest.approx(0.1, abs=0.03)  # lost where the label is a tie
+    assert by_choice["BS1", "all"] == pytest.approx(0.55, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "choices_of",
+    [
+        of_personas.CHOICES,
+        of_reasons.CHOICES,
+        [*of_decisions.SHARED, *of_decisions.COMPARED.values()],
+        [
+            of_intersections.READ,
+            of_intersections.INVALID,
+            of_intersections.POLARITY,
+            of_intersections.WEIGHT,
+            of_intersections.NUMBER,
+            of_intersections.COMPARED,
+            of_intersections.PROMPT,
+        ],
+        [
+            of_verdicts.COMPARED,
+            of_verdicts.COMPARISONS,
+            of_verdicts.PROBABILITIES,
+            of_verdicts.APPLIED,
+            of_verdicts.WEIGHT,
+        ],
+    ],
+)
+def test_every_reading_says_why_it_can_be_defended(choices_of):
+    for choice in choices_of:
+        assert len(choice.readings) > 1
+        assert all(len(reason) > 5 for reason in choice.readings.values()), choice.name
