@@ -48,7 +48,7 @@ def topics(n: int, undefined: bool = False) -> pd.DataFrame:
         for number in range(n):
             right = np.nan if undefined and topic == "t" else float(number % 2)
             rows.append((topic, f"{topic}{number % 12}", right, np.isnan(right)))
-    frame = pd.DataFrame(rows, columns=["topic", "cluster", "right", "invalid"])
+    frame = pd.DataFrame(rows, columns=["topic", "cluster", "correct", "invalid"])
     return frame.assign(model="m", source="live", prompt_id="p", ambiguity="amb")
 
 

@@ -23,7 +23,7 @@ def replicates(n_questions: int) -> pd.DataFrame:
     return pd.DataFrame({"q": index[0], "row": index[1], "level": index[2], "value": value})
 
 
-@pytest.mark.parametrize(("clusters", "given"), [(4, False), (5, True)])
+@pytest.mark.parametrize(("n_questions", "given"), [(4, False), (5, True)])
 def test_alpha_from_replicates_has_an_interval_from_five_questions_on(n_questions, given):
     found = agreement.alpha_from_replicates(
         replicates(n_questions), level="level", row="row", question="q"

@@ -438,7 +438,7 @@ def test_the_official_file(study):
         == 1
     )
     counts = frame.drop_duplicates("case_id")["category"].value_counts()
-    paper = published.load("jubaku_v2", "categories").set_index("category")["clusters"]
+    paper = published.load("jubaku_v2", "categories").set_index("category")["n_cases"]
     assert counts.sub(paper)[lambda difference: difference != 0].to_dict() == {"religion": -4}
     texts = "\n".join(frame["instruction"].unique())
     for text in (

@@ -57,7 +57,7 @@ def test_equal_folders(house, tmp_path, capsys):
     a = a_run(tmp_path / "a", results=({"value": 0.1},), scores="m,v\nx,0.3\ny,0.5\n")
     nearly = "m,v\nx,0.30000000000000004\ny,0.5000000000004\n"
     b = a_run(tmp_path / "b", results=({"value": 0.1},), scores=nearly)
-    lines = ["compared: 2 tables, 3 rows, 21 cells", "unwanted: 0"]
+    lines = ["compared: 2 tables, 3 rows, 26 cells", "unwanted: 0"]
     assert compare(house, a, b, capsys) == (0, lines)
 
 

@@ -236,6 +236,8 @@ def test_the_index_lists_headlines_with_source_and_n(site):
     assert age[1].startswith("discrim_eval: ") and age[3:] == [
         "0.123",
         "0.100 to 0.200",
+        "—",
+        "—",
         "1,234",
         "6",
         "recorded",

@@ -274,6 +274,38 @@ def summaries(
     return pd.DataFrame(rows, columns=["model", "claim", "clusters", *SUMMARY])
 
 
+def shares_that_hold(table: pd.DataFrame, sources: Mapping[str, str]) -> pd.DataFrame:
+    """The share of readings that find each claim, as rows of results.
+
+    Readings of the same answers are no sample of anything, so the share has no interval; how it
+    compares with chance is told by the exchanged curves (`summary`).
+
+    Args:
+        table: of `summaries`.
+        sources: model -> source of its answers.
+
+    Returns:
+        model, claim, clusters, source, value, n (readings), n_invalid (readings without an
+        interval; in n, in no share), status (`undefined`, or why there is no interval).
+
+    Example:
+        >>> row = {"model": "m", "claim": "more yes", "clusters": 70, "share_holds": 0.25,
+        ...        "n_universes": 32, "n_undefined": 8, "status": "ok"}
+        >>> shares_that_hold(pd.DataFrame([row]), {"m": "live"})["status"].item()
+        'readings are no sample: no interval'
+    """
+    out = table[["model", "claim", "clusters"]].assign(
+        source=table["model"].map(sources),
+        value=table["share_holds"],
+        n=table["n_universes"],
+        n_invalid=table["n_undefined"],
+    )
+    undefined = table["status"] == "undefined"
+    return out.assign(status=table["status"].where(undefined, NO_SAMPLE))
+
+
+#: Why a share of readings has no interval.
+NO_SAMPLE = "readings are no sample: no interval"
 #: The columns of `summary`.
 SUMMARY = [
     *("n_universes", "n_undefined", "median", "share_above", "share_holds", "n_against"),

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from katayori.data import paper_facts
-from katayori.papers.limits import detects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +108,8 @@ def _not_measured_on(row: Mapping[str, Any]) -> str:
 
 def _limit(row: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[float | None, str]:
     """The limit in the row's unit, and its status."""
+    from katayori.papers.limits import detects  # lazy: an unchanged run needs no pandas
+
     of = entry.get("limit")
     if not of:
         return None, str(entry.get("no_limit") or _not_measured_on(row) or "not_stated")
