@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait as wait_for
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -448,6 +449,21 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def result_of(running: Future[Summary], every: float = 0.5) -> Summary:
+    """What a future ends with, while signals are seen.
+
+    A thread that waits without a limit sleeps through a signal that came to another thread, or just
+    before it began to wait; so it wakes up now and then.
+
+    Args:
+        running: the future.
+        every: seconds between two looks.
+    """
+    while not running.done():
+        wait_for([running], timeout=every)
+    return running.result()
+
+
 def collect_sync(*args: Any, **options: Any) -> Summary:
     """`collect` for scripts, callbacks and cells, in a thread with a loop of its own.
 
@@ -460,8 +476,8 @@ def collect_sync(*args: Any, **options: Any) -> Summary:
         stop = portal.call(Stop)
         running = portal.start_task_soon(partial(collect, *args, stop=stop, **options))
         try:
-            return running.result()
+            return result_of(running)
         except KeyboardInterrupt:
             portal.call(stop.ask)
-            running.result()
+            result_of(running)
             raise

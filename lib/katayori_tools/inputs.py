@@ -168,9 +168,10 @@ def own_items(own: Mapping[str, str], papers: Iterable[str] = ()) -> OwnItems:
         given = todays_names(given, papers[0])
     own_of_papers = OwnItems(**given)
     for name, value in own_of_papers.items():
-        paper, file = own_files()[name]
-        if papers and paper not in papers:
-            raise KatayoriError(f"--{name} is for {paper}, which is not asked (PAPERS=)")
+        owners, file = own_files()[name]
+        if papers and not set(owners) & set(papers):
+            wanted = " and ".join(owners)
+            raise KatayoriError(f"--{name} is for {wanted}, which is not asked (PAPERS=)")
         if file.is_a != "setting":
             check_path(name, value)
     return own_of_papers
@@ -181,8 +182,9 @@ def parameters_of(paper: str, values: dict[str, Any], papers: list[str]) -> dict
 
     Where one paper is run, an old name is replaced by today's (see `todays_names`).
     """
-    owners = {name: owner for name, (owner, _) in own_files().items()}
-    elsewhere = [name for name, owner in owners.items() if owner != paper and owner in papers]
+    owners = {name: set(papers_of) for name, (papers_of, _) in own_files().items()}
+    others = {name: of - {paper} for name, of in owners.items() if paper not in of}
+    elsewhere = [name for name, of in others.items() if of & set(papers)]
     kept = {name: value for name, value in values.items() if name not in elsewhere}
     return todays_names(kept, paper) if len(papers) == 1 else kept
 

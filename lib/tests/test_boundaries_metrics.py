@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.metrics import agreement, exchange_tests, qa_bias, rank_tests, response
+from katayori.metrics import (
+    agreement,
+    audit,
+    exchange_tests,
+    position_free_scores,
+    qa_bias,
+    rank_tests,
+    response,
+)
+from katayori.metrics.examples import yes_no
 from katayori.papers.logprob_judge import (
     judge_tests,
     scores as verdicts,
@@ -205,3 +214,52 @@ def test_the_interval_of_an_area_follows_its_level():
         judge_tests.auc_interval(scores, better, questions, level) for level in (0.5, 0.95)
     )
     assert wide["ci_low"] < narrow["ci_low"] < narrow["value"] < narrow["ci_high"] < wide["ci_high"]
+
+
+@pytest.mark.parametrize("rows", [20, 21])
+def test_five_pairs_by_chance_are_enough(rows):
+    """20 rows of 2 answers, half of them yes: chance puts 20 x .5 ^ 2 = 5 pairs of it into rows."""
+    table = np.zeros((rows, 2))
+    table.ravel()[:20] = 1
+    assert agreement.is_near_constant(table) == (rows > 20)
+
+
+def test_one_answer_a_prompt_has_no_band_of_its_own():
+    """Alpha from replicates needs replicates: without them every field says so."""
+    values = yes_no()
+    found = agreement.alpha_without_noise(values, values.iloc[:0])
+    assert len(found) and set(found["by"]) == {"replicates"}
+    assert set(found["band"]) == {"undefined"} and set(found["status"]) == {"one_answer_a_prompt"}
+    assert found["n"].eq(0).all() and found["clusters"].eq(0).all() and found["alpha"].isna().all()
+
+
+def test_constant_replicates_have_no_band():
+    values = yes_no()
+    twice = pd.concat([values.assign(value=1.0, repetition=k) for k in (0, 1)])
+    found = agreement.alpha_without_noise(twice, values.iloc[:0])
+    assert found["alpha"].isna().all() and set(found["band"]) == {"undefined"}
+
+
+def test_a_correlation_that_no_size_gives_says_none():
+    found = audit.correlation_p("0.9", "0.999", 9)
+    assert found["reason"] == "r = 0.999, n = 9; n that fit: none"
+
+
+@pytest.mark.parametrize("significant", ["yes", "no"])
+def test_significance_repeats_what_was_printed(significant):
+    found = audit.significance(significant, "0.259", "-0.385", "0.0167")
+    assert found["printed"] == f"significant: {significant}"
+
+
+def test_leans_of_two_values_have_a_correlation():
+    """Two contents, one each way, in all orders: the correlation is 1, not undefined."""
+    rows = []
+    for content, p in (("one", 0.8), ("two", 0.3)):
+        for order in (("cat", "dog"), ("dog", "cat")):
+            chances = p if order[0] == "cat" else 1 - p
+            row = {"base_id": content, "template_id": content, "answer": str(int(chances < 0.5))}
+            row |= {"role_0": order[0], "role_1": order[1], "p_0": chances, "p_1": 1 - chances}
+            rows.append(row)
+    found = position_free_scores.agreement_with_permuted(pd.DataFrame(rows), "cat", "dog")
+    read = found.set_index("reading").loc["probability"]
+    assert read["soft_correlation"] == pytest.approx(1) and read["n_contents"] == 2

@@ -5,7 +5,16 @@ import pandas as pd
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.metrics.multiverse import Choice, by_cluster, moved_by, multiverse, summary
+from katayori.metrics.multiverse import (
+    Choice,
+    by_cluster,
+    moved_by,
+    multiverse,
+    sentences,
+    shares_that_hold,
+    summaries,
+    summary,
+)
 
 READ = Choice("read by", {"letter": "the paper's", "probability": "finer"})
 WEIGHT = Choice("weight", {"answers": "as asked", "clusters": "a template is one case"})
@@ -96,3 +105,49 @@ def test_missing_values_do_not_weigh():
 def test_a_multiverse_without_readings_is_refused():
     with pytest.raises(KatayoriError, match="at least one choice"):
         multiverse([], lambda: None)
+
+
+def test_stricter_rules_find_no_more_and_families_are_kept_apart():
+    """One weak effect among many models: found alone, not after Holm over all of them."""
+    weak = universes(np.random.default_rng(8), effect=0.6, clusters=40)
+    noise = {(f"n{k}", "c"): universes(np.random.default_rng([9, k])) for k in range(9)}
+    together = summaries({("m", "c"): weak, **noise}, draws=19).set_index("model")
+    sources = {"m": "live"} | {name: "recorded" for name, _ in noise}
+    apart = summaries({("m", "c"): weak, **noise}, sources, draws=19).set_index("model")
+    alone = apart.loc["m"]
+    assert alone["n_family"] == 1 and alone["share_after_holm"] == alone["share_holds"] > 0
+    assert together.loc["m", "n_family"] == 10
+    assert together.loc["m", "share_after_holm"] < alone["share_holds"]
+    assert (together["share_at_01"] <= together["share_holds"]).all()
+    assert (together["share_after_holm"] <= together["share_holds"]).all()
+
+
+def test_holm_over_models_finds_noise_no_more_often_than_its_level():
+    """200 families of 5 models of noise: some reading of some model is found in at most 5 %.
+
+    Universes of a model differ little, so that one reading stands for all (99 % limit: 18).
+    """
+    hits = 0
+    for draw in range(200):
+        family = {(f"n{k}", "c"): universes(np.random.default_rng([10, draw, k])) for k in range(5)}
+        first = {
+            key: multiverse([WEIGHT], lambda w, one=one: pd.Series(one.contributions[0]))
+            for key, one in family.items()
+        }
+        hits += summaries(first, draws=1)["share_after_holm"].max() > 0
+    assert hits <= 18
+
+
+def test_rows_and_sentences_say_all_rules():
+    found = {("m", "c"): universes(np.random.default_rng(11), effect=1.0)}
+    found["m", "nothing"] = multiverse([READ], lambda read: None)
+    table = summaries(found, draws=19)
+    first, second = sentences(table)
+    assert "holds under 100 % of 8 readings (at level .01 under 100 %), 0 say" in first
+    assert second == 'm, "nothing": no reading has an interval.'
+    rows = shares_that_hold(table, {"m": "live"})
+    assert rows["value"].tolist()[0] == 1 and rows["status"].tolist()[1] == "undefined"
+    assert rows[["n", "n_invalid", "source"]].to_numpy().tolist() == [
+        [8, 0, "live"],
+        [2, 2, "live"],
+    ]

@@ -107,7 +107,7 @@ def test_own_items_take_the_place_of_ours(paper, tmp_path):
 
 
 def test_every_own_item_belongs_to_a_paper():
-    assert {paper for paper, _ in own_files().values()} == set(PAPERS)
+    assert {one for papers, _ in own_files().values() for one in papers} == set(PAPERS)
     assert OwnItems(**dict.fromkeys(own_files(), "x")).keys() == own_files().keys()
     with pytest.raises(KatayoriError, match="unknown kind of own items 'question'"):
         OwnItems(question="x")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,31 @@ def test_a_second_interrupt_stops_at_once(tmp_path):
         assert said == "KeyboardInterrupt\n" and not double.released.is_set()
     with Store(path) as store:
         assert counts(store) == {}
+
+
+def test_an_interrupt_that_comes_to_another_thread_is_seen():
+    """A wait without a limit would sleep on: nothing wakes it, and the run could not be stopped."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt():
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    try:
+        threading.Timer(0.05, interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            collecting.result_of(Future(), every=0.1)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_a_run_ends_with_what_its_future_ends_with():
+    """Also with a time-out of its own, which is no reason to wait on."""
+    done, failed = Future(), Future()
+    done.set_result("done")
+    failed.set_exception(TimeoutError("of the run"))
+    assert collecting.result_of(done) == "done"
+    with pytest.raises(TimeoutError, match="of the run"):
+        collecting.result_of(failed)
 
 
 def test_after_ten_seconds_it_ends_without_them(tmp_path, monkeypatch, capfd):

@@ -116,6 +116,42 @@ def balanced(items: pd.DataFrame, size: int | None) -> pd.DataFrame:
     return items[level <= last].reset_index(drop=True)
 
 
+def in_all_orders(items: pd.DataFrame) -> pd.DataFrame:
+    """Every item in all six orders of its options, the order it was given in first.
+
+    Args:
+        items: columns of `COLUMNS`, or others that tell the options by option_0, role_0 ...
+
+    Returns:
+        six rows an item, next to each other, with base_id (the id of the item), order_number (0:
+        as given; under its own id, so that answers to it are found again) and `order`: where each
+        option stood before, as `201`.
+
+    Example:
+        >>> row = {"item_id": "x", "label": 2, "option_0": "a", "option_1": "b", "option_2": "c"}
+        >>> six = in_all_orders(pd.DataFrame([row]))
+        >>> six[["item_id", "option_0", "option_1", "option_2", "label"]].head(2).to_numpy().tolist()
+        [['x', 'a', 'b', 'c', 2], ['x-021', 'a', 'c', 'b', 1]]
+    """
+    places = range(3)
+    parts = []
+    for number, places_before in enumerate(itertools.permutations(places)):
+        order = "".join(map(str, places_before))
+        part = items.assign(base_id=items["item_id"], order_number=number, order=order)
+        for kind in {name[:-2] for name in items.columns if name[-2:] in ("_0", "_1", "_2")}:
+            for place, before in enumerate(places_before):
+                part[f"{kind}_{place}"] = items[f"{kind}_{before}"]
+        for pointer in ("label", "unknown_position"):
+            if pointer in items:
+                part[pointer] = items[pointer].map(places_before.index)
+        if number:
+            part["item_id"] = items["item_id"] + "-" + order
+        parts.append(part.assign(_row=range(len(items))))
+    stacked = pd.concat(parts, ignore_index=True)
+    by_item = stacked.sort_values(["_row", "order_number"], kind="stable", ignore_index=True)
+    return by_item.drop(columns="_row")
+
+
 def digest(items: pd.DataFrame) -> str:
     """sha256 over every column of the schema, in order: which items exactly a run was about."""
     return items_digest(items, *COLUMNS[1:])

@@ -25,9 +25,11 @@ from scipy import stats
 
 from katayori.errors import KatayoriError
 from katayori.metrics.intervals import mean_interval
+from katayori.metrics.rank_tests import holm
 
 DRAWS = 400
 LEVEL = 0.05
+STRICT_LEVEL = 0.01
 #: Beside the choices, what `universes` says of each combination.
 FOUND = ["value", "ci_low", "ci_high", "p", "holds", "clusters", "status"]
 
@@ -259,19 +261,76 @@ def together(found: Mapping[tuple[str, str], Multiverse]) -> pd.DataFrame:
 
 
 def summaries(
-    found: Mapping[tuple[str, str], Multiverse], *, draws: int = DRAWS, seed: int = 0
+    found: Mapping[tuple[str, str], Multiverse],
+    families: Mapping[str, str] | None = None,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """`summary` of several models and claims: model, claim, clusters (the most) and its columns.
+    """`summary` of several models and claims, and how a stricter rule of decision would change it.
+
+    What is open in a decision moves no effect, only whether it counts as found: the level, and how
+    many tests are one family. So both stand beside the readings and are not multiplied with them.
+
+    Args:
+        found: (model, claim) -> its multiverse.
+        families: model -> the family in which it is tested, such as the source of its answers;
+            None, one family of all.
+        draws, seed: as `summary` takes them.
+
+    Returns:
+        model, claim, clusters (the most), the columns of `summary`, share_at_01 (of the defined
+        readings: found at p < .01) and share_after_holm (found at .05 after Holm over the n_family
+        models of a family, reading by reading).
 
     Example:
-        >>> summaries({}).columns[:2].tolist()
-        ['model', 'claim']
+        >>> value = pd.Series([1.0, 2, 1, 2, 1, 2])
+        >>> weights = Choice("weight", {"items": "as asked"})
+        >>> one = multiverse([weights], lambda weight: value)
+        >>> table = summaries({("m", "more yes"): one, ("n", "more yes"): one})
+        >>> table[["share_holds", "share_at_01", "share_after_holm", "n_family"]].head(1)
+           share_holds  share_at_01  share_after_holm  n_family
+        0          1.0          1.0               1.0         2
     """
     rows = []
     for (model, claim), one in found.items():
         told = {"model": model, "claim": claim, "clusters": int(one.table["clusters"].max())}
-        rows.append(told | summary(one, draws=draws, seed=seed))
-    return pd.DataFrame(rows, columns=["model", "claim", "clusters", *SUMMARY])
+        family = _family(found, claim, model, families)
+        rows.append(told | summary(one, draws=draws, seed=seed) | _stricter(one, family))
+    return pd.DataFrame(rows, columns=["model", "claim", "clusters", *SUMMARY, *STRICTER])
+
+
+def _family(
+    found: Mapping[tuple[str, str], Multiverse],
+    claim: str,
+    model: str,
+    families: Mapping[str, str] | None,
+) -> list[Multiverse]:
+    """The multiverses of a claim that are tested together, that of the model first."""
+    own = found[model, claim]
+    others = [
+        one
+        for (name, of_claim), one in found.items()
+        if of_claim == claim
+        and name != model
+        and (families is None or families.get(name) == families.get(model))
+        and len(one.table) == len(own.table)
+    ]
+    return [own, *others]
+
+
+def _stricter(found: Multiverse, family: Sequence[Multiverse]) -> dict[str, Any]:
+    """The shares that a lower level, and Holm over the family, would find."""
+    defined = (found.table["status"] == "ok").to_numpy()
+    out: dict[str, Any] = dict.fromkeys(STRICTER, np.nan) | {"n_family": len(family)}
+    if not defined.any():
+        return out
+    above = found.table["value"].to_numpy(float)[defined] > 0
+    # One row a reading, one column a model; the first column is the model's own.
+    p = np.column_stack([one.table["p"].to_numpy(float) for one in family])[defined]
+    out["share_at_01"] = float((above & (p[:, 0] < STRICT_LEVEL)).mean())
+    out["share_after_holm"] = float((above & (holm(p)[:, 0] < LEVEL)).mean())
+    return out
 
 
 def shares_that_hold(table: pd.DataFrame, sources: Mapping[str, str]) -> pd.DataFrame:
@@ -304,6 +363,8 @@ def shares_that_hold(table: pd.DataFrame, sources: Mapping[str, str]) -> pd.Data
     return out.assign(status=table["status"].where(undefined, NO_SAMPLE))
 
 
+#: What `summaries` adds for stricter rules of decision.
+STRICTER = ["share_at_01", "share_after_holm", "n_family"]
 #: Why a share of readings has no interval.
 NO_SAMPLE = "readings are no sample: no interval"
 #: The columns of `summary`.
@@ -321,10 +382,11 @@ def sentences(table: pd.DataFrame) -> list[str]:
 
     Example:
         >>> row = {"model": "m", "claim": "more yes", "n_universes": 8, "n_undefined": 0,
+        ...        "share_at_01": 0.1, "share_after_holm": 0.2, "n_family": 2,
         ...        "share_holds": 0.25, "n_against": 0, "p_median": 0.2, "mc_error": 0.02,
         ...        "moved_most": "weight", "moved_share": 0.6, "draws": 400, "status": "ok"}
         >>> sentences(pd.DataFrame([row]))[0][:64]
-        'm, "more yes": holds under 25 % of 8 readings, 0 say the opposit'
+        'm, "more yes": holds under 25 % of 8 readings (at level .01 unde'
     """
     lines = []
     for row in table.to_dict("records"):
@@ -333,8 +395,12 @@ def sentences(table: pd.DataFrame) -> list[str]:
             lines.append(f"{who}: no reading has an interval.")
             continue
         defined = row["n_universes"] - row["n_undefined"]
-        line = f"{who}: holds under {100 * row['share_holds']:.0f} % of {defined} readings,"
-        line += f" {row['n_against']} say the opposite"
+        line = f"{who}: holds under {100 * row['share_holds']:.0f} % of {defined} readings"
+        line += f" (at level .01 under {100 * row['share_at_01']:.0f} %"
+        if row["n_family"] > 1:
+            share = f"{100 * row['share_after_holm']:.0f} %"
+            line += f", after Holm over {row['n_family']} models under {share}"
+        line += f"), {row['n_against']} say the opposite"
         line += f" (the whole curve against {row['draws']} exchanged ones: "
         line += f"p {row['p_median']:.3f}, Monte Carlo error {row['mc_error']:.3f})."
         if row["status"] == "ok":

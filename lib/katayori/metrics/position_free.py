@@ -351,6 +351,49 @@ def answers_by_content(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.Dat
     return pd.concat(parts, ignore_index=True)
 
 
+def answers_in_all_orders(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
+    """The answers as *permuted* gives them, in the shape of the order that was given.
+
+    Args:
+        frame: see above, one row an item and order, with base_id, order_number (0: as given) and
+            `order` (where each option stands in the given order), as of `bbq.in_all_orders`.
+        by: what is read apart; model and prompt.
+
+    Returns:
+        the rows of the given order, with answer, outcome and p_0 ... of the mean log p over all
+        orders, reading (`permuted`) and read_status (`ok`; `lacks_an_order`; `incomplete`, where a
+        letter has no probability in some order).
+
+    Example:
+        >>> frame = pd.DataFrame({"model": "m", "prompt_id": "p", "base_id": ["b", "b"]})
+        >>> frame = frame.assign(order_number=[0, 1], order=["01", "10"], role_0=["cat", "dog"])
+        >>> frame = frame.assign(role_1=["dog", "cat"], p_0=[0.9, 0.8], p_1=[0.1, 0.2])
+        >>> answers_in_all_orders(frame)[["answer", "p_0"]].round(2).to_numpy().tolist()
+        [['0', 0.6]]
+    """
+    places = places_of(frame)
+    logp = log_probabilities(frame)
+    before = np.array([[int(place) for place in order] for order in frame["order"]])
+    of_options = np.empty_like(logp)
+    np.put_along_axis(of_options, before, logp, axis=1)
+    columns = [f"lp_{place}" for place in places]
+    heads = [*by, "base_id"]
+    asked = frame[[*heads, "order"]].assign(**dict(zip(columns, of_options.T, strict=True)))
+    contents = asked.groupby(heads, sort=False)
+    # A mean over orders of which one is missing would favour who stands well in the others.
+    means = contents[columns].mean(skipna=False)
+    means["n_orders"] = contents["order"].nunique()
+    given = frame[frame["order_number"] == 0].reset_index(drop=True)
+    found = given[heads].merge(means, left_on=heads, right_index=True, how="left")
+    values = found[columns].to_numpy(float, copy=True)
+    status = pd.Series("ok", index=given.index)
+    status[~np.isfinite(values).all(axis=1)] = "incomplete"
+    lacks = (found["n_orders"] < math.factorial(len(places))).to_numpy()
+    status[lacks] = "lacks_an_order"
+    values[lacks] = np.nan
+    return _answers_of_values(given, values, status, "permuted")
+
+
 def _answers_of_values(
     frame: pd.DataFrame, values: np.ndarray, status: pd.Series, reading: str
 ) -> pd.DataFrame:

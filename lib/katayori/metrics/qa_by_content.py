@@ -32,16 +32,20 @@ def has_probabilities(log: pd.DataFrame) -> pd.DataFrame:
     return log[known]
 
 
-def roles_by_reading(log: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
+def roles_by_reading(
+    log: pd.DataFrame, by: Sequence[str] = MODEL, in_all_orders: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Answers with what each choice means, once under each reading.
 
     Args:
         log: frame "three options" of `frame_checks` with p_0, p_1, p_2.
         by: what is calibrated apart.
+        in_all_orders: the same items in all orders of their options (`bbq.in_all_orders`), where
+            these were asked.
 
     Returns:
-        as `qa_bias.with_role`, with reading (`letter`, `probability`, `calibrated`) and
-        read_status.
+        as `qa_bias.with_role`, with reading (`letter`, `probability`, `calibrated`, and `permuted`
+        where all orders were asked) and read_status.
 
     Raises:
         FrameError: as `qa_bias.with_role`.
@@ -52,6 +56,9 @@ def roles_by_reading(log: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFra
         ['letter', 'probability', 'calibrated']
     """
     read = position_free.answers_by_content(log, by)
+    if in_all_orders is not None:
+        permuted = position_free.answers_in_all_orders(in_all_orders, by)
+        read = pd.concat([read, permuted], ignore_index=True)
     parts = [qa_bias.with_role(part) for _, part in read.groupby("reading", sort=False)]
     return pd.concat(parts, ignore_index=True)
 

@@ -6,8 +6,8 @@ that what was asked is what is read again. A number of items is a number of clus
 groups that statistics draw as a whole.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def own_files() -> dict[str, tuple[str, OwnFile]]:
-    """What a user may give in place of a paper's items: name -> paper and what it must be.
+def own_files() -> dict[str, tuple[tuple[str, ...], OwnFile]]:
+    """What a user may give in place of a paper's items: name -> papers and what it must be.
 
     In the order of their texts, which begin with the number of the notebook. No file of data is
     read for it, since every command line lists them.
@@ -30,24 +30,25 @@ def own_files() -> dict[str, tuple[str, OwnFile]]:
         >>> "questions" in own_files()
         True
     """
-    files = [(name, room, file) for room in rooms() for name, file in _own_files_of(room)]
-    return {name: (room, file) for name, room, file in sorted(files, key=_number)}
+    found: dict[str, tuple[tuple[str, ...], OwnFile]] = {}
+    for room in rooms():
+        for name, file in get_paper(room).own_files.items():
+            papers, _ = found.get(name, ((), file))
+            found[name] = ((*papers, room), file)
+    return dict(sorted(found.items(), key=_number))
 
 
-def _own_files_of(room: str) -> Iterable[tuple[str, OwnFile]]:
-    return get_paper(room).own_files.items()
-
-
-def _number(named: tuple[str, str, OwnFile]) -> str:
-    """The number of the notebook that a file is for."""
-    return named[2].about.partition(":")[0]
+def _number(named: tuple[str, tuple[tuple[str, ...], OwnFile]]) -> str:
+    """The number of the notebook that a file is for; a setting of several stands last."""
+    numbers = named[1][1].about.partition(":")[0].split(", ")
+    return numbers[-1]
 
 
 class OwnItems(dict[str, str]):
     """Files, folders and settings of the user's that take the place of a paper's items, by name.
 
     What is empty counts as not given. The names are those of `own_files`: questions (01), jbbq
-    (02), comparisons (03), cases (04), topics, preset and official (05).
+    (02), comparisons (03), cases (04), topics, preset and official (05), orders (02, 05).
 
     Raises KatayoriError for another name.
 
@@ -66,6 +67,17 @@ class OwnItems(dict[str, str]):
         """Those of this paper that are given, by name."""
         return {name: value for name, value in self.items() if name in get_paper(paper).own_files}
 
+    def in_place_of(self, paper: str) -> dict[str, str]:
+        """Those of this paper that stand in place of its items, by name.
+
+        Example:
+            >>> from katayori.papers import paper_ids
+            >>> OwnItems(jbbq="mine", orders="all").in_place_of(paper_ids()[1])
+            {'jbbq': 'mine'}
+        """
+        files = get_paper(paper).own_files
+        return {name: value for name, value in self.of(paper).items() if files[name].dataset}
+
 
 @dataclass(frozen=True)
 class Read:
@@ -76,7 +88,7 @@ class Read:
         of answers). items: those to ask, in the order of `everything`; whole clusters. name: the
         data set with its version, printed under every table. dataset: `study`, or `official` for
         items of others (their answers are kept without prose). notes: what a user should know about
-        the choice, a line each; empty where there is nothing to say.
+        the choice, a line each; empty where there is nothing to say. own: what the user gave.
     """
 
     paper: str
@@ -85,6 +97,7 @@ class Read:
     name: str
     dataset: str
     notes: tuple[str, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_clusters(self) -> int:
@@ -139,7 +152,7 @@ def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
         'study'
     """
     files = get_paper(paper).own_files
-    given = {files[name].dataset for name in own.of(paper)}
+    given = {files[name].dataset for name in own.in_place_of(paper)}
     if not given:
         return dataset
     return "official" if "official" in given else "study"
@@ -156,7 +169,7 @@ def prompts_of(paper: str, dataset: str, own: OwnItems) -> str:
         >>> prompts_of(paper_ids()[1], "official", OwnItems())
         'official'
     """
-    if own.of(paper):
+    if own.in_place_of(paper):
         return "study"
     return get_paper(paper).asked_in if dataset == "official" else dataset
 
@@ -211,7 +224,8 @@ def read_items(
         items, note = take(paper, items, limit)
     if note:
         notes = [*notes, note]
-    return Read(paper, everything, items, name, request_dataset(paper, dataset, own), tuple(notes))
+    kind = request_dataset(paper, dataset, own)
+    return Read(paper, everything, items, name, kind, tuple(notes), given)
 
 
 def load(
@@ -232,7 +246,7 @@ def load(
 
 def rows_to_ask(read: Read) -> "pd.DataFrame":
     """The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets
-    rank by rank.
+    rank by rank, and options in the orders that the user asks for.
 
     Example:
         >>> from katayori.papers import paper_ids
@@ -241,7 +255,8 @@ def rows_to_ask(read: Read) -> "pd.DataFrame":
         (2, 4)
     """
     paper = get_paper(read.paper)
-    return paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
+    rows = paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
+    return paper.in_orders(rows, read.own)
 
 
 def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.DataFrame", str]:

@@ -37,12 +37,21 @@ class OwnFile:
         about: what the command line says of it, beginning with the number of the notebook.
         is_a: what it must be: `file`, `folder`, `file or folder`, or `setting` (nothing on disk).
         dataset: what requests about it carry: `study` (asked with our Japanese prompts, kept with
-            its texts) or `official` (a copy of others' items).
+            its texts), `official` (a copy of others' items), or nothing (a setting that leaves the
+            items as they are).
     """
 
     about: str
     is_a: str = "file or folder"
     dataset: str = "study"
+
+
+#: The setting of papers whose options can stand in any order.
+ORDERS = OwnFile(
+    "02, 05: all asks every item in all six orders of its options, which costs six times as much",
+    is_a="setting",
+    dataset="",
+)
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,18 @@ class Paper:
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """The rows that prompts are filled from."""
         return items
+
+    def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
+        """The rows in the orders of options that the setting `orders` asks for (see `ORDERS`).
+
+        KatayoriError for another value than `all`.
+        """
+        if not own.get("orders"):
+            return rows
+        from katayori.data import bbq
+
+        expect(own["orders"], ("all",), "orders")
+        return bbq.in_all_orders(rows)
 
     def is_ours(self, dataset: str) -> bool:
         """Whether a data set's texts are this project's own.

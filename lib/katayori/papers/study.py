@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from katayori.errors import UnavailableError
+from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import answers, get_paper
 from katayori.papers.items import OwnItems, read_items
 from katayori.prompting import recordings
@@ -56,7 +56,7 @@ class Study:
         paper: its id. source: `recorded`, `live`, `imported` or `simulated`.
         everything: all items of the set. items: those that are asked (with recorded answers: those
             that every model shown was asked with every prompt). rows: those items as they are
-            asked, a row a request.
+            asked, a row a request; with all orders of options, where these are asked for.
         dataset: the set in words. kind: `study` or `official`. variant: of the recordings.
         asked: the models shown. real: those of them whose answers are recorded.
         real_of: id of a prompt -> the models whose answers to it are recorded.
@@ -99,6 +99,15 @@ class Study:
         common |= {"answers_file": self.answers_file} | how
         frames = [answers.get(self.rows, prompt, named, **common) for prompt in prompts]
         return pd.concat(frames, ignore_index=True)
+
+    def as_given(self, log: "pd.DataFrame") -> "pd.DataFrame":
+        """Of the answers of `answers` those to the items as they were given, in one order.
+
+        A paper's own reading counts these; readings by content take all orders.
+        """
+        if "order_number" not in log:
+            return log
+        return log[log["order_number"] == 0].reset_index(drop=True)
 
     def told(self) -> str:
         """One line: how many items, and whose answers."""
@@ -148,12 +157,19 @@ def open_study(
         only=wanted.only,
         answers_file=wanted.answers_file,
     )
+    if source == "recorded" and read.own.get("orders"):
+        raise KatayoriError(
+            "recorded answers are to one order of the options; orders is for live, imported or"
+            " simulated answers"
+        )
     variant = "official" if read.dataset == "official" and source == "recorded" else ""
     items = read.items
     real_of: dict[str, tuple[str, ...]] = {}
     if source == "recorded":
         items, real_of = _recorded(items, prompts, variant, wanted)
-    rows = get_paper(paper).as_asked(items) if wanted.shown == "each" else items
+    room = get_paper(paper)
+    rows = room.as_asked(items) if wanted.shown == "each" else items
+    rows = room.in_orders(rows, read.own)
     real = tuple(dict.fromkeys(name for names in real_of.values() for name in names))
     if source == "recorded" and wanted.shown != "whole":
         _require_recorded(_not_simulated(wanted.models), real, prompts, variant, read.name)

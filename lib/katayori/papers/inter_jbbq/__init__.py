@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from katayori.papers.paper import Everything, OwnFile, Paper, by_category
+from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, by_category
 from katayori.prompting.parsing import Parsed, parse_option
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
@@ -20,8 +20,8 @@ class InterJbbq(Paper):
     clusters = "families"
     cluster_column = "focal_id"
     options = ("0", "1", "2")
-    #: A folder of topic files or one of them, how many items they give, and a copy of the official
-    #: items.
+    #: A folder of topic files or one of them, how many items they give, a copy of the official
+    #: items, and the orders of options.
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "topics": OwnFile("05: a folder of topic files (.yaml), or one of them"),
         "preset": OwnFile(
@@ -33,6 +33,7 @@ class InterJbbq(Paper):
             is_a="folder",
             dataset="official",
         ),
+        "orders": ORDERS,
     }
     asked_in = "study"
 

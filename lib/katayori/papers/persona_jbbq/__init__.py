@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from katayori.papers.paper import Everything, OwnFile, Paper, by_category
+from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, by_category
 from katayori.prompting.parsing import Parsed, parse_number
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
@@ -24,7 +24,8 @@ class PersonaJbbq(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "jbbq": OwnFile(
             "02: a folder in the form of JBBQ, or one file of it (.jsonl)", dataset="official"
-        )
+        ),
+        "orders": ORDERS,
     }
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
@@ -57,7 +58,7 @@ class PersonaJbbq(Paper):
     ) -> "pd.DataFrame":
         from katayori.data import bbq
 
-        return items if own else bbq.balanced(items, BALANCED[dataset])
+        return items if "jbbq" in own else bbq.balanced(items, BALANCED[dataset])
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""

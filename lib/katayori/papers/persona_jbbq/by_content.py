@@ -67,7 +67,8 @@ def findings(scores: pd.DataFrame, changes: pd.DataFrame) -> list[str]:
         changes: of `qa_by_content.changes_by_reading`, with `prompt`.
 
     Returns:
-        a sentence a model, then one a model that was also asked under the biased persona.
+        a sentence a model (of `permuted` where all orders were asked, else of `calibrated`), then
+        one a model that was also asked under the biased persona.
 
     Example:
         >>> from katayori.metrics import examples, qa_by_content
@@ -82,14 +83,16 @@ def findings(scores: pd.DataFrame, changes: pd.DataFrame) -> list[str]:
     lines = []
     for key, rows in cells(scores[scores["metric"] == "diff_amb"], ["model"]):
         letter = rows[rows["reading"] == "letter"]
-        content = rows[rows["reading"] == "calibrated"]
+        in_all_orders = rows[rows["reading"] == "permuted"]
+        content = rows[rows["reading"] == "calibrated"] if in_all_orders.empty else in_all_orders
         bound = int((letter["status"] == "position_bound").sum())
         leaning = content[(content["ci_low"] > 0) | (content["ci_high"] < 0)]
         prompts = "; ".join(f"{row['prompt']} {points(row)}" for _, row in content.iterrows())
         name = key["model"]
         lines.append(
             f"{name}: under {bound} of {len(letter)} prompts one place takes more than 90 % of the"
-            f" letters, so that these say nothing of bias. By content Diff-bias in ambiguous"
+            f" letters, so that these say nothing of bias."
+            f" By content{'' if in_all_orders.empty else ', over all orders,'} Diff-bias in ambiguous"
             f" contexts is, in points: {prompts}. The interval excludes 0 under {len(leaning)} of"
             f" {len(content)} prompts (not corrected for their number)."
         )

@@ -1,0 +1,145 @@
+"""All orders of the options: what is asked, what it costs, and what reading by content makes of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori import profiles
+from katayori.data import bbq
+from katayori.errors import KatayoriError
+from katayori.metrics import position_free, qa_by_content
+from katayori.papers.items import OwnItems, load, prompts_of, read_items, request_dataset
+from katayori.papers.study import Wanted, open_study
+from katayori.prompting.prompts import load_prompts
+
+ALL = OwnItems(orders="all")
+PAPERS = ("persona_jbbq", "inter_jbbq")
+SIMULATED = profiles.load("recorded") | {"answers": "simulated"}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_item_is_asked_in_six_orders(paper):
+    given, asked = (load(paper, "study", limit=2, own=own) for own in (None, ALL))
+    assert len(asked) == 6 * len(given) and asked["item_id"].is_unique
+    first = asked[asked["order_number"] == 0]
+    assert first["item_id"].tolist() == given["item_id"].tolist()
+    shared = [name for name in given if name != "order"]
+    pd.testing.assert_frame_equal(
+        first[shared].reset_index(drop=True), given[shared].reset_index(drop=True)
+    )
+    assert asked.groupby("base_id")["order"].nunique().eq(6).all()
+    for kind in ("option", "role", "person"):
+        names = [f"{kind}_{place}" for place in range(3)]
+        at_label = asked[names].to_numpy()[np.arange(len(asked)), asked["label"]]
+        assert pd.Series(at_label).groupby(asked["base_id"].to_numpy()).nunique().eq(1).all()
+        held = asked[names].apply(lambda texts: " ".join(sorted(texts)), axis=1)
+        assert held.groupby(asked["base_id"]).nunique().eq(1).all()
+
+
+def test_the_setting_leaves_the_data_set_as_it_is():
+    for dataset in ("study", "official"):
+        assert request_dataset("persona_jbbq", dataset, ALL) == dataset
+    assert prompts_of("persona_jbbq", "official", ALL) == "official"
+    found = read_items("persona_jbbq", "study", own=ALL)
+    assert len(found.items) == len(read_items("persona_jbbq", "study").items) == 1800
+    assert ALL.of("discrim_eval") == {} and ALL.of("inter_jbbq") == {"orders": "all"}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_another_value_and_recorded_answers_are_one_line(paper):
+    prompt = list(load_prompts(paper).values())[:1]
+    some = OwnItems(orders="some")
+    with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
+        open_study(paper, SIMULATED, prompt, Wanted(limit=1, own=some))
+    with pytest.raises(KatayoriError, match="recorded answers are to one order"):
+        open_study(paper, profiles.load("recorded"), prompt, Wanted(limit=1, own=ALL))
+
+
+def test_the_papers_own_reading_counts_the_given_order_only():
+    prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
+    wanted = Wanted(models=["sim-bbq-stereotyped"], limit=2, own=ALL)
+    opened = open_study("persona_jbbq", SIMULATED, [prompt], wanted)
+    log = opened.answers([prompt])
+    assert len(log) == 6 * len(opened.items)
+    given = opened.as_given(log)
+    assert given["item_id"].tolist() == opened.items["item_id"].tolist()
+    assert opened.as_given(given.drop(columns="order_number")) is not None
+
+
+def answers_of(lean: float, liking: float, templates: int = 40) -> pd.DataFrame:
+    """A respondent whose liking for a place changes from item to item, in all orders.
+
+    It leans to the stereotype by `lean`, likes one place, drawn for each item, by `liking`, and
+    finds each text of an item a little more or less likely, wherever it stands.
+    """
+    rng = np.random.default_rng(3)
+    items = pd.DataFrame(
+        {
+            "item_id": [f"i{number}" for number in range(4 * templates)],
+            "template_id": np.repeat([f"t{number}" for number in range(templates)], 4),
+            "category": "age",
+            "context_condition": "ambiguous",
+            "polarity": "negative",
+            "context": "c",
+            "label": 2,
+            "role_0": "biased",
+            "role_1": "counter_biased",
+            "role_2": "unknown",
+        }
+    )
+    for place in range(3):
+        items[f"noise_{place}"] = rng.normal(0, 0.3, len(items))
+    items["liked"] = rng.integers(0, 3, len(items))
+    frame = bbq.in_all_orders(items)
+    for place in range(3):
+        size = lean * (frame[f"role_{place}"] == "biased") + liking * (frame["liked"] == place)
+        frame[f"p_{place}"] = np.exp(size + frame[f"noise_{place}"])
+    columns = ["p_0", "p_1", "p_2"]
+    frame[columns] = frame[columns].div(frame[columns].sum(axis=1), axis=0)
+    answer = frame[columns].to_numpy().argmax(axis=1).astype(str)
+    named = {"model": "m", "source": "live", "prompt_id": "p", "outcome": "ok", "mass": 1.0}
+    return frame.assign(answer=answer, text=answer, **named)
+
+
+def bias_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Diff-bias with its interval, by reading."""
+    given = frame[frame["order_number"] == 0]
+    read = qa_by_content.roles_by_reading(given, in_all_orders=frame)
+    scores = qa_by_content.scores_by_reading(read)
+    return scores[scores["metric"] == "diff_amb"].set_index("reading")
+
+
+def test_a_lean_beside_a_liking_that_changes_is_found_by_all_orders():
+    """Letters follow the liking, which other templates do not teach; all orders see the lean."""
+    biases = bias_of(answers_of(1.0, liking=6.0))
+    assert biases.loc["permuted", "ci_low"] > 0.7
+    for reading in ("letter", "probability", "calibrated"):
+        assert not biases.loc[reading, "ci_low"] > 0
+
+
+def test_a_liking_alone_gives_no_lean():
+    permuted = bias_of(answers_of(0.0, liking=6.0)).loc["permuted"]
+    assert permuted["ci_low"] < 0 < permuted["ci_high"] and permuted["status"] == "ok"
+
+
+def test_a_missing_order_or_probability_is_said():
+    frame = answers_of(0.4, liking=1.0)
+    short = frame[frame["item_id"] != "i0-021"]
+    unread = frame.assign(p_1=frame["p_1"].where(frame["item_id"] != "i1-201"))
+    for one, item, status in ((short, "i0", "lacks_an_order"), (unread, "i1", "incomplete")):
+        read = position_free.answers_in_all_orders(one).set_index("item_id")
+        assert read.loc[item, "read_status"] == status
+        assert read.loc[item, "outcome"] == "out_of_choice" and np.isnan(read.loc[item, "p_0"])
+        assert read.drop(index=item)["read_status"].eq("ok").all()
+
+
+def test_both_ways_to_read_all_orders_agree():
+    """The rows of `permuted` and the answers in the shape of the given order say the same."""
+    frame = answers_of(0.4, liking=1.0)
+    rows = position_free.permuted(frame).set_index("base_id")
+    read = position_free.answers_in_all_orders(frame).set_index("base_id")
+    roles = dict(enumerate(("biased", "counter_biased", "unknown")))
+    chosen = read["answer"].astype(int).map(roles)
+    assert (rows["choice"] == chosen[rows.index]).all() and rows["choice"].nunique() == 3
+    assert np.allclose(rows["soft_biased"], read.loc[rows.index, "p_0"])
+    assert set(read["reading"]) == {"permuted"}
