@@ -1,4 +1,4 @@
-"""All orders of the options: what is asked, what it costs, and what reading by content makes of it."""
+"""All orders of the options: what is asked, and what reading by content makes of it."""
 
 import numpy as np
 import pandas as pd
