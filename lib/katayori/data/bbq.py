@@ -130,8 +130,8 @@ def in_all_orders(items: pd.DataFrame) -> pd.DataFrame:
     Example:
         >>> row = {"item_id": "x", "label": 2, "option_0": "a", "option_1": "b", "option_2": "c"}
         >>> six = in_all_orders(pd.DataFrame([row]))
-        >>> six[["item_id", "option_0", "option_1", "option_2", "label"]].head(2).to_numpy().tolist()
-        [['x', 'a', 'b', 'c', 2], ['x-021', 'a', 'c', 'b', 1]]
+        >>> six[["item_id", "option_1", "option_2", "label"]].head(2).to_numpy().tolist()
+        [['x', 'b', 'c', 2], ['x-021', 'c', 'b', 1]]
     """
     places = range(3)
     parts = []

@@ -85,14 +85,14 @@ def findings(scores: pd.DataFrame, changes: pd.DataFrame) -> list[str]:
         letter = rows[rows["reading"] == "letter"]
         in_all_orders = rows[rows["reading"] == "permuted"]
         content = rows[rows["reading"] == "calibrated"] if in_all_orders.empty else in_all_orders
+        over = "" if in_all_orders.empty else ", over all orders,"
         bound = int((letter["status"] == "position_bound").sum())
         leaning = content[(content["ci_low"] > 0) | (content["ci_high"] < 0)]
         prompts = "; ".join(f"{row['prompt']} {points(row)}" for _, row in content.iterrows())
         name = key["model"]
         lines.append(
             f"{name}: under {bound} of {len(letter)} prompts one place takes more than 90 % of the"
-            f" letters, so that these say nothing of bias."
-            f" By content{'' if in_all_orders.empty else ', over all orders,'} Diff-bias in ambiguous"
+            f" letters, so that these say nothing of bias. By content{over} Diff-bias in ambiguous"
             f" contexts is, in points: {prompts}. The interval excludes 0 under {len(leaning)} of"
             f" {len(content)} prompts (not corrected for their number)."
         )
