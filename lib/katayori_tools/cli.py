@@ -429,6 +429,14 @@ def _add_keeping(commands: Commands) -> None:
 
     one = new_command(
         commands,
+        "reading-time",
+        calling("reading_time"),
+        "words, tables, figures and minutes of each notebook, from its stored outputs",
+    )
+    add_papers(one)
+
+    one = new_command(
+        commands,
         "cards",
         calling("cards"),
         "count the tables of the data cards anew and write them",

@@ -43,7 +43,7 @@ GUARDS = (
     "test_boundaries*.py",
     "test_calibration.py",
     "test_data_*.py",
-    "test_discrim_eval_items.py",
+    "test_*_items.py",
     "test_distributions.py",
     "test_docstrings.py",
     "test_construct.py",

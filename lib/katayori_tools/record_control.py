@@ -18,6 +18,7 @@ from typing import Any
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting.store import Store, store_path
+from katayori_tools import priority
 from katayori_tools.record_hours import hours_of
 from katayori_tools.record_plan import Work
 from katayori_tools.recording import replace_file
@@ -138,7 +139,8 @@ def _row_of(work: Work) -> list[str]:
 
 
 def start(words: Sequence[str]) -> int:
-    """Start a detached recorder and print how to look at it; its process id.
+    """Start a detached recorder, which gives way to other work, and print how to look at it; its
+    process id.
 
     Raises KatayoriError where one is running, or where it ends at once, with its last lines.
     """
@@ -149,6 +151,7 @@ def start(words: Sequence[str]) -> int:
         begins = log.tell()
         streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
         process = subprocess.Popen([*COMMAND, *words], start_new_session=True, **streams)
+    priority.gives_way(process.pid)
     end = time.monotonic() + START_WITHIN
     while time.monotonic() < end and process.poll() is None and not _records(process.pid):
         time.sleep(0.02)

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 import types
 from contextlib import nullcontext, suppress
+from pathlib import Path
 
 import pytest
 from api_double import Double
@@ -15,7 +17,7 @@ from conftest import write_plan
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.store import Response, Store, store_path
-from katayori_tools import record, record_control, record_hours, record_plan, recorder
+from katayori_tools import priority, record, record_control, record_hours, record_plan, recorder
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 ENTRY = {
@@ -211,6 +213,31 @@ def test_pausing_resuming_and_stopping(child, house, capsys):
     assert record_control.running() == child[1] and record_control.state()["words"] == words
     record.record(_recording(), control="stop")
     assert record_control.running() is None and record_control.state()["state"] == "stopped"
+
+
+def test_a_recorder_and_what_it_starts_give_way(child, house):
+    """Its own nice value and that of its group, which alone counts between sessions."""
+    record_control.start([])
+    assert os.getpriority(os.PRIO_PROCESS, child[0]) == priority.LOWEST
+    group = Path(f"/proc/{child[0]}/autogroup")
+    if group.exists():
+        assert group.read_text(encoding="ascii").split()[-1] == str(priority.LOWEST)
+    code = """
+import os, subprocess, sys
+from katayori_tools import priority
+if "low" in sys.argv:
+    priority.gives_way(os.getpid())
+other = subprocess.Popen(["sleep", "60"], start_new_session=True)
+priority.like_this_one(other.pid)
+print(os.getpriority(os.PRIO_PROCESS, other.pid))
+other.kill()
+"""
+    for word, wanted in (
+        ("low", priority.LOWEST),
+        ("as it is", os.getpriority(os.PRIO_PROCESS, 0)),
+    ):
+        said = subprocess.check_output([sys.executable, "-c", code, word], start_new_session=True)
+        assert int(said) == wanted
 
 
 def test_a_recorder_that_ends_at_once_says_why(child):
