@@ -61,8 +61,9 @@ test: reproduce gates  ## gates, all tests but the slowest, and each notebook ag
 test-all: reproduce gates  ## as test, with what is too slow for every run (before an issue is closed)
 	$(PYTEST) $(NBVAL)
 
-lab: setup  ## open JupyterLab on the notebooks
-	@$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks \
+lab: setup  ## open JupyterLab on copies of the notebooks in outputs/work
+	$(KATAYORI) work
+	@$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/outputs/work \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(ARGS)
 
 data: setup  ## fetch every data set that can be downloaded and list the state of all

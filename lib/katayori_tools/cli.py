@@ -427,6 +427,13 @@ def _add_keeping(commands: Commands) -> None:
     one.add_argument("commits", nargs="*", help="the earlier one, and the later (default: here)")
     one.add_argument("--no-types", action="store_true", help="leave out mypy, the slow part")
 
+    new_command(
+        commands,
+        "work",
+        calling("work_copies"),
+        "copies of the notebooks to work in, in outputs/work",
+    )
+
     one = new_command(
         commands,
         "reading-time",

@@ -192,5 +192,7 @@ def tab(browser):
         urllib.request.Request(f"{browser}/new", method="PUT"), timeout=GUARD
     ) as told:
         made = json.load(told)
-    yield Tab(made["webSocketDebuggerUrl"])
+    page = Tab(made["webSocketDebuggerUrl"])
+    yield page
     urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=GUARD).close()
+    page.socket.close()

@@ -10,12 +10,18 @@ from katayori.metrics import (
     agreement,
     audit,
     exchange_tests,
+    logistic,
+    multiverse,
+    position_free,
     position_free_scores,
     qa_bias,
+    qa_by_content,
+    qa_tests,
     rank_tests,
     response,
+    uncertainty,
 )
-from katayori.metrics.examples import yes_no
+from katayori.metrics.examples import three_options, yes_no
 from katayori.papers.logprob_judge import (
     judge_tests,
     scores as verdicts,
@@ -263,3 +269,101 @@ def test_leans_of_two_values_have_a_correlation():
     found = position_free_scores.agreement_with_permuted(pd.DataFrame(rows), "cat", "dog")
     read = found.set_index("reading").loc["probability"]
     assert read["soft_correlation"] == pytest.approx(1) and read["n_contents"] == 2
+
+
+def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
+    """No drawn labels reach a clear common direction, so that nothing is added to 1 / (1 + draws)."""
+    index = np.indices((30, 4, 3)).reshape(3, -1)
+    frame = pd.DataFrame({"question": index[0], "row": index[1], "level": index[2]})
+    frame["value"] = (frame["level"] == 1) + 0.01 * ((frame["question"] * frame["row"]) % 3)
+    columns = {"level": "level", "row": "row", "question": "question", "draws": 99}
+    found = exchange_tests.exchange_test(frame, **columns).set_index("test")
+    assert found.loc["common_direction", "p"] == pytest.approx(1 / 100)
+
+
+@pytest.mark.parametrize(("clusters", "p"), [(1, 1.0), (2, 0.5), (3, 0.25)])
+def test_the_smallest_p_of_few_clusters(clusters, p):
+    assert uncertainty.smallest_p(clusters) == p and math.isnan(uncertainty.smallest_p(0))
+
+
+def scores_of_models() -> pd.DataFrame:
+    rows = [("a", "race", 0.2), ("b", "race", -0.6), ("a", "question", 9.0), ("b", "question", 1.0)]
+    frame = pd.DataFrame(rows, columns=["model", "factor", "estimate"])
+    return frame.assign(source="recorded", level="x")
+
+
+def test_questions_are_no_factor_of_a_normalised_score():
+    assert set(logistic.normalised_score(scores_of_models())["factor"]) == {"race"}
+
+
+def test_one_coefficient_is_a_score_with_its_counts():
+    one = pd.DataFrame({"model": ["m"], "source": "live", "factor": "race", "level": "x"})
+    one = one.assign(estimate=0.4, significant=True, status="ok", n=70, n_invalid=3, n_groups=7)
+    found = logistic.average_score(one)
+    assert found[["n", "n_invalid", "n_groups"]].to_numpy().tolist() == [[70, 3, 7]]
+
+
+def test_the_choice_that_moves_most_comes_with_its_share():
+    choices = [
+        multiverse.Choice("a", {"1": "", "3": ""}),
+        multiverse.Choice("b", {"x": "", "y": ""}),
+    ]
+    value = pd.Series([1.0, 2, 1, 2, 1, 2])
+    found = multiverse.multiverse(choices, lambda a, b: value * int(a) + (b == "y"))
+    row = multiverse.summary(found, draws=9)
+    shares = multiverse.moved_by(found)
+    assert row["moved_most"] == "a" and row["moved_share"] == shares["share"].iloc[0] > 0.5
+
+
+def test_universes_stand_below_one_another_with_their_readings():
+    choices = [multiverse.Choice("a", {"1": "", "3": ""}), multiverse.Choice("b", {"x": ""})]
+    value = pd.Series([1.0, 2, 1, 2, 1, 2])
+    one = multiverse.multiverse(choices, lambda a, b: value * int(a))
+    table = multiverse.together({("m", "c"): one, ("n", "d"): one})
+    assert list(table) == ["model", "claim", "readings", *multiverse.FOUND]
+    assert table["readings"].tolist() == ["a: 1; b: x", "a: 3; b: x"] * 2
+    assert table[["model", "claim"]].drop_duplicates().to_numpy().tolist() == [
+        ["m", "c"],
+        ["n", "d"],
+    ]
+    assert multiverse.together({}).columns.tolist() == list(table)
+
+
+def test_a_content_read_over_all_orders_has_no_order():
+    whole = position_free.permuted(three_options())
+    assert "order" not in whole and not [name for name in whole if name.startswith("lp_")]
+    assert {"soft_biased", "n_orders", "status"} <= set(whole)
+
+
+def test_only_shares_of_decided_answers_get_the_interval_of_shares():
+    """A mean of contributions that happen to be 0 and 1 keeps the interval it was asked for."""
+    asked = []
+
+    def interval(contributions, clusters):
+        asked.append(clusters)
+        return {"ci_low": 0.1, "ci_high": 0.2, "status": "ok"}
+
+    cell = pd.DataFrame({"status": "ok", "template_id": list("aabb")})
+    values = pd.Series([0.0, 1.0, 1.0, 0.0])
+    row = position_free_scores._row("gain", cell, values, interval)
+    assert asked == [2] and (row["ci_low"], row["value"]) == (0.1, 0.5)
+
+
+def test_readings_are_calibrated_apart_by_what_is_said():
+    """Two prompts that like different places: learned together, the likings blur."""
+    first = three_options()
+    second = first.assign(prompt_id="q", p_0=first["p_1"], p_1=first["p_0"])
+    both = pd.concat([first, second], ignore_index=True)
+    apart = qa_by_content.roles_by_reading(both)
+    together = qa_by_content.roles_by_reading(both, by=["model", "source"])
+    of = [
+        one[one["reading"] == "calibrated"].set_index(["prompt_id", "item_id"])
+        for one in (apart, together)
+    ]
+    assert not np.allclose(of[0]["p_0"], of[1].loc[of[0].index, "p_0"])
+
+
+def test_leaning_cells_of_letters_leave_probabilities_out():
+    frame = qa_bias.with_role(three_options().drop(columns=["p_0", "p_1", "p_2", "mass"]))
+    found = qa_tests.leaning_cells(frame, metrics=["diff_amb", "p_diff_amb"], draws=9)
+    assert found["cells"] == 1 and found["status"] == "ok"

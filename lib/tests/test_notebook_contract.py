@@ -109,7 +109,8 @@ OF_RECORDED = re.compile(
     r"|\b(?:is|are) recorded here\b|記録したもの",
     re.IGNORECASE,
 )
-MAX_LINES, MAX_PIXELS, MAX_BYTES = 25, 720, 2_000_000
+MAX_LINES, MAX_INCHES, MAX_BYTES = 25, 9, 2_000_000
+DOTS = 192  # an inch, so that a picture can be printed
 UNSTABLE = {
     "an absolute path": r"(?<![\w/.])/(?:home|Users|root|tmp|var|mnt|work|opt|usr|private)/|\b[A-Za-z]:\\\w",
     "a time": r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\b\d{1,2}:\d{2}:\d{2}\b",
@@ -272,13 +273,25 @@ def stable(nb: dict) -> Iterator[str]:
                 yield f"cell {where} stores a path of this machine"
 
 
-def small_pictures(nb: dict) -> Iterator[str]:
-    for where, kind, content in _outputs(nb):
-        if kind == "image/png":
-            width = struct.unpack(">I", base64.b64decode(content)[16:20])[0]
-            if width > MAX_PIXELS:
-                yield f"cell {where}: a picture {width} pixels wide; {MAX_PIXELS} at most (80 dpi)"
-        elif kind in ("image/jpeg", "image/svg+xml"):
+def _pictures(nb: dict) -> Iterator[tuple[str, int, int]]:
+    """(cell id, width in pixels, width it is shown at) of every PNG; 0 where none is said."""
+    for cell in _code(nb):
+        for output in cell["outputs"]:
+            if png := output.get("data", {}).get("image/png"):
+                head = base64.b64decode(png if isinstance(png, str) else "".join(png))
+                told = output.get("metadata", {}).get("image/png", {})
+                width = struct.unpack(">I", head[16:20])[0]
+                yield cell.get("id", "?"), width, told.get("width", 0)
+
+
+def sharp_pictures(nb: dict) -> Iterator[str]:
+    for where, width, shown in _pictures(nb):
+        if width > MAX_INCHES * DOTS:
+            yield f"cell {where}: a picture {width / DOTS:.1f} inches wide; {MAX_INCHES} at most"
+        if not shown or width < 2 * shown:
+            yield f"cell {where}: a picture of less than {DOTS} dots an inch"
+    for where, kind, _ in _outputs(nb):
+        if kind in ("image/jpeg", "image/svg+xml"):
             yield f"cell {where}: {kind}; pictures are PNG"
     if len(json.dumps(nb)) > MAX_BYTES:
         yield f"larger than {MAX_BYTES:,} bytes"
@@ -330,7 +343,7 @@ RULES = [
     plain_cells,
     stripped,
     stable,
-    small_pictures,
+    sharp_pictures,
     framed,
     taught,
     parameterised,
@@ -366,11 +379,16 @@ def _said(text: str, name: str = "stdout") -> dict:
     return {"output_type": "stream", "name": name, "text": [text]}
 
 
-def _png(width: int) -> dict:
+def _png(width: int, shown: int | None = None) -> dict:
     data = base64.b64encode(
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, 9)
     ).decode()
-    return {"output_type": "execute_result", "data": {"image/png": data}}
+    told = {"width": width // 2 if shown is None else shown}
+    return {
+        "output_type": "execute_result",
+        "data": {"image/png": data},
+        "metadata": {"image/png": told},
+    }
 
 
 EXERCISE = "exercise_check(lambda: x == 1, '')"
@@ -389,7 +407,7 @@ def tiny() -> dict:
         _cell(
             "print(1)", _said("alpha 0.5 on 2025-11-21, a/home/b, hash 2bccc9e7cbce8ee2"), count=2
         ),
-        _cell("figures.display(fig)", _png(535), tags=(IGNORE,), count=3),
+        _cell("figures.display(fig)", _png(1284), tags=(IGNORE,), count=3),
         _cell("playground(sliders, draw)", tags=(IGNORE,), count=4),
         {"cell_type": "markdown", "metadata": {}, "source": words},
         *(_cell(EXERCISE, tags=("exercise",), count=count) for count in (5, 6, 7)),
@@ -438,8 +456,10 @@ SPOILT = [
     (stable, 2, {"outputs": [_said("a" * 40)]}),
     (stable, 2, {"outputs": [_said("<Axes at 0x7f00aa12>")]}),
     (stable, 2, {"outputs": [_said(str(paths.root() / "data"))]}),
-    (small_pictures, 3, {"outputs": [_png(721)]}),
-    (small_pictures, 2, {"outputs": [_said("x" * MAX_BYTES)]}),
+    (sharp_pictures, 3, {"outputs": [_png(9 * 192 + 2)]}),
+    (sharp_pictures, 3, {"outputs": [_png(800, shown=401)]}),
+    (sharp_pictures, 3, {"outputs": [_png(800, shown=0)]}),
+    (sharp_pictures, 2, {"outputs": [_said("x" * MAX_BYTES)]}),
     (framed, 0, {"source": "# Title only"}),
     (framed, -2, {"source": "no heading, only limits"}),
     (framed, -1, {"source": "show(1)"}),

@@ -51,8 +51,12 @@ def test_another_value_and_recorded_answers_are_one_line(paper):
     some = OwnItems(orders="some")
     with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
         open_study(paper, SIMULATED, prompt, Wanted(limit=1, own=some))
-    with pytest.raises(KatayoriError, match="recorded answers are to one order"):
+    with pytest.raises(KatayoriError) as refused:
         open_study(paper, profiles.load("recorded"), prompt, Wanted(limit=1, own=ALL))
+    assert str(refused.value) == (
+        "recorded answers are to one order of the options; orders is for live, imported or"
+        " simulated answers"
+    )
 
 
 def test_the_papers_own_reading_counts_the_given_order_only():

@@ -4,11 +4,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.papers import answers, examples, get_paper
-from katayori.papers.inter_jbbq import examples as inter_examples, scores as intersectional
-from katayori.papers.logprob_judge import surface_rules
-from katayori.papers.persona_jbbq import by_content
-from katayori.prompting import store
+from katayori.errors import UnavailableError
+from katayori.papers import all_papers, answers, examples, get_paper, of_prefix
+from katayori.papers.discrim_eval import examples as discrim_examples, simulated as applicants
+from katayori.papers.inter_jbbq import (
+    examples as inter_examples,
+    named_person,
+    scores as intersectional,
+)
+from katayori.papers.items import load
+from katayori.papers.logprob_judge import letter_prior, pandalm, surface_rules
+from katayori.papers.persona_jbbq import by_content, examples as persona_examples, words
+from katayori.prompting import recordings, store
+from katayori.prompting.models import get_model
+from katayori.prompting.prompts import load_prompts
+from katayori.prompting.requests import build_body
+from katayori.prompting.store import Response, Store
 
 
 @pytest.mark.parametrize(("n", "sizes"), [(0, []), (3, [3]), (4, [3, 1]), (7, [3, 3, 1])])
@@ -83,3 +94,103 @@ def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
     assert paper.read("official", {"questions": "mine.yaml"}) == ("frame", "name", [])
     paper.read("official", {})
     assert seen == [("study", "mine.yaml"), ("official", "")]
+
+
+def test_a_paper_is_found_by_the_prefix_of_its_requirements():
+    assert [of_prefix(paper.prefix) for paper in all_papers()] == list(all_papers())
+    assert of_prefix("ZZ") is None
+
+
+def test_who_refuses_says_so_under_every_prompt():
+    for logprobs in (False, True):
+        said = applicants.respond(discrim_examples.request("sim-refuses", logprobs=logprobs))
+        assert said.text.strip().startswith("I") and "Answer" not in said.text
+
+
+def test_a_gain_is_invalid_where_either_answer_is():
+    frame = named_person.with_lean(inter_examples.frame())
+    first = frame[frame["ambiguity"] == "dis"].index[0]
+    found = named_person.gains(frame.assign(invalid=frame.index == first))
+    assert found["invalid"].sum() == 1 and found["invalid"].dtype == bool
+
+
+def test_a_batch_with_an_unread_letter_is_left_as_it_is():
+    rows = pd.DataFrame({"order": ["12", "12"], "letter": ["A", "B"], "model": "m"})
+    rows = rows.assign(p_A=[0.7, np.nan], p_B=[0.2, 0.5], p_C=[0.1, 0.5])
+    divided = letter_prior.batch_calibrated(rows, ["model"])
+    assert divided["p_A"].isna().tolist() == [False, True]
+    assert divided.loc[1, ["p_B", "p_C", "letter"]].tolist() == [0.5, 0.5, "B"]
+
+
+def test_labels_saved_have_both_ends_beside_the_corrected_rate():
+    prompt = load_prompts("logprob_judge")["lj_pandalm_verdict_en"]
+    from katayori.papers.logprob_judge import scores
+
+    settled = scores.judge_verdicts(pandalm.recorded_verdicts(prompt, ["qwen2.5-coder-1.5b"]))
+    found = pandalm.few_labels(settled)
+    read = found[found["corrected_status"] == "ok"]
+    assert (read["corrected_low"] <= read["corrected_high"]).all()
+    assert {"corrected", "corrected_low", "corrected_high"} <= set(found)
+
+
+def test_changes_are_told_of_letters_and_contents_only():
+    scores = read_scores(0.1, 0.2)
+    change = {"model": "m", "metric": "diff_amb", "prompt": "biased", "difference": 0.1}
+    change |= {"ci_low": 0.0, "ci_high": 0.2, "p_cluster_holm": 0.5, "status": "ok"}
+    readings = ("letter", "probability", "calibrated")
+    changes = pd.DataFrame([change | {"reading": reading} for reading in readings])
+    line = by_content.findings(scores, changes)[1]
+    assert "letter +10.0" in line and "calibrated +10.0" in line and "probability" not in line
+
+
+def test_a_share_is_told_with_both_ends_in_percent():
+    row = {"value": 0.5, "ci_low": 0.401, "ci_high": 0.6, "n": 1200, "polarity": "non_negative"}
+    assert words._share(row) == "50.0 % [40.1, 60.0] of 1,200 non-negative contrasts"
+
+
+def test_the_bias_stands_twice_with_its_size():
+    leans = persona_examples.leans(age=0.6, gender=0.0)
+    controls = persona_examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
+    twice = words.bias_beside_mere_words(words.bias_by_category(leans, controls))
+    assert twice["difference"].notna().all() and set(twice["metric"]) == {
+        "bias",
+        "bias less mere words",
+    }
+
+
+@pytest.mark.parametrize(("name", "forces"), [("m@vllm", True), ("m@custom", False)])
+def test_a_prefix_is_asked_of_endpoints_that_can_force_it(name, forces):
+    prompt = load_prompts("discrim_eval")["de_answer_prefix"]
+    assert prompt.prefix
+    assert bool(answers.able([name], "live", prompt)) == forces
+    assert answers.able([name], "imported", prompt) == []
+
+
+def test_a_shard_that_is_listed_and_not_there_is_no_shard(monkeypatch):
+    entry = next(one for one in recordings.manifest("discrim_eval").values())
+    named = (entry["model"], entry["prompt_id"], entry["variant"])
+    monkeypatch.setattr(recordings, "shard_path", lambda *_: recordings.paths.root() / "nowhere")
+    with pytest.raises(UnavailableError, match="no recorded answers of"):
+        next(recordings.read("discrim_eval", *named))
+
+
+def test_a_base_model_stops_at_the_end_of_its_line():
+    prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
+    item = load("persona_jbbq", "study", limit=1).iloc[0].to_dict()
+    body = build_body(prompt, *get_model("base@completions"), item, 0)
+    assert body["stop"] == ["\n"]
+    assert "stop" not in build_body(prompt, *get_model("chat@custom"), item, 0)
+
+
+def test_the_extra_tasks_of_judges_are_pairs_of_recorded_texts():
+    pairs = get_paper("logprob_judge").load_more("task_pairs", None)
+    assert len(pairs) and pairs[["answer_a", "answer_b"]].map(bool).all(axis=None)
+    assert pairs.groupby("pair_id")["order"].nunique().eq(2).all()
+
+
+def test_what_was_asked_is_kept_beside_its_answer(tmp_path):
+    [request] = examples.requests(1)
+    with Store(tmp_path / "answers.sqlite") as kept:
+        kept.put(request, Response("ok", "Answer: yes"))
+        [(body,)] = kept.db.execute("SELECT body FROM answers").fetchall()
+    assert "Answer" in body and body.startswith("{") and "messages" in body

@@ -75,8 +75,12 @@ def use_style() -> None:
     sns.set_theme(style="whitegrid", font=FONTS, palette=OKABE_ITO, rc=small)
 
 
+#: Dots an inch of figures in notebooks: sharp in print; half of them are an inch on the screen.
+DOTS = 192
+
+
 def display(fig: "Figure", alt: str | None = None) -> Any:
-    """The figure as an inline PNG at 80 dpi (an IPython Image).
+    """The figure as an inline PNG of 192 dots an inch, shown at 96 (an IPython Image).
 
     `alt` is its text alternative for readers who cannot see. A figure that shows no value becomes
     a sentence (see `is_empty`).
@@ -88,9 +92,21 @@ def display(fig: "Figure", alt: str | None = None) -> Any:
     about = alt or fig.get_suptitle() or "figure"
     if is_empty(fig):
         return Markdown(f"*No picture, as no value of it is defined: {about}.*")
-    buffer = BytesIO()
-    fig.savefig(buffer, format="png", dpi=80, metadata={"Software": None})
-    return Image(buffer.getvalue(), alt=about)
+    drawn = BytesIO()
+    fig.savefig(drawn, format="png", dpi=DOTS, metadata={"Software": None})
+    return Image(with_few_colours(drawn.getvalue()), alt=about, retina=True)
+
+
+def with_few_colours(png: bytes) -> bytes:
+    """The same picture in 256 colours: a third of the size, and no difference that one sees."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    small = BytesIO()
+    picture = Image.open(BytesIO(png)).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+    return small.getvalue()
 
 
 def is_empty(fig: "Figure") -> bool:
