@@ -115,7 +115,7 @@ def prose(cell: Cell) -> Iterator[str]:
 
 
 def _is_widget(data: dict[str, Any]) -> bool:
-    """A widget shows one state of many: its words, tables and pictures are played with, not read."""
+    """A widget shows one state of many; its words and pictures are played with, not read."""
     return any("widget" in kind for kind in data)
 
 

@@ -28,7 +28,7 @@ Outcome = Literal["new", "renewed", "as it was", "yours is kept"]
 
 
 def work() -> int:
-    """Copies the notebooks to outputs/work, says what was kept, and turns the news of the Lab off."""
+    """Copies the notebooks to outputs/work, says what was kept, and turns news of the Lab off."""
     folder = paths.root() / "outputs" / "work"
     folder.mkdir(parents=True, exist_ok=True)
     before = _read(folder / RECORD)

@@ -272,7 +272,7 @@ def test_leans_of_two_values_have_a_correlation():
 
 
 def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
-    """No drawn labels reach a clear common direction, so that nothing is added to 1 / (1 + draws)."""
+    """No drawn labels reach a clear common direction: p is 1 / (1 + draws)."""
     index = np.indices((30, 4, 3)).reshape(3, -1)
     frame = pd.DataFrame({"question": index[0], "row": index[1], "level": index[2]})
     frame["value"] = (frame["level"] == 1) + 0.01 * ((frame["question"] * frame["row"]) % 3)
