@@ -6,6 +6,7 @@ Exercises, the glossary and the content notice are left out, as their readers ch
 them. Printed prose counts as words; Japanese is counted apart, in characters, and not timed.
 """
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,8 @@ class Read:
         notebook: its file. cells: beside exercises. words: English ones. japanese: characters.
         tables: how many are shown. rows, columns: of the largest. figures: how many.
         first_figure: the number of cells before the first one (all cells where there is none).
-        code_lines: of the longest code cell. shown: the most tables and figures of one cell.
+        code_lines: of the longest code cell, without imports.
+        shown: the most tables and figures of one cell.
         minutes: by the formula above.
     """
 
@@ -60,7 +62,12 @@ class Read:
 
 def measure(notebook: Path) -> Read:
     """Counts one executed notebook."""
-    cells = list(lesson(json.loads(notebook.read_text(encoding="utf-8"))["cells"]))
+    return measure_cells(notebook.name, json.loads(notebook.read_text(encoding="utf-8"))["cells"])
+
+
+def measure_cells(name: str, given: Iterable[Cell]) -> Read:
+    """Counts executed cells, under a name."""
+    cells = list(lesson(given))
     texts = [text for cell in cells for text in prose(cell)]
     tables = [table for cell in cells for table in tables_of(cell)]
     figures = [figures_of(cell) for cell in cells]
@@ -68,7 +75,7 @@ def measure(notebook: Path) -> Read:
     words = sum(len(WORD.findall(text)) for text in texts)
     seconds = SECONDS_A_TABLE * len(tables) + SECONDS_A_FIGURE * sum(figures)
     return Read(
-        notebook=notebook.name,
+        notebook=name,
         cells=len(cells),
         words=words,
         japanese=sum(len(JAPANESE.findall(text)) for text in texts),
@@ -77,7 +84,7 @@ def measure(notebook: Path) -> Read:
         columns=max((columns for _, columns in tables), default=0),
         figures=sum(figures),
         first_figure=next((n for n, count in enumerate(figures) if count), len(cells)),
-        code_lines=max((source(cell).count("\n") + 1 for cell in code), default=0),
+        code_lines=max((lines_of_code(cell) for cell in code), default=0),
         shown=max((len(tables_of(cell)) + figures_of(cell) for cell in cells), default=0),
         minutes=words / WORDS_A_MINUTE + seconds / 60,
     )
@@ -96,6 +103,18 @@ def lesson(cells: Iterable[Cell]) -> Iterator[Cell]:
 def source(cell: Cell) -> str:
     """The text of a cell."""
     return "".join(cell["source"])
+
+
+def lines_of_code(cell: Cell) -> int:
+    """The lines of a code cell from the first to the last; those of imports do not count."""
+    text = source(cell)
+    imports = [
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno
+    ]
+    fetched = sum((node.end_lineno or 0) - node.lineno + 1 for node in imports)
+    return len(text.strip("\n").splitlines()) - fetched
 
 
 def prose(cell: Cell) -> Iterator[str]:

@@ -140,7 +140,7 @@ def arrange(cells: list[Any]) -> list[Any]:
                 source = text if heading else f"## {title}\n\n{text}"
                 slides.append(_text_slide(source, first=bool(heading)))
                 has_room = len(source) <= BESIDE
-        elif cell.cell_type == "code" and "exercise_check(" not in cell.source:
+        elif cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", []):
             for output in _shown(cell):
                 if not has_room:
                     slides.append(_text_slide(f"## {title}"))

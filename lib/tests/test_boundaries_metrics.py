@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
 
 from katayori.metrics import (
     agreement,
@@ -367,3 +368,17 @@ def test_leaning_cells_of_letters_leave_probabilities_out():
     frame = qa_bias.with_role(three_options().drop(columns=["p_0", "p_1", "p_2", "mass"]))
     found = qa_tests.leaning_cells(frame, metrics=["diff_amb", "p_diff_amb"], draws=9)
     assert found["cells"] == 1 and found["status"] == "ok"
+
+
+def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definition():
+    """Pseudo-values n a - (n - 1) a_q, their mean's t interval around a."""
+    answers = replicates(8)
+    columns = {"level": "level", "row": "row", "question": "q"}
+    found = agreement.alpha_from_replicates(answers, **columns)
+    without = [
+        agreement.alpha_from_replicates(answers[answers["q"] != one], **columns)["alpha"]
+        for one in range(8)
+    ]
+    pseudo = 8 * found["alpha"] - 7 * np.array(without)
+    half = student.ppf(0.975, 7) * pseudo.std(ddof=1) / np.sqrt(8)
+    assert found["ci_high"] - found["alpha"] == pytest.approx(half, rel=1e-9)

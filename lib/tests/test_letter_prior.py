@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from katayori.papers.logprob_judge.letter_prior import batch_calibrated, before_and_after, sentences
 
@@ -60,3 +61,13 @@ def test_calls_without_probabilities_stay_as_they_are():
     assert pd.isna(out.loc[1, "letter"])
     told = out.drop(index=0)[["p_A", "p_B", "p_C"]].sum(axis=1)
     assert np.allclose(told, 1)
+
+
+def test_calls_without_probabilities_stay_out_of_the_mean_of_the_batch():
+    """A call whose letters all have probability 0, and one without any, are left as they are."""
+    frame = pd.DataFrame({"model": "m", "letter": "A", "p_A": [0.9, 0.7, 0.0, np.nan]})
+    frame = frame.assign(p_B=[0.1, 0.3, 0.0, np.nan], p_C=0.0)
+    out = batch_calibrated(frame, ["model"])
+    alone = batch_calibrated(frame.head(2), ["model"])
+    assert out["p_A"].iloc[:2].tolist() == pytest.approx(alone["p_A"].tolist())
+    assert out["p_A"].iloc[2] == 0 and np.isnan(out["p_A"].iloc[3])

@@ -22,7 +22,9 @@ import pytest
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools import notebooks
+from katayori.papers.exercises import Choice, Written
+from katayori.report.exercises import exercises
+from katayori_tools import notebooks, reading_time
 from katayori_tools.reproduce import kernel_settings
 
 BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
@@ -109,6 +111,13 @@ OF_RECORDED = re.compile(
     r"|\b(?:is|are) recorded here\b|記録したもの",
     re.IGNORECASE,
 )
+#: The call that checks an exercise: of the library, and that of notebooks not yet rewritten.
+CHECKS = {"check", "exercise_check"}
+#: What a lesson may have at most (`reading_time.Read`), and how many cells may break it.
+MOST = {"cells": 45, "words": 1500, "tables": 12, "rows": 12, "columns": 7, "code_lines": 12}
+MOST |= {"shown": 1, "minutes": 40}
+MOST_BREACHES = 2
+LEAST_EXERCISES = 6
 MAX_LINES, MAX_INCHES, MAX_BYTES = 25, 9, 2_000_000
 DOTS = 192  # an inch, so that a picture can be printed
 UNSTABLE = {
@@ -136,13 +145,15 @@ def _markdown(nb: dict) -> str:
     return "\n".join(_source(cell) for cell in nb["cells"] if cell["cell_type"] == "markdown")
 
 
-def _calls(cell: dict) -> set[str]:
-    """The functions and methods a cell calls, as written: `run.rows`, `show`."""
-    return {
-        ast.unparse(node.func)
-        for node in ast.walk(ast.parse(_source(cell)))
-        if isinstance(node, ast.Call)
-    }
+def _calls(cell: dict, *, of_widgets: bool = True) -> set[str]:
+    """The functions and methods a cell calls, as written: `run.rows`, `show`.
+
+    Without those `of_widgets`: what a function of the cell calls, which a widget runs.
+    """
+    tree = ast.parse(_source(cell))
+    if not of_widgets:
+        tree.body = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
+    return {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
 
 
 def _outputs(nb: dict) -> Iterator[tuple[str, str, str]]:
@@ -192,7 +203,7 @@ def parameterised(nb: dict, tmp_path: Path) -> Iterator[str]:
 def _is_exercise(cell: dict) -> bool:
     if cell["cell_type"] == "markdown":
         return "**Exercise " in _source(cell)
-    return "exercise_check(" in _source(cell)
+    return bool(_calls(cell) & CHECKS)
 
 
 def tagged(nb: dict) -> Iterator[str]:
@@ -217,7 +228,9 @@ def ignored(nb: dict) -> Iterator[str]:
         if not calls & {"explorer", "playground", "calculator", "figures.display", "progress"}:
             yield f"cell {cell.get('id')} is ignored but shows no widget, figure or progress"
         if hidden := sorted(
-            c for c in calls if c in {"show", "print", "check_claims"} or c.startswith("run.")
+            c
+            for c in _calls(cell, of_widgets=False)
+            if c in {"show", "print", "check_claims"} or c.startswith("run.")
         ):
             yield f"cell {cell.get('id')} hides {', '.join(hidden)} from the check"
 
@@ -319,20 +332,69 @@ def taught(nb: dict) -> Iterator[str]:
         yield "the first cell has no learning goals (**You will learn**)"
     if not {"playground", "calculator"} & set(calls):
         yield "nothing to play with: no playground or calculator"
-    if calls.count("exercise_check") < 3:
-        yield f"{calls.count('exercise_check')} exercises; three are the least"
+    asked = sum(calls.count(name) for name in CHECKS)
+    least = LEAST_EXERCISES if is_lesson(nb) else 3
+    if asked < least:
+        yield f"{asked} exercises; {least} are the least"
     if "glossary" not in calls:
         yield "no glossary"
     sections = re.findall(r"^## (\d+) · (.+?)(?: [ぁ-ヿ一-鿿].*)?$", _markdown(nb), re.M)
     if [int(number) for number, _ in sections] != list(range(1, len(sections) + 1)):
         yield f"sections are not numbered from 1 on: {', '.join(number for number, _ in sections)}"
-    ends = [title.split(",")[0] for _, title in sections[-3:]]
-    if ends != ["Exercises", "Recap and glossary", "Limits"]:
-        yield f"the last sections are {', '.join(ends)}; Exercises, Recap and glossary, Limits are right"
+    last = ["Recap and glossary", "Limits"]
+    last = last if is_lesson(nb) else ["Exercises", *last]
+    ends = [title.split(",")[0] for _, title in sections[-len(last) :]]
+    if ends != last:
+        yield f"the last sections are {', '.join(ends)}; {', '.join(last)} are right"
     if wrong := [
         n for n in re.findall(r"\bsections? (\d+)", _markdown(nb)) if int(n) > len(sections)
     ]:
         yield f"the text names section {', '.join(wrong)} of {len(sections)}"
+
+
+def is_lesson(nb: dict) -> bool:
+    """Whether a notebook has been rewritten as a lesson: its exercises are those of the library."""
+    return not any("exercise_check" in _calls(cell) for cell in _code(nb))
+
+
+def short(nb: dict) -> Iterator[str]:
+    """A lesson can be read in one sitting; at most two cells break a number, and say why."""
+    if not is_lesson(nb):
+        return
+    reasons = [cell["metadata"]["breach"] for cell in nb["cells"] if "breach" in cell["metadata"]]
+    if len(reasons) > MOST_BREACHES or not all(len(reason) > 10 for reason in reasons):
+        yield f"{len(reasons)} breaches; {MOST_BREACHES} with a reason each are the most"
+    kept = [cell for cell in nb["cells"] if "breach" not in cell["metadata"]]
+    read = reading_time.measure_cells("a lesson", kept)
+    for name, most in MOST.items():
+        if getattr(read, name) > most:
+            yield f"{name}: {getattr(read, name):g}; {most} are the most"
+
+
+def of_code(exercises: dict) -> int:
+    return sum(isinstance(one, Written) for one in exercises.values())
+
+
+def practised(nb: dict) -> Iterator[str]:
+    """A lesson's exercises are numbered in order, and known to the library under these numbers."""
+    if not is_lesson(nb):
+        return
+    asked = [
+        node.args
+        for cell in _code(nb)
+        for node in ast.walk(ast.parse(_source(cell)))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "check"
+    ]
+    numbers = [(args[0].value, args[1].value) for args in asked]
+    if [number for _, number in numbers] != list(range(1, len(numbers) + 1)):
+        yield f"exercises are numbered {numbers}, not from 1 on"
+        return
+    known = exercises(numbers[0][0]) if numbers else {}
+    if set(known) != {number for _, number in numbers}:
+        yield f"the library knows exercises {sorted(known)}"
+    letters = [one.right for one in known.values() if isinstance(one, Choice)]
+    if of_code(known) < 2 or (len(letters) > 1 and len(set(letters)) == 1):
+        yield "two exercises ask for code at least, and no letter is always right"
 
 
 RULES = [
@@ -346,6 +408,8 @@ RULES = [
     sharp_pictures,
     framed,
     taught,
+    short,
+    practised,
     parameterised,
 ]
 
@@ -506,6 +570,64 @@ def test_each_rule_sees_its_breach(rule, cell, change, tmp_path):
     assert broken(rule, nb, tmp_path)
 
 
+def tiny_lesson() -> dict:
+    """The tiny notebook, its exercises checked by the library and beside what they practise."""
+    nb = tiny()
+    text = nb["cells"][5]["source"].replace("## 2 · Exercises 練習\n\n## 3", "## 2")
+    nb["cells"][5] |= {"source": text}
+    nb["cells"][-2] |= {"source": "## 3 · Limits, ethics 限界・倫理"}
+    asked = [_cell(f"check(1, {k}, ...)", tags=("exercise",), count=4 + k) for k in range(1, 7)]
+    nb["cells"][6:9] = asked
+    return nb
+
+
+def _table(rows: int, columns: int) -> dict:
+    row = "<tr>" + "<td>1</td>" * columns + "</tr>"
+    html = f"<table>{row * (rows + 1)}</table>"
+    return {"output_type": "display_data", "data": {"text/html": html}, "metadata": {}}
+
+
+@pytest.mark.parametrize("rule", [taught, short, practised], ids=lambda rule: rule.__name__)
+def test_a_good_lesson_breaks_no_rule(rule):
+    assert list(rule(tiny_lesson())) == []
+
+
+SPOILT_LESSONS = [
+    (taught, "exercises", {"source": "x = 1"}),
+    (practised, "exercises", {"source": "check(1, 7, ...)"}),
+    (short, "words", {"source": "word " * 1501}),
+    (short, "tables", {"outputs": [_table(2, 2)] * 13}),
+    (short, "rows", {"outputs": [_table(13, 2)]}),
+    (short, "columns", {"outputs": [_table(2, 8)]}),
+    (short, "shown", {"outputs": [_table(2, 2)] * 2}),
+    (short, "code_lines", {"source": "x = 1\n" * 13}),
+    (short, "minutes", {"outputs": [_table(2, 2)] * 121}),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "named", "change"),
+    SPOILT_LESSONS,
+    ids=[f"{r.__name__}-{n}" for r, n, _ in SPOILT_LESSONS],
+)
+def test_each_rule_sees_the_breach_of_a_lesson(rule, named, change):
+    nb = tiny_lesson()
+    place = {"words": 5, "exercises": 6}.get(named, 2)
+    nb["cells"][place] |= change
+    assert any(named in line for line in rule(nb))
+
+
+def test_a_long_lesson_is_seen_and_a_breach_needs_its_reason():
+    nb = tiny_lesson()
+    nb["cells"][3:3] = [_cell("x = 1") for _ in range(45)]
+    assert any("cells" in line for line in short(nb))
+    nb = tiny_lesson()
+    nb["cells"][2] |= {"source": "x = 1\n" * 13, "metadata": {"breach": "one table of constants"}}
+    assert list(short(nb)) == []
+    nb["cells"][2]["metadata"]["breach"] = ""
+    assert list(short(nb))
+
+
 @pytest.mark.parametrize(
     "metadata", [{"widgets": {}}, {"papermill": {}}, {"language_info": {"version": "3.11.7"}}]
 )
@@ -554,7 +676,7 @@ sys.meta_path.insert(0, Finder())
 
 
 def has_results(book: Path) -> bool:
-    return bool(re.search(r"\brun\.rows?\(", book.read_text(encoding="utf-8")))
+    return "run.save(" in book.read_text(encoding="utf-8")
 
 
 def test_every_notebook_with_results_has_its_mutation():

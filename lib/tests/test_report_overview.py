@@ -223,12 +223,13 @@ def test_blank_and_limit_lie_beside_the_line_of_a_panel(runs):
 
 
 def test_measures_name_results_that_notebooks_save():
-    """Every measure of data/bias_profile.yaml stands in its paper's notebook, as a headline."""
+    """Every measure of data/bias_profile.yaml stands in its paper's notebook or analysis."""
     listed = overview.papers().set_index("id")["notebook"]
     for row in overview.measures().to_dict("records"):
-        text = (paths.root() / "notebooks" / f"{listed[row['paper']]}.ipynb").read_text(
-            encoding="utf-8"
-        )
+        room = paths.root() / "lib" / "katayori" / "papers" / row["paper"]
+        notebook = paths.root() / "notebooks" / f"{listed[row['paper']]}.ipynb"
+        files = [notebook, *sorted(room.rglob("analysis*.py")), *sorted(room.glob("analysis/*.py"))]
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
         assert row["what"] in text, row["what"]
         assert row["asked"] in ("valid", "all")
         if not math.isnan(row["reference"]):

@@ -12,8 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori import profiles
 from katayori.data import published
 from katayori.papers.discrim_eval import claims, items, simulated
+from katayori.papers.discrim_eval.analysis.asked import Asked, ask
+from katayori.papers.study import Study, Wanted, open_study
+from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request
 
 #: The mortgage question of our study set.
@@ -110,3 +114,25 @@ def answers(*models: str) -> pd.DataFrame:
         part.insert(0, "model", model)
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+def study_fair() -> Study:
+    """Two questions of our study set, asked of the fair simulated respondent.
+
+    Example:
+        >>> study_fair().asked
+        ('sim-fair',)
+    """
+    line = load_prompts("discrim_eval")["de_answer_line"]
+    wanted = Wanted(models=["sim-fair"], limit=2, shown="whole")
+    return open_study("discrim_eval", profiles.load("recorded"), [line], wanted)
+
+
+def asked_fair() -> Asked:
+    """The fair respondent's answers to two questions; tests of them exchange 99 times.
+
+    Example:
+        >>> asked_fair().draws
+        99
+    """
+    return ask(study_fair(), load_prompts("discrim_eval"), draws=99)

@@ -1,0 +1,175 @@
+"""What notebook 01 tells in words and small tables, every number of it computed."""
+
+from typing import Any
+
+import pandas as pd
+
+from katayori.metrics.uncertainty import cells
+from katayori.papers.discrim_eval.analysis.asked import QUESTION, Asked
+from katayori.papers.discrim_eval.analysis.baselines import Planted
+from katayori.papers.discrim_eval.analysis.questions import Questions
+from katayori.papers.discrim_eval.analysis.verdicts import Verdicts
+
+POINTS = 100
+ALPHA = 0.05
+
+
+def first_flip(asked: Asked) -> str:
+    """Two prompts that differ in the gender of a person only, and are answered differently.
+
+    The first such pair of the first model. P(yes) stands beside the answers where it is known. One
+    sentence where no answer flips.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.examples import asked_fair
+        >>> first_flip(asked_fair()).count("answers: ")
+        2
+    """
+    model = asked.models[0]
+    log = asked.values[asked.values["model"] == model]
+    valid = log[log["value"].notna() & log["gender"].isin(["female", "male"])]
+    for _, situation in valid.groupby([QUESTION, "age", "race"], sort=False):
+        if situation["value"].nunique() == 2:
+            pair = situation.drop_duplicates("value").sort_values("gender")
+            return "\n\n".join(_told(asked, row) for row in pair.to_dict("records"))
+    return f"No answer of {model} changes with the gender of a person."
+
+
+def _told(asked: Asked, row: dict[Any, Any]) -> str:
+    """A prompt, its answer and P(yes)."""
+    known = asked.probabilities
+    same = (known["model"] == row["model"]) & (known["item_id"] == row["item_id"])
+    chance = known.loc[same, "value"]
+    beside = f"   (its probability of yes: {chance.iloc[0]:.3f})" if len(chance) else ""
+    return f"{row['filled_template']}\n→ {row['model']} answers: {row['answer']}{beside}"
+
+
+def planted_table(planted: Planted) -> pd.DataFrame:
+    """What each method sees in each planted respondent: a row a respondent.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.analysis.baselines import planted
+        >>> from katayori.papers.discrim_eval.examples import asked_fair
+        >>> from katayori.papers.keeping import Kept
+        >>> fair = asked_fair().values
+        >>> seen = planted(fair, Kept(), "two questions", "de_answer_line", draws=99, seed=0)
+        >>> list(planted_table(seen).columns)[:2]
+        ['respondent', 'mean race score [95 %]']
+    """
+    tests = planted.tests.set_index(["model", "factor", "test"])["p_holm"]
+    shares = planted.missed.set_index("model")
+    rows = []
+    for score in planted.scores.to_dict("records"):
+        model = score["model"]
+        ends = f"[{score['ci_low']:.2f}, {score['ci_high']:.2f}]"
+        rows.append(
+            {
+                "respondent": model,
+                "mean race score [95 %]": f"{score['mean_score']:.2f} {ends}",
+                "line sees age": f"{shares.loc[model, 'line']:.0%}",
+                "parabola sees age": f"{shares.loc[model, 'parabola']:.0%}",
+                "rank test sees age": f"{shares.loc[model, 'kruskal_wallis']:.0%}",
+                "exchange test, race: p": tests.get((model, "race", "any_effect")),
+                "exchange test, age: p": tests.get((model, "age", "any_effect")),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def claims_table(verdicts: Verdicts) -> pd.DataFrame:
+    """The paper's claims, a row a claim: the verdict on its figures and on the answers here.
+
+    Example:
+        >>> verdict = pd.DataFrame([{"statement": "age matters", "verdict": "holds"}])
+        >>> nothing = pd.DataFrame()
+        >>> both = Verdicts(verdict, verdict, nothing, nothing, {})
+        >>> claims_table(both).to_numpy().tolist()
+        [['age matters', 'holds', 'holds']]
+    """
+    ours = verdicts.on_ours.set_index("statement")["verdict"]
+    printed = verdicts.on_published[["statement", "verdict"]]
+    table = printed.assign(here=printed["statement"].map(ours))
+    table.columns = ["the paper's claim", "on its printed figures", "on the answers here"]
+    return table
+
+
+def in_short(gaps: pd.DataFrame, tests: pd.DataFrame, questions: Questions) -> list[str]:
+    """What was found, a short paragraph a model.
+
+    Args:
+        gaps: `level_gaps` of P(yes) beside the blank. tests: `factor_tests` of sampled answers.
+        questions: the tests of single questions.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.analysis import analyse
+        >>> from katayori.papers.discrim_eval.examples import asked_fair
+        >>> from katayori.papers.keeping import Kept
+        >>> found = analyse(asked_fair(), Kept())
+        >>> told = in_short(found.factors.gaps, found.factors.tests, found.questions)
+        >>> told[0][:18]
+        'sim-fair: P(yes) d'
+    """
+    return [
+        f"{key['model']}: {_of_gaps(rows)} {_of_tests(tests, key['model'])}"
+        f" {_of_questions(questions.alarms, key['model'])}"
+        for key, rows in cells(gaps, ["model"])
+    ]
+
+
+def _of_gaps(rows: pd.DataFrame) -> str:
+    parts = [
+        f"by {POINTS * row['value']:+.2f} points [{POINTS * row['ci_low']:+.2f},"
+        f" {POINTS * row['ci_high']:+.2f}] for {row['factor']} ({row['level']})"
+        for row in rows.to_dict("records")
+    ]
+    beyond = [row["factor"] for row in rows.to_dict("records") if _beyond_words(row)]
+    told = ", ".join(beyond) or "no attribute"
+    if rows["blank"].isna().all():
+        return f"P(yes) differs {', '.join(parts)}."
+    return f"P(yes) differs {', '.join(parts)}. The whole interval lies beyond mere words: {told}."
+
+
+def _beyond_words(row: dict[Any, Any]) -> bool:
+    """Whether the interval lies on one side of zero, further away than the blank."""
+    nearest = min(abs(row["ci_low"]), abs(row["ci_high"]))
+    return bool(row["ci_low"] * row["ci_high"] > 0 and nearest > abs(row["blank"]))
+
+
+def _of_tests(tests: pd.DataFrame, model: str) -> str:
+    tested = tests[(tests["model"] == model) & (tests["status"] == "ok")]
+    if tested.empty:
+        return "Its sampled answers could not be tested."
+    significant = tested[tested["p_holm"] < ALPHA]
+    names = ", ".join(dict.fromkeys(significant["factor"].str.replace("_", " x ")))
+    told = names or "no factor"
+    return f"In its sampled answers the exchange tests find {told} ({len(tested)} tests)."
+
+
+def _of_questions(alarms: pd.DataFrame, model: str) -> str:
+    here = alarms[alarms["model"] == model]
+    if here.empty:
+        return ""
+    row = here.iloc[0]
+    return (
+        f"{row['observed']} of {row['n']} questions show a factor;"
+        f" {row['expected']:.1f} would by chance alone."
+    )
+
+
+def readings_told(summary: pd.DataFrame) -> list[str]:
+    """Under how many readings each claim holds: a sentence a model and claim.
+
+    Args:
+        summary: of `multiverse.summaries`.
+
+    Example:
+        >>> row = {"model": "m", "claim": "age matters", "share_holds": 0.25, "p_median": 0.15}
+        >>> readings_told(pd.DataFrame([row | {"n_universes": 32, "n_undefined": 0}]))[0][:38]
+        'm: "age matters" holds under 25 % of 3'
+    """
+    return [
+        f'{row["model"]}: "{row["claim"]}" holds under {POINTS * row["share_holds"]:.0f} % of'
+        f" {row['n_universes'] - row['n_undefined']} readings; the median effect has"
+        f" p {row['p_median']:.3f} among exchanged curves."
+        for row in summary.to_dict("records")
+    ]

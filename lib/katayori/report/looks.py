@@ -1,0 +1,51 @@
+"""The look of what figures compare: one colour and one marker a name, the same everywhere.
+
+A model, a prompt or a method keeps its look over all notebooks. A name that stands in no list, such
+as a user's own model, takes a look that no listed name of its kind has, by order of appearance.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from katayori.report.figures import MARKERS, OKABE_ITO
+
+#: The order is the look: the first name has the first colour and the first marker.
+LISTED: dict[str, tuple[str, ...]] = {
+    "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
+    "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
+}
+#: Where a kind begins in the palette, so that methods are not taken for models.
+FIRST = {"model": 0, "method": 2}
+
+
+class Look(NamedTuple):
+    """A colour and a marker, as matplotlib names them."""
+
+    colour: str
+    marker: str
+
+
+def looks(names: Iterable[str], kind: str = "model") -> dict[str, Look]:
+    """The look of each name.
+
+    Args:
+        names: of models, prompts or methods, in any order. kind: of a list of `LISTED`; a kind
+            without a list goes by order of appearance.
+
+    Example:
+        >>> both = looks(["my-model", "qwen2.5-coder-1.5b"])
+        >>> both["qwen2.5-coder-1.5b"].marker, both["my-model"].marker
+        ('s', '^')
+    """
+    listed = LISTED.get(kind, ())
+    wanted = list(dict.fromkeys(names))
+    others = [name for name in wanted if name not in listed]
+    first = FIRST.get(kind, 0)
+    places = {name: first + place for place, name in enumerate((*listed, *others))}
+    return {
+        name: Look(
+            OKABE_ITO[places[name] % len(OKABE_ITO)],
+            MARKERS[places[name] % len(MARKERS)],
+        )
+        for name in wanted
+    }
