@@ -103,6 +103,9 @@ def changes_by_reading(
 ) -> pd.DataFrame:
     """Every other prompt against the baseline on the same items, under each reading.
 
+    A prompt is *bound* where one place takes more than 90 % of the letters: then letters say
+    nothing of bias.
+
     Args:
         frame: of `roles_by_reading`.
         baseline: the id of the prompt that others are compared with.

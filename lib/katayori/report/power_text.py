@@ -146,7 +146,12 @@ def blindness_sentences(power: "pd.DataFrame", effect: float = 0.2) -> list[str]
 
 
 def direction_sentences(power: "pd.DataFrame") -> list[str]:
-    """What the test of a common direction does where gender works in every question another way."""
+    """How two tests behave where the effect of gender has another direction in each question.
+
+    Args:
+        power: `overview.power`; one sentence, or none where no such studies were drawn. Settings
+            of nearly constant answers (their names begin with "near") are left out.
+    """
     table = power[power["planted"] == "by question"]
     if table.empty:
         return []

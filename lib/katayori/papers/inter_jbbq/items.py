@@ -101,10 +101,11 @@ def generate(
 
     Returns:
         `COLUMNS`, those of `data.bbq` and our own. category is the topic, template_id topic and
-        context, rank the number of the family from 0. polarity `non_negative` is the paper's
-        neutral question. context_condition is `ambiguous` or, by the direction the topic file sets
-        for the focal attribute, `biased` (B, of whom the negative fact is told, belongs to the
-        stereotyped group), `counter_biased` (A does), or `disambiguated` (none is set); persons and
+        context, rank the number of the family in its context, from 0. polarity `non_negative` is
+        the paper's neutral question. context_condition is `ambiguous` or, by the direction that
+        the topic file sets for the focal attribute (which group the stereotype is about), `biased`
+        (person B, of whom the negative fact is told, belongs to that group), `counter_biased`
+        (person A belongs to it), or `disambiguated` (the file sets no direction); persons and
         roles follow, and are empty without a direction. Our own: item (shared by its four rows),
         family (from 1, in its context), focal_id; words and groups of A and B as `attribute=word`,
         joined by +; unknown (its wording) and unknown_position; stereotyped, a, b or empty.
@@ -140,10 +141,13 @@ def generate(
 
 
 def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
-    """Items and the data set's name: `study`, our topics or the user's. The official set comes from
-    `load_inter_jbbq`.
+    """The generated items, and the name and version of their data set.
 
-    Raises UnavailableError for the official set, of which no public copy is known.
+    Args:
+        items: `study`. path: topic files of the user's; empty: ours.
+
+    Raises UnavailableError for anything else: the official set has no public copy, and files of
+    the user's own come from `load_inter_jbbq`.
 
     Example:
         >>> load_items("study")[1] == study_version()

@@ -30,6 +30,8 @@ FOLDER = "study/inter_jbbq_2"
 TOPICS = ("housing", "marriage", "manners", "science")
 #: Who is named first, which outcome is told first, whose outcome is the bad one.
 DESIGN = ("mention", "outcome", "bad")
+#: A person of a pair -> the other one.
+OTHER = {"a": "b", "b": "a"}
 COLUMNS = [*inter_jbbq.COLUMNS, *DESIGN]
 #: The persons' own words, which likelihood prompts score: `words_a` and `words_b` hold profiles.
 ANSWERS = ("answer_a", "answer_b")
@@ -330,7 +332,7 @@ def _named(item: _Row) -> dict[str, str]:
 def _passage(item: _Row, mention: str) -> str:
     """The ambiguous passage: setting, both profiles, both outcomes."""
     _, context = item["told"]
-    first, second = mention, "ba"["ab".index(mention)]
+    first, second = mention, OTHER[mention]
     named = _named(item)
     setting = _fill(context["setting"], {"x": named[first], "y": named[second]})
     profiles = item.get("blank") or [
@@ -368,42 +370,56 @@ def _clear(item: _Row, mention: str, bad: str) -> str:
     """The added sentences, the person named first told of first."""
     _, context = item["told"]
     named = _named(item)
-    order = [mention, "ba"["ab".index(mention)]]
+    order = [mention, OTHER[mention]]
     facts = [context["bad_fact" if who == bad else "good_fact"] for who in order]
     return f"{named[order[0]]}は{facts[0]}。一方、{named[order[1]]}は{facts[1]}。"
 
 
 def _row(item: _Row, clear: bool, question: str, mention: str = "", bad: str = "") -> _Row:
-    """An item asked in one way; mention and bad are the item's own unless given."""
+    """An item asked in one way.
+
+    Args:
+        item: one pair of persons, A and B. clear: whether the passage tells who did what.
+        question: `negative` or `neutral`. mention: who is named first, `a` or `b`. bad: of whom a
+            clear passage tells the bad fact. The last two are the item's own unless given.
+    """
     mention, bad = mention or item["mention"], bad or item["bad"]
     named, order = _named(item), item["order"]
-    polarity = bbq.POLARITIES[question == "neutral"]
+    polarity = "non_negative" if question == "neutral" else "negative"
     answer = _answer(clear, question, bad)
-    sides = {"a": "", "b": "", "u": "unknown"}
-    if item["stereotyped"]:
-        sides |= {"a": "non_target", "b": "non_target"} | {item["stereotyped"]: "target"}
+    sides = _sides(item["stereotyped"])
     roles = {who: side and bbq.role(side, polarity) for who, side in sides.items()}
     _, context = item["told"]
-    second = "ba"["ab".index(mention)]
-    row = item | {"mention": mention, "bad": bad if clear or bad == item["bad"] else ""}
+    passage = _passage(item, mention)
+    # A passage that tells nothing has no person of the bad fact, unless it is the item's own.
+    kept_bad = bad if clear or bad == item["bad"] else ""
+    row = item | {"mention": mention, "bad": kept_bad}
     row |= {
         "item_id": f"{item['item']}-{'clear' if clear else 'ambiguous'}-{question}",
-        "context": _passage(item, mention) + (_clear(item, mention, bad) if clear else ""),
-        "question": _fill(context[question], {"x": named[mention], "y": named[second]}),
+        "context": passage + _clear(item, mention, bad) if clear else passage,
+        "question": _fill(context[question], {"x": named[mention], "y": named[OTHER[mention]]}),
         "polarity": polarity,
         "label": order.index(answer),
         "context_condition": (roles[answer] or "disambiguated") if clear else "ambiguous",
     }
-    for i, who in enumerate(order):
-        row |= {f"option_{i}": named[who], f"person_{i}": sides[who], f"role_{i}": roles[who]}
+    for place, who in enumerate(order):
+        row |= {f"option_{place}": named[who], f"person_{place}": sides[who]}
+        row |= {f"role_{place}": roles[who]}
     return row
+
+
+def _sides(stereotyped: str) -> dict[str, str]:
+    """Target or not of A and B; both empty where no direction is set."""
+    if not stereotyped:
+        return {"a": "", "b": "", "u": "unknown"}
+    return {stereotyped: "target", OTHER[stereotyped]: "non_target", "u": "unknown"}
 
 
 def _answer(clear: bool, question: str, bad: str) -> str:
     """Who is right: nobody known, the person of the bad fact, or the other one."""
     if not clear:
         return "u"
-    return bad if question == "negative" else "ba"["ab".index(bad)]
+    return bad if question == "negative" else OTHER[bad]
 
 
 def _twelve(item: _Row) -> Iterator[_Row]:
@@ -446,7 +462,7 @@ def _blank_item(topic: _Row, context: _Row, place: tuple[int, int, int, str]) ->
         people[who] = {trait["label"]: (group, words[drawn % len(words)])}
     item = _item(topic, context, cell, people, (trait["label"],))
     first = dict(zip("abu", (*topic["persons"], ""), strict=True))
-    told = [mention, "ba"["ab".index(mention)]]
+    told = [mention, OTHER[mention]]
     clauses = [
         _fill(trait["form"], {"person": first[who], "word": people[who][trait["label"]][1]})
         for who in told

@@ -174,7 +174,11 @@ def printed_gains_more(printed: pd.DataFrame) -> tuple[str, str]:
 
 
 def printed_best(printed: pd.DataFrame) -> tuple[str, str]:
-    """`BEST` on printed figures; not tested where the tasks do not add to the total.
+    """`BEST` on printed figures.
+
+    Raises KatayoriError, which a check of claims shows as "not tested", where a prompt is missing,
+    or where the printed tasks, weighted by n, make another method the best one than the printed
+    total does.
 
     Example:
         >>> from katayori.data import published

@@ -222,9 +222,15 @@ def _lean(leans: Any, model: str, prompt: str) -> str:
 
 
 def _contrast(rows: Any) -> str:
+    """What reasons written first change against an answer of one character, in a sentence.
+
+    Args:
+        rows: of one model, indexed by score: difference, p_cluster, p_scores (after Holm over
+            the scores).
+    """
     tested = rows[rows["p_cluster"].notna()]
     if tested.empty:
-        return "No score differs from the mode in one character."
+        return "No score could be compared with the mode in one character."
     best = tested.loc[tested["p_cluster"].idxmin()]
     clearest = f"{NAMES[str(best.name)]} changes by {_points(best, 'difference')}"
     p = f"{p_text(best['p_cluster'])} by template"
