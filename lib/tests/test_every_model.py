@@ -2,7 +2,7 @@
 
 A case is one run of some papers. All pairs of a name, a way, a trouble, a paper and a number of
 models are covered by few cases (`COVER`); the full matrix runs with the marker `slow_all`. A server
-on loopback is the model (`stub_model`); notebooks run without a kernel (`plain_notebook`), and once
+on loopback is the model (`stub_model`); notebooks run without a kernel (`plain_run`), and once
 for every paper by the real command.
 """
 
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 import stub_model
-from plain_notebook import run_cells
 from stub_model import Stub
 
 from katayori import paths
@@ -27,6 +26,7 @@ from katayori.prompting.models import registry
 from katayori_tools import cli, reproduce
 from katayori_tools.choices import USUAL_RUNNING, Asking, NotebookRun, Running
 from katayori_tools.options import filled
+from katayori_tools.plain_run import run_cells
 
 NAMES = ("my-model@custom", "Org/Model-7B@vllm", "llama3:8b@ollama")
 WAYS = ("live", "imported")

@@ -1,4 +1,4 @@
-"""Runs a notebook's code cells in this process: no kernel, figures made but not drawn."""
+"""Runs a notebook's code cells in this process: no kernel, and figures that are not written."""
 
 import contextlib
 import io
@@ -6,8 +6,10 @@ import json
 import os
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from katayori_tools.reproduce import Job
 
@@ -17,7 +19,14 @@ class CellError(Exception):
 
 
 def run_cells(job: Job, *, drawn: bool = False) -> None:
-    """Executes a job into its run folder. CellError, naming the cell, for the first that fails."""
+    """Executes a job into its run folder.
+
+    Args:
+        job: notebook, parameters and folder (`final`). drawn: whether files of figures are written.
+
+    Raises:
+        CellError: naming the cell, for the first that fails.
+    """
     module = types.ModuleType("notebook")
     before = os.getcwd()
     job.final.mkdir(parents=True, exist_ok=True)
@@ -40,8 +49,8 @@ def _all_cells(job: Job, module: types.ModuleType) -> None:
         except SystemExit:  # the notebook was skipped
             return
         except Exception as error:
-            said = f"{job.notebook.stem} cell {number}: {type(error).__name__}: {error}"
-            raise CellError(said) from error
+            problem = f"{job.notebook.stem} cell {number}: {type(error).__name__}: {error}"
+            raise CellError(problem) from error
         if "parameters" in cell["metadata"].get("tags", []):
             vars(module).update(job.parameters | {"output_dir": str(job.final)})
 
@@ -51,21 +60,20 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 @contextlib.contextmanager
-def _in_ipython(module: types.ModuleType, drawn: bool):
+def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
     """`display` as a notebook has it; without `drawn`, no file of a figure is written."""
     import IPython.display
     import matplotlib.pyplot as plt
-    import pytest
 
     from katayori.report import figures, results
 
     vars(module)["display"] = _nothing
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "notebook", module)
-        patch.setattr(IPython.display, "display", _nothing)
+    with contextlib.ExitStack() as patches:
+        patches.enter_context(mock.patch.dict(sys.modules, {"notebook": module}))
+        patches.enter_context(mock.patch.object(IPython.display, "display", _nothing))
         if not drawn:
-            patch.setattr(results.Run, "figure", _nothing)
-            patch.setattr(figures, "display", _nothing)
+            patches.enter_context(mock.patch.object(results.Run, "figure", _nothing))
+            patches.enter_context(mock.patch.object(figures, "display", _nothing))
         try:
             yield
         finally:
@@ -73,5 +81,5 @@ def _in_ipython(module: types.ModuleType, drawn: bool):
 
 
 def paths_of(folder: Path) -> set[str]:
-    """The files below a folder."""
+    """The files below a folder, by their path in it."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
