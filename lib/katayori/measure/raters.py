@@ -80,7 +80,7 @@ def alpha(
         row |= _interval_alpha(_checked_numbers(own.labels, values), own.cluster)
     else:
         row |= _nominal_alpha(own)
-    if row["status"] == "ok" and distinct == 2 and agreement.is_near_constant(_two_values(own)):
+    if distinct == 2 and agreement.is_near_constant(_two_values(own)):
         row |= {"ci_low": np.nan, "ci_high": np.nan, "status": "near_constant"}
     return flat([row], after=["n_units"])
 
