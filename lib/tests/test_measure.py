@@ -122,6 +122,10 @@ def test_cells_are_measured_apart(name):
     for system in ("x", "y"):
         own = table[table["system"] == system].drop(columns="system").reset_index(drop=True)
         pd.testing.assert_frame_equal(own, whole)
+    one = CALLS[name](frame.assign(model="mine"), by="model")
+    assert set(one["model"]) == {"mine"}
+    with pytest.raises(KatayoriError, match="by='status' is a column of the result"):
+        CALLS[name](frame.assign(status=1), by="status")
     with pytest.raises(KatayoriError, match=f"^{name}: no column 'team'"):
         CALLS[name](frame, by=["team"])
 
@@ -213,6 +217,15 @@ def test_the_exchange_test_is_that_of_the_notebooks():
     )
     for column, other in (("value", "statistic"), ("p", "p"), ("status", "status"), ("n", "n")):
         assert ours[column].tolist() == theirs[other].tolist()
+
+
+def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():
+    frame = YES.assign(value=(YES["level"] == "f").astype(float))
+    table = measure.exchange_test(frame, draws=19)
+    assert table["status"].tolist() == ["one_row_a_question", "ok"]
+    assert np.isnan(table["p"].iloc[0]) and 0 < table["p"].iloc[1] <= 0.1
+    rows = frame.assign(age=frame["question"] % 2, question=frame["question"] // 2)
+    assert measure.exchange_test(rows, row="age", draws=19)["status"].iloc[0] == "ok"
 
 
 def test_level_gaps_by_hand():

@@ -80,8 +80,8 @@ def diff_bias(
     rows = []
     for key, cell in own.cells():
         scores = qa_bias.qa_scores(_answers(cell), ["model"], list(measures))
-        for row in scores.rename(columns={"metric": "measure"}).to_dict("records"):
-            rows.append(key | row)
+        scores = scores.drop(columns="model").rename(columns={"metric": "measure"})
+        rows += [key | row for row in scores.to_dict("records")]
     return flat(rows, by)
 
 

@@ -105,6 +105,11 @@ def _absent(function: str, name: str, one: Wanted, frame: pd.DataFrame) -> str:
 def _keys(function: str, frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame:
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
+        if name in ("measure", *GIVEN):
+            raise FrameError(
+                f"{function}: by={name!r} is a column of the result; give it another name first,"
+                f" e.g. frame.rename(columns={{{name!r}: 'my_{name}'}})"
+            )
         if name not in frame:
             asked = Wanted(name, Column("label", "my-model"), "rows that are measured apart")
             raise FrameError(_absent(function, "by", asked, frame))

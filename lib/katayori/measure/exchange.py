@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from katayori.frame_checks import Column
@@ -62,25 +63,29 @@ def exchange_test(
         question to question, and `common_direction`. value is the statistic of the test; a test has
         no interval (`level_gaps` has them). p = (1 + draws at or above the value) / (1 + draws).
         status as in `exchange_tests.exchange_test`: `ok`, `constant`, `few_questions`, `one_level`,
-        `no_pairable`, `missing_by_level`.
+        `no_pairable`, `missing_by_level`; and `one_row_a_question` of `any_effect`, which no
+        exchange can change then: p is NaN.
 
     Raises:
         KatayoriError: a column that is not there or holds something else.
 
     Example:
-        >>> frame = {"question": [1, 1, 2, 2], "gender": list("fmfm"), "yes": [1, 0, 1, 0]}
-        >>> table = exchange_test(frame, value="yes", level="gender", draws=99)
+        >>> frame = {"question": [1] * 4 + [2] * 4, "age": [20, 20, 80, 80] * 2}
+        >>> frame |= {"gender": list("fmfm") * 2, "yes": [1, 0, 1, 0, 0, 1, 0, 1]}
+        >>> table = exchange_test(frame, value="yes", level="gender", row="age", draws=99)
         >>> table[["measure", "n", "clusters", "status"]].to_numpy().tolist()
-        [['any_effect', 4, 2, 'ok'], ['common_direction', 4, 2, 'few_questions']]
+        [['any_effect', 8, 2, 'ok'], ['common_direction', 8, 2, 'few_questions']]
     """
     own = taken("exchange_test", frame, _wanted(value, level, row, cluster), by)
     names = {"test": "measure", "statistic": "value"}
     rows = []
     for key, cell in own.cells():
+        answers = _with_row(cell)
         tests = exchange_tests.exchange_test(
-            _with_row(cell), level="level", row="row", question="cluster", draws=draws
+            answers, level="level", row="row", question="cluster", draws=draws
         )
-        rows += [key | test for test in tests.rename(columns=names).to_dict("records")]
+        tests = _told(tests.rename(columns=names), answers)
+        rows += [key | test for test in tests.to_dict("records")]
     return flat(rows, by, after=TEST_MORE)
 
 
@@ -118,15 +123,32 @@ def level_gaps(
     rows = []
     for key, cell in own.cells():
         answers = _with_row(cell)
-        rows_of = answers.groupby(["cluster", "row"], sort=False)
-        valid = answers[answers["value"].notna()]
-        compared = valid.groupby(["cluster", "row"])["level"].transform("nunique") >= 2
-        gap = answers["value"].astype(float) - rows_of["value"].transform("mean").astype(float)
-        used = gap.where(compared.reindex(answers.index, fill_value=False))
+        values = answers["value"].astype(object).astype(float)
+        mean = values.groupby([answers["cluster"], answers["row"]]).transform("mean")
+        used = (values - mean).where(_compared(answers))
         for name in pd.unique(answers["level"]):
             here = answers["level"] == name
             rows.append(key | {"level": name} | _gap(used[here], answers.loc[here, "cluster"]))
     return flat(rows, by, before=["level"])
+
+
+def _compared(answers: pd.DataFrame) -> pd.Series:
+    """Which answers are valid and stand in a row with two answered levels or more."""
+    valid = answers[answers["value"].notna()]
+    levels = valid.groupby(["cluster", "row"])["level"].transform("nunique")
+    return (levels >= 2).reindex(answers.index, fill_value=False)
+
+
+def _told(tests: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+    """The tests without p of any effect where every question has one row: p would always be 1."""
+    used = answers[_compared(answers)]
+    rows = used.groupby("cluster")["row"].nunique()
+    any_effect = (tests["measure"] == "any_effect") & tests["p"].notna()
+    if rows.max() > 1 or not any_effect.any():
+        return tests
+    tests.loc[any_effect, "p"] = np.nan
+    tests.loc[any_effect, "status"] = "one_row_a_question"
+    return tests
 
 
 def _gap(gaps: pd.Series, cluster: pd.Series) -> dict[str, Any]:
