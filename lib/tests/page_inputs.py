@@ -58,7 +58,7 @@ def _lm_eval(file: Path, rng: np.random.Generator) -> None:
         doc = {"template": f"t{number // 6:02d}"}
         doc |= {f"role_{place}": role for place, role in enumerate(order)}
         row = first | {"doc_id": number, "doc": doc, "target": str(order.index("unknown"))}
-        # As the harness writes scores of given continuations: texts of (log p, is it the likeliest).
+        # As the harness writes scores of continuations: texts of (log p, is it the likeliest).
         row["resps"] = [[[f"{log - 9:.4f}", str(bool(log == logs.max()))]] for log in logs]
         row |= {"filtered_resps": [one[0] for one in row["resps"]], "metrics": ["acc"]}
         row["acc"] = float(order[int(logs.argmax())] == "unknown")

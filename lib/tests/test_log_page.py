@@ -1,4 +1,4 @@
-"""Every block of Python on the page "from your log to a figure" runs and prints what stands there."""
+"""The Python on the page "from your log to a figure" runs and prints what stands there."""
 
 import contextlib
 import io

@@ -38,7 +38,7 @@ class Taken(NamedTuple):
 
     def cells(self) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
         """Key and rows of every cell of `by`."""
-        for key, rows in cells(self.keys, list(self.keys)):
+        for key, rows in cells(self.keys, [str(name) for name in self.keys]):
             yield key, self.columns.loc[rows.index]
 
 
@@ -143,7 +143,7 @@ def as_frame(function: str, data: Any) -> pd.DataFrame:
 
 
 def flat(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[Any, Any]],
     by: str | Sequence[str] = (),
     before: Sequence[str] = ("measure",),
     after: Sequence[str] = (),

@@ -92,11 +92,12 @@ def _rows(
     labels = label_agreement.sums_by_cluster(given, number, len(names))
     hits = {one: cell[people].eq(cell[one], axis=0).to_numpy() & given for one in judges}
     sums = {one: label_agreement.sums_by_cluster(hits[one], number, len(names)) for one in judges}
-    common = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "n": int(given.sum())}
+    n_labels = int(given.sum())
+    common: dict[str, Any] = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "n": n_labels}
     common |= {"n_missing": int((~given).sum()), "clusters": int((labels.sum(axis=1) > 0).sum())}
     for one in judges:
         invalid = cell[one].isna()
-        row = common | {"measure": "concordance", "judge": one} | _standing(common["n"], invalid)
+        row = common | {"measure": "concordance", "judge": one} | _standing(n_labels, invalid)
         if row["status"] == "ok":
             # Numbers for names: a person may be called as a column of the result is.
             numbered = [f"person {number}" for number in range(len(people))]
@@ -106,7 +107,7 @@ def _rows(
     for one in [name for name in judges if baseline and name != baseline]:
         invalid = cell[one].isna() | cell[baseline].isna()
         row = common | {"measure": f"gain over {baseline}", "judge": one}
-        row |= _standing(common["n"], invalid)
+        row |= _standing(n_labels, invalid)
         if row["status"] == "ok":
             row |= label_agreement.mean_gain(sums[one] - sums[baseline], labels)
             more = hits[one].sum(axis=1, dtype=int) - hits[baseline].sum(axis=1, dtype=int)

@@ -42,10 +42,10 @@ def interactions(
         by..., measure, value, n, n_invalid, clusters, ci_low, ci_high, status, kind, p, df. The
         first row of each cell, of the kind `test`, is the likelihood ratio of the model with all
         pairs against the one without (it has no interval). Then come the terms of the larger model
-        in log odds with Wald intervals: those of the kinds `attribute` and `fixed`, and those of the
-        kind `pair` (`age:gender`), which are what is asked for. status as in `logistic.mixed_logit`: `ok`,
-        `singular` (clusters do not differ), `separation`, `constant`, ...; `few_clusters` (fewer
-        than 5: no interval and no p).
+        in log odds with Wald intervals: those of the kinds `attribute` and `fixed`, and those of
+        the kind `pair` (`age:gender`), which are what is asked for. status as in
+        `logistic.mixed_logit`: `ok`, `singular` (clusters do not differ), `separation`, `constant`,
+        ...; `few_clusters` (fewer than 5: no interval and no p).
 
     Raises:
         KatayoriError: a column that is not there or holds something else; fewer than two

@@ -182,14 +182,15 @@ def _difference(cell: pd.DataFrame, first: Any, second: Any) -> dict[str, Any]:
         sums = _sums(used[used["group"] == group]).reindex(clusters, fill_value=0)
         ratios.append((sums["total"].to_numpy(float), sums["n"].to_numpy(float)))
     n_invalid = int(used["value"].isna().sum())
+    clusters_of_fewer = qa_intervals.templates_in(*ratios)
     row = {"measure": f"{first} - {second}", "value": np.nan, "n_invalid": n_invalid}
-    row |= {"n": len(used) - n_invalid, "clusters": qa_intervals.templates_in(*ratios)}
+    row |= {"n": len(used) - n_invalid, "clusters": clusters_of_fewer}
     if not all(n.sum() for _, n in ratios):
         return row | {**qa_intervals.none(), "status": "no_valid_answer"}
     means = [float(total.sum() / n.sum()) for total, n in ratios]
     row |= {"value": means[0] - means[1], "value_first": means[0], "value_second": means[1]}
     values = qa_intervals.contributions(ratios[0], ratios[1])
-    return row | qa_intervals.difference(values, row["clusters"])
+    return row | qa_intervals.difference(values, clusters_of_fewer)
 
 
 def newcombe(

@@ -60,7 +60,7 @@ def newcombe_paired_interval(
     """
     n = both + only_first + only_second + neither
     first, second = both + only_first, both + only_second
-    product = both * neither - only_first * only_second
+    product: float = both * neither - only_first * only_second
     if product > 0:
         product = max(product - n / 2, 0)
     spread = first * (n - first) * second * (n - second)
