@@ -220,12 +220,22 @@ def test_the_exchange_test_is_that_of_the_notebooks():
 
 
 def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():
-    frame = YES.assign(value=(YES["level"] == "f").astype(float))
+    value = np.where(YES["question"] % 6 == 0, 0, YES["level"] == "f").astype(float)
+    frame = YES.assign(value=value)
     table = measure.exchange_test(frame, draws=19)
     assert table["status"].tolist() == ["one_row_a_question", "ok"]
     assert np.isnan(table["p"].iloc[0]) and 0 < table["p"].iloc[1] <= 0.1
     rows = frame.assign(age=frame["question"] % 2, question=frame["question"] // 2)
     assert measure.exchange_test(rows, row="age", draws=19)["status"].iloc[0] == "ok"
+
+
+def test_the_same_gap_in_every_question_has_no_test_of_direction():
+    """Its covariance is 0: the statistic would be 0 and p 1, for the clearest effect there is."""
+    table = measure.exchange_test(YES.assign(value=(YES["level"] == "f").astype(float)), draws=19)
+    assert table["status"].tolist() == ["one_row_a_question", "no_variation"]
+    assert table["p"].isna().all()
+    gaps = measure.level_gaps(YES.assign(value=(YES["level"] == "f").astype(float)))
+    assert gaps["value"].tolist() == [0.5, -0.5] and set(gaps["status"]) == {"no_variation"}
 
 
 def test_level_gaps_by_hand():

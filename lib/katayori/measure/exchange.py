@@ -63,8 +63,9 @@ def exchange_test(
         question to question, and `common_direction`. value is the statistic of the test; a test has
         no interval (`level_gaps` has them). p = (1 + draws at or above the value) / (1 + draws).
         status as in `exchange_tests.exchange_test`: `ok`, `constant`, `few_questions`, `one_level`,
-        `no_pairable`, `missing_by_level`; and `one_row_a_question` of `any_effect`, which no
-        exchange can change then: p is NaN.
+        `no_pairable`, `missing_by_level`; also with p NaN `one_row_a_question` (`any_effect`:
+        no exchange can change it) and `no_variation` (`common_direction`: all questions show the
+        very same gaps, see `level_gaps`).
 
     Raises:
         KatayoriError: a column that is not there or holds something else.
@@ -123,9 +124,7 @@ def level_gaps(
     rows = []
     for key, cell in own.cells():
         answers = _with_row(cell)
-        values = answers["value"].astype(object).astype(float)
-        mean = values.groupby([answers["cluster"], answers["row"]]).transform("mean")
-        used = (values - mean).where(_compared(answers))
+        used = _gaps(answers)
         for name in pd.unique(answers["level"]):
             here = answers["level"] == name
             rows.append(key | {"level": name} | _gap(used[here], answers.loc[here, "cluster"]))
@@ -140,15 +139,34 @@ def _compared(answers: pd.DataFrame) -> pd.Series:
 
 
 def _told(tests: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
-    """The tests without p of any effect where every question has one row: p would always be 1."""
-    used = answers[_compared(answers)]
-    rows = used.groupby("cluster")["row"].nunique()
-    any_effect = (tests["measure"] == "any_effect") & tests["p"].notna()
-    if rows.max() > 1 or not any_effect.any():
-        return tests
-    tests.loc[any_effect, "p"] = np.nan
-    tests.loc[any_effect, "status"] = "one_row_a_question"
+    """The tests without the p that their data cannot give.
+
+    Of any effect where every question has one row, since no exchange changes the statistic. Of a
+    common direction where all questions show the very same gaps: their covariance is 0, and the
+    statistic, which divides by it, would be 0 as if there were no gap.
+    """
+    rows = answers[_compared(answers)].groupby("cluster")["row"].nunique()
+    keys = [answers["cluster"], answers["level"]]
+    means = _gaps(answers).groupby(keys).mean().unstack().to_numpy(float)
+    means = means[np.isfinite(means).all(axis=1)]  # questions in which every level was answered
+    same = len(means) > 0 and np.ptp(means, axis=0).max() < 1e-12 < np.abs(means).max()
+    problems = {
+        "any_effect": ("one_row_a_question", bool(rows.max() <= 1)),
+        "common_direction": ("no_variation", bool(same)),
+    }
+    for test, (status, holds) in problems.items():
+        told = (tests["measure"] == test) & tests["p"].notna()
+        if holds:
+            tests.loc[told, "p"] = np.nan
+            tests.loc[told, "status"] = status
     return tests
+
+
+def _gaps(answers: pd.DataFrame) -> pd.Series:
+    """Each answer less the mean of its row; NaN where the row has not two answered levels."""
+    values = answers["value"].astype(object).astype(float)
+    mean = values.groupby([answers["cluster"], answers["row"]]).transform("mean")
+    return (values - mean).where(_compared(answers))
 
 
 def _gap(gaps: pd.Series, cluster: pd.Series) -> dict[str, Any]:
