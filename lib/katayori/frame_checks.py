@@ -227,7 +227,7 @@ def check_frame(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
     declared = FRAMES[name]
     for column, holds in declared.columns.items():
         if column in frame:
-            _check_column(frame[column], holds, f"frame {name!r}: column {column!r}")
+            check_column(frame[column], holds, f"frame {name!r}: column {column!r}")
         elif holds.required:
             raise FrameError(_lacks(name, column, holds))
     if declared.options:
@@ -250,8 +250,16 @@ def _lacks(name: str, column: str, holds: Column) -> str:
 WITH_ITEMS = ("yes or no", "three options", "profiles", "two options", "both orders")
 
 
-def _check_column(values: "pd.Series", holds: Column, where: str) -> None:
-    """FrameError where a value is not what the column holds."""
+def check_column(values: "pd.Series", holds: Column, where: str) -> None:
+    """FrameError where a value is not what the column holds; `where` begins its line.
+
+    Example:
+        >>> import pandas as pd
+        >>> check_column(pd.Series([0.2, 1.2]), Column("probability", 0.5), "column 'p'")
+        Traceback (most recent call last):
+        ...
+        katayori.frame_checks.FrameError: column 'p' holds 1.2 (1 of 2 rows, ...
+    """
     missing = values.isna()
     if missing.any() and not holds.may_miss:
         rows = f"{missing.sum()} of {len(values)} rows, first in row {_first(missing)}"

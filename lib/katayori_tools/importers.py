@@ -21,10 +21,7 @@ Rows of another filter on the same answer count once. Prompts that force the sta
 hold an earlier one are not imported. Archives are read in memory; nothing is unpacked.
 """
 
-import io
 import json
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -34,6 +31,7 @@ from typing import Any
 
 from katayori import profiles
 from katayori.data.files import json_lines
+from katayori.data.harness_logs import FINISH, content_of, log_of_inspect
 from katayori.errors import KatayoriError
 from katayori.papers.items import OwnItems, prompts_of
 from katayori.prompting.models import Model, get_model
@@ -46,18 +44,8 @@ from katayori_tools.inputs import own_items
 from katayori_tools.notebooks import names
 from katayori_tools.send import read_completion
 
-MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
-LOCAL_HEAD = 30  # bytes before a member's name
-LENGTHS_AT = (26, 28)  # in it: how long the name and the extra field are
-ZSTANDARD = 93  # the zip method that inspect_ai packs with; Python's zipfile reads it from 3.14 on
 SHOWN = 60  # characters of a difference
 LONGEST_CAUSE = 200  # characters
-FINISH = {
-    "max_tokens": "length",
-    "model_length": "length",
-    "length": "length",
-    "content_filter": "content_filter",
-}
 #: What a harness may do to a conversation without changing what is asked.
 PLAIN = "one user message as plain text"
 SPACES = "white space at the ends of lines"
@@ -130,80 +118,12 @@ def rows_of(log: Path, model: Model) -> Iterator[Row]:
         raise KatayoriError(
             f"{log.name}: known are .json and .eval (inspect_ai), .jsonl (lm-evaluation-harness)"
         )
-    asked, samples = _log_of_inspect(log)
+    asked, samples = log_of_inspect(log)
     if asked != model.vendor_id and not asked.endswith(f"/{model.vendor_id}"):
         raise KatayoriError(
             f"{log.name} is a log of {asked}, not of {model.vendor_id}; see MODELS=id@custom"
         )
     yield from map(_inspect, samples)
-
-
-def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
-    """The model and the samples of a log. An interrupted .eval has its head in the journal only."""
-    try:
-        if log.suffix == ".json":
-            raw = json.loads(log.read_bytes())
-            return str(raw["eval"]["model"]), list(raw.get("samples") or ())
-        head, *samples = _members(log)
-        return str(head["eval"]["model"]), samples
-    except NotImplementedError:
-        remedy = f"`inspect log convert {log.name} --to json --output-dir converted` writes one"
-        raise KatayoriError(
-            f"{log.name} is packed by a method that is not known here; a .json log is: {remedy}"
-        ) from None
-    except (KeyError, TypeError, AttributeError):
-        raise KatayoriError(f"{log.name} is no log of inspect_ai: it names no eval.model") from None
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError) as error:
-        raise KatayoriError(
-            f"{log.name} cannot be read ({error}); is it there, and whole?"
-        ) from None
-
-
-def _members(log: Path) -> list[Any]:
-    """The head of an archive and its samples."""
-    with zipfile.ZipFile(log) as archive:
-        held = archive.namelist()
-        heads = [name for name in ("header.json", "_journal/start.json") if name in held]
-        inside = [n for n in held if n.startswith("samples/") and n.endswith(".json")]
-        wanted = [archive.getinfo(name) for name in [*heads[:1], *inside]]
-        for member in wanted:
-            if member.file_size > MAX_MEMBER:
-                large = f"{member.filename} unpacks to more than {MAX_MEMBER:,} bytes"
-                raise KatayoriError(f"{log.name}: {large}")
-        return [json.loads(_unpacked(archive, member)) for member in wanted]
-
-
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The content of a member, checked; also one that is packed with Zstandard."""
-    if member.compress_type != ZSTANDARD:
-        return archive.read(member)
-    import zstandard
-
-    packed = _packed(archive, member)
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(
-            io.BytesIO(packed), read_across_frames=True
-        ) as reader:
-            content = reader.read(MAX_MEMBER + 1)
-    except zstandard.ZstdError as error:
-        raise ValueError(f"{member.filename}: {error}") from None
-    if len(content) > MAX_MEMBER or zlib.crc32(content) != member.CRC:
-        raise ValueError(f"{member.filename} is damaged")
-    return content
-
-
-def _packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The packed bytes of a member: behind its local head, whose two lengths are its own."""
-    file = archive.fp
-    if file is None:
-        raise ValueError(f"{archive.filename} is closed")
-    file.seek(member.header_offset)
-    head = file.read(LOCAL_HEAD)
-    if head[:4] != b"PK\x03\x04":
-        raise zipfile.BadZipFile(f"{member.filename} is not where the archive says")
-    lengths = (int.from_bytes(head[at : at + 2], "little") for at in LENGTHS_AT)
-    file.seek(sum(lengths), io.SEEK_CUR)
-    return file.read(member.compress_size)
 
 
 def _inspect(sample: Any) -> Row:
@@ -249,26 +169,14 @@ def _asked_by_inspect(sample: Row, attached: dict[str, str]) -> list[Turn]:
     turns = [{"role": "user", "content": turns}] if isinstance(turns, str) else list(turns)
     if turns and sample.get("messages") and turns[-1].get("role") == "assistant":
         turns.pop()
-    return [(str(t.get("role")), _content(t.get("content"), attached)) for t in turns]
+    return [(str(t.get("role")), content_of(t.get("content"), attached)) for t in turns]
 
 
 def _choice(choice: Row, attached: dict[str, str]) -> Row:
     """A choice in the form of a chat completion."""
-    content = _content(choice["message"].get("content"), attached)
+    content = content_of(choice["message"].get("content"), attached)
     finish = FINISH.get(choice.get("stop_reason", ""), "stop")
     return choice | {"message": {"content": content}, "finish_reason": finish}
-
-
-def _content(content: Any, attached: dict[str, str]) -> str:
-    """A message's text: its text parts, with what the log keeps apart (`attachment://…`)."""
-    if isinstance(content, list):
-        return "".join(
-            _content(part.get("text"), attached) for part in content if part.get("type") == "text"
-        )
-    text = str(content or "")
-    return (
-        attached[text.removeprefix("attachment://")] if text.startswith("attachment://") else text
-    )
 
 
 def _lm_eval(row: Any) -> Row:
@@ -300,7 +208,7 @@ def _asked_by_lm_eval(asked: Any) -> list[Turn]:
         asked = next(iter(asked.values())) if isinstance(asked, dict) else asked[0]
     if isinstance(asked, str) and asked.startswith("[{"):
         with suppress(ValueError, KeyError, AttributeError, TypeError):
-            return [(str(t["role"]), _content(t["content"], {})) for t in json.loads(asked)]
+            return [(str(t["role"]), content_of(t["content"], {})) for t in json.loads(asked)]
     return [("", asked)] if isinstance(asked, str) and asked else []
 
 

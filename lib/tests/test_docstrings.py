@@ -1,4 +1,4 @@
-"""Public functions of metrics and papers show an example, and the example runs."""
+"""Public functions of metrics, measure and papers show an example, and the example runs."""
 
 import ast
 import doctest
@@ -14,12 +14,12 @@ import pytest
 from katayori.papers.claims import statement_of
 
 LIB = Path(__file__).resolve().parents[1]
-ROOMS = (LIB / "katayori" / "metrics", LIB / "katayori" / "papers")
+ROOMS = tuple(LIB / "katayori" / room for room in ("metrics", "measure", "papers"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def modules():
-    """The names of all modules of metrics and papers."""
+    """The names of all modules of the rooms whose functions show examples."""
     files = [path for room in ROOMS for path in sorted(room.rglob("*.py"))]
     names = [path.relative_to(LIB).with_suffix("") for path in files]
     return [".".join(name.parts).removesuffix(".__init__") for name in names]
@@ -112,6 +112,10 @@ def without_example(room):
 
 def test_every_public_function_of_metrics_shows_an_example():
     assert without_example("metrics") == WITHOUT
+
+
+def test_every_public_function_of_measure_shows_an_example():
+    assert without_example("measure") == {}
 
 
 def test_every_public_function_of_papers_shows_an_example():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from katayori.data import harness_logs
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
@@ -114,7 +115,7 @@ def test_imported_answers_without_log_probabilities_say_so(convert, model, tmp_p
 def test_the_archive_is_packed_as_inspect_packs_today():
     """Every member of a log by method 93, which Python before 3.14 cannot read."""
     with zipfile.ZipFile(LOGS / "inspect_plain.eval") as archive:
-        assert {member.compress_type for member in archive.infolist()} == {importers.ZSTANDARD}
+        assert {member.compress_type for member in archive.infolist()} == {harness_logs.ZSTANDARD}
 
 
 @pytest.mark.parametrize("member", ["header.json", "samples/"])
@@ -136,7 +137,7 @@ def test_a_damaged_zstandard_archive_gets_one_line(tmp_path, member, behind):
 
 
 def test_a_zstandard_member_cannot_burst_the_memory(monkeypatch):
-    monkeypatch.setattr(importers, "MAX_MEMBER", 100)
+    monkeypatch.setattr(harness_logs, "MAX_MEMBER", 100)
     with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
         list(importers.rows_of(LOGS / "inspect_plain.eval", get_model(MODEL)[0]))
 
@@ -156,7 +157,7 @@ def test_no_name_of_a_machine_is_in_the_logs(tmp_path):
         texts = [file.read_bytes()] if file.suffix in (".json", ".jsonl", ".yaml") else []
         if file.suffix == ".eval":
             with zipfile.ZipFile(file) as archive:
-                packed = [importers._unpacked(archive, member) for member in archive.infolist()]
+                packed = [harness_logs.unpacked(archive, member) for member in archive.infolist()]
             texts = [*packed, *(name.encode() for name in archive.namelist())]
             assert zstandard and texts
         for text in texts:

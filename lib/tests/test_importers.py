@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 from test_batch import MODEL, live_requests
 
+from katayori.data import harness_logs
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.frames import answers_frame
@@ -404,7 +405,7 @@ def test_an_archive_writes_nothing_and_cannot_burst_the_memory(asked, tmp_path, 
     assert {p.name for p in made if "cache" not in p.parts} == {
         "a.jsonl"
     } and log.read_bytes() == before[log]
-    monkeypatch.setattr(importers, "MAX_MEMBER", 100)
+    monkeypatch.setattr(harness_logs, "MAX_MEMBER", 100)
     with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
         list(importers.rows_of(log, get_model(MODEL)[0]))
 

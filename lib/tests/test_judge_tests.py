@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest, mannwhitneyu
 
+from katayori.metrics.question_swaps import question_swap_test
 from katayori.papers.logprob_judge import items as judge, judge_tests, surface_rules
 from katayori.papers.logprob_judge.judge_tests import auc_interval, decided_pairs, paired_hits
-from katayori.papers.logprob_judge.question_swaps import question_swap_test
 from katayori.papers.logprob_judge.scores import concordance
 
 STUDY = judge.load_study_judge()

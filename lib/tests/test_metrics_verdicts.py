@@ -15,8 +15,8 @@ from katayori.data import published
 from katayori.errors import KatayoriError
 from katayori.metrics.choices import MEANING, unswapped
 from katayori.metrics.intervals import share_interval
+from katayori.metrics.question_swaps import question_swap_test
 from katayori.papers.logprob_judge import items as judge, scores as v
-from katayori.papers.logprob_judge.question_swaps import question_swap_test
 from katayori.papers.logprob_judge.scores import (
     METHODS,
     VERDICTS,

@@ -12,8 +12,8 @@ from scipy.special import expit, logit
 from scipy.stats import t
 
 from katayori.metrics.intervals import mean_interval, ratio_interval
+from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.uncertainty import cells
-from katayori.papers.logprob_judge.question_swaps import question_swap_test
 from katayori.papers.logprob_judge.scores import BY, annotators_of, joined_labels
 
 #: The two verdicts that name a winner.

@@ -12,26 +12,24 @@ denominator and is counted as `n_invalid`.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any
 
-import krippendorff
 import numpy as np
 import pandas as pd
-from statsmodels.stats import inter_rater
 
 from katayori.errors import KatayoriError
 from katayori.frame_checks import FrameError, check_frame, with_items
 from katayori.metrics.choices import MEANING, unswapped
-from katayori.metrics.intervals import (
-    NO_INTERVAL_BELOW,
-    mean_interval,
-    ratio_interval,
-    share_interval,
+from katayori.metrics.intervals import ratio_interval, share_interval
+from katayori.metrics.label_agreement import (
+    agreement_row,
+    categories_of,
+    mean_gain,
+    mean_share,
+    sums_by_cluster,
 )
 from katayori.metrics.rank_tests import DIGITS
 from katayori.metrics.uncertainty import cells, sign_test, status_of
-from katayori.papers.logprob_judge.question_swaps import question_swap_test
 
 BY = ("model", "source", "prompt_id")
 #: The order in which equal means are settled: C, then A, then B (LJ-13).
@@ -279,7 +277,7 @@ def _agreement_rows(kept: pd.DataFrame, annotators: list[str]) -> Iterator[dict[
     """A row per method and one of the gain, of the comparisons of one cell."""
     given = kept[annotators].notna().to_numpy()
     question, names = pd.factorize(kept["question_id"])
-    labels = _by_question(given, question, len(names))
+    labels = sums_by_cluster(given, question, len(names))
     n = int(given.sum())
     same = {
         "n": n,
@@ -291,7 +289,7 @@ def _agreement_rows(kept: pd.DataFrame, annotators: list[str]) -> Iterator[dict[
     sums = {}
     for method in METHODS:
         hits[method] = kept[annotators].eq(kept[method], axis=0).to_numpy() & given
-        sums[method] = _by_question(hits[method], question, len(names))
+        sums[method] = sums_by_cluster(hits[method], question, len(names))
         invalid = kept["proposed"].isna() if method == "proposed" else kept["status"] != "ok"
         problems = {
             "no_comparisons": not len(kept),
@@ -307,64 +305,15 @@ def _agreement_rows(kept: pd.DataFrame, annotators: list[str]) -> Iterator[dict[
             "status": status,
         }
         if status == "ok":
-            row |= _share(sums[method], labels, annotators)
+            row |= mean_share(sums[method], labels, annotators)
         yield row
     # What is invalid for `proposed`, the last of the methods, is so for the gain.
     gain = {"method": GAIN, **same, "n_invalid": row["n_invalid"], "status": status}
     if status == "ok":
-        gain |= _gain(sums["proposed"] - sums["BS2"], labels)
+        gain |= mean_gain(sums["proposed"] - sums["BS2"], labels)
         more = hits["proposed"].sum(axis=1, dtype=int) - hits["BS2"].sum(axis=1, dtype=int)
         gain["p_sign"] = sign_test(int((more > 0).sum()), int((more < 0).sum()))
     yield gain
-
-
-def _by_question(counted: np.ndarray, question: np.ndarray, n_questions: int) -> np.ndarray:
-    """Sums over the comparisons of each question: questions x annotators."""
-    sums = np.zeros((n_questions, counted.shape[1]))
-    np.add.at(sums, question, counted)
-    return sums
-
-
-def _share(hits: np.ndarray, labels: np.ndarray, annotators: list[str]) -> dict[str, Any]:
-    """The mean of the annotators' shares (exact, divided once) with its interval."""
-    n_correct = hits.sum(axis=0).astype(int).tolist()
-    n_labels = labels.sum(axis=0).astype(int).tolist()
-    each = [Fraction(h, n) if n else None for h, n in zip(n_correct, n_labels, strict=True)]
-    shares = [share for share in each if share is not None]
-    interval = share_interval(hits.sum(axis=1), labels.sum(axis=1))
-    alone = [np.nan if share is None else float(share) for share in each]
-    return {
-        "value": float(sum(shares) / len(shares)),
-        "ci_low": interval["ci_low"],
-        "ci_high": interval["ci_high"],
-        "ci_status": interval["status"],
-        **dict(zip(annotators, alone, strict=True)),
-    }
-
-
-def _gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """The mean over annotators of (hits gained / labels), from questions x annotators.
-
-    The contribution of a question is, for each annotator, (gained - share x labels) over the mean
-    number of labels: their spread is that of the gain (linearised, as `ratio_interval`).
-    """
-    heard = labels.sum(axis=0) > 0
-    gained = gained[:, heard]
-    labels = labels[:, heard]
-    totals = labels.sum(axis=0)
-    shares = [Fraction(int(g), int(n)) for g, n in zip(gained.sum(axis=0), totals, strict=True)]
-    value = float(sum(shares) / len(shares))
-    each = np.array([float(share) for share in shares])
-    parts = (gained - each * labels) / (totals / len(labels))
-    interval = mean_interval(value + parts.mean(axis=1)[labels.sum(axis=1) > 0])
-    return {
-        "value": value,
-        "n_correct": int(gained.sum()),
-        "ci_low": interval["ci_low"],
-        "ci_high": interval["ci_high"],
-        "ci_status": interval["status"],
-        "p_cluster": question_swap_test(gained.sum(axis=1)),
-    }
 
 
 def robustness(
@@ -545,8 +494,6 @@ def _brier(errors: pd.Series, question: pd.Series) -> dict[str, Any]:
 
 #: Measures of `human_agreement` over all people; Cohen's kappa is of two.
 _OF_ALL = ("fleiss_kappa", "krippendorff_alpha", "leave_one_out", "ceiling")
-#: Those that a constant verdict leaves undefined are kappas and alpha, not these.
-_DEFINED_WHERE_CONSTANT = ("leave_one_out", "ceiling")
 
 
 def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -> pd.DataFrame:
@@ -581,7 +528,7 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
     """
     annotators = list(annotators) or annotators_of(comparisons)
     _require_labels(comparisons, annotators)
-    categories = _categories(comparisons[annotators])
+    categories = categories_of(comparisons[annotators])
     measures = [(name, annotators) for name in _OF_ALL]
     measures += [("cohen_kappa", list(two)) for two in itertools.combinations(annotators, 2)]
     parts: list[tuple[Any, pd.DataFrame]] = [("all", comparisons)]
@@ -593,7 +540,7 @@ def human_agreement(comparisons: pd.DataFrame, annotators: Sequence[str] = ()) -
             labels = [part[name].map(categories, na_action="ignore") for name in people]
             codes = np.column_stack([label.to_numpy(float) for label in labels])
             question = part.get("question_id") if task == "all" else None
-            row = _agreement_row(measure, codes, question, len(categories))
+            row = agreement_row(measure, codes, question, len(categories))
             rows.append({"task": task, "measure": measure, "between": " | ".join(people), **row})
     columns = ["task", "measure", "between", "value", "ci_low", "ci_high", "ci_status"]
     columns += ["clusters", "n", "n_left_out", "status"]
@@ -611,77 +558,3 @@ def _require_labels(comparisons: pd.DataFrame, annotators: list[str]) -> None:
         raise KatayoriError(
             f"no column annotator_<name> or truth among {there}; name them with `annotators`"
         )
-
-
-def _agreement_row(
-    measure: str, codes: np.ndarray, question: pd.Series | None, categories: int
-) -> dict[str, Any]:
-    """One measure of comparisons x people, with its interval where questions are given."""
-    n_people = codes.shape[1]
-    least = 2 if measure == "krippendorff_alpha" else n_people
-    used = (~np.isnan(codes)).sum(axis=1) >= least
-    kept = codes[used]
-    one_verdict = len(np.unique(kept[~np.isnan(kept)])) < 2
-    problems = {
-        "one_annotator": n_people < 2,
-        "no_comparisons": not len(kept),
-        "constant": one_verdict and measure not in _DEFINED_WHERE_CONSTANT,
-    }
-    status = status_of(problems)
-    row: dict[str, Any] = {
-        "value": np.nan,
-        "n": len(kept),
-        "n_left_out": len(codes) - len(kept),
-        "status": status,
-    }
-    if status != "ok":
-        return row
-    row["value"] = _agreement(measure, kept, categories)
-    if question is not None:
-        row |= _jackknife(measure, kept, question[used], categories)
-    return row
-
-
-def _jackknife(
-    measure: str, codes: np.ndarray, question: pd.Series, categories: int
-) -> dict[str, Any]:
-    """The interval of a measure of agreement, by t on the pseudo-values of questions left out."""
-    number, names = pd.factorize(question)
-    if len(names) < NO_INTERVAL_BELOW:
-        return {"ci_status": "few_clusters", "clusters": len(names)}
-    whole = _agreement(measure, codes, categories)
-    left = [_agreement(measure, codes[number != place], categories) for place in range(len(names))]
-    pseudo = len(names) * whole - (len(names) - 1) * np.array(left)
-    interval = mean_interval(pseudo - pseudo.mean() + whole)
-    return {
-        "ci_low": interval["ci_low"],
-        "ci_high": interval["ci_high"],
-        "ci_status": interval["status"],
-        "clusters": len(names),
-    }
-
-
-def _categories(labels: pd.DataFrame) -> dict[Any, int]:
-    """A number for every label that occurs, in the order of their names."""
-    labels_given = pd.unique(pd.Series(labels.to_numpy(dtype=object).ravel()).dropna())
-    return {label: code for code, label in enumerate(sorted(labels_given, key=str))}
-
-
-def _agreement(measure: str, codes: np.ndarray, categories: int) -> float:
-    """One measure of comparisons x people, codes of categories; NaN (missing) only for
-    Krippendorff's alpha."""
-    if measure == "krippendorff_alpha":
-        return float(krippendorff.alpha(reliability_data=codes.T, level_of_measurement="nominal"))
-    counts = (codes[:, :, None] == np.arange(categories)).sum(axis=1)
-    if measure == "fleiss_kappa":
-        return float(inter_rater.fleiss_kappa(counts))
-    if measure == "cohen_kappa":
-        table = np.zeros((categories, categories))
-        np.add.at(table, tuple(codes.T.astype(int)), 1)
-        return float(inter_rater.cohens_kappa(table, return_results=False))
-    if measure == "ceiling":
-        agreeing = counts.max(axis=1).sum()
-    else:
-        # Leave one out: each person's label beside those of the others.
-        agreeing = (counts * (counts - 1)).sum() / (codes.shape[1] - 1)
-    return float(agreeing / codes.size)

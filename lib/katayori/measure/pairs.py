@@ -1,0 +1,118 @@
+"""Two judgements of the same items: is one right more often?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.contingency_tables import mcnemar as mcnemar_test
+
+from katayori.errors import KatayoriError
+from katayori.measure.columns import flat, numbers
+from katayori.metrics.intervals import ratio_interval
+from katayori.metrics.proportions import newcombe_paired_interval
+from katayori.metrics.question_swaps import question_swap_test
+
+MORE = ("only_first", "only_second", "p", "chi2", "p_chi2", "p_yates", "p_cluster")
+
+
+def mcnemar(
+    first: Sequence[Any], second: Sequence[Any], *, cluster: Sequence[Any] | None = None
+) -> pd.DataFrame:
+    """Is the first right more often than the second, on the same items?
+
+    Args:
+        first, second: 0 or 1 (or False, True) of the same items in the same order, as lists,
+            arrays or columns; missing where an answer is invalid.
+        cluster: of each item what would be drawn anew in another study, such as its template. None:
+            the items are independent.
+
+    Returns:
+        One row: measure (`first - second`), value (difference of the shares), n (pairs of two valid
+        answers), n_invalid, clusters, ci_low, ci_high (without clusters Newcombe's interval for
+        pairs, else t on the clusters' contributions), status, only_first, only_second (pairs of
+        which one alone is right), p (exact, two-sided), chi2, p_chi2 (McNemar's statistic) and
+        p_yates (with continuity correction), which all take items as independent; p_cluster (the
+        difference of each cluster may change its sign, exact; NaN without clusters). status: `ok`;
+        `no_difference` (no pair in which one alone is right: every p is NaN); `few_clusters`,
+        `no_variation` (no interval); `no_valid_answer`.
+
+    Raises:
+        KatayoriError: other lengths, or values other than 0 and 1.
+
+    References: Q. McNemar, Psychometrika 12 (1947), 153-157; R. G. Newcombe, Statistics in Medicine
+    17 (1998), 2635-2650, method 10.
+
+    Example:
+        >>> before, after = [1, 1, 1, 1, 1, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0, 1]
+        >>> table = mcnemar(before, after)
+        >>> table[["value", "only_first", "only_second", "p"]].to_numpy().tolist()
+        [[0.625, 5.0, 0.0, 0.0625]]
+    """
+    one, two = _zero_or_one("first", first), _zero_or_one("second", second)
+    groups = pd.Series(range(len(one))) if cluster is None else _as_series(cluster)
+    if not len(one) == len(two) == len(groups):
+        raise KatayoriError(
+            f"mcnemar: first has {len(one)} values, second {len(two)}, cluster {len(groups)}; give"
+            " one value of each for every item, e.g. mcnemar([1, 0, 1], [0, 0, 1])"
+        )
+    valid = one.notna() & two.notna()
+    frame = pd.DataFrame({"one": one, "two": two, "cluster": groups})[valid]
+    row = {"measure": "first - second", "value": np.nan, "n": len(frame)}
+    row |= {"n_invalid": int((~valid).sum()), "clusters": frame["cluster"].nunique()}
+    if frame.empty:
+        return flat([row | {"status": "no_valid_answer"}], after=MORE)
+    gain = frame["one"] - frame["two"]
+    row |= {"value": float(gain.mean()), "status": "ok"} | _counted(frame)
+    row |= _independent(frame) if cluster is None else _clustered(gain, frame["cluster"])
+    if not gain.any():
+        row["status"] = "no_difference"
+    return flat([row], after=MORE)
+
+
+def _zero_or_one(name: str, values: Sequence[Any]) -> pd.Series:
+    column = numbers("mcnemar", name, values)
+    wrong = column.dropna()[~column.dropna().isin([0.0, 1.0])]
+    if len(wrong):
+        raise KatayoriError(
+            f"mcnemar: {name} holds {wrong.iloc[0]:g} in row {wrong.index[0]}; right is 1 or 0"
+            " (True or False), or None where the answer is invalid"
+        )
+    return column
+
+
+def _as_series(values: Sequence[Any]) -> pd.Series:
+    return pd.Series(list(values), dtype=object)
+
+
+def _counted(frame: pd.DataFrame) -> dict[str, Any]:
+    """The discordant pairs and the tests of their numbers."""
+    only_first = int((frame["one"] > frame["two"]).sum())
+    only_second = int((frame["two"] > frame["one"]).sum())
+    out: dict[str, Any] = {"only_first": only_first, "only_second": only_second}
+    if not only_first + only_second:
+        return out
+    table = [[0, only_first], [only_second, 0]]
+    plain = mcnemar_test(table, exact=False, correction=False)
+    return out | {
+        "p": float(mcnemar_test(table, exact=True).pvalue),
+        "chi2": float(plain.statistic),
+        "p_chi2": float(plain.pvalue),
+        "p_yates": float(mcnemar_test(table, exact=False, correction=True).pvalue),
+    }
+
+
+def _independent(frame: pd.DataFrame) -> dict[str, Any]:
+    counts = pd.crosstab(frame["one"], frame["two"]).reindex(
+        index=[1.0, 0.0], columns=[1.0, 0.0], fill_value=0
+    )
+    (both, only_first), (only_second, neither) = counts.to_numpy().tolist()
+    low, high = newcombe_paired_interval(both, only_first, only_second, neither)
+    return {"ci_low": low, "ci_high": high}
+
+
+def _clustered(gain: pd.Series, cluster: pd.Series) -> dict[str, Any]:
+    sums = gain.groupby(cluster, sort=False).agg(["sum", "size"])
+    found = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
+    row = {name: found[name] for name in ("ci_low", "ci_high", "status")}
+    return row | {"p_cluster": question_swap_test(sums["sum"].tolist())}

@@ -1,0 +1,446 @@
+"""`katayori.measure`: what it takes, what it gives back, and what it says of a wrong frame."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori import measure
+from katayori.errors import KatayoriError
+from katayori.measure.bias import MEASURES
+from katayori.measure.columns import GIVEN
+from katayori.metrics import examples, exchange_tests, qa_bias
+from katayori.metrics.position_free_scores import position_free_scores
+from katayori.papers.inter_jbbq import examples as profiles, scores as by_profile
+from katayori.papers.logprob_judge import examples as judged, scores as by_judge
+
+ROLES = {"role": ["biased", "unknown", "counter_biased", None] * 6}
+BIAS = pd.DataFrame(ROLES | {"context": ["ambiguous", "biased", "counter_biased"] * 8})
+BIAS["cluster"] = np.arange(24) // 4
+YES = pd.DataFrame({"question": np.repeat(range(12), 2), "level": list("fm") * 12})
+YES["value"] = np.random.default_rng(0).integers(0, 2, 24).astype(float)
+JUDGED = pd.DataFrame({"judge": list("1212") * 3, "annotator_1": list("1112") * 3})
+JUDGED["question"] = np.arange(12) // 2
+PROFILES = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (240, 3)))
+PROFILES = PROFILES.set_axis(["old", "woman", "correct"], axis=1)
+PROFILES["cluster"] = np.arange(240) // 12
+OPTIONS = pd.DataFrame({"template": np.arange(24), "role_0": ["cat", "dog"] * 12})
+OPTIONS["role_1"] = OPTIONS["role_0"].map({"cat": "dog", "dog": "cat"})
+OPTIONS["p_0"] = np.random.default_rng(2).uniform(0.1, 0.9, 24)
+OPTIONS["p_1"] = 1 - OPTIONS["p_0"]
+GROUPS = YES.rename(columns={"level": "group", "question": "cluster"})
+
+CALLS = {
+    "diff_bias": lambda frame, **more: measure.diff_bias(frame, **more),
+    "exchange_test": lambda frame, **more: measure.exchange_test(frame, draws=19, **more),
+    "level_gaps": lambda frame, **more: measure.level_gaps(frame, **more),
+    "concordance": lambda frame, **more: measure.concordance(frame, **more),
+    "interactions": lambda frame, **more: measure.interactions(frame, ["old", "woman"], **more),
+    "position_free": lambda frame, **more: measure.position_free(frame, "cat", "dog", **more),
+    "share": lambda frame, **more: measure.share(frame, **more),
+    "difference": lambda frame, **more: measure.difference(frame, **more),
+}
+FRAMES = {
+    "diff_bias": BIAS,
+    "exchange_test": YES,
+    "level_gaps": YES,
+    "concordance": JUDGED,
+    "interactions": PROFILES,
+    "position_free": OPTIONS,
+    "share": GROUPS,
+    "difference": GROUPS,
+}
+#: A column that each measure needs and that a keyword names.
+NEEDED = {
+    "diff_bias": "role",
+    "exchange_test": "value",
+    "level_gaps": "level",
+    "concordance": "judge",
+    "interactions": "value",
+    "position_free": "cluster",
+    "share": "value",
+    "difference": "group",
+}
+OWN = {"interactions": "correct", "position_free": "template"}
+
+
+def column_of(name):
+    """What the needed column is called in the frame of the test."""
+    return OWN.get(name, NEEDED[name])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_frame_without_model_or_source_gives_a_flat_frame(name):
+    table = CALLS[name](FRAMES[name])
+    assert len(table) and not {"model", "source"} & set(table)
+    places = [list(table).index(column) for column in GIVEN]
+    assert places == sorted(places)
+    assert table["n"].notna().all() and table["status"].notna().all()
+    inside = table.dropna(subset=["ci_low", "value"])
+    assert ((inside["ci_low"] <= inside["value"]) & (inside["value"] <= inside["ci_high"])).all()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_frames_dicts_and_lists_of_rows_are_the_same(name):
+    frame = FRAMES[name]
+    whole = CALLS[name](frame)
+    arrays = {column: frame[column].to_numpy() for column in frame}
+    pd.testing.assert_frame_equal(CALLS[name](arrays), whole)
+    pd.testing.assert_frame_equal(CALLS[name](frame.to_dict("records")), whole)
+    shuffled = frame.set_index(pd.Index(np.arange(len(frame))[::-1]))
+    pd.testing.assert_frame_equal(CALLS[name](shuffled), whole)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_column_can_bear_a_name_of_its_own(name):
+    frame = FRAMES[name].rename(columns={column_of(name): "列"})
+    table = CALLS[name](frame, **{NEEDED[name]: "列"})
+    whole = CALLS[name](FRAMES[name])
+    columns = [column for column in table if column != "judge"]
+    pd.testing.assert_frame_equal(table[columns], whole[columns])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_column_that_is_not_there_is_named_in_one_line_with_an_example(name):
+    frame = FRAMES[name].drop(columns=column_of(name))
+    with pytest.raises(KatayoriError) as error:
+        CALLS[name](frame)
+    said = str(error.value)
+    assert "\n" not in said and said.startswith(f"{name}: no column {column_of(name)!r}")
+    assert "e.g. " in said and f"name yours by {NEEDED[name]}=..." in said
+    assert repr(frame.columns[0]) in said
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_cells_are_measured_apart(name):
+    frame = FRAMES[name]
+    both = pd.concat([frame.assign(system="x"), frame.assign(system="y")])
+    table = CALLS[name](both, by="system")
+    whole = CALLS[name](frame)
+    for system in ("x", "y"):
+        own = table[table["system"] == system].drop(columns="system").reset_index(drop=True)
+        pd.testing.assert_frame_equal(own, whole)
+    one = CALLS[name](frame.assign(model="mine"), by="model")
+    assert set(one["model"]) == {"mine"}
+    with pytest.raises(KatayoriError, match="by='status' is a column of the result"):
+        CALLS[name](frame.assign(status=1), by="status")
+    with pytest.raises(KatayoriError, match=f"^{name}: no column 'team'"):
+        CALLS[name](frame, by=["team"])
+
+
+def test_what_is_no_frame_is_said_to_be_none():
+    for wrong in (3, "answers.csv", [1, 2], None):
+        with pytest.raises(KatayoriError, match="is no frame; give a pandas DataFrame, a dict"):
+            measure.share(wrong)
+    twice = pd.DataFrame([[1, 0]], columns=["value", "value"])
+    with pytest.raises(KatayoriError, match="two columns are called 'value'"):
+        measure.share(twice)
+
+
+def test_a_value_that_a_column_must_not_hold_is_shown():
+    with pytest.raises(KatayoriError, match=r"column 'role' holds 'target' .* one of 'biased'"):
+        measure.diff_bias(BIAS.replace({"role": {"biased": "target"}}))
+    with pytest.raises(KatayoriError, match=r"column 'value' holds 'yes' .* e\.g\. 1"):
+        measure.share({"value": ["yes", "no"], "cluster": [1, 2]})
+    with pytest.raises(KatayoriError, match=r"column 'cluster' is missing in 1 of 2 rows"):
+        measure.share({"value": [1, 0], "cluster": ["a", None]})
+
+
+def test_a_cluster_must_be_named_or_be_given_up_openly():
+    frame = {"value": [0, 1] * 10}
+    with pytest.raises(KatayoriError, match="cluster=None: every row on its own"):
+        measure.share(frame)
+    assert measure.share(frame, cluster=None)["clusters"].tolist() == [20]
+
+
+def test_asking_for_the_room_loads_nothing_heavy():
+    code = "import sys; from katayori import measure; measure.__all__;"
+    code += "print([name for name in ('pandas', 'numpy', 'scipy') if name in sys.modules])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"
+
+
+def test_every_name_of_the_room_is_a_function_and_others_are_named():
+    assert [name for name in measure.__all__ if not callable(getattr(measure, name))] == []
+    assert sorted(measure.__all__) == dir(measure)
+    with pytest.raises(AttributeError, match="has no 'beta'; it has alpha, cohen_kappa"):
+        measure.beta  # noqa: B018
+
+
+# -- the same numbers as the notebooks -------------------------------------------------------------
+
+
+def test_diff_bias_is_that_of_the_paper():
+    answers = qa_bias.with_role(examples.three_options())
+    theirs = qa_bias.qa_scores(answers, ["model"], MEASURES)
+    frame = answers.rename(columns={"context_condition": "passage"})
+    ours = measure.diff_bias(frame, context="passage", cluster="template_id")
+    columns = [name for name in GIVEN if name != "measure"]
+    pd.testing.assert_frame_equal(ours[columns], theirs[columns], check_dtype=False)
+    derived = measure.diff_bias(
+        frame.drop(columns="correct"), context="passage", cluster="template_id"
+    )
+    pd.testing.assert_frame_equal(derived, ours)
+
+
+def test_diff_bias_by_hand():
+    table = measure.diff_bias(BIAS).set_index("measure")
+    valid = BIAS.dropna(subset=["role"])
+    ambiguous = valid[valid["context"] == "ambiguous"]["role"]
+    side = (ambiguous == "biased").mean() - (ambiguous == "counter_biased").mean()
+    assert table.loc["diff_amb", "value"] == pytest.approx(side)
+    assert table.loc["acc_amb", "value"] == pytest.approx((ambiguous == "unknown").mean())
+    right = valid["role"] == valid["context"]
+    shares = [right[valid["context"] == one].mean() for one in ("biased", "counter_biased")]
+    assert table.loc["diff_dis", "value"] == pytest.approx(shares[0] - shares[1])
+    assert table["n_invalid"].tolist() == [2, 4, 2, 4]
+
+
+def test_clear_contexts_without_a_side_need_the_right_answers():
+    frame = BIAS.assign(context="disambig")
+    with pytest.raises(KatayoriError, match='correct="is_right"'):
+        measure.diff_bias(frame)
+    table = measure.diff_bias(frame.assign(is_right=True), correct="is_right")
+    assert table.set_index("measure").loc["acc_dis", "value"] == 1
+    with pytest.raises(KatayoriError, match="no measure 'accuracy'; known: acc_amb"):
+        measure.diff_bias(frame, measures=["accuracy"])
+
+
+def test_the_exchange_test_is_that_of_the_notebooks():
+    values = examples.yes_no(12)
+    values["others"] = values["age"].astype(str) + values["gender"]
+    ours = measure.exchange_test(values, level="race", row="others", cluster="decision_question_id")
+    theirs = exchange_tests.exchange_test(
+        values, level="race", row="others", question="decision_question_id"
+    )
+    for column, other in (("value", "statistic"), ("p", "p"), ("status", "status"), ("n", "n")):
+        assert ours[column].tolist() == theirs[other].tolist()
+
+
+def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():
+    value = np.where(YES["question"] % 6 == 0, 0, YES["level"] == "f").astype(float)
+    frame = YES.assign(value=value)
+    table = measure.exchange_test(frame, draws=19)
+    assert table["status"].tolist() == ["one_row_a_question", "ok"]
+    assert np.isnan(table["p"].iloc[0]) and 0 < table["p"].iloc[1] <= 0.1
+    rows = frame.assign(age=frame["question"] % 2, question=frame["question"] // 2)
+    assert measure.exchange_test(rows, row="age", draws=19)["status"].iloc[0] == "ok"
+
+
+def test_the_same_gap_in_every_question_has_no_test_of_direction():
+    """Its covariance is 0: the statistic would be 0 and p 1, for the clearest effect there is."""
+    table = measure.exchange_test(YES.assign(value=(YES["level"] == "f").astype(float)), draws=19)
+    assert table["status"].tolist() == ["one_row_a_question", "no_variation"]
+    assert table["p"].isna().all()
+    gaps = measure.level_gaps(YES.assign(value=(YES["level"] == "f").astype(float)))
+    assert gaps["value"].tolist() == [0.5, -0.5] and set(gaps["status"]) == {"no_variation"}
+
+
+def test_level_gaps_by_hand():
+    frame = pd.DataFrame({"question": [1, 1, 1, 2, 2, 2, 3, 3, 3], "level": list("abc") * 3})
+    frame["value"] = [1, 0, 0.5, 1, 1, None, 1, None, None]
+    table = measure.level_gaps(frame).set_index("level")
+    assert table.loc["a", "value"] == pytest.approx((0.5 + 0) / 2)
+    assert table.loc["b", "value"] == pytest.approx((-0.5 + 0) / 2)
+    assert table.loc["c", "value"] == 0
+    assert table["n"].tolist() == [2, 2, 1] and table["n_invalid"].tolist() == [1, 1, 2]
+
+
+def test_concordance_is_that_of_the_paper():
+    verdicts = judged.verdicts("sim-judge-fair")
+    theirs = by_judge.concordance(verdicts, judged.comparisons(), ["truth"])
+    theirs = theirs[theirs["task"] == "all"].set_index("method")
+    joined = by_judge.joined_labels(verdicts, judged.comparisons(), ["truth"])
+    ours = measure.concordance(
+        joined,
+        judge=["BS1", "BS2", "proposed"],
+        people="truth",
+        cluster="question_id",
+        baseline="BS2",
+    )
+    for method in ("BS1", "BS2", "proposed"):
+        own = ours[(ours["measure"] == "concordance") & (ours["judge"] == method)].iloc[0]
+        for name in ("value", "ci_low", "ci_high", "n", "n_correct", "clusters"):
+            assert own[name] == pytest.approx(theirs.loc[method, name]), (method, name)
+    gain = ours[(ours["measure"] == "gain over BS2") & (ours["judge"] == "proposed")].iloc[0]
+    for name in ("value", "ci_low", "ci_high", "p_cluster", "p_sign", "n_correct"):
+        assert gain[name] == pytest.approx(theirs.loc[by_judge.GAIN, name]), name
+
+
+def test_concordance_counts_what_is_missing():
+    frame = JUDGED.copy()
+    frame.loc[0, "judge"] = None
+    frame.loc[1, "annotator_1"] = None
+    row = measure.concordance(frame).iloc[0]
+    assert (row["n"], row["n_invalid"], row["n_missing"]) == (11, 1, 1)
+    nobody = measure.concordance(frame.assign(judge=None)).iloc[0]
+    assert nobody["status"] == "no_valid_verdict" and np.isnan(nobody["value"])
+    with pytest.raises(KatayoriError, match="no column of people's labels"):
+        measure.concordance(frame.drop(columns="annotator_1"))
+    with pytest.raises(KatayoriError, match="baseline 'coin' is none of the judges judge"):
+        measure.concordance(frame, baseline="coin")
+
+
+def test_a_person_may_be_called_as_a_column_of_the_result():
+    table = measure.concordance(JUDGED.rename(columns={"annotator_1": "value"}), people="value")
+    assert table["value"].tolist() == measure.concordance(JUDGED)["value"].tolist()
+
+
+def test_interactions_are_those_of_the_paper():
+    frame = profiles.frame()
+    cell = ["model", "topic", "ambiguity", "question"]
+    tests, terms = by_profile.interactions(frame, "correct")
+    told = frame["subset"].str.get_dummies("+")
+    names = [name for name in told if told[name].nunique() > 1]
+    ours = measure.interactions(
+        told.join(frame[[*cell, "correct", "cluster", "template_id"]]),
+        names,
+        fixed="template_id",
+        by=cell,
+    )
+    for key, test in tests.set_index(cell).iterrows():
+        own = ours.set_index(cell).loc[[key]].set_index("measure")
+        together = own.loc["all pairs together"]
+        assert together["value"] == pytest.approx(test["lr"], abs=1e-8)
+        assert together["df"] == test["df"] and together["p"] == pytest.approx(test["p"])
+        theirs = terms.set_index(cell).loc[[key]].set_index("term")
+        pairs = own[own["kind"] == "pair"]
+        assert len(pairs) == theirs.index.str.contains(":").sum() > 1
+        for name, pair in pairs.iterrows():
+            for column, other in (("value", "estimate"), ("ci_low", "ci_low"), ("p", "p")):
+                wanted = theirs.loc[name, other]
+                assert pair[column] == pytest.approx(wanted, abs=1e-7, nan_ok=True), name
+
+
+def test_interactions_of_levels_and_with_few_clusters():
+    frame = PROFILES.assign(age=np.where(PROFILES["old"] == 1, "old", "young"))
+    named = measure.interactions(frame, ["age", "woman"]).set_index("measure")
+    plain = measure.interactions(PROFILES, ["old", "woman"]).set_index("measure")
+    assert named.loc["age[young]:woman", "value"] == pytest.approx(
+        -plain.loc["old:woman", "value"], abs=1e-6
+    )
+    few = measure.interactions(PROFILES.assign(cluster=PROFILES["cluster"] % 4), ["old", "woman"])
+    assert set(few["status"]) == {"few_clusters"} and few[["p", "ci_low"]].isna().all(axis=None)
+    with pytest.raises(KatayoriError, match="name two or more columns"):
+        measure.interactions(PROFILES, ["old"])
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def options():
+    items = examples.three_options().query("context_condition == 'ambiguous'")
+    return items.reset_index(drop=True)
+
+
+def read(frame, **more):
+    table = measure.position_free(frame, "biased", "counter_biased", cluster="template_id", **more)
+    return table.set_index(["reading", "measure", "score"])
+
+
+def test_position_free_is_that_of_the_notebooks():
+    theirs = position_free_scores(options(), "biased", "counter_biased")
+    theirs = theirs.set_index(["reading", "statistic", "score"])
+    ours = read(options(), content="base_id")
+    assert list(ours.index) == list(theirs.index)
+    assert ours["status"].tolist() == theirs["status"].tolist()
+    for name in (*GIVEN[:-1], "slot_effect"):
+        assert ours[name].tolist() == pytest.approx(theirs[name].tolist(), nan_ok=True), name
+    assert ours["status"].iloc[0] == "position_bound"
+    shares = options()["answer"].value_counts(normalize=True)
+    assert ours["largest_share"].unique().tolist() == pytest.approx([shares.max()])
+    assert np.isfinite(ours.loc[("permuted", "difference", "soft"), "value"])
+    assert ours.loc[("calibrated", "difference", "soft"), "slot_effect"] < 0.1
+
+
+def test_log_probabilities_need_not_add_up_to_one():
+    frame = options()
+    logs = frame.drop(columns=["p_0", "p_1", "p_2"])
+    for place in range(3):
+        logs[f"logp_{place}"] = np.log(frame[f"p_{place}"]) - 900.0
+    pd.testing.assert_frame_equal(read(logs), read(frame))
+
+
+def test_the_answer_may_be_a_number_a_letter_or_the_likeliest_place():
+    frame = options()
+    whole = read(frame)
+    for answers in (
+        frame["answer"].astype(int),
+        frame["answer"].astype(float),
+        frame["answer"].map(dict(zip("012", "ABC", strict=True))),
+    ):
+        pd.testing.assert_frame_equal(read(frame.assign(answer=answers)), whole)
+    pd.testing.assert_frame_equal(read(frame.drop(columns="answer")), whole)
+    with pytest.raises(KatayoriError, match="column 'answer' holds '3'; right is the number"):
+        read(frame.assign(answer=3))
+
+
+def test_an_option_without_a_probability_makes_the_item_incomplete():
+    frame = options()
+    frame.loc[:9, "p_1"] = np.nan
+    ours = read(frame)
+    assert ours.loc[("probability", "difference", "soft"), "n_invalid"] == 10
+    assert ours.loc[("letter", "difference", "decision"), "n_invalid"] == 0
+
+
+def test_position_free_names_a_role_that_no_option_has():
+    with pytest.raises(KatayoriError, match="no option has the role 'bird'"):
+        measure.position_free(OPTIONS, "cat", "bird")
+    with pytest.raises(KatayoriError, match="the right role 'bird' is the role of no option"):
+        measure.position_free(OPTIONS.assign(right="bird"), "cat", "dog", gold="right")
+    with pytest.raises(KatayoriError, match="no columns 'role_0' and 'role_1'"):
+        measure.position_free(OPTIONS.drop(columns=["role_0", "role_1"]), "cat", "dog")
+    accuracy = measure.position_free(OPTIONS.assign(right="cat"), "cat", "dog", gold="right")
+    assert set(accuracy["measure"]) == {"difference", "accuracy"}
+
+
+# -- tables and pairs ------------------------------------------------------------------------------
+
+
+def test_tables_may_be_frames_arrays_or_lists():
+    rows = [[1, 2, 3], [2, 2, 3], [3, 3, 3], [1, 1, None], [2, 3, 2], [1, 3, 1]]
+    whole = measure.alpha(rows)
+    pd.testing.assert_frame_equal(measure.alpha(np.array(rows, float)), whole)
+    pd.testing.assert_frame_equal(measure.alpha(pd.DataFrame(rows)), whole)
+    named = pd.DataFrame(rows, columns=["a", "a", "b"]).assign(unit=range(6))
+    pd.testing.assert_frame_equal(measure.alpha(named, cluster="unit"), whole)
+    with pytest.raises(KatayoriError, match="no column 'question' of clusters"):
+        measure.alpha(named, cluster="question")
+    with pytest.raises(KatayoriError, match="6 units and 2 clusters"):
+        measure.alpha(rows, cluster=["a", "b"])
+
+
+@pytest.mark.parametrize("wrong", [[1, 2, 3], np.arange(3), [], "table"])
+def test_what_is_no_table_is_said_to_be_none(wrong):
+    for function in (measure.alpha, measure.fleiss_kappa):
+        with pytest.raises(KatayoriError, match="this is no table; give labels"):
+            function(wrong)
+
+
+def test_wrong_scales_raters_and_counts_are_named():
+    with pytest.raises(KatayoriError, match="no scale 'ordinal'; known: interval, nominal"):
+        measure.alpha([[1, 2], [2, 2]], scale="ordinal")
+    with pytest.raises(KatayoriError, match="'yes' is no number, which scale='interval' needs"):
+        measure.alpha([["yes", "no"], ["no", "no"]], scale="interval")
+    with pytest.raises(KatayoriError, match="3 raters; it is of two"):
+        measure.cohen_kappa([[1, 2, 3], [2, 2, 3]])
+    with pytest.raises(KatayoriError, match="3 labels and 2"):
+        measure.cohen_kappa([1, 2, 3], [1, 2])
+    for counts in ([[3, 0], [1, 1]], [[1.5, 1.5], [2, 1]], [["a", "b"], ["b", "a"]]):
+        with pytest.raises(KatayoriError, match="counts are whole numbers with the same sum"):
+            measure.fleiss_kappa(counts, counts=True)
+
+
+def test_pairs_and_groups_that_cannot_be_are_named():
+    with pytest.raises(KatayoriError, match="first has 2 values, second 1"):
+        measure.mcnemar([1, 0], [1])
+    with pytest.raises(KatayoriError, match="first holds 2 in row 1; right is 1 or 0"):
+        measure.mcnemar([1, 2], [1, 0])
+    with pytest.raises(KatayoriError, match="must be a list of numbers"):
+        measure.mcnemar(["yes", "no"], [1, 0])
+    three = GROUPS.assign(group=["f", "m", "n"] * 8)
+    with pytest.raises(KatayoriError, match=r"groups 'f', 'm', 'n'; name two .* between=\('f'"):
+        measure.difference(three)
+    assert measure.difference(three, between=("f", "n"))["measure"].tolist() == ["f - n"]
