@@ -626,6 +626,19 @@ def scatter(
     return _below(fig, panels, x_label)
 
 
+def add_lines(fig: "Figure", lines: Mapping[str, float]) -> "Figure":
+    """The figure with horizontal lines of reference in every panel: what each means -> its height.
+
+    The first panel names them.
+    """
+    for place, ax in enumerate(ax for ax in fig.axes if ax.axison):
+        for name, height in lines.items():
+            ax.axhline(height, color="#444444", linewidth=0.9, linestyle="--", zorder=0.5)
+            if place == 0:
+                ax.text(0.02, height + 0.01, name, transform=ax.get_yaxis_transform(), fontsize=7)
+    return fig
+
+
 def grouped_bars(
     frame: "pd.DataFrame",
     series: str,
