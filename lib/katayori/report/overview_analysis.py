@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from katayori.data import catalogue, published
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from katayori.papers.keeping import Keeper
-
-#: Letters of a line of a figure's heading.
-HEADING = 22
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,6 @@ class Analysis:
     coupling: str
     checked: "pd.DataFrame"
     power: "pd.DataFrame"
-    curves: "pd.DataFrame"
     levels: "pd.DataFrame"
     covered: "pd.DataFrame"
     worst: "pd.DataFrame"
@@ -50,6 +45,13 @@ def analyse(folder: Path, models: list[str], keep: "Keeper") -> Analysis:
     Args:
         folder: of a run (`paths.only_run`). models: ids to profile; empty: all that were asked.
         keep: takes tables and results.
+
+    Example:
+        >>> from katayori.papers.keeping import Kept
+        >>> kept = Kept()
+        >>> overall = analyse(Path("no run"), [], kept)
+        >>> len(overall.page), "audit" in kept.tables
+        (0, True)
     """
     papers = overview.papers()
     keep.table("pins", overview.unpinned(catalogue.load()))
@@ -72,7 +74,6 @@ def analyse(folder: Path, models: list[str], keep: "Keeper") -> Analysis:
         coupling=overview.coupling_sentence(coupling),
         checked=checked,
         power=power,
-        curves=_curves(power),
         levels=levels,
         covered=covered,
         worst=worst,
@@ -138,45 +139,20 @@ def _worst(covered: "pd.DataFrame", keep: "Keeper") -> "pd.DataFrame":
     return worst
 
 
-def _curves(power: "pd.DataFrame") -> "pd.DataFrame":
-    """The power of the tests that promise a level, ready to be drawn: a panel a test."""
+def at_paper_size(power: "pd.DataFrame") -> "pd.DataFrame":
+    """The power of the tests that promise a level, at the largest size of each measure.
+
+    Of the tests of a factor only hesitant respondents with an effect of age of .3, where gender
+    works alike in all questions. These rows are what `power_figure.power_panels` draws.
+
+    Args:
+        power: of `overview.power`.
+
+    Example:
+        >>> at_paper_size(overview.power()).groupby("measure")["n"].nunique().max()
+        1
+    """
     curves = overview.power_curves(power[power["promises"] != "nothing"])
-    curves = curves.assign(ci_low=curves["mc_low"], ci_high=curves["mc_high"])
-    curves["model"] = [fill(test, HEADING) for test in curves["test"]]
-    curves["size"] = curves["clusters"].astype(str) + " × " + curves["per_cluster"].astype(str)
-    return curves
-
-
-def power_of(curves: "pd.DataFrame", measure: str) -> "pd.DataFrame":
-    """What a figure shows of the power of one measure's tests.
-
-    Of the tests of a factor only hesitant respondents at the paper's size, alike in all questions;
-    `size` is then the effect of age beside it.
-    """
-    own = curves[curves["measure"] == measure]
-    if measure != "factor":
-        return own
-    hesitant = own["setting"].str.startswith("hesitant") & (own["planted"] == "common")
-    largest = power_text.at_paper_size(own[hesitant])
-    return largest.assign(size=largest["setting"])
-
-
-def audit_counts(checked: "pd.DataFrame") -> "pd.DataFrame":
-    """How many checks of each paper end in which verdict; a row a paper.
-
-    Args:
-        checked: of `audit.audit_table`.
-    """
-    counted = checked.groupby(["paper", "verdict"], sort=False).size().unstack(fill_value=0)
-    return counted.reset_index().rename_axis(columns=None)
-
-
-def false_positives(levels: "pd.DataFrame") -> "pd.DataFrame":
-    """The tests that promise a level, from the highest rate of false positives down.
-
-    Args:
-        levels: of `power_text.levels`.
-    """
-    kept = levels[levels["promises"] != "nothing"].sort_values("pooled", ascending=False)
-    kept = kept.assign(measure=kept["measure"].str.replace("_", " "))
-    return kept[["measure", "test", "studies", "pooled", "highest", "found"]]
+    plain = curves["measure"] != "factor"
+    hesitant = (curves["setting"] == "hesitant, age 0.3") & (curves["planted"] == "common")
+    return power_text.at_paper_size(curves[plain | hesitant])
