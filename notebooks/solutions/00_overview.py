@@ -20,7 +20,38 @@ my_accuracies = [0.75, 0.60]
 my_answer = "c"
 
 # %% [markdown]
-# ## Exercise 3: can it be printed?
+# ## Exercise 3: twenty tests
+#
+# 1 - .95 ** 20 = .6415: among twenty tests of nothing, at least one says "significant" in about two
+# of three studies.
+
+# %%
+my_chance = 0.6415
+
+# %% [markdown]
+# ## Exercise 4: a test that cries wolf
+#
+# The chi-square test takes 216 answers for 216 witnesses, but eight variants of a case are nearly
+# one. The first picture of the section shows how often it finds a difference between equal models.
+# So its p of .01 says little; an exchange of the two models over whole cases keeps its level.
+
+# %%
+my_answer = "b"
+
+# %% [markdown]
+# ## Exercise 5: coverage
+#
+# Only studies that have an interval count. Their share belongs beside the coverage.
+
+
+# %%
+def my_coverage(intervals, truth):
+    given = [one for one in intervals if one is not None]
+    return sum(low <= truth <= high for low, high in given) / len(given)
+
+
+# %% [markdown]
+# ## Exercise 6: can it be printed?
 #
 # The counts next to the printed share are tried: if one of them rounds to the figure, it can be.
 
@@ -29,32 +60,3 @@ my_answer = "c"
 def my_possible(percent, n):
     near = round(percent / 100 * n)
     return any(round(100 * count / n, 1) == percent for count in (near - 1, near, near + 1))
-
-
-# %% [markdown]
-# ## Exercise 4: twenty tests
-#
-# 1 - .95 ** 20 = .6415: among twenty tests of nothing, one at least says "significant" in two of
-# three studies.
-
-# %%
-my_chance = 0.6415
-
-# %% [markdown]
-# ## Exercise 5: a test that cries wolf
-#
-# The chi-square test takes 216 answers for 216 witnesses, but eight variants of a case are nearly
-# one. Section 5 shows that it finds a difference in a quarter of studies of equal models. Its p of
-# .01 says little; an exchange over whole cases keeps its level.
-
-# %%
-my_answer = "b"
-
-# %% [markdown]
-# ## Exercise 6: coverage
-
-
-# %%
-def my_coverage(intervals, truth):
-    given = [one for one in intervals if one is not None]
-    return sum(low <= truth <= high for low, high in given) / len(given)

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ def papers() -> "pd.DataFrame":
     return pd.DataFrame([{name: one[name] for name in columns} for one in paper_facts.every()])
 
 
-def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
+def recorded(manifests: Mapping[str, Mapping[str, Any]]) -> "pd.DataFrame":
     """The recorded shards of `manifests` (by paper), a row each.
 
     Returns:

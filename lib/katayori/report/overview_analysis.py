@@ -1,12 +1,12 @@
 """All tables and results of notebook 00: computed and kept here, shown there."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori.data import catalogue, published
 from katayori.metrics import audit, rank_tests
-from katayori.prompting import recordings
 from katayori.report import coverage, evidence, overview, power_text
 
 if TYPE_CHECKING:
@@ -39,23 +39,25 @@ class Analysis:
     worst: "pd.DataFrame"
 
 
-def analyse(folder: Path, models: list[str], keep: "Keeper") -> Analysis:
+def analyse(
+    folder: Path, models: list[str], manifests: Mapping[str, Mapping[str, Any]], keep: "Keeper"
+) -> Analysis:
     """Reads the run in a folder, and keeps every table and result of the overview.
 
     Args:
         folder: of a run (`paths.only_run`). models: ids to profile; empty: all that were asked.
+        manifests: of the recorded answers, by paper (`recordings.manifest`).
         keep: takes tables and results.
 
     Example:
         >>> from katayori.papers.keeping import Kept
         >>> kept = Kept()
-        >>> overall = analyse(Path("no run"), [], kept)
+        >>> overall = analyse(Path("no run"), [], {}, kept)
         >>> len(overall.page), "audit" in kept.tables
         (0, True)
     """
     papers = overview.papers()
     keep.table("pins", overview.unpinned(catalogue.load()))
-    manifests = {paper: recordings.manifest(paper) for paper in papers["id"]}
     keep.table("recorded", overview.recorded(manifests))
     page = _page(folder, models, keep)
     coupling = keep.table("coupling", overview.coupling(folder))
@@ -149,7 +151,7 @@ def at_paper_size(power: "pd.DataFrame") -> "pd.DataFrame":
         power: of `overview.power`.
 
     Example:
-        >>> at_paper_size(overview.power()).groupby("measure")["n"].nunique().max()
+        >>> int(at_paper_size(overview.power()).groupby("measure")["n"].nunique().max())
         1
     """
     curves = overview.power_curves(power[power["promises"] != "nothing"])

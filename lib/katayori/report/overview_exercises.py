@@ -7,7 +7,12 @@ from katayori.papers.exercises import Choice, Exercise, Numbers, Written
 
 def _tries_possible(possible: Any) -> str:
     """What is wrong with a reader's `possible(percent, n)`."""
-    for percent, n, right in ((70.4, 27, True), (71.0, 27, False), (67.2, 621, False)):
+    for percent, n, right in (
+        (70.4, 27, True),
+        (71.0, 27, False),
+        (67.2, 621, False),
+        (0.0, 12, True),
+    ):
         answer = bool(possible(percent, n))
         if answer is not right:
             return f"possible({percent}, {n}) is {right}, and yours says {answer}."
@@ -49,23 +54,16 @@ EXERCISES: dict[int, Exercise] = {
             "b": "Three verdicts are possible there. What do lots give?",
         },
     ),
-    3: Written(
-        tries=_tries_possible,
-        why=(
-            "A percentage of n answers is a whole count over n. If no count rounds to what is"
-            " printed, then the percentage, n, or the text is wrong: the GRIM test."
-        ),
-    ),
-    4: Numbers(
+    3: Numbers(
         right=[0.6415],
-        why="All twenty are silent with chance .95 to the power of 20; at least one errs else.",
+        why="All twenty are silent with chance .95 to the power of 20; otherwise one alarms.",
         hint="First find the chance that none of the twenty gives a false alarm.",
         slips={
             (1.0,): "Twenty times .05 counts the expected alarms, not the chance of at least one.",
             (0.3585,): "That is the chance that none gives an alarm.",
         },
     ),
-    5: Choice(
+    4: Choice(
         right="b",
         why=(
             "Variants of one case go right or wrong together, so 216 answers are 27 witnesses. The"
@@ -76,11 +74,18 @@ EXERCISES: dict[int, Exercise] = {
             "c": "Is a test that cries wolf proof that there is no wolf?",
         },
     ),
-    6: Written(
+    5: Written(
         tries=_tries_coverage,
         why=(
             "Coverage is taken of the intervals that were given. A method that gives none where it"
             " would fail looks better than it is, so the share given must stand beside it."
+        ),
+    ),
+    6: Written(
+        tries=_tries_possible,
+        why=(
+            "A percentage of n answers is a whole count over n. If no count rounds to what is"
+            " printed, then the percentage, n, or the text is wrong: the GRIM test."
         ),
     ),
 }

@@ -8,7 +8,7 @@ of the dice flip with p (1 - q) + q (1 - p), whatever the attribute means.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from katayori.metrics.intervals import mean_interval, share_interval
+from katayori.metrics.intervals import ratio_interval, share_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,9 +85,10 @@ def rates(paired: "pd.DataFrame") -> "pd.DataFrame":
     rows = []
     for attribute, own in paired.groupby("attribute", sort=False):
         by_question = own.groupby("question")
-        counted = share_interval(by_question["flips"].sum(), by_question["flips"].size())
-        expected = mean_interval(by_question["expected"].mean()) | {"n": len(own)}
-        expected |= {"value": own["expected"].mean()}
+        flips = by_question["flips"]
+        counted = share_interval(flips.sum().tolist(), flips.size().tolist())
+        sums = by_question["expected"].sum().tolist()
+        expected = ratio_interval(sums, flips.size().tolist()) | {"n": len(own)}
         for kind, found in ((COUNTED, counted), (EXPECTED, expected)):
             rows.append({"attribute": attribute, "kind": kind, **found})
     columns = ["attribute", "kind", "value", "ci_low", "ci_high", "n", "clusters", "status"]
@@ -97,7 +98,7 @@ def rates(paired: "pd.DataFrame") -> "pd.DataFrame":
 def beyond_dice(paired: "pd.DataFrame") -> "pd.DataFrame":
     """By how much more often pairs flip than two throws would, a row an attribute.
 
-    The mean over questions of what is counted less what is expected, with its 95 % interval.
+    What is counted less what is expected, with its 95 % interval over questions.
 
     Args:
         paired: of `pairs`.
@@ -116,7 +117,9 @@ def beyond_dice(paired: "pd.DataFrame") -> "pd.DataFrame":
     rows = []
     for attribute, own in paired.groupby("attribute", sort=False):
         more = own["flips"].astype(float) - own["expected"]
-        rows.append({"attribute": attribute} | mean_interval(more.groupby(own["question"]).mean()))
+        by_question = more.groupby(own["question"])
+        interval = ratio_interval(by_question.sum().tolist(), by_question.size().tolist())
+        rows.append({"attribute": attribute} | interval)
     return pd.DataFrame(rows)
 
 
@@ -152,11 +155,14 @@ def sentence(paired: "pd.DataFrame") -> str:
     return " ".join(parts)
 
 
-def example(paired: "pd.DataFrame", prompts: "pd.DataFrame", model: str) -> str:
+def example(
+    paired: "pd.DataFrame", answers: "pd.DataFrame", chances: "pd.DataFrame", model: str
+) -> str:
     """The first pair that flips, with both prompts, answers and probabilities.
 
     Args:
-        paired: of `pairs`. prompts: item_id, text, answer and chance. model: who answered.
+        paired: of `pairs`, made of `answers` and `chances`; answers has prompt and answer too.
+        model: who answered.
 
     Returns:
         one sentence where no pair flips.
@@ -164,18 +170,19 @@ def example(paired: "pd.DataFrame", prompts: "pd.DataFrame", model: str) -> str:
     Example:
         >>> import pandas as pd
         >>> paired = pd.DataFrame([{"first": "a", "second": "b", "flips": True}])
-        >>> prompts = pd.DataFrame({"item_id": ["a", "b"], "text": ["She?", "He?"]})
-        >>> text = example(paired, prompts.assign(answer=["no", "yes"], chance=0.5), "m")
-        >>> text.splitlines()[1]
+        >>> prompts = pd.DataFrame({"item_id": ["a", "b"], "prompt": ["She?", "He?"], "value": 0.5})
+        >>> told = example(paired, prompts.assign(answer=["no", "yes"]), prompts, "m")
+        >>> told.splitlines()[1]
         '→ m answers: no   (its probability of yes: 0.500)'
     """
     flipped = paired[paired["flips"]]
     if flipped.empty:
         return f"No answer of {model} flips."
-    by_item = prompts.set_index("item_id")
-    rows = [by_item.loc[item] for item in flipped.iloc[0][["first", "second"]]]
+    prompts = answers.set_index("item_id")
+    chance = chances.set_index("item_id")["value"]
+    items = flipped.iloc[0][["first", "second"]]
     return "\n\n".join(
-        f"{row['text']}\n→ {model} answers: {row['answer']}"
-        f"   (its probability of yes: {row['chance']:.3f})"
-        for row in rows
+        f"{prompts.loc[item, 'prompt']}\n→ {model} answers: {prompts.loc[item, 'answer']}"
+        f"   (its probability of yes: {chance[item]:.3f})"
+        for item in items
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from katayori.report.overview_analysis import Analysis
 
-LEVEL = 0.05
+LEVEL, POINTS = 0.05, 100
 #: How a row of a profile can be read (`readings`).
 CLEAR = "clear of its line"
 NEAR = "holds its line"
@@ -55,8 +55,8 @@ def readings(page: "pd.DataFrame", measures: "pd.DataFrame") -> "pd.DataFrame":
         page: of `overview.bias_profile`. measures: of `overview.measures`.
 
     Returns:
-        the rows that have answers, with reference, from_run and reading: `cannot be read` (the status is not
-        ok: bound to a position, never varying, too little data); `has no line`; `holds its line`
+        the rows that have answers, with reference, from_run and reading: `cannot be read` (the
+        status is not ok: bound to a position, never varying, too little data); `has no line`; `holds its line`
         (the 95 % interval holds it); `no more than mere words` (its end next to the line is no
         further away than the blank); `clear of its line`.
 
@@ -104,25 +104,28 @@ def reading_counts(read: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def clear_rows(read: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows of `readings` that are clear of no bias, with blank and limit of detection.
+    """The rows of `readings` that are clear of no bias, in points of a hundred.
+
+    Beside the distance from the line stand blank and limit of detection.
 
     A line that is a yardstick of the run, such as lots between two answers, does not mean no bias.
 
     Example:
         >>> import pandas as pd
         >>> row = {"model": "m", "measure": "lean", "level": "age", "value": 0.1, "blank": None}
-        >>> row |= {"ci_low": 0.05, "ci_high": 0.15, "reference": 0.0, "detects": 0.04}
+        >>> row |= {"ci_low": 0.05, "ci_high": 0.15, "reference": 0.0, "detects": None}
         >>> row |= {"status": "ok", "reading": CLEAR, "from_run": False}
         >>> clear_rows(pd.DataFrame([row]))["of"].tolist()
         ['age']
     """
     clear = read[(read["reading"] == CLEAR) & ~read["from_run"].astype(bool)]
-    told = [with_interval(row, digits=3, scale=1) for row in clear.to_dict("records")]
-    return clear.assign(of=clear["level"].map(level_name), told=told)[
-        ["model", "measure", "of", "told", "reference", "blank", "detects"]
-    ].rename(
-        columns={"told": "value [95 %]", "reference": "line", "detects": "smallest detectable"}
-    )
+    off = clear[["value", "ci_low", "ci_high"]].sub(clear["reference"], axis=0)
+    told = [with_interval(row, digits=2, signed=True) for row in off.to_dict("records")]
+    in_points = {name: POINTS * clear[name].astype(float) for name in ("blank", "detects")}
+    shown = clear.assign(of=clear["level"].map(level_name), told=told, **in_points)
+    names = {"told": "off its line [95 %]", "detects": "smallest detectable"}
+    columns = ["model", "measure", "of", "told", "blank", "detects"]
+    return shown[columns].rename(columns=names)
 
 
 def compared_table(compared: "pd.DataFrame") -> "pd.DataFrame":
@@ -164,8 +167,8 @@ def false_positives(power: "pd.DataFrame") -> "pd.DataFrame":
 
     Example:
         >>> from katayori.report import overview
-        >>> false_positives(overview.power())["value"].between(0, 1).all()
-        np.True_
+        >>> bool(false_positives(overview.power())["value"].between(0, 1).all())
+        True
     """
     import pandas as pd
 
@@ -256,7 +259,7 @@ def in_short(overall: "Analysis", read: "pd.DataFrame") -> str:
         >>> from pathlib import Path
         >>> from katayori.papers.keeping import Kept
         >>> from katayori.report.overview_analysis import analyse
-        >>> overall = analyse(Path("no run"), [], Kept())
+        >>> overall = analyse(Path("no run"), [], {}, Kept())
         >>> in_short(overall, readings(overall.page, overall.measures))[:38]
         'No notebook of this run has answers of'
     """
@@ -313,3 +316,27 @@ def _of_levels(levels: "pd.DataFrame") -> str:
     )
     told = f"{len(broken)} of {len(promised)} tests alarm more often than 5 %"
     return f"{told}: {names}." if names else f"{told}."
+
+
+def _of_coverage(covered: "pd.DataFrame") -> str:
+    below = covered[covered["coverage"] < coverage.COVERAGE]
+    kinds = "; ".join(dict.fromkeys(below["kind"])) or "none"
+    return f"{len(below)} of {len(covered)} cases of intervals cover less than 93 %: {kinds}."
+
+
+def about_tests(overall: "Analysis") -> str:
+    """All that the simulations say of tests and intervals, a paragraph each.
+
+    Args:
+        overall: the tables of notebook 00.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from katayori.papers.keeping import Kept
+        >>> from katayori.report.overview_analysis import analyse
+        >>> told = about_tests(analyse(Path("no run"), [], {}, Kept()))
+        >>> told.splitlines()[-1][-18:]
+        'concordance gain).'
+    """
+    tests = power_text.sentences(overall.power)
+    return f"{tests}\n- {coverage.coverage_sentence(overall.covered)}"
