@@ -56,9 +56,9 @@ def readings(page: "pd.DataFrame", measures: "pd.DataFrame") -> "pd.DataFrame":
 
     Returns:
         the rows that have answers, with reference, from_run and reading: `cannot be read` (the
-        status is not ok: bound to a position, never varying, too little data); `has no line`; `holds its line`
-        (the 95 % interval holds it); `no more than mere words` (its end next to the line is no
-        further away than the blank); `clear of its line`.
+        status is not ok: bound to a position, never varying, too little data); `has no line`;
+        `holds its line` (the 95 % interval holds it); `no more than mere words` (its end next to
+        the line is no further away than the blank); `clear of its line`.
 
     Example:
         >>> import pandas as pd
