@@ -129,9 +129,12 @@ def test_dice_are_told_from_an_effect():
     answers, chances = asked(200, [0] * 4, [0.5] * 4)
     dice = answers.assign(value=rng.integers(0, 2, len(answers)).astype(float))
     told = flips.sentence(flips.pairs(dice, chances, CHANGED))
-    assert told.endswith("the flips are no more than chance.") and "over 200 questions" in told
+    assert told.endswith("nothing beyond the dice is shown.") and "over 200 questions" in told
     known = flips.pairs(dice, chances.assign(value=0.95), CHANGED)
     assert flips.sentence(known).endswith("the dice do not explain all flips.")
+    rare = answers.assign(value=(rng.random(len(answers)) < 0.03).astype(float))
+    steady = flips.pairs(rare, chances, CHANGED)
+    assert flips.sentence(steady).endswith("there are fewer flips than the dice would give.")
     more = flips.beyond_dice(known).set_index("attribute").loc["gender"]
     counted, expected = flips.rates(known).query("attribute == 'gender'")["value"]
     assert more["value"] == pytest.approx(counted - expected) and more["ci_low"] > 0.3
@@ -139,7 +142,7 @@ def test_dice_are_told_from_an_effect():
 
 def test_a_few_questions_give_no_verdict():
     told = flips.sentence(flips.pairs(*asked(3, [1, 1, 0, 0], [0.5] * 4), CHANGED))
-    assert told.startswith("6 of 6 pairs that differ in gender only flip") and "chance" not in told
+    assert told.startswith("6 of 6 pairs that differ in gender only flip") and "dice" not in told
 
 
 def test_the_example_is_a_pair_that_flips_or_a_sentence():

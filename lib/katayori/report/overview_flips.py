@@ -146,13 +146,20 @@ def sentence(paired: "pd.DataFrame") -> str:
     ]
     if more["status"] == "ok":
         ends = f"[{100 * more['ci_low']:+.1f}, {100 * more['ci_high']:+.1f}]"
-        holds = more["ci_low"] <= 0 <= more["ci_high"]
-        says = "the flips are no more than chance" if holds else "the dice do not explain all flips"
         parts.append(
             f"The difference is {100 * more['value']:+.1f} points {ends} over"
-            f" {more['clusters']} questions: {says}."
+            f" {more['clusters']} questions: {_verdict(more['ci_low'], more['ci_high'])}."
         )
     return " ".join(parts)
+
+
+def _verdict(low: float, high: float) -> str:
+    """What an interval of the difference between counted and expected flips says."""
+    if low > 0:
+        return "the dice do not explain all flips"
+    if high < 0:
+        return "there are fewer flips than the dice would give"
+    return "nothing beyond the dice is shown"
 
 
 def example(

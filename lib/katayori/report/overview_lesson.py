@@ -267,7 +267,7 @@ def in_short(overall: "Analysis", read: "pd.DataFrame") -> str:
     parts += [
         _of_audit(overall.checked),
         _of_levels(overall.levels),
-        coverage.coverage_sentence(overall.covered),
+        _of_coverage(overall.covered),
     ]
     return "\n\n".join(part for part in parts if part)
 

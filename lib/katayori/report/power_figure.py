@@ -116,7 +116,8 @@ def _draw_panel(ax: "Axes", measure: str, rows: "pd.DataFrame") -> None:
         )
     _draw_lines(ax)
     n = rows[["clusters", "per_cluster"]].max()
-    ax.set_title(f"{planted(measure).title}\n{n['clusters']} clusters × {n['per_cluster']} answers")
+    word = "cluster" if n["clusters"] == 1 else "clusters"
+    ax.set_title(f"{planted(measure).title}\n{n['clusters']} {word} × {n['per_cluster']} answers")
     ax.set(xlabel=f"planted effect, {planted(measure).unit}", ylim=(-4, 104))
     ax.legend(loc="upper left", bbox_to_anchor=(0, -0.36), fontsize=7, frameon=False)
 
