@@ -17,7 +17,7 @@ from katayori.data import catalogue
 from katayori.report import figures, overview
 from katayori.report.profile_figure import profile
 from katayori.report.results import Run
-from katayori.report.widgets import calculator
+from katayori.report.widgets import calculator, explorer
 
 A, B = "m-one", "m-two"
 INTER = {"topic": "overall", "prompt": "basic", "ambiguity": "amb"}
@@ -246,6 +246,12 @@ def test_a_profile_without_answers_is_no_error():
     assert not [ax for ax in profile(page, overview.measures()).axes if ax.axison]
     empty = overview.bias_profile(Path("never run"))
     assert figures.is_empty(profile(empty, overview.measures()))
+
+
+def test_an_explorer_says_so_where_a_profile_has_no_picture():
+    page = overview.bias_profile(Path("never run"), [A])
+    box = explorer({"model": [A]}, lambda model: profile(page, overview.measures(), title=model))
+    assert box.children[-1].value == f"<p>No picture, as no value of it is defined: {A}.</p>"
 
 
 def test_blank_and_limit_lie_beside_the_line_of_a_panel(runs):
