@@ -1,5 +1,7 @@
 """The gates for new and touched code: ruff and mypy, compared with a list that only shrinks.
 
+The library's format has no list: `make gates` checks all of it before. That of notebooks has one.
+
 Code that is older than the gates stands in `lib/offenders.yaml`, by rule and place: how many
 findings a file has, or for `C901` and `PLR0913` the measure of one function. What is not in the
 list, or is worse than it says, fails. What is better than it says fails too, until it is taken
@@ -72,6 +74,21 @@ def count_ruff(rows: list[dict]) -> Findings:
     return findings
 
 
+def format_findings() -> Findings:
+    """Notebooks and solutions that `ruff format` would change, once each under the rule `format`.
+
+    They lie outside the folder of pyproject.toml, so it is named.
+    """
+    command = [sys.executable, "-m", "ruff", "format", "--config", "lib/pyproject.toml"]
+    return count_format(_output([*command, "--check", "--output-format", "concise", "notebooks"]))
+
+
+def count_format(text: str) -> Findings:
+    """The files that ruff's check of the format names, whatever the number of their cells."""
+    files = re.findall(r"^(.+?):(?:cell \d+:)?\d+:\d+: unformatted", text, flags=re.MULTILINE)
+    return {"format": dict.fromkeys(sorted(files), 1)} if files else {}
+
+
 def _function_at(file: Path, row: int, cell: int | None) -> str:
     """The name of the function that begins on a line, counted from 1 (in a notebook: of a cell)."""
     text = file.read_text(encoding="utf-8")
@@ -123,7 +140,7 @@ def _write(findings: Findings) -> None:
 
 def gates(*, update: bool = False) -> int:
     """The command: 0 where the list is met, else 1 and a line for each place that differs."""
-    now = ruff_findings()
+    now = ruff_findings() | format_findings()
     before = listed()
     if sys.version_info[:2] == MYPY_PYTHON:
         now |= mypy_findings()

@@ -1,5 +1,6 @@
 """The gates on a small invented checkout: what is new fails, what is mended leaves the list."""
 
+import json
 import re
 from pathlib import Path
 
@@ -38,6 +39,41 @@ def tree(tmp_path, monkeypatch):
 
 def run(update: bool = False) -> int:
     return gates.gates(update=update)
+
+
+def notebook(source: str) -> str:
+    cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}}
+    cells = [cell | {"outputs": [], "source": source}]
+    about = {"metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps({"cells": cells} | about)
+
+
+@pytest.mark.parametrize("name", ["09_new.ipynb", "solutions/09_new.py"])
+def test_a_notebook_or_solution_that_is_not_formatted_fails_until_it_is(tree, capsys, name):
+    def write(source: str) -> None:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(notebook(source) if file.suffix == ".ipynb" else source + "\n")
+
+    file = tree / "notebooks" / name
+    write(f"x = [1,2]  # {'long ' * 15}")  # 88 columns would be too few for it
+    assert run() == 1
+    assert f"format notebooks/{name}: 1, the list allows 0" in capsys.readouterr().err
+    write(f"x = [1, 2]  # {'long ' * 15}".rstrip())
+    assert run() == 0
+
+
+def test_an_older_notebook_on_the_list_has_to_leave_it_once_it_is_formatted(tree, capsys):
+    file = tree / "notebooks" / "02_old.ipynb"
+    file.write_text(notebook("x = [1,2]"))
+    listed = yaml.safe_load(gates.offenders_file().read_text())
+    gates.offenders_file().write_text(
+        yaml.safe_dump(listed | {"format": {"notebooks/02_old.ipynb": 1}})
+    )
+    assert run() == 0
+    file.write_text(notebook("x = [1, 2]"))
+    assert run() == 1
+    assert "format notebooks/02_old.ipynb: 0, the list says 1" in capsys.readouterr().err
+    assert run(update=True) == 0 and "format" not in gates.offenders_file().read_text()
 
 
 def test_the_list_of_a_tree_names_the_function_and_its_measure(tree):

@@ -5,6 +5,7 @@ X-5, X-8.
 
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,9 @@ from scipy import stats
 from katayori import paths
 from katayori.data import catalogue
 from katayori.report import figures, overview
+from katayori.report.profile_figure import profile
 from katayori.report.results import Run
-from katayori.report.widgets import calculator
+from katayori.report.widgets import calculator, explorer
 
 A, B = "m-one", "m-two"
 INTER = {"topic": "overall", "prompt": "basic", "ambiguity": "amb"}
@@ -192,34 +194,79 @@ def test_files_without_a_pinned_hash_are_counted():
     assert overview.pin_sentence(whole).endswith("have a pinned hash.")
 
 
-def test_the_picture_has_a_panel_a_measure_and_names_what_is_missing(runs):
-    page = overview.bias_profile(runs, [A])
+def words_in(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_the_picture_has_a_panel_a_measure_that_is_there_and_names_what_is_missing(runs):
+    page = overview.bias_profile(runs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fig = figures.profile(page, overview.measures(), title="Profile 偏り")
+        fig = profile(page, overview.measures(), title="Profile 偏り")
         fig.draw_without_rendering()
     used = [ax for ax in fig.axes if ax.axison]
-    assert [ax.get_xlim() for ax in used] == [tuple(x) for x in overview.measures()["limits"]]
-    told = [[t.get_text() for t in ax.texts] for ax in used]
-    missing = ["missing"]
-    assert told == [[], missing, missing, [], missing, missing, missing, []]
-    lines = [any(line.get_linestyle() == "--" for line in ax.lines) for ax in used]
-    assert lines == [False, False, True, True, True, False, True, False]
-    assert "(recorded)" in used[0].get_title() and used[0].containers[0][
-        0
-    ].get_xdata().tolist() == [0.2, 0.2]
+    there = page.loc[page["status"] != "missing", "measure"]
+    shown = overview.measures()
+    shown = shown[shown["measure"].isin(there)]
+    assert [ax.get_title() for ax in used] == shown["measure"].tolist() and len(used) == 3
+    assert [ax.get_xlim() for ax in used] == [tuple(x) for x in shown["limits"]]
+    # The second model has no answers in the last of them, and is said to have none.
+    assert list(map(words_in, used)) == [[], [], ["no answers"]]
+    lines = [any(line.get_label() == "no bias, or lots" for line in ax.lines) for ax in used]
+    assert lines == [False, True, False]
+    assert all(unit in ax.get_xlabel() for unit, ax in zip(shown["unit"], used, strict=True))
+    assert {text.get_text() for text in fig.legends[0].get_texts()} >= {A, B}
+    values = [box[0].get_xdata()[0] for box in used[0].containers]
+    assert sorted(values) == [0.2, 0.2, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "words"),
+    [
+        ("position_bound", np.nan, "answers by position"),
+        ("few_clusters", 0.1, "too little data"),
+        ("no_variation", 0.1, "never varies"),
+        ("no_valid_answer", np.nan, "no valid answer"),
+    ],
+)
+def test_what_cannot_be_read_is_hollow_or_absent_and_says_why(runs, status, value, words):
+    page = overview.bias_profile(runs, [A])
+    lean = (page["paper"] == "persona_jbbq") & (page["level"] == "age")
+    ends = {"ci_low": np.nan, "ci_high": np.nan}
+    page.loc[lean, ["status", "value", *ends]] = [status, value, *ends.values()]
+    fig = profile(page[lean], overview.measures())
+    (panel,) = [ax for ax in fig.axes if ax.axison]
+    assert words_in(panel) == [words]
+    marks = [box[0] for box in panel.containers]
+    assert [mark.get_markerfacecolor() for mark in marks] == ["white"] * (value == value)
+
+
+def test_a_profile_without_answers_is_no_error():
+    page = overview.bias_profile(Path("never run"), [A])
+    assert not [ax for ax in profile(page, overview.measures()).axes if ax.axison]
+    empty = overview.bias_profile(Path("never run"))
+    assert figures.is_empty(profile(empty, overview.measures()))
+
+
+def test_an_explorer_says_so_where_a_profile_has_no_picture():
+    page = overview.bias_profile(Path("never run"), [A])
+    box = explorer({"model": [A]}, lambda model: profile(page, overview.measures(), title=model))
+    assert box.children[-1].value == f"<p>No picture, as no value of it is defined: {A}.</p>"
 
 
 def test_blank_and_limit_lie_beside_the_line_of_a_panel(runs):
     page = overview.bias_profile(runs, [A])
     lean = (page["paper"] == "persona_jbbq") & (page["level"] == "age")
-    page.loc[lean, ["blank", "detects"]] = [0.02, 0.05]
-    fig = figures.profile(page, overview.measures())
-    (panel,) = [ax for ax in fig.axes if "(Diff-bias)" in ax.get_title()]
+    page.loc[lean, ["value", "blank", "detects"]] = [-0.1, 0.02, 0.05]
+    fig = profile(page, overview.measures())
+    (panel,) = [ax for ax in fig.axes if ax.get_title() == "lean to the stereotype (Diff-bias)"]
     spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in panel.patches]
-    assert spans == [pytest.approx((-0.05, 0.05)), pytest.approx((-0.02, 0.02))]
-    assert "too small to be detected" in panel.get_xlabel().replace("\n", " ")
-    assert sum(len(ax.patches) for ax in fig.axes) == 2
+    assert spans == [pytest.approx((-0.05, 0.05))]
+    crosses = [line.get_xdata() for line in panel.lines if line.get_marker() == "x"]
+    assert np.ravel(crosses) == pytest.approx([-0.02])  # on the side of the value
+    assert sum(len(ax.patches) for ax in fig.axes) == 1
+    named = " ".join(text.get_text() for text in fig.legends[0].get_texts())
+    assert "too small to be detected" in named and "words that mean nothing" in named
 
 
 def test_measures_name_results_that_notebooks_save():
@@ -309,6 +356,7 @@ def test_the_calculator_follows_its_sliders_and_carries_a_table():
         "<strong>40 %</strong>" in view.value
         and "n = 640" in view.value
         and view.value.count("<tr>") == 13
+        and view.value.count("<img ") == 1
     )
     effect.value = 0.15
     assert "<strong>60 %</strong>" in view.value

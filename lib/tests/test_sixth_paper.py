@@ -100,6 +100,8 @@ FACTS = {
         {
             "what": "share right",
             "measure": "right answers",
+            "unit": "share of answers",
+            "chance": "1/2: lots",
             "where": {},
             "headline": True,
             "asked": "valid",

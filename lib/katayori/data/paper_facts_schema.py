@@ -76,6 +76,8 @@ class Panel(Schema):
 
     what: Text
     measure: Text
+    unit: Text
+    chance: Text
     where: Where
     headline: bool
     asked: Literal["valid", "all"]

@@ -7,7 +7,7 @@ Every function returns a `Figure` that pyplot does not know, so nothing is shown
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Number
@@ -675,98 +675,6 @@ def grouped_bars(
     handles, labels = ax.get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return fig
-
-
-def profile(frame: "pd.DataFrame", panels: "pd.DataFrame", *, title: str | None = None) -> "Figure":
-    """One model on several measures: a panel a measure on a scale of its own, a row a level.
-
-    Missing ones say so. `frame`: measure, level, value, ci_low, ci_high, blank, detects, status,
-    source. `panels`: measure, limits, reference (NaN: no line), means (of the line, or why there is
-    none), in the order shown. Beside the line, grey is too small to be detected, and orange is what
-    mere words do.
-    """
-    measures = [
-        (measure, frame[frame["measure"] == measure["measure"]])
-        for measure in panels.to_dict("records")
-    ]
-    down = math.ceil(len(measures) / 2)
-    fig = _figure((1.1 + 0.2 * max(len(rows) for _, rows in measures)) * down, title)
-    axes = list(fig.subplots(down, 2, squeeze=False).flat)
-    for ax in axes[len(measures) :]:
-        ax.axis("off")
-    for ax, (measure, rows) in zip(axes, measures, strict=False):
-        _draw_measure(ax, measure, rows)
-    return fig
-
-
-def _draw_measure(ax: "Axes", measure: Mapping[Hashable, Any], rows: "pd.DataFrame") -> None:
-    """One panel of `profile`."""
-    from textwrap import fill
-
-    places = range(len(rows))
-    ends = rows[["ci_low", "ci_high"]].to_numpy(float).T
-    spread = abs(ends - rows["value"].to_numpy(float))
-    ax.errorbar(rows["value"], places, xerr=spread, fmt="o", color=OKABE_ITO[0], **POINT)
-    _say_status(ax, measure["limits"], rows)
-    drawn = []
-    if not math.isnan(measure["reference"]):
-        drawn = _draw_sizes(ax, measure["reference"], rows)
-        ax.axvline(measure["reference"], color="#CC0000", linewidth=1, linestyle="--")
-    ax.set(
-        xlim=measure["limits"],
-        yticks=places,
-        yticklabels=rows["level"],
-        ylim=(len(rows) - 0.5, -0.5),
-    )
-    sources = "".join(f"\n({name})" for name in rows["source"].dropna().unique())
-    ax.set_title(fill(measure["measure"], 40) + sources)
-    means = str(measure["means"])
-    below = means if means.startswith("no line") else f"line: {means}"
-    below = "; ".join([below, *drawn])
-    ax.set_xlabel(fill(below, 44), fontsize=7.5)
-
-
-#: What lies beside the line of a panel: column, what it says, colour, height of its bar.
-SIZES = (
-    ("detects", "grey: too small to be detected", "0.88", 0.7),
-    ("blank", "orange: what mere words do", OKABE_ITO[4], 0.35),
-)
-
-
-def _draw_sizes(ax: "Axes", line: float, rows: "pd.DataFrame") -> list[str]:
-    """Bars on both sides of the line, as far as a blank or a limit reaches; what they mean."""
-    told = []
-    for name, means, colour, height in SIZES:
-        size = rows[name].to_numpy(float)
-        if not (size > 0).any():
-            continue
-        told.append(means)
-        for place, reach in enumerate(size):
-            if reach > 0:
-                ax.barh(place, 2 * reach, height, line - reach, color=colour, zorder=0)
-    return told
-
-
-def _say_status(ax: "Axes", limits: tuple[float, float], rows: "pd.DataFrame") -> None:
-    """Names the status of rows that are not ok: in the middle, or beside the value where one is."""
-    from textwrap import fill
-
-    low, high = limits
-    middle = (low + high) / 2
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-    for place, (status, value) in enumerate(zip(rows["status"], rows["value"], strict=True)):
-        if status == "ok":
-            continue
-        text = fill(str(status).replace("_", " "), 40)
-        if math.isnan(value):  # the whole line is free
-            ax.text(middle, place, text, ha="center", va="center", bbox=box)
-            continue
-        # On the free side, and above the line of its point, which it must not hide.
-        above = place - 0.08
-        if value < middle:
-            ax.text(high, above, text, ha="right", va="bottom", fontsize=7)
-        else:
-            ax.text(low, above, text, ha="left", va="bottom", fontsize=7)
 
 
 def _figure(height: float, title: str | None) -> "Figure":

@@ -13,9 +13,10 @@ from katayori.report.figures import MARKERS, OKABE_ITO
 LISTED: dict[str, tuple[str, ...]] = {
     "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
     "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
+    "flip": ("counted", "expected of two throws"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
-FIRST = {"model": 0, "method": 2}
+FIRST = {"model": 0, "method": 2, "flip": 2, "study": 6}
 
 
 class Look(NamedTuple):

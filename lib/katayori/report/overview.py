@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ def papers() -> "pd.DataFrame":
     return pd.DataFrame([{name: one[name] for name in columns} for one in paper_facts.every()])
 
 
-def recorded(manifests: dict[str, dict[str, Any]]) -> "pd.DataFrame":
+def recorded(manifests: Mapping[str, Mapping[str, Any]]) -> "pd.DataFrame":
     """The recorded shards of `manifests` (by paper), a row each.
 
     Returns:
@@ -120,8 +120,10 @@ def measures(folder: Path | None = None) -> "pd.DataFrame":
     `means` then says so.
 
     Returns:
-        paper, what, measure, where, asked, limits, reference, means, compared (whether two models
-        may be compared on it), headline (whether only headline rows count).
+        paper, what, measure, unit, chance (the value without bias or by chance, in words), where,
+        asked, limits, reference, means, compared (whether two models may be compared on it),
+        headline (whether only headline rows count), from_run (whether the line is read from the
+        results of a run: it is then a yardstick, and no sign of bias).
     """
     import pandas as pd
 
@@ -129,6 +131,7 @@ def measures(folder: Path | None = None) -> "pd.DataFrame":
         [{"paper": one["id"]} | panel for one in paper_facts.every() for panel in one["profile"]]
     )
     panels["reference"] = panels["reference"].astype(float)
+    panels["from_run"] = panels["reference_from"].notna()
     if folder is not None:
         for place, panel in panels[panels["reference_from"].notna()].iterrows():
             value = _reference(folder, panel["paper"], panel["reference_from"])

@@ -121,7 +121,7 @@ def _cell(value: Any, digits: int, name: str) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             return "—" if math.isnan(value) else ("∞" if value > 0 else "-∞")
-        if (name == "p" or name.startswith("p_")) and 0 < value < 10**-digits / 2:
+        if (name == "p" or name.startswith(("p_", "p "))) and 0 < value < 10**-digits / 2:
             return f"<{10**-digits:.{digits}f}"
         # + 0.0: never "-0.000", which differs between processors
         return f"{round(value, digits) + 0.0:.{digits}f}"

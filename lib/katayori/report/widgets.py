@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 
 from katayori.errors import KatayoriError
-from katayori.report import figures
+from katayori.report import figures, power_figure
 from katayori.report.tables import Shown, escape, show
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def _html(made: Any) -> str:
     if not hasattr(made, "savefig"):
         return made if isinstance(made, str) else made._repr_html_()
     image = figures.display(made)  # its title is what readers who cannot see it are told
+    if figures.is_empty(made):  # a sentence stands for it
+        return f"<p>{escape(image.data.strip('*'))}</p>"
     data = b64encode(image.data).decode("ascii")
     return f'<p><img alt="{escape(image.alt)}" src="data:image/png;base64,{data}"></p>'
 
@@ -121,7 +123,7 @@ SIZES = ("effect", "clusters", "per_cluster")
 def calculator(table: "pd.DataFrame", rate: Callable[..., float]) -> Explorer:
     """How much data a test needs.
 
-    Effect and sizes on sliders above the power, and the simulated table below it.
+    Effect and sizes on sliders above the power and its curve, and the simulated table below them.
 
     Args:
         table: measure, test, effect, clusters, per_cluster, n, rate, mc_low, mc_high, as of
@@ -137,8 +139,13 @@ def calculator(table: "pd.DataFrame", rate: Callable[..., float]) -> Explorer:
         power = rate(tests[test], effect=effect, clusters=clusters, per_cluster=per_cluster)
         n = clusters * per_cluster
         text = f"<p>n = {n:.0f}: found in <strong>{100 * power:.0f} %</strong> of such studies</p>"
+        effects = sorted(tests[test]["effect"].unique())
+        size = {"clusters": clusters, "per_cluster": per_cluster}
+        rates = [rate(tests[test], effect=one, **size) for one in effects]
+        title = f"{test}: {clusters:.0f} clusters of {per_cluster:.0f} answers"
+        curve = power_figure.power_curve(effects, rates, effect, title=title)
         simulated = tests[test][[*SIZES, "n", "rate", "mc_low", "mc_high"]]
-        return [text, show(simulated, caption=f"Simulated: {test}")]
+        return [text, curve, show(simulated, max_rows=12, caption=f"Simulated: {test}")]
 
     def fit(_change: Any = None) -> None:
         """Sets every slider to the sizes that were simulated of the test chosen."""
