@@ -103,8 +103,9 @@ LATE_MUTATIONS = {
 OUTPUTS = paths.outputs_dir()
 
 IGNORE = "nbval-ignore-output"
-#: `exercise` and `recorded`: left out of a report about a user's model (`report_filter`).
-TAGS = {"parameters", IGNORE, "exercise", "recorded"}
+#: `exercise` and `recorded`: left out of a report about a user's model (`report_filter`); `slide`:
+#: the cell holds slides of the talk (`test_talk.py`).
+TAGS = {"parameters", IGNORE, "exercise", "recorded", "slide"}
 #: Text that is true of the recorded models only.
 OF_RECORDED = re.compile(
     r"\b[01]\.5B\b|Qwen2\.5|SmolLM|\brecorded (?:models?|judges?|Qwen|answers (?:come|all))\b"

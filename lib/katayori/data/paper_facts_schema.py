@@ -123,6 +123,14 @@ class SecondRecording(Recording):
         return self
 
 
+class Cited(Schema):
+    """The paper as it is cited. year: null where our copy does not tell it."""
+
+    title: Text
+    authors: Annotated[list[Text], Field(min_length=1)]
+    year: Count | None
+
+
 class PaperFacts(Schema):
     """The whole file."""
 
@@ -132,6 +140,7 @@ class PaperFacts(Schema):
     measure: Text
     denominator: Text
     status: Text
+    cited: Cited | None = None
     page: Page
     first_page: FirstPage | None = None
     calibration: list[Calibrated] | None = None
