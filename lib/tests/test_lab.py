@@ -20,7 +20,7 @@ from test_exercises import BOOKS, exercises, message, solutions
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.tables import show
-from katayori.report.widgets import playground
+from katayori.report.widgets import explorer, playground
 from katayori_tools.cli import main
 from katayori_tools.reproduce import kernel_settings
 
@@ -68,6 +68,15 @@ def test_a_playground_tells_its_errors():
     for bad in [(1, 0, 1, 1), (0, 1, 0, 0), (0, 1, 0.1, 2)]:
         with pytest.raises(KatayoriError, match="slider 'x'"):
             playground({"x": bad}, str)
+
+
+def test_a_dropdown_is_as_wide_as_its_longest_name():
+    names = [("short", 1), ("finance: refunding an overdraft fee to a customer", 2)]
+    box = explorer({"question": names, "factor": ["年齢", "b"]}, lambda **chosen: str(chosen))
+    widths = [drop.layout.width for drop in box.children[:-1]]
+    assert widths == ["calc(10em + 55ch)", "calc(10em + 10ch)"]
+    assert box.children[0].layout.max_width == "100%"
+    assert "jp-RenderedHTMLCommon" in box.children[-1]._dom_classes
 
 
 # -- students ----------------------------------------------------------------------------------------------------------
