@@ -1,8 +1,9 @@
 """The expected tables: what every notebook's default run computes, committed below data/expected.
 
 `data/expected/<paper>/` holds one CSV for each file in the run's `tables/`, `results.csv` with the
-rows of its results.json, and in `figures/` what each figure plots (`katayori.report.plotted`). `make expect` writes them anew from the run and shows the difference;
-test_expected.py compares all rows.
+rows of its results.json, and in `figures/` what each figure plots (`katayori.report.plotted`).
+`make expect` writes them anew from the run and shows the difference; test_expected.py compares all
+rows.
 
 Two cells are the same if their texts are the same, or if both are numbers, at least one of them no
 whole number, and they differ by at most `RELATIVE` of the larger one or by at most `ABSOLUTE`. So

@@ -68,11 +68,13 @@ def _of_figure(fig: "Figure") -> Iterator[Row]:
 
 
 def _of_axes(ax: "Axes") -> Iterator[Row]:
+    import numpy as np
+
     yield from _words(ax)
     names = _names(ax)
     for line in ax.lines:
         part = "line" if line.get_linestyle() not in ("None", "none", "", " ") else "marker"
-        for x, y in line.get_xydata():
+        for x, y in _pairs(line.get_xydata()):
             yield {"part": part, "name": _name(line, names), "x": x, "y": y}
     for collection in ax.collections:
         for row in _of_collection(collection):
@@ -80,7 +82,7 @@ def _of_axes(ax: "Axes") -> Iterator[Row]:
     for patch in ax.patches:
         yield {"name": _name(patch, names), **_of_patch(patch)}
     for image in ax.images:
-        yield {"part": "image", "value": image.get_array().mean()}
+        yield {"part": "image", "value": np.ma.asarray(image.get_array(), dtype=float).mean()}
     for text in ax.texts:
         x, y = text.get_position()
         yield {"part": "text", "x": x, "y": y, "text": text.get_text()}
@@ -98,8 +100,8 @@ def _words(ax: "Axes") -> Iterator[Row]:
     yield from _ticks(ax.xaxis, "x")
     yield from _ticks(ax.yaxis, "y")
     legend = ax.get_legend()
-    for text in legend.get_texts() if legend else ():
-        yield {"part": "legend", "text": text.get_text()}
+    for entry in legend.get_texts() if legend else ():
+        yield {"part": "legend", "text": entry.get_text()}
 
 
 def _ticks(axis: "Axis", along: str) -> Iterator[Row]:
@@ -137,7 +139,7 @@ def _of_collection(collection: Any) -> Iterator[Row]:
         for segment in collection.get_segments():
             yield {"part": "interval", **_from_to(segment[0], segment[-1])}
     elif isinstance(collection, PathCollection):
-        for x, y in collection.get_offsets():
+        for x, y in _pairs(collection.get_offsets()):
             yield {"part": "point", "x": x, "y": y}
     elif isinstance(collection, QuadMesh):
         yield from _cells(collection)
@@ -147,11 +149,18 @@ def _of_collection(collection: Any) -> Iterator[Row]:
                 yield {"part": "area", "x": x, "y": y}
 
 
+def _pairs(places: Any) -> Any:
+    """Places as an array of x and y; masked ones are NaN."""
+    import numpy as np
+
+    return np.ma.filled(np.ma.asarray(places, dtype=float), np.nan)
+
+
 def _cells(mesh: Any) -> Iterator[Row]:
     """The values of a heat map; a masked one has none."""
     import numpy as np
 
-    values = np.ma.filled(np.ma.asarray(mesh.get_array(), dtype=float), np.nan)
+    values: np.ndarray = np.ma.filled(np.ma.asarray(mesh.get_array(), dtype=float), np.nan)
     width = mesh.get_coordinates().shape[1] - 1
     for place, value in enumerate(values.ravel()):
         yield {"part": "cell", "x": place % width, "y": place // width, "value": value}
