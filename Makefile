@@ -67,7 +67,7 @@ test-all: reproduce gates  ## as test, with what is too slow for every run (befo
 lab: setup  ## open JupyterLab on copies of the notebooks in outputs/work
 	$(KATAYORI) work
 	@$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/outputs/work \
-	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(ARGS)
+	  --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(ARGS)
 
 data: setup  ## fetch every data set that can be downloaded and list the state of all
 	$(KATAYORI) data $(ARGS)
@@ -124,7 +124,7 @@ cards: setup  ## count the tables of the data cards anew (data/study/README.md, 
 students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)
 	$(KATAYORI) students $(call option,PAPERS,papers) $(ARGS)
 
-slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS=)
+slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS= ARGS="--lecturer NAME --date DAY")
 	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
 
 simulate: setup  ## draw the long simulations anew into data/simulated

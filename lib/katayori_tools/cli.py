@@ -416,6 +416,8 @@ def _add_teaching(commands: Commands) -> None:
         "--profile", help="of the notebooks of this run (default: of the committed ones)"
     )
     one.add_argument("--models", help="of a live or imported run: the models it asked")
+    one.add_argument("--lecturer", default="", help="who gives the talk, for its first slide")
+    one.add_argument("--date", default="", help="when, as it shall stand there")
 
 
 def _add_keeping(commands: Commands) -> None:

@@ -198,7 +198,7 @@ def compare_folders(names: NameMap, a: Path, b: Path) -> Report:
     of_b = _runs(b)
     for paper in sorted(of_a.keys() | of_b.keys()):
         if paper in of_a and paper in of_b:
-            tables_a, tables_b = (expected.read_run(runs[paper]) for runs in (of_a, of_b))
+            tables_a, tables_b = (expected.read_tables(runs[paper]) for runs in (of_a, of_b))
             differences = compare_paper(names, paper, tables_a, tables_b, report)
         else:
             sides = ("a run", "no run") if paper in of_a else ("no run", "a run")

@@ -1,8 +1,9 @@
 """The expected tables: what every notebook's default run computes, committed below data/expected.
 
-`data/expected/<paper>/` holds one CSV for each file in the run's `tables/`, and `results.csv` with
-the rows of its results.json. `make expect` writes them anew from the run and shows the difference;
-test_expected.py compares all rows.
+`data/expected/<paper>/` holds one CSV for each file in the run's `tables/`, `results.csv` with the
+rows of its results.json, and in `figures/` what each figure plots (`katayori.report.plotted`).
+`make expect` writes them anew from the run and shows the difference; test_expected.py compares all
+rows.
 
 Two cells are the same if their texts are the same, or if both are numbers, at least one of them no
 whole number, and they differ by at most `RELATIVE` of the larger one or by at most `ABSOLUTE`. So
@@ -33,6 +34,7 @@ ABSOLUTE = 1e-12
 DIGITS = 10
 SHOWN = 20  # lines of differences that `make expect` prints
 RESULTS = "results"  # the table made of results.json
+FIGURES = "figures"  # what is plotted, as tables
 #: A result is found by these fields; the others of its row are compared.
 RESULT_KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
 #: `difference` is left out: it is value - published, and a difference of near numbers loses digits.
@@ -240,11 +242,22 @@ def read_csv(path: Path) -> Table:
 
 
 def read_folder(folder: Path) -> dict[str, Table]:
-    """The tables in a folder of CSV files, by name."""
-    return {path.stem: read_csv(path) for path in sorted(folder.glob("*.csv"))}
+    """The tables in a folder of CSV files, by name; those of figures are named `figures/...`."""
+    tables = {path.stem: read_csv(path) for path in sorted(folder.glob("*.csv"))}
+    return tables | _read_figures(folder)
+
+
+def _read_figures(folder: Path) -> dict[str, Table]:
+    files = sorted((folder / FIGURES).glob("*.csv"))
+    return {f"{FIGURES}/{path.stem}": read_csv(path) for path in files}
 
 
 def read_run(folder: Path) -> dict[str, Table]:
+    """The tables of a run folder with what its figures plot."""
+    return read_tables(folder) | _read_figures(folder)
+
+
+def read_tables(folder: Path) -> dict[str, Table]:
     """The tables of a run folder, results.json among them as `results`.
 
     KatayoriError where the notebook has not run, or has a table of that name itself.
@@ -323,10 +336,10 @@ def write(paper: str, got: Tables) -> list[Difference]:
     """
     folder = folder_of(paper)
     changes = list(compare_tables(paper, read_folder(folder), got))
-    folder.mkdir(parents=True, exist_ok=True)
     for name in sorted({change.table for change in changes}):
         path = folder / f"{name}.csv"
         if name in got:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(to_csv(got[name]), encoding="utf-8", newline="\n")
         else:
             path.unlink()

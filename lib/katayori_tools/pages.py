@@ -14,7 +14,7 @@ from typing import Any
 
 from katayori.report import first_page
 from katayori.report.tables import visible
-from katayori_tools.markup import with_long_cells
+from katayori_tools.markup import sections, with_long_cells
 from katayori_tools.report_filter import with_given_parameters, without_the_lesson
 
 POLICY = (
@@ -33,7 +33,9 @@ MEANING = {
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
 <details class="code"><summary>code</summary>{{ super() }}</details>{% endif %}{% endblock %}"""
-STYLE = Path(__file__).with_name("page.css")
+STYLE, REPORT_STYLE = (Path(__file__).with_name(name) for name in ("page.css", "print.css"))
+#: A report of fewer sections needs no list of them.
+FEWEST_SECTIONS = 3
 TAGS = {
     "a", "abbr", "b", "blockquote", "br", "caption", "cite", "code", "dd", "del", "details", "div",
     "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "kbd", "li", "ol", "p",
@@ -80,11 +82,27 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
         notebook.cells = without_the_lesson(notebook.cells)
     if first_page.has_page(folder):
         opening = own_page(folder, heading) + opening
-    body = render(notebook, folder)
-    content = f"{opening}\n<main>{body}</main>\n<footer>{footer(folder)}</footer>"
-    page = document(heading, content, language)
+    body = render(notebook, folder, pieces=[])
+    listed = contents(body)
+    content = f"{opening}\n{listed}<main>{body}</main>\n<footer>{footer(folder)}</footer>"
+    style = REPORT_STYLE.read_text(encoding="utf-8")
+    page = document(heading, content, language, style=style)
     html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
+
+
+def contents(body: str) -> str:
+    """The sections of a page as links to them; empty where they are few.
+
+    Example:
+        >>> contents("".join(f'<h2 id="section-{k}">Part {k}</h2>' for k in "123"))[-47:]
+        '<a href="#section-3">Part 3</a></li></ul></nav>\\n'
+    """
+    found = [(anchor, words) for level, anchor, words, _ in sections(body) if level == 2]
+    if len(found) < FEWEST_SECTIONS:
+        return ""
+    links = "".join(f'<li><a href="#{quote(a)}">{quote(words)}</a></li>' for a, words in found)
+    return f'<nav class="contents"><h2>Contents 目次</h2><ul>{links}</ul></nav>\n'
 
 
 def own_page(folder: Path, heading: str) -> str:

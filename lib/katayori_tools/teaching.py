@@ -1,32 +1,40 @@
 """For lecturers: `make students` writes copies of the notebooks to hand out, `make slides` a talk
 of each.
 
-A talk is one HTML file with a script of ours (slides.js) that shows one slide at a time and lets
-what is too tall for one go on on further slides; without scripts, and printed, all stand below one
-another. It asks the network for nothing.
+A talk is one HTML file with a script of ours (slides.js) that shows one slide at a time, and the
+speaker's notes when they are asked for; without scripts, and printed, all stand below one another.
+It asks the network for nothing.
 """
 
 import ast
 import base64
 import copy
 import json
-import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from katayori import paths, profiles
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori_tools import notebooks, pages
+from katayori.report import first_page
+from katayori.report.tables import escape
+from katayori_tools import notebooks, pages, talk
 
-TEXT = 1000  # characters: the longest text on a slide
-BESIDE = 450  # the longest that has room for a table or figure below it
-WIDE = "\u2e80"  # characters above it, such as the Japanese ones, count as two
-SHOWN = {"text/html", "image/png", "image/svg+xml"}
-# The exporter's parser drops the first end of a section, which ends nothing, and adds the last one.
+#: A cell is a part of a slide; `before` and `after` are the tags that hold the parts together.
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
-{% block any_cell %}{% if cell.metadata.slide %}</section>
-<section{% if cell.metadata.first %} data-first{% endif %}>{% endif %}{{ super() }}{% endblock %}
+{% block any_cell %}{{ cell.metadata.before }}{{ super() }}{{ cell.metadata.after }}{% endblock %}
 {% block input_group %}{% endblock %}"""
+#: What stands at the foot of a slide that shows answers.
+LABELS = {
+    "simulated": "simulated respondents",
+    "published": "figures printed in the paper",
+    "example": "made-up example",
+}
+RECORDED = "recorded answers"
+#: Cells that speak of recorded models have no slides in a talk about a user's own.
+OF_OTHERS = frozenset({"recorded", "exercise"})
+NO_TALK = "no talk: no cell is tagged `slide`"
 
 
 # -- students --------------------------------------------------------------------------------------
@@ -78,10 +86,23 @@ def _sealed(source: str) -> str:
 # -- slides ----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Occasion:
+    """Who gives a talk, and when; empty where it is not said."""
+
+    lecturer: str = ""
+    date: str = ""
+
+
 def slides(
-    *, papers: str | None = None, profile: str | None = None, models: str | None = None
+    *,
+    papers: str | None = None,
+    profile: str | None = None,
+    models: str | None = None,
+    lecturer: str = "",
+    date: str = "",
 ) -> None:
-    """Writes a talk of each notebook.
+    """Writes a talk of each notebook that has one.
 
     With a profile: of its run, as far as there is one; else of the committed notebooks.
     """
@@ -99,85 +120,111 @@ def slides(
                 f"profile {profile} holds no run of {lost}; make one: make reproduce {again}"
             )
     folder.mkdir(parents=True, exist_ok=True)
+    occasion = Occasion(lecturer, date)
     for path in books.values():
-        print(f"{path.stem}: {write_talk(path, folder / f'{path.stem}.html')} slides")
-    print(f"written to {folder}; left and right turn the slides, up and down go by sections")
+        for line in write_talk(path, folder / f"{path.stem}.html", occasion):
+            print(f"{path.stem}: {line}")
+    print(f"written to {folder}; arrow keys turn the slides, N shows and hides the notes")
 
 
-def write_talk(ipynb_path: Path, html_path: Path) -> int:
-    """Writes an executed notebook as a talk and returns the number of slides, before any is
-    continued on a further one.
+def write_talk(ipynb_path: Path, html_path: Path, occasion: Occasion = Occasion()) -> list[str]:
+    """Writes the talk of an executed notebook, and returns what is to be said of it.
+
+    Nothing is written of a notebook without slides.
     """
     notebook, folder = pages.load(ipynb_path), ipynb_path.parent.absolute()
-    heading = pages.title(notebook) or ipynb_path.stem
-    notebook.cells = arrange(notebook.cells)
+    own = first_page.is_own(folder)
+    given, lacking = talk.fill(notebook.cells, OF_OTHERS if own else frozenset())
+    if not given:
+        html_path.unlink(missing_ok=True)
+        return [NO_TALK]
+    paper = ipynb_path.stem.partition("_")[2]
+    cited = citations(paper)
+    answers = _answers(folder)
+    whole = talk.minutes(given)
+    notebook.cells = []
+    start = 0.0
+    for number, one in enumerate(given, 1):
+        end = start + one.slide.minutes
+        clock = f"Slide {number} of {len(given)} · minutes {start:g} to {end:g} of {whole:g}"
+        foot = _foot(one, answers, ipynb_path.stem[:2])
+        below = _on_title(cited, occasion) if one.slide.kind == "title" else ""
+        notebook.cells += _parts(one, clock, foot, below)
+        start = end
+    _write_page(notebook, folder, html_path, pages.title(pages.load(ipynb_path)))
+    told = [f"{len(given)} slides, {whole:g} minutes"]
+    if lacking:
+        told.append(f"{lacking} slides are left out: this run has no such figure or table")
+    return told if own or lacking else [*told, *talk.breaches(given)]
+
+
+def _write_page(notebook: Any, folder: Path, html_path: Path, heading: str) -> None:
     here = Path(__file__)
     script = here.with_name("slides.js").read_text(encoding="utf-8")
     style = here.with_name("slides.css").read_text(encoding="utf-8")
     body = pages.render(notebook, folder, TEMPLATE)
     content = f"<main>{body}</main><footer id='place'></footer><script>{script}</script>"
     policy = f"{pages.POLICY}; script-src {pages.source(script)}"
-    html = pages.document(heading, content, policy=policy, style=style)
+    html = pages.document(heading or html_path.stem, content, policy=policy, style=style)
     html_path.write_text(html, encoding="utf-8", errors="backslashreplace", newline="\n")
-    return sum("slide" in cell.metadata for cell in notebook.cells)
 
 
-def arrange(cells: list[Any]) -> list[Any]:
-    """The cells of a talk: texts, tables, figures and pictures of widgets, without code.
+def citations(paper: str) -> list[str]:
+    """Authors, title and year of a paper as a line of text; of the overview, of every paper.
 
-    Metadata `slide` starts a slide, `first` the first of a section. Long texts are split at blank
-    lines; a table or figure follows a short text on its slide, and else has one of its own under
-    the heading of the section.
+    Example:
+        >>> citations("discrim_eval")[0][-6:]
+        '(2025)'
     """
-    slides: list[Any] = []
-    title, has_room = "", False
-    for cell in cells:
-        if cell.cell_type == "markdown":
-            for text in _split(cell.source):
-                heading = re.match(r"#{1,2} .+", text)
-                if heading:
-                    title = heading[0].lstrip("# ")
-                source = text if heading else f"## {title}\n\n{text}"
-                slides.append(_text_slide(source, first=bool(heading)))
-                has_room = len(source) <= BESIDE
-        elif cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", []):
-            for output in _shown(cell):
-                if not has_room:
-                    slides.append(_text_slide(f"## {title}"))
-                slides.append(_output_below(output))
-                has_room = False
-    return slides
+    ids = [paper] if paper in paper_facts.ids() else paper_facts.ids()
+    known = [paper_facts.of(one).get("cited") for one in ids]
+    return [_citation(cited) for cited in known if cited]
 
 
-def _shown(cell: Any) -> list[Any]:
-    """The outputs of a cell that a talk shows."""
-    return [output for output in cell.outputs if SHOWN & set(output.get("data", ()))]
+def _citation(cited: dict[str, Any]) -> str:
+    year = f" ({cited['year']})" if cited.get("year") else ""
+    return f"{', '.join(cited['authors'])}: {cited['title']}{year}"
 
 
-def _text_slide(source: str, *, first: bool = False) -> Any:
-    from nbformat.v4 import new_markdown_cell
+def _answers(folder: Path) -> str:
+    """Whose answers a run shows: what its provenance says; a committed notebook has recorded ones.
 
-    return new_markdown_cell(metadata={"slide": True, "first": first}, source=source)
-
-
-def _output_below(output: Any) -> Any:
-    """A table or figure, below the text of the slide before."""
-    from nbformat.v4 import new_code_cell
-
-    return new_code_cell(metadata={}, source="", outputs=[output], execution_count=None)
-
-
-def _split(text: str) -> list[str]:
-    """A text in parts of at most `TEXT` characters, where its paragraphs allow it (see `WIDE`).
-
-    A heading starts a part.
+    Simulated respondents are named where they are shown.
     """
-    parts: list[str] = []
-    for paragraph in re.split(r"\n{2,}", text.strip()):
-        joined = f"{parts[-1]}\n\n{paragraph}" if parts else ""
-        width = len(joined) + sum(character > WIDE for character in joined)
-        if joined and not re.match("#{1,2} ", paragraph) and width <= TEXT:
-            parts[-1] = joined
-        else:
-            parts.append(paragraph)
-    return parts
+    counts = pages.read(folder / "provenance.json").get("answers", {})
+    sources = [source for source in pages.MEANING if source in counts and source != "simulated"]
+    return f"{' and '.join(sources)} answers" if sources else RECORDED
+
+
+def _foot(one: talk.Filled, answers: str, number: str) -> str:
+    """The label below a slide: whose answers, and where in the notebook."""
+    source = one.slide.source
+    parts = [LABELS.get(source, answers)] if source else []
+    parts.append(f"notebook {number}, section {one.section}" if one.section else "")
+    return " · ".join(part for part in parts if part)
+
+
+def _on_title(cited: list[str], occasion: Occasion) -> str:
+    """Papers, lecturer and date, below the headline of the first slide."""
+    lines = [*cited, " · ".join(part for part in (occasion.lecturer, occasion.date) if part)]
+    return "".join(f"\n\n<p>{escape(line)}</p>" for line in lines if line)
+
+
+def _parts(one: talk.Filled, clock: str, foot: str, below: str) -> list[Any]:
+    """The cells of one slide: its text, what it shows, and the notes."""
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
+    exhibit = [new_markdown_cell(f"```python\n{one.code}\n```")] if one.code else []
+    if one.exhibit is not None:
+        exhibit.append(new_code_cell("", outputs=[one.exhibit]))
+    if exhibit:
+        exhibit[0].metadata["before"] = '<div class="exhibit">'
+        exhibit[-1].metadata["after"] = "</div>"
+    looks = one.slide.kind if exhibit else f"{one.slide.kind} words"
+    opening = f'<section class="slide {looks}"><div class="face">'
+    text = f"# {one.headline}\n\n{one.body}{below}"
+    cells = [new_markdown_cell(text, metadata={"before": opening}), *exhibit]
+    label = f'<p class="label">{escape(foot)}</p></div>'
+    notes = f"**{clock}**\n\n{one.notes}"
+    closing = {"before": f'{label}<aside class="notes">', "after": "</aside></section>"}
+    return [*cells, new_markdown_cell(notes, metadata=closing)]

@@ -1,11 +1,10 @@
-"""Teaching: playground, copies for students, talks, and the notebooks in JupyterLab as a person uses them (issue 9)."""
+"""Teaching: playground, copies for students, and the notebooks in JupyterLab as a person uses them (issue 9)."""
 
 import ast
 import base64
 import json
 import re
 import secrets
-import shutil
 import socket
 import sys
 import urllib.request
@@ -15,16 +14,13 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import pytest
-from bs4 import BeautifulSoup
 from matplotlib.figure import Figure
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from test_exercises import BOOKS, exercises, message, solutions
 
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.tables import show
-from katayori.report.widgets import playground
-from katayori_tools import teaching
+from katayori.report.widgets import explorer, playground
 from katayori_tools.cli import main
 from katayori_tools.reproduce import kernel_settings
 
@@ -72,6 +68,15 @@ def test_a_playground_tells_its_errors():
     for bad in [(1, 0, 1, 1), (0, 1, 0, 0), (0, 1, 0.1, 2)]:
         with pytest.raises(KatayoriError, match="slider 'x'"):
             playground({"x": bad}, str)
+
+
+def test_a_dropdown_is_as_wide_as_its_longest_name():
+    names = [("short", 1), ("finance: refunding an overdraft fee to a customer", 2)]
+    box = explorer({"question": names, "factor": ["年齢", "b"]}, lambda **chosen: str(chosen))
+    widths = [drop.layout.width for drop in box.children[:-1]]
+    assert widths == ["calc(10em + 55ch)", "calc(10em + 10ch)"]
+    assert box.children[0].layout.max_width == "100%"
+    assert "jp-RenderedHTMLCommon" in box.children[-1]._dom_classes
 
 
 # -- students ----------------------------------------------------------------------------------------------------------
@@ -129,101 +134,6 @@ def test_a_student_copy_still_checks(book, k, handed_out):
     _, names, stored = exercises(book)[0][k]
     assert message(copied, k, dict.fromkeys(names, ...)) == stored
     assert message(copied, k, dict.fromkeys(names, "no answer")).startswith("Not yet")
-
-
-# -- slides ------------------------------------------------------------------------------------------------------------
-
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-
-
-def _data(**bundle):
-    return new_output("display_data", {k.replace("_", "/", 1): v for k, v in bundle.items()})
-
-
-@pytest.fixture(scope="module")
-def talk(tmp_path_factory):
-    """(file, number of slides) of a talk from a small notebook."""
-    folder = tmp_path_factory.mktemp("talk")
-    table, picture = (
-        _data(text_html="<table><tr><td>cell</td></tr></table>"),
-        _data(image_png=PIXEL),
-    )
-    cells = [
-        new_markdown_cell("# Title 偏り\n\nShort."),
-        new_code_cell(
-            "secret_code = 1", outputs=[new_output("stream", text="said"), table, picture]
-        ),
-        new_markdown_cell(
-            "## 1 · Section\n\n" + "\n\n".join(f"Paragraph {k} " + "long " * 100 for k in range(3))
-        ),
-        new_code_cell("more()", outputs=[picture]),
-        new_markdown_cell("Of 1.\n\n## 2 · Next\n\nLead in, $a^2$, <script>alert(1)</script>:"),
-        new_code_cell(
-            "last()",
-            outputs=[
-                _data(text_html="<p>picture of a widget<img src='https://x.example/a.png'></p>")
-            ],
-        ),
-        new_code_cell(
-            "my = ...\ncheck(1, 1, my)",
-            metadata={"tags": ["exercise"]},
-            outputs=[_data(text_html="<p>hint</p>")],
-        ),
-    ]
-    nbformat.write(new_notebook(cells=cells), folder / "01_x.ipynb")
-    return folder / "01_x.html", teaching.write_talk(folder / "01_x.ipynb", folder / "01_x.html")
-
-
-def test_slides_are_texts_and_results_without_code(talk):
-    path, count = talk
-    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-    sections = page.select("main > section")
-    told = [one.get_text(" ", strip=True) for one in sections]
-    assert len(sections) == count == 8
-    assert told[0] == "Title 偏り Short. cell" and told[1] == "Title 偏り" and sections[1].img
-    assert [text.count("Paragraph") for text in told] == [0, 0, 1, 1, 1, 0, 0, 0]
-    assert (
-        all(text.startswith("1 · Section") for text in told[2:7])
-        and sections[5].img
-        and told[6].endswith("Of 1.")
-    )
-    assert (
-        told[7].startswith("2 · Next Lead")
-        and "picture of a widget" in told[7]
-        and sections[7].img["alt"] == "a^2"
-    )
-    assert ["data-first" in one.attrs for one in sections] == [k in (0, 2, 7) for k in range(8)]
-    text = path.read_text(encoding="utf-8")
-    assert (
-        not re.search("secret_code|said|hint|x.example", text) and len(page.find_all("script")) == 1
-    )
-
-
-def test_only_our_script_may_run_in_a_talk(talk):
-    """The page's policy names the script by its hash; everything else stays forbidden."""
-    import hashlib
-
-    page = BeautifulSoup(talk[0].read_text(encoding="utf-8"), "html.parser")
-    digest = base64.b64encode(hashlib.sha256(page.script.string.encode()).digest()).decode()
-    policy = page.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
-    assert "default-src 'none'" in policy and policy.endswith(f"script-src 'sha256-{digest}'")
-
-
-def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    assert main(["slides", "--papers", "overview"]) == 0
-    pages = BeautifulSoup(
-        (tmp_path / "slides" / "00_overview.html").read_text(encoding="utf-8"), "html.parser"
-    )
-    assert len(pages.select("main > section")) > 10 and pages.select_one("section img")
-    assert main(["slides", "--papers", "overview", "--profile", "smoke"]) == 2
-    assert "profile smoke holds no run of overview" in capsys.readouterr().err
-    (tmp_path / "smoke" / "overview").mkdir(parents=True)
-    shutil.copy(paths.root() / "notebooks" / "00_overview.ipynb", tmp_path / "smoke" / "overview")
-    assert main(["slides", "--papers", "overview", "--profile", "smoke"]) == 0
-    assert main(["slides", "--profile", "smoke"]) == 0  # those that were run
-    assert [p.name for p in (tmp_path / "slides" / "smoke").iterdir()] == ["00_overview.html"]
-    assert main(["slides", "--profile", "../smoke"]) == 2
 
 
 # -- in a browser ------------------------------------------------------------------------------------------------------
@@ -334,88 +244,3 @@ def test_in_jupyterlab_a_notebook_runs_and_a_slider_moves_the_picture(name, tab,
         moved = tab.js(f"{NODE}.querySelector('.widget-readout').textContent")
         assert float(moved) > float(readout) and f" {float(moved):g}," in tab.js(f"{PICTURE}.alt")
         assert tab.errors == []
-
-
-@pytest.mark.browser
-def test_a_talk_turns_its_slides_by_keys(talk, tab):
-    """One slide at a time from a file, without a failed request; up and down go by sections."""
-    path, count = talk
-    tab.open(path.as_uri() + "#2")
-    tab.wait("document.getElementById('place').textContent")
-
-    def shown():
-        hidden = tab.js(
-            "Array.from(document.querySelectorAll('main > section'), slide => slide.hidden)"
-        )
-        return [k for k, one in enumerate(hidden, 1) if not one]
-
-    assert (
-        shown() == [2] and tab.js("document.getElementById('place').textContent") == f"2 / {count}"
-    )
-    for key, code, then in [
-        ("ArrowDown", 40, 3),
-        ("ArrowRight", 39, 4),
-        ("ArrowUp", 38, 3),
-        ("ArrowLeft", 37, 2),
-    ]:
-        tab.press(key, code)
-        assert shown() == [then]
-    tab.press("End", 35)
-    tab.press("ArrowRight", 39)
-    assert shown() == [count] and tab.js("document.documentElement.scrollWidth <= innerWidth")
-    assert tab.errors == []
-
-
-# What a slide says, its rows, the sizes of its letters, and whether anything must be scrolled.
-SLIDE = """(slide => [slide.textContent, Array.from(slide.querySelectorAll("tbody tr"), row => row.cells[0].innerText),
-    Array.from(slide.querySelectorAll("h1, h2, td, p, pre"), one => parseFloat(getComputedStyle(one).fontSize)),
-    [slide, document.documentElement].some(
-        one => one.scrollHeight > one.clientHeight || one.scrollWidth > one.clientWidth)
-])([...document.querySelectorAll('main > section')].find(slide => !slide.hidden))"""
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_what_is_too_tall_goes_on_on_further_slides(tmp_path, tab):
-    """Every row, line and word once and in order, heads repeated, nothing to scroll, letters of a readable size."""
-    rows = pd.DataFrame(
-        {"k": range(60), **{f"a_long_name_of_column_{n}": ["value " * 3] * 60 for n in range(9)}}
-    )
-    lines = "".join(f"line {k} 行 " + "word " * (k % 40) + "\n" for k in range(80))
-    table, text = (
-        show(rows, caption="Long")._repr_html_(),
-        f"<p>Title</p><pre>{lines}</pre><p>end</p>",
-    )
-    cells = [
-        new_markdown_cell("# Talk"),
-        *(new_code_cell(outputs=[_data(text_html=one)]) for one in (table, text)),
-    ]
-    cells += [
-        new_markdown_cell("## Text\n\n" + "Words. " * 60),
-        new_code_cell(outputs=[_data(image_png=PIXEL)]),
-    ]
-    nbformat.write(new_notebook(cells=cells), tmp_path / "x.ipynb")
-    count = teaching.write_talk(tmp_path / "x.ipynb", tmp_path / "x.html")
-    for width, height in [(1280, 720), (1920, 1080)]:
-        tab.open((tmp_path / "x.html").as_uri(), width, height)
-        place, seen = tab.wait("document.getElementById('place').textContent"), []
-        for _ in range(int(place.split("/")[1])):
-            seen.append(tab.js(SLIDE))
-            tab.press("ArrowRight", 39)
-        texts, parts, sizes, scrolls = zip(*seen, strict=True)
-        whole = "".join(texts)
-        assert not any(scrolls) and min(map(min, sizes)) >= 11 and len(seen) > count + 3
-        assert [row for part in parts for row in part] == [str(k) for k in range(60)]
-        assert all(
-            "Long" in text and "name_of_column_8" in text
-            for text, part in zip(texts, parts, strict=True)
-            if part
-        )
-        assert re.findall(r"line (\d+)", whole) == [str(k) for k in range(80)]
-        assert [whole.count(one) for one in ("word ", "Words.")] == [
-            lines.count("word "),
-            60,
-        ] and tab.errors == []
-    tab.open((tmp_path / "x.html").as_uri(), 390)  # a telephone scrolls
-    tab.wait("document.getElementById('place').textContent")
-    assert tab.js("document.documentElement.scrollWidth") == 390

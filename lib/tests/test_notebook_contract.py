@@ -103,8 +103,9 @@ LATE_MUTATIONS = {
 OUTPUTS = paths.outputs_dir()
 
 IGNORE = "nbval-ignore-output"
-#: `exercise` and `recorded`: left out of a report about a user's model (`report_filter`).
-TAGS = {"parameters", IGNORE, "exercise", "recorded"}
+#: `exercise` and `recorded`: left out of a report about a user's model (`report_filter`); `slide`:
+#: the cell holds slides of the talk (`test_talk.py`).
+TAGS = {"parameters", IGNORE, "exercise", "recorded", "slide"}
 #: Text that is true of the recorded models only.
 OF_RECORDED = re.compile(
     r"\b[01]\.5B\b|Qwen2\.5|SmolLM|\brecorded (?:models?|judges?|Qwen|answers (?:come|all))\b"
@@ -371,6 +372,35 @@ def short(nb: dict) -> Iterator[str]:
             yield f"{name}: {getattr(read, name):g}; {most} are the most"
 
 
+#: What draws: a cell of a lesson that calls one of these shows its picture and folds its code.
+DRAWING = {
+    "calculator",
+    "explorer",
+    "figures.display",
+    "interval_dots",
+    "playground",
+    "run.figure",
+    "specification_curve",
+}
+
+
+def folded(nb: dict) -> Iterator[str]:
+    """Code that draws is folded in JupyterLab, and no other code is.
+
+    A cell with an `assert` builds a method by hand, which is to be read, and may draw it too.
+    """
+    if not is_lesson(nb):
+        return
+    for cell in _code(nb):
+        draws = bool(_calls(cell) & DRAWING)
+        checks = any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(_source(cell))))
+        is_hidden = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
+        if draws and not checks and not is_hidden:
+            yield f'cell {cell.get("id")} draws: fold it ("jupyter": {{"source_hidden": true}})'
+        if is_hidden and not draws:
+            yield f"cell {cell.get('id')} draws nothing: its code must be seen"
+
+
 def of_code(exercises: dict) -> int:
     return sum(isinstance(one, Written) for one in exercises.values())
 
@@ -409,6 +439,7 @@ RULES = [
     framed,
     taught,
     short,
+    folded,
     practised,
     parameterised,
 ]
@@ -578,6 +609,8 @@ def tiny_lesson() -> dict:
     nb["cells"][-2] |= {"source": "## 3 · Limits, ethics 限界・倫理"}
     asked = [_cell(f"check(1, {k}, ...)", tags=("exercise",), count=4 + k) for k in range(1, 7)]
     nb["cells"][6:9] = asked
+    for place in (3, 4):
+        nb["cells"][place]["metadata"]["jupyter"] = {"source_hidden": True}
     return nb
 
 
@@ -587,7 +620,7 @@ def _table(rows: int, columns: int) -> dict:
     return {"output_type": "display_data", "data": {"text/html": html}, "metadata": {}}
 
 
-@pytest.mark.parametrize("rule", [taught, short, practised], ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", [taught, short, folded, practised], ids=lambda rule: rule.__name__)
 def test_a_good_lesson_breaks_no_rule(rule):
     assert list(rule(tiny_lesson())) == []
 
@@ -626,6 +659,16 @@ def test_a_long_lesson_is_seen_and_a_breach_needs_its_reason():
     assert list(short(nb)) == []
     nb["cells"][2]["metadata"]["breach"] = ""
     assert list(short(nb))
+
+
+def test_code_that_draws_is_folded_and_no_other():
+    nb = tiny_lesson()
+    nb["cells"][3]["metadata"] = {"tags": [IGNORE]}
+    assert any("draws: fold it" in line for line in folded(nb))
+    nb["cells"][3]["source"] = "assert by_hand == 1\nfigures.display(fig)"
+    assert list(folded(nb)) == []
+    nb["cells"][2]["metadata"] = {"jupyter": {"source_hidden": True}}
+    assert any("must be seen" in line for line in folded(nb))
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,14 @@ class SecondRecording(Recording):
         return self
 
 
+class Cited(Schema):
+    """The paper as it is cited. year: null where our copy does not tell it."""
+
+    title: Text
+    authors: Annotated[list[Text], Field(min_length=1)]
+    year: Count | None
+
+
 class PaperFacts(Schema):
     """The whole file."""
 
@@ -134,6 +142,7 @@ class PaperFacts(Schema):
     measure: Text
     denominator: Text
     status: Text
+    cited: Cited | None = None
     page: Page
     first_page: FirstPage | None = None
     calibration: list[Calibrated] | None = None

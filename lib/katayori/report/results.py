@@ -229,19 +229,19 @@ class Run:
         """
         named = any(level is not None for level in frame.index.names)
         flat = frame.reset_index() if named else frame
-        safe = flat.astype(object).map(harmless).rename(columns=harmless)
-        text = safe.to_csv(index=False, lineterminator="\n")
-        self._write(f"tables/{paths.safe_name(name)}.csv", text)
+        self._write(f"tables/{paths.safe_name(name)}.csv", _csv(flat))
         return frame
 
     def figure(self, name: str, fig: "Figure") -> None:
-        """Writes figures/<name>.png (200 dpi) and a byte-stable figures/<name>.svg.
+        """Writes figures/<name>.png (200 dpi), a byte-stable figures/<name>.svg, and what is
+        plotted as figures/<name>.csv (`plotted.plotted`), which the expected tables compare.
 
         Nothing is written of a figure without a value.
         """
         from matplotlib import rc_context
 
         from katayori.report.figures import is_empty
+        from katayori.report.plotted import plotted
 
         if is_empty(fig):
             return
@@ -250,6 +250,7 @@ class Run:
         with rc_context({"svg.hashsalt": "katayori"}):
             fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
             fig.savefig(f"{stem}.svg", metadata={"Date": None})
+        self._write(f"figures/{paths.safe_name(name)}.csv", _csv(plotted(fig)))
 
     def headlines(self) -> "pd.DataFrame":
         """The headlines so far with blank and limit of detection (`calibration.table`)."""
@@ -341,6 +342,12 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _csv(frame: "pd.DataFrame") -> str:
+    """A frame as a CSV file that a spreadsheet may open."""
+    safe = frame.astype(object).map(harmless).rename(columns=harmless)
+    return safe.to_csv(index=False, lineterminator="\n")
 
 
 def harmless(value: Any) -> Any:

@@ -6,6 +6,7 @@ They set the value of an HTML widget only, and carry a picture of themselves.
 from base64 import b64encode
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 import ipywidgets
 
@@ -15,6 +16,9 @@ from katayori.report.tables import Shown, escape, show
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: How wide the names of controls are, and the letters that a dropdown's arrow takes.
+DESCRIPTION, ARROW = "10em", 6
 
 __all__ = ["Explorer", "calculator", "escape", "explorer", "playground"]
 
@@ -55,6 +59,8 @@ def _html(made: Any) -> str:
 def _bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -> Explorer:
     """The controls above what `render` makes of their values, made anew when one of them moves."""
     view = ipywidgets.HTML()
+    # JupyterLab sets tables and texts of this class as those of any other output.
+    view.add_class("jp-RenderedHTMLCommon")
 
     def draw(_change: Any = None) -> None:
         try:
@@ -75,11 +81,24 @@ def explorer(controls: dict[str, list[Any]], render: Callable[..., str | Shown])
     A control is a list of values or of (label, value) pairs. `render` escapes what it did not write
     itself (`escape`, or return `show(...)`). An error in it is shown as text.
     """
-    drops = {
-        name: ipywidgets.Dropdown(options=options, description=name)
-        for name, options in controls.items()
-    }
-    return _bound(drops, render)
+    return _bound({name: _dropdown(name, options) for name, options in controls.items()}, render)
+
+
+def _dropdown(name: str, options: list[Any]) -> ipywidgets.Dropdown:
+    """A dropdown wide enough for the longest of its names, or as wide as the page."""
+    labels = [str(one[0]) if isinstance(one, tuple) else str(one) for one in options]
+    letters = max((_width(label) for label in labels), default=0)
+    return ipywidgets.Dropdown(
+        options=options,
+        description=name,
+        layout={"width": f"calc({DESCRIPTION} + {letters + ARROW}ch)", "max_width": "100%"},
+        style={"description_width": DESCRIPTION},
+    )
+
+
+def _width(text: str) -> int:
+    """Letters in which a text is as wide: Japanese ones count as two."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def playground(
@@ -107,7 +126,7 @@ def playground(
         kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
         controls[name] = kind(
             description=name.replace("_", " "),
-            style={"description_width": "10em"},
+            style={"description_width": DESCRIPTION},
             min=low,
             max=high,
             step=step,
@@ -132,7 +151,7 @@ def calculator(table: "pd.DataFrame", rate: Callable[..., float]) -> Explorer:
             `overview.power_at`.
     """
     tests = {f"{m}: {t}": rows for (m, t), rows in table.groupby(["measure", "test"], sort=False)}
-    choice = ipywidgets.Dropdown(options=list(tests), description="test")
+    choice = _dropdown("test", list(tests))
     sliders = {name: ipywidgets.FloatSlider(description=name) for name in SIZES}
 
     def draw(test: str, effect: float, clusters: float, per_cluster: float) -> list[Any]:

@@ -1,0 +1,428 @@
+"""The talks: what a notebook's cells say of slides, the page made of them, and it in a browser."""
+
+import base64
+import copy
+import hashlib
+import json
+import re
+import shutil
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from katayori import paths
+from katayori.errors import KatayoriError
+from katayori_tools import talk, teaching
+from katayori_tools.cli import main
+
+pytest_plugins = ["browser"]
+
+BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
+#: Notebooks whose talk is still to be written; this list only shrinks.
+WITHOUT_TALK = {
+    "00_overview",
+    "02_persona_jbbq",
+    "03_logprob_judge",
+    "04_jubaku_v2",
+    "05_inter_jbbq",
+}
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
+    "=="
+)
+TABLE = (
+    "<table><caption>Rows</caption><thead><tr><th>k</th></tr></thead><tbody>"
+    + "\n".join(f"<tr><td>row {k}</td></tr>" for k in range(1, 10))
+    + "</tbody></table>"
+)
+WIDGET = f'<p>words</p><img alt="of a widget" src="data:image/png;base64,{PIXEL}">{TABLE}'
+
+
+def data(**bundle):
+    return new_output("display_data", {k.replace("_", "/", 1): v for k, v in bundle.items()})
+
+
+def slide(headline="Message", **more):
+    return {"headline": headline, "notes": "Say it.", "minutes": 2} | more
+
+
+def tagged(cell, *slides, tags=()):
+    cell.metadata |= {"tags": ["slide", *tags], "talk": list(slides)}
+    return cell
+
+
+def cells():
+    """One of each kind of cell that a talk takes slides from."""
+    words = "alpha 0.533\nsim-hump  0.01 [-0.10, 0.12]  3%\n"
+    stream = new_output("stream", text=words)
+    picture = new_output(
+        "display_data", {"image/png": PIXEL}, metadata={"image/png": {"alt": "a picture"}}
+    )
+    return [
+        tagged(new_markdown_cell("# Title 偏り"), slide("Is it bias?", kind="title")),
+        new_markdown_cell("## 1 · Section 節\n\nUnseen text."),
+        tagged(
+            new_code_cell("by_hand = 1", outputs=[stream]),
+            slide(
+                "Alpha is {{alpha}}",
+                show="code",
+                find={"alpha": r"^alpha ([0-9.]+)$"},
+                otherwise="Alpha by hand",
+                body="$a^2$ <script>alert(1)</script>",
+            ),
+            slide("How many?", kind="question"),
+        ),
+        tagged(new_code_cell("draw()", outputs=[picture]), slide(show="figure", source="answers")),
+        tagged(
+            new_code_cell("show()", outputs=[data(text_html=TABLE)]),
+            slide("Three rows", show="table", source="published", rows=[1, 3, 99]),
+        ),
+        tagged(
+            new_code_cell("play()", outputs=[data(text_html=WIDGET)]),
+            slide("Play", show="figure", source="simulated"),
+            tags=["recorded"],
+        ),
+    ]
+
+
+# -- what stands in a cell -------------------------------------------------------------------------
+
+
+def test_slides_are_filled_from_the_run():
+    filled, lacking = talk.fill(cells())
+    assert [one.headline for one in filled] == [
+        "Is it bias?",
+        "Alpha is 0.533",
+        "How many?",
+        "Message",
+        "Three rows",
+        "Play",
+    ]
+    assert lacking == 0 and [one.section for one in filled] == ["", *["1"] * 5]
+    assert filled[1].code == "by_hand = 1" and filled[1].exhibit["name"] == "stdout"
+    table = filled[4].exhibit["data"]["text/html"]
+    assert re.findall(r"row \d", table) == ["row 1", "row 3"] and "<th>k</th>" in table
+    assert "of a widget" in filled[5].exhibit["data"]["text/html"]
+
+
+def test_a_headline_follows_the_run():
+    changed = cells()
+    changed[2].outputs[0].text = "alpha 0.100\n"
+    assert talk.fill(changed)[0][1].headline == "Alpha is 0.100"
+    changed[2].outputs[0].text = "nothing could be computed\n"
+    without = talk.fill(changed)[0][1]
+    assert (without.headline, without.not_found) == ("Alpha by hand", ("alpha",))
+
+
+def test_names_in_body_and_notes_are_filled_and_a_missing_one_is_a_dash():
+    cell = cells()[2]
+    cell.metadata.talk[0] |= {"notes": "It is {{alpha}}.", "body": "{{alpha}} {left}"}
+    filled = talk.fill([cell])[0][0]
+    assert (filled.notes, filled.body) == ("It is 0.533.", "0.533 {left}")
+    cell.outputs = []
+    assert talk.fill([cell])[0][0].notes == "It is —."
+
+
+def test_what_a_run_does_not_have_is_left_out_and_counted():
+    changed = cells()
+    changed[3].outputs = []
+    filled, lacking = talk.fill(changed)
+    assert lacking == 1 and len(filled) == 5
+    filled, lacking = talk.fill(changed, frozenset({"recorded"}))
+    assert lacking == 1 and [one.headline for one in filled][-1] == "Three rows"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"headline": " "}, "headline"),
+        ({"notes": ""}, "notes"),
+        ({"minutes": 0}, "minutes must be above 0"),
+        ({"minutes": "2"}, "minutes must be"),
+        ({"show": "table"}, "must name its source"),
+        ({"show": "picture", "source": "answers"}, "show must be"),
+        ({"find": {"a": "(x)"}}, "otherwise"),
+        ({"find": {"a": "x"}, "otherwise": "y"}, "one group"),
+        ({"find": {"a": "("}, "otherwise": "y"}, "one group"),
+        ({"headline": "The gap is {{gap}}"}, "names gap"),
+        ({"colour": "red"}, "unknown field 'colour'"),
+        ({"rows": [0], "show": "table", "source": "answers"}, "rows"),
+    ],
+)
+def test_wrong_metadata_gets_one_line(change, named):
+    cell = tagged(new_markdown_cell("x", id="here"), slide() | change)
+    with pytest.raises(KatayoriError, match=re.escape(named)) as error:
+        talk.slides_of(cell)
+    assert str(error.value).startswith("cell here, metadata talk: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_tag_without_slides_and_slides_without_a_tag():
+    cell = new_markdown_cell("x", metadata={"tags": ["slide"]})
+    with pytest.raises(KatayoriError, match="needs a list of slides"):
+        talk.slides_of(cell)
+    assert talk.slides_of(new_markdown_cell("x", metadata={"talk": [slide()]})) == []
+
+
+# -- the talks that are committed ------------------------------------------------------------------
+
+
+def committed(book):
+    return talk.fill(nbformat.read(book, as_version=4).cells)
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+def test_a_committed_talk_can_be_given_in_ninety_minutes(book):
+    filled, lacking = committed(book)
+    assert bool(filled) is (book.stem not in WITHOUT_TALK)
+    if filled:
+        assert (list(talk.breaches(filled)), lacking) == ([], 0)
+
+
+def good():
+    """A talk that keeps every rule: a title, two questions, a table and plain slides."""
+    made = [tagged(new_markdown_cell("# T"), slide(kind="title"))]
+    asked = [slide("Why?", kind="question") for _ in range(2)]
+    plain = [slide(minutes=3) for _ in range(20)]
+    made.append(tagged(new_markdown_cell("x"), *asked, *plain))
+    table = slide(show="table", source="answers", rows=list(range(1, 9)))
+    made.append(tagged(new_code_cell("t()", outputs=[data(text_html=TABLE)]), table))
+    return made
+
+
+def test_a_good_talk_breaks_no_rule():
+    assert list(talk.breaches(talk.fill(good())[0])) == []
+
+
+def _change(cell, place, **fields):
+    def change(made):
+        made[cell].metadata.talk[place] |= fields
+
+    return change
+
+
+def _drop(cell, places):
+    def change(made):
+        del made[cell].metadata.talk[places]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (_drop(1, slice(2, 7)), "19 slides; 20 to 25 are right"),
+        (lambda made: made[1].metadata.talk.extend([slide()] * 2), "26 slides; 20 to 25"),
+        (_change(1, 5, headline="m" * 91), "slide 7: a headline of 91 characters"),
+        (_change(1, 5, minutes=40), "minutes; 90 are the most"),
+        (_change(1, 0, kind="plain"), "1 questions to the room; 2"),
+        (_change(1, 5, kind="question"), "3 questions to the room; 2"),
+        (_change(0, 0, kind="plain"), "`title`"),
+        (_change(1, 5, kind="title"), "`title`"),
+        (_change(2, 0, rows=[]), "slide 24: a table of 9 rows"),
+        (_change(1, 5, find={"a": "(zzz)"}, otherwise="b"), "slide 7: nothing found for a"),
+    ],
+)
+def test_each_breach_of_a_talk_is_seen(change, line):
+    made = copy.deepcopy(good())
+    change(made)
+    assert any(line in said for said in talk.breaches(talk.fill(made)[0]))
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """(file, parsed page, what was said) of the talk of a small notebook."""
+    folder = tmp_path_factory.mktemp("talk")
+    nbformat.write(new_notebook(cells=cells()), folder / "01_discrim_eval.ipynb")
+    path = folder / "01_discrim_eval.html"
+    occasion = teaching.Occasion(lecturer="Dr <b>A</b>", date="1 April")
+    told = teaching.write_talk(folder / "01_discrim_eval.ipynb", path, occasion)
+    return path, BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser"), told
+
+
+def test_a_slide_has_its_message_its_exhibit_and_notes_with_minutes(page):
+    _, soup, told = page
+    slides = soup.select("main > section.slide")
+    assert len(slides) == 6 and told[0] == "6 slides, 12 minutes"
+    assert [one.h1.get_text() for one in slides][:2] == ["Is it bias?", "Alpha is 0.533"]
+    assert all(len(one.select(".face > .label, .notes")) >= 1 for one in slides)
+    notes = [one.select_one(".notes").get_text(" ", strip=True) for one in slides]
+    assert notes[2] == "Slide 3 of 6 · minutes 4 to 6 of 12 Say it."
+    assert slides[3].select_one(".exhibit img")["alt"] == "a picture"
+    assert "by_hand = 1" in slides[1].select_one(".exhibit").get_text()
+    assert slides[1].select_one("img.formula")["alt"] == "a^2"
+    assert [row.get_text() for row in slides[4].select("td")] == ["row 1", "row 3"]
+    assert slides[5].select_one(".exhibit img") and not slides[5].table
+    assert "question" in slides[2]["class"] and "Unseen" not in soup.main.get_text()
+
+
+def test_every_slide_says_whose_answers_it_shows(page):
+    labels = [one.get_text() for one in page[1].select(".label")]
+    assert labels[3] == "recorded answers · notebook 01, section 1"
+    assert labels[4].startswith("figures printed in the paper · ")
+    assert labels[5].startswith("simulated respondents · ")
+
+
+def test_a_run_names_the_source_of_its_answers_and_leaves_out_the_recorded(page, tmp_path):
+    book = tmp_path / "01_discrim_eval.ipynb"
+    shutil.copy(page[0].with_suffix(".ipynb"), book)
+    about = {"answers": {"live": 9, "simulated": 3}}
+    (tmp_path / "provenance.json").write_text(json.dumps(about))
+    teaching.write_talk(book, tmp_path / "x.html")
+    soup = BeautifulSoup((tmp_path / "x.html").read_text(encoding="utf-8"), "html.parser")
+    labels = [one.get_text() for one in soup.select(".label")]
+    assert len(labels) == 5 and labels[3].startswith("live answers · ")
+
+
+def test_the_title_names_paper_lecturer_and_date(page):
+    words = page[1].select_one(".title").get_text("\n")
+    assert "Tatsuhiro Aoshima, Mitsuaki Akiyama: Towards Quantifying" in words
+    assert "(2025)" in words and "Dr <b>A</b> · 1 April" in words
+
+
+def test_the_overview_cites_every_paper_that_can_be_cited():
+    assert len(teaching.citations("overview")) == 4
+    assert teaching.citations("persona_jbbq")[0].startswith("田畑 堅太郎, 酒井 哲也: ")
+
+
+def test_only_our_script_may_run_in_a_talk(page):
+    """The page's policy names the script by its hash; everything else stays forbidden."""
+    path, soup, _ = page
+    digest = base64.b64encode(hashlib.sha256(soup.script.string.encode()).digest()).decode()
+    policy = soup.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
+    assert "default-src 'none'" in policy and policy.endswith(f"script-src 'sha256-{digest}'")
+    assert len(soup.find_all("script")) == 1
+    assert "<script>alert(1)" not in path.read_text(encoding="utf-8")
+
+
+def test_make_slides_takes_committed_notebooks_or_a_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    options = ["--papers", "discrim_eval", "--lecturer", "Dr Z"]
+    assert main(["slides", *options]) == 0
+    text = (tmp_path / "slides" / "01_discrim_eval.html").read_text(encoding="utf-8")
+    assert "Dr Z" in text and "25 slides, " in capsys.readouterr().out
+    assert main(["slides", "--papers", "discrim_eval", "--profile", "smoke"]) == 2
+    assert "profile smoke holds no run of discrim_eval" in capsys.readouterr().err
+    run = tmp_path / "smoke" / "discrim_eval"
+    run.mkdir(parents=True)
+    shutil.copy(paths.root() / "notebooks" / "01_discrim_eval.ipynb", run)
+    assert main(["slides", "--papers", "discrim_eval", "--profile", "smoke"]) == 0
+    assert main(["slides", "--profile", "smoke"]) == 0  # those that were run
+    made = [path.name for path in (tmp_path / "slides" / "smoke").iterdir()]
+    assert made == ["01_discrim_eval.html"]
+    assert main(["slides", "--profile", "../smoke"]) == 2
+
+
+def test_a_notebook_without_a_talk_gets_one_clear_line(tmp_path):
+    book = tmp_path / "09_x.ipynb"
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# X")]), book)
+    (tmp_path / "09_x.html").write_text("of an older version")
+    assert teaching.write_talk(book, tmp_path / "09_x.html") == [teaching.NO_TALK]
+    assert not (tmp_path / "09_x.html").exists()
+
+
+# -- in a browser ----------------------------------------------------------------------------------
+
+PLACE = "document.getElementById('place').textContent"
+SHOWN = "Array.from(document.querySelectorAll('.slide')).findIndex(one => !one.hidden) + 1"
+NOTES = "Array.from(document.querySelectorAll('.notes')).filter(one => one.offsetHeight).length"
+#: Of each slide: whether something is cut off, its smallest letters, and its scale.
+SEEN = """Array.from(document.querySelectorAll('.slide'), (slide) => {
+    slide.hidden = false;
+    const face = slide.querySelector('.face');
+    const parts = [face, ...face.querySelectorAll('.exhibit')];
+    const letters = Array.from(face.querySelectorAll('h1, p, li, td, th, pre'),
+        (one) => parseFloat(getComputedStyle(one).fontSize));
+    const cut = parts.some((one) =>
+        one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1);
+    const picture = face.querySelector('img:not(.formula)');
+    const heights = picture ? [picture.clientHeight] : [];
+    slide.hidden = true;
+    return [cut, Math.min(...letters), ...heights];
+})"""
+
+
+def opened(tab, path, width=1280, height=720):
+    tab.open(path.as_uri(), width, height)
+    return tab.wait(PLACE)
+
+
+@pytest.mark.browser
+def test_a_talk_turns_its_slides_by_keys_and_shows_notes_by_a_key(page, tab):
+    """From a file, without a request; N shows and hides the notes."""
+    tab.open(page[0].as_uri() + "#2")
+    assert (tab.wait(PLACE), tab.js(SHOWN)) == ("2 / 6", 2)
+    keys = [("ArrowRight", 39, 3), ("ArrowDown", 40, 4), ("ArrowLeft", 37, 3), ("Home", 36, 1)]
+    for key, code, then in keys:
+        tab.press(key, code)
+        assert tab.js(SHOWN) == then
+    assert tab.js(NOTES) == 0
+    tab.press("n", 78)
+    assert tab.js(NOTES) == 1
+    tab.press("n", 78)
+    assert tab.js(NOTES) == 0
+    tab.press("End", 35)
+    tab.press("ArrowRight", 39)
+    assert tab.js(SHOWN) == 6 and tab.js("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.errors == [] and tab.failed == []
+    assert [asked for asked in tab.asked if not asked.startswith("data:")] == [page[0].as_uri()]
+
+
+@pytest.fixture(scope="module")
+def talks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("talks")
+    books = [book for book in BOOKS if book.stem not in WITHOUT_TALK]
+    for book in books:
+        teaching.write_talk(book, folder / f"{book.stem}.html")
+    return [folder / f"{book.stem}.html" for book in books]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_nothing_of_a_committed_talk_is_cut_off(talks, tab):
+    """Every slide is seen whole, in letters of at least 12 of its 720 lines, pictures large."""
+    for path in talks:
+        opened(tab, path)
+        for number, (cut, letters, *heights) in enumerate(tab.js(SEEN), 1):
+            where = f"{path.stem}, slide {number}"
+            assert not cut and letters >= 12, where
+            assert not heights or heights[0] >= 300, where
+
+
+@pytest.mark.browser
+def test_what_does_not_fit_on_a_slide_is_noticed(tmp_path, tab):
+    """The control of the test above: a table of 60 rows is cut off, whatever its letters."""
+    rows = "".join(f"<tr><td>{k}</td></tr>" for k in range(60))
+    cell = new_code_cell("t()", outputs=[data(text_html=f"<table><tbody>{rows}</tbody></table>")])
+    cell = tagged(cell, slide(show="table", source="answers"))
+    nbformat.write(new_notebook(cells=[cell]), tmp_path / "01_x.ipynb")
+    teaching.write_talk(tmp_path / "01_x.ipynb", tmp_path / "x.html")
+    opened(tab, tmp_path / "x.html")
+    assert tab.js(SEEN)[0][0]
+
+
+def printed(tab) -> list[tuple[float, float]]:
+    """Width and height, in points, of the pages of the open talk when it is printed."""
+    made = tab.call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
+    pdf = base64.b64decode(made["data"])
+    boxes = re.findall(rb"/MediaBox ?\[0 0 ([0-9.]+) ([0-9.]+)\]", pdf)
+    assert len(boxes) == len(re.findall(rb"/Type ?/Page\b", pdf))
+    return [(float(width), float(height)) for width, height in boxes]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_talk_prints_a_page_a_slide_and_with_notes_on_paper(talks, tab):
+    """16:9 with hidden notes; A4, each slide with its notes below, while they are shown."""
+    for path in talks:
+        count = int(opened(tab, path).split(" / ")[1])
+        assert printed(tab) == [(960, 540)] * count
+        tab.press("n", 78)
+        sheets = printed(tab)
+        assert len(sheets) == count
+        assert {(round(width), round(height)) for width, height in sheets} == {(595, 842)}
