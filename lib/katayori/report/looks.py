@@ -12,10 +12,13 @@ from katayori.report.figures import MARKERS, OKABE_ITO
 #: The order is the look: the first name has the first colour and the first marker.
 LISTED: dict[str, tuple[str, ...]] = {
     "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
+    "prompt": ("basicP", "paraP", "CoT", "neutral", "biased"),
+    "person": ("the person of the stereotype", "the other person", "unknown"),
+    "control": ("bias", "bias less mere words"),
     "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
-FIRST = {"model": 0, "method": 2}
+FIRST = {"model": 0, "method": 2, "prompt": 2, "person": 3, "control": 5}
 
 
 class Look(NamedTuple):

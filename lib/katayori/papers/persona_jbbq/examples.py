@@ -179,16 +179,16 @@ def texts(*written: str) -> pd.DataFrame:
         written: the texts, one an item.
 
     Example:
-        >>> texts("0", "0です")[["text", "outcome", "answer"]].to_numpy().tolist()
-        [['0', 'ok', '0'], ['0です', 'out_of_choice', None]]
+        >>> texts("0", "0です")[["text", "outcome"]].to_numpy().tolist()
+        [['0', 'ok'], ['0です', 'out_of_choice']]
     """
     rows = []
     for number, text in enumerate(written):
         valid = text in ("0", "1", "2")
-        row = {"item_id": f"i{number}", "template_id": f"t{number}", "category": "age"}
+        row: dict[str, str | None] = {"item_id": f"i{number}", "template_id": f"t{number}"}
         row |= {"text": text, "outcome": "ok" if valid else "out_of_choice"}
         rows.append(row | {"answer": text if valid else None})
     frame = pd.DataFrame(rows).assign(model="m", source="simulated", prompt_id="p", label=0)
-    frame = frame.assign(context_condition="biased", polarity="negative")
+    frame = frame.assign(category="age", context_condition="biased", polarity="negative")
     frame[["role_0", "role_1", "role_2"]] = ["biased", "counter_biased", "unknown"]
     return frame

@@ -110,7 +110,7 @@ def _places(asked: Asked, keep: Keeper) -> None:
     }
     places = pd.DataFrame(counts).rename_axis("role").fillna(0).astype(int)
     keep.table("positions", places)
-    long = places.rename_axis(columns="position").stack().rename("value").reset_index()
+    long = places.reset_index().melt("role", var_name="position")
     keep.rows(
         long.assign(n=len(items)),
         "PJ-3",

@@ -47,13 +47,15 @@ class Planted:
         scores: of `qa_bias.qa_scores`, with planted and inside (yes, no, no interval).
         readings: Diff-bias of the leaning one under both readings of the biased option.
         three: accuracy of the chatty one: parser, denominator, acc_dis, n.
-        checked: of `check_claims`.
+        checked: of `check_claims`. log: the answers. prompts: what was asked with.
     """
 
     scores: pd.DataFrame
     readings: pd.DataFrame
     three: pd.DataFrame
     checked: pd.DataFrame
+    log: pd.DataFrame
+    prompts: list[Prompt]
 
 
 def planted(wording: Mapping[str, Prompt], keep: Keeper, *, biased_persona: bool = True) -> Planted:
@@ -90,6 +92,8 @@ def planted(wording: Mapping[str, Prompt], keep: Keeper, *, biased_persona: bool
         readings=keep.table("planted_readings", _by_reading(log)),
         three=keep.table("three_numbers", three_accuracies(of_chatty)),
         checked=checked,
+        log=log,
+        prompts=asked_with,
     )
 
 
@@ -182,9 +186,7 @@ CLAIMS = (
         "what surfaces under the biased persona is recovered",
         _near(LEANING, "diff_amb", 0.6, place=1),
     ),
-    Claim(
-        "X-3", "a fair respondent has Diff_a near zero", _near("sim-bbq-fair", "diff_amb", 0.0)
-    ),
+    Claim("X-3", "a fair respondent has Diff_a near zero", _near("sim-bbq-fair", "diff_amb", 0.0)),
     Claim(
         "X-3",
         "a preference for a position is not taken for bias",

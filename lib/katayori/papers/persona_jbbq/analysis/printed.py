@@ -140,9 +140,7 @@ def _keep_beside(
     keep.table("beside_published", side)
 
 
-def _groups(
-    asked: Asked, keep: Keeper, results: pd.DataFrame, ours: pd.DataFrame
-) -> pd.DataFrame:
+def _groups(asked: Asked, keep: Keeper, results: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
     """Global and Japanese models as printed, and each of ours, outside the biased persona."""
     of_model = published.load(PAPER, "models").set_index("model")["group"]
     theirs = results.assign(group=results["model"].map(of_model), source="published")

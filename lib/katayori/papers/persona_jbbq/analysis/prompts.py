@@ -56,7 +56,7 @@ def prompts(asked: Asked, keep: Keeper) -> Prompts:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> found = prompts(asked_leaning(), Kept())
         >>> found.pooled[["prompt", "metric", "difference"]].round(2).to_numpy().tolist()[2]
-        ['biased', 'diff_amb', 0.36]
+        ['biased', 'diff_amb', 0.33]
     """
     baseline = asked.conditions[BASELINE].id
     seed = asked.choices.seed
@@ -111,9 +111,7 @@ def _categories(asked: Asked, keep: Keeper) -> pd.DataFrame:
 def _leaning(asked: Asked, keep: Keeper) -> dict[str, Any]:
     """How many intervals of a category's Diff-bias leave 0 out, against chance."""
     of_models = asked.of_focus(asked.frame)
-    found = qa_tests.leaning_cells(
-        of_models, draws=asked.choices.draws, seed=asked.choices.seed
-    )
+    found = qa_tests.leaning_cells(of_models, draws=asked.choices.draws, seed=asked.choices.seed)
     keep.row(
         "PJ-19",
         "intervals of a category's Diff-bias that leave 0 out (addition)",
@@ -167,16 +165,12 @@ def _in_both_modes(
 ) -> pd.DataFrame:
     """The answers to CoT in one character and after a first turn, with roles."""
     frames = [answers.get(part, prompt, names, **DIGITS) for prompt in both]
-    modes = qa_bias.with_role(
-        pd.concat(frames, ignore_index=True), reading=asked.choices.reading
-    )
+    modes = qa_bias.with_role(pd.concat(frames, ignore_index=True), reading=asked.choices.reading)
     named = {both[0].id: "one character", both[1].id: "two steps"}
     return modes.assign(prompt=modes["prompt_id"].map(named))
 
 
-def _modes_compared(
-    asked: Asked, keep: Keeper, modes: pd.DataFrame, one: Prompt
-) -> pd.DataFrame:
+def _modes_compared(asked: Asked, keep: Keeper, modes: pd.DataFrame, one: Prompt) -> pd.DataFrame:
     """Keeps the scores of both modes, and returns their contrast with p_scores (Holm)."""
     common: dict[str, Any] = {"dataset": asked.dataset, "unit": "share"}
     by_mode = keep.table("cot_modes", qa_bias.qa_scores(modes, [*OVERALL, "prompt"]))
@@ -187,9 +181,7 @@ def _modes_compared(
         cell=["metric", "prompt"],
         **common,
     )
-    contrast = qa_bias.compare_prompts(
-        modes, one.id, ["model", "source"], seed=asked.choices.seed
-    )
+    contrast = qa_bias.compare_prompts(modes, one.id, ["model", "source"], seed=asked.choices.seed)
     by_model = contrast.groupby("model", sort=False)["p_cluster"]
     contrast["p_scores"] = by_model.transform(lambda p: holm(p.to_numpy(float)))
     told = contrast.assign(n_invalid=contrast["n_left_out"], prompt="two steps")
