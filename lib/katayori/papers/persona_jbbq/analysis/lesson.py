@@ -22,6 +22,8 @@ WHO = {"biased": "the person of the stereotype", "counter_biased": "the other pe
 WHO |= {"unknown": "unknown"}
 #: The name of a condition in a sentence.
 SPOKEN = {PERSONA: "the biased persona"}
+#: The prompt of the biased persona that asks for likelihoods.
+UNDER_PERSONA = "pj_lik_biased_ja"
 #: Characters of a passage in the name of its template.
 PASSAGE = 12
 
@@ -88,7 +90,7 @@ def persons_named(asked: Asked) -> pd.DataFrame:
         >>> persons_named(asked_leaning())[["person", "value"]].round(2).head(2).to_numpy().tolist()
         [['the person of the stereotype', 0.42], ['the other person', 0.11]]
     """
-    frame = asked.of_focus(asked.frame)
+    frame = _by_model(asked, asked.frame)
     ambiguous = (frame["context_condition"] == "ambiguous") & frame["has_target"]
     rows = []
     for key, cell in cells(frame[ambiguous], ["model", "prompt"]):
@@ -101,6 +103,13 @@ def persons_named(asked: Asked) -> pd.DataFrame:
             row["value"] = named.sum() / len(valid) if len(valid) else float("nan")
             rows.append(row | _interval((named, asked_of)))
     return pd.DataFrame(rows, columns=["of", "person", "value", "ci_low", "ci_high", "n"])
+
+
+def _by_model(asked: Asked, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the models spoken of, one model after the other."""
+    rows = asked.of_focus(frame)
+    order = {model: place for place, model in enumerate(asked.focus)}
+    return rows.sort_values("model", key=lambda names: names.map(order), kind="stable")
 
 
 def _interval(ratio: qa_intervals.Ratio) -> dict[str, Any]:
@@ -160,7 +169,7 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
 
     Returns:
         of ("model: prompt"), reading (letters, calibrated, permuted), value, ci_low, ci_high,
-        blank, detects (shares), status. Without rows where no prompt gave probabilities.
+        blank and detects (shares; where any is known), status. Without rows where no prompt gave probabilities.
 
     Example:
         >>> from katayori.papers.keeping import Kept
@@ -171,11 +180,12 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
         >>> by_reading(asked, content(asked, Kept()), none)["reading"].unique().tolist()
         ['letters', 'calibrated']
     """
-    rows = asked.of_focus(content.scores)
+    rows = _by_model(asked, content.scores)
     rows = rows[(rows["metric"] == "diff_amb") & (rows["reading"] != "probability")]
     key = "diff amb, " + rows["prompt"].astype(str) + ", " + rows["reading"].astype(str)
     known = headlines[["model", "of", "blank", "detects"]].drop_duplicates(["model", "of"])
     found = rows.assign(of=key).merge(known, on=["model", "of"], how="left")
+    found = found.dropna(axis="columns", how="all")  # no mark for what nobody measured
     names = found["reading"].replace({"letter": "letters"})
     return found.assign(of=found["model"] + ": " + found["prompt"], reading=names)
 
@@ -198,7 +208,7 @@ def changes(asked: Asked, pooled: pd.DataFrame) -> pd.DataFrame:
         ['sim-bbq-stereotyped: accuracy', 'sim-bbq-stereotyped: Diff-bias']
     """
     named = {"acc_amb": "accuracy", "diff_amb": "Diff-bias"}
-    rows = asked.of_focus(pooled[pooled["metric"].isin(list(named))])
+    rows = _by_model(asked, pooled[pooled["metric"].isin(list(named))])
     score = rows["metric"].map(named)
     return rows.assign(of=rows["model"] + ": " + score, value=rows["difference"], score=score)
 
@@ -259,8 +269,8 @@ def words_by_category(found: Likelihood, headlines: pd.DataFrame) -> pd.DataFram
     limits = headlines[headlines["unit"] == "nats"].set_index("model")["detects"]
     whole = (both["category"] == words.ALL) & (both["metric"] == "bias")
     both["detects"] = both["model"].map(limits.to_dict()).astype(float).where(whole)
-    models = list(dict.fromkeys(both["model"]))
-    return both.sort_values("model", key=lambda names: names.map(models.index), kind="stable")
+    order = {model: place for place, model in enumerate(dict.fromkeys(both["model"]))}
+    return both.sort_values("model", key=lambda names: names.map(order), kind="stable")
 
 
 def planted_table(planted: Planted) -> pd.DataFrame:
@@ -381,10 +391,21 @@ def _of_words(found: Likelihood, model: str) -> str:
     rows = bias[(bias["model"] == model) & (bias["category"] == words.ALL)]
     if not reads or rows.empty:
         return "By likelihood it does not pass the reading control, so no bias is read."
+    verdict = str(rows["reading"].iloc[0]).replace("_", " ")
+    told = f"By likelihood it reads, and its bias is {_interval_told(rows)} nats ({verdict})"
+    moved = found.surfacing
+    moved = moved[(moved["model"] == model) & (moved["category"] == words.ALL)]
+    moved = moved[moved["prompt_id"] == UNDER_PERSONA]
+    if moved.empty or moved["p_holm"].isna().any():
+        return f"{told}."
+    p = findings.p_text(moved["p_holm"].iloc[0])
+    return f"{told}; the biased persona adds {_interval_told(moved)} ({p} after Holm)."
+
+
+def _interval_told(rows: pd.DataFrame) -> str:
+    """The first row's value with its interval."""
     row = rows.iloc[0]
-    interval = f"[{row['ci_low']:+.2f}, {row['ci_high']:+.2f}]"
-    verdict = str(row["reading"]).replace("_", " ")
-    return f"By likelihood it reads; its bias is {row['value']:+.2f} nats {interval}: {verdict}."
+    return f"{row['value']:+.2f} [{row['ci_low']:+.2f}, {row['ci_high']:+.2f}]"
 
 
 def template_names(asked: Asked) -> list[tuple[str, str]]:

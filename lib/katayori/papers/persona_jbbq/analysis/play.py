@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics import qa_bias
-from katayori.papers.persona_jbbq.analysis.asked import Asked
+from katayori.papers.persona_jbbq.analysis.asked import BASELINE, PERSONA, Asked
 from katayori.papers.persona_jbbq.analysis.lesson import WHO
 
 CATEGORIES = ["age", "disability", "gender", "appearance", "orientation"]
-#: Share of ambiguous items in which the planted respondent names a person under the plain prompt.
+#: Share of ambiguous items in which the planted respondent names a person under the basic prompt.
 PLAIN = 0.05
 METRICS = ["acc_amb", "acc_amb_all", "diff_amb", "ooc_rate"]
 NAMES = {"acc_amb": "accuracy, of valid answers", "acc_amb_all": "accuracy, of all asked"}
@@ -21,7 +21,7 @@ A_TEMPLATE = 6
 
 @dataclass(frozen=True)
 class Played:
-    """A planted respondent under a plain prompt and under a persona.
+    """A planted respondent under the basic prompt and under the biased persona.
 
     Attributes:
         by_category: model, prompt, category, acc_amb, diff_amb (points).
@@ -44,12 +44,12 @@ def planted_lean(
 
     Example:
         >>> played = planted_lean(1.0, 0.6, 0.0, 120, seed=1)
-        >>> persona = played.by_category[played.by_category["prompt"] == "persona"]
+        >>> persona = played.by_category[played.by_category["prompt"] == "biased"]
         >>> bool((persona["acc_amb"] + persona["diff_amb"] - 100).abs().max() < 1e-9)
         True
     """
     rng = np.random.default_rng(seed)
-    wrong_share = {"plain": PLAIN, "persona": errors}
+    wrong_share = {BASELINE: PLAIN, PERSONA: errors}
     levels = [list(wrong_share), CATEGORIES, range(items_a_category)]
     names = ["prompt", "category", "item_id"]
     made = pd.MultiIndex.from_product(levels, names=names).to_frame(index=False)
