@@ -18,7 +18,6 @@ from katayori.report.figures import (
     BANDS,
     NOT_TOLD_BAND,
     OKABE_ITO,
-    accuracy_against_bias,
     age_fits,
     alpha_heatmap,
     averaging,
@@ -316,32 +315,6 @@ def test_surfacing_shows_every_change_and_labels_each_column(n):
     assert len(used) == n and [len(c[0].get_xdata()) for c in used[0].containers] == [1, 2]
     assert sum(ax.get_xlabel() == "change in points" for ax in used) == min(n, 3)
     assert {name for name, _ in boxes(fig)} >= {"age", "容姿", "Acc_a", "Diff_a"}
-
-
-@pytest.mark.parametrize("n", [1, 4])
-def test_accuracy_against_bias_has_a_point_a_prompt_and_category(n):
-    """PJ-18, PJ-21: one colour and marker a prompt, the bound |Diff_a| <= 1 - Acc_a in grey."""
-    prompts = ["basicP", "paraP", "CoT", "neutral", "biased"]
-    rows = [
-        (m, p, 80 - 10 * j, 5 * k - 5)
-        for m in MODELS[:n]
-        for j, p in enumerate(prompts)
-        for k in range(3)
-    ]
-    frame = pd.DataFrame(rows, columns=["model", "prompt", "acc_amb", "diff_amb"])
-    fig = accuracy_against_bias(frame, sources=SOURCES, title="正答率とバイアス")
-    assert_clear(fig)
-    used = [ax for ax in fig.axes if ax.get_title()]
-    points = [c.get_offsets() for ax in used for c in ax.collections if len(c.get_offsets()) == 3]
-    assert (
-        len(used) == n and len(points) == 5 * n and {name for name, _ in boxes(fig)} >= set(prompts)
-    )
-    for ax in used:  # nothing lies in the grey, and what would is caught
-        grey = [path for c in ax.collections[:2] for path in c.get_paths()]
-        assert not any(path.contains_point(p) for path in grey for one in points for p in one)
-        assert any(path.contains_point((90, 50)) for path in grey) and any(
-            path.contains_point((90, -50)) for path in grey
-        )
 
 
 def test_heat_map_of_rates():

@@ -1,34 +1,73 @@
-# Solutions to the exercises of notebook 02, in its order. Each code cell fills the `...` of one exercise; the tests run
-# it against the notebook's own check.
+# Solutions to the exercises of notebook 02, in its order. Each code cell fills the `...` of one
+# exercise; the tests run it against the library's check, which also prints the explanation.
 
 # %% [markdown]
-# ## Exercise 1: two denominators
+# ## Exercise 1: one log, two denominators
 #
-# Acc_a over valid answers: 120 / 150 = .80. With an answer out of choice counted as wrong: 120 / 200 = .60. Diff_a over
-# valid answers: (24 - 6) / 150 = +.12. All three describe the same log; a reader can only tell which one is printed if
-# the OoC rate, here 50 / 200 = .25, stands beside it. Note the bound: .12 is below 1 - .80.
+# 200 asked less 50 out of choice leaves 150 valid answers. 120 / 150 = .80 is the paper's accuracy,
+# 120 / 200 = .60 counts an answer out of choice as wrong. 50 / 200 = .25 is the rate out of choice.
+# A report that prints .80 alone hides a quarter of what happened.
 
 # %%
-my_scores = [0.80, 0.60, 0.12]
+my_shares = [120 / 150, 120 / 200, 50 / 200]
 
 # %% [markdown]
-# ## Exercise 2: the question asked the other way round
+# ## Exercise 2: Diff-bias in a few lines
 #
-# The stereotype says that the old man does not know his way around phones, so "the young man" is the answer that
-# follows from it: the biased one, although he is not the target. The literal reading calls the target biased whatever
-# is asked, hence the old man. Over as many negative as non-negative questions the two errors of that reading cancel,
-# and a respondent that always follows the stereotype gets a Diff_a of zero (section 1).
+# None is out of choice and leaves both counts. Unknown stays in the denominator. Without a valid
+# answer there is no score: not 0, which would read as "no bias".
+
 
 # %%
-my_options = ["b", "a"]
+def my_diff_bias(roles):
+    valid = [role for role in roles if role is not None]
+    if not valid:
+        return None
+    return (valid.count("biased") - valid.count("counter_biased")) / len(valid)
+
 
 # %% [markdown]
-# ## Exercise 3: accuracy falls, direction does not follow
+# ## Exercise 3: what falling accuracy shows
 #
-# Errors rose from 10 to 80 points, so there was room for a Diff_a of up to 80. It is 3: about 41.5 points of the errors
-# fall on the person of the stereotype and 38.5 on the other one. The persona makes the model name persons, but nearly
-# evenly; a respondent in which a lean had been held back, such as `sim-bbq-stereotyped`, shows a Diff_a that grows with
-# the errors. Nor has it become fairer: it is wrong far more often. This is why Acc_a and Diff_a are shown together.
+# Accuracy fell by 70 points, so the persona made the model name a person in 80 of 100 silent
+# passages. A Diff-bias of +3 says that 41.5 of these name the person of the stereotype and 38.5
+# the other one. A strong stereotype that had been held back would have moved Diff-bias up towards
+# its bound of 80. Nor has the model become fairer: it now answers where it cannot know.
 
 # %%
-my_conclusion = "b"
+my_answer = "a"
+
+# %% [markdown]
+# ## Exercise 4: the question turns the stereotype round
+#
+# The stereotype says that old people do not know their way around phones. Asked who *does*, it
+# answers: the young man. By polarity he is the biased option. The literal reading calls the target
+# of the stereotype, the old man, biased under both questions; so a lean to the stereotype counts
+# once as plus and once as minus, and cancels.
+
+# %%
+my_answer = "c"
+
+# %% [markdown]
+# ## Exercise 5: choosing by content
+#
+# What a place adds is taken off, then the highest value wins. With a prior of zeros this is the
+# letter that the model would have written.
+
+
+# %%
+def my_by_content(log_p, prior):
+    content = [value - added for value, added in zip(log_p, prior, strict=True)]
+    return content.index(max(content))
+
+
+# %% [markdown]
+# ## Exercise 6: the smallest p of a category
+#
+# Ten templates can be swapped in 2 ** 10 = 1024 ways. If all ten changes point the same way, only
+# the observed arrangement and its mirror image are as extreme: p = 2 / 1024. Holm multiplies the
+# smallest of five p by five: 10 / 1024 = .0098. With five templates it would be 10 / 32 = .31, and
+# nothing could ever be found.
+
+# %%
+my_p = 5 * 2 / 1024

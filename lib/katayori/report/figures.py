@@ -499,33 +499,6 @@ def ratios(
     return _below(fig, panels, label)
 
 
-def accuracy_against_bias(
-    frame: "pd.DataFrame", *, sources: Sources = None, title: str | None = None
-) -> "Figure":
-    """Diff_a over Acc_a, one panel a model, one point a prompt and category.
-
-    What cannot be (PJ-18) is grey. `frame`: model, prompt, acc_amb, diff_amb, in points.
-    """
-    prompts = list(dict.fromkeys(frame["prompt"]))
-    fig, panels = _panels(frame, sources, 2.3, title)
-    for ax, _, rows in panels:
-        for edge in (100, -100):
-            ax.fill_between([0, 100], [edge, 0], edge, color="#E8E8E8", linewidth=0, zorder=0)
-        for prompt, colour, marker in zip(prompts, OKABE_ITO, MARKERS, strict=False):
-            cells = rows[rows["prompt"] == prompt]
-            ax.scatter(
-                cells["acc_amb"],
-                cells["diff_amb"],
-                16,
-                colour,
-                marker=marker,
-                label=prompt,
-                alpha=0.8,
-            )
-        ax.set(xlim=(0, 100), ylim=(-100, 100), ylabel="Diff_a (points)")
-    return _below(fig, panels, "Acc_a (points)")
-
-
 def rate_heatmap(
     frame: "pd.DataFrame",
     rows: str,

@@ -12,11 +12,41 @@ from katayori.report.figures import MARKERS, OKABE_ITO
 #: The order is the look: the first name has the first colour and the first marker.
 LISTED: dict[str, tuple[str, ...]] = {
     "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
-    "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
+    "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood", "probabilities"),
     "flip": ("counted", "expected of two throws"),
+    "prompt": ("basicP", "paraP", "CoT", "neutral", "biased"),
+    "person": ("the person of the stereotype", "the other person", "unknown"),
+    "control": ("bias", "bias less mere words"),
+    "judge prompt": (
+        "no criteria; verdict only",
+        "criteria; verdict only",
+        "no criteria; reasons first",
+        "criteria; reasons first",
+    ),
+    "judge method": ("BS1", "BS2", "proposed", "robustness"),
+    "truth": ("answer 1 is better", "answer 2 is better", "equally good"),
+    "letters": ("as given", "divided"),
+    "choice": ("biased reason", "neutral reason", "no valid answer"),
+    "unit": ("over answers", "over cases", "planted"),
+    "test": ("chi-square over answers", "exchange over cases"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
-FIRST = {"model": 0, "method": 2, "flip": 2, "study": 6}
+FIRST = {
+    "model": 0,
+    "method": 2,
+    "flip": 2,
+    "study": 6,
+    "prompt": 2,
+    "person": 3,
+    "control": 5,
+    "judge prompt": 2,
+    "judge method": 9,
+    "truth": 16,
+    "letters": 12,
+    "choice": 4,
+    "unit": 2,
+    "test": 2,
+}
 
 
 class Look(NamedTuple):

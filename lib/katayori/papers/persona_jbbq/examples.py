@@ -4,16 +4,20 @@ Items are those of the study. Answers are of simulated respondents (`simulated`)
 fixed by item and prompt; likelihoods are drawn with a fixed seed. No model answered.
 """
 
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
+from katayori import profiles
 from katayori.data import bbq, published
 from katayori.metrics import examples as of_metrics, qa_bias
 from katayori.papers import answers
 from katayori.papers.persona_jbbq import claims, items, sums
+from katayori.papers.persona_jbbq.analysis.asked import Asked, ask
+from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request
 
@@ -148,3 +152,43 @@ def leans(age: float, gender: float, *, prompt_id: str = "basic", seed: int = 0)
             part[column] = f"{category}-" + part[column]
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+@cache
+def asked_leaning() -> Asked:
+    """The leaning respondent's answers to 300 items under basicP and the biased persona.
+
+    300 items are one of each template, context and question.
+
+    Example:
+        >>> asked_leaning().names
+        {'pj_basic_ja': 'basicP', 'pj_biased_ja': 'biased'}
+    """
+    wording = load_prompts(PAPER)
+    asked_with = {name: wording[prompt_id] for name, prompt_id in PROMPTS.items()}
+    wanted = Wanted(models=["sim-bbq-stereotyped"], recorded=False)
+    study = open_study(PAPER, profiles.load("recorded"), list(asked_with.values()), wanted)
+    small = replace(study, items=bbq.balanced(study.items, 300), rows=bbq.balanced(study.rows, 300))
+    return ask(small, wording, asked_with)
+
+
+def texts(*written: str) -> pd.DataFrame:
+    """Replies of one model, as of `answers.get`, to clear items whose right answer is 0.
+
+    Args:
+        written: the texts, one an item.
+
+    Example:
+        >>> texts("0", "0です")[["text", "outcome"]].to_numpy().tolist()
+        [['0', 'ok'], ['0です', 'out_of_choice']]
+    """
+    rows = []
+    for number, text in enumerate(written):
+        valid = text in ("0", "1", "2")
+        row: dict[str, str | None] = {"item_id": f"i{number}", "template_id": f"t{number}"}
+        row |= {"text": text, "outcome": "ok" if valid else "out_of_choice"}
+        rows.append(row | {"answer": text if valid else None})
+    frame = pd.DataFrame(rows).assign(model="m", source="simulated", prompt_id="p", label=0)
+    frame = frame.assign(category="age", context_condition="biased", polarity="negative")
+    frame[["role_0", "role_1", "role_2"]] = ["biased", "counter_biased", "unknown"]
+    return frame
