@@ -13,9 +13,12 @@ from katayori.report.figures import MARKERS, OKABE_ITO
 LISTED: dict[str, tuple[str, ...]] = {
     "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
     "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
+    "choice": ("biased reason", "neutral reason", "no valid answer"),
+    "unit": ("over answers", "over cases", "planted"),
+    "test": ("chi-square over answers", "exchange over cases"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
-FIRST = {"model": 0, "method": 2}
+FIRST = {"model": 0, "method": 2, "choice": 4, "unit": 2, "test": 2}
 
 
 class Look(NamedTuple):

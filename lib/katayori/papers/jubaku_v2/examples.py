@@ -1,5 +1,6 @@
 """Answers of simulated respondents for the examples of the docstrings. No model answered."""
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,11 +8,10 @@ import pandas as pd
 
 from katayori import profiles
 from katayori.papers import answers, get_paper
-from katayori.papers.items import load
+from katayori.papers.items import OwnItems, load
 from katayori.papers.jubaku_v2 import claims, items, scores
 from katayori.papers.jubaku_v2.analysis.asked import Asked, ask, instructions
 from katayori.papers.jubaku_v2.analysis.benchmarks import Also
-from katayori.papers.items import OwnItems
 from katayori.papers.keeping import Kept
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
@@ -91,12 +91,13 @@ def also() -> Also:
     return Also(load_prompts("jubaku_v2"), load("persona_jbbq", "study", limit=2))
 
 
+@cache
 def analysed() -> "Analysis":
     """The analysis of `asked_first`.
 
     Example:
-        >>> len(analysed().cases.counts)
-        2
+        >>> analysed().cases.counts["cases"].sum()
+        np.int64(6)
     """
     from katayori.papers.jubaku_v2.analysis import analyse
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from katayori.papers.jubaku_v2.analysis.accuracy import Accuracies, accuracies
-from katayori.papers.jubaku_v2.analysis.asked import Asked, ask, instructions
+from katayori.papers.jubaku_v2.analysis.asked import Asked, ask, instructions, over_cases
 from katayori.papers.jubaku_v2.analysis.benchmarks import Also, Benchmarks, benchmarks
 from katayori.papers.jubaku_v2.analysis.cases import Cases, cases
 from katayori.papers.jubaku_v2.analysis.planted import Planted, planted
@@ -27,7 +27,17 @@ from katayori.papers.jubaku_v2.analysis.verdicts import Verdicts, verdicts
 if TYPE_CHECKING:
     from katayori.papers.keeping import Keeper
 
-__all__ = ["Also", "Analysis", "Asked", "Planted", "analyse", "ask", "instructions", "planted"]
+__all__ = [
+    "Also",
+    "Analysis",
+    "Asked",
+    "Planted",
+    "analyse",
+    "ask",
+    "instructions",
+    "over_cases",
+    "planted",
+]
 
 
 @dataclass(frozen=True)

@@ -136,9 +136,7 @@ def _table(
     return table
 
 
-def _beaten(
-    name: str, frame: pd.DataFrame, rule: str, scored: "pd.Series[float]"
-) -> pd.DataFrame:
+def _beaten(name: str, frame: pd.DataFrame, rule: str, scored: "pd.Series[float]") -> pd.DataFrame:
     """Whether the best rule of a benchmark beats each model on it."""
     apart = reason_rules.less_rule(*scores.case_counts(frame), scored)
     beside = reason_rules.against_rule(apart)[["model", "beaten"]]
@@ -161,9 +159,7 @@ def _by_probability(
             parts[name] = scores.averaged_over_orders(one.frame, seed=asked.seed)
     if not parts:
         return pd.DataFrame()
-    by_p = pd.concat(
-        [one.assign(benchmark=name) for name, one in parts.items()], ignore_index=True
-    )
+    by_p = pd.concat([one.assign(benchmark=name) for name, one in parts.items()], ignore_index=True)
     letters = table[["benchmark", "model", "value"]]
     letters = letters.rename(columns={"value": "accuracy of letters"})
     by_p = keep.table("benchmarks_by_probability", by_p.merge(letters, on=["benchmark", "model"]))

@@ -55,8 +55,8 @@ def printed(
         >>> from katayori.papers.jubaku_v2 import examples
         >>> from katayori.papers.keeping import Kept
         >>> of_print = examples.analysed().printed
-        >>> round(of_print.mean_agreement["value"], 3), len(of_print.caveats)
-        (0.716, 9)
+        >>> f"{of_print.mean_agreement['value']:.3f}", len(of_print.caveats)
+        ('0.716', 9)
     """
     agreement, mean = _agreement(asked, keep)
     caveats = published.caveats(PAPER)
