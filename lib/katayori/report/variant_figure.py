@@ -8,6 +8,7 @@ from katayori.report.looks import looks
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -45,7 +46,7 @@ def variant_grid(frame: "pd.DataFrame", *, columns: str, title: str | None = Non
     axes[-1].set(xticks=range(len(cases)), xlim=(-0.7, len(cases) - 0.3))
     axes[-1].set_xticklabels(cases, rotation=90, fontsize=7)
     axes[-1].set_xlabel(f"{columns} ({len(cases)})")
-    _legend(fig, axes[0], ncols=3)
+    _legend(fig, ncols=3)
     return fig
 
 
@@ -76,9 +77,10 @@ def shares_stack(
 
     Example:
         >>> import pandas as pd
-        >>> row = {"model": "m", "n": 4, "value": 0.5, "ci_low": 0.1, "ci_high": 0.9, "a": 1, "b": 1}
+        >>> row = {"model": "m", "n": 4, "value": 0.5, "ci_low": 0.1, "ci_high": 0.9}
+        >>> row |= {"a": 1, "b": 1}
         >>> figure = shares_stack(pd.DataFrame([row]), {"a": "order", "b": "both"}, label="cases")
-        >>> [bar.get_width() for bar in figure.axes[0].patches]
+        >>> [float(bar.get_width()) for bar in figure.axes[0].patches]
         [25.0, 25.0, 50.0]
     """
     models = list(frame["model"])
@@ -105,7 +107,7 @@ def shares_stack(
     ax.set(yticks=range(len(models)), yticklabels=names, ylim=(len(models) - 0.5, -0.5))
     ax.set(xlim=(0, 101), xlabel=label)
     ax.grid(visible=False, axis="y")
-    _legend(fig, ax, ncols=3)
+    _legend(fig, ncols=3)
     return fig
 
 
@@ -138,9 +140,12 @@ def _figure(height: float, title: str | None) -> "Figure":
     return fig
 
 
-def _legend(fig: "Figure", ax: "Axes", ncols: int) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    once = dict(zip(labels, handles, strict=True))
+def _legend(fig: "Figure", ncols: int) -> None:
+    """One legend for all panels; a name that several have stands in it once."""
+    once: dict[str, Artist] = {}
+    for ax in fig.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        once |= dict(zip(map(str, labels), handles, strict=True))
     names = list(once)
     fig.legend(
         [once[name] for name in names],

@@ -216,7 +216,7 @@ def _thinking(asked: Asked, keep: Keeper) -> None:
         _against(asked, keep, pair, pair[0], told)
         return
     status = "not tested: no answers of both Qwen3-30B models"
-    common = {"source": "none", "dataset": asked.dataset, "n": 0, "unit": "share"}
+    common: dict[str, Any] = {"source": "none", "dataset": asked.dataset, "n": 0, "unit": "share"}
     keep.row(*told, None, status=status, **common)
 
 

@@ -182,8 +182,8 @@ def planted_rows(planted: Planted) -> pd.DataFrame:
         if what == "accuracy":
             parts.append(own)
         parts.append((over_cases(own) if what == "accuracy" else own).assign(unit=OVER_CASES))
-        no_ends = {"value": own["planted"], "ci_low": np.nan, "ci_high": np.nan}
-        parts.append(own.assign(unit=PLANTED, **no_ends))
+        value = own["planted"]
+        parts.append(own.assign(unit=PLANTED, value=value, ci_low=np.nan, ci_high=np.nan))
     every = pd.concat(parts, ignore_index=True)
     return every[["of", "unit", "value", "ci_low", "ci_high"]]
 

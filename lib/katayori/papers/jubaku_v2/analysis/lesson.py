@@ -34,13 +34,15 @@ def first_flip(asked: Asked) -> str:
     for _, pair in valid.groupby(["model", "template", "case_id"], sort=False):
         if pair["choice"].nunique() == 2:
             return _told(asked, pair)
-    return f"{asked.models[0]} chooses the same reason in both orders of every case."
+    if valid.empty:
+        return f"{', '.join(asked.models)}: no answer is valid."
+    return f"{', '.join(asked.models)}: both orders of every case get the same reason."
 
 
 def _told(asked: Asked, pair: pd.DataFrame) -> str:
     """A dialogue, its two responses in both orders, and the two answers."""
     items = asked.study.items.set_index("item_id")
-    parts = []
+    parts: list[str] = []
     for row in pair.drop_duplicates("choice").to_dict("records"):
         item = items.loc[row["item_id"]]
         parts += [item["context"]] if not parts else []
@@ -60,7 +62,7 @@ def prompt_in_full(asked: Asked) -> str:
         >>> prompt_in_full(examples.asked_first()).count("【応答")
         2
     """
-    first = asked.study.items.iloc[0].astype(str).to_dict()
+    first = {str(name): str(value) for name, value in asked.study.items.iloc[0].items()}
     return str(asked.prompts[0].messages(**first)[0]["content"])
 
 
@@ -323,10 +325,11 @@ def readings_told(summary: pd.DataFrame) -> list[str]:
     sentences = []
     for claim, rows in summary.groupby("claim", sort=False):
         parts = [
-            f"{POINTS * row['share_holds']:.0f} % of"
+            f"{_known(POINTS * row['share_holds'], '.0f')} % of"
             f" {row['n_universes'] - row['n_undefined']} readings"
-            f" ({row['model']}; p of the curve {row['p_median']:.3f})"
-            for row in rows.to_dict("records")
+            f" ({row['model']}; p of the curve {_known(row['p_median'], '.3f')})"
+            for row in rows[rows["n_undefined"] < rows["n_universes"]].to_dict("records")
         ]
+        parts = parts or ["no reading that can be computed"]
         sentences.append(f'"{claim}" holds under {", ".join(parts)}.')
     return sentences

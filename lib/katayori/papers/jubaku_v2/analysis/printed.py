@@ -92,7 +92,7 @@ def _agreement(asked: Asked, keep: Keeper) -> tuple[pd.DataFrame, dict[str, Any]
         ci=(interval["ci_low"], interval["ci_high"]),
         unit="share",
     )
-    ours = {"source": "none", "dataset": asked.dataset, "n": 0, "unit": "share"}
+    ours: dict[str, Any] = {"source": "none", "dataset": asked.dataset, "n": 0, "unit": "share"}
     keep.row("JU-7", what, None, status="not rated yet", **ours)
     half = agreement["n_raters_agreeing"] == 3
     tied = int(agreement.loc[half, "n_cases"].iloc[0])
