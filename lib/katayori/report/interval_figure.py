@@ -71,15 +71,17 @@ def interval_dots(
     known = frame[frame["value"].notna()]
     names = list(dict.fromkeys(frame[row].astype(str)))
     look = looks(frame[series].astype(str), kind)
-    height = AROUND + SERIES * len(names) * (len(look) + 0.6)
+    is_crowded = bool((known.groupby(row)[series].nunique() > 1).any())
+    lanes = max(len(look), 1) if is_crowded else 1  # a mark alone in its row stands in the middle
+    height = AROUND + SERIES * len(names) * (lanes + 0.6)
     fig = Figure(figsize=(WIDTH / 2.54, height), layout="constrained")
     if title:
         fig.suptitle(title, fontsize=10)
     ax = fig.subplots()
-    step = 0.8 / max(len(look), 1)
+    step = 0.8 / lanes
     for place, (name, one) in enumerate(look.items()):
         rows = known[known[series].astype(str) == name]
-        shift = step * (place - (len(look) - 1) / 2)
+        shift = step * (place - (lanes - 1) / 2) if is_crowded else 0
         heights = [names.index(value) + shift for value in rows[row].astype(str)]
         _draw_limits(ax, rows, heights, axis.scale, step)
         _draw_values(ax, rows, heights, axis.scale, one, name)

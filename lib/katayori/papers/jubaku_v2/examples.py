@@ -1,11 +1,23 @@
 """Answers of simulated respondents for the examples of the docstrings. No model answered."""
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
+from katayori import profiles
 from katayori.papers import answers, get_paper
+from katayori.papers.items import OwnItems, load
 from katayori.papers.jubaku_v2 import claims, items, scores
+from katayori.papers.jubaku_v2.analysis.asked import Asked, ask, instructions
+from katayori.papers.jubaku_v2.analysis.benchmarks import Also
+from katayori.papers.keeping import Kept
+from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
+
+if TYPE_CHECKING:
+    from katayori.papers.jubaku_v2.analysis import Analysis
 
 
 def cases() -> pd.DataFrame:
@@ -53,3 +65,40 @@ def printed() -> dict[str, object]:
     from katayori.data import published
 
     return claims.from_published(published.tables("jubaku_v2"))
+
+
+def asked_first() -> Asked:
+    """Six cases of our study set, asked of the simulated respondent that always answers A.
+
+    Example:
+        >>> set(asked_first().frame["letter"])
+        {'A'}
+    """
+    paper = "jubaku_v2"
+    chosen = profiles.load("recorded")
+    prompts = instructions(load_prompts(paper), chosen, OwnItems())
+    wanted = Wanted(models=["sim-two-first"], limit=6)
+    return ask(open_study(paper, chosen, prompts, wanted), prompts, draws=20)
+
+
+def also() -> Also:
+    """The prompts of the other benchmarks, and forty of our items in the shape of BBQ.
+
+    Example:
+        >>> "ju_two_option_ja" in also().wording
+        True
+    """
+    return Also(load_prompts("jubaku_v2"), load("persona_jbbq", "study", limit=2))
+
+
+@cache
+def analysed() -> "Analysis":
+    """The analysis of `asked_first`.
+
+    Example:
+        >>> analysed().cases.counts["cases"].sum()
+        np.int64(6)
+    """
+    from katayori.papers.jubaku_v2.analysis import analyse
+
+    return analyse(asked_first(), Kept(), also())
