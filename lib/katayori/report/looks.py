@@ -12,7 +12,7 @@ from katayori.report.figures import MARKERS, OKABE_ITO
 #: The order is the look: the first name has the first colour and the first marker.
 LISTED: dict[str, tuple[str, ...]] = {
     "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
-    "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
+    "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood", "probabilities"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
 FIRST = {"model": 0, "method": 2}

@@ -6,10 +6,12 @@ made.py      how the items were made
 accuracy.py  answers and right ones, by place, topic and number of attributes
 leans.py     abstaining, the person who is named, the direction of errors
 trends.py    slopes over the number of attributes, readings by content
+slopes.py    what these slopes say
 pairs.py     one attribute more, and pairs of attributes
 planted.py   respondents whose behaviour is known
 verdicts.py  claims, many readings
-lesson.py    what the notebook tells in words and small tables
+lesson.py    what the notebook shows: rows of figures and small tables
+in_short.py  what a run shows, in sentences
 play.py      its playground and explorer
 """
 
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from katayori.papers.inter_jbbq.analysis.accuracy import Accuracy, accuracy
-from katayori.papers.inter_jbbq.analysis.asked import Asked, ask, of
+from katayori.papers.inter_jbbq.analysis.asked import PROMPTS, Asked, ask, of
 from katayori.papers.inter_jbbq.analysis.leans import Leans, leans
 from katayori.papers.inter_jbbq.analysis.made import Made, made
 from katayori.papers.inter_jbbq.analysis.pairs import (
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from katayori.papers.keeping import Keeper
 
-__all__ = ["Analysis", "Asked", "analyse", "ask", "of", "planted"]
+__all__ = ["PROMPTS", "Analysis", "Asked", "analyse", "ask", "of", "planted"]
 
 INTERACTING = "sim-inter-interaction"
 
@@ -69,7 +71,7 @@ def analyse(asked: Asked, keep: "Keeper") -> Analysis:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
         >>> found = analysis_additive()
         >>> found.flips.n_pairs, found.trends.readings["reading"].nunique()
-        (960, 3)
+        (768, 3)
     """
     power = simulated_power(keep)
     of_pair = power[power["model"] == INTERACTING].set_index("topic")["share"]

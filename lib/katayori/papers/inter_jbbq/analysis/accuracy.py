@@ -28,7 +28,8 @@ class Accuracy:
 
     Attributes:
         outcomes: `outcomes.outcome_counts` with words_too and other_words. by_position:
-            `outcomes.answer_shares`. gaps: model and prompt beside who always writes its commonest
+            `outcomes.answer_shares`. places: how often each number is written, and its mean
+            probability, with intervals. gaps: model and prompt beside who always writes its commonest
             number. by_topic: `scores.by_topic`. over_passages: the same with passages as clusters.
             numbers: by topic and number of attributes. verdicts: how many of ours lie beside a
             published one, by verdict. topic_of_table_4: the topic shown there.
@@ -36,6 +37,7 @@ class Accuracy:
 
     outcomes: pd.DataFrame
     by_position: pd.DataFrame
+    places: pd.DataFrame
     gaps: pd.DataFrame
     by_topic: pd.DataFrame
     over_passages: pd.DataFrame
@@ -66,6 +68,7 @@ def accuracy(asked: Asked, keep: Keeper) -> Accuracy:
     return Accuracy(
         outcomes=counted,
         by_position=by_position,
+        places=keep.table("answers_by_place", _places(asked.frame)),
         gaps=_gaps(asked, keep),
         by_topic=by_topic,
         over_passages=_over_passages(asked, keep),
@@ -90,6 +93,20 @@ def _outcomes(asked: Asked) -> pd.DataFrame:
     sums = longer.groupby(keys)[words].sum().reset_index()
     joined = counted.merge(sums, on=keys, how="left")
     return joined.fillna(dict.fromkeys(words, 0)).astype(dict.fromkeys(words, int))
+
+
+def _places(frame: pd.DataFrame) -> pd.DataFrame:
+    """Share of each number among the answers, and its mean probability (column method)."""
+    parts = []
+    for place in ("0", "1", "2"):
+        written = frame.assign(at=(frame["answer"] == place).astype(float))
+        letters = scores.cell_means(written, "at", BY_PROMPT, "share")
+        parts.append(letters.assign(place=int(place), method="letters"))
+        if f"p_{place}" in frame and frame[f"p_{place}"].notna().any():
+            known = frame[frame[f"p_{place}"].notna()]
+            likely = scores.cell_means(known, f"p_{place}", BY_PROMPT, "probability")
+            parts.append(likely.assign(place=int(place), method="probabilities"))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _keep_invalid(asked: Asked, keep: Keeper) -> None:
@@ -195,7 +212,7 @@ def _table_3(keep: Keeper, printed: pd.DataFrame, mine: pd.DataFrame, order: lis
     ours = mine.assign(model="OURS " + mine["model"], accuracy_pct=POINTS * mine["value"])
     columns = ["ambiguity", "prompt", "model", "topic", "accuracy_pct"]
     both = pd.concat([printed, ours])[columns]
-    both = both.astype({c: pd.CategoricalDtype(both[c].unique()) for c in columns[:3]})
+    both = both.astype({c: pd.CategoricalDtype(list(both[c].unique())) for c in columns[:3]})
     beside = both.pivot(index=columns[:3], columns="topic", values="accuracy_pct")
     keep.table("table_3", beside[[*order, *(t for t in beside if t not in order)]])
 
@@ -210,8 +227,8 @@ def _tables_5_to_8(
     asked: Asked, keep: Keeper, printed: pd.DataFrame, numbers: pd.DataFrame, topics: list[str]
 ) -> None:
     many = published.load(PAPER, "accuracy_by_attribute_count")
-    counts = published.load("derived", "inter_jbbq_counts")
-    counts = counts.set_index(["topic", "n_attributes"])["n_questions_per_ambiguity"]
+    derived = published.load("derived", "inter_jbbq_counts")
+    counts = derived.set_index(["topic", "n_attributes"])["n_questions_per_ambiguity"]
     ours = of(numbers[numbers["prompt"] == "basic"], asked.models)
     for topic in dict.fromkeys([*many["topic"][many["topic"].isin(topics)], *topics]):
         part = many[many["topic"] == topic]
@@ -229,7 +246,7 @@ def _layout(
     counts: list[tuple[tuple[str, str], "pd.Series[int]"]] | None = None,
 ) -> pd.DataFrame:
     """Models in rows, printed ones first, then ours; n in the last rows."""
-    models = pd.CategoricalDtype(printed["model"].unique())
+    models = pd.CategoricalDtype(list(printed["model"].unique()))
     rows = ["ambiguity", "model"]
     theirs = part.astype({"model": models})
     theirs = theirs.pivot(index=rows, columns=column, values="accuracy_pct")

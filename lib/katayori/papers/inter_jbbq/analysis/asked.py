@@ -105,6 +105,11 @@ class Asked:
         return self.items.groupby("topic")["focal_id"].nunique()
 
     @cached_property
+    def question_of(self) -> dict[str, str]:
+        """Id of an item -> its question, which `frame` names by its kind."""
+        return dict(zip(self.items["item_id"], self.items["question"], strict=True))
+
+    @cached_property
     def topics(self) -> list[str]:
         """The topics of the items, by name."""
         return sorted(self.items["topic"].unique())

@@ -11,7 +11,6 @@ from katayori.papers.inter_jbbq.analysis.leans import Leans
 from katayori.papers.inter_jbbq.analysis.made import BEHIND, Made
 from katayori.papers.inter_jbbq.analysis.pairs import Flips
 from katayori.papers.inter_jbbq.analysis.planted import Planted
-from katayori.papers.inter_jbbq.analysis.trends import Trends
 from katayori.papers.inter_jbbq.analysis.verdicts import Verdicts
 from katayori.papers.inter_jbbq.analysis.words import context, marked
 
@@ -23,10 +22,11 @@ EXAMPLE_TOPIC = "lessons"
 TINY_RIGHT = {"race": 36, "nationality+race": 28, "gender+race": 32, "gender+nationality+race": 8}
 TINY_N = 40
 TINY_FAMILIES = 10
-#: What the readings of an answer are called in figures.
-READINGS = {"letter": "letters", "probability": "probabilities", "calibrated": "calibrated"}
-#: What is read by content: column of `scores_by_content` -> in words.
-MEASURED = {"acc_amb": "right, ambiguous", "acc_dis": "right, disambiguated"}
+#: Results that say how far errors go with the stereotype -> how the answer is read.
+DIRECTION = {
+    "Diff-bias where a direction is set": "letters",
+    "Diff-bias by probabilities where a direction is set (addition)": "probabilities",
+}
 
 
 def first_flip(asked: Asked) -> str:
@@ -48,17 +48,18 @@ def first_flip(asked: Asked) -> str:
         one = family.iloc[0]
         others = family[(family["n_attributes"] == 2) & (family["choice"] != one["choice"])]
         if one["n_attributes"] == 1 and len(others):
-            return "\n\n".join(_shown(row.to_dict()) for row in (one, others.iloc[0]))
+            return "\n\n".join(_shown(asked, row.to_dict()) for row in (one, others.iloc[0]))
     return f"No answer of {model} changes with a second attribute."
 
 
-def _shown(row: dict[Any, Any]) -> str:
+def _shown(asked: Asked, row: dict[Any, Any]) -> str:
     """A passage with its question and options, and what was answered."""
     options = [row[f"option_{place}"] for place in range(3)]
     listed = "   ".join(f"{place}: {words}" for place, words in enumerate(options))
     chosen = options[int(row["answer"])]
     answer = f"→ {row['model']} answers {row['answer']} ({chosen})"
-    return f"{row['context']}\n{row['question']}\n{listed}\n{answer}"
+    question = asked.question_of[row["item_id"]]
+    return f"{row['context']}\n{question}\n{listed}\n{answer}"
 
 
 def lexicon(topic: str = EXAMPLE_TOPIC) -> dict[str, list[str]]:
@@ -102,6 +103,8 @@ def counts_told(asked: Asked, made: Made) -> list[str]:
     doubles = made.doubles.set_index("what")["doubles"]
     shares = made.slots[[f"unknown_at_{place}" for place in range(3)]]
     kept = shares[made.slots["n"] >= 20]
+    of_models = asked.of_models
+    invalid = int(of_models["invalid"].sum())
     told = [
         f"{items['template_id'].nunique()} passages carry all {len(single):,} items"
         f" ({asked.n_families} families). {made.n_exclusions} combinations of words are never"
@@ -109,11 +112,13 @@ def counts_told(asked: Asked, made: Made) -> list[str]:
         f"{made.n_read} of {made.n_files} topic files were read by a native speaker.",
     ]
     if len(kept):
-        low, high = POINTS * kept.min(axis=None), POINTS * kept.max(axis=None)
+        low, high = POINTS * kept.to_numpy().min(), POINTS * kept.to_numpy().max()
         told.append(
             f'"Unknown" stands at one place in {low:.0f} to {high:.0f} % of the items of a topic'
             " and number of attributes (20 items or more); balanced would be 33 %."
         )
+    models = ", ".join(asked.models)
+    told.append(f"{models}: {len(of_models):,} prompts answered, {invalid:,} of them invalid.")
     return told
 
 
@@ -142,26 +147,6 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
     if table.empty:
         return table
     return table[(table["ambiguity"] == "amb") & (table["prompt"] == "basic")]
-
-
-def flips_told(flips: Flips, models: list[str]) -> list[str]:
-    """The flip rates in words, a sentence a model.
-
-    Example:
-        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> flips_told(analysis_additive().flips, ["sim-inter-additive"])[0][:33]
-        'sim-inter-additive: of all pairs '
-    """
-    told = []
-    for model, rows in flip_rows(flips, models).groupby("model", sort=False):
-        by_pairs = {row["pairs"]: row for row in rows.to_dict("records")}
-        words = [
-            f"of {name}{'' if name == 'all pairs' else ' pairs'} {with_interval(row)} % change"
-            f" (n {row['n']:,}, {row['clusters']} families)"
-            for name, row in by_pairs.items()
-        ]
-        told.append(f"{model}: {'; '.join(words)}.")
-    return told
 
 
 def flip_by_attribute(flips: Flips, models: list[str]) -> pd.DataFrame:
@@ -245,52 +230,45 @@ def excess_table(leans: Leans, by_topic: pd.DataFrame, models: list[str]) -> pd.
             "says unknown": marked(unknown.loc[key].to_dict()),
             "excess over chance [95 %]": with_interval(row, 2, signed=True),
         }
-        for key, row in zip(excess.index, excess.to_dict("records"), strict=True)
+        for key, row in zip(excess.index.tolist(), excess.to_dict("records"), strict=True)
     ]
     return pd.DataFrame(rows)
 
 
-def reading_rows(trends: Trends, models: list[str]) -> pd.DataFrame:
-    """Accuracy by letters, by probabilities and calibrated, for a figure; basic prompt.
-
-    Example:
-        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> rows = reading_rows(analysis_additive().trends, ["sim-inter-additive"])
-        >>> rows["method"].unique().tolist()
-        ['letters', 'probabilities']
-    """
-    readings = trends.readings
-    if readings.empty:
-        return readings
-    here = readings["metric"].isin(MEASURED) & (readings["prompt"] == "basic")
-    some = of(readings[here & readings["value"].notna()], models)
-    measured = some["metric"].map(MEASURED)
-    method = some["reading"].map(READINGS).fillna(some["reading"])
-    return some.assign(method=method, row=some["model"] + ": " + measured)
-
-
-def positions_told(gaps: pd.DataFrame, shares: pd.DataFrame) -> list[str]:
-    """How much of each model's answers the place of the options explains; basic prompt.
+def place_rows(places: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """How often each number is written, and its mean probability, for a figure; basic prompt.
 
     Args:
-        gaps: of `Accuracy`. shares: `outcomes.answer_shares`.
+        places: of `Accuracy`. models: those shown.
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> found = analysis_additive().accuracy
-        >>> positions_told(found.gaps, found.by_position)[0][:26]
-        'sim-inter-additive writes '
+        >>> rows = place_rows(analysis_additive().accuracy.places, ["sim-inter-additive"])
+        >>> rows[["place", "method"]].head(2).to_numpy().tolist()
+        [[0, 'letters'], [0, 'probabilities']]
     """
-    told = []
-    basic = gaps[gaps["prompt"] == "basic"]
-    for model, rows in basic.groupby("model", sort=False):
-        agree = (rows["agree"] * rows["n"]).sum() / rows["n"].sum()
-        told.append(
-            f"{model} writes {rows['locked'].iloc[0]} in {agree:.0%} of its answers."
-            f" {rows['same'].sum()} of its {rows['cells'].sum()} accuracies by topic, number and"
-            " context are, to the digit, those of an answerer that always writes this number."
-        )
-    return told
+    basic = of(places[places["prompt"] == "basic"], models)
+    rows = basic.assign(row=basic["model"] + ": " + basic["place"].astype(str))
+    return rows.sort_values(["model", "place"], kind="stable")
+
+
+def direction_rows(headlines: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """Diff-bias of all topics, with blank and limit of detection, for a figure.
+
+    Args:
+        headlines: of a run. models: those shown.
+
+    Example:
+        >>> what, pooled = next(iter(DIRECTION)), "pooled, diff amb, basic"
+        >>> row = {"what": what, "model": "m", "of": pooled, "value": 0.1}
+        >>> direction_rows(pd.DataFrame([row]), ["m"])["row"].tolist()
+        ['letters, basic']
+    """
+    here = of(headlines[headlines["what"].isin(DIRECTION)], models)
+    method = here["what"].map(DIRECTION)
+    prompt = here["of"].str.rpartition(", ")[2]
+    rows = here.assign(row=method + ", " + prompt).dropna(axis=1, how="all")
+    return rows.sort_values("row", kind="stable")
 
 
 def number_rows(numbers: pd.DataFrame, made: Made, asked: Asked, gaps: pd.DataFrame) -> Any:
@@ -361,32 +339,12 @@ def power_table(told: pd.DataFrame, models: list[str]) -> pd.DataFrame:
         "model": "model",
         "topic": "topic",
         "tested": "tests done",
-        "doubles": "doubles of these",
+        "doubles": "doubles left out",
         "p_smallest": "smallest p",
         "pair_detectable": "detects (log-odds)",
     }
     basic = of(told[told["prompt"] == "basic"], models)
     return basic[list(names)].rename(columns=names)
-
-
-def spread_told(spread: pd.DataFrame) -> str:
-    """In how many cells subsets differ by more than chance: one sentence.
-
-    Example:
-        >>> table = pd.DataFrame({"p": [0.01, 0.5], "p_holm": [0.02, 0.5], "topic": ["s", "t"]})
-        >>> spread_told(table.assign(ambiguity="amb", prompt="basic", model="m"))
-        'Subsets: 2 of 2 cells could be tested, 1 below .05 after Holm (m, basic, s, ambiguous).'
-    """
-    left = spread[spread["p_holm"] < ALPHA].to_dict("records")
-    which = "; ".join(
-        f"{row['model']}, {row['prompt']}, {row['topic']}, {context(row['ambiguity'])}"
-        for row in left
-    )
-    tested = spread["p"].notna().sum()
-    return (
-        f"Subsets: {tested} of {len(spread)} cells could be tested, {len(left)} below .05 after"
-        f" Holm{f' ({which})' if which else ''}."
-    )
 
 
 def gain_rows(lean: pd.DataFrame, models: list[str]) -> pd.DataFrame:
@@ -405,33 +363,6 @@ def gain_rows(lean: pd.DataFrame, models: list[str]) -> pd.DataFrame:
     return odds.assign(row=odds["part"].map(names))
 
 
-def gains_told(lean: pd.DataFrame, models: list[str]) -> list[str]:
-    """What the added sentence adds, a sentence a model and prompt.
-
-    Example:
-        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> gains_told(analysis_additive().leans.lean, ["sim-inter-additive"])[0][:19]
-        'sim-inter-additive,'
-    """
-    if lean.empty:
-        return []
-    gains = of(lean[(lean["part"] == "gain") & (lean["measure"] == "lean_odds")], models)
-    return [_gain(row) for row in gains.to_dict("records")]
-
-
-def _gain(row: dict[Any, Any]) -> str:
-    where = f"{row['model']}, {row['prompt']}"
-    if not row["ci_low"] <= row["ci_high"]:
-        return f"{where}: the gain has no interval ({row['status']})."
-    verdict = "not told from nothing"
-    if row["ci_low"] > 0:
-        verdict = "more than nothing"
-    elif row["ci_high"] < 0:
-        verdict = "less than nothing"
-    size = with_interval(row, 4, 1, signed=True)
-    return f"{where}: the added sentence adds {size} log-odds to the right person: {verdict}."
-
-
 def planted_table(planted: Planted) -> pd.DataFrame:
     """Measured accuracy beside the planted one, mean of topics; a row a respondent and context.
 
@@ -446,21 +377,17 @@ def planted_table(planted: Planted) -> pd.DataFrame:
         (8, 6)
     """
     overall = planted.accuracy[planted.accuracy["topic"] == "overall"]
-    tests = {"amb": _smallest(planted.trend), "pairs": _smallest(planted.tests)}
+    keys = list(zip(overall["model"], overall["ambiguity"], strict=True))
+    trend = _smallest(planted.trend)
+    pairs = _smallest(planted.tests)
     return pd.DataFrame(
         {
             "respondent": overall["model"],
             "context": overall["ambiguity"].map(context),
             "accuracy [95 %]": [with_interval(row) for row in overall.to_dict("records")],
             "planted": (POINTS * overall["planted"]).round(1),
-            "trend: p": [
-                tests["amb"].get((model, ambiguity))
-                for model, ambiguity in zip(overall["model"], overall["ambiguity"], strict=True)
-            ],
-            "pairs: p": [
-                tests["pairs"].get((model, ambiguity))
-                for model, ambiguity in zip(overall["model"], overall["ambiguity"], strict=True)
-            ],
+            "trend: p": [trend.get(key) for key in keys],
+            "pairs: p": [pairs.get(key) for key in keys],
         }
     ).reset_index(drop=True)
 
@@ -480,7 +407,7 @@ def power_told(power: pd.DataFrame) -> str:
     """
     false = power[power["model"] == "sim-inter-additive"]
     true = power[power["model"] == "sim-inter-interaction"]
-    worst = true.loc[true["share"].idxmin(), "topic"]
+    worst = true.sort_values("share")["topic"].iloc[0]
     return (
         f"Of 200 sets of answers each, the test wrongly finds a pair in {false['share'].min():.0%}"
         f" to {false['share'].max():.0%} by topic, where 5 % are right. It finds the planted pair"

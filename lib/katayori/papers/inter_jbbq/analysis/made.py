@@ -171,16 +171,17 @@ def _keep_counts(asked: Asked, keep: Keeper, found: Made) -> None:
 
 def _keep_by_topic(asked: Asked, keep: Keeper, found: Made, counted: dict[str, Any]) -> None:
     by_number = found.by_number
-    printed = by_number[BEHIND]
+    printed = by_number[BEHIND].to_dict()
     known = asked.items["focal_id"].replace("", None)
-    families = known.groupby(asked.items["topic"]).nunique()
-    for topic, n in by_number["items"].items():
+    families = known.groupby(asked.items["topic"]).nunique().to_dict()
+    for topic, n in by_number["items"].to_dict().items():
         behind = None if pd.isna(printed[topic]) else printed[topic]
         common = counted | {"cell": {"topic": topic}, "unit": "items"}
         common |= {"published": behind, "clusters": families[topic]}
-        keep.row("IJ-8", "items", int(n), n=int(n), **common)
+        keep.row("IJ-8", "items", n, n=n, **common)
     numbers = by_number.drop(columns=["items", BEHIND])
-    for (topic, number), n in numbers.stack().items():  # type: ignore[misc]
-        common = counted | {"cell": {"topic": topic, "n_attributes": number}, "unit": "items"}
-        common |= {"clusters": asked.families_of[topic]}
-        keep.row("IJ-7", "items by number of attributes", int(n), n=int(n), **common)
+    for topic, row in numbers.to_dict("index").items():
+        for number, n in row.items():
+            common = counted | {"cell": {"topic": topic, "n_attributes": number}}
+            common |= {"clusters": asked.families_of.to_dict()[topic], "unit": "items"}
+            keep.row("IJ-7", "items by number of attributes", n, n=n, **common)

@@ -104,7 +104,7 @@ def spread(asked: Asked, keep: Keeper) -> pd.DataFrame:
         >>> from katayori.papers.inter_jbbq.examples import asked_additive
         >>> from katayori.papers.keeping import Kept
         >>> spread(asked_additive(), Kept())["subsets"].tolist()
-        [31, 31]
+        [31, 31, 31, 31]
     """
     by_subset = scores.cell_means(asked.frame, by=[*BY_TOPIC, "subset"])
     keep.table("accuracy_by_subset", by_subset)
@@ -127,8 +127,8 @@ def interactions(
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> analysis_additive().interactions.tests["df"].tolist()
-        [10.0, 10.0, 10.0, 10.0]
+        >>> analysis_additive().interactions.tests["df"].unique().tolist()
+        [10]
     """
     tests, terms = scores.interactions(asked.of_models, by=[*BY_TOPIC, "question"])
     tests = interaction_tests.counted_once(tests, asked.frame, BY_TOPIC)
@@ -168,7 +168,7 @@ def tested(found: Interactions, models: list[str]) -> str:
     Example:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
         >>> tested(analysis_additive().interactions, ["sim-inter-additive"]).split(";")[0]
-        '4 tests of pairs could be done'
+        '8 tests of pairs could be done'
     """
     told = of(found.told, models)
     n_found = int((of(found.tests, models)["p_holm"] < 0.05).sum())

@@ -49,8 +49,8 @@ def simulated_power(keep: Keeper) -> pd.DataFrame:
 
     Example:
         >>> from katayori.papers.keeping import Kept
-        >>> simulated_power(Kept())[["model", "topic", "n"]].iloc[0].tolist()
-        ['sim-inter-additive', 'housing', 200]
+        >>> simulated_power(Kept())[["topic", "n"]].head(1).to_numpy().tolist()
+        [['housing', 200]]
     """
     draws = pd.read_csv(paths.data_dir() / "simulated" / "inter_interaction.csv")
     positive = (draws["p"] < ALPHA).astype(float).where(draws["p"].notna())
@@ -107,10 +107,9 @@ def planted(items: pd.DataFrame, prompt: Prompt, keep: Keeper, *, seed: int) -> 
 
 def _beside_truth(items: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Measured accuracy beside the planted one, by topic."""
-    rows_of = items.set_index("item_id").to_dict("index")
-    label_of = items.set_index("item_id")["label"]
+    rows_of: dict[Any, Any] = items.set_index("item_id").to_dict("index")
     chance = [
-        simulated.inter_chances(model, rows_of[item])[label_of[item]]
+        simulated.inter_chances(model, rows_of[item])[rows_of[item]["label"]]
         for model, item in zip(frame["model"], frame["item_id"], strict=True)
     ]
     measured = scores.by_topic(frame)

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from katayori.metrics.intervals import mean_interval
 from katayori.papers.inter_jbbq import scores
-from katayori.papers.inter_jbbq.analysis.asked import Asked
+from katayori.papers.inter_jbbq.analysis.asked import Asked, of
 from katayori.papers.inter_jbbq.analysis.words import marked
 
 #: Race is always told; the profile tells any selection of these.
@@ -211,17 +211,17 @@ def look_up(
     rows = here[(here["item"] == alike[place]) & (here["ambiguity"] == ambiguity)]
     rows = rows[rows["question"] == question]
     return LookedUp(
-        text=_text(rows.iloc[0].to_dict()) if len(rows) else "not asked",
+        text=_text(asked, rows.iloc[0].to_dict()) if len(rows) else "not asked",
         title=f"{alike[place]} ({place + 1} of {len(alike)})",
-        replies=_replies(rows),
+        replies=_replies(of(rows, asked.models)),
         shares=_shares(here[here["ambiguity"] == ambiguity], asked.models),
     )
 
 
-def _text(row: dict[Any, Any]) -> str:
+def _text(asked: Asked, row: dict[Any, Any]) -> str:
     marks = ["  ← right" if place == row["label"] else "" for place in range(3)]
     options = [f"{place}: {row[f'option_{place}']}{marks[place]}" for place in range(3)]
-    return "\n".join([row["context"], row["question"], *options])
+    return "\n".join([row["context"], asked.question_of[row["item_id"]], *options])
 
 
 def _replies(rows: pd.DataFrame) -> pd.DataFrame:
@@ -232,7 +232,7 @@ def _replies(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _shares(rows: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     """Right answers of one family by number of attributes, without an interval: one cluster."""
-    mine = rows[rows["model"].isin(models) & (rows["prompt"] == "basic")]
+    mine = of(rows[rows["prompt"] == "basic"], models)
     means = mine.groupby(["model", "n_attributes"], sort=True)["correct"].mean().reset_index()
-    names = means["n_attributes"].astype(str) + " attributes"
+    names = "attributes: " + means["n_attributes"].astype(str)
     return means.assign(value=means["correct"], row=names, ci_low=np.nan, ci_high=np.nan)

@@ -8,12 +8,11 @@ import pandas as pd
 from katayori.metrics import position_free_scores, qa_by_content
 from katayori.papers import get_paper
 from katayori.papers.inter_jbbq import option_slots, scores
-from katayori.papers.inter_jbbq.analysis.asked import BY, Asked, of
+from katayori.papers.inter_jbbq.analysis.asked import BY, Asked
 from katayori.papers.keeping import Keeper
 
 BY_TOPIC = [*BY, "topic"]
 CELL = ["topic", "ambiguity", "prompt"]
-SAME = 1e-9
 #: What is averaged of the probabilities: in words -> column and kind of context.
 MEASURES = {
     "P(right), ambiguous": ("p_correct", "amb"),
@@ -126,26 +125,8 @@ def _readings(asked: Asked, keep: Keeper) -> pd.DataFrame:
 
 def _keep_agreement(asked: Asked, keep: Keeper, every: pd.DataFrame) -> None:
     """How often one order chooses what all orders choose."""
-    with_target = every[every[ROLES].ne("").all(axis=1)]
+    with_target = every[(every[ROLES] != "").all(axis=1)]
     agreement = position_free_scores.agreement_with_permuted(
         with_target, "biased", "counter_biased", ["model", "source", "prompt_id"]
     )
     keep.table("agreement_with_permuted", agreement)
-
-
-def same_slopes(found: Trends, models: list[str]) -> pd.DataFrame:
-    """How many slopes of accuracy are, to the digit, those of who always writes one number.
-
-    Returns:
-        model, same, cells.
-
-    Example:
-        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> same_slopes(analysis_additive().trends, ["sim-inter-additive"]).iloc[0].tolist()
-        ['sim-inter-additive', 0, 2]
-    """
-    key = ["model", "prompt", "topic", "ambiguity"]
-    both = of(found.as_asked, models).merge(found.as_locked, on=key, suffixes=("", "_locked"))
-    equal = (both["value"] - both["value_locked"]).abs() < SAME
-    counted = both.assign(same=equal).groupby("model", sort=False)["same"].agg(["sum", "size"])
-    return counted.set_axis(["same", "cells"], axis=1).reset_index()

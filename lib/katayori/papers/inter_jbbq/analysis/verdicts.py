@@ -60,8 +60,8 @@ def verdicts(asked: Asked, keep: Keeper, topic_of_table_4: str) -> Verdicts:
 def _about(models: list[str]) -> pd.DataFrame:
     """What the claims need to know of models: none is tuned on purpose, none the reference."""
     sizes = [get_model(name)[0].fields.get("size_b") for name in models]
-    table = pd.DataFrame({"model": models}).assign(group="studied", instruct=None, size_b=sizes)
-    return table.assign(size_b=table["size_b"].astype(float))
+    table = pd.DataFrame({"model": models, "group": "studied", "instruct": None, "size_b": sizes})
+    return table.astype({"size_b": float})
 
 
 def _multiverse(asked: Asked, keep: Keeper) -> tuple[pd.DataFrame, dict[tuple[str, str], Any]]:

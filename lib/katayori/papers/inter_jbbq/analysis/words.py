@@ -42,14 +42,14 @@ def across(
 
     Example:
         >>> table = pd.DataFrame({"model": "m", "topic": ["s", "t"], "value": [0.5, 0.6], "n": 4})
-        >>> across(table.assign(ci_low=0.4, ci_high=0.7), ["model"], "topic", ["n"]).iloc[0].tolist()
-        ['50.0 [40.0, 70.0]', '60.0 [40.0, 70.0]', 4]
+        >>> across(table.assign(ci_low=0.4, ci_high=0.7), ["model"], "topic", []).iloc[0].tolist()
+        ['50.0 [40.0, 70.0]', '60.0 [40.0, 70.0]']
     """
     part = table.assign(text=[text(row) for row in table.to_dict("records")])
-    part = part.astype({c: pd.CategoricalDtype(table[c].unique()) for c in rows})
+    part = part.astype({c: pd.CategoricalDtype(list(table[c].unique())) for c in rows})
     made = part.pivot(index=rows, columns=columns, values="text")
     made.columns = pd.Index([" / ".join(c) if isinstance(c, tuple) else c for c in made.columns])
-    return made.join(part.groupby(rows, observed=True)[list(keep)].max())
+    return made.join(part.groupby(list(rows), observed=True)[list(keep)].max())
 
 
 def after_holm(table: pd.DataFrame, what: str) -> str:
