@@ -18,7 +18,7 @@ POINTS = 100
 ALPHA = 0.05
 #: An own topic of ours: its file shows that a topic needs no more than one.
 EXAMPLE_TOPIC = "lessons"
-#: Right answers of 40 at each selection of attributes, of an invented model (section 7).
+#: Right answers of 40 at each selection of attributes, of an invented model.
 TINY_RIGHT = {"race": 36, "nationality+race": 28, "gender+race": 32, "gender+nationality+race": 8}
 TINY_N = 40
 TINY_FAMILIES = 10
