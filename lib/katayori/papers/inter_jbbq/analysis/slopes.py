@@ -18,8 +18,9 @@ def same_slopes(found: Trends, models: list[str]) -> pd.DataFrame:
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> same_slopes(analysis_additive().trends, ["sim-inter-additive"]).iloc[0].tolist()
-        ['sim-inter-additive', 0, 2]
+        >>> found = same_slopes(analysis_additive().trends, ["sim-inter-additive"])
+        >>> found[["same", "cells"]].to_numpy().tolist()
+        [[0, 4]]
     """
     key = ["model", "prompt", "topic", "ambiguity"]
     both = of(found.as_asked, models).merge(found.as_locked, on=key, suffixes=("", "_locked"))

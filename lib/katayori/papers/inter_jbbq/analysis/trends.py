@@ -51,7 +51,7 @@ def trends(asked: Asked, keep: Keeper) -> Trends:
         >>> from katayori.papers.inter_jbbq.examples import asked_additive
         >>> from katayori.papers.keeping import Kept
         >>> found = trends(asked_additive(), Kept())
-        >>> found.as_asked["value"].round(3).tolist(), len(found.p_beyond) > 0
+        >>> found.as_asked["value"].head(2).round(3).tolist(), len(found.p_beyond) > 0
         ([-0.053, -0.008], True)
     """
     seed = asked.seed
