@@ -1,33 +1,74 @@
-# Solutions to the exercises of notebook 05, in its order. Each code cell fills the `...` of one exercise; the tests run
-# it against the notebook's own check.
+# Solutions to the exercises of notebook 05, in its order. Each code cell fills the `...` of one
+# exercise; the tests run it against the library's check, which also prints the explanation.
 
 # %% [markdown]
-# ## Exercise 1: a family
+# ## Exercise 1: the size of a family
 #
-# The focal attribute is always told; each of the other three is told or not: 2^3 = 8 items. Exactly two attributes means
-# the focal one and one of the other three: C(3, 1) = 3. For 1, 2, 3 and 4 attributes the counts are 1, 3, 3, 1, which is
-# why the middle of Tables 5 to 8 rests on so many more answers than its ends.
+# The focal attribute is always told. Each of the other three is told or not, which makes
+# 2 x 2 x 2 = 8 items. Two attributes in all are the focal one and one of the three: 3 items.
 
 # %%
 my_counts = [8, 3]
 
 # %% [markdown]
-# ## Exercise 2: abstaining is not fairness
+# ## Exercise 2: all selections of a family
 #
-# Who answers "unknown" to everything is right in all ambiguous items and in no disambiguated one. Here it is said in 66 %
-# of the items where the passage tells who it was, so most of the 96 % can come from abstaining, whatever associations the
-# model has. Nor do the errors in clear items show bias (c): they are mostly abstentions, which have no direction. Both
-# accuracies, the rate of unknown in clear items and a direction of errors belong together.
+# For every size from none to all, take every combination of the others, and put the focal attribute
+# in front. `itertools.combinations` does not repeat, so no selection comes twice.
+
 
 # %%
-my_reading = "b"
+def my_selections(focal, others):
+    from itertools import combinations
+
+    sizes = range(len(others) + 1)
+    return [(focal, *some) for size in sizes for some in combinations(others, size)]
+
 
 # %% [markdown]
-# ## Exercise 3: more than the sum of its parts
+# ## Exercise 3: right where the passage is silent, wrong where it tells
 #
-# The parts add up to 1 + 0.5 = 1.5. The first respondent loses exactly that when both are told: the interaction is 0,
-# although its answers change a lot with every attribute. The second loses 3, that is 1.5 more than the sum, so its
-# log-odds of "unknown" fall by a further 1.5: the interaction is -1.5.
+# In the clear passages "unknown" stands in 66 % of the answers although the answer is there. The
+# model says it nearly always, and where the passage is silent that happens to be right. Its wrong
+# answers name no group, so they show no bias either. Both accuracies and the rate of "unknown"
+# belong together.
 
 # %%
-my_interactions = [0, -1.5]
+my_answer = "c"
+
+# %% [markdown]
+# ## Exercise 4: a slope without a reader
+#
+# The dashed line is an answerer that writes one number whatever it reads. If a model's line lies on
+# it, the model's slope needs no attribute to be explained: with each number of attributes the right
+# option happened to stand at that place more, or less, often.
+
+# %%
+my_answer = "a"
+
+# %% [markdown]
+# ## Exercise 5: what a pair does beyond its parts
+#
+# In log-odds the parts would give `one + other - neither`. What both give beyond that is the
+# interaction; it is 0 where parts add up.
+
+
+# %%
+def my_extra(neither, one, other, both):
+    from math import log
+
+    def odds(share):
+        return log(share / (1 - share))
+
+    return odds(both) - odds(one) - odds(other) + odds(neither)
+
+
+# %% [markdown]
+# ## Exercise 6: right without reading
+#
+# In this construction the person named first is right for the neutral question and the person named
+# second for the negative one. So the question alone names the right person, also in a silent
+# passage. What the added sentence gives is the difference between both passages of the same item.
+
+# %%
+my_answer = "b"

@@ -1,13 +1,19 @@
 """Answers of simulated respondents for the examples of the docstrings. No model answered."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
+from katayori import profiles
 from katayori.papers import answers, get_paper
 from katayori.papers.inter_jbbq import items, scores
+from katayori.papers.inter_jbbq.analysis import Analysis, analyse
+from katayori.papers.inter_jbbq.analysis.asked import Asked, ask
 from katayori.papers.inter_jbbq.claims_answers import Families
+from katayori.papers.keeping import Kept
+from katayori.papers.study import Study, Wanted, open_study
 from katayori.prompting.prompts import load_prompts
 
 #: Invented models: group, size in billions, tuned, accuracy in ambiguous and in clear passages,
@@ -39,6 +45,43 @@ def frame(name: str = "sim-inter-additive") -> pd.DataFrame:
     how = {"parse": paper.parse, "options": paper.options}
     log = answers.get(_items(), load_prompts(paper.id)["ij_basic_ja"], [name], **how)
     return scores.with_design(log)
+
+
+@cache
+def study_additive() -> Study:
+    """The open study of the first 24 families, asked of one simulated respondent.
+
+    Example:
+        >>> study_additive().asked
+        ('sim-inter-additive',)
+    """
+    chosen = profiles.load("recorded")
+    prompts = list(load_prompts("inter_jbbq").values())
+    wanted = Wanted(models=["sim-inter-additive"], shown="whole")
+    whole = open_study("inter_jbbq", chosen, prompts, wanted)
+    return replace(whole, items=_items(), rows=_items())
+
+
+@cache
+def asked_additive() -> Asked:
+    """Its answers, few exchanges a test.
+
+    Example:
+        >>> asked_additive().models
+        ['sim-inter-additive']
+    """
+    return ask(study_additive(), load_prompts("inter_jbbq"), draws=99)
+
+
+@cache
+def analysis_additive() -> Analysis:
+    """What notebook 05 computes of these answers.
+
+    Example:
+        >>> analysis_additive().made.n_files
+        4
+    """
+    return analyse(asked_additive(), Kept())
 
 
 def families(per_topic: int = 30) -> Families:

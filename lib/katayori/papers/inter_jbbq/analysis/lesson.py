@@ -1,0 +1,445 @@
+"""What notebook 05 tells in words and small tables, every number of it computed."""
+
+from typing import Any
+
+import pandas as pd
+
+from katayori.metrics.interval_text import with_interval
+from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.inter_jbbq.analysis.asked import Asked, of
+from katayori.papers.inter_jbbq.analysis.leans import Leans
+from katayori.papers.inter_jbbq.analysis.made import BEHIND, Made
+from katayori.papers.inter_jbbq.analysis.pairs import Flips
+from katayori.papers.inter_jbbq.analysis.planted import Planted
+from katayori.papers.inter_jbbq.analysis.verdicts import Verdicts
+from katayori.papers.inter_jbbq.analysis.words import context, marked
+
+POINTS = 100
+ALPHA = 0.05
+#: An own topic of ours: its file shows that a topic needs no more than one.
+EXAMPLE_TOPIC = "lessons"
+#: Right answers of 40 at each selection of attributes, of an invented model.
+TINY_RIGHT = {"race": 36, "nationality+race": 28, "gender+race": 32, "gender+nationality+race": 8}
+TINY_N = 40
+TINY_FAMILIES = 10
+#: Results that say how far errors go with the stereotype -> how the answer is read.
+DIRECTION = {
+    "Diff-bias where a direction is set": "letters",
+    "Diff-bias by probabilities where a direction is set (addition)": "probabilities",
+}
+
+
+def first_flip(asked: Asked) -> str:
+    """A passage with one attribute, the same with two, and two different answers.
+
+    The first such pair of the first model. One sentence where no answer changes.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import asked_additive
+        >>> first_flip(asked_additive()).count("answers ")
+        2
+    """
+    model = asked.models[0]
+    frame = asked.frame
+    here = (frame["model"] == model) & (frame["prompt"] == "basic") & ~frame["invalid"]
+    here &= (frame["ambiguity"] == "amb") & (frame["question"] == "negative")
+    few = frame[here & frame["n_attributes"].isin([1, 2])].sort_values("n_attributes")
+    for _, family in few.groupby("cluster", sort=False):
+        one = family.iloc[0]
+        others = family[(family["n_attributes"] == 2) & (family["choice"] != one["choice"])]
+        if one["n_attributes"] == 1 and len(others):
+            return "\n\n".join(_shown(asked, row.to_dict()) for row in (one, others.iloc[0]))
+    return f"No answer of {model} changes with a second attribute."
+
+
+def _shown(asked: Asked, row: dict[Any, Any]) -> str:
+    """A passage with its question and options, and what was answered."""
+    options = [row[f"option_{place}"] for place in range(3)]
+    listed = "   ".join(f"{place}: {words}" for place, words in enumerate(options))
+    chosen = options[int(row["answer"])]
+    answer = f"→ {row['model']} answers {row['answer']} ({chosen})"
+    question = asked.question_of[row["item_id"]]
+    return f"{row['context']}\n{question}\n{listed}\n{answer}"
+
+
+def lexicon(topic: str = EXAMPLE_TOPIC) -> dict[str, list[str]]:
+    """The words of each attribute of a topic of ours.
+
+    Example:
+        >>> lexicon()["gender"]
+        ['女性', '男性']
+    """
+    documents = [document for _, document in inter_jbbq.read_topics("")]
+    entries = next(one["lexicon"] for one in documents if one["topic"] == topic)
+    return {
+        name: [str(word) for words in entry["groups"].values() for word in words]
+        for name, entry in entries.items()
+    }
+
+
+def counts_table(made: Made) -> pd.DataFrame:
+    """Items by topic and number of attributes, a row a topic.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> counts_table(analysis_additive().made).columns.tolist()
+        ['topic', '1', '2', '3', '4', '5', 'items']
+    """
+    numbers = made.by_number.drop(columns=BEHIND)
+    kept = numbers.loc[:, numbers.gt(0).any()]
+    return kept.rename_axis(columns=None).reset_index().rename(columns=str)
+
+
+def counts_told(asked: Asked, made: Made) -> list[str]:
+    """How many items there are, and who has read them: a few sentences.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive, asked_additive
+        >>> counts_told(asked_additive(), analysis_additive().made)[0][:21]
+        '2 passages carry all '
+    """
+    items = asked.items
+    single = items.drop_duplicates("item")
+    doubles = made.doubles.set_index("what")["doubles"]
+    shares = made.slots[[f"unknown_at_{place}" for place in range(3)]]
+    kept = shares[made.slots["n"] >= 20]
+    of_models = asked.of_models
+    invalid = int(of_models["invalid"].sum())
+    told = [
+        f"{items['template_id'].nunique()} passages carry all {len(single):,} items"
+        f" ({asked.n_families} families). {made.n_exclusions} combinations of words are never"
+        f" drawn. {doubles['passages']} passages are word for word another family's.",
+        f"{made.n_read} of {made.n_files} topic files were read by a native speaker.",
+    ]
+    if len(kept):
+        low, high = POINTS * kept.to_numpy().min(), POINTS * kept.to_numpy().max()
+        told.append(
+            f'"Unknown" stands at one place in {low:.0f} to {high:.0f} % of the items of a topic'
+            " and number of attributes (20 items or more); balanced would be 33 %."
+        )
+    models = ", ".join(asked.models)
+    told.append(f"{models}: {len(of_models):,} prompts answered, {invalid:,} of them invalid.")
+    return told
+
+
+def flip_rows(flips: Flips, models: list[str]) -> pd.DataFrame:
+    """Flip rates for a figure: a row a kind of pair, ambiguous passages, basic prompt.
+
+    Returns:
+        model, pairs, value, ci_low, ci_high, n, clusters.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> flip_rows(analysis_additive().flips, ["sim-inter-additive"])["kept"].tolist()[1]
+        'order of options kept'
+    """
+    kept = {
+        "all pairs": "all pairs of items",
+        "same order": "order of options kept",
+        "clean": "order and wording kept",
+    }
+    rates = of(_plain(flips.of_all), models)
+    return rates.assign(kept=rates["pairs"].map(kept)) if len(rates) else rates
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ambiguous passages and the basic prompt."""
+    if table.empty:
+        return table
+    return table[(table["ambiguity"] == "amb") & (table["prompt"] == "basic")]
+
+
+def flip_by_attribute(flips: Flips, models: list[str]) -> pd.DataFrame:
+    """Flip rates of clean pairs by the attribute added, with n in the name of the row.
+
+    Cells of fewer than 5 families have no interval and are left out.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> flip_by_attribute(analysis_additive().flips, ["sim-inter-additive"]).empty
+        False
+    """
+    rates = of(_plain(flips.by_attribute), models)
+    if rates.empty:
+        return rates
+    clean = rates[(rates["pairs"] == "clean") & rates["ci_low"].notna()]
+    n = clean.groupby("added")["n"].transform("max").astype(int).astype(str)
+    names = clean["added"].str.replace("_", " ") + " (n " + n + ")"
+    return clean.assign(row=names).sort_values("row", kind="stable")
+
+
+def accuracy_rows(by_topic: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """Accuracy, mean of topics, for a figure; beside it who answers at random.
+
+    Returns:
+        model, row (context and prompt), value, ci_low, ci_high.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> table = analysis_additive().accuracy.by_topic
+        >>> accuracy_rows(table, ["sim-inter-additive"])["row"].unique().tolist()[0]
+        'ambiguous, basic'
+    """
+    overall = of(by_topic[by_topic["topic"] == "overall"], models)
+    overall = overall.assign(row=_row_names(overall)).sort_values("row", kind="stable")
+    random = pd.DataFrame(
+        [
+            {"model": model, "row": row, "value": value}
+            for row in dict.fromkeys(overall["row"])
+            for model, value in _chances(row).items()
+        ]
+    )
+    return pd.concat([overall, random], ignore_index=True)
+
+
+def _row_names(table: pd.DataFrame) -> list[str]:
+    pairs = zip(table["ambiguity"], table["prompt"], strict=True)
+    return [f"{context(ambiguity)}, {prompt}" for ambiguity, prompt in pairs]
+
+
+def _chances(row: str) -> dict[str, float]:
+    person = 0.0 if row.startswith("ambiguous") else 1 / 2
+    return {"one of three options at random": 1 / 3, "one of two persons at random": person}
+
+
+def excess_table(leans: Leans, by_topic: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """Right where the passage tells, "unknown" there, and what is beyond chance; in points.
+
+    Chance is one half of the answers that name a person, so the excess is (right - wrong) / 2.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> found = analysis_additive()
+        >>> of_one = ["sim-inter-additive"]
+        >>> excess_table(found.leans, found.accuracy.by_topic, of_one).columns.tolist()[-1]
+        'excess over chance [95 %]'
+    """
+    lean = leans.lean
+    if lean.empty:
+        return pd.DataFrame()
+    clear = lean[(lean["part"] == "disambiguated") & (lean["measure"] == "lean")]
+    excess = of(clear, models).set_index(["model", "prompt"])
+    pooled = by_topic[(by_topic["topic"] == "pooled") & (by_topic["ambiguity"] == "dis")]
+    right = pooled.set_index(["model", "prompt"])
+    unknown = leans.abstained[leans.abstained["topic"] == "pooled"].set_index(["model", "prompt"])
+    rows = [
+        {
+            "model": key[0],
+            "prompt": key[1],
+            "right": marked(right.loc[key].to_dict()),
+            "says unknown": marked(unknown.loc[key].to_dict()),
+            "excess over chance [95 %]": with_interval(row, 2, signed=True),
+        }
+        for key, row in zip(excess.index.tolist(), excess.to_dict("records"), strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def place_rows(places: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """How often each number is written, and its mean probability, for a figure; basic prompt.
+
+    Args:
+        places: of `Accuracy`. models: those shown.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> rows = place_rows(analysis_additive().accuracy.places, ["sim-inter-additive"])
+        >>> rows[["place", "method"]].head(2).to_numpy().tolist()
+        [[0, 'letters'], [0, 'probabilities']]
+    """
+    basic = of(places[places["prompt"] == "basic"], models)
+    rows = basic.assign(row=basic["model"] + ": " + basic["place"].astype(str))
+    return rows.sort_values(["model", "place"], kind="stable")
+
+
+def direction_rows(headlines: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """Diff-bias of all topics, with blank and limit of detection, for a figure.
+
+    Args:
+        headlines: of a run. models: those shown.
+
+    Example:
+        >>> what, pooled = next(iter(DIRECTION)), "pooled, diff amb, basic"
+        >>> row = {"what": what, "model": "m", "of": pooled, "value": 0.1}
+        >>> direction_rows(pd.DataFrame([row]), ["m"])["row"].tolist()
+        ['letters, basic']
+    """
+    here = of(headlines[headlines["what"].isin(DIRECTION)], models)
+    method = here["what"].map(DIRECTION)
+    prompt = here["of"].str.rpartition(", ")[2]
+    rows = here.assign(row=method + ", " + prompt).dropna(axis=1, how="all")
+    return rows.sort_values("row", kind="stable")
+
+
+def number_rows(numbers: pd.DataFrame, made: Made, asked: Asked, gaps: pd.DataFrame) -> Any:
+    """Accuracy by number of attributes, ambiguous and basic, and what the shuffle alone gives.
+
+    Returns:
+        frame (model, topic, n_attributes, value, ci_low, ci_high), names of the answerers that
+        always write one number.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive, asked_additive
+        >>> found = analysis_additive()
+        >>> accuracy = found.accuracy
+        >>> number_rows(accuracy.numbers, found.made, asked_additive(), accuracy.gaps)[1]
+        ['no model: always writes 2']
+    """
+    ours = of(_plain(numbers), asked.models)
+    written = sorted(gaps.loc[gaps["prompt"] == "basic", "locked"].unique())
+    names = []
+    frames = [ours]
+    for place in written:
+        name = f"no model: always writes {place}"
+        line = made.slots.assign(value=made.slots[f"unknown_at_{place}"], model=name)
+        frames.append(line[["topic", "n_attributes", "model", "value"]])
+        names.append(name)
+    return pd.concat(frames, ignore_index=True), names
+
+
+def tiny_family() -> pd.DataFrame:
+    """One invented family: four answers to items of one, two, two and three attributes.
+
+    Example:
+        >>> tiny_family()[["n_attributes", "correct"]].to_numpy().tolist()
+        [[1.0, 1.0], [2.0, 1.0], [2.0, 0.0], [3.0, 0.0]]
+    """
+    rows = {"n_attributes": [1, 2, 2, 3], "correct": [1.0, 1.0, 0.0, 0.0]}
+    common = {"model": "invented", "source": "none", "prompt_id": "none", "topic": "invented"}
+    common |= {"ambiguity": "amb", "cluster": "one family"}
+    return pd.DataFrame(rows).assign(invalid=False, **common)
+
+
+def tiny_answers() -> pd.DataFrame:
+    """The invented answers of `TINY_RIGHT`, a row an answer, as `scores.interactions` takes them.
+
+    Example:
+        >>> len(tiny_answers())
+        160
+    """
+    rows = [
+        {"subset": subset, "correct": float(place < right), "cluster": (7 * place) % TINY_FAMILIES}
+        for subset, right in TINY_RIGHT.items()
+        for place in range(TINY_N)
+    ]
+    common = {"model": "invented", "source": "none", "prompt_id": "none", "topic": "invented"}
+    common |= {"ambiguity": "amb", "question": "negative", "template_id": "invented"}
+    return pd.DataFrame(rows).assign(invalid=False, **common)
+
+
+def power_table(told: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """What the tests of pairs found and could have found, basic prompt; a row a model and topic.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> power_table(analysis_additive().interactions.told, ["sim-inter-additive"]).shape
+        (1, 6)
+    """
+    names = {
+        "model": "model",
+        "topic": "topic",
+        "tested": "tests done",
+        "doubles": "doubles left out",
+        "p_smallest": "smallest p",
+        "pair_detectable": "detects (log-odds)",
+    }
+    basic = of(told[told["prompt"] == "basic"], models)
+    return basic[list(names)].rename(columns=names)
+
+
+def gain_rows(lean: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """The lean to the person who will be right, in log-odds, for a figure; basic prompt.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> rows = gain_rows(analysis_additive().leans.lean, ["sim-inter-additive"])
+        >>> rows["row"].tolist()
+        ['before the sentence', 'after it', 'gain']
+    """
+    if lean.empty:
+        return lean
+    names = {"ambiguous": "before the sentence", "disambiguated": "after it", "gain": "gain"}
+    odds = of(lean[(lean["measure"] == "lean_odds") & (lean["prompt"] == "basic")], models)
+    return odds.assign(row=odds["part"].map(names))
+
+
+def planted_table(planted: Planted) -> pd.DataFrame:
+    """Measured accuracy beside the planted one, mean of topics; a row a respondent and context.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.analysis.planted import planted
+        >>> from katayori.papers.inter_jbbq.examples import study_additive
+        >>> from katayori.papers.keeping import Kept
+        >>> from katayori.prompting.prompts import load_prompts
+        >>> basic = load_prompts("inter_jbbq")["ij_basic_ja"]
+        >>> seen = planted(study_additive().items, basic, Kept(), seed=0)
+        >>> planted_table(seen).shape
+        (8, 6)
+    """
+    overall = planted.accuracy[planted.accuracy["topic"] == "overall"]
+    keys = list(zip(overall["model"], overall["ambiguity"], strict=True))
+    trend = _smallest(planted.trend)
+    pairs = _smallest(planted.tests)
+    return pd.DataFrame(
+        {
+            "respondent": overall["model"],
+            "context": overall["ambiguity"].map(context),
+            "accuracy [95 %]": [with_interval(row) for row in overall.to_dict("records")],
+            "planted": (POINTS * overall["planted"]).round(1),
+            "trend: p": [trend.get(key) for key in keys],
+            "pairs: p": [pairs.get(key) for key in keys],
+        }
+    ).reset_index(drop=True)
+
+
+def _smallest(tests: pd.DataFrame) -> "pd.Series[float]":
+    """The smallest p after Holm of each model and context."""
+    return tests.groupby(["model", "ambiguity"])["p_holm"].min()
+
+
+def power_told(power: pd.DataFrame) -> str:
+    """How often the test of pairs errs, and how often it finds a planted pair: two sentences.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> power_told(analysis_additive().power)[:30]
+        'Of 200 sets of answers each, t'
+    """
+    false = power[power["model"] == "sim-inter-additive"]
+    true = power[power["model"] == "sim-inter-interaction"]
+    worst = true.sort_values("share")["topic"].iloc[0]
+    return (
+        f"Of 200 sets of answers each, the test wrongly finds a pair in {false['share'].min():.0%}"
+        f" to {false['share'].max():.0%} by topic, where 5 % are right. It finds the planted pair"
+        f" (2.5 log-odds) in {true['share'].min():.0%} ({worst}) to {true['share'].max():.0%}."
+    )
+
+
+def audit_table(caveats: pd.DataFrame) -> pd.DataFrame:
+    """What a recount of the printed figures found: where, what.
+
+    Args:
+        caveats: of `published.caveats`.
+
+    Example:
+        >>> from katayori.data import published
+        >>> audit_table(published.caveats("inter_jbbq")).columns.tolist()
+        ['where', 'kind', 'what the recount found']
+    """
+    names = {"locator": "where", "kind": "kind", "text": "what the recount found"}
+    return caveats[list(names)].rename(columns=names)
+
+
+def claims_table(verdicts: Verdicts) -> pd.DataFrame:
+    """The paper's claims, a row a claim: the verdict on its figures and on the answers here.
+
+    Example:
+        >>> verdict = pd.DataFrame([{"statement": "more attributes matter", "verdict": "holds"}])
+        >>> claims_table(Verdicts(verdict, verdict, pd.DataFrame(), {})).to_numpy().tolist()
+        [['more attributes matter', 'holds', 'holds']]
+    """
+    ours = verdicts.on_ours.set_index("statement")["verdict"]
+    printed = verdicts.on_published[["statement", "verdict"]]
+    table = printed.assign(here=printed["statement"].map(ours))
+    table.columns = pd.Index(["the paper's claim", "on its printed figures", "on the answers here"])
+    return table
