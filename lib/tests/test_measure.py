@@ -229,11 +229,11 @@ def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():
     assert measure.exchange_test(rows, row="age", draws=19)["status"].iloc[0] == "ok"
 
 
-def test_the_same_gap_in_every_question_has_no_test_of_direction():
-    """Its covariance is 0: the statistic would be 0 and p 1, for the clearest effect there is."""
+def test_the_same_gap_in_every_question_is_a_direction():
+    """Its covariance is 0, and no other deal of the labels agrees as exactly."""
     table = measure.exchange_test(YES.assign(value=(YES["level"] == "f").astype(float)), draws=19)
-    assert table["status"].tolist() == ["one_row_a_question", "no_variation"]
-    assert table["p"].isna().all()
+    assert table["status"].tolist() == ["one_row_a_question", "ok"]
+    assert (table["value"].iloc[1], table["p"].iloc[1]) == (float("inf"), 0.05)
     gaps = measure.level_gaps(YES.assign(value=(YES["level"] == "f").astype(float)))
     assert gaps["value"].tolist() == [0.5, -0.5] and set(gaps["status"]) == {"no_variation"}
 

@@ -180,3 +180,31 @@ def test_near_constant_and_single_answers_have_a_status():
     result = alpha_from_replicates(single, **COLUMNS)
     assert result["status"] == "no_replicates"
     assert np.isnan(result["alpha"])
+
+
+def _alike(gap: float, n_questions: int = 30) -> pd.DataFrame:
+    """Every question shows the same gap between two levels, exactly."""
+    design = itertools.product(range(n_questions), range(4), ("f", "m"))
+    frame = pd.DataFrame(design, columns=["question", "row", "level"])
+    return frame.assign(value=frame["level"].eq("f") * gap)
+
+
+def test_an_effect_that_is_the_same_in_every_question_is_found():
+    columns = {"level": "level", "row": "row", "question": "question", "draws": 199}
+    tests = exchange_test(_alike(1.0), **columns).set_index("test")
+    found = tests.loc["common_direction"]
+    assert (found["statistic"], found["p"], found["status"]) == (float("inf"), 0.005, "ok")
+    # A third level without an effect leaves the mean outside the covariance in one direction only.
+    three = _alike(1.0)
+    rng = np.random.default_rng(0)
+    other = three[three["level"] == "m"].assign(level="n")
+    other["value"] = np.repeat(rng.normal(size=30), 4)
+    both = pd.concat([three, other])
+    tests = exchange_test(both, **columns).set_index("test")
+    assert tests.loc["common_direction", "p"] == 0.005
+
+
+def test_no_effect_at_all_is_constant_and_not_endless():
+    columns = {"level": "level", "row": "row", "question": "question", "draws": 19}
+    tests = exchange_test(_alike(0.0), **columns)
+    assert tests["status"].tolist() == ["constant", "constant"]

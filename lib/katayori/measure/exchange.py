@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from katayori.frame_checks import Column
@@ -62,10 +61,8 @@ def exchange_test(
         level), p_missing. Two rows: `any_effect`, which also finds effects that change from
         question to question, and `common_direction`. value is the statistic of the test; a test has
         no interval (`level_gaps` has them). p = (1 + draws at or above the value) / (1 + draws).
-        status as in `exchange_tests.exchange_test`: `ok`, `constant`, `few_questions`, `one_level`,
-        `no_pairable`, `missing_by_level`; also with p NaN `one_row_a_question` (`any_effect`:
-        no exchange can change it) and `no_variation` (`common_direction`: all questions show the
-        very same gaps, see `level_gaps`).
+        status as in `exchange_tests.exchange_test`: `ok`, `constant`, `few_questions`,
+        `one_row_a_question` (of `any_effect`), `one_level`, `no_pairable`, `missing_by_level`.
 
     Raises:
         KatayoriError: a column that is not there or holds something else.
@@ -85,8 +82,7 @@ def exchange_test(
         tests = exchange_tests.exchange_test(
             answers, level="level", row="row", question="cluster", draws=draws
         )
-        tests = _told(tests.rename(columns=names), answers)
-        rows += [key | test for test in tests.to_dict("records")]
+        rows += [key | test for test in tests.rename(columns=names).to_dict("records")]
     return flat(rows, by, after=TEST_MORE)
 
 
@@ -136,30 +132,6 @@ def _compared(answers: pd.DataFrame) -> pd.Series:
     valid = answers[answers["value"].notna()]
     levels = valid.groupby(["cluster", "row"])["level"].transform("nunique")
     return (levels >= 2).reindex(answers.index, fill_value=False)
-
-
-def _told(tests: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
-    """The tests without the p that their data cannot give.
-
-    Of any effect where every question has one row, since no exchange changes the statistic. Of a
-    common direction where all questions show the very same gaps: their covariance is 0, and the
-    statistic, which divides by it, would be 0 as if there were no gap.
-    """
-    rows = answers[_compared(answers)].groupby("cluster")["row"].nunique()
-    keys = [answers["cluster"], answers["level"]]
-    means = _gaps(answers).groupby(keys).mean().unstack().to_numpy(float)
-    means = means[np.isfinite(means).all(axis=1)]  # questions in which every level was answered
-    same = len(means) > 0 and np.ptp(means, axis=0).max() < 1e-12 < np.abs(means).max()
-    problems = {
-        "any_effect": ("one_row_a_question", bool(rows.max() <= 1)),
-        "common_direction": ("no_variation", bool(same)),
-    }
-    for test, (status, holds) in problems.items():
-        told = (tests["measure"] == test) & tests["p"].notna()
-        if holds:
-            tests.loc[told, "p"] = np.nan
-            tests.loc[told, "status"] = status
-    return tests
 
 
 def _gaps(answers: pd.DataFrame) -> pd.Series:

@@ -137,7 +137,8 @@ def _common_direction(
     means: np.ndarray, draws: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """S2 and its p: level labels are permuted once per question, the same for all its rows."""
-    observed = float(_hotelling(means))
+    statistic = _endless if _endless(means) else _hotelling
+    observed = float(statistic(means))
     extreme = 0
     left = draws
     while left:
@@ -146,9 +147,25 @@ def _common_direction(
         permuted = np.take_along_axis(
             np.broadcast_to(means, chance.shape), chance.argsort(axis=-1), axis=-1
         )
-        extreme += int((_hotelling(permuted) >= observed * TIE).sum())
+        extreme += int((statistic(permuted) >= observed * TIE).sum())
         left -= size
-    return observed, (1 + extreme) / (1 + draws)
+    shown = float("inf") if statistic is _endless else observed
+    return shown, (1 + extreme) / (1 + draws)
+
+
+def _endless(means: np.ndarray) -> np.ndarray:
+    """Where S2 has no bound: 1 where all questions agree exactly in a direction that is not 0.
+
+    The mean then has a part outside the space of the covariance, which C+ would drop. The last two
+    axes are questions x levels.
+    """
+    used = means[..., :-1]
+    mean = used.mean(axis=-2)
+    centred = used - mean[..., None, :]
+    covariance = np.swapaxes(centred, -1, -2) @ centred
+    projector = covariance @ np.linalg.pinv(covariance, hermitian=True)
+    outside = mean - np.einsum("...ij,...j->...i", projector, mean)
+    return (np.abs(outside).max(axis=-1) > 1e-9).astype(float)
 
 
 def _direction_means(answers: _Answers) -> np.ndarray:
@@ -220,12 +237,14 @@ def exchange_test(
           It also sees an effect that changes from question to question, and it is exact.
         - test `common_direction`: S2 = Q m' C+ m, m and C the mean and covariance over questions of
           T_ql / n_ql without the last level. Reference: level labels permuted once per question.
-          An exchange inside rows would call question-specific effects a common direction.
+          An exchange inside rows would call question-specific effects a common direction. Where
+          all questions agree exactly in some direction S2 is infinite, and p counts the draws
+          that agree as exactly.
 
         p = (1 + draws at or above the observed value) / (1 + draws). status: `ok`; `constant`
         (no row has two different answers); `few_questions` (fewer than 10, or than twice the
-        levels, for a common direction); `one_level`; `no_pairable` (no row with two answered
-        levels);
+        levels, for a common direction); `one_row_a_question` (any effect: no exchange inside rows
+        can change S1); `one_level`; `no_pairable` (no row with two answered levels);
         `missing_by_level` (missing answers depend on the level, so p is not to be trusted; see
         `exchange_bounds`). p is NaN but for `ok` and `missing_by_level`.
 
@@ -259,7 +278,7 @@ def exchange_test(
         **missing,
     }
     status = _row_status(answers)
-    tests = [("any_effect", status), ("common_direction", status)]
+    tests = [("any_effect", _any_status(answers, status)), ("common_direction", status)]
     means = _direction_means(answers) if status == "ok" else np.zeros((0, 0))
     if status == "ok":
         tests[1] = ("common_direction", _direction_status(means, answers.n_levels))
@@ -284,6 +303,12 @@ def _row_status(answers: _Answers) -> str:
     if not answers.residual.any():
         return "constant"
     return "ok"
+
+
+def _any_status(answers: _Answers, status: str) -> str:
+    """The status of the test of any effect, which compares the rows of a question."""
+    alone = answers.n_rows_used == answers.n_questions
+    return "one_row_a_question" if status == "ok" and alone else status
 
 
 def exchange_bounds(frame: pd.DataFrame, *, value: str = "value", **columns: Any) -> pd.DataFrame:
