@@ -13,9 +13,18 @@ from katayori.report.figures import MARKERS, OKABE_ITO
 LISTED: dict[str, tuple[str, ...]] = {
     "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
     "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
+    "judge prompt": (
+        "no criteria; verdict only",
+        "criteria; verdict only",
+        "no criteria; reasons first",
+        "criteria; reasons first",
+    ),
+    "judge method": ("BS1", "BS2", "proposed", "robustness"),
+    "truth": ("answer 1 is better", "answer 2 is better", "equally good"),
+    "letters": ("as given", "divided"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
-FIRST = {"model": 0, "method": 2}
+FIRST = {"model": 0, "method": 2, "judge prompt": 2, "judge method": 4, "truth": 0, "letters": 2}
 
 
 class Look(NamedTuple):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.errors import expect
+from katayori.metrics.interval_text import with_interval as with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,31 +170,6 @@ def _text(
     return "\n".join(
         [*([visible(caption)] if caption else []), *body, *([left_out] if left_out else [])]
     )
-
-
-def with_interval(
-    row: Any,
-    digits: int = 1,
-    scale: float = 100,
-    signed: bool = False,
-    ends: tuple[str, str] = ("ci_low", "ci_high"),
-) -> str:
-    """A row's `value` and interval as one text, times `scale`: "55.6 [50.1, 60.2]".
-
-    † where its `few` is true. Only the value where there is no interval; an em dash with the
-    `status`, if any, where it is undefined.
-    """
-    value, low, high = (scale * row[name] for name in ("value", *ends))
-    if math.isnan(value):
-        return f"— ({row['status']})" if row.get("status") else "—"
-    sign = "+" if signed else ""
-
-    def rounded(number: float) -> str:
-        return f"{round(number, digits) + 0.0:{sign}.{digits}f}"  # never "-0.0"
-
-    has_interval = not (math.isnan(low) or math.isnan(high))
-    interval = f" [{rounded(low)}, {rounded(high)}]" if has_interval else ""
-    return rounded(value) + interval + (" †" if row.get("few") else "")
 
 
 def terms() -> "pd.DataFrame":
