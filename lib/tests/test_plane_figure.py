@@ -41,8 +41,14 @@ def test_one_scale_for_both_axes_and_an_axis_of_its_own():
     same = points_in_plane(
         FRAME, Plane("x", "y", same=True, equal="alike"), series="prompt", kind="judge prompt"
     )
-    assert {ax.get_xlim() for ax in same.axes} == {ax.get_ylim() for ax in same.axes}
+    for ax in same.axes:
+        (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+        assert right - left == pytest.approx(high - low)
+        assert left < 0 < right and low < 0 < high
     assert "alike" in [text.get_text() for text in same.legends[0].get_texts()]
+    far = FRAME.assign(x=FRAME["x"] + 100)
+    line = points_in_plane(far, Plane("x", "y", equal="e"), series="prompt", kind="truth")
+    assert line.axes[0].get_xlim()[0] > 90, "a line must not draw the axis to zero"
     own = points_in_plane(FRAME, Plane("x", "y", own_x=True), series="prompt", kind="judge prompt")
     first, second = (ax.get_xlim() for ax in own.axes)
     assert first[1] < 3 < second[0]

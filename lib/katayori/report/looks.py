@@ -24,7 +24,7 @@ LISTED: dict[str, tuple[str, ...]] = {
     "letters": ("as given", "divided"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
-FIRST = {"model": 0, "method": 2, "judge prompt": 2, "judge method": 4, "truth": 0, "letters": 2}
+FIRST = {"model": 0, "method": 2, "judge prompt": 2, "judge method": 9, "truth": 16, "letters": 12}
 
 
 class Look(NamedTuple):

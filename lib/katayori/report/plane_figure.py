@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ACROSS = 2
-#: Inches of the panels of a row, and of everything around them.
-PANEL, AROUND = 2.9, 0.9
+ACROSS = 3
+#: Inches of the panels of a row, and of everything around them; square panels of two in a row are
+#: higher.
+PANEL, SQUARE, AROUND = 2.1, 2.9, 0.9
 LINE_COLOUR = "#444444"
 #: So far beyond the outermost point an axis goes, as a share of its length.
 MARGIN = 0.06
@@ -78,7 +79,8 @@ def points_in_plane(
     panels = list(known.groupby("panel", sort=False))
     down = max(1, math.ceil(len(panels) / ACROSS))
     across = max(1, min(ACROSS, len(panels)))
-    size = (WIDTH / 2.54, PANEL * down + AROUND)
+    height = SQUARE if plane.same else PANEL
+    size = (WIDTH / 2.54, height * down + AROUND)
     fig = Figure(figsize=size, layout="constrained")
     if title:
         fig.suptitle(title, fontsize=10)
@@ -90,12 +92,15 @@ def points_in_plane(
         ax.set_title(str(name))
         for value, one in look.items():
             _draw_points(ax, rows[rows[series].astype(str) == value], one, value, joined)
-        _draw_lines(ax, plane)
+        if plane.level is not None:
+            ax.axhline(plane.level, color=LINE_COLOUR, linewidth=1, label=plane.named or None)
         ax.set_xlabel(plane.x)
     for row in grid:
         row[0].set_ylabel(plane.y)
     if plane.same and len(known):
         _same_scale(axes[: len(panels)], known)
+    for ax in axes[: len(panels)]:
+        _draw_slopes(ax, plane)
     _legend(fig, axes)
     return fig
 
@@ -113,30 +118,33 @@ def _draw_points(ax: "Axes", rows: "pd.DataFrame", look: Look, name: str, joined
         yerr=spread,
         fmt=look.marker + ("-" if joined else ""),
         color=look.colour,
-        alpha=0.75,
-        markersize=4,
+        alpha=0.7,
+        markersize=3.5,
         linewidth=1,
         label=name,
     )
 
 
-def _draw_lines(ax: "Axes", plane: Plane) -> None:
+def _draw_slopes(ax: "Axes", plane: Plane) -> None:
+    """The lines x = y and x = -y; what is seen of the axes stays as the points need it."""
     line: dict[str, Any] = {"color": LINE_COLOUR, "linewidth": 1, "zorder": 0.5}
+    x_limits, y_limits = ax.get_xlim(), ax.get_ylim()
     if plane.equal:
         ax.axline((0, 0), slope=1, linestyle="--", label=plane.equal, **line)
     if plane.opposite:
         ax.axline((0, 0), slope=-1, label=plane.opposite, **line)
-    if plane.level is not None:
-        ax.axhline(plane.level, label=plane.named or None, **line)
+    ax.set(xlim=x_limits, ylim=y_limits)
 
 
 def _same_scale(axes: "list[Axes]", known: "pd.DataFrame") -> None:
-    """One range for both axes, as wide as all points need."""
-    low = min(known["x"].min(), known["y"].min())
-    high = max(known["x"].max(), known["y"].max())
-    margin = MARGIN * (high - low or 1)
+    """One scale for both axes: equally long, zero on both, as wide as all points need."""
+    ends = [(min(known[name].min(), 0.0), max(known[name].max(), 0.0)) for name in ("x", "y")]
+    length = max(high - low for low, high in ends) or 1.0
+    half = (0.5 + MARGIN) * length
+    middles = [(low + high) / 2 for low, high in ends]
+    limits = [(middle - half, middle + half) for middle in middles]
     for ax in axes:
-        ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
+        ax.set(xlim=limits[0], ylim=limits[1])
         ax.set_box_aspect(1)
 
 

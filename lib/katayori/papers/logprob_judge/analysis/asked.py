@@ -112,6 +112,23 @@ class Asked:
         asked = [prompt for prompt in self.conditions.values() if prompt.id in of_first]
         return asked[0]
 
+    @property
+    def lead_kind(self) -> str:
+        """The kind of `lead`."""
+        return self.kinds[self.lead.id]
+
+    @property
+    def notes(self) -> list[str]:
+        """Which prompts nobody's recorded answers are to, as their wording is another."""
+        if self.study.source != "recorded":
+            return []
+        real_of = self.study.real_of
+        lacking = [kind for prompt_id, kind in self.kinds.items() if not real_of.get(prompt_id)]
+        if not lacking:
+            return []
+        listed = ", ".join(lacking)
+        return [f"no recorded answers to this wording of: {listed}; ask with `make live`"]
+
     @cached_property
     def unswapped(self) -> pd.DataFrame:
         """The log with what the letters mean (`choices.unswapped`)."""

@@ -90,7 +90,8 @@ def log_odds(asked: Asked) -> pd.DataFrame:
         pairs = pairs.merge(odds.rename(columns={"log_odds": name}), on=["model", "pair_id"])
     labels = asked.comparisons.set_index("item_id")[asked.people[0]].map(LABELS)
     pairs["label"] = pairs["pair_id"].map(labels).fillna("no label")
-    return pairs.dropna(subset=["first", "second"]).reset_index(drop=True)
+    pairs = pairs.dropna(subset=["first", "second"])
+    return pairs.sort_values(["model", "label"], kind="stable", ignore_index=True)
 
 
 def calls_table(asked: Asked, back: Returned) -> pd.DataFrame:
@@ -164,7 +165,8 @@ def paper_table(asked: Asked, verdicts: Verdicts, methods: pd.DataFrame) -> pd.D
     for model in asked.focus:
         rows = methods[wanted & (methods["model"] == model)].set_index("prompt")
         columns.append(rows.apply(with_interval, axis=1).rename(model))
-    return pd.concat(columns, axis=1).rename_axis("prompt").fillna("—").reset_index()
+    table = pd.concat(columns, axis=1).reindex(list(asked.conditions))
+    return table.rename_axis("prompt").fillna("—").reset_index()
 
 
 def areas(asked: Asked, beside: Yardsticks) -> pd.DataFrame:
@@ -229,6 +231,8 @@ def reliability(asked: Asked) -> pd.DataFrame:
 def people_table(people: People) -> pd.DataFrame:
     """Judges and the longer answer beside three people, a row a judge and method.
 
+    The averaged verdict has more: the AUC of its log odds, and how many labels it saves at most.
+
     Example:
         >>> nothing = pd.DataFrame()
         >>> people_table(People(*[nothing] * 7)).empty
@@ -237,10 +241,27 @@ def people_table(people: People) -> pd.DataFrame:
     rows = people.agreement
     if rows.empty:
         return rows
-    shown = rows.assign(agrees=rows.apply(with_interval, axis=1))
-    names = {"agrees": "agrees with people, %", "kappa": "Cohen's kappa", "n": "labels"}
+    shown = rows.assign(agrees=rows.apply(with_interval, axis=1), area="—", saved="—")
+    for row in people.decided.to_dict("records"):
+        averaged = (shown["model"] == row["model"]) & (shown["method"] == "proposed")
+        named = row | {"value": row["auc"], "status": row["auc_status"]}
+        ends = ("auc_low", "auc_high")
+        shown.loc[averaged, "area"] = with_interval(named, digits=2, scale=1, ends=ends)
+        shown.loc[averaged, "saved"] = _most_saved(people.few, row["model"])
+    names = {"agrees": "agrees, %", "kappa": "Cohen's kappa", "area": "AUC"}
+    names |= {"saved": "labels saved, %", "n": "labels"}
     shown = shown.rename(columns=names)
     return shown[["model", "method", *names.values()]]
+
+
+def _most_saved(few: pd.DataFrame, model: str) -> str:
+    """The share of human labels that a judge saves for the system where it saves most."""
+    rows = few[(few["model"] == model) & (few["status"] == "ok")]
+    if rows.empty:
+        return "— (few labels)"
+    best: dict[Any, Any] = rows.sort_values("saved").to_dict("records")[-1]
+    most = best | {"value": best["saved"]}
+    return with_interval(most, digits=0, ends=("saved_low", "saved_high"))
 
 
 def lots_beside_people() -> float:
@@ -254,27 +275,18 @@ def lots_beside_people() -> float:
     return float(lots.loc[lots["model"] == surface_rules.LOTS, "value"].iloc[0])
 
 
-def people_told(people: People) -> list[str]:
-    """AUC with people and labels saved, a sentence a judge; what others' judges reach.
+def stored_told(people: People) -> list[str]:
+    """What judges of others reached, a sentence a judge; none without the official files.
 
     Example:
         >>> nothing = pd.DataFrame()
-        >>> people_told(People(*[nothing] * 7))
+        >>> stored_told(People(*[nothing] * 7))
         []
     """
-    sentences = []
-    for row in people.decided.to_dict("records"):
-        named = row | {"value": row["auc"], "status": row["auc_status"]}
-        area = with_interval(named, digits=2, scale=1, ends=("auc_low", "auc_high"))
-        sentences.append(
-            f"{row['model']}: AUC {area} where a person names a winner ({row['n_auc']} labels;"
-            " .5: lots)."
-        )
-    if len(people.few):
-        sentences += pandalm.sentences(people.few)
-    for row in people.stored.to_dict("records"):
-        sentences.append(f"{row['judge']}: {100 * row['value']:.1f} % (n {row['n']}, stored).")
-    return sentences
+    return [
+        f"{row['judge']}: {100 * row['value']:.1f} % (n {row['n']}, stored)."
+        for row in people.stored.to_dict("records")
+    ]
 
 
 def conditions_told(asked: Asked, back: Returned) -> list[str]:
@@ -370,7 +382,7 @@ def recount_table(verdicts: Verdicts) -> pd.DataFrame:
         "n_labels": "labels",
         "n_labels_on_biased": "labels where orders differ",
     }
-    return verdicts.recount[list(names)].rename(columns=names)
+    return verdicts.recount[list(names)].rename(columns=names).reset_index(drop=True)
 
 
 def in_short(
