@@ -165,8 +165,8 @@ def paper_table(asked: Asked, verdicts: Verdicts, methods: pd.DataFrame) -> pd.D
     for model in asked.focus:
         rows = methods[wanted & (methods["model"] == model)].set_index("prompt")
         columns.append(rows.apply(with_interval, axis=1).rename(model))
-    table = pd.concat(columns, axis=1).reindex(list(asked.conditions))
-    return table.rename_axis("prompt").fillna("—").reset_index()
+    beside = pd.concat(columns, axis=1).reindex(list(asked.conditions))
+    return beside.rename_axis("prompt").fillna("—").reset_index()
 
 
 def areas(asked: Asked, beside: Yardsticks) -> pd.DataFrame:

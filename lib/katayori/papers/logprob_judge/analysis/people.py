@@ -58,14 +58,14 @@ def people(asked: Asked, keep: Keeper, planted: Planted) -> People:
         {'one_annotator'}
     """
     between = _between(asked, keep, planted)
-    stored = _stored(asked, keep)
+    of_others = stored(asked, keep)
     if not asked.own_design:
         calls = pd.DataFrame()
     else:
         calls = pandalm.recorded_verdicts(asked.wording[PROMPT], asked.real)
     if calls.empty:
         nothing = pd.DataFrame()
-        return People(between, calls, nothing, nothing, nothing, nothing, stored)
+        return People(between, calls, nothing, nothing, nothing, nothing, of_others)
     settled = scores.judge_verdicts(calls)
     return People(
         between=between,
@@ -74,7 +74,7 @@ def people(asked: Asked, keep: Keeper, planted: Planted) -> People:
         decided=_decided(asked, keep, settled),
         divided=_divided(asked, keep, calls),
         few=_few(asked, keep, settled),
-        stored=stored,
+        stored=of_others,
     )
 
 
@@ -153,8 +153,23 @@ def _few(asked: Asked, keep: Keeper, settled: pd.DataFrame) -> pd.DataFrame:
     return few
 
 
-def _stored(asked: Asked, keep: Keeper) -> pd.DataFrame:
-    """Verdicts that others stored; only a run on PandaLM's own files reads them."""
+def stored(asked: Asked, keep: Keeper) -> pd.DataFrame:
+    """Verdicts that others stored: PandaLM-7B's, and GPT-4's in both orders.
+
+    Only a run on PandaLM's own files reads them.
+
+    Args:
+        asked: the verdicts of a run. keep: takes tables and results.
+
+    Returns:
+        judge (and what of it), value (a share), n; no row in any other run.
+
+    Example:
+        >>> from katayori.papers.keeping import Kept
+        >>> from katayori.papers.logprob_judge.examples import asked_leaning
+        >>> stored(asked_leaning(), Kept()).empty
+        True
+    """
     if not asked.study.official:
         return pd.DataFrame(columns=["judge", "value", "n"])
     of_pandalm = _pandalm_7b(asked, keep)
