@@ -10,7 +10,8 @@ from katayori import paths, profiles
 from katayori.papers.exercises import judged
 from katayori.papers.keeping import Kept
 from katayori.papers.logprob_judge import analysis
-from katayori.papers.logprob_judge.analysis import lesson, people, play
+from katayori.papers.logprob_judge.analysis import lesson, play
+from katayori.papers.logprob_judge.analysis.people import stored
 from katayori.papers.logprob_judge.examples import asked_leaning
 from katayori.papers.logprob_judge.exercises import EXERCISES
 from katayori.papers.study import Wanted, open_study
@@ -131,8 +132,8 @@ def test_stored_verdicts_of_others_are_told_of_the_official_pairs():
     asked = analysis.ask(study, wording, kinds, draws=9)
     assert asked.tasks == [] and len(asked.people) == 3
     kept = Kept()
-    stored = people.stored(asked, kept)
-    assert stored["n"].tolist() == [2997, 80, 80, 80]
+    table = stored(asked, kept)
+    assert table["n"].tolist() == [2997, 80, 80, 80]
     assert {"pandalm_7b", "vicuna_gpt4"} <= set(kept.tables)
 
 

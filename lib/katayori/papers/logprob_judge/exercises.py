@@ -60,7 +60,7 @@ EXERCISES: dict[int, Exercise] = {
         ),
         hints={
             "b": "The letter A is answer 1 in the first order. And in the second?",
-            "c": "Answer 1 has .60 as A, and .40 as B in the other order. Answer 2 has .30 and .50.",
+            "c": "Answer 1 has .60 as A, and .40 as B in the second order. Answer 2: .30, .50.",
         },
     ),
     4: Numbers(
