@@ -4,9 +4,12 @@ from functools import partial
 
 import pandas as pd
 
+from katayori import profiles
 from katayori.papers import answers
 from katayori.papers.logprob_judge import items, scores
+from katayori.papers.logprob_judge.analysis.asked import Asked, ask, conditions
 from katayori.papers.logprob_judge.claims import Answers, from_answers
+from katayori.papers.study import Wanted, open_study
 from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
 from katayori.prompting.prompts import load_prompts
 
@@ -64,3 +67,20 @@ def evidence() -> Answers:
     """
     reasons = {kind: (60, 60) for kind in KINDS.values() if kind[1] == "reason_then_result"}
     return from_answers(of_all_prompts(), comparisons(), ["truth"], KINDS, reasons=reasons)
+
+
+def asked_leaning() -> Asked:
+    """What the leaning judge says of twelve comparisons under all four prompts.
+
+    Claims are drawn 19 times.
+
+    Example:
+        >>> asked_leaning().sources
+        {'sim-judge-leaning': 'simulated'}
+    """
+    wording = load_prompts("logprob_judge")
+    kinds = conditions(wording, "recorded")
+    wanted = Wanted(models=["sim-judge-leaning"], limit=12, shown="each")
+    prompts = list(kinds.values())
+    study = open_study("logprob_judge", profiles.load("recorded"), prompts, wanted)
+    return ask(study, wording, kinds, draws=19)

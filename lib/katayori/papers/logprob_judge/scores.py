@@ -132,6 +132,25 @@ def _log_odds(side: pd.DataFrame) -> "pd.Series | float":
     return np.log(one) - np.log(two)
 
 
+def order_log_odds(frame: pd.DataFrame) -> pd.DataFrame:
+    """ln P(1) / P(2) of every call, un-swapped: how much a judge prefers system 1 in that order.
+
+    Args:
+        frame: frame "both orders" of `frame_checks`, with model.
+
+    Returns:
+        model, pair_id, order, log_odds (NaN where a probability is 0 or unknown).
+
+    Example:
+        >>> both = pd.DataFrame({"pair_id": 1, "order": ["12", "21"], "letter": "A", "p_A": 0.8})
+        >>> both = both.assign(model="m", outcome="ok", p_B=0.2)
+        >>> order_log_odds(both)["log_odds"].round(2).tolist()
+        [1.39, -1.39]
+    """
+    known = unswapped(check_frame(frame, "both orders"))
+    return known[["model", "pair_id", "order"]].assign(log_odds=_log_odds(known))
+
+
 # -- agreement with people -------------------------------------------------------------------------
 
 
