@@ -24,6 +24,7 @@ from katayori.report import (
 )
 from katayori.report.exercises import exercises
 from katayori.report.looks import looks
+from katayori.report.tables import show
 
 MEASURES = pd.DataFrame(
     {
@@ -211,6 +212,10 @@ def test_only_what_was_tested_is_compared_and_models_are_named_where_there_are_m
     assert shown["of"].tolist() == ["ambiguous"] * 2
     three = pd.concat([frame, frame.assign(model_2="c")])
     assert set(lesson.compared_table(three)["models"]) == {"a less b", "a less c"}
+
+
+def test_a_tiny_p_after_holm_is_not_shown_as_zero():
+    assert repr(show(pd.DataFrame({"p after Holm": [1e-9]}))).endswith("<0.001")
 
 
 def test_verdicts_of_the_audit_are_counted_by_notebook():
