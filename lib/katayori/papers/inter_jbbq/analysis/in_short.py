@@ -43,10 +43,7 @@ def _of_model(found: "Analysis", model: str) -> str:
     same = same_slopes(found.trends, [model])
     parts = [
         position_told(found.accuracy.gaps, model),
-        *(
-            f"{row['same']} of its {row['cells']} slopes are those of that answerer."
-            for row in same.to_dict("records")
-        ),
+        *(f"So are {row['same']} of {row['cells']} slopes." for row in same.to_dict("records")),
         flips_told(found.flips, model),
         gain_told(found.leans.lean, model),
         bound_told(found.trends.readings, model),
@@ -71,8 +68,8 @@ def position_told(gaps: pd.DataFrame, model: str) -> str:
     agree = (rows["agree"] * rows["n"]).sum() / rows["n"].sum()
     return (
         f"{model} writes {rows['locked'].iloc[0]} in {agree:.0%} of its answers."
-        f" {rows['same'].sum()} of its {rows['cells'].sum()} accuracies by topic, number and"
-        " context are, to the digit, those of an answerer that always writes this number."
+        f" {rows['same'].sum()} of {rows['cells'].sum()} accuracies by topic, number and context"
+        " are those of who always writes it."
     )
 
 

@@ -78,16 +78,17 @@ def lexicon(topic: str = EXAMPLE_TOPIC) -> dict[str, list[str]]:
 
 
 def counts_table(made: Made) -> pd.DataFrame:
-    """Items by topic and number of attributes, a row a topic.
+    """Items by number of attributes and topic, a row a number; the last row counts all.
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> counts_table(analysis_additive().made).columns.tolist()
-        ['topic', '1', '2', '3', '4', '5', 'items']
+        >>> counts_table(analysis_additive().made)["housing"].tolist()
+        [24, 96, 144, 96, 24, 384]
     """
-    numbers = made.by_number.drop(columns=BEHIND)
-    kept = numbers.loc[:, numbers.gt(0).any()]
-    return kept.rename_axis(columns=None).reset_index().rename(columns=str)
+    numbers = made.by_number.drop(columns=BEHIND).rename(columns={"items": "all"})
+    kept = numbers.loc[:, numbers.gt(0).any()].T
+    kept.columns.name = None
+    return kept.rename_axis("attributes").reset_index()
 
 
 def counts_told(asked: Asked, made: Made) -> list[str]:

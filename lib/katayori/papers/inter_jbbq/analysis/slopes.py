@@ -4,7 +4,7 @@ import pandas as pd
 
 from katayori.papers.inter_jbbq.analysis.asked import of
 from katayori.papers.inter_jbbq.analysis.trends import Trends
-from katayori.papers.inter_jbbq.analysis.words import after_holm, context
+from katayori.papers.inter_jbbq.analysis.words import ALPHA, below_holm, context
 
 #: A difference below this is none.
 SAME = 1e-9
@@ -47,16 +47,20 @@ def named_slopes(found: Trends, models: list[str]) -> pd.DataFrame:
 
 
 def told(found: Trends, models: list[str]) -> list[str]:
-    """What the tests of slopes found, in sentences.
+    """What the tests of slopes found: one sentence, and a line for each slope that is left.
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> told(analysis_additive().trends, ["sim-inter-additive"])[0][:23]
-        'Slopes as asked: 4 of 4'
+        >>> told(analysis_additive().trends, ["sim-inter-additive"])[0][:38]
+        'Slopes below .05 after Holm: as asked '
     """
-    sentences = [after_holm(of(found.as_asked, models), "Slopes as asked")]
-    sentences.append(after_holm(of(found.beyond, models), "Slopes beyond the slots"))
+    kinds = {"as asked": found.as_asked, "beyond the slots": found.beyond}
     if len(found.p_beyond):
-        slopes = of(found.p_beyond, models)
-        sentences.append(after_holm(slopes, "Slopes of P(right) beyond the slots"))
-    return sentences
+        kinds["of P(right)"] = found.p_beyond
+    tables = {name: of(table, models) for name, table in kinds.items()}
+    counts = [
+        f"{name} {table['p_holm'].lt(ALPHA).sum()} of {table['p_holm'].notna().sum()}"
+        for name, table in tables.items()
+    ]
+    lines = [line for table in tables.values() for line in below_holm(table)]
+    return [f"Slopes below .05 after Holm: {', '.join(counts)}.", *lines]

@@ -52,29 +52,23 @@ def across(
     return made.join(part.groupby(list(rows), observed=True)[list(keep)].max())
 
 
-def after_holm(table: pd.DataFrame, what: str) -> str:
-    """How many tests of a table are left after Holm, and which: one sentence and a line for each.
+def below_holm(table: pd.DataFrame) -> list[str]:
+    """The slopes of a table below .05 after Holm, a line each.
 
     Args:
         table: model, prompt, topic, ambiguity, value (a share), ci_low, ci_high, p_holm.
-        what: the beginning of the sentence.
 
     Example:
         >>> row = {"model": "m", "prompt": "basic", "topic": "t", "ambiguity": "amb"}
         >>> row |= {"value": 0.02, "ci_low": 0.01, "ci_high": 0.03, "p_holm": 0.01}
-        >>> print(after_holm(pd.DataFrame([row]), "Slopes"))
-        Slopes: 1 of 1 could be tested, 1 below .05 after Holm.
-          m, basic, t, ambiguous: +2.00 [+1.00, +3.00] points
+        >>> below_holm(pd.DataFrame([row, row | {"p_holm": 0.06}]))
+        ['  m, basic, t, ambiguous: +2.00 [+1.00, +3.00] points']
     """
-    tested = table.dropna(subset=["p_holm"])
-    left = tested[tested["p_holm"] < ALPHA]
-    counted = f"{len(tested)} of {len(table)} could be tested, {len(left)} below .05 after Holm"
-    lines = [
+    return [
         f"  {row['model']}, {row['prompt']}, {row['topic']}, {context(row['ambiguity'])}:"
         f" {with_interval(row, 2, signed=True)} points"
-        for row in left.to_dict("records")
+        for row in table[table["p_holm"] < ALPHA].to_dict("records")
     ]
-    return "\n".join([f"{what}: {counted}.", *lines])
 
 
 def context(ambiguity: str) -> str:
