@@ -1,7 +1,7 @@
 """Every exercise: its solution passes the notebook's own check, anything else gets a hint.
 
 Nothing raises. An exercise is a code cell that calls `check`; what a reader fills in are its lines
-`name = ...`. Its solution is the code cell at the same place in `notebooks/solutions/<notebook>.py`.
+`name = ...`. Its solution is the code cell at the same place in the file of `notebooks/solutions`.
 """
 
 import ast
