@@ -24,8 +24,6 @@ BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 WITHOUT_TALK = {
     "00_overview",
     "02_persona_jbbq",
-    "03_logprob_judge",
-    "04_jubaku_v2",
     "05_inter_jbbq",
 }
 PIXEL = (
