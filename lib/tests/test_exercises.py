@@ -1,8 +1,7 @@
 """Every exercise: its solution passes the notebook's own check, anything else gets a hint.
 
-Nothing raises. An exercise is a code cell that calls `check` (in notebooks not yet rewritten
-`exercise_check`); what a reader fills in are its lines `name = ...`. Its solution is the code cell
-at the same place in `notebooks/solutions/<notebook>.py`.
+Nothing raises. An exercise is a code cell that calls `check`; what a reader fills in are its lines
+`name = ...`. Its solution is the code cell at the same place in `notebooks/solutions/<notebook>.py`.
 """
 
 import ast
@@ -61,10 +60,7 @@ def exercises(book):
     ]
     found = []
     for cell, tree in zip(cells, trees, strict=True):
-        if any(
-            isinstance(n, ast.Call) and ast.unparse(n.func) in ("check", "exercise_check")
-            for n in ast.walk(tree)
-        ):
+        if any(isinstance(n, ast.Call) and ast.unparse(n.func) == "check" for n in ast.walk(tree)):
             stored = "".join("".join(output.get("text", "")) for output in cell["outputs"])
             found.append((tree, [n.targets[0].id for n in tree.body if _is_blank(n)], stored))
     return found, ast.Module(imports, [])
@@ -124,39 +120,23 @@ def test_no_solution_is_left_over():
     assert {path.stem for path in (paths.root() / "notebooks" / "solutions").iterdir()} <= known
 
 
-def of_the_library(book, k):
-    """Whether the exercise calls `check`, which is silent until there is an answer."""
-    return "exercise_check" not in ast.unparse(exercises(book)[0][k][0])
-
-
 @pytest.mark.parametrize(("book", "k"), CASES)
 def test_the_solution_solves_it(book, k):
     said = message(book, k, solutions(book)[k]).strip()
-    assert said.startswith("Right. ") if of_the_library(book, k) else said == "Correct."
+    assert said.startswith("Right. ")
 
 
 @pytest.mark.parametrize(("book", "k"), CASES)
 @pytest.mark.slow
-def test_the_open_exercise_gives_the_stored_hint(book, k):
-    """Contract: a check returns a message; the one stored is that of the unanswered exercise."""
+def test_the_open_exercise_is_silent(book, k):
     _, names, stored = exercises(book)[0][k]
-    said = message(book, k, dict.fromkeys(names, ...))
-    if of_the_library(book, k):
-        assert said == stored == ""
-        return
-    assert said.startswith("Not yet") and "Hint:" in said and said == stored
+    assert message(book, k, dict.fromkeys(names, ...)) == stored == ""
 
 
 @pytest.mark.parametrize(("book", "k"), CASES)
 @pytest.mark.slow
 def test_wrong_answers_get_a_hint_and_never_raise(book, k):
     _, names, _ = exercises(book)[0][k]
-    if of_the_library(book, k):
-        for wrong in [*WRONG[1:], Hostile()]:
-            said = message(book, k, dict.fromkeys(names, wrong))
-            assert said.startswith("Not yet. ") and len(said) > 20, wrong
-        return
-    for wrong in [*WRONG, Hostile()]:
+    for wrong in [*WRONG[1:], Hostile()]:
         said = message(book, k, dict.fromkeys(names, wrong))
-        assert said.startswith("Not yet") and "Hint:" in said, wrong
-    assert message(book, k, {}).startswith("Not yet (NameError")
+        assert said.startswith("Not yet. ") and len(said) > 20, wrong

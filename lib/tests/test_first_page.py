@@ -284,7 +284,7 @@ def tiny_notebook():
         text("Then something."),
         code("e", shown(show(pd.DataFrame({"x": [1]})))),
         text("## 4 · Exercises\n\n**Exercise 1.**", "exercise"),
-        code("exercise_check()", said("Not yet. Hint: qwen"), tags=["exercise"]),
+        code("check()", said("Not yet. Hint: qwen"), tags=["exercise"]),
         text("## 5 · Gone, too\n\nSince nothing is left."),
         code("f", shown(nothing("no such thing here"))),
         code("g", new_output("display_data", data={"text/markdown": NO_PICTURE + " here*"})),

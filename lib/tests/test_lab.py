@@ -1,6 +1,5 @@
 """Teaching: playground, copies for students, and the notebooks in JupyterLab as a person uses them (issue 9)."""
 
-import ast
 import base64
 import json
 import re
@@ -93,31 +92,21 @@ def handed_out(tmp_path_factory):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
-def test_a_student_copy_hides_the_answers_and_nothing_else(book, handed_out):
+def test_a_student_copy_is_the_notebook_without_solutions(book, handed_out):
     ours, theirs = (
         json.loads(p.read_text(encoding="utf-8")) for p in (book, handed_out / book.name)
     )
     assert not list(handed_out.glob("*.py")) and not (handed_out / "solutions").exists()
     nbformat.validate(nbformat.from_dict(theirs))
-    hidden = 0
+    asked = 0
     for mine, copied in zip(ours["cells"], theirs["cells"], strict=True):
-        source, given = "".join(mine["source"]), "".join(copied["source"])
-        if mine["cell_type"] == "code" and "\ncheck(" in source:
-            hidden += 1
-            assert mine["outputs"] == []
-        if "exercise_check(" not in source:
-            assert mine == copied
-            continue
-        hidden += 1
-        assert copied["outputs"] == [] and copied["execution_count"] is None
-        call = next(
-            n
-            for n in ast.walk(ast.parse(source))
-            if getattr(getattr(n, "func", 0), "id", "") == "exercise_check"
-        )
-        assert ast.get_source_segment(source, call.args[0].body) not in given
-        assert ast.get_source_segment(source, call.args[1]) in given  # the hint stays
-    assert hidden == len(exercises(book)[0])
+        if mine["cell_type"] == "code" and "\ncheck(" in "".join(mine["source"]):
+            asked += 1
+            assert copied["outputs"] == []
+            mine = mine | {"outputs": []}
+        assert mine == copied
+    assert asked == len(exercises(book)[0])
+    assert "b64decode" not in json.dumps(theirs)
 
 
 CASES = [
@@ -130,7 +119,7 @@ CASES = [
 def test_a_student_copy_still_checks(book, k, handed_out):
     """The solution passes, the open exercise gets its hint, and a wrong answer does too."""
     copied = handed_out / book.name
-    assert message(copied, k, solutions(book)[k]).startswith(("Correct.", "Right. "))
+    assert message(copied, k, solutions(book)[k]).startswith("Right. ")
     _, names, stored = exercises(book)[0][k]
     assert message(copied, k, dict.fromkeys(names, ...)) == stored
     assert message(copied, k, dict.fromkeys(names, "no answer")).startswith("Not yet")

@@ -221,13 +221,8 @@ def test_small_spreads_keep_their_alpha(scale):
     ],
 )
 def test_boundary_values_belong_to_the_lower_band(alpha, band):
-    """DE-25; the figures use the same borders."""
-    from katayori.report import figures
-
+    """DE-25."""
     assert alpha_band(alpha) == band
-    assert figures.band(alpha) == (
-        None if alpha != alpha else [name for _, name in BANDS].index(band)
-    )
 
 
 # -- intervals (DE-27) -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
-from katayori.papers.claims import Claim, check_claims, exercise_check
+from katayori.papers.claims import Claim, check_claims
 from katayori.report.tables import escape, glossary, show, show_text, terms, with_interval
 from katayori.report.widgets import explorer
 
@@ -155,25 +155,6 @@ def test_claims_give_one_verdict_each():
     assert list(check_claims([], None).columns) == columns
     with pytest.raises(ValueError, match="maybe"):
         check_claims([Claim("DE-1", "s", lambda f: ("maybe", ""))], None)
-
-
-@pytest.mark.parametrize(
-    ("condition", "message"),
-    [
-        (lambda: True, "Correct."),
-        (lambda: np.True_, "Correct."),
-        (lambda: False, "Not yet. Hint: first"),
-        (lambda: None, "Not yet. Hint: first"),
-        (lambda: ... + 1, "Not yet (TypeError: "),
-        (lambda: pd.DataFrame({"x": [1, 2]}), "Not yet (ValueError: "),
-        (lambda: undefined_name, "Not yet (NameError: "),  # noqa: F821  (what is tested)
-    ],
-)
-def test_exercises_answer_with_a_message(condition, message):
-    said = exercise_check(condition, "first")
-    assert said.startswith(message) and said.endswith(
-        "Correct." if message == "Correct." else "Hint: first"
-    )
 
 
 def test_a_value_and_its_interval_are_one_text():

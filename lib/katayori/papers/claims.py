@@ -215,24 +215,3 @@ def _holds_by_chance(claim: Claim, null: Null, evidence: Any, draws: int, seed: 
         drawn = null.draw(evidence, np.random.default_rng([seed, draw]))
         held += _answer(claim, drawn)[0] == HOLDS
     return held / draws
-
-
-def exercise_check(condition: Callable[[], Any], hint: str) -> str:
-    """A message for the reader; never raises.
-
-    `condition()` is true when the exercise is solved. An error in it (an unanswered `...`, a wrong
-    type) counts as unsolved and is named.
-
-    Example:
-        >>> exercise_check(lambda: 1 + 1 == 2, "count again")
-        'Correct.'
-        >>> exercise_check(lambda: 1 + 1 == 3, "count again")
-        'Not yet. Hint: count again'
-    """
-    why = ""
-    try:
-        if condition():
-            return "Correct."
-    except Exception as error:
-        why = f" ({type(error).__name__}: {str(error)[:200]})"
-    return f"Not yet{why}. Hint: {hint}"
