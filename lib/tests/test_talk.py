@@ -25,7 +25,6 @@ WITHOUT_TALK = {
     "02_persona_jbbq",
     "03_logprob_judge",
     "04_jubaku_v2",
-    "05_inter_jbbq",
 }
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
