@@ -29,10 +29,10 @@ class Accuracy:
     Attributes:
         outcomes: `outcomes.outcome_counts` with words_too and other_words. by_position:
             `outcomes.answer_shares`. places: how often each number is written, and its mean
-            probability, with intervals. gaps: model and prompt beside who always writes its commonest
-            number. by_topic: `scores.by_topic`. over_passages: the same with passages as clusters.
-            numbers: by topic and number of attributes. verdicts: how many of ours lie beside a
-            published one, by verdict. topic_of_table_4: the topic shown there.
+            probability, with intervals. gaps: model and prompt beside who always writes its
+            commonest number. by_topic: `scores.by_topic`. over_passages: the same with passages as
+            clusters. numbers: by topic and number of attributes. verdicts: how many of ours lie
+            beside a published one, by verdict. topic_of_table_4: the topic shown there.
     """
 
     outcomes: pd.DataFrame

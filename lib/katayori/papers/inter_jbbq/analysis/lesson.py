@@ -22,6 +22,8 @@ EXAMPLE_TOPIC = "lessons"
 TINY_RIGHT = {"race": 36, "nationality+race": 28, "gender+race": 32, "gender+nationality+race": 8}
 TINY_N = 40
 TINY_FAMILIES = 10
+#: What stands beside a headline where it is known.
+BESIDE = ("blank", "detects")
 #: Results that say how far errors go with the stereotype -> how the answer is read.
 DIRECTION = {
     "Diff-bias where a direction is set": "letters",
@@ -268,8 +270,9 @@ def direction_rows(headlines: pd.DataFrame, models: list[str]) -> pd.DataFrame:
     here = of(headlines[headlines["what"].isin(DIRECTION)], models)
     method = here["what"].map(DIRECTION)
     prompt = here["of"].str.rpartition(", ")[2]
-    rows = here.assign(row=method + ", " + prompt).dropna(axis=1, how="all")
-    return rows.sort_values("row", kind="stable")
+    rows = here.assign(row=method + ", " + prompt)
+    absent = [name for name in BESIDE if name in rows and rows[name].isna().all()]
+    return rows.drop(columns=absent).sort_values("row", kind="stable")
 
 
 def number_rows(numbers: pd.DataFrame, made: Made, asked: Asked, gaps: pd.DataFrame) -> Any:

@@ -134,7 +134,8 @@ def moved(found: pd.DataFrame) -> pd.DataFrame:
     """`words.moved_by_instruction` with the instructions in words.
 
     Example:
-        >>> moved(pd.DataFrame({"prompt_id": ["ju_lik_2_ja", words.ALL]}))["instruction"].tolist()
+        >>> found = pd.DataFrame({"prompt_id": ["ju_lik_2_ja", "mean of the instructions"]})
+        >>> moved(found)["instruction"].tolist()
         ['instruction 2', 'mean of the instructions']
     """
     numbered = found["prompt_id"].str.replace(r"^ju_lik_(\d)_\w+$", r"instruction \1", regex=True)

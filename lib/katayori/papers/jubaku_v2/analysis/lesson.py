@@ -291,7 +291,7 @@ def likelihood_in_short(moved: pd.DataFrame) -> str:
 
     Example:
         >>> row = {"model": "m", "prompt_id": words.ALL, "value": -1.68, "ci_low": -2.72}
-        >>> likelihood_in_short(pd.DataFrame([row | {"ci_high": -0.64, "p_holm": 0.002}]))[50:]
+        >>> likelihood_in_short(pd.DataFrame([row | {"ci_high": -0.64, "p_holm": 0.002}]))[51:]
         'lean changes by -1.68 nats [-2.72, -0.64] (m: to the biased reason).'
     """
     if moved.empty:

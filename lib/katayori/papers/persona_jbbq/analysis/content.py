@@ -9,7 +9,9 @@ from katayori.metrics import position_free_scores, qa_by_content
 from katayori.papers.keeping import Keeper
 from katayori.papers.persona_jbbq.analysis.asked import BASELINE, OVERALL, Asked
 
-NOTHING_READ = pd.DataFrame(columns=["model", "prompt", "metric", "reading", "status"])
+NOTHING_READ = pd.DataFrame(
+    columns=["model", "prompt", "metric", "reading", "value", "ci_low", "ci_high", "status"]
+)
 
 
 @dataclass(frozen=True)

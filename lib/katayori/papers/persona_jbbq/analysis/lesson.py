@@ -87,7 +87,8 @@ def persons_named(asked: Asked) -> pd.DataFrame:
 
     Example:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
-        >>> persons_named(asked_leaning())[["person", "value"]].round(2).head(2).to_numpy().tolist()
+        >>> named = persons_named(asked_leaning()).head(2)
+        >>> named[["person", "value"]].round(2).to_numpy().tolist()
         [['the person of the stereotype', 0.42], ['the other person', 0.11]]
     """
     frame = _by_model(asked, asked.frame)
@@ -169,7 +170,8 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
 
     Returns:
         of ("model: prompt"), reading (letters, calibrated, permuted), value, ci_low, ci_high,
-        blank and detects (shares; where any is known), status. Without rows where no prompt gave probabilities.
+        blank and detects (shares; where any is known), status. Without rows where no prompt gave
+        probabilities.
 
     Example:
         >>> from katayori.papers.keeping import Kept
@@ -185,7 +187,8 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
     key = "diff amb, " + rows["prompt"].astype(str) + ", " + rows["reading"].astype(str)
     known = headlines[["model", "of", "blank", "detects"]].drop_duplicates(["model", "of"])
     found = rows.assign(of=key).merge(known, on=["model", "of"], how="left")
-    found = found.dropna(axis="columns", how="all")  # no mark for what nobody measured
+    unknown = [name for name in ("blank", "detects") if found[name].isna().all()]
+    found = found.drop(columns=unknown)  # a figure has no mark for what nobody measured
     names = found["reading"].replace({"letter": "letters"})
     return found.assign(of=found["model"] + ": " + found["prompt"], reading=names)
 
@@ -210,7 +213,8 @@ def changes(asked: Asked, pooled: pd.DataFrame) -> pd.DataFrame:
     named = {"acc_amb": "accuracy", "diff_amb": "Diff-bias"}
     rows = _by_model(asked, pooled[pooled["metric"].isin(list(named))])
     score = rows["metric"].map(named)
-    return rows.assign(of=rows["model"] + ": " + score, value=rows["difference"], score=score)
+    of = rows["model"].astype(str) + ": " + score.astype(str)
+    return rows.assign(of=of, value=rows["difference"], score=score)
 
 
 def changes_table(asked: Asked, pooled: pd.DataFrame) -> pd.DataFrame:
