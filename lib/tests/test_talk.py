@@ -22,7 +22,6 @@ pytest_plugins = ["browser"]
 BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 #: Notebooks whose talk is still to be written; this list only shrinks.
 WITHOUT_TALK = {
-    "02_persona_jbbq",
     "03_logprob_judge",
     "04_jubaku_v2",
 }
