@@ -10,8 +10,9 @@ import json
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,17 @@ from katayori.papers import paper_ids
 from katayori.prompting.models import get_model
 from katayori.report.results import read_results
 from katayori_tools import notebooks
-from katayori_tools.exports import eee, environment, licences, private, samples, unsaid
+from katayori_tools.exports import (
+    codemeta,
+    crate,
+    eee,
+    environment,
+    licences,
+    private,
+    samples,
+    study_sets,
+    unsaid,
+)
 
 #: Tells a folder of ours, which may be replaced, from one of the user's.
 MARK = "export.json"
@@ -31,9 +42,10 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class PaperRun:
-    """One paper of a run: its rows and its provenance."""
+    """One paper of a run: where it lies, its rows and its provenance."""
 
     paper: str
+    folder: Path
     rows: list[dict[str, Any]]
     provenance: dict[str, Any]
 
@@ -64,7 +76,7 @@ def export(
         made = Path(part) / "export"
         made.mkdir()
         write(made, runs, with_text=with_text)
-        findings = [] if unchecked else _checked(made)
+        findings = [] if unchecked else _checked(made, runs, with_text)
         _write_table(made / "findings.csv", ("format", "file", "level", "what"), findings)
         private.check(made)
         required = [one for one in findings if one["level"] == "required"]
@@ -99,7 +111,7 @@ def _run(folder: Path, paper: str) -> PaperRun | None:
     read_results(here)  # says in one line what is wrong with a damaged file
     rows = json.loads((here / "results.json").read_text(encoding="utf-8"))
     provenance = json.loads((here / "provenance.json").read_text(encoding="utf-8"))
-    return PaperRun(paper, rows, provenance)
+    return PaperRun(paper, here, rows, provenance)
 
 
 def _of_models(runs: list[PaperRun], models: Sequence[str]) -> list[PaperRun]:
@@ -108,10 +120,7 @@ def _of_models(runs: list[PaperRun], models: Sequence[str]) -> list[PaperRun]:
     wanted = {get_model(name)[0].id for name in models}
     for name in wanted:
         expect(name, there, "model of this run")
-    return [
-        PaperRun(run.paper, [row for row in run.rows if row["model"] in wanted], run.provenance)
-        for run in runs
-    ]
+    return [replace(run, rows=[row for row in run.rows if row["model"] in wanted]) for run in runs]
 
 
 def _check_target(target: Path) -> None:
@@ -127,10 +136,20 @@ def write(folder: Path, runs: Iterable[PaperRun], *, with_text: bool = False) ->
     for run in runs:
         for file in eee.files(run.paper, run.rows, run.provenance):
             _write_eee(folder, run, file, with_text)
+        _write_run(folder / "runs" / run.paper, run)
         counts += unsaid.counted(run.rows)
     _write_table(folder / "unsaid.csv", unsaid.COLUMNS, counts)
+    _write_json(folder / "codemeta.json", codemeta.record())
     mark = {"format": "katayori export", "texts": with_text}
     _write_json(folder / MARK, mark)
+
+
+def _write_run(here: Path, run: PaperRun) -> None:
+    """The run's own files that hold ids and numbers, of the rows that are exported."""
+    _write_json(here / "results.json", private.hidden(run.rows))
+    _write_json(here / "provenance.json", private.hidden(run.provenance))
+    answers = json.loads((run.folder / "answers.json").read_text(encoding="utf-8"))
+    _write_json(here / "answers.json", private.hidden(answers))
 
 
 def _write_eee(folder: Path, run: PaperRun, file: eee.Made, with_text: bool) -> None:
@@ -177,24 +196,43 @@ def _write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str,
     _write_text(path, text.getvalue())
 
 
-def _checked(folder: Path) -> list[dict[str, str]]:
-    """What the checks of every format find, each announced in a line."""
+def _checked(folder: Path, runs: Sequence[PaperRun], with_text: bool) -> list[dict[str, str]]:
+    """Writes what the tools of the other environment write, and returns what the checks of every
+    format find; each is announced in a line.
+    """
+    sets = [study_sets.write(folder, run.paper, run.provenance, with_text) for run in runs]
+    codemeta_asks = {"schema": codemeta.SCHEMA, "recommended": codemeta.RECOMMENDED}
+    steps: list[tuple[str, str, dict[str, Any]]] = [
+        ("eee_schema", "Every Eval Ever 0.3, its schemas", {}),
+        ("eee_own", "Every Eval Ever 0.3, its own validator", {}),
+        ("croissant", "Croissant 1.1, mlcroissant", {"sets": private.hidden(sets)}),
+        ("codemeta", "CodeMeta 3.0, a schema of ours", codemeta_asks),
+    ]
     findings: list[dict[str, str]] = []
-    for step, about in (
-        ("eee_schema", "Every Eval Ever 0.3, its schemas"),
-        ("eee_own", "Every Eval Ever 0.3, its own validator"),
-    ):
-        answer = environment.call(step, folder=str(folder))
-        if answer.get("not_run"):
-            print(f"not checked: {about}: {answer['not_run']}")
-            continue
-        counts = {level: 0 for level in ("required", "recommended")}
-        for one in answer["findings"]:
-            counts[one["level"]] += 1
-        told = ", ".join(f"{level}: {count}" for level, count in counts.items())
-        print(f"checked: {about}: {answer['files']} files; findings {told}")
-        findings += answer["findings"]
-    return findings
+    for step, about, task in steps:
+        findings += _called(folder, step, about, task)
+    # Last, since it lists all other files.
+    told = crate.told(folder, [(run.paper, run.provenance) for run in runs])
+    about = "RO-Crate 1.1, Process Run Crate 0.5, roc-validator"
+    environment.call("crate", folder=str(folder), crate=private.hidden(told))
+    return findings + _called(folder, "crate_check", about, {})
+
+
+def _called(folder: Path, step: str, about: str, task: Mapping[str, Any]) -> list[dict[str, str]]:
+    answer = environment.call(step, folder=str(folder), **task)
+    _announce(about, answer)
+    return answer["findings"]
+
+
+def _announce(about: str, answer: Mapping[str, Any]) -> None:
+    if answer.get("not_run"):
+        print(f"not checked: {about}: {answer['not_run']}")
+        return
+    levels = Counter(one["level"] for one in answer["findings"])
+    told = ", ".join(f"{level} {levels[level]}" for level in ("required", "recommended"))
+    print(f"checked: {about}: {answer['files']} files; findings: {told}")
+    if answer.get("note"):
+        print(f"  {answer['note']}")
 
 
 def _say(runs: list[PaperRun], findings: list[dict[str, str]], *, unchecked: bool) -> None:

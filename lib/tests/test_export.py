@@ -8,11 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from katayori import paths
+from katayori import __version__, paths
 from katayori.errors import KatayoriError
 from katayori.report.results import Run, read_results
 from katayori_tools import cli, export
-from katayori_tools.exports import eee, environment, licences, measures, private, samples, unsaid
+from katayori_tools.exports import (
+    codemeta,
+    eee,
+    environment,
+    licences,
+    measures,
+    private,
+    samples,
+    study_sets,
+    unsaid,
+)
 
 PAPER = "jubaku_v2"
 RECORDED = "qwen2.5-coder-1.5b"
@@ -294,9 +304,78 @@ def test_the_schemas_find_a_planted_fault_and_nothing_else(outputs, checks):
 
 
 @pytest.mark.slow
-def test_a_checked_export_says_what_was_checked(outputs, checks, capsys):
+def test_a_checked_export_has_no_required_finding_in_any_format(outputs, checks, capsys):
     made_run(outputs / "recorded")
     assert cli.main(["export", "--papers", PAPER]) == 0
     printed = capsys.readouterr().out
-    assert "its schemas: 3 files; findings required: 0, recommended: 0" in printed
-    assert (outputs / "export" / "recorded" / "findings.csv").is_file()
+    for format_name in (
+        "Every Eval Ever 0.3, its schemas: 3 files",
+        "Croissant 1.1, mlcroissant: 1 files",
+        "CodeMeta 3.0, a schema of ours: 1 files",
+        "RO-Crate 1.1, Process Run Crate 0.5, roc-validator: 1 files",
+    ):
+        assert f"checked: {format_name}; findings: required 0" in printed
+    assert "its JSON-LD context came from the file" in printed
+    exported = outputs / "export" / "recorded"
+    with (exported / "findings.csv").open(encoding="utf-8") as file:
+        findings = list(csv.DictReader(file))
+    assert findings and {one["level"] for one in findings} == {"recommended"}
+    for one in findings:
+        assert one["what"] in printed
+    content = json.loads((exported / "ro-crate-metadata.json").read_text("utf-8"))
+    listed = {entity["@id"] for entity in content["@graph"]}
+    files = {str(path.relative_to(exported)) for path in exported.rglob("*") if path.is_file()}
+    assert files - {"findings.csv"} <= listed
+
+
+@pytest.mark.slow
+def test_planted_faults_are_required_findings(outputs, checks):
+    made_run(outputs / "recorded")
+    cli.main(["export", "--papers", PAPER])
+    exported = outputs / "export" / "recorded"
+    crate_file = exported / "ro-crate-metadata.json"
+    content = json.loads(crate_file.read_text("utf-8"))
+    action = next(one for one in content["@graph"] if one["@type"] == "CreateAction")
+    del action["instrument"]
+    crate_file.write_text(json.dumps(content))
+    found = environment.call("crate_check", folder=str(exported))["findings"]
+    (required,) = [one for one in found if one["level"] == "required"]
+    assert "MUST have an instrument" in required["what"]
+
+    (exported / "codemeta.json").write_text('{"@type": "SoftwareSourceCode"}')
+    schema = {"schema": codemeta.SCHEMA, "recommended": []}
+    found = environment.call("codemeta", folder=str(exported), **schema)["findings"]
+    assert {one["level"] for one in found} == {"required"}
+
+    provenance = json.loads((exported / "runs" / PAPER / "provenance.json").read_text())
+    about = study_sets.write(exported, PAPER, provenance, False)
+    about["fields"] = {**about["fields"], "absent": "a column that is not there"}
+    (found,) = environment.call("croissant", folder=str(exported), sets=[about])["findings"]
+    assert found["level"] == "required" and "items.csv" in found["what"]
+
+
+def test_a_study_set_says_what_it_is_for_and_lists_its_items(tmp_path):
+    run = {"date": "2026-01-02T00:00:00+00:00"}
+    about = study_sets.write(tmp_path, PAPER, run, False)
+    with (tmp_path / "study" / PAPER / "items.csv").open(encoding="utf-8") as file:
+        items = list(csv.DictReader(file))
+    assert len(items) == 216 and {item["right_option"] for item in items} == {"A", "B"}
+    assert len({item["cluster"] for item in items}) == 27
+    assert about["licence"] == "MIT" and about["version"] == "2.0.0"
+    assert "Not for training" in about["data_use_cases"][0]
+    assert [path.name for path in (tmp_path / "study" / PAPER).iterdir()] == ["items.csv"]
+    study_sets.write(tmp_path, PAPER, run, True)
+    assert (tmp_path / "study" / PAPER / "cases.yaml").is_file()
+
+
+def test_every_paper_has_its_words_on_responsible_use():
+    from katayori.papers import paper_ids
+
+    assert set(measures.read().study_sets) == set(paper_ids())
+
+
+def test_codemeta_says_what_pyproject_says():
+    record = codemeta.record()
+    assert record["version"] == __version__
+    assert {one["name"] for one in record["softwareRequirements"]} >= {"pandas", "scipy"}
+    assert set(codemeta.SCHEMA["required"]) <= set(record)

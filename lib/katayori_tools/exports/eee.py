@@ -128,7 +128,7 @@ def model_info(model: str, source: str, run: Mapping[str, Any]) -> dict[str, Any
         'unlisted/mine'
     """
     fields, is_own = _listed(model)
-    ran = next((entry for entry in run["models"] if entry["id"] == model), {})
+    ran: dict[str, Any] = next((one for one in run["models"] if one["id"] == model), {})
     name = without_folder(model).split("@")[0]
     developer, _, rest = name.rpartition("/")
     if source == "simulated":

@@ -39,7 +39,8 @@ def lines(
         if frame is None:
             continue
         questions = _questions(rows, prompt, model) if with_text else {}
-        for answer in frame.to_dict("records"):
+        records: list[Any] = frame.to_dict("records")
+        for answer in records:
             yield _sample(paper, content, answer, questions)
 
 
