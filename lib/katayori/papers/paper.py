@@ -83,7 +83,8 @@ class Paper:
         clusters: what an interval draws as a whole, in the plural. cluster_column: the column of
             the items that tells it.
         options: what an answer may be. gold_column: the column of the items that names the right
-            option; empty where no option is right. shortest: the shortest text that is read as an answer.
+            option; empty where no option is right. shortest: the shortest text that is read as an
+            answer.
         own_files: names of what a user may give in place of its items.
         renames: names of the notebook's parameters that have changed.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
