@@ -277,6 +277,18 @@ def test_bad_requests_are_told_in_one_line(outputs, tmp_path, capsys):
     assert "no file of Every Eval Ever" in capsys.readouterr().err
 
 
+def test_an_unreachable_registry_is_told_in_one_line(outputs, tmp_path, monkeypatch, capsys):
+    made_run(outputs / "recorded")
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(environment.wheels, "download", lambda requirements, folder: [])
+    monkeypatch.setattr(environment, "_newest", lambda: tmp_path / "no-python")
+    assert cli.main(["export", "--papers", PAPER]) == 2
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "is a package registry reachable?" in told and "--unchecked" in told
+    assert not environment.is_ready()
+    assert not (outputs / "export" / "recorded").exists()
+
+
 @pytest.fixture(scope="session")
 def checks() -> None:
     """The environment of exports; skipped where no registry can be reached."""

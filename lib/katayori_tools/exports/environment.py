@@ -4,6 +4,7 @@ Of the packages in it nothing is imported here; `worker` runs inside. The schema
 are read as data from its pinned wheel; its own validator runs where a Python from 3.12 on is found.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -44,20 +45,26 @@ def is_ready() -> bool:
 def ensure() -> Path:
     """The environment's folder, made on first use (about 20 seconds).
 
-    KatayoriError where no registry can be reached.
+    Two processes that come at once wait for each other. KatayoriError where no registry can be
+    reached.
     """
     made = folder()
-    if is_ready():
-        return made
+    made.mkdir(parents=True, exist_ok=True)
+    with (made / "busy").open("w") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        if not is_ready():
+            _make(made)
+    return made
+
+
+def _make(made: Path) -> None:
     print("making the environment of exports (once; about 20 seconds) ...", file=sys.stderr)
-    made.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=made.parent, prefix="part-") as part:
         wheels.download([EEE_WHEEL], Path(part))
         _install(made)
         for wheel in Path(part).glob("*.whl"):
             shutil.move(wheel, made / wheel.name)
     (made / "ready").touch()
-    return made
 
 
 def _install(made: Path) -> None:

@@ -17,7 +17,7 @@ REASONS = {
     "describes": "kept: neither higher nor lower is better; the schema asks for one of them",
     "not_stated": "kept: no direction is stated; the schema asks for one",
     "status": "kept: a status beside the value; the schema has no field for it",
-    "clusters": "kept: fewer clusters than n behind the interval; the schema has no field for them",
+    "clusters": "kept: clusters behind the interval that are not n; the schema has no field for them",
     "invalid": "kept: invalid answers counted beside n; the schema has no field for them",
     "calibration": "kept: a blank or a limit of detection; the schema has no field for them",
 }
@@ -56,10 +56,10 @@ def _of_kept(row: Mapping[str, Any]) -> list[str]:
     better = stated.better if stated else None
     direction = {"zero": "target_zero", "neither": "describes", None: "not_stated"}.get(better)
     has_blank = row["blank"] is not None or row["detects"] is not None
-    fewer_clusters = row["clusters"] is not None and row["clusters"] != row["n"]
+    other_clusters = row["clusters"] is not None and row["clusters"] != row["n"]
     met = {
         "status": row["status"] != "ok",
-        "clusters": fewer_clusters,
+        "clusters": other_clusters,
         "invalid": bool(row["n_invalid"]),
         "calibration": has_blank,
     }
