@@ -17,7 +17,7 @@ REASONS = {
     "describes": "kept: neither higher nor lower is better; the schema asks for one of them",
     "not_stated": "kept: no direction is stated; the schema asks for one",
     "status": "kept: a status beside the value; the schema has no field for it",
-    "clusters": "kept: clusters behind the interval that are not n; the schema has no field for them",
+    "clusters": "kept: clusters behind the interval, not the same as n; the schema has no field",
     "invalid": "kept: invalid answers counted beside n; the schema has no field for them",
     "calibration": "kept: a blank or a limit of detection; the schema has no field for them",
 }
