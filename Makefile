@@ -101,6 +101,10 @@ equal: setup  ## whether two commits compute the same on one commit's data (A= B
 site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE= MODELS=)
 	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
 
+.PHONY: export
+export: setup  ## a run as Every Eval Ever, RO-Crate, Croissant, CodeMeta (PAPERS= PROFILE= MODELS= ARGS="--with-text"; ARGS="--read FOLDER")
+	$(KATAYORI) export $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
+
 doctor: setup  ## what works on this machine, and the remedy for what does not
 	$(KATAYORI) doctor $(ARGS)
 

@@ -347,6 +347,24 @@ def _add_reading(commands: Commands) -> None:
 
     one = new_command(
         commands,
+        "export",
+        calling("export"),
+        "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta, checked; or read back",
+    )
+    add_papers(one)
+    one.add_argument("--profile", default="recorded", help="the run (default: recorded)")
+    one.add_argument("--models", help="only these models; of a live run, the models it asked")
+    one.add_argument("--folder", help="where it goes (default: outputs/export/<profile>)")
+    one.add_argument(
+        "--with-text",
+        action="store_true",
+        help="add questions and answers; refused where a licence forbids it",
+    )
+    one.add_argument("--unchecked", action="store_true", help="write without the checks")
+    one.add_argument("--read", metavar="FOLDER", help="read an export back into results")
+
+    one = new_command(
+        commands,
         "answers",
         calling("answers"),
         "what the store holds: endpoints, models, versions, tokens, dates",

@@ -2,6 +2,9 @@
 
 `python -m katayori_tools.environment [setup | lock]` runs before anything is installed, so this
 module needs the standard library only (`packaging` is imported where the environment exists).
+
+What only `make export` needs, the extra `export`, has a lock and an environment of its own, made on
+first use (`exports.environment`).
 """
 
 import hashlib
@@ -10,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -26,9 +30,10 @@ LOCK_OPTIONS = (
     "--generate-hashes",
     "--no-header",
     "--no-emit-index-url",
-    "--all-extras",
     "-q",
 )
+#: The extra that is installed on first use, elsewhere.
+EXPORT = "export"
 _HEAD = """\
 # Made from lib/requirements.lock by `make lock`. The lock is what is tested;
 # this conda form is for convenience.
@@ -44,29 +49,47 @@ def lock_file() -> Path:
     return paths.root() / "lib" / "requirements.lock"
 
 
+def export_lock_file() -> Path:
+    """What writes and checks exports, in an environment of its own."""
+    return paths.root() / "lib" / "requirements-export.lock"
+
+
 def pyproject_file() -> Path:
     return paths.root() / "lib" / "pyproject.toml"
 
 
-def locked(python: str | None = None) -> dict[str, str]:
+def extras() -> list[str]:
+    """The extras of the first lock: all but `export`."""
+    return [name for name in _optional() if name != EXPORT]
+
+
+def _optional() -> dict[str, list[str]]:
+    project = tomllib.loads(pyproject_file().read_text())["project"]
+    return project["optional-dependencies"]
+
+
+def locked(python: str | None = None, lock: Path | None = None) -> dict[str, str]:
     """Name and exact version of every locked package that applies to this machine.
 
-    Or to a Python, such as "3.11".
+    Or to a Python, such as "3.11"; of another lock where one is named.
     """
     from packaging.markers import Marker
 
     env = {"python_version": python, "python_full_version": f"{python}.99"} if python else {}
     versions = {}
-    for name, version, marker in _PIN.findall(lock_file().read_text()):
+    for name, version, marker in _PIN.findall((lock or lock_file()).read_text()):
         if not marker or Marker(marker).evaluate(env):
             versions[name] = version
     return versions
 
 
 def direct() -> list[str]:
-    """The package names `pyproject.toml` asks for, extras included: the card's, then its order."""
+    """The package names `pyproject.toml` asks for: the card's, then its order.
+
+    Extras are included, but for `export`.
+    """
     project = tomllib.loads(pyproject_file().read_text())["project"]
-    wanted = [project["dependencies"], *project["optional-dependencies"].values()]
+    wanted = [project["dependencies"], *(_optional()[extra] for extra in extras())]
     names = [re.split(r"[\s<>=!~;\[]", one, maxsplit=1)[0].lower() for one in chain(*wanted)]
     return list(dict.fromkeys([*CARD, *(name for name in names if name != project["name"])]))
 
@@ -139,12 +162,18 @@ def setup() -> None:
 
 
 def lock() -> None:
-    """Resolves `pyproject.toml` anew into the lock, and writes `environment.yml` from it."""
+    """Resolves `pyproject.toml` anew into both locks, and writes `environment.yml`."""
     uv = _uv(paths.root() / ".venv")
     if not uv:
         raise KatayoriError("`make lock` needs uv; install it (pip install uv) and call again")
     resolve = (uv, "pip", "compile", *LOCK_OPTIONS)
-    _run(*resolve, pyproject_file(), "-o", lock_file(), what="resolving")
+    named = [word for extra in extras() for word in ("--extra", extra)]
+    _run(*resolve, pyproject_file(), *named, "-o", lock_file(), what="resolving")
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = Path(folder) / "export.in"
+        wanted.write_text("\n".join(_optional()[EXPORT]) + "\n")
+        beside = ("--no-annotate", wanted, "-o", export_lock_file())
+        _run(*resolve, *beside, what="resolving what exports need")
     (paths.root() / "environment.yml").write_text(conda_yaml())
 
 

@@ -60,6 +60,19 @@ def test_every_dependency_of_pyproject_is_locked_with_hashes():
     assert "://" not in text, "no registry address in the lock"
 
 
+def test_the_lock_of_exports_holds_its_extra_with_hashes_and_no_address():
+    text = environment.export_lock_file().read_text()
+    pins, hashes = environment._PIN.findall(text), text.count("--hash=sha256:")
+    assert set(environment._optional()[environment.EXPORT]) <= {name for name, _, _ in pins}
+    assert len(pins) <= hashes
+    assert "://" not in text, "no registry address in the lock"
+
+
+def test_exports_do_not_grow_the_first_lock():
+    assert environment.EXPORT not in environment.extras()
+    assert not {"rocrate", "mlcroissant", "roc-validator"} & set(environment.locked())
+
+
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
 def test_the_lock_holds_every_dependency_on_each_python(python):
     assert set(environment.direct()) <= set(environment.locked(python))

@@ -24,6 +24,7 @@ def download(requirements: Sequence[str], folder: Path) -> list[Path]:
         "--quiet",
         "--no-deps",
         "--require-hashes",
+        "--ignore-requires-python",  # nothing in them is run
         "--only-binary=:all:",
         "--dest",
         str(folder),

@@ -82,7 +82,9 @@ class Paper:
         prefix, n_requirements: its numbered requirements, `DE-1` to `DE-37`.
         clusters: what an interval draws as a whole, in the plural. cluster_column: the column of
             the items that tells it.
-        options: what an answer may be. shortest: the shortest text that is read as an answer.
+        options: what an answer may be. gold_column: the column of the items that names the right
+            option; empty where no option is right. shortest: the shortest text that is read as an
+            answer.
         own_files: names of what a user may give in place of its items.
         renames: names of the notebook's parameters that have changed.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
@@ -96,6 +98,7 @@ class Paper:
     clusters: ClassVar[str]
     cluster_column: ClassVar[str]
     options: ClassVar[tuple[str, ...]]
+    gold_column: ClassVar[str] = ""
     shortest: ClassVar[str] = "{}"
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
     renames: ClassVar[tuple[Renamed, ...]] = ()

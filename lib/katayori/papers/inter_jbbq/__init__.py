@@ -20,6 +20,7 @@ class InterJbbq(Paper):
     clusters = "families"
     cluster_column = "focal_id"
     options = ("0", "1", "2")
+    gold_column = "label"
     #: A folder of topic files or one of them, how many items they give, a copy of the official
     #: items, and the orders of options.
     own_files: ClassVar[Mapping[str, OwnFile]] = {

@@ -21,6 +21,7 @@ class JubakuV2(Paper):
     clusters = "cases"
     cluster_column = "case_id"
     options = ("A", "B")
+    gold_column = "label"
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "cases": OwnFile("04: a case file (.yaml)", is_a="file")
     }

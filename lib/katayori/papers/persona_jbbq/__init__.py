@@ -21,6 +21,7 @@ class PersonaJbbq(Paper):
     clusters = "templates"
     cluster_column = "template_id"
     options = ("0", "1", "2")
+    gold_column = "label"
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "jbbq": OwnFile(
             "02: a folder in the form of JBBQ, or one file of it (.jsonl)", dataset="official"

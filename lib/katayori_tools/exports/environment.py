@@ -1,0 +1,133 @@
+"""The environment that writes and checks exports: in the cache, from a lock of its own.
+
+Of the packages in it nothing is imported here; `worker` runs inside. The schemas of Every Eval Ever
+are read as data from its pinned wheel; its own validator runs where a Python from 3.12 on is found.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from katayori import paths
+from katayori.data import wheels
+from katayori.errors import KatayoriError
+from katayori_tools.environment import export_lock_file, find_uv
+
+EEE_WHEEL = (
+    "every-eval-ever==0.3.0"
+    " --hash=sha256:564b8bc624c1f822f749a769dc69dc058a736e83d920cbeb147c3a30d3152317"
+)
+#: The first Python that its validator runs on.
+EEE_PYTHON = (3, 12)
+WORKER = Path(__file__).with_name("worker.py")
+
+
+def folder() -> Path:
+    """Where the environment of this lock lives; another lock has another folder."""
+    parts = [export_lock_file().read_bytes(), EEE_WHEEL.encode()]
+    digits = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+    return paths.cache_dir() / "environments" / f"export-{digits}"
+
+
+def is_ready() -> bool:
+    """Whether it has been made."""
+    return (folder() / "ready").is_file()
+
+
+def ensure() -> Path:
+    """The environment's folder, made on first use (about 20 seconds).
+
+    Two processes that come at once wait for each other. KatayoriError where no registry can be
+    reached.
+    """
+    made = folder()
+    made.mkdir(parents=True, exist_ok=True)
+    with (made / "busy").open("w") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        if not is_ready():
+            _make(made)
+    return made
+
+
+def _make(made: Path) -> None:
+    print("making the environment of exports (once; about 20 seconds) ...", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=made.parent, prefix="part-") as part:
+        wheels.download([EEE_WHEEL], Path(part))
+        _install(made)
+        for wheel in Path(part).glob("*.whl"):
+            shutil.move(wheel, made / wheel.name)
+    (made / "ready").touch()
+
+
+def _install(made: Path) -> None:
+    """An environment with everything the lock names; each file is checked by its hash."""
+    env, python = made / "env", made / "env" / "bin" / "python"
+    base, lock = str(_newest()), str(export_lock_file())
+    uv = find_uv(paths.root() / ".venv")
+    shutil.rmtree(env, ignore_errors=True)
+    if uv:
+        _run(uv, "venv", "-q", "--python", base, str(env))
+        install = (uv, "pip", "install", "-q", "--python", str(python))
+    else:
+        _run(base, "-m", "venv", str(env))
+        install = (str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check")
+    _run(*install, "--require-hashes", "-r", lock)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KatayoriError(
+            f"the environment of exports could not be made ({last}); is a package registry"
+            " reachable? Without it: make export ARGS=--unchecked"
+        )
+
+
+def _newest() -> Path:
+    """A Python from 3.12 on, if this machine has one; else the one that runs this."""
+    if sys.version_info >= EEE_PYTHON:
+        return Path(sys.executable)
+    return next((python for python in _candidates() if _runs(python)), Path(sys.executable))
+
+
+def _candidates() -> Iterator[Path]:
+    for minor in (12, 13, 14):
+        if found := shutil.which(f"python3.{minor}"):
+            yield Path(found)
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from sorted(pyenv.glob("versions/3.1[2-9]*/bin/python3"))
+
+
+def _runs(python: Path) -> bool:
+    """Whether it starts; a shim of pyenv may not."""
+    ask = f"import sys; sys.exit(sys.version_info < {EEE_PYTHON})"
+    return subprocess.run([str(python), "-c", ask], capture_output=True).returncode == 0
+
+
+def call(step: str, **task: Any) -> Any:
+    """What a step of `worker` returns. KatayoriError, with its last line, where it fails."""
+    made = ensure()
+    wheel = next(made.glob("*.whl"))
+    order = json.dumps({"step": step, "wheel": str(wheel), **task})
+    # Nothing of this process's environment is needed, and no network.
+    quiet = {"PATH": os.environ.get("PATH", ""), "PYTHONNOUSERSITE": "1", "HOME": str(made)}
+    done = subprocess.run(
+        [str(made / "env" / "bin" / "python"), str(WORKER)],
+        input=order,
+        capture_output=True,
+        text=True,
+        env=quiet,
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KatayoriError(f"checking the export ({step}) failed: {last}")
+    return json.loads(done.stdout.splitlines()[-1])
