@@ -210,7 +210,7 @@ def test_letters_that_say_a_place_only_have_no_value(folder):
 
 
 def test_roles_come_from_the_columns_of_bbq_itself(folder):
-    """target_label, answer_info and polarity; on a non-negative question the roles are exchanged."""
+    """target_label, answer_info and polarity; a non-negative question turns the roles."""
     rows = []
     for number in range(40):
         negative = number % 2 == 0

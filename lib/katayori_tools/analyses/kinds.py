@@ -104,8 +104,8 @@ def chosen(log: Log, name: str, known: Mapping[str, Kind]) -> str:
         lacking = known[name].lacks(log)
         if lacking:
             raise KatayoriError(
-                f"--kind {name} needs {'; '.join(lacking)}; columns there: {log.there()}; name yours"
-                " by --column NAME=COLUMN"
+                f"--kind {name} needs {'; '.join(lacking)}; columns there: {log.there()}; name"
+                " yours by --column NAME=COLUMN"
             )
         return name
     fitting = [one for one, kind in known.items() if not kind.lacks(log)]

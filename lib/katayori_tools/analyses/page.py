@@ -120,13 +120,9 @@ def _head(analysis: Analysis) -> str:
         f'<table class="facts"><tbody>{"".join(rows)}</tbody></table>',
         f'<div class="banner imported">{told}</div>',
         *_warnings(table, analysis.answers.frame),
-        _markup(show(table, caption="Valid answers")),
+        show(table, caption="Valid answers")._repr_html_(),
     ]
     return f'<header class="first">{"".join(parts)}</header>'
-
-
-def _markup(shown: object) -> str:
-    return shown._repr_html_()  # type: ignore[attr-defined]
 
 
 def _warnings(table: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
@@ -162,9 +158,9 @@ def _section(section: Section) -> str:
     table = rows[kept].astype(
         {name: "Int64" for name in ("n", "n_invalid", "clusters") if name in kept}
     )
-    shown = show(table.rename(columns=HEADS), max_rows=400)
+    shown = show(table.rename(columns=HEADS), max_rows=400)._repr_html_()
     told = "".join(f"<p>{escape(sentence)}</p>" for sentence in findings(section))
-    return f"<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>{told}{_markup(shown)}"
+    return f"<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>{told}{shown}"
 
 
 def _is_blank(column: pd.Series) -> bool:
@@ -195,7 +191,7 @@ def _of_tests(section: Section) -> list[str]:
         return []
     below = known[p[known.index] < ALPHA]
     if below.empty:
-        return [f"None of the {len(known)} tests has a p below .05; that proves no absence."]
+        return [f"None of the {len(known)} tests has a p below .05; no proof of absence."]
     return [f"p is below .05 in {len(below)} of {len(known)} tests: {_named(below)}."]
 
 
@@ -210,7 +206,12 @@ def _of_intervals(section: Section) -> list[str]:
         for side, part in (("above", above), ("below", below))
         if len(part)
     ]
-    return told or [f"All {len(own)} intervals of differences hold 0; that proves no absence."]
+    holding = len(own) - len(above) - len(below)
+    if holding:
+        told.append(
+            f"{holding} of {len(own)} intervals of differences hold 0; no proof of absence."
+        )
+    return told
 
 
 def _named(rows: pd.DataFrame) -> str:

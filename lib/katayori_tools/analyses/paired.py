@@ -61,9 +61,9 @@ def of_pair(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     one, two = (frame[frame["model"] == name] for name in (first, second))
     status = _standing(one, two)
     if status:
-        blank = {"pair": f"{first} - {second}", "measure": "paired exact", "status": status}
-        blank |= {"value": np.nan, "n": 0, "n_invalid": np.nan, "clusters": 0, "p": np.nan}
-        return pd.DataFrame([blank])
+        named = {"pair": f"{first} - {second}", "measure": "paired exact", "status": status}
+        blank = {"value": np.nan, "n": 0, "n_invalid": np.nan, "clusters": 0, "p": np.nan}
+        return pd.DataFrame([named | blank])
     columns = ["item", "cluster", "value"]
     both = one[columns].merge(two[["item", "value"]], on="item", suffixes=("", "_second"))
     sides = both["value"].tolist(), both["value_second"].tolist()

@@ -1,4 +1,4 @@
-"""One frame of somebody else's logs, and the columns that a measure needs under the user's names."""
+"""One frame of somebody else's logs, and the columns that a measure needs by the user's names."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -196,7 +196,9 @@ def series_of(log: Log) -> pd.Series:
     if model is not None and pd.DataFrame([*parts, stem]).T.nunique().iloc[-1] > 1:
         parts.append(stem)
     varying = [part for part in parts[1:] if _tells_apart(part, parts[0])]
-    together = parts[0].str.cat(varying, sep=", ") if varying else parts[0]
+    together = parts[0]
+    for part in varying:
+        together = together + ", " + part
     return together.rename("model")
 
 
@@ -225,8 +227,8 @@ def clusters_of(log: Log, known: Sequence[str], notes: list[str]) -> pd.Series:
         notes.append("Every answer counts as drawn on its own (no column of clusters).")
         return pd.Series(range(len(log.frame)), name="cluster")
     notes.append(
-        "No column of clusters: every item counts as drawn on its own, so that the intervals are too"
-        " narrow where items share a template or question. Name it: --column cluster=..."
+        "No column of clusters: every item counts as drawn on its own, so that the intervals are"
+        " too narrow where items share a template or question. Name it: --column cluster=..."
     )
     return items
 

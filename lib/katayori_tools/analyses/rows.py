@@ -87,9 +87,11 @@ def flat_rows(table: pd.DataFrame, cell: Sequence[str] = ("model",)) -> pd.DataF
             out[name] = table[name].to_numpy()
     if "line" not in table:
         out["line"] = out["measure"]
-    keys = [f"{name}=" + table[name].astype(str) for name in cell]
-    joined = keys[0].str.cat(keys[1:], sep="; ") if keys else pd.Series("", table.index)
-    out["cell"] = joined.to_numpy()
+    levels = table[list(cell)].astype(str).to_numpy(object)
+    out["cell"] = [
+        "; ".join(f"{name}={level}" for name, level in zip(cell, row, strict=True))
+        for row in levels
+    ]
     out["source"] = SOURCE
     out["why"] = [why(str(status)) for status in out["status"]]
     numbers = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high", "p", "p_holm"]

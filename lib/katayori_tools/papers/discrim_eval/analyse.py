@@ -92,7 +92,8 @@ def _values(log: Log, notes: list[str]) -> pd.Series:
     if log.options and len(places_in(log, "logp")) == 2:
         notes.append("Decisions: probability of the first of the two options, renormalised.")
         logs = log.frame[places_in(log, "logp")].astype(float)
-        return 1 / (1 + np.exp(logs["logp_1"] - logs["logp_0"]))
+        p = logs.transform(np.exp)
+        return p["logp_0"] / (p["logp_0"] + p["logp_1"])
     notes.append(
         'Decisions: read from the texts: the line "Answer: yes" or "Answer: no", or the word alone.'
     )
@@ -132,7 +133,7 @@ def _read_text(text: str | None, finish: str) -> float:
 def sections(read_log: Read) -> list[Section]:
     """Ratios by level under both denominators, gaps, exchange tests, paired tests."""
     frame = read_log.frame
-    names = [name for name in frame if name.startswith("factor ")]
+    names = [str(name) for name in frame if str(name).startswith("factor ")]
     asked = frame.assign(value=frame["value"].fillna(0.0))
     out = [
         Section(

@@ -52,7 +52,7 @@ def _people(log: Log) -> dict[str, str]:
     if log.names.get("people"):
         own = [name.strip() for name in log.names["people"].split(",")]
     else:
-        starting = [one for one in log.frame if str(one).startswith("annotator_")]
+        starting = [str(one) for one in log.frame if str(one).startswith("annotator_")]
         own = starting or [one for one in PEOPLE if one in log.frame]
     return {f"annotator_{number}": name for number, name in enumerate(own, start=1)}
 
@@ -76,7 +76,7 @@ def read(log: Log) -> Read:
         frame[name] = log.frame[own].map(_system).astype(object)
         notes.append(f"A person's labels: column {own}.")
     probabilities = _probabilities(log)
-    frame[list(probabilities)] = probabilities
+    frame[[str(name) for name in probabilities]] = probabilities
     return Read(frame, notes)
 
 
@@ -126,7 +126,7 @@ def _probabilities(log: Log) -> pd.DataFrame:
         return log.frame[there].astype(float)
     logs = places_in(log, "logp")[: len(LETTERS)]
     named = {name: f"p_{letter}" for name, letter in zip(logs, LETTERS, strict=False)}
-    return np.exp(log.frame[logs].astype(float)).rename(columns=named)
+    return log.frame[logs].astype(float).transform(np.exp).rename(columns=named)
 
 
 # -- measures --------------------------------------------------------------------------------------
@@ -136,13 +136,13 @@ def sections(read_log: Read) -> list[Section]:
     """Agreement with people, robustness, lean to a slot, paired tests."""
     frame = read_log.frame
     models = list(dict.fromkeys(frame["model"]))
-    people = [name for name in frame if name.startswith("annotator_")]
+    people = scores.annotators_of(frame)
     settled = _settled(frame)
     return [
         Section(
             "Agreement with people",
-            "concordance is the share of labels on which the judge says what a person says, over all"
-            " comparisons; concordance_valid leaves out those without a verdict (the usual"
+            "concordance is the share of labels on which the judge says what a person says, over"
+            " all comparisons; concordance_valid leaves out those without a verdict (the usual"
             " denominator). both_orders: a tie where the orders differ; mean_probability: the"
             " likeliest by the mean over both orders; one_order: every verdict as it stands.",
             _concordance(settled, people, models),
@@ -168,9 +168,9 @@ def _both(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _settled(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row a model, comparison and method: model, pair_id, cluster, method, verdict, annotator_k."""
+    """A row a model, comparison and method, with cluster, verdict and the labels of people."""
     both = _both(frame)
-    labels = [name for name in frame if name.startswith("annotator_")]
+    labels = scores.annotators_of(frame)
     keys = ["model", "pair_id", "cluster", *labels]
     if both.empty:
         verdict = frame["letter"].map({"A": "1", "B": "2", "C": "tie"}).astype(object)
