@@ -1,5 +1,6 @@
 """`make analyse LOG=`: somebody else's logs, with planted answers, and what cannot be read."""
 
+import doctest
 import json
 import re
 from pathlib import Path
@@ -11,8 +12,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from katayori import measure
-from katayori_tools import cli
-from katayori_tools.analyses.rows import COLUMNS
+from katayori_tools import analyses, cli, papers
+from katayori_tools.analyses import kinds, page as pages, paired, reading, rows as flat
 from katayori_tools.pages import POLICY
 
 LOGS = Path(__file__).parent / "fixtures" / "harness_logs"
@@ -63,7 +64,7 @@ def decisions(folder):
 
 def test_a_planted_effect_is_found_and_noise_is_not(decisions):
     rows = analysed(decisions)
-    assert list(rows) == list(COLUMNS) and set(rows["source"]) == {"imported"}
+    assert list(rows) == list(flat.COLUMNS) and set(rows["source"]) == {"imported"}
     for test in ("any_effect", "common_direction"):
         assert one(rows, test, "factor=gender")["p_holm"] < 0.05
         assert one(rows, test, "factor=age")["p_holm"] > 0.05
@@ -408,3 +409,38 @@ def test_two_logs_are_two_models(folder):
     rows = analysed(folder / "one.csv", folder / "two.csv")
     assert one(rows, "diff_amb", "model=one")["value"] > one(rows, "diff_amb", "model=two")["value"]
     assert one(rows, "right in ambiguous contexts, paired clustered", "one - two")["p"] < 0.05
+
+
+def test_two_prompts_of_one_model_are_compared_and_texts_of_questions_are_no_prompts(folder):
+    both = [
+        bbq(lean, seed=4).assign(prompt_id=name) for name, lean in (("plain", 2), ("warned", 0))
+    ]
+    table = pd.concat(both).assign(prompt=lambda frame: "Question " + frame["item_id"].astype(str))
+    table.to_csv(folder / "prompts.csv", index=False)
+    rows = analysed(folder / "prompts.csv")
+    found = one(rows, "right in ambiguous contexts, paired exact", "pair=m, plain - m, warned")
+    assert found["value"] < 0 and found["p"] < 0.05 and found["n"] == 144
+
+
+def test_answers_given_twice_or_without_ids_are_not_paired(folder):
+    table = pd.concat([bbq(0.0), bbq(1.0).assign(model="other")])
+    table.drop(columns=["item_id"]).to_csv(folder / "noid.csv", index=False)
+    name = "right in clear contexts, paired exact"
+    found = one(analysed(folder / "noid.csv"), name)
+    assert found["status"] == "no_item_ids" and np.isnan(found["value"]) and np.isnan(found["p"])
+    table.assign(item_id=1).to_csv(folder / "twice.csv", index=False)
+    assert one(analysed(folder / "twice.csv"), name)["status"] == "items_given_twice"
+
+
+def test_a_model_that_was_asked_in_one_order_only_has_no_robustness(folder):
+    half = verdicts(0.0).query("order == '12'").assign(model="half")
+    pd.concat([verdicts(0.0).assign(model="whole"), half]).to_csv(folder / "j.csv", index=False)
+    rows = analysed(folder / "j.csv")
+    assert one(rows, "robustness", "model=half")["status"] == "one_order"
+    assert one(rows, "robustness", "model=whole")["value"] > 0.8
+
+
+def test_the_examples_of_the_tools_run():
+    modules = [reading, kinds, flat, paired, pages, analyses, *papers.modules("analyse").values()]
+    results = [doctest.testmod(one, optionflags=doctest.NORMALIZE_WHITESPACE) for one in modules]
+    assert sum(one.attempted for one in results) > 20 and not any(one.failed for one in results)

@@ -205,7 +205,7 @@ def series_of(log: Log) -> pd.Series:
 def _names_prompts(prompt: pd.Series) -> bool:
     """Whether a column names a few prompts, and does not hold the text of each question."""
     texts = prompt.dropna().astype(str)
-    return texts.nunique() < max(2, len(texts) / 5) and texts.str.len().max() <= LONGEST_NAME
+    return texts.nunique() <= max(2, len(texts) / 5) and texts.str.len().max() <= LONGEST_NAME
 
 
 def _tells_apart(part: pd.Series, model: pd.Series) -> bool:
