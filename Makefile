@@ -6,7 +6,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B DATA ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B DATA LOG ARGS
 # The old name of a variable works for one version, with one line: OLD:NEW:VERSION from the table of renamed names.
 RENAMED := $(shell sed -n 's/^ *Renamed("variable", "\([A-Z_]*\)", "\([A-Z_]*\)", "\([0-9.]*\)"),$$/\1:\2:\3/p' lib/katayori/renamed.py)
 tell = $(shell echo 'katayori: variable $1 is now $2; $1 goes with version $3' >&2)
@@ -30,7 +30,7 @@ KATAYORI = @$(BIN)/python -m katayori
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= DATA= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= DATA= LOG= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@$(BOOT) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -87,6 +87,9 @@ batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, f
 convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPERS= MODELS= ARGS="LOG ANSWERS.jsonl")
 	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
 	  $(call option,PROMPTS,prompts) $(ARGS)
+
+analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq")
+	$(KATAYORI) analyse '$(LOG)' $(ARGS)
 
 compare: setup  ## two runs or two models side by side (A= B=)
 	$(KATAYORI) compare '$(A)' '$(B)' $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
@@ -145,5 +148,5 @@ clean:  ## remove run folders and tool caches (recordings, downloads and .venv s
 	@find outputs -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	@rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis lib/.pytest_cache lib/.ruff_cache lib/.hypothesis
 
-.PHONY: help setup reproduce sweep gates check test test-all lab data record live estimate batch convert compare site doctor bench nb simulate lock clean
+.PHONY: help setup reproduce sweep gates check test test-all lab data record live estimate batch convert analyse compare site doctor bench nb simulate lock clean
 .DEFAULT_GOAL := help

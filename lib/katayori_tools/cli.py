@@ -282,6 +282,29 @@ def _add_elsewhere(commands: Commands) -> None:
     one.add_argument("--prompt", help="the prompt all rows answer, where they name none")
     _add_items(one)
 
+    one = new_command(
+        commands,
+        "analyse",
+        calling("analyse"),
+        "somebody else's log: denominators, position-free scores, paired tests, a report",
+    )
+    one.add_argument(
+        "logs",
+        nargs="+",
+        help=".json or .eval (inspect_ai), samples_*.jsonl (lm-evaluation-harness), or a table"
+        " (.csv, .tsv, .jsonl)",
+    )
+    one.add_argument("--kind", help="what was asked (default: found out by the columns)")
+    one.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="NAME=COLUMN",
+        help="a column that bears another name, such as cluster=template; once for each",
+    )
+    one.add_argument("--options", help="the words that the options bear in answers, such as A,B,C")
+    one.add_argument("--out", metavar="FOLDER", help="default: outputs/analyse/<name of the log>")
+
 
 def _add_data(commands: Commands) -> None:
     """Commands that fetch data and compare results."""

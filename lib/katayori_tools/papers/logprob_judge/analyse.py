@@ -1,0 +1,280 @@
+"""Somebody else's log of pairwise verdicts: agreement with people, robustness, lean to a slot."""
+
+import unicodedata
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from katayori import measure
+from katayori.errors import KatayoriError
+from katayori.papers.logprob_judge import scores
+from katayori.prompting.letters import LETTERS, parse_verdict
+from katayori_tools.analyses import paired
+from katayori_tools.analyses.kinds import Kind, Read, Section, Shown, lacking
+from katayori_tools.analyses.reading import Log, clusters_of, places_in, series_of, texts_of
+from katayori_tools.analyses.rows import flat_rows, together, undefined
+
+PAIR = ("comparison_id", "pair")
+QUESTION = ("question_id", "question", "prompt_group")
+ORDER = ("presentation_order", "swap", "swapped")
+VERDICT = ("verdict", "letter", "judgment", "judgement", "winner")
+PEOPLE = ("truth", "human", "human_label", "human_winner", "gold")
+#: Which of the two systems stood first: order -> ours.
+ORDERS = {
+    **dict.fromkeys(("12", "12.0", "ab", "1", "original", "false", "forward", "first"), "12"),
+    **dict.fromkeys(("21", "21.0", "ba", "2", "swapped", "true", "backward", "second"), "21"),
+}
+#: Words for a verdict by system, where no order is told, and for people's labels.
+SYSTEMS = {
+    **dict.fromkeys(("1", "1.0", "a", "model_a", "first", "answer_a", "system_1"), "1"),
+    **dict.fromkeys(("2", "2.0", "b", "model_b", "second", "answer_b", "system_2"), "2"),
+    **dict.fromkeys(("tie", "c", "0", "0.0", "draw", "equal", "tie (bothbad)"), "tie"),
+}
+NEEDED = {"pair_id": (PAIR, "the comparison")}
+VERDICT_NEEDED = "verdict, letter or text (A, B or C for a tie)"
+#: Methods of settling two orders: a tie where they differ, and the mean of the probabilities.
+SETTLED = {"BS2": "both_orders", "proposed": "mean_probability"}
+
+
+def lacks(log: Log) -> list[str]:
+    """What a log lacks to be one of a judge."""
+    out = lacking(log, NEEDED)
+    if log.named("verdict", *VERDICT[1:], "text", "response") is None:
+        out.append(VERDICT_NEEDED)
+    if log.named("order", *ORDER) is None and not _people(log):
+        out.append("order (12 or 21: which system stood first) or people's labels (annotator_...)")
+    return out
+
+
+def _people(log: Log) -> dict[str, str]:
+    """The columns of people's labels by our names."""
+    if log.names.get("people"):
+        own = [name.strip() for name in log.names["people"].split(",")]
+    else:
+        starting = [str(one) for one in log.frame if str(one).startswith("annotator_")]
+        own = starting or [one for one in PEOPLE if one in log.frame]
+    return {f"annotator_{number}": name for number, name in enumerate(own, start=1)}
+
+
+def read(log: Log) -> Read:
+    """Each verdict as a letter of its order.
+
+    Columns: model, pair_id, cluster, order (12, 21 or empty), letter (None where invalid), outcome,
+    valid, annotator_k (1, 2, tie), and where known p_A, p_B, p_C.
+    """
+    notes: list[str] = []
+    frame = pd.DataFrame({"model": series_of(log)})
+    frame["pair_id"] = log.frame[log.named("pair_id", *PAIR)].astype(str)
+    frame["cluster"] = clusters_of(log, QUESTION, notes).astype(str)
+    frame["order"] = _orders(log)
+    frame["letter"] = _letters(log, notes)
+    frame["valid"] = frame["letter"].notna()
+    frame["text"] = [text for text, _ in texts_of(log)]
+    frame["outcome"] = np.where(frame["valid"], "ok", "out_of_choice")
+    for name, own in _people(log).items():
+        frame[name] = log.frame[own].map(_system).astype(object)
+        notes.append(f"A person's labels: column {own}.")
+    probabilities = _probabilities(log)
+    frame[[str(name) for name in probabilities]] = probabilities
+    return Read(frame, notes)
+
+
+def _orders(log: Log) -> pd.Series:
+    column = log.column("order", *ORDER)
+    if column is None:
+        return pd.Series("", log.frame.index)
+    orders = column.map(lambda order: ORDERS.get(str(order).strip().casefold()))
+    if orders.isna().any():
+        strange = column[orders.isna()].iloc[0]
+        raise KatayoriError(
+            f"the column of orders holds {strange!r:.40}; right is 12 (system 1 stood first) or 21"
+        )
+    return orders
+
+
+def _system(label: Any) -> str | None:
+    """A label as 1, 2 or tie; None for anything else.
+
+    Example:
+        >>> _system("model_a"), _system(2.0), _system("C"), _system(None)
+        ('1', '2', 'tie', None)
+    """
+    return SYSTEMS.get(unicodedata.normalize("NFKC", str(label)).strip().casefold())
+
+
+def _letters(log: Log, notes: list[str]) -> pd.Series:
+    """A, B (the first and the second answer shown) or C (a tie); None where invalid."""
+    own = log.named("verdict", *VERDICT[1:])
+    names = {"1": "A", "2": "B", "tie": "C"}
+    if own is not None:
+        first = "that was shown first" if log.named("order", *ORDER) else "of system 1"
+        notes.append(f"Verdicts: column {own}; A or 1 is the answer {first}.")
+        return log.frame[own].map(lambda verdict: names.get(str(_system(verdict)))).astype(object)
+    notes.append("Verdicts: the letter A, B or C read from the texts.")
+    letters = []
+    for text, finish in texts_of(log):
+        parsed = parse_verdict(text, finish)
+        letters.append(parsed.answer if parsed.outcome == "ok" else None)
+    return pd.Series(letters, log.frame.index, dtype=object)
+
+
+def _probabilities(log: Log) -> pd.DataFrame:
+    """p_A, p_B and p_C as far as the log has them."""
+    there = [f"p_{letter}" for letter in LETTERS if f"p_{letter}" in log.frame]
+    if there:
+        return log.frame[there].astype(float)
+    logs = places_in(log, "logp")[: len(LETTERS)]
+    named = {name: f"p_{letter}" for name, letter in zip(logs, LETTERS, strict=False)}
+    return log.frame[logs].astype(float).transform(np.exp).rename(columns=named)
+
+
+# -- measures --------------------------------------------------------------------------------------
+
+
+def sections(read_log: Read) -> list[Section]:
+    """Agreement with people, robustness, lean to a slot, paired tests."""
+    frame = read_log.frame
+    models = list(dict.fromkeys(frame["model"]))
+    people = scores.annotators_of(frame)
+    settled = _settled(frame)
+    return [
+        Section(
+            "Agreement with people",
+            "concordance is the share of labels on which the judge says what a person says, over"
+            " all comparisons; concordance_valid leaves out those without a verdict (the usual"
+            " denominator). both_orders: a tie where the orders differ; mean_probability: the"
+            " likeliest by the mean over both orders; one_order: every verdict as it stands.",
+            _concordance(settled, people, models),
+        ),
+        Section(
+            "Does the order matter?",
+            "robustness is the share of comparisons in whose two orders the judge names the same"
+            " system, over all; robustness_valid over those with both verdicts. first_share is the"
+            " share of the answer shown first among the verdicts that name one, .5 without"
+            " preference. slot_lean is ln P(first) / P(second) over both orders, in nats.",
+            _orders_compared(frame, models),
+            ("slot_lean",),
+        ),
+        *paired.section(_hits(settled, people)),
+    ]
+
+
+def _both(frame: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons that say their order, as `scores` take them."""
+    known = frame[frame["order"] != ""]
+    own = known.drop(columns=["valid"]).rename(columns={"cluster": "question_id"})
+    return own.assign(task="all")
+
+
+def _settled(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row a model, comparison and method, with cluster, verdict and the labels of people."""
+    both = _both(frame)
+    labels = scores.annotators_of(frame)
+    keys = ["model", "pair_id", "cluster", *labels]
+    if both.empty:
+        verdict = frame["letter"].map({"A": "1", "B": "2", "C": "tie"}).astype(object)
+        return frame[keys].assign(method="one_order", verdict=verdict)
+    verdicts = _judged(both).rename(columns={"question_id": "cluster"})
+    return pd.concat(
+        [
+            verdicts[keys].assign(method=name, verdict=verdicts[column])
+            for column, name in SETTLED.items()
+        ],
+        ignore_index=True,
+    )
+
+
+def _judged(both: pd.DataFrame) -> pd.DataFrame:
+    twice = both.duplicated(["model", "pair_id", "order"])
+    if twice.any():
+        raise KatayoriError(
+            f"{twice.sum()} verdicts are given twice to one comparison in one order, e.g."
+            f" {both.loc[twice, 'pair_id'].iloc[0]!r:.40}; name the column that tells models or"
+            " prompts apart: --column model=..."
+        )
+    return scores.judge_verdicts(both, by=["model"])
+
+
+def _concordance(settled: pd.DataFrame, people: list[str], models: list[str]) -> pd.DataFrame:
+    """Over all comparisons, and over those with a verdict."""
+    if not people:
+        return undefined("concordance", models, "no_labels")
+    parts = []
+    for name, rows in (
+        ("concordance", settled),
+        ("concordance_valid", settled[settled["verdict"].notna()]),
+    ):
+        table = measure.concordance(
+            rows, judge="verdict", people=people, cluster="cluster", by=["model", "method"]
+        )
+        line = f"{name}, " + table["method"]
+        parts.append(flat_rows(table.assign(measure=name, line=line), ["model", "method"]))
+    return together(parts)
+
+
+def _orders_compared(frame: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    both = _both(frame)
+    if both.empty:
+        return undefined("robustness", models, "no_orders")
+    verdicts = _judged(both)
+    whole = verdicts[verdicts["status"] != "missing_order"]
+    if whole.empty:
+        return undefined("robustness", models, "one_order")
+    alone = [name for name in models if name not in set(whole["model"])]
+    parts = [_robustness(whole, "robustness"), undefined("robustness", alone, "one_order")]
+    parts.append(_robustness(whole[whole["status"] == "ok"], "robustness_valid"))
+    parts.append(_first_share(whole))
+    if {"p_A", "p_B"} <= set(both.columns):
+        lean = scores.slot_lean(both, by=["model"])
+        parts.append(flat_rows(lean.assign(measure="slot_lean")))
+    else:
+        parts.append(undefined("slot_lean", models, "no_probabilities"))
+    return together(parts)
+
+
+def _robustness(verdicts: pd.DataFrame, name: str) -> pd.DataFrame:
+    if verdicts.empty:
+        return pd.DataFrame()
+    table = scores.robustness(verdicts, by=["model"]).query("task == 'all'")
+    status = table["status"].where(table["status"] != "ok", table["ci_status"])
+    return flat_rows(table.assign(measure=name, status=status).drop_duplicates("model"))
+
+
+def _first_share(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The share of the slot shown first, among verdicts that name one."""
+    table = scores.robustness(verdicts, by=["model"]).drop_duplicates("model")
+    status = table["first_status"].where(table["status"] == "ok", table["status"])
+    names = {"first_share": "value", "n_first": "n", "first_low": "ci_low", "first_high": "ci_high"}
+    own = table[["model", "clusters", "n_invalid", *names]].rename(columns=names)
+    return flat_rows(own.assign(measure="first_share", status=status))
+
+
+def _hits(settled: pd.DataFrame, people: list[str]) -> dict[str, pd.DataFrame]:
+    """Whether each method says what the first person says, a frame a method."""
+    if not people:
+        return {}
+    out = {}
+    for method, rows in settled.groupby("method", sort=False):
+        labelled = rows[rows[people[0]].notna()]
+        hit = (labelled["verdict"] == labelled[people[0]]).astype(float)
+        value = hit.where(labelled["verdict"].notna())
+        name = f"agrees with the first person ({method})"
+        out[name] = labelled.assign(value=value, item=labelled["pair_id"])
+    return out
+
+
+KINDS = {
+    "judge": Kind(
+        "verdicts of a judge on pairs of answers",
+        ("cluster", "pair_id", "order", "verdict", "people"),
+        lacks,
+        read,
+        sections,
+        Shown(
+            ("concordance", "concordance_valid", "robustness", "robustness_valid", "first_share"),
+            "share, in points",
+            0.5,
+        ),
+    )
+}

@@ -1,0 +1,446 @@
+"""`make analyse LOG=`: somebody else's logs, with planted answers, and what cannot be read."""
+
+import doctest
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import page_inputs
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+
+from katayori import measure
+from katayori_tools import analyses, cli, papers
+from katayori_tools.analyses import kinds, page as pages, paired, reading, rows as flat
+from katayori_tools.pages import POLICY
+
+LOGS = Path(__file__).parent / "fixtures" / "harness_logs"
+HOSTILE = "<script>alert(1)</script><img src='https://evil.example/x.png'>$\\frac{"
+ROLES = ("biased", "counter_biased", "unknown")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
+    return tmp_path
+
+
+def analysed(*words) -> pd.DataFrame:
+    """The rows of results.csv of a log."""
+    first = Path(words[0])
+    assert cli.main(["analyse", *map(str, words), "--out", str(first.parent / "out")]) == 0
+    return pd.read_csv(first.parent / "out" / "results.csv", keep_default_na=False, na_values=[""])
+
+
+def page(folder: Path) -> BeautifulSoup:
+    return BeautifulSoup((folder / "out" / "report.html").read_text("utf-8"), "html.parser")
+
+
+def one(rows: pd.DataFrame, name: str, cell: str = "") -> pd.Series:
+    found = rows[(rows["measure"] == name) & rows["cell"].str.contains(cell, regex=False)]
+    assert len(found) == 1, found
+    return found.iloc[0]
+
+
+def refused(capsys, *words) -> str:
+    """The one line with which a log is refused."""
+    assert cli.main(["analyse", *map(str, words)]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines[-1].startswith("katayori: ") and not any("Traceback" in line for line in lines)
+    return lines[-1]
+
+
+# -- decisions about persons -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def decisions(folder):
+    """A log of inspect_ai with a planted effect of gender, and none of age."""
+    page_inputs._inspect(folder / "decisions.eval", np.random.default_rng(5))
+    return folder / "decisions.eval"
+
+
+def test_a_planted_effect_is_found_and_noise_is_not(decisions):
+    rows = analysed(decisions)
+    assert list(rows) == list(flat.COLUMNS) and set(rows["source"]) == {"imported"}
+    for test in ("any_effect", "common_direction"):
+        assert one(rows, test, "factor=gender")["p_holm"] < 0.05
+        assert one(rows, test, "factor=age")["p_holm"] > 0.05
+    text = page(decisions.parent).get_text()
+    told = (
+        "p is below .05 in 2 of 4 tests: any_effect (model=openai-api/mine/my-model; factor=gender)"
+    )
+    assert told in text
+    assert re.search(r"The interval lies above 0: gap \(model=\S+; level=gender woman\)\.", text)
+
+
+def test_decisions_have_the_numbers_of_the_library(decisions):
+    rows = analysed(decisions)
+    frame = measure.read_log(decisions)
+    frame["yes"] = frame["text"].map({"Answer: yes": 1, "Answer: no": 0})
+    names = {"value": "yes", "cluster": "question"}
+    ours = measure.exchange_test(frame, **names, level="gender", row="age").set_index("measure")
+    holm = 2 * ours.loc["any_effect", "p"]
+    assert one(rows, "any_effect", "gender")["value"] == ours.loc["any_effect", "value"]
+    assert one(rows, "any_effect", "gender")["p_holm"] == pytest.approx(holm)
+    gaps = measure.level_gaps(frame, **names, level="gender", row="age").set_index("level")
+    gap = one(rows, "gap", "gender woman")
+    columns = ["value", "ci_low", "ci_high", "n", "n_invalid", "clusters"]
+    assert gap[columns].tolist() == pytest.approx(gaps.loc["woman", columns].tolist())
+    share = measure.share(frame, **names, by="gender").set_index("gender").loc["man"]
+    valid, asked = (
+        one(rows, "response_ratio", "gender man"),
+        one(rows, "response_ratio_all", "r man"),
+    )
+    assert valid[columns].tolist() == pytest.approx(share[columns].tolist())
+    assert asked["n"] == valid["n"] + valid["n_invalid"] and asked["value"] < valid["value"]
+
+
+def test_noise_alone_is_not_found(folder):
+    rng = np.random.default_rng(3)
+    cells = pd.MultiIndex.from_product(
+        [range(20), ("woman", "man"), (20, 80)], names=["question_id", "sex", "age"]
+    )
+    table = cells.to_frame(index=False).assign(decision=rng.choice(["yes", "no"], len(cells)))
+    table.to_csv(folder / "noise.csv", index=False)
+    rows = analysed(folder / "noise.csv")
+    assert (rows["p_holm"].dropna() > 0.05).all() and rows["p_holm"].notna().sum() == 4
+    assert "None of the 4 tests has a p below .05" in page(folder).get_text()
+
+
+def test_few_clusters_give_a_value_and_no_interval(folder):
+    table = pd.DataFrame({"question": [1, 1, 2, 2], "gender": list("fmfm"), "yes": [1, 0, 1, 1]})
+    table.to_csv(folder / "few.csv", index=False)
+    ratio = one(analysed(folder / "few.csv"), "response_ratio", "gender f")
+    assert ratio["value"] == 1 and np.isnan(ratio["ci_low"]) and ratio["status"] == "few_clusters"
+    assert ratio["why"] == "fewer than 5 clusters give no interval"
+
+
+def test_two_models_are_compared_on_the_same_items(folder):
+    rng = np.random.default_rng(0)
+    cells = pd.MultiIndex.from_product(
+        [range(20), ("woman", "man"), range(3)], names=["question", "gender", "repetition"]
+    )
+    table = cells.to_frame(index=False)
+    table["item_id"] = table["question"].astype(str) + table["gender"]
+    first = table.assign(model="eager", yes=(rng.random(len(table)) < 0.8).astype(int))
+    second = table.assign(model="careful", yes=(rng.random(len(table)) < 0.4).astype(int))
+    pd.concat([first, second]).to_csv(folder / "two.csv", index=False)
+    rows = analysed(folder / "two.csv")
+    ours = measure.mcnemar(first["yes"], second["yes"]).iloc[0]
+    exact = one(rows, "yes, paired exact", "pair=eager - careful")
+    assert exact[["value", "p", "ci_low"]].tolist() == pytest.approx(
+        ours[["value", "p", "ci_low"]].tolist()
+    )
+    grouped = measure.mcnemar(first["yes"], second["yes"], cluster=first["question"]).iloc[0]
+    clustered = one(rows, "yes, paired clustered")
+    assert clustered["p"] == pytest.approx(grouped["p_cluster"]) and clustered["p"] < 0.01
+    assert clustered["clusters"] == 20
+
+
+# -- questions about two persons -------------------------------------------------------------------
+
+
+def bbq(lean: float, first_place: float = 0.0, seed: int = 1) -> pd.DataFrame:
+    """Answers to items of BBQ's shape: 24 templates, three orders of the options.
+
+    `lean` is added to the log odds of the biased person, `first_place` to those of place 0.
+    """
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number in range(24 * 12):
+        place = number % 3
+        roles = [ROLES[(place + shift) % 3] for shift in range(3)]
+        context = ("ambig", "disambig")[number // 3 % 2]
+        right = "unknown" if context == "ambig" else ROLES[number // 6 % 2]
+        logs = rng.normal(0, 0.5, 3) + [lean * (one == "biased") for one in roles]
+        logs += np.array([first_place, 0, 0]) + [1.0 * (one == right) for one in roles]
+        p = np.exp(logs) / np.exp(logs).sum()
+        row = {f"role_{k}": role for k, role in enumerate(roles)}
+        row |= {f"p_{k}": p[k] for k in range(3)} | {"answer": "ABC"[int(p.argmax())]}
+        row |= {"template_id": f"t{number // 12}", "context_condition": context}
+        rows.append(row | {"item_id": number, "label": roles.index(right), "model": "m"})
+    return pd.DataFrame(rows)
+
+
+def test_a_planted_stereotype_is_found_and_none_where_there_is_none(folder):
+    bbq(1.5).to_csv(folder / "biased.csv", index=False)
+    rows = analysed(folder / "biased.csv")
+    for name in ("diff_amb", "diff_dis", "s_amb", "s_dis"):
+        assert one(rows, name)["ci_low"] > 0, name
+    assert one(rows, "position_free difference", "calibrated; score=soft")["ci_low"] > 0
+    bbq(0).to_csv(folder / "fair.csv", index=False)
+    rows = analysed(folder / "fair.csv")
+    for name in ("diff_amb", "diff_dis"):
+        assert one(rows, name)["ci_low"] < 0 < one(rows, name)["ci_high"], name
+
+
+def test_scores_are_those_of_the_library(folder):
+    table = bbq(1.0)
+    table.loc[::7, "answer"] = "I do not know"
+    table.to_csv(folder / "some.csv", index=False)
+    rows = analysed(folder / "some.csv")
+    role = [
+        None if letter not in "ABC" else row[f"role_{'ABC'.index(letter)}"]
+        for letter, row in zip(table["answer"], table.to_dict("records"), strict=True)
+    ]
+    gold = [row[f"role_{row['label']}"] for row in table.to_dict("records")]
+    frame = table.assign(role=role, gold=gold)
+    frame["context"] = frame["gold"].replace({"unknown": "ambiguous"})
+    frame["right"] = frame["role"] == frame["gold"]
+    names = ["acc_amb", "diff_dis", "s_amb", "acc_amb_all", "diff_amb_all", "ooc_rate"]
+    ours = measure.diff_bias(frame, correct="right", cluster="template_id", measures=names)
+    columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
+    for row in ours.to_dict("records"):
+        theirs = one(rows, row["measure"])
+        assert theirs[columns].tolist() == pytest.approx([row[name] for name in columns])
+    assert one(rows, "acc_amb_all")["n"] > one(rows, "acc_amb")["n"]
+    banner = page(folder).find(class_="banner warning").get_text()
+    assert banner.startswith("Only 85.4 % of the answers of m could be read (246 of 288).")
+
+
+def test_letters_that_say_a_place_only_have_no_value(folder):
+    bbq(0.5, first_place=8).to_csv(folder / "first.csv", index=False)
+    rows = analysed(folder / "first.csv")
+    letter = one(rows, "position_free difference", "reading=letter")
+    assert np.isnan(letter["value"]) and letter["status"] == "position_bound"
+    assert letter["why"].startswith("one place takes more than 90 %")
+    assert one(rows, "position_free difference", "calibrated; score=soft")["ci_low"] > 0
+
+
+def test_roles_come_from_the_columns_of_bbq_itself(folder):
+    """target_label, answer_info and polarity; a non-negative question turns the roles."""
+    rows = []
+    for number in range(40):
+        negative = number % 2 == 0
+        info = {"ans0": ["the man", "man"], "ans1": ["the woman", "woman"]}
+        doc = {"answer_info": info | {"ans2": ["unknown", "unknown"]}, "target_label": 0}
+        doc |= {"question_polarity": "neg" if negative else "nonneg", "question_index": number % 5}
+        doc |= {"context_condition": "ambig", "category": "Age", "example_id": number, "label": 2}
+        # The stereotype is followed on every question: man if negative, woman if not.
+        rows.append(doc | {"text": "(A)" if negative else "B."})
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (folder / "bbq.jsonl").write_text(lines, encoding="utf-8")
+    table = analysed(folder / "bbq.jsonl")
+    assert one(table, "diff_amb")["value"] == 1 and one(table, "acc_amb")["value"] == 0
+    assert one(table, "diff_amb")["clusters"] == 5
+    dis = one(table, "diff_dis")
+    assert np.isnan(dis["value"]) and dis["why"] == "no biased contexts were asked"
+    letter = one(table, "position_free difference", "probability; score=soft")
+    assert np.isnan(letter["value"]) and letter["status"] != "ok"
+
+
+def test_clear_contexts_of_which_nothing_is_known_are_left_out_and_said(folder):
+    bbq(0).drop(columns=["label"]).to_csv(folder / "nolabel.csv", index=False)
+    rows = analysed(folder / "nolabel.csv")
+    assert np.isnan(one(rows, "acc_dis")["value"]) and one(rows, "acc_amb")["n"] == 144
+    assert "144 answers in clear contexts are left out" in page(folder).get_text()
+
+
+def test_a_log_of_scored_continuations_is_read(folder):
+    """lm-evaluation-harness: the option with the highest log probability is the answer."""
+    first = json.loads((LOGS / "lm_eval_plain.jsonl").read_text("utf-8").split("\n")[0])
+    lines = []
+    for row in bbq(1.0).to_dict("records"):
+        doc = {key: value for key, value in row.items() if key[:2] not in ("p_", "an", "mo")}
+        resps = [[[f"{np.log(row[f'p_{k}']):.6f}", "False"]] for k in range(3)]
+        more = {"doc": doc, "resps": resps, "target": str(row["label"]), "metrics": []}
+        lines.append(json.dumps(first | more))
+    (folder / "samples.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    bbq(1.0).to_csv(folder / "table.csv", index=False)
+    of_log, of_table = analysed(folder / "samples.jsonl"), analysed(folder / "table.csv")
+    for name in ("acc_amb", "acc_dis", "diff_amb", "diff_dis"):
+        assert one(of_log, name)["value"] == pytest.approx(one(of_table, name)["value"])
+    place = "calibrated; score=soft"
+    theirs = one(of_table, "position_free difference", place)["value"]
+    assert one(of_log, "position_free difference", place)["value"] == pytest.approx(
+        theirs, abs=1e-4
+    )
+
+
+# -- judges ----------------------------------------------------------------------------------------
+
+
+def verdicts(lean: float, seed: int = 2) -> pd.DataFrame:
+    """80 comparisons of 20 questions in both orders; `lean` is towards the first answer shown."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for pair in range(80):
+        better = rng.choice(["1", "2"])
+        for order in ("12", "21"):
+            side = 1.0 if better == order[0] else -1.0
+            logs = np.array([side + lean, -side, -2.0]) + rng.normal(0, 0.5, 3)
+            p = np.exp(logs) / np.exp(logs).sum()
+            row = {"pair_id": f"p{pair}", "question_id": pair // 4, "order": order}
+            row |= {f"p_{letter}": p[k] for k, letter in enumerate("ABC")}
+            rows.append(row | {"letter": "ABC"[int(p.argmax())], "annotator_anna": better})
+    return pd.DataFrame(rows)
+
+
+def test_a_judge_that_leans_is_found_and_a_steady_one_is_not(folder):
+    verdicts(3.0).to_csv(folder / "leaning.csv", index=False)
+    rows = analysed(folder / "leaning.csv")
+    assert one(rows, "first_share")["ci_low"] > 0.5 and one(rows, "slot_lean")["ci_low"] > 0
+    assert one(rows, "robustness")["value"] < 0.5
+    settled = one(rows, "concordance", "mean_probability")
+    assert settled["value"] > one(rows, "concordance", "both_orders")["value"] + 0.3
+    verdicts(0.0).to_csv(folder / "steady.csv", index=False)
+    rows = analysed(folder / "steady.csv")
+    lean = one(rows, "slot_lean")
+    assert lean["ci_low"] < 0 < lean["ci_high"] and one(rows, "robustness")["value"] > 0.8
+
+
+def test_a_judge_has_the_numbers_of_the_library(folder):
+    table = verdicts(1.0)
+    table.loc[:9, "letter"] = "no idea"
+    table.to_csv(folder / "judge.csv", index=False)
+    rows = analysed(folder / "judge.csv")
+    wide = table.pivot(index=["pair_id", "question_id", "annotator_anna"], columns="order")
+    names = {"12": {"A": "1", "B": "2", "C": "tie"}, "21": {"A": "2", "B": "1", "C": "tie"}}
+    first, second = (wide["letter"][order].map(names[order]) for order in ("12", "21"))
+    same = first.where(first == second, "tie").where(first.notna() & second.notna())
+    frame = same.astype(object).where(same.notna(), None).rename("judge").reset_index()
+    ours = measure.concordance(frame, cluster="question_id").iloc[0]
+    theirs = one(rows, "concordance", "both_orders")
+    columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
+    assert theirs[columns].tolist() == pytest.approx(ours[columns].tolist())
+    valid = one(rows, "concordance_valid", "both_orders")
+    assert valid["n"] == 75 and theirs["n"] == 80 and valid["value"] > theirs["value"]
+
+
+def test_verdicts_without_orders_or_labels_say_so(folder):
+    table = verdicts(0.0).query("order == '12'").drop(columns=["order", "p_A", "p_B", "p_C"])
+    table.to_csv(folder / "one.csv", index=False)
+    rows = analysed(folder / "one.csv")
+    assert one(rows, "robustness")["status"] == "no_orders"
+    assert one(rows, "concordance", "one_order")["value"] > 0.7
+    bare = verdicts(0.0).drop(columns=["annotator_anna", "p_A", "p_B", "p_C"])
+    bare.to_csv(folder / "bare.csv", index=False)
+    rows = analysed(folder / "bare.csv")
+    assert one(rows, "concordance")["status"] == "no_labels"
+    assert one(rows, "slot_lean")["why"] == "the log holds no probabilities of all options"
+
+
+# -- the page, and what cannot be read -------------------------------------------------------------
+
+
+def test_hostile_text_is_escaped_and_the_page_asks_nothing_of_the_network(folder):
+    table = bbq(0.0).assign(model=HOSTILE)
+    table["answer"] = [HOSTILE if number % 3 else "A" for number in range(len(table))]
+    table["template_id"] = HOSTILE + table["template_id"]
+    table.to_csv(folder / "hostile.csv", index=False)
+    rows = analysed(folder / "hostile.csv")
+    text = (folder / "out" / "report.html").read_text("utf-8")
+    parsed = page(folder)
+    assert not parsed.find_all("script") and "<img src='https" not in text
+    assert [one["src"][:11] for one in parsed.find_all("img")] == ["data:image/"]
+    assert parsed.find("meta", {"http-equiv": True})["content"] == POLICY
+    assert HOSTILE[:20] in parsed.find(class_="banner warning").get_text()
+    assert rows["cell"].str.contains(HOSTILE, regex=False).all()
+
+
+def test_the_table_can_be_opened_by_a_spreadsheet(folder):
+    """A name with a bare line end breaks no line."""
+    table = pd.DataFrame({"question": range(6), "gender": list("fmfmfm"), "yes": 1})
+    (folder / "ends.jsonl").write_text(
+        "\n".join(json.dumps(row | {"model": "a\rb"}) for row in table.to_dict("records"))
+    )
+    rows = analysed(folder / "ends.jsonl")
+    assert b"\r" not in (folder / "out" / "results.csv").read_bytes()
+    assert rows["cell"].str.startswith("model=a\nb").all()
+
+
+def test_every_answer_is_called_imported_and_the_default_folder_is_named(folder, capsys):
+    bbq(0.0).to_csv(folder / "mine.csv", index=False)
+    assert cli.main(["analyse", str(folder / "mine.csv")]) == 0
+    told = capsys.readouterr().err
+    assert "kind bbq (by its columns; --kind names another)" in told
+    out = folder / "outputs" / "analyse" / "mine"
+    assert {file.name for file in out.iterdir()} == {"results.csv", "report.html"}
+    assert "288 imported answers" in (out / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["inspect_plain.eval", "inspect_json.json", "lm_eval_plain.jsonl", "inspect_judge.eval"]
+)
+def test_a_real_log_without_the_columns_is_refused_with_those_it_needs(name, folder, capsys):
+    line = refused(capsys, LOGS / name)
+    assert "no kind of log fits: " in line and "bbq lacks context" in line
+    assert "columns there: " in line and "item_id" in line
+    line = refused(capsys, LOGS / name, "--kind", "judge")
+    assert "--kind judge needs pair_id (the comparison)" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "expected"),
+    [
+        ("", [], "is no table that can be read"),
+        ("a,b\n", [], "holds no answers"),
+        ("a\n1\n", ["--kind", "essay"], "unknown kind of log 'essay'; known: "),
+        ("a\n1\n", ["--column", "cluster=b"], "the log has no column 'b'"),
+        ("a\n1\n", ["--column", "clutter=a"], "clutter"),
+        ("a\n1\n", ["--column", "cluster"], "--column takes name=column"),
+        ("context,role\nmaybe,biased\n", [], "a context is one of"),
+        ("context,role_0,role_1\nambig,biased,cat\n", [], "holds 'cat'; a role is one of biased"),
+        ("context,role\nambig,nonsense\n", [], "none of 1 answers could be read"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(content, words, expected, folder, capsys):
+    (folder / "bad.csv").write_text(content, encoding="utf-8")
+    assert expected in refused(capsys, folder / "bad.csv", *words)
+
+
+def test_files_that_are_no_log_are_one_line(folder, capsys):
+    assert "no such file" in refused(capsys, folder / "none.csv")
+    assert "name a log" in refused(capsys, "")
+    (folder / "a.txt").write_text("x")
+    assert "known are .eval and .json" in refused(capsys, folder / "a.txt")
+    (folder / "b.eval").write_text("x")
+    assert "b.eval cannot be read" in refused(capsys, folder / "b.eval")
+    (folder / "c.csv").write_bytes(b"a\n\xff\n")
+    assert "is not UTF-8" in refused(capsys, folder / "c.csv")
+
+
+def test_two_logs_are_two_models(folder):
+    for name, lean in (("one", 2.0), ("two", 0.0)):
+        bbq(lean).drop(columns=["model"]).to_csv(folder / f"{name}.csv", index=False)
+    rows = analysed(folder / "one.csv", folder / "two.csv")
+    assert one(rows, "diff_amb", "model=one")["value"] > one(rows, "diff_amb", "model=two")["value"]
+    assert one(rows, "right in ambiguous contexts, paired clustered", "one - two")["p"] < 0.05
+
+
+def test_two_prompts_of_one_model_are_compared_and_texts_of_questions_are_no_prompts(folder):
+    both = [
+        bbq(lean, seed=4).assign(prompt_id=name) for name, lean in (("plain", 2), ("warned", 0))
+    ]
+    table = pd.concat(both).assign(prompt=lambda frame: "Question " + frame["item_id"].astype(str))
+    table.to_csv(folder / "prompts.csv", index=False)
+    rows = analysed(folder / "prompts.csv")
+    found = one(rows, "right in ambiguous contexts, paired exact", "pair=m, plain - m, warned")
+    assert found["value"] < 0 and found["p"] < 0.05 and found["n"] == 144
+
+
+def test_answers_given_twice_or_without_ids_are_not_paired(folder):
+    table = pd.concat([bbq(0.0), bbq(1.0).assign(model="other")])
+    table.drop(columns=["item_id"]).to_csv(folder / "noid.csv", index=False)
+    name = "right in clear contexts, paired exact"
+    found = one(analysed(folder / "noid.csv"), name)
+    assert found["status"] == "no_item_ids" and np.isnan(found["value"]) and np.isnan(found["p"])
+    table.assign(item_id=1).to_csv(folder / "twice.csv", index=False)
+    assert one(analysed(folder / "twice.csv"), name)["status"] == "items_given_twice"
+
+
+def test_a_model_that_was_asked_in_one_order_only_has_no_robustness(folder):
+    half = verdicts(0.0).query("order == '12'").assign(model="half")
+    pd.concat([verdicts(0.0).assign(model="whole"), half]).to_csv(folder / "j.csv", index=False)
+    rows = analysed(folder / "j.csv")
+    assert one(rows, "robustness", "model=half")["status"] == "one_order"
+    assert one(rows, "robustness", "model=whole")["value"] > 0.8
+
+
+def test_the_examples_of_the_tools_run():
+    modules = [reading, kinds, flat, paired, pages, analyses, *papers.modules("analyse").values()]
+    results = [doctest.testmod(one, optionflags=doctest.NORMALIZE_WHITESPACE) for one in modules]
+    assert sum(one.attempted for one in results) > 20 and not any(one.failed for one in results)
