@@ -1,9 +1,14 @@
 """The environment: `.venv` from the hash lock, and `environment.yml` derived from the same lock.
 
-`python -m katayori_tools.environment [setup | lock]` runs before anything is installed, so this
-module needs the standard library only (`packaging` is imported where the environment exists).
+`python -m katayori_tools.environment [setup | setup-site | lock]` runs before anything is
+installed, so this module needs the standard library only (`packaging` is imported where the
+environment exists).
+
+What only `make site` needs, the extra `site`, has a lock of its own that adds to the first and
+changes nothing in it; it is installed on first use.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -26,9 +31,10 @@ LOCK_OPTIONS = (
     "--generate-hashes",
     "--no-header",
     "--no-emit-index-url",
-    "--all-extras",
     "-q",
 )
+#: The extra that is installed on first use.
+SITE = "site"
 _HEAD = """\
 # Made from lib/requirements.lock by `make lock`. The lock is what is tested;
 # this conda form is for convenience.
@@ -44,29 +50,44 @@ def lock_file() -> Path:
     return paths.root() / "lib" / "requirements.lock"
 
 
+def site_lock_file() -> Path:
+    """What the pages of a run need beside the first lock."""
+    return paths.root() / "lib" / "requirements-site.lock"
+
+
 def pyproject_file() -> Path:
     return paths.root() / "lib" / "pyproject.toml"
 
 
-def locked(python: str | None = None) -> dict[str, str]:
+def extras() -> list[str]:
+    """The extras of the first lock: all but `site`."""
+    project = tomllib.loads(pyproject_file().read_text())["project"]
+    return [name for name in project["optional-dependencies"] if name != SITE]
+
+
+def locked(python: str | None = None, lock: Path | None = None) -> dict[str, str]:
     """Name and exact version of every locked package that applies to this machine.
 
-    Or to a Python, such as "3.11".
+    Or to a Python, such as "3.11"; of another lock where one is named.
     """
     from packaging.markers import Marker
 
     env = {"python_version": python, "python_full_version": f"{python}.99"} if python else {}
     versions = {}
-    for name, version, marker in _PIN.findall(lock_file().read_text()):
+    for name, version, marker in _PIN.findall((lock or lock_file()).read_text()):
         if not marker or Marker(marker).evaluate(env):
             versions[name] = version
     return versions
 
 
 def direct() -> list[str]:
-    """The package names `pyproject.toml` asks for, extras included: the card's, then its order."""
+    """The package names `pyproject.toml` asks for: the card's, then its order.
+
+    Extras are included, but for `site`.
+    """
     project = tomllib.loads(pyproject_file().read_text())["project"]
-    wanted = [project["dependencies"], *project["optional-dependencies"].values()]
+    optional = project["optional-dependencies"]
+    wanted = [project["dependencies"], *(optional[extra] for extra in extras())]
     names = [re.split(r"[\s<>=!~;\[]", one, maxsplit=1)[0].lower() for one in chain(*wanted)]
     return list(dict.fromkeys([*CARD, *(name for name in names if name != project["name"])]))
 
@@ -127,10 +148,7 @@ def setup() -> None:
     elif not uv:  # also gives pip to a venv that has none
         _run(sys.executable, "-m", "venv", venv, what=f"making .venv ({_ON_DEBIAN})")
         uv = _uv(venv)
-    pip: list[str | Path] = [python, "-m", "pip", "install", "-q"]
-    if uv:
-        pip = [uv, "pip", "install", "--python", python]
-    _run(*pip, "-q", "--require-hashes", "-r", lock_file(), what="installing")
+    _install(python, uv, lock_file())
     # A path file instead of an editable install: nothing to build, nothing outside the lock.
     site = venv / "lib" / f"python{version}" / "site-packages"
     (site / "katayori.pth").write_text(os.path.relpath(lock_file().parent, site) + "\n")
@@ -138,18 +156,49 @@ def setup() -> None:
     print(f"ready ({'uv' if uv else 'pip'})", file=sys.stderr)
 
 
+def _install(python: Path, uv: str | None, lock: Path) -> None:
+    """Installs what a lock names into the environment of a Python, every file checked by hash."""
+    pip: list[str | Path] = [python, "-m", "pip", "install", "-q"]
+    if uv:
+        pip = [uv, "pip", "install", "--python", python]
+    _run(*pip, "-q", "--require-hashes", "-r", lock, what="installing")
+
+
+def setup_site() -> None:
+    """Adds to `.venv` what pages need; nothing to do if its stamp says so.
+
+    Two processes that come at once wait for each other. KatayoriError where the registry cannot be
+    reached.
+    """
+    venv = paths.root() / ".venv"
+    stamp = venv / "katayori-site.stamp"
+    parts = [site_lock_file().read_bytes(), lock_file().read_bytes()]
+    want = hashlib.sha256(b"\0".join(parts)).hexdigest()
+    with (venv / "katayori-site.busy").open("w") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == want:
+            return
+        told = "adding the pages' tools from lib/requirements-site.lock (once; some seconds) ..."
+        print(told, file=sys.stderr, flush=True)
+        _install(venv / "bin" / "python", _uv(venv), site_lock_file())
+        stamp.write_text(want)
+
+
 def lock() -> None:
-    """Resolves `pyproject.toml` anew into the lock, and writes `environment.yml` from it."""
+    """Resolves `pyproject.toml` anew into both locks, and writes `environment.yml`."""
     uv = _uv(paths.root() / ".venv")
     if not uv:
         raise KatayoriError("`make lock` needs uv; install it (pip install uv) and call again")
-    resolve = (uv, "pip", "compile", *LOCK_OPTIONS)
-    _run(*resolve, pyproject_file(), "-o", lock_file(), what="resolving")
+    resolve = (uv, "pip", "compile", *LOCK_OPTIONS, pyproject_file())
+    named = [word for extra in extras() for word in ("--extra", extra)]
+    _run(*resolve, *named, "-o", lock_file(), what="resolving")
+    beside = ("--extra", SITE, "--constraint", lock_file())
+    _run(*resolve, *beside, "-o", site_lock_file(), what="resolving the pages' tools")
     (paths.root() / "environment.yml").write_text(conda_yaml())
 
 
 if __name__ == "__main__":
-    steps = {"setup": setup, "lock": lock}
+    steps = {"setup": setup, "setup-site": setup_site, "lock": lock}
     try:
         steps[sys.argv[1]]()
     except KatayoriError as error:

@@ -55,7 +55,7 @@ def names(requirements: list[str]) -> set[str]:
 def test_the_core_is_light_and_the_rest_are_extras():
     core = {"pandas", "scipy", "statsmodels", "krippendorff", "orjson", "pyyaml", "pydantic"}
     assert names(PYPROJECT["project"]["dependencies"]) == core
-    assert list(EXTRAS) == ["tools", "pages", "engines", "all", "test"]
+    assert list(EXTRAS) == ["tools", "pages", "site", "engines", "all", "test"]
     assert EXTRAS["all"] == ["katayori[tools,pages,engines]"]
     heavy = {name for name in HEAVY if name != "IPython"}  # it comes with jupyterlab
     assert heavy <= names(EXTRAS["tools"] + EXTRAS["pages"] + EXTRAS["engines"])
@@ -64,7 +64,7 @@ def test_the_core_is_light_and_the_rest_are_extras():
 def test_every_package_of_the_card_is_asked_for():
     asked = names(PYPROJECT["project"]["dependencies"]).union(*map(names, EXTRAS.values()))
     assert set(environment.CARD) <= asked
-    assert set(environment.direct()) == asked - {"katayori"}
+    assert set(environment.direct()) == asked - names(EXTRAS["site"]) - {"katayori"}
 
 
 def test_the_console_command_is_that_of_make():
