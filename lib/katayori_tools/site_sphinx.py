@@ -133,11 +133,17 @@ def with_policy(page: str) -> str:
     return re.sub(r"<head>", f"<head>\n    {meta}", page, count=1)
 
 
+def with_names(page: str) -> str:
+    """A page whose folded lists of pages have a name for readers of screens."""
+    nameless = '<summary><span class="toctree-toggle"'
+    return page.replace(nameless, nameless.replace("<summary>", '<summary aria-label="pages">'))
+
+
 def _finish(app: "Sphinx", error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         for path in Path(app.outdir).glob("*.html"):
             text = path.read_text(encoding="utf-8")
-            path.write_text(with_policy(text), encoding="utf-8", newline="\n")
+            path.write_text(with_policy(with_names(text)), encoding="utf-8", newline="\n")
 
 
 def _docstring(

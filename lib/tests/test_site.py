@@ -424,6 +424,8 @@ def test_the_interface_shows_what_docstrings_say(base, monkeypatch, capfd):
     page = BeautifulSoup((folder / "katayori.metrics.agreement.html").read_text(), "html.parser")
     assert "Krippendorff" in page.article.get_text()
     assert page.find(id="katayori.metrics.agreement.krippendorff_alpha")
+    folded = page.find_all("summary")
+    assert folded and all(one.get("aria-label") or one.get_text(strip=True) for one in folded)
     assert capfd.readouterr().err == ""
 
 
