@@ -101,7 +101,8 @@ expect: reproduce  ## write data/expected anew from the default run and show wha
 equal: setup  ## whether two commits compute the same on one commit's data (A= B= DATA=)
 	$(KATAYORI) equal '$(A)' '$(B)' $(call option,DATA,data) $(call option,PAPERS,papers) $(ARGS)
 
-site: setup  ## the executed notebooks of a run as pages to read, without a server (PROFILE= MODELS=)
+site: setup  ## a run as pages to read, without a server or a network (PROFILE= MODELS=)
+	@PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site
 	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
 
 .PHONY: export

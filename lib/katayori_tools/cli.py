@@ -363,10 +363,16 @@ def _add_reading(commands: Commands) -> None:
         commands,
         "site",
         calling("site"),
-        "the notebooks of a run as pages to read, in the folder site of the run",
+        "a run as pages to read, in the folder site of the run",
     )
     one.add_argument("--profile", default="recorded", help="the run to show (default: recorded)")
     one.add_argument("--models", help="of a live or imported run: the models it asked")
+    one.add_argument(
+        "--no-interface",
+        dest="interface",
+        action="store_false",
+        help="without the pages of the library's functions, which take the longest",
+    )
 
     one = new_command(
         commands,

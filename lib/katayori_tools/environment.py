@@ -1,12 +1,15 @@
 """The environment: `.venv` from the hash lock, and `environment.yml` derived from the same lock.
 
-`python -m katayori_tools.environment [setup | lock]` runs before anything is installed, so this
-module needs the standard library only (`packaging` is imported where the environment exists).
+`python -m katayori_tools.environment [setup | setup-site | lock]` runs before anything is
+installed, so this module needs the standard library only (`packaging` is imported where the
+environment exists).
 
-What only `make export` needs, the extra `export`, has a lock and an environment of its own, made on
-first use (`exports.environment`).
+Two extras have locks of their own and are installed on first use. `site` adds what `make site`
+needs to the first lock and changes nothing in it; `export`, what `make export` needs, has an
+environment of its own (`exports.environment`).
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -32,8 +35,8 @@ LOCK_OPTIONS = (
     "--no-emit-index-url",
     "-q",
 )
-#: The extra that is installed on first use, elsewhere.
-EXPORT = "export"
+#: The extras that are installed on first use: into `.venv`, and elsewhere.
+SITE, EXPORT = "site", "export"
 _HEAD = """\
 # Made from lib/requirements.lock by `make lock`. The lock is what is tested;
 # this conda form is for convenience.
@@ -49,6 +52,11 @@ def lock_file() -> Path:
     return paths.root() / "lib" / "requirements.lock"
 
 
+def site_lock_file() -> Path:
+    """What the pages of a run need beside the first lock."""
+    return paths.root() / "lib" / "requirements-site.lock"
+
+
 def export_lock_file() -> Path:
     """What writes and checks exports, in an environment of its own."""
     return paths.root() / "lib" / "requirements-export.lock"
@@ -59,8 +67,8 @@ def pyproject_file() -> Path:
 
 
 def extras() -> list[str]:
-    """The extras of the first lock: all but `export`."""
-    return [name for name in _optional() if name != EXPORT]
+    """The extras of the first lock: all but `site` and `export`."""
+    return [name for name in _optional() if name not in (SITE, EXPORT)]
 
 
 def _optional() -> dict[str, list[str]]:
@@ -86,7 +94,7 @@ def locked(python: str | None = None, lock: Path | None = None) -> dict[str, str
 def direct() -> list[str]:
     """The package names `pyproject.toml` asks for: the card's, then its order.
 
-    Extras are included, but for `export`.
+    Extras are included, but for `site` and `export`.
     """
     project = tomllib.loads(pyproject_file().read_text())["project"]
     wanted = [project["dependencies"], *(_optional()[extra] for extra in extras())]
@@ -150,15 +158,40 @@ def setup() -> None:
     elif not uv:  # also gives pip to a venv that has none
         _run(sys.executable, "-m", "venv", venv, what=f"making .venv ({_ON_DEBIAN})")
         uv = _uv(venv)
-    pip: list[str | Path] = [python, "-m", "pip", "install", "-q"]
-    if uv:
-        pip = [uv, "pip", "install", "--python", python]
-    _run(*pip, "-q", "--require-hashes", "-r", lock_file(), what="installing")
+    _install(python, uv, lock_file())
     # A path file instead of an editable install: nothing to build, nothing outside the lock.
     site = venv / "lib" / f"python{version}" / "site-packages"
     (site / "katayori.pth").write_text(os.path.relpath(lock_file().parent, site) + "\n")
     stamp.write_text(want)
     print(f"ready ({'uv' if uv else 'pip'})", file=sys.stderr)
+
+
+def _install(python: Path, uv: str | None, lock: Path) -> None:
+    """Installs what a lock names into the environment of a Python, every file checked by hash."""
+    pip: list[str | Path] = [python, "-m", "pip", "install", "-q"]
+    if uv:
+        pip = [uv, "pip", "install", "--python", python]
+    _run(*pip, "-q", "--require-hashes", "-r", lock, what="installing")
+
+
+def setup_site() -> None:
+    """Adds to `.venv` what pages need; nothing to do if its stamp says so.
+
+    Two processes that come at once wait for each other. KatayoriError where the registry cannot be
+    reached.
+    """
+    venv = paths.root() / ".venv"
+    stamp = venv / "katayori-site.stamp"
+    parts = [site_lock_file().read_bytes(), lock_file().read_bytes()]
+    want = hashlib.sha256(b"\0".join(parts)).hexdigest()
+    with (venv / "katayori-site.busy").open("w") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == want:
+            return
+        told = "adding the pages' tools from lib/requirements-site.lock (once; some seconds) ..."
+        print(told, file=sys.stderr, flush=True)
+        _install(venv / "bin" / "python", _uv(venv), site_lock_file())
+        stamp.write_text(want)
 
 
 def lock() -> None:
@@ -169,16 +202,18 @@ def lock() -> None:
     resolve = (uv, "pip", "compile", *LOCK_OPTIONS)
     named = [word for extra in extras() for word in ("--extra", extra)]
     _run(*resolve, pyproject_file(), *named, "-o", lock_file(), what="resolving")
+    beside = ("--extra", SITE, "--constraint", lock_file(), "-o", site_lock_file())
+    _run(*resolve, pyproject_file(), *beside, what="resolving the pages' tools")
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder) / "export.in"
         wanted.write_text("\n".join(_optional()[EXPORT]) + "\n")
-        beside = ("--no-annotate", wanted, "-o", export_lock_file())
-        _run(*resolve, *beside, what="resolving what exports need")
+        apart = ("--no-annotate", wanted, "-o", export_lock_file())
+        _run(*resolve, *apart, what="resolving what exports need")
     (paths.root() / "environment.yml").write_text(conda_yaml())
 
 
 if __name__ == "__main__":
-    steps = {"setup": setup, "lock": lock}
+    steps = {"setup": setup, "setup-site": setup_site, "lock": lock}
     try:
         steps[sys.argv[1]]()
     except KatayoriError as error:

@@ -1,16 +1,14 @@
-"""HTML as a list of tokens: its words, its sections, and small changes to it.
+"""HTML as a list of tokens: words of pictures and tables, and small changes to it.
 
 The standard library reads it, so that no regular expression has to know what a tag is. What comes
 from notebooks is made safe elsewhere (`pages`); nothing here is a sanitiser.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
-from itertools import pairwise
 
-HEADINGS = ("h1", "h2", "h3", "h4")
 UNREAD = ("script", "style")  # what they hold is no text
 
 
@@ -66,53 +64,18 @@ def tokens(markup: str) -> list[Token]:
     return reader.tokens
 
 
-def _words(some: list[Token], without: Collection[str] = ()) -> str:
-    """Words of tokens, leaving out elements by their tags."""
+def _words(some: list[Token]) -> str:
+    """Words of tokens, a blank in place of each tag, blanks collapsed."""
     texts = []
     inside: list[str] = []
     for token in some:
-        if token.kind == "start" and token.tag in (*UNREAD, *without):
+        if token.kind == "start" and token.tag in UNREAD:
             inside.append(token.tag)
         elif token.kind == "end" and inside and token.tag == inside[-1]:
             inside.pop()
         elif token.kind == "text" and not inside:
             texts.append(unescape(token.source))
     return " ".join(" ".join(texts).split())
-
-
-def words(markup: str) -> str:
-    """The text of some HTML, a blank in place of each tag, blanks collapsed.
-
-    >>> words("<td>a &amp; b</td><td>c</td><style>d</style>")
-    'a & b c'
-    """
-    return _words(tokens(markup))
-
-
-def sections(markup: str, without: Collection[str] = ()) -> list[tuple[int, str, str, str]]:
-    """Level, anchor, heading and text of each section: what follows a heading that has an id.
-
-    `without` names elements that are left out of the texts.
-
-    >>> sections('<p>x</p><h2 id="a">A <b>b</b></h2><p>c</p>')
-    [(2, 'a', 'A b', 'c')]
-    """
-    some = tokens(markup)
-    starts = [
-        n
-        for n, token in enumerate(some)
-        if token.kind == "start" and token.tag in HEADINGS and "id" in token.attributes
-    ]
-    made = []
-    for start, following in pairwise([*starts, len(some)]):
-        tag = some[start].tag
-        end = next(
-            (n for n in range(start, following) if some[n].kind == "end" and some[n].tag == tag),
-            following,
-        )
-        heading, text = _words(some[start:end]), _words(some[end:following], without)
-        made.append((int(tag[1]), some[start].attributes["id"], heading, text))
-    return made
 
 
 def alternative(markup: str) -> str | None:
@@ -136,24 +99,6 @@ def caption(markup: str) -> str | None:
     return ""
 
 
-def rewritten(markup: str, change: Callable[[str], str], outside: Collection[str]) -> str:
-    """The HTML with `change` done to each text as it is written, but for those within `outside`.
-
-    >>> rewritten('<a title="b">b</a> b', str.upper, outside=["a"])
-    '<a title="b">b</a> B'
-    """
-    inside: list[str] = []
-    made = []
-    for token in tokens(markup):
-        if token.kind == "start" and token.tag in (*UNREAD, *outside):
-            inside.append(token.tag)
-        elif token.kind == "end" and inside and token.tag == inside[-1]:
-            inside.pop()
-        text = token.kind == "text" and not inside
-        made.append(change(token.source) if text else token.source)
-    return "".join(made)
-
-
 def with_long_cells(markup: str, least: int = 40) -> str:
     """The HTML with the class `long` for cells of at least so many characters, which need room."""
     some = tokens(markup)
@@ -169,3 +114,23 @@ def with_long_cells(markup: str, least: int = 40) -> str:
     return "".join(
         '<td class="long">' if n in long_cells else token.source for n, token in enumerate(some)
     )
+
+
+def in_regions(markup: str, label: str) -> str:
+    """The HTML with each outermost table in a region of this name, which keys can scroll.
+
+    >>> in_regions("a<table></table>", "Table 1")
+    'a<div class="scroll" role="region" tabindex="0" aria-label="Table 1"><table></table></div>'
+    """
+    start = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
+    depth = 0
+    made = []
+    for token in tokens(markup):
+        if token.tag == "table" and token.kind == "start":
+            made.append(start if depth == 0 else "")
+            depth += 1
+        made.append(token.source)
+        if token.tag == "table" and token.kind == "end" and depth:
+            depth -= 1
+            made.append("</div>" if depth == 0 else "")
+    return "".join(made)

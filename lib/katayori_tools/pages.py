@@ -162,37 +162,22 @@ def source(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def render(
-    notebook: Any, folder: Path, template: str = TEMPLATE, pieces: list[str] | None = None
-) -> str:
-    """The cells as sanitised HTML in which no path of this machine shows.
-
-    With a list for `pieces`, headings get the ids section-1, section-2, ..., and the HTML of every
-    text is appended.
-    """
+def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
+    """The cells as sanitised HTML in which no path of this machine shows."""
     # Colour codes become HTML on the way; all other controls are spelt out.
-    body = visible(_body(notebook, folder, template, pieces))
+    body = visible(_body(notebook, folder, template))
     for path in (folder, folder.resolve()):
         body = body.replace(quote(str(path)), ".")
     return body
 
 
-def _body(notebook: Any, folder: Path, template: str, pieces: list[str] | None) -> str:
-    from itertools import count
-
+def _body(notebook: Any, folder: Path, template: str) -> str:
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
     from traitlets.config import Config
 
-    numbers = count(1)
-
     class Renderer(IPythonRenderer):
-        def heading(self, text: str, level: int, **attrs: Any) -> str:
-            if pieces is not None:
-                attrs["id"] = f"section-{next(numbers)}"
-            return super().heading(text, level, **attrs)
-
         def inline_math(self, body: str) -> str:
             return _formula(body)
 
@@ -205,10 +190,7 @@ def _body(notebook: Any, folder: Path, template: str, pieces: list[str] | None) 
         renderer = Renderer(
             escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True
         )
-        html = MarkdownWithMath(renderer=renderer).render(source)
-        if pieces is not None:
-            pieces.append(html)
-        return html
+        return MarkdownWithMath(renderer=renderer).render(source)
 
     loaders = [DictLoader({"katayori.html.j2": template})]
     config = Config({"NbConvertBase": {"display_data_priority": SHOWN}})
@@ -283,9 +265,16 @@ def _font(body: str) -> str:
     """The Japanese characters of the page as an embedded subset, for machines without a Japanese
     font.
     """
-    used = {c for c in set(body) if "\u2e80" <= c <= "\uffef"}
+    data = base64.b64encode(font_of(body)).decode("ascii")
+    face = f'@font-face {{ font-family: "KatayoriJP"; src: url(data:font/ttf;base64,{data}) }}'
+    return face if data else ""
+
+
+def font_of(text: str) -> bytes:
+    """A font of the Japanese characters of a text; nothing where there are none."""
+    used = {c for c in set(text) if "\u2e80" <= c <= "\uffef"}
     if not used:
-        return ""
+        return b""
     import matplotlib_fontja
     from fontTools import subset
 
@@ -300,8 +289,7 @@ def _font(body: str) -> str:
     buffer = BytesIO()
     subset.save_font(font, buffer, options)
     font.close()
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f'@font-face {{ font-family: "KatayoriJP"; src: url(data:font/ttf;base64,{data}) }}'
+    return buffer.getvalue()
 
 
 def read(path: Path) -> Any:

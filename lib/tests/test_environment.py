@@ -134,6 +134,45 @@ def test_setup_that_fails_is_tried_again(tmp_path, monkeypatch):
     assert not (root / ".venv" / "katayori.stamp").exists()
 
 
+def test_the_pages_have_a_lock_that_adds_and_changes_nothing():
+    """`make reproduce` and `make test` do without it; what both locks hold has one version."""
+    text = environment.site_lock_file().read_text()
+    assert "://" not in text and len(environment._PIN.findall(text)) <= text.count("--hash=sha256:")
+    for python in ("3.11", "3.12", "3.13"):
+        first = environment.locked(python)
+        pages = environment.locked(python, environment.site_lock_file())
+        assert {"sphinx", "myst-nb", "pydata-sphinx-theme"} <= pages.keys() - first.keys()
+        assert not {name for name in pages.keys() & first if pages[name] != first[name]}
+    assert environment.SITE not in environment.extras()
+
+
+def test_the_pages_tools_are_added_once_and_again_when_a_lock_changes(tmp_path, monkeypatch):
+    root = _checkout(tmp_path, monkeypatch)
+    lock = root / "lib" / "requirements-site.lock"
+    lock.write_text("")
+    (root / ".venv").mkdir()
+    installed = []
+    monkeypatch.setattr(environment, "_uv", lambda venv: "uv")
+    monkeypatch.setattr(environment, "_run", lambda *command, what: installed.append(command[-1]))
+    environment.setup_site()
+    environment.setup_site()
+    assert installed == [lock]
+    for name in ("requirements-site.lock", "requirements.lock"):
+        (root / "lib" / name).write_text("# changed")
+        environment.setup_site()
+    assert installed == [lock] * 3
+
+
+def test_a_failure_to_add_the_pages_tools_is_tried_again(tmp_path, monkeypatch):
+    root = _checkout(tmp_path, monkeypatch)
+    (root / "lib" / "requirements-site.lock").write_text("")
+    (root / ".venv").mkdir()
+    monkeypatch.setattr(environment, "_uv", lambda venv: "false")
+    with pytest.raises(KatayoriError, match="registry"):
+        environment.setup_site()
+    assert not (root / ".venv" / "katayori-site.stamp").exists()
+
+
 def make(*words: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         ["make", "--no-print-directory", *words], cwd=paths.root(), capture_output=True, text=True
@@ -201,6 +240,14 @@ def test_test_reproduces_first_passes_the_gates_once_and_ends_with_pytest(target
     assert without in tests and ("-m 'not" in tests) == bool(without)
     books = sorted((paths.root() / "notebooks").glob("*.ipynb"))
     assert books and all(f"notebooks/{book.name}" in tests for book in books)
+
+
+def test_the_pages_tools_come_before_the_pages_and_nowhere_else():
+    commands = steps("site")
+    assert commands[-2].endswith("katayori_tools.environment setup-site")
+    assert "katayori site" in commands[-1]
+    for target in ("reproduce", "test", "check"):
+        assert not [line for line in steps(target) if "setup-site" in line]
 
 
 def test_the_continuous_run_is_make_test():

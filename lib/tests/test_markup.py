@@ -4,7 +4,7 @@ import pytest
 from bs4 import BeautifulSoup
 from hypothesis import example, given, settings, strategies as st
 
-from katayori_tools import markup, pages, site
+from katayori_tools import markup, pages
 
 PIECES = st.sampled_from([
     "<p>", "</p>", "<td>", "</td>", "<a href='#x'>", "</a>", '<img alt="a > b">', "<br/>", "&amp;",
@@ -36,14 +36,15 @@ def _held(html):
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 @settings(max_examples=300, deadline=None)
-def test_links_and_long_cells_add_nothing_else(text):
+def test_regions_and_long_cells_add_nothing_else(text):
     clean = pages._safe(f"<table><tr><td>{text}</td></tr></table> notebook 01 {text}")
-    book = site.Book("p", None, "01_p.html", None)
-    made = markup.with_long_cells(site._linked(clean, {"p": book}))
+    made = markup.with_long_cells(markup.in_regions(clean, "a <b>"))
     before, after = (BeautifulSoup(one, "html.parser") for one in (clean, made))
-    assert before.get_text().split() == after.get_text().split()
-    for link in after.find_all("a", href="01_p.html"):
-        link.unwrap()
+    assert before.get_text() == after.get_text()
+    regions = after.find_all("div", class_="scroll")
+    assert {region["aria-label"] for region in regions} == {"a <b>"}
+    for region in regions:
+        region.unwrap()
     for cell in after.find_all("td", class_="long"):
         del cell["class"]
     names = [[(tag.name, tag.attrs) for tag in page.find_all(True)] for page in (before, after)]
@@ -51,14 +52,11 @@ def test_links_and_long_cells_add_nothing_else(text):
 
 
 def test_a_tag_within_an_attribute_is_no_tag():
-    """A pattern that ends a tag at the next `>` would put a link into the words of a picture."""
-    book = site.Book("p", None, "01_p.html", None)
-    hostile = '<img alt="> notebook 01 &lt;script>x&lt;/script>"> notebook 01'
-    made = site._linked(hostile, {"p": book})
-    assert made == hostile.removesuffix("notebook 01") + '<a href="01_p.html">notebook 01</a>'
-    linked = '<a href="#x">notebook <b>01</b> notebook 01</a>'
-    assert site._linked(linked, {"p": book}) == linked
-    assert site._linked("Notebook 02", {"p": book}) == "Notebook 02"
+    """A pattern that ends a tag at the next `>` would put a region into the words of a picture."""
+    hostile = '<img alt="> <table> &lt;script>x&lt;/script></table>">'
+    assert markup.in_regions(hostile, "x") == hostile
+    inner = "<table><tr><td><table></table></td></tr></table>"
+    assert markup.in_regions(inner, "x").count('<div class="scroll"') == 1
 
 
 @pytest.mark.parametrize(
@@ -74,20 +72,7 @@ def test_a_tag_within_an_attribute_is_no_tag():
     ],
 )
 def test_words(text, words):
-    assert markup.words(text) == words
-
-
-def test_sections_begin_at_headings_with_an_id():
-    text = (
-        '<p>before</p><h1 id="a">One <em>1</em></h1>x<h2>no id</h2>y<h3 id="b" class="c">Two</h3>'
-    )
-    text += "<p>z</p><details><summary>s</summary>folded <b>x</b></details>end"
-    assert markup.sections(text) == [
-        (1, "a", "One 1", "x no id y"),
-        (3, "b", "Two", "z s folded x end"),
-    ]
-    assert markup.sections(text, without=["details"])[1][3] == "z end"
-    assert markup.sections("<p>none</p>") == []
+    assert markup.caption(f"<table><caption>{text}</caption></table>") == words
 
 
 def test_the_words_of_pictures_and_tables():

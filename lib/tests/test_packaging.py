@@ -55,14 +55,15 @@ def names(requirements: list[str]) -> set[str]:
 def test_the_core_is_light_and_the_rest_are_extras():
     core = {"pandas", "scipy", "statsmodels", "krippendorff", "orjson", "pyyaml", "pydantic"}
     assert names(PYPROJECT["project"]["dependencies"]) == core
-    assert list(EXTRAS) == ["tools", "pages", "engines", "export", "all", "test"]
+    assert list(EXTRAS) == ["tools", "pages", "site", "engines", "export", "all", "test"]
     assert EXTRAS["all"] == ["katayori[tools,pages,engines]"]
     heavy = {name for name in HEAVY if name != "IPython"}  # it comes with jupyterlab
     assert heavy <= names(EXTRAS["tools"] + EXTRAS["pages"] + EXTRAS["engines"])
 
 
 def test_every_package_of_the_card_is_asked_for():
-    in_first_lock = [wanted for extra, wanted in EXTRAS.items() if extra != environment.EXPORT]
+    on_first_use = (environment.SITE, environment.EXPORT)
+    in_first_lock = [wanted for extra, wanted in EXTRAS.items() if extra not in on_first_use]
     asked = names(PYPROJECT["project"]["dependencies"]).union(*map(names, in_first_lock))
     assert set(environment.CARD) <= asked
     assert set(environment.direct()) == asked - {"katayori"}

@@ -5,8 +5,12 @@ to see a spoilt file.
 """
 
 import ast
+import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -290,6 +294,69 @@ def test_a_fetched_hook_is_seen():
     assert hook_breaches(config) == ["elsewhere is fetched"]
 
 
+# -- a browser elsewhere -------------------------------------------------------------------------
+
+
+def container_breaches(folder: Path) -> list[str]:
+    """What hinders the files for Binder and dev containers from making what is tested, in words."""
+    breaches = []
+    binder = folder / ".binder"
+    lines = (binder / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    named = [line.removeprefix("-r ") for line in lines if line.startswith("-r ")]
+    if [(binder / one).resolve() for one in named] != [folder / "lib" / "requirements.lock"]:
+        breaches.append("Binder does not install the lock")
+    if (binder / "runtime.txt").read_text(encoding="utf-8").strip() != "python-3.11":
+        breaches.append("Binder runs another Python")
+    if not os.access(binder / "postBuild", os.X_OK):
+        breaches.append("postBuild cannot be run")
+    container = json.loads((folder / ".devcontainer/devcontainer.json").read_text("utf-8"))
+    command = container["postCreateCommand"]
+    if command.removeprefix("make ") not in targets():
+        breaches.append(f"the container runs: {command}")
+    image = (folder / ".devcontainer" / container["build"]["dockerfile"]).read_text("utf-8")
+    if "FROM python:3.11" not in image or " make" not in image:
+        breaches.append("the image lacks Python 3.11 or make")
+    return breaches
+
+
+def test_files_for_a_browser_elsewhere_make_what_is_tested():
+    assert container_breaches(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "breach"),
+    [
+        (".binder/requirements.txt", "-r ../lib", "-r lib", "Binder does not install the lock"),
+        (".binder/runtime.txt", "3.11", "3.9", "Binder runs another Python"),
+        (".devcontainer/devcontainer.json", "make setup", "make up", "the container runs: make up"),
+        (".devcontainer/Dockerfile", "python:3.11", "x", "the image lacks Python 3.11 or make"),
+    ],
+)
+def test_a_spoilt_container_is_seen(file, old, new, breach, tmp_path):
+    for folder in (".binder", ".devcontainer"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "requirements.lock").touch()
+    assert container_breaches(tmp_path) == []
+    text = (tmp_path / file).read_text(encoding="utf-8")
+    (tmp_path / file).write_text(text.replace(old, new), encoding="utf-8")
+    assert container_breaches(tmp_path) == [breach]
+
+
+def test_after_binder_has_built_the_library_is_found(tmp_path):
+    """The script itself; its Python keeps path files in another place and imports from there."""
+    python = tmp_path / "python"
+    imports = f"{sys.executable} -I -S -c \"import site; site.addsitedir('{tmp_path}'); $2\""
+    answers = f'#!/bin/sh\ncase "$2" in *sysconfig*) echo {tmp_path};; *) {imports};; esac\n'
+    python.write_text(answers)
+    python.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = [ROOT / ".binder" / "postBuild"]
+    done = subprocess.run(script, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "katayori.pth").read_text() == f"{ROOT / 'lib'}\n"
+
+
 # -- links ---------------------------------------------------------------------------------------
 
 
@@ -307,3 +374,16 @@ def test_every_link_between_our_texts_leads_somewhere():
     }
     assert not {name: links for name, links in dead.items() if links}
     assert dead_links(GITHUB, "[a](../README.md) [b](CITATION.cff)") == ["CITATION.cff"]
+
+
+def test_the_readme_is_short_and_leads_to_every_guide():
+    """One screen of English and one of Japanese; what there is to know stands on pages."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    english, japanese = text.split("## 日本語")
+    assert len(english.split()) < 400 and len(japanese) < 2000
+    for needed in ("make reproduce", "make test", "Content notice", "MIT licence", "WSL", "Colab"):
+        assert needed in english
+    pages = {path.name for path in (ROOT / "lib" / "pages").glob("*.md")}
+    assert pages - set(re.findall(r"\(lib/pages/([\w-]+\.md)\)", english)) <= {
+        "your-log-to-a-figure.md"  # reached from the page about data
+    }

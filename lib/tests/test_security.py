@@ -25,12 +25,13 @@ from katayori.prompting.store import Response, Store
 from katayori.report.results import FORMULA, Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
-from katayori_tools import cli, collect as collecting, compare, recording
+from katayori_tools import cli, collect as collecting, compare, environment, recording
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
 from katayori_tools.papers.jubaku_v2 import rating
 from katayori_tools.planning import export_requests, probe_logprobs
+from katayori_tools.site import write_site
 
 CANARY = "sk-canary-4f9c1e77d0a2"
 ECHOES = ["echo_500", "echo_429", "echo_400", "echo_422", "echo_502", "echo_200"]
@@ -252,10 +253,8 @@ def test_hostile_answers_do_not_act_in_a_real_browser(tmp_path):
         assert [mark for mark in marks if mark not in head] == []
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-def test_hostile_answers_do_not_act_in_a_report(tmp_path):
-    """The page of a notebook: outputs, printed text, an error, and answers that became Markdown or a title."""
+def _hostile_notebook(path):
+    """Outputs, printed text, errors, and answers that became Markdown or a title."""
     frame, cells = _answers(), []
     for text in ATTACKS:
         out = [nbformat.v4.new_output("stream", text=text + "\n")]
@@ -276,7 +275,14 @@ def test_hostile_answers_do_not_act_in_a_report(tmp_path):
         ]
     whole = nbformat.v4.new_output("display_data", data={"text/html": show(frame)._repr_html_()})
     cells += [nbformat.v4.new_code_cell("show(frame)", outputs=[whole])]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "x.ipynb")
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_hostile_answers_do_not_act_in_a_report(tmp_path):
+    """The page of a notebook: outputs, printed text, an error, and answers that became Markdown or a title."""
+    _hostile_notebook(tmp_path / "x.ipynb")
     page = write_report(tmp_path / "x.ipynb", tmp_path / "report.html")
     dom = _rendered(page, tmp_path / "profile")
     assert "data-hit" not in dom[:300] and "\x1b" not in dom
@@ -286,6 +292,42 @@ def test_hostile_answers_do_not_act_in_a_report(tmp_path):
         r'<a\b[^>]*href="javascript:', dom
     )
     assert ATTACKS[0] in html.unescape(re.sub(r"<[^>]*>", "", dom))
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
+    """Every page of a run whose notebook, results and reasons are attacks, with all scripts."""
+    monkeypatch.setenv("KATAYORI_ROOT", str(HERE))
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    environment.setup_site()
+    run = Run("discrim_eval", tmp_path / "mine" / "discrim_eval")
+    for text in ATTACKS:
+        about = {"model": text, "n": 9, "headline": True, "cell": {"factor": text}}
+        run.row("DE-24", "Krippendorff's alpha, sampled", 0.5, source="recorded", **about)
+    for source in ("published", "recorded"):
+        rows = [{"requirement": "DE-37", "statement": one, "verdict": one} for one in ATTACKS]
+        run.claims(pd.DataFrame(rows), source=source)
+    run.save()
+    _hostile_notebook(tmp_path / "mine" / "discrim_eval" / "01_discrim_eval.ipynb")
+    (tmp_path / "mine" / "jubaku_v2").mkdir()
+    reason = json.dumps({"reason": "\n".join(ATTACKS)})
+    (tmp_path / "mine" / "jubaku_v2" / "skipped.json").write_text(reason)
+    folder = write_site("mine", interface=False).parent
+    for name in ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "gallery", "notebooks"):
+        dom = _rendered(folder / f"{name}.html", tmp_path / name)
+        assert "data-hit" not in dom[:600] and "\x1b" not in dom, name
+        # The page's policy would stop a script, so the markup itself is looked at, too.
+        inside = dom.partition("<article")[2].partition("</article>")[0]
+        assert inside, name
+        found = re.findall(r"<(script|iframe|svg|object|animate|form)\b", inside)
+        assert not found, (name, found)
+        assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom), name
+        assert not re.findall(r'<a\b[^>]*href="javascript:', dom), name
+        assert not re.findall(r'(src|href)="(https?:)?//[^"]*evil', dom.replace(inside, "")), name
+        assert not re.findall(r'src="(https?:)?//', dom), name
+    shown = (folder / "01_discrim_eval.html").read_text(encoding="utf-8")
+    assert ATTACKS[0] in html.unescape(re.sub(r"<[^>]*>", "", shown))
 
 
 def _cells(path):

@@ -17,6 +17,7 @@ from api_double import Double
 
 from katayori import paths
 from katayori.papers import rooms
+from katayori_tools import environment
 
 ROOM = '''
 """Six questions with a plain yes or no."""
@@ -90,6 +91,7 @@ FACTS = {
         "method": ["Six questions are asked."],
         "figure": "none",
         "found": [{"what": "share right", "says": "{rows} models were asked."}],
+        "cannot_see": ["Anything but even numbers."],
         "differs": ["There is no such paper."],
     },
     "first_page": {
@@ -206,6 +208,7 @@ def copied(root: Path) -> Path:
     shutil.copytree(ours / "data", root / "data", ignore=shutil.ignore_patterns(*LINKED))
     for name in LINKED:
         (root / "data" / name).symlink_to(ours / "data" / name)
+    shutil.copytree(ours / ".github", root / ".github")
     for name in ("README.md", "Makefile", "CITATION.cff"):
         shutil.copy(ours / name, root)
     return root
@@ -249,11 +252,12 @@ def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
     assert found["share right"]["value"] == 1 and found["share right"]["n"] == 6
     assert found["share right"]["source"] == "simulated"
     assert found["even numbers are told from odd ones"]["verdict"] == "holds"
-    katayori(checkout, "site")
+    environment.setup_site()
+    katayori(checkout, "site", "--no-interface")
     site = checkout / "outputs" / "recorded" / "site"
     page = (site / "toy.html").read_text(encoding="utf-8")
     assert "Even or odd?" in page and "1 models were asked" in page
-    assert "toy.html" in (site / "index.html").read_text(encoding="utf-8")
+    assert "toy.html" in (site / "papers.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -271,7 +275,9 @@ def test_a_sixth_paper_asks_a_users_model(checkout):
     assert found["even numbers are told from odd ones"]["verdict"] == "contradicted"
     report = (run / "toy" / "report.html").read_text(encoding="utf-8")
     assert "my-model@custom" in report and "right answers" in report
-    katayori(checkout, "site", "--profile", "live", "--models", "my-model@custom")
+    environment.setup_site()
+    words = ["--profile", "live", "--models", "my-model@custom", "--no-interface"]
+    katayori(checkout, "site", *words)
     assert "my-model@custom" in (run / "site" / "toy.html").read_text(encoding="utf-8")
 
 

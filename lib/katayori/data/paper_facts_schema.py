@@ -25,6 +25,7 @@ class Page(Schema):
     method: list[Text]
     figure: Text
     found: list[Finding]
+    cannot_see: list[Text]
     differs: list[Text]
 
 

@@ -1,0 +1,57 @@
+"""Settings of Sphinx for `make site`. What is shown is gathered by katayori_tools/site.py."""
+
+import katayori
+
+project = "Katayori 偏り"
+author = "the authors of Katayori"
+version = release = katayori.__version__
+language = "en"
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "katayori_tools.site_sphinx",
+]
+exclude_patterns = ["_static"]
+default_role = "literal"  # docstrings write `names` so
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the signature is kept short; docstrings say shapes and units
+myst_enable_extensions = ["dollarmath"]
+# "$1 to $2" is money.
+myst_dmath_allow_space = False
+myst_dmath_allow_digits = False
+myst_heading_anchors = 4
+nb_execution_mode = "off"  # the run has executed them
+nb_code_prompt_show = "code"
+nb_code_prompt_hide = "code"
+nb_render_markdown_format = "commonmark"
+suppress_warnings = ["mystnb.unknown_mime_type", "myst.header"]
+pygments_style = "friendly"
+
+html_title = "Katayori 偏り"
+html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
+html_search_language = "words"
+html_static_path = ["_static"]
+html_css_files = ["katayori.css", "japanese.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_search_summary = False  # it would read other pages, which a file may not
+html_last_updated_fmt = None
+html_theme_options = {
+    "logo": {"text": "Katayori 偏り"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 8,
+    "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button-field"],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+    "navigation_depth": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "article_header_start": ["breadcrumbs"],
+    "show_version_warning_banner": False,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_context = {"default_mode": "auto"}
+copyright = "the authors of Katayori; MIT licence"
