@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape, unescape
 from html.parser import HTMLParser
 
+HEADINGS = ("h1", "h2", "h3", "h4")
 UNREAD = ("script", "style")  # what they hold is no text
 
 
@@ -76,6 +77,23 @@ def _words(some: list[Token]) -> str:
         elif token.kind == "text" and not inside:
             texts.append(unescape(token.source))
     return " ".join(" ".join(texts).split())
+
+
+def headings(markup: str) -> list[tuple[int, str, str]]:
+    """Level, anchor and words of each heading that has an id.
+
+    >>> headings('<p>x</p><h2 id="a">A <b>b</b></h2><p>c</p>')
+    [(2, 'a', 'A b')]
+    """
+    some = tokens(markup)
+    found = []
+    for start, token in enumerate(some):
+        if token.kind == "start" and token.tag in HEADINGS and "id" in token.attributes:
+            ends = (n for n in range(start, len(some)) if some[n].kind == "end")
+            end = next((n for n in ends if some[n].tag == token.tag), len(some))
+            words = _words(some[start:end])
+            found.append((int(token.tag[1]), token.attributes["id"], words))
+    return found
 
 
 def alternative(markup: str) -> str | None:

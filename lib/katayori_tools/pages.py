@@ -14,7 +14,7 @@ from typing import Any
 
 from katayori.report import first_page
 from katayori.report.tables import visible
-from katayori_tools.markup import sections, with_long_cells
+from katayori_tools.markup import headings, with_long_cells
 from katayori_tools.report_filter import with_given_parameters, without_the_lesson
 
 POLICY = (
@@ -82,7 +82,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
         notebook.cells = without_the_lesson(notebook.cells)
     if first_page.has_page(folder):
         opening = own_page(folder, heading) + opening
-    body = render(notebook, folder, pieces=[])
+    body = render(notebook, folder, anchors=True)
     listed = contents(body)
     content = f"{opening}\n{listed}<main>{body}</main>\n<footer>{footer(folder)}</footer>"
     style = REPORT_STYLE.read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def contents(body: str) -> str:
         >>> contents("".join(f'<h2 id="section-{k}">Part {k}</h2>' for k in "123"))[-47:]
         '<a href="#section-3">Part 3</a></li></ul></nav>\\n'
     """
-    found = [(anchor, words) for level, anchor, words, _ in sections(body) if level == 2]
+    found = [(anchor, words) for level, anchor, words in headings(body) if level == 2]
     if len(found) < FEWEST_SECTIONS:
         return ""
     links = "".join(f'<li><a href="#{quote(a)}">{quote(words)}</a></li>' for a, words in found)
@@ -162,22 +162,34 @@ def source(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
-    """The cells as sanitised HTML in which no path of this machine shows."""
+def render(notebook: Any, folder: Path, template: str = TEMPLATE, *, anchors: bool = False) -> str:
+    """The cells as sanitised HTML in which no path of this machine shows.
+
+    With `anchors`, headings get the ids section-1, section-2, ...
+    """
     # Colour codes become HTML on the way; all other controls are spelt out.
-    body = visible(_body(notebook, folder, template))
+    body = visible(_body(notebook, folder, template, anchors=anchors))
     for path in (folder, folder.resolve()):
         body = body.replace(quote(str(path)), ".")
     return body
 
 
-def _body(notebook: Any, folder: Path, template: str) -> str:
+def _body(notebook: Any, folder: Path, template: str, *, anchors: bool) -> str:
+    from itertools import count
+
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
     from traitlets.config import Config
 
+    numbers = count(1)
+
     class Renderer(IPythonRenderer):
+        def heading(self, text: str, level: int, **attrs: Any) -> str:
+            if anchors:
+                attrs["id"] = f"section-{next(numbers)}"
+            return super().heading(text, level, **attrs)
+
         def inline_math(self, body: str) -> str:
             return _formula(body)
 
