@@ -34,10 +34,12 @@ FILES = frozenset({"answers_file", "prompts"})
 # What differs from run to run (times, widget state, the Python version) goes from the committed
 # notebooks.
 KEPT = "{'kernelspec', ('language_info', 'name')}"
+# What people write about a cell stays: its slides, whether it is folded, why it is long.
+OF_CELLS = "{'tags', 'talk', 'jupyter', 'breach'}"
 CLEAR = (
     "--ClearMetadataPreprocessor.enabled=True",
     f"--ClearMetadataPreprocessor.preserve_nb_metadata_mask={KEPT}",
-    "--ClearMetadataPreprocessor.preserve_cell_metadata_mask={'tags'}",
+    f"--ClearMetadataPreprocessor.preserve_cell_metadata_mask={OF_CELLS}",
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
 REPORT = ("execute.py", "pages.py", "page.css", "report_filter.py")  # they make report.html

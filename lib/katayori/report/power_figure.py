@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ACROSS, HEIGHT = 2, 2.35
+ACROSS, HEIGHT = 2, 2.85
 #: What a study should find, by a wide convention.
 WANTED = 0.8
 LINE_COLOUR = "#444444"
@@ -119,7 +119,7 @@ def _draw_panel(ax: "Axes", measure: str, rows: "pd.DataFrame") -> None:
     word = "cluster" if n["clusters"] == 1 else "clusters"
     ax.set_title(f"{planted(measure).title}\n{n['clusters']} {word} × {n['per_cluster']} answers")
     ax.set(xlabel=f"planted effect, {planted(measure).unit}", ylim=(-4, 104))
-    ax.legend(loc="upper left", bbox_to_anchor=(0, -0.36), fontsize=7, frameon=False)
+    ax.legend(loc="upper left", bbox_to_anchor=(0, -0.3), fontsize=7, frameon=False)
 
 
 def _draw_lines(ax: "Axes") -> None:
