@@ -133,7 +133,7 @@ def imported_by(notebook: Path) -> list[str]:
     """The modules that a notebook's cells import, each once.
 
     Example:
-        >>> "pandas" in imported_by(notebooks.registry()["discrim_eval"])
+        >>> "pandas" in imported_by(notebooks.registry()[notebooks.LAST])
         True
     """
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]

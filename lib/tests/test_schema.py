@@ -29,6 +29,7 @@ from katayori.prompting import models_schema, prompts_schema
 from katayori.report import glossary_schema
 from katayori_tools import equality, gates, mutants
 from katayori_tools.engines import weights
+from katayori_tools.exports import measures
 from katayori_tools.papers.jubaku_v2 import construct
 
 #: Files below the checkout -> what each is read as.
@@ -41,6 +42,7 @@ KINDS: dict[str, Any] = {
     "data/published/audit.yaml": published.Audit,
     "data/errata/bbq.yaml": bbq.Errata,
     "data/weights.yaml": weights.WeightsFile,
+    "data/export.yaml": measures.ExportFile,
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
     "lib/equality.yaml": equality.MapFile,
     "lib/mutants.yaml": mutants.Judged,

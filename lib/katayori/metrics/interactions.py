@@ -33,8 +33,8 @@ def pair_interactions(
         test: lr, df, p, status of `logistic.likelihood_ratio`, n, n_invalid; terms: the rows of
         `logistic.mixed_logit` of the larger model, a pair being `age:gender`.
 
-    A paper's own version, `papers.inter_jbbq.scores.interactions`, is hashed by stored simulations
-    and therefore stays as it is; a test holds the two together.
+    A paper's own version is hashed by stored simulations and therefore stays as it is; a test holds
+    the two together.
 
     Example:
         >>> rng = np.random.default_rng(0)

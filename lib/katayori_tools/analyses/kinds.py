@@ -79,8 +79,8 @@ def kinds() -> dict[str, Kind]:
     """Every kind by its name, of the rooms of all papers.
 
     Example:
-        >>> sorted(kinds())
-        ['bbq', 'discrim_eval', 'judge']
+        >>> {"bbq", "judge"} <= set(kinds())
+        True
     """
     return papers.collected("analyse", "KINDS")
 

@@ -18,8 +18,8 @@ class Measure(Schema):
     """
 
     better: Better
-    lowest: float | None = None
-    highest: float | None = None
+    lowest: int | float | None = None
+    highest: int | float | None = None
 
     @model_validator(mode="after")
     def _has_both_bounds(self) -> "Measure":
