@@ -399,10 +399,11 @@ def _say_logprobs(store: Store, requests: list[Request]) -> None:
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
     """Print how far live answers agree with the recording of the same model."""
     answered = [(q, a) for q, a in store.get(requests) if a]
+    variant = get_paper(paper).recorded_as
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests if not r.likelihood):
         rows: dict[str, dict[str, Any]] = {}  # of the recording, by item
-        if recordings.entry(paper, model.id, prompt_id):
-            recorded = recordings.read(paper, model.id, prompt_id)
+        if recordings.entry(paper, model.id, prompt_id, variant):
+            recorded = recordings.read(paper, model.id, prompt_id, variant)
             rows = {row["item_id"]: row for row in recorded}
         pairs = [(q, a) for q, a in answered if q.prompt_id == prompt_id and q.item_id in rows]
         if not pairs:

@@ -48,10 +48,12 @@ class StudySet:
         return room.cluster_of(self.items)
 
 
-def first_edition(paper: str) -> StudySet:
-    """The study items of the first edition; 03 holds a row a pair of answers."""
-    read = read_items(paper, "study")
-    return StudySet(paper, FIRST, "study", read.everything)
+def first_edition(paper: str) -> Iterator[StudySet]:
+    """The study items of the first edition, a row a pair of answers in 03; none of a paper whose
+    `study` is the second edition.
+    """
+    if not get_paper(paper).recorded_as:
+        yield StudySet(paper, FIRST, "study", read_items(paper, "study").everything)
 
 
 def second_edition(paper: str) -> Iterator[StudySet]:
@@ -70,7 +72,7 @@ def study_sets(paper: str) -> list[StudySet]:
         ['study']
     """
     expect(paper, paper_ids(), "paper with study items")
-    return [first_edition(paper), *second_edition(paper)]
+    return [*first_edition(paper), *second_edition(paper)]
 
 
 def folder(paper: str, edition: int) -> Path:

@@ -192,7 +192,8 @@ def choose_models(
         raise UnavailableError(f"{source} answers need a model: name one with MODELS=")
     shards = recordings.shards(paper, prompt_id, variant) if source == "recorded" else []
     full = sorted(entry["model"] for entry in shards if recordings.complete(entry))
-    return full if variant else full + list(get_paper(paper).simulated())
+    room = get_paper(paper)
+    return full if variant in room.theirs else full + list(room.simulated())
 
 
 def recorded_for_all(

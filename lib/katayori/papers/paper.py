@@ -90,6 +90,8 @@ class Paper:
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
             are not this project's own.
+        recorded_as: the data set of the second edition that `study` reads, after which its
+            recordings are named; empty where `study` is the first edition.
     """
 
     id: str
@@ -105,6 +107,7 @@ class Paper:
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
+    recorded_as: ClassVar[str] = ""
 
     @property
     def about(self) -> dict[str, Any]:
@@ -173,6 +176,10 @@ class Paper:
             items: a data set of either edition. folder: where the texts of that edition lie.
         """
         return []
+
+    def variant_of(self, dataset: str) -> str:
+        """The variant of the recordings of `study` or `official`."""
+        return self.recorded_as if dataset == "study" else dataset
 
     # -- clusters ------------------------------------------------------------------------------
 

@@ -162,12 +162,12 @@ def open_study(
             "recorded answers are to one order of the options; orders is for live, imported or"
             " simulated answers"
         )
-    variant = "official" if read.dataset == "official" and source == "recorded" else ""
+    room = get_paper(paper)
+    variant = room.variant_of(read.dataset) if source == "recorded" else ""
     items = read.items
     real_of: dict[str, tuple[str, ...]] = {}
     if source == "recorded":
         items, real_of = _recorded(items, prompts, variant, wanted)
-    room = get_paper(paper)
     rows = room.as_asked(items) if wanted.shown == "each" else items
     rows = room.in_orders(rows, read.own)
     real = tuple(dict.fromkeys(name for names in real_of.values() for name in names))
@@ -212,7 +212,7 @@ def _recorded(
     if wanted.shown == "each":
         rows = get_paper(prompts[0].paper).as_asked(items)
         return items, {prompt.id: asked_with(prompt, rows, named, variant) for prompt in prompts}
-    if variant:
+    if variant in get_paper(prompts[0].paper).theirs:
         items = answers.held(items, prompts[0], variant)
     chosen = answers.choose_models(
         prompts[0].paper, "recorded", wanted.models, prompts[0].id, variant
@@ -258,6 +258,6 @@ def _require_recorded(
         raise UnavailableError(
             f"no recorded answers of {', '.join(absent)} to the prompts on these items"
         )
-    if variant and not real:
+    if variant in get_paper(prompts[0].paper).theirs and not real:
         asked = ", ".join(prompt.id for prompt in prompts)
         raise UnavailableError(f"no answers to {name} are recorded for {asked}")

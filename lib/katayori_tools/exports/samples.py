@@ -35,7 +35,7 @@ def lines(
     paper = get_paper(paper_id)
     for prompt in _prompts(paper, model, run):
         rows = paper.as_asked(paper.read("study", {})[0])
-        frame = answers.recorded_subset(rows, prompt, model)
+        frame = answers.recorded_subset(rows, prompt, model, paper.recorded_as)
         if frame is None:
             continue
         questions = _questions(rows, prompt, model) if with_text else {}
@@ -58,12 +58,13 @@ def _prompts(paper: Paper, model: str, run: Mapping[str, Any]) -> list[Prompt]:
         return []
     listed = load_prompts(paper.id)
     asked = [listed[name] for name in run["prompts"] if name in listed]
-    return [prompt for prompt in asked if _is_held(paper.id, model, prompt)]
+    return [prompt for prompt in asked if _is_held(paper, model, prompt)]
 
 
-def _is_held(paper_id: str, model: str, prompt: Prompt) -> bool:
-    entry = recordings.entry(paper_id, model, prompt.id)
-    return prompt.kind == "chat" and entry is not None and entry["dataset"] == "study"
+def _is_held(paper: Paper, model: str, prompt: Prompt) -> bool:
+    entry = recordings.entry(paper.id, model, prompt.id, paper.recorded_as)
+    study = paper.recorded_as or "study"
+    return prompt.kind == "chat" and entry is not None and entry["dataset"] == study
 
 
 def _questions(rows: "pd.DataFrame", prompt: Prompt, model: str) -> dict[str, str]:

@@ -93,7 +93,7 @@ def _others(asked: Asked, also: Also) -> tuple[dict[str, Benchmark], list[str]]:
     """Recorded answers to data of others, and simulated ones to our own items."""
     found: dict[str, Benchmark] = {}
     notes: list[str] = []
-    for name, prompt_id in THEIRS.items() if asked.study.variant else ():
+    for name, prompt_id in THEIRS.items() if asked.study.official else ():
         try:
             pairs, label = items.load_items(name)
         except UnavailableError as error:

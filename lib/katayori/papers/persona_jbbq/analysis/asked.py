@@ -122,7 +122,7 @@ class Asked:
     @property
     def own_design(self) -> bool:
         """Whether items and wording are ours, so that other recordings may stand beside them."""
-        others = self.study.variant or self.choices.jbbq or self.choices.own_wording
+        others = self.study.official or self.choices.jbbq or self.choices.own_wording
         return self.study.source == "recorded" and not others
 
     def named(self, frame: pd.DataFrame) -> pd.DataFrame:

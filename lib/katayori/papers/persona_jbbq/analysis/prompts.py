@@ -130,7 +130,7 @@ def _two_steps(asked: Asked, keep: Keeper) -> list[str]:
     """What reasons written in a first turn change, on the part of the items asked so."""
     reason, second = (asked.wording.get(name) for name in TURNS)
     one = asked.conditions.get("CoT")
-    if asked.study.source != "recorded" or asked.study.variant or not asked.real:
+    if asked.study.source != "recorded" or asked.study.official or not asked.real:
         return []
     if reason is None or second is None or one is None:
         return []
