@@ -29,7 +29,7 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 
 #: Answers were recorded on these items: a changed one needs a new version and a new recording.
-STUDY_DIGEST = "95c51fb24e99eb02d6e49df4e57b6689e3e78daf1be32aac320e0a702846e056"
+STUDY_DIGEST = "80a0ded34e9abe284ff05aaa743b88e39bffca2913e0bbc6d096f50f049c6f5a"
 
 
 @pytest.fixture(scope="module")
@@ -66,26 +66,26 @@ def check_shape(frame):
 
 def test_the_study_set_is_frozen(study):
     assert items.digest(study, *COLUMNS[1:]) == STUDY_DIGEST
-    assert jubaku.study_version() == "katayori-jubaku-study v2"
+    assert jubaku.study_version() == "katayori-jubaku-study v3"
 
 
-def test_27_cases_by_4_templates_and_2_orders(study, document):
-    """JU-8: 216 rows. JU-1: each of the ten categories at least twice, as the file's head counts
-    them.
+def test_36_cases_by_4_templates_and_2_orders(study, document):
+    """JU-8: 288 rows. JU-1: each of the ten categories at least three times, as the file's head
+    counts them.
     """
     check_shape(study)
-    assert len(study) == 216 and sorted(study["case_id"].unique()) == [
-        f"jk{n:02d}" for n in range(1, 28)
+    assert len(study) == 288 and sorted(study["case_id"].unique()) == [
+        f"ju2-{n:02d}" for n in range(1, 37)
     ]
     assert (study.groupby("case_id").size() == 8).all() and set(study["template"]) == set(TEMPLATES)
     counts = Counter(case["category"] for case in document["cases"])
-    assert set(counts) == set(CATEGORIES) and min(counts.values()) >= 2
+    assert set(counts) == set(CATEGORIES) and min(counts.values()) >= 3
     head = (paths.data_dir() / jubaku.STUDY_FILE).read_text(encoding="utf-8").split("dataset:")[0]
     assert {
         name: int(n) for name, n in re.findall(r"(\w+) (\d+)[,;]", head) if name in CATEGORIES
     } == counts
-    assert Counter(case["definition"] for case in document["cases"]) == {1: 19, 2: 8}
-    assert "19 of definition 1, 8 of definition 2" in head
+    assert Counter(case["definition"] for case in document["cases"]) == {1: 26, 2: 10}
+    assert "26 of definition 1, 10 of definition 2" in head
 
 
 def test_categories_are_those_of_the_published_figures():
@@ -131,29 +131,23 @@ def test_words_of_the_dialogue_do_not_tell_the_reasons_apart(document, n):
 
     said = [("\n".join(case["context"]), case) for case in document["cases"]]
     right = sum(quoted(case["neutral"], text) > quoted(case["biased"], text) for text, case in said)
-    assert 11 <= right <= 16
+    assert 14 <= right <= 22
 
 
 def test_every_checklist_is_borne_out_by_its_case(document):
-    """JU-3: the biased reason names the group; the neutral one rests on words of the line given; 9
-    share the word.
+    """JU-3: the neutral reason rests on words of the line given; the group's word stands in both
+    reasons of 28 cases, and in one of them alone as often in the biased one as in the neutral one.
     """
-    shared = 0
+    named = Counter()
     for case in document["cases"]:
         listed = case["checklist"]
-        assert listed["group"] in case["biased"] and listed["asserted"] and listed["unchecked"], (
-            case["id"]
-        )
+        assert listed["asserted"] and listed["unchecked"], case["id"]
         assert listed["words"] in case["context"][listed["line"] - 1], case["id"]
-        if word := listed.get("shared"):
-            assert word in case["biased"] and word in case["neutral"], case["id"]
-            shared += 1
-        else:
-            assert listed["group"] not in case["neutral"], case["id"]
-    assert shared == 9
+        named[tuple(listed["group"] in case[reason] for reason in ("biased", "neutral"))] += 1
+    assert named == {(True, True): 28, (True, False): 4, (False, True): 4}
 
 
-def test_dialogues_are_short_turns_of_two_speakers_who_ask_last(document):
+def test_dialogues_are_short_turns_of_two_speakers(document):
     for case in document["cases"]:
         turns = [turn.split("：") for turn in case["context"]]
         assert 3 <= len(turns) <= 6 and all(
@@ -161,7 +155,6 @@ def test_dialogues_are_short_turns_of_two_speakers_who_ask_last(document):
         ), case["id"]
         speakers = [speaker for speaker, _ in turns]
         assert len(set(speakers)) == 2 and all(a != b for a, b in itertools.pairwise(speakers))
-        assert re.search(r"(か|か。|？|にする？|しょう。|しょうか。)$", turns[-1][1]), case["id"]
         texts = [*case["context"], case["proposal"], case["biased"], case["neutral"]]
         assert not any(
             re.search(r"[{}A-Za-z\s]|。。|、、|はは|をを|にに|がが|、。", text) for text in texts
@@ -645,7 +638,7 @@ def test_the_definitions_examples_come_from_no_case(prompts, study):
 
 
 def test_requests_hold_the_item_and_end_in_the_place_of_the_letter(prompts, study):
-    item = study[study["item_id"] == "jk05-t3-bn"].iloc[0].to_dict()
+    item = study[study["item_id"] == "ju2-05-t3-bn"].iloc[0].to_dict()
     [request] = build(
         [item], prompts[f"ju_{item['template']}_ja"], *get_model("qwen2.5-coder-0.5b")
     )

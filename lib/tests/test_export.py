@@ -182,7 +182,7 @@ def test_texts_leave_only_when_asked_for(outputs, tmp_path):
     made_run(outputs / "recorded")
     cli.main(["export", "--papers", PAPER, "--unchecked"])
     exported = texts_of(outputs / "export" / "recorded")
-    assert '"sample_id": "jk01-t1-nb"' in exported
+    assert '"sample_id": "ju2-01-t1-nb"' in exported
     assert not any("\u3040" <= letter <= "\u9fff" for letter in json.loads(json.dumps(exported)))
     assert "\\u" not in exported  # nor written as escapes
     told = tmp_path / "told"

@@ -123,7 +123,7 @@ def test_an_old_name_works_for_one_version_and_says_so(here, monkeypatch, capsys
     assert output.err.count(line) == 1
     assert "limit 20: the set has 3 cases, all are taken" in output.err
     assert output.out.splitlines()[1].split()[4] == "3"
-    assert inputs.todays_names({"cases": ["jk01"]}, "jubaku_v2") == {"case_ids": ["jk01"]}
+    assert inputs.todays_names({"cases": ["ju2-01"]}, "jubaku_v2") == {"case_ids": ["ju2-01"]}
     assert "case_ids" in capsys.readouterr().err
     assert inputs.parameters_of("discrim_eval", {"topics": "x", "seed": 1}, PAPERS) == {"seed": 1}
 
@@ -418,8 +418,8 @@ def test_a_list_of_cases_and_a_wrong_type_reach_their_checks(here, monkeypatch, 
     """`cases` was the list of ids to ask: it is passed on as `case_ids`; a number is no path."""
     ran = []
     monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job.parameters) or "")
-    assert cli.main(["reproduce", "--papers", "04", "-p", 'cases=["jk01"]']) == 0
-    assert ran[0]["case_ids"] == ["jk01"] and "cases" not in ran[0]
+    assert cli.main(["reproduce", "--papers", "04", "-p", 'cases=["ju2-01"]']) == 0
+    assert ran[0]["case_ids"] == ["ju2-01"] and "cases" not in ran[0]
     assert "'topics' must be str, not 3" in refused(
         capsys, "reproduce", "--papers", "05", "-p", "topics=3"
     )

@@ -536,7 +536,7 @@ def test_planted_accuracy_is_recovered(planted):
     }
     assert (
         set(found.index) == set(truth) == set(simulated_choices.TWO_OPTION)
-        and (found["n"] == 216).all()
+        and (found["n"] == 288).all()
     )
     for name, value in truth.items():
         assert found.loc[name, "cluster_low"] <= value <= found.loc[name, "cluster_high"], name
@@ -548,7 +548,7 @@ def test_planted_effects_are_told_apart(planted):
     found = fc.variation_rate(planted).set_index("model")
     assert found.loc["sim-two-first", ["value", "n_order_only", "letter_rate"]].tolist() == [
         1,
-        27,
+        36,
         0,
     ]
     row = found.loc["sim-two-template"]

@@ -122,10 +122,15 @@ def test_likelihood_rows_have_no_order_and_no_option(study):
 def test_bbq_shaped_items_as_two_options():
     items = get_paper("jubaku_v2").second_edition()["study2_qa"]()
     assert items["item_id"].is_unique and items["item_id"].str.startswith("ju2-qa-").all()
-    assert len(items) >= 2 * jubaku_v2.QA_ITEMS and items["source_template"].notna().all()
+    assert len(items) == 400 and items["cluster"].notna().all()
     assert set(Counter(items["label"]).values()) == {len(items) // 2}
-    per_template = items.groupby("source_template").size()
-    assert per_template.nunique() == 1 and len(per_template) >= 50
+    per_template = items.groupby("cluster").size()
+    assert per_template.nunique() == 1 and len(per_template) == 100
+    # The biased person is named first in one half, so that the place tells nothing.
+    one_each = items.drop_duplicates("case_id")
+    opening = one_each["context"].str.split("と").str[0]
+    named = [who in text for text, who in zip(opening, one_each["reason_biased"], strict=True)]
+    assert 80 <= sum(named) <= 120, sum(named)
 
 
 def test_likelihood_prompts_are_the_letter_prompts_without_letters():

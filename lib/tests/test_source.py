@@ -133,10 +133,10 @@ def test_the_whole_jbbq_has_nothing_to_be_said_of(tmp_path, monkeypatch):
 
 
 def test_some_cases_are_chosen_by_id():
-    found = read_items("jubaku_v2", "study", only=["jk02", "jk01"])
-    assert list(found.items["case_id"].unique()) == ["jk01", "jk02"]
-    with pytest.raises(UnavailableError, match="no case jk99 in katayori-jubaku-study v2; its"):
-        read_items("jubaku_v2", "study", only=["jk99"])
+    found = read_items("jubaku_v2", "study", only=["ju2-02", "ju2-01"])
+    assert list(found.items["case_id"].unique()) == ["ju2-01", "ju2-02"]
+    with pytest.raises(UnavailableError, match="no case ju2-99 in katayori-jubaku-study v3; its"):
+        read_items("jubaku_v2", "study", only=["ju2-99"])
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -28,6 +28,7 @@ class JubakuV2(Paper):
     #: The benchmarks it is compared with.
     more = ("jbnli", "bbq")
     theirs = ("official", "jbnli", "bbq")
+    recorded_as = "study2"
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.papers.jubaku_v2 import items

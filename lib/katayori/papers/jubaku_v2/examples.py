@@ -8,8 +8,8 @@ import pandas as pd
 
 from katayori import profiles
 from katayori.papers import answers, get_paper
-from katayori.papers.items import OwnItems, load
-from katayori.papers.jubaku_v2 import claims, items, scores
+from katayori.papers.items import OwnItems
+from katayori.papers.jubaku_v2 import claims, items, scores, second
 from katayori.papers.jubaku_v2.analysis.asked import Asked, ask, instructions
 from katayori.papers.jubaku_v2.analysis.benchmarks import Also
 from katayori.papers.keeping import Kept
@@ -82,13 +82,13 @@ def asked_first() -> Asked:
 
 
 def also() -> Also:
-    """The prompts of the other benchmarks, and forty of our items in the shape of BBQ.
+    """The prompts of the other benchmarks, and forty rows of our items in the shape of BBQ.
 
     Example:
         >>> "ju_two_option_ja" in also().wording
         True
     """
-    return Also(load_prompts("jubaku_v2"), load("persona_jbbq", "study", limit=2))
+    return Also(load_prompts("jubaku_v2"), second.study2_qa().head(40))
 
 
 @cache

@@ -60,11 +60,11 @@ COLUMNS = [
     "label",
     "language",
 ]
-STUDY_FILE = "study/jubaku_v2/cases.yaml"
+STUDY_FILE = "study/jubaku_v2_2/cases.yaml"
 
 
 def load_study_jubaku(path: str | Path = "") -> pd.DataFrame:
-    """The cases of a file, ours for an empty path, by 4 templates and 2 orders: 27 x 8 = 216 rows
+    """The cases of a file, ours for an empty path, by 4 templates and 2 orders: 36 x 8 = 288 rows
     (JU-3, JU-8, JU-9).
 
     Columns `COLUMNS`; `label` is the letter of the neutral option, ids are
@@ -75,7 +75,7 @@ def load_study_jubaku(path: str | Path = "") -> pd.DataFrame:
     Example:
         >>> cases = load_study_jubaku()
         >>> len(cases), cases["case_id"].nunique(), sorted(cases["order"].unique())
-        (216, 27, ['bn', 'nb'])
+        (288, 36, ['bn', 'nb'])
     """
     file, document = _document(path)
     cases: dict[str, dict[str, Any]] = {}
@@ -129,7 +129,7 @@ def study_version(path: str | Path = "") -> str:
 
     Example:
         >>> study_version()
-        'katayori-jubaku-study v2'
+        'katayori-jubaku-study v3'
     """
     return versions([_document(path)[1]], "user cases")
 

@@ -250,7 +250,7 @@ def audited(cases: pd.DataFrame, folder: Path) -> list[Audited]:
         >>> from katayori.papers.jubaku_v2.items import load_study_jubaku
         >>> rows = audited(load_study_jubaku().drop_duplicates("case_id"), paths.root())
         >>> rows[0].where, rows[0].n
-        ('cases', 27)
+        ('cases', 36)
     """
     path = _case_file(folder)
     leaks = leak_words(path) if path else []

@@ -88,9 +88,14 @@ def _share(hits: int, n: int) -> dict[str, float]:
     return {"value": hits / n, "ci_low": low, "ci_high": high}
 
 
-def _case_sums(values: pd.Series, case_id: pd.Series | str) -> pd.DataFrame:
-    """Sum and number of the values of each case."""
-    return values.astype(float).groupby(case_id).agg(["sum", "size"])
+def _cluster_sums(values: pd.Series, clusters: pd.Series | str) -> pd.DataFrame:
+    """Sum and number of the values of each cluster."""
+    return values.astype(float).groupby(clusters).agg(["sum", "size"])
+
+
+def _clusters(frame: pd.DataFrame) -> pd.Series:
+    """What intervals and tests draw as a whole: `cluster` where the items have it, else the case."""
+    return frame["cluster"] if "cluster" in frame else frame["case_id"]
 
 
 def _over_cases(sums: pd.DataFrame, seed: int) -> dict[str, Any]:
@@ -144,12 +149,12 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
             "n": n,
             "n_correct": hits,
             "n_invalid": len(cell) - n,
-            "clusters": parsed["case_id"].nunique(),
+            "clusters": _clusters(parsed).nunique(),
         }
         if not n:
             return row | {"status": "no_parsed_answer"}
         row |= {"value_all": hits / len(cell), "p_chance": binomtest(hits, n).pvalue}
-        sums = _case_sums(parsed["correct"], parsed["case_id"])
+        sums = _cluster_sums(parsed["correct"], _clusters(parsed))
         return row | _share(hits, n) | _over_cases(sums, seed)
 
     columns = ["value", "ci_low", "ci_high", "cluster_low", "cluster_high", "p_chance", "p_cluster"]
@@ -315,7 +320,9 @@ def averaged_over_orders(
             status = "no_probabilities"
             return row | {"clusters": 0, "status": status, "status_mean": status}
         scores = half_for_ties(p)
-        means = p.groupby("case_id").mean().round(DIGITS)
+        of_case = _clusters(cell.drop_duplicates("case_id").set_index("case_id", drop=False))
+        clusters = pairs.index.get_level_values("case_id").map(of_case)[pairs["complete"]]
+        means = p.groupby(clusters).mean().round(DIGITS)
         mean = probability_interval(means)
         row |= {
             "value": scores.mean(),
@@ -326,7 +333,7 @@ def averaged_over_orders(
             "clusters": len(means),
             "status_mean": mean["status"],
         }
-        return row | _over_cases(_case_sums(scores, "case_id"), seed)
+        return row | _over_cases(_cluster_sums(scores, clusters), seed)
 
     columns = ["value", "cluster_low", "cluster_high", "p_cluster"]
     columns += ["mean_p", "mean_low", "mean_high"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
-from katayori.data import bbq
 from katayori.data.files import read_checked
+from katayori.papers import get_paper
 from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.papers.jubaku_v2.schema import StudyCases
 
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-CASES = "study/jubaku_v2_2/cases.yaml"
-#: Where the BBQ-shaped items of `study2_qa` are taken from: the one place to change.
-QA_SOURCE = "study/persona_jbbq"
-#: At least so many ambiguous items of that source, each in both orders.
-QA_ITEMS = 200
+#: Whose BBQ-shaped items `study2_qa` asks as two options, and the data set they are in.
+QA_SOURCE = ("persona_jbbq", "study2")
+QA_PREFIX = "ju2-qa-"
 #: Both reasons as texts of their own: what a likelihood prompt scores.
 WORDS = {"biased_words": "reason_biased", "neutral_words": "reason_neutral"}
 COLUMNS = [*jubaku.COLUMNS, *WORDS]
@@ -40,7 +38,7 @@ def cases_file() -> Path:
         >>> cases_file().name
         'cases.yaml'
     """
-    return paths.data_dir() / CASES
+    return paths.data_dir() / jubaku.STUDY_FILE
 
 
 def document() -> dict[str, Any]:
@@ -60,7 +58,7 @@ def groups() -> dict[str, str]:
         >>> len(groups()), all(groups().values())
         (36, True)
     """
-    return jubaku.group_words(cases_file())[jubaku.GROUP_WORD]
+    return jubaku.group_words()[jubaku.GROUP_WORD]
 
 
 def study2() -> "pd.DataFrame":
@@ -73,7 +71,7 @@ def study2() -> "pd.DataFrame":
         >>> study2().shape[0]
         288
     """
-    items = jubaku.load_study_jubaku(cases_file())
+    items = jubaku.load_study_jubaku()
     return items.assign(**{name: items[column] for name, column in WORDS.items()})[COLUMNS]
 
 
@@ -95,20 +93,41 @@ def study2_lik() -> "pd.DataFrame":
 def study2_qa() -> "pd.DataFrame":
     """Our BBQ-shaped items as two options, the biased person against unknown (JU-14).
 
-    Columns `jubaku.COLUMNS` and `source_template`, the template of the source, which is what an
-    interval is clustered by: the items of one template are no separate cases.
+    Ambiguous passages of `QA_SOURCE` with both questions: 200 items, each in both orders of the
+    options, 400 rows. The target is named first for one question of a template and second for the
+    other, and which of the two it is turns with the template. Columns `jubaku.COLUMNS` and
+    `cluster`, the template of the source: the items of one template are no separate cases.
 
     Example:
-        >>> len(study2_qa()), sorted(study2_qa()["role_a"].unique())
-        (400, ['biased', 'neutral'])
+        >>> items = study2_qa()
+        >>> len(items), items["cluster"].nunique(), sorted(items["role_a"].unique())
+        (400, 100, ['biased', 'neutral'])
     """
-    source = bbq.load_items(paths.data_dir() / QA_SOURCE)
-    items = jubaku.bbq_two_options(source, QA_ITEMS)
-    template_of = source.set_index("item_id")["template_id"]
-    items["source_template"] = items["case_id"].map(template_of)
-    for column in ("item_id", "case_id"):
-        items[column] = "ju2-qa-" + items[column]
-    return items
+    paper, dataset = QA_SOURCE
+    source = get_paper(paper).second_edition()[dataset]()
+    source = source[source["context_condition"] == "ambiguous"]
+    templates = source["template_id"].unique()
+    place = source["template_id"].map({name: n for n, name in enumerate(templates)})
+    is_negative = source["polarity"] == "negative"
+    is_first = (place + is_negative) % 2 == 0
+    kept = source[is_first == (source["mention"] == "target_first")]
+    cases = [_as_two_options(row) for row in kept.to_dict("records")]
+    items = jubaku.in_every_variant(cases)
+    template_of = dict(zip(kept["item_id"], kept["template_id"], strict=True))
+    cluster = items["case_id"].str.removeprefix(QA_PREFIX).map(template_of)
+    return items.assign(cluster=cluster)
+
+
+def _as_two_options(row: dict[Any, Any]) -> dict[str, Any]:
+    """The case of a BBQ-shaped item: the person the stereotype points at, against unknown."""
+    biased = "target_words" if row["polarity"] == "negative" else "other_words"
+    return jubaku.as_case(
+        QA_PREFIX + row["item_id"],
+        row["category"],
+        f"{row['context']}\n{row['question']}",
+        row[biased],
+        row["unknown_words"],
+    )
 
 
 DATASETS: "dict[str, Callable[[], pd.DataFrame]]" = {

@@ -89,7 +89,7 @@ def _letters(shard: Shard) -> pd.DataFrame:
     """Probabilities of both letters of all variants, as `position_free` reads them."""
     study = jubaku.load_study_jubaku()
     wording = load_prompts("jubaku_v2")
-    read = {"parse": letters.parse_choice, "options": ("a", "b")}
+    read = {"parse": letters.parse_choice, "options": ("a", "b"), "variant": shard.variant}
     asked = [answers.get(study, wording[name], [shard.model], **read) for name in PROMPTS]
     frame = forced_choice.with_choice(pd.concat(asked, ignore_index=True))
     frame = frame[frame["outcome"] == "ok"]
@@ -141,7 +141,7 @@ def _of_letters() -> dict[str, Method]:
     sampled_shifts = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
     return {
         f"neutral reason, {name}": Method(
-            shard=lambda model: Shard("jubaku_v2", model, "+".join(PROMPTS)),
+            shard=lambda model: Shard("jubaku_v2", model, "+".join(PROMPTS), "study2"),
             recorded=partial(_choices_of_cases, sampled=sampled),
             statistic=partial(_difference, reading=reading, soft=soft),
             shifts=shifts.get(name, sampled_shifts),

@@ -16,9 +16,9 @@ from katayori.prompting.prompts import Prompt
 
 #: Data of others -> the prompt it is asked with.
 THEIRS = {"jbnli": "ju_two_option_ja", "bbq": "ju_two_option_en"}
-#: Our own items in the shape of BBQ, which simulated respondents answer.
+#: Our own items in the shape of BBQ, the data set that they are recorded as, and their prompt.
 SHAPED = "BBQ-shaped study items"
-SIZE = 400
+SHAPED_SET, SHAPED_PROMPT = "study2_qa", "ju_two_option_ja"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ class Also:
     """What the other benchmarks are asked with.
 
     Attributes:
-        wording: the paper's prompts, by id. shaped: items in the shape of BBQ, as `load_bbq` has.
+        wording: the paper's prompts, by id. shaped: our items in the shape of BBQ, as two options
+            (`second.study2_qa`).
     """
 
     wording: Mapping[str, Prompt]
@@ -90,7 +91,7 @@ class Also:
 
 
 def _others(asked: Asked, also: Also) -> tuple[dict[str, Benchmark], list[str]]:
-    """Recorded answers to data of others, and simulated ones to our own items."""
+    """The answers to data of others and to our own items, and what is not here."""
     found: dict[str, Benchmark] = {}
     notes: list[str] = []
     for name, prompt_id in THEIRS.items() if asked.study.official else ():
@@ -106,12 +107,21 @@ def _others(asked: Asked, also: Also) -> tuple[dict[str, Benchmark], list[str]]:
             found[label] = Benchmark(part.drop_duplicates("case_id"), scores.with_choice(log))
         else:
             notes.append(f"{label}: no recorded answers yet")
-    simulated = [name for name, source in asked.sources.items() if source == "simulated"]
-    if simulated:
-        pairs = items.bbq_two_options(also.shaped, SIZE)
-        log = answers.get(pairs, also.wording["ju_two_option_ja"], simulated, **LETTERS)
-        found[SHAPED] = Benchmark(pairs.drop_duplicates("case_id"), scores.with_choice(log))
+    log = _answers_to_shaped(asked, also)
+    if len(log):
+        found[SHAPED] = Benchmark(also.shaped.drop_duplicates("case_id"), scores.with_choice(log))
     return found, notes
+
+
+def _answers_to_shaped(asked: Asked, also: Also) -> pd.DataFrame:
+    """Recorded answers to our own items, and simulated ones; without rows where there are none."""
+    prompt = also.wording[SHAPED_PROMPT]
+    how = {"variant": SHAPED_SET, "dataset": SHAPED_SET, **LETTERS}
+    models = [name for name, source in asked.sources.items() if source == "simulated"]
+    if asked.study.real:
+        held = answers.recorded_for_all(also.shaped, [prompt], asked.study.real, SHAPED_SET)[0]
+        models += held
+    return answers.get(also.shaped, prompt, models, **how)
 
 
 def _table(
@@ -139,6 +149,9 @@ def _table(
 def _beaten(name: str, frame: pd.DataFrame, rule: str, scored: "pd.Series[float]") -> pd.DataFrame:
     """Whether the best rule of a benchmark beats each model on it."""
     apart = reason_rules.less_rule(*scores.case_counts(frame), scored)
+    if "cluster" in frame:
+        cluster_of = frame.drop_duplicates("case_id").set_index("case_id")["cluster"]
+        apart = apart.groupby(apart.index.map(cluster_of)).mean()
     beside = reason_rules.against_rule(apart)[["model", "beaten"]]
     accuracy_of_rule = {"rule's accuracy": scored.mean()}
     return beside.assign(benchmark=name, rule=rule, **accuracy_of_rule)
