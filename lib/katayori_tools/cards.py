@@ -68,7 +68,10 @@ def study_part() -> str:
     sets = [one for paper in paper_ids() for one in study_sets(paper)]
     data = _table("edition|paper|data set|items|clusters|languages", list(map(_set_row, sets)))
     files = [
-        row for paper in paper_ids() for edition in editions(paper) for row in _file_rows(paper, edition)
+        row
+        for paper in paper_ids()
+        for edition in editions(paper)
+        for row in _file_rows(paper, edition)
     ]
     kept = _table("edition|folder|data set of the files|version|files|licence|reviewed", files)
     return f"{data}\n\n{kept}"
