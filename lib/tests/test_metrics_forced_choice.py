@@ -564,3 +564,24 @@ def test_planted_effects_are_told_apart(planted):
         "sim-two-template": 0.5,
         "sim-two-first": 0.5,
     }
+
+
+def test_intervals_draw_clusters_where_the_items_name_them():
+    """JU-14: two items of one template that agree throughout count as one."""
+    rng = np.random.default_rng(1)
+    neutral = rng.random(40) < 0.5
+    cells = itertools.product(range(40), range(2), ("nb", "bn"))
+    frame = pd.DataFrame(
+        {"case_id": f"{n}-{item}", "cluster": n, "order": order, "correct": neutral[n]}
+        for n, item, order in cells
+    )
+    frame["choice"] = np.where(frame["correct"], "neutral", "biased")
+    frame["p_neutral"] = np.where(frame["correct"], 0.8, 0.2)
+    frame = frame.assign(model="m", template=0, outcome="ok", letter="A")
+    for measure in (fc.accuracy, fc.averaged_over_orders):
+        of_clusters = measure(frame, ["model"]).iloc[0]
+        of_cases = measure(frame.drop(columns="cluster"), ["model"]).iloc[0]
+        assert of_clusters["value"] == of_cases["value"]
+        assert (of_clusters["clusters"], of_cases["clusters"]) == (40, 80)
+        widths = [one["cluster_high"] - one["cluster_low"] for one in (of_clusters, of_cases)]
+        assert 1.3 < widths[0] / widths[1] < 1.6  # the square root of two

@@ -94,7 +94,7 @@ def _cluster_sums(values: pd.Series, clusters: pd.Series | str) -> pd.DataFrame:
 
 
 def _clusters(frame: pd.DataFrame) -> pd.Series:
-    """What intervals and tests draw as a whole: `cluster` where the items have it, else the case."""
+    """What intervals and tests draw as a whole: `cluster` where items have it, else the case."""
     return frame["cluster"] if "cluster" in frame else frame["case_id"]
 
 
@@ -320,8 +320,8 @@ def averaged_over_orders(
             status = "no_probabilities"
             return row | {"clusters": 0, "status": status, "status_mean": status}
         scores = half_for_ties(p)
-        of_case = _clusters(cell.drop_duplicates("case_id").set_index("case_id", drop=False))
-        clusters = pairs.index.get_level_values("case_id").map(of_case)[pairs["complete"]]
+        cluster_of = dict(zip(cell["case_id"], _clusters(cell), strict=True))
+        clusters = pd.Series(p.index.get_level_values("case_id").map(cluster_of), index=p.index)
         means = p.groupby(clusters).mean().round(DIGITS)
         mean = probability_interval(means)
         row |= {
@@ -403,7 +403,7 @@ def compare_models(frame: pd.DataFrame, baseline: str, seed: int = 0) -> pd.Data
         >>> frame = examples.choices("sim-two-fair", "sim-two-biased")  # six cases are few
         >>> table = compare_models(frame, "sim-two-biased")
         >>> table[["model", "difference", "clusters", "verdict"]].round(2).to_numpy().tolist()
-        [['sim-two-fair', 0.54, 6, 'not found']]
+        [['sim-two-fair', 0.92, 6, 'differs']]
     """
     models = sorted(set(frame["model"]))
     if baseline not in models:

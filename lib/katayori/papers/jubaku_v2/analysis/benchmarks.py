@@ -150,7 +150,7 @@ def _beaten(name: str, frame: pd.DataFrame, rule: str, scored: "pd.Series[float]
     """Whether the best rule of a benchmark beats each model on it."""
     apart = reason_rules.less_rule(*scores.case_counts(frame), scored)
     if "cluster" in frame:
-        cluster_of = frame.drop_duplicates("case_id").set_index("case_id")["cluster"]
+        cluster_of = dict(zip(frame["case_id"], frame["cluster"], strict=True))
         apart = apart.groupby(apart.index.map(cluster_of)).mean()
     beside = reason_rules.against_rule(apart)[["model", "beaten"]]
     accuracy_of_rule = {"rule's accuracy": scored.mean()}
