@@ -427,12 +427,16 @@ def _import(state: State, files: list[Path]) -> int:
 
 
 class Merged(NamedTuple):
-    """A step after its rows were stored: rows by what became of them, requests made and left."""
+    """A step after its rows were stored: rows by what became of them, requests made and left.
+
+    `doubled`: answers beyond the first to one request.
+    """
 
     step: StepPlan
     counts: Counter[str]
     made: int
     left: int
+    doubled: int
 
 
 #: What is shown the requests of a step, in parts, once their rows are in the store.
@@ -448,20 +452,23 @@ def merged(state: State, rows: "Rows", watch: Stored | None = None) -> Iterator[
 
 def _merge_step(step: StepPlan, rows: "Rows", store: Store, watch: Stored | None) -> Merged:
     counts: Counter[str] = Counter()
-    made, left = 0, 0
+    made, left, doubled = 0, 0, 0
     for part in step.parts(store):
         made += len(part)
         places = rows.take(part)
         for request in part:
+            answers = 0
             for place in places.pop(request.key, ()):
                 kind, cause = _put(store, request, rows.read(place))
                 counts[kind] += 1
+                answers += kind != "failed"
                 if cause:
                     rows.refused.append((place.file.name, place.number, cause))
+            doubled += max(0, answers - 1)
         left += len(store.pending(part))
         if watch:
             watch(step, part, store)
-    return Merged(step, counts, made, left)
+    return Merged(step, counts, made, left, doubled)
 
 
 def exported(state: State) -> Asking:
