@@ -1,4 +1,4 @@
-"""The papers' full designs for three models as one plan: written, answered by a stand-in, read back.
+"""The papers' full designs for three models as one plan: written, answered in play, read back.
 
     python lib/benchmarks/at_scale.py [--models 3] [--limit CLUSTERS]
 
@@ -89,7 +89,7 @@ def answer_all(folder: Path, lost: Callable[[str], str]) -> int:
 
 
 def by_chance(options: tuple[str, ...]) -> Answerer:
-    """Answers with an option drawn by the request's text; a decision stands on a line of its own."""
+    """Answers with an option drawn by the request's text; a decision stands on its own line."""
 
     def answer(body: dict[str, Any]) -> tuple[str, list[tuple[str, float]]]:
         chosen = options[fate(json.dumps(body["messages"])) % len(options)]

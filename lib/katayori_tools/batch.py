@@ -198,13 +198,14 @@ def _write_step(
     step: StepPlan, store: Store, writer: "ShardWriter", watch: Watch | None
 ) -> Written:
     waits = _waits(step)
-    made, pending, planned = 0, 0, 0
+    made, pending, planned, stored = 0, 0, 0, 0
     for part in step.parts(store):
         made += len(part)
-        for request in store.pending(part):
+        left = store.pending(part)
+        stored += len(part) - len(left)
+        for request in left:
             if not request.likelihood:
-                writer.write(step, request)
-                pending += 1
+                pending += writer.write(step, request)
         if watch and not waits:
             watch(step, part)
     # With a stand-in for earlier answers, the requests that wait for one are there, too.
@@ -213,7 +214,7 @@ def _write_step(
         if watch:
             watch(step, part)
     waiting = planned - made if waits else 0
-    return Written(step, pending, made - pending, waiting, len(writer.shards))
+    return Written(step, pending, stored, waiting, len(writer.shards))
 
 
 def _waits(step: StepPlan) -> bool:
@@ -226,6 +227,8 @@ class ShardWriter:
     """Writes requests into shards of a folder, each of so many lines and bytes at most.
 
     What is finished is noted in `shards`, which numbers the files; a step begins a file of its own.
+    Requests that are the same to the letter are written once: which there were is kept in a file of
+    the database's own, which is gone with the process.
     """
 
     def __init__(self, folder: Path, shards: dict[str, Shard], lines: int) -> None:
@@ -234,18 +237,25 @@ class ShardWriter:
         self._about: Shard = {}
         self._hash = hashlib.sha256()
         self._bytes = 0
+        self._written = sqlite3.connect("", isolation_level=None)
+        self._written.execute("CREATE TABLE keys (key PRIMARY KEY) WITHOUT ROWID")
+        self._written.execute("BEGIN")
 
     def __enter__(self) -> "ShardWriter":
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        self._written.close()
         if kind is None:
             self._finish()
         elif self._file:
             self._file.close()
 
-    def write(self, step: StepPlan, request: Request) -> None:
-        """Writes a request; into a new file where the present one is full."""
+    def write(self, step: StepPlan, request: Request) -> bool:
+        """Writes a request, unless it is there; into a new file where the present one is full."""
+        insert = "INSERT OR IGNORE INTO keys VALUES (?)"
+        if not self._written.execute(insert, (request.key,)).rowcount:
+            return False
         raw = line(request, step.model, step.endpoint)
         full = self._about.get("requests", 0) >= self.lines or self._bytes + len(raw) > BYTES
         if self._file and full:
@@ -257,6 +267,7 @@ class ShardWriter:
         self._hash.update(raw)
         self._bytes += len(raw)
         self._about["requests"] += 1
+        return True
 
     def _begin(self, step: StepPlan) -> None:
         name = _shard_name(step.paper, step.name, len(self.shards) + 1)

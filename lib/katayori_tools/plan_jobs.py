@@ -12,8 +12,10 @@ JOB = """#!/bin/sh
 #SBATCH --gres=gpu:1
 #SBATCH --time=24:00:00
 #SBATCH --output=%x-%A_%a.log
-# From this folder. On a cluster, one shard an array index:  sbatch --array=1-$(wc -l < shards.txt) job.sh
-# Here, one shard after the other:                            sh job.sh
+# From this folder. On a cluster, one shard an array index:
+#     sbatch --array=1-$(wc -l < shards.txt) job.sh
+# Here, one shard after the other:
+#     sh job.sh
 # Shards that have results are passed over, so start it again after a crash or a time limit.
 # WEIGHTS= names the weights (a folder, or a name that vLLM can load); VLLM= further options of it.
 set -eu
@@ -68,14 +70,18 @@ def add_shards(place: Path, model: Model, endpoint: Endpoint, shards: Sequence[s
 
 def write_readme(part: Path, folder: Path, models: Sequence[str]) -> None:
     """Five lines: what this is, how it is run on a cluster and by a vendor, how it comes back."""
+    cluster = "copy MODEL/ to the cluster, there `WEIGHTS=... sbatch --array=1-N job.sh`"
+    back = "copy its results-*.jsonl back beside the shards"
+    vendor = '`make batch ARGS="submit FOLDER/MODEL/PAPER"`, then `fetch` in place of `submit`'
+    collect = f'`make plan ARGS="--collect {folder}"`'
+    again = "what failed or is missing becomes further shards, and shards.txt grows by them"
+    run = "`make reproduce PROFILE=imported PAPERS=... MODELS=..."
+    answers = 'ARGS="-p answers_file=FOLDER/answers/PAPER.jsonl"`'
     lines = [
-        f"A plan of katayori for {', '.join(models)}: plan.csv counts requests, tokens, hours, cost.",
-        "Weights of your own: copy MODEL/ to the cluster, there `WEIGHTS=... sbatch --array=1-N"
-        " job.sh` (N: the lines of shards.txt), and copy its results-*.jsonl back beside the shards.",
-        'A vendor: `make batch ARGS="submit FOLDER/MODEL/PAPER"`, then `fetch` in place of `submit`.',
-        f'Collect as often as you like: `make plan ARGS="--collect {folder}"`; what failed or is'
-        " missing becomes further shards, and shards.txt grows by them.",
-        "Then `make reproduce PROFILE=imported PAPERS=... MODELS=..."
-        ' ARGS="-p answers_file=FOLDER/answers/PAPER.jsonl"`, with the path written out in full.',
+        f"A plan of katayori for {', '.join(models)}: plan.csv counts requests, hours and cost.",
+        f"Weights of your own: {cluster} (N: the lines of shards.txt), and {back}.",
+        f"A vendor: {vendor}.",
+        f"Collect as often as you like: {collect}; {again}.",
+        f"Then {run} {answers}, with the path written out in full.",
     ]
     (part / "README.md").write_text("".join(f"- {line}\n" for line in lines), encoding="utf-8")

@@ -114,6 +114,19 @@ def test_shards_of_any_size_hold_every_request_once(here, shard):
     } == {2}
 
 
+def test_requests_that_are_the_same_to_the_letter_are_written_once(tmp_path):
+    """Also where they stand in different parts: two items may have the same text."""
+    model, endpoint = get_model(MODEL)
+    step = asking.StepPlan("p", MODEL, model, endpoint, [], asking.STUDY_SET)
+    one, other = requests_for(2)
+    shards = {}
+    with batch.ShardWriter(tmp_path, shards, 10) as writer:
+        assert [writer.write(step, request) for request in (one, other, one)] == [True, True, False]
+    [(name, about)] = shards.items()
+    assert about["requests"] == 2
+    assert [row["custom_id"] for row in lines(tmp_path, name)] == [one.key, other.key]
+
+
 def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
     folder = export(here, shard=100)
     with BatchDouble(rounds=1) as double:

@@ -148,7 +148,9 @@ def test_a_shard_has_no_more_bytes_than_services_take(small_house, outputs, monk
 ENGINE = """#!/bin/sh
 [ "$1" = run-batch ] && shift
 echo "$@" >> calls
-while getopts i:o: name 2>/dev/null; do case $name in i) in=$OPTARG;; o) out=$OPTARG;; *) break;; esac; done
+while getopts i:o: name 2>/dev/null; do
+  case $name in i) in=$OPTARG;; o) out=$OPTARG;; *) break;; esac
+done
 [ ! -e broken ] || { echo half > "$out"; exit 1; }
 cp "$in" "$out"
 """

@@ -130,7 +130,7 @@ from katayori.report.curve_figure import specification_curve
 plain_run.draw_nothing()
 from katayori.report.interval_figure import interval_dots
 from katayori.report import curve_figure
-assert figures.use_style() is None and figures.is_empty.__name__ == 'is_empty'  # no makers
+assert figures.is_empty.__name__ == 'is_empty'  # it makes none
 assert specification_curve is not curve_figure.specification_curve
 made = [interval_dots, curve_figure.specification_curve, plane_figure.points_in_plane]
 made += [variant_figure.variant_grid, widgets.playground, widgets.explorer, figures.display]
