@@ -84,6 +84,11 @@ estimate: setup  ## requests, tokens, time and cost of a run, asking nothing
 batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, fetch, import)
 	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(ARGS)
 
+.PHONY: plan
+plan: setup  ## the papers' full designs for some models, as files for clusters (MODELS= LIMIT= LABEL=; ARGS="--collect FOLDER")
+	$(KATAYORI) plan $(call option,PAPERS,papers) $(call option,MODELS,models) $(call option,PROMPTS,prompts) \
+	  $(call option,LIMIT,limit) $(SERVER) $(FRESHLY) $(ARGS)
+
 convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPERS= MODELS= ARGS="LOG ANSWERS.jsonl")
 	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
 	  $(call option,PROMPTS,prompts) $(ARGS)

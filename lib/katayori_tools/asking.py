@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CONTINUING = "vllm, llamacpp and completions"
 LONG_ANSWER = "・" * 200  # stands for an earlier answer in an estimate
+PART = 500  # rows whose requests are held at once
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,63 @@ class Step(NamedTuple):
     model: Model
     endpoint: Endpoint
     requests: list[Request]
+
+
+class StepPlan(NamedTuple):
+    """A step before its requests are made: which prompts of a paper, about which items, to whom."""
+
+    paper: str
+    name: str
+    model: Model
+    endpoint: Endpoint
+    prompts: list[str]
+    scope: Scope
+
+    def parts(
+        self, store: Store | None, stand_in: str = "", size: int | None = PART
+    ) -> Iterator[list[Request]]:
+        """The requests about so many rows at a time (None: about all), as `requests_of` has them.
+
+        So memory does not grow with the number of requests.
+        """
+        wording = prompts.load_prompts(self.paper, self.scope.folder)
+        for prompt_id in self.prompts:
+            expect(prompt_id, wording, f"prompt of {self.paper}")
+        asked = [wording[prompt_id] for prompt_id in self.prompts]
+        once = {prompt.id for prompt in asked if prompt.per != "item_id"}
+        scope = self.scope
+        rows = items_of(self.paper, scope.dataset, scope.sample, limit=scope.limit, own=scope.own)
+        dataset = source.request_dataset(self.paper, scope.dataset, scope.own or OwnItems())
+        earlier = _earlier(store, stand_in)
+        made: set[tuple[str, str]] = set()  # of prompts that are asked once for several items
+        for start in range(0, len(rows), size or len(rows) or 1):
+            part = from_rows(
+                rows[start : start + size] if size else rows,
+                asked,
+                self.model,
+                self.endpoint,
+                earlier,
+                dataset=dataset,
+                variant=scope.variant,
+            )
+            new = [q for q in part if (q.prompt_id, q.item_id) not in made]
+            made |= {(q.prompt_id, q.item_id) for q in new if q.prompt_id in once}
+            yield answers.as_stored(store, new) if store else new
+
+
+def _earlier(
+    store: Store | None, stand_in: str
+) -> Callable[[list[Request]], list[Response | None]]:
+    """What gives the answers to earlier prompts: the store, and `stand_in` where it has none."""
+    missing = Response("ok", stand_in) if stand_in else None
+
+    def earlier(requests: list[Request]) -> list[Response | None]:
+        if not store:
+            return [missing] * len(requests)
+        stored = store.get(answers.as_stored(store, requests))
+        return [answer or missing for _, answer in stored]
+
+    return earlier
 
 
 def items_of(
@@ -134,29 +192,8 @@ def requests_of(
 
     Seeds follow the newest rule; of what a `store` holds, the rule under which it lies there.
     """
-    missing = Response("ok", stand_in) if stand_in else None
-
-    def in_rule(requests: list[Request]) -> list[Request]:
-        return answers.as_stored(store, requests) if store else requests
-
-    def earlier(requests: list[Request]) -> list[Response | None]:
-        if not store:
-            return [missing] * len(requests)
-        return [answer or missing for _, answer in store.get(in_rule(requests))]
-
-    wording = prompts.load_prompts(paper, scope.folder)
-    for prompt_id in prompt_ids:
-        expect(prompt_id, wording, f"prompt of {paper}")
-    requests = from_rows(
-        items_of(paper, scope.dataset, scope.sample, limit=scope.limit, own=scope.own),
-        [wording[prompt_id] for prompt_id in prompt_ids],
-        model,
-        endpoint,
-        earlier,
-        dataset=source.request_dataset(paper, scope.dataset, scope.own or OwnItems()),
-        variant=scope.variant,
-    )
-    return in_rule(requests)
+    step = StepPlan(paper, "", model, endpoint, prompt_ids, scope)
+    return [request for part in step.parts(store, stand_in, size=None) for request in part]
 
 
 def from_rows(
@@ -210,10 +247,21 @@ def _with_prompts(chosen: Asking) -> list[str]:
 
 
 def wanted(chosen: Asking, stand_in: str = "", *, reach: bool = False) -> Iterator[Step]:
-    """What `live` asks and `estimate` estimates, step by step.
+    """What `live` asks and `estimate` estimates: the steps of `planned_steps` with their requests.
 
-    Prompts are those the recording plan asks of the whole set, step by step: the requests of a step
-    are made when the one before has been answered (`stand_in`: see `requests_of`). Items and their
+    The requests of a step are made when the one before has been answered (`stand_in`: see
+    `requests_of`). Raises as `planned_steps`.
+    """
+    for step in planned_steps(chosen, reach=reach):
+        with Store(store_path()) as store:
+            requests = [q for part in step.parts(store, stand_in, size=None) for q in part]
+        yield Step(step.paper, step.name, step.model, step.endpoint, requests)
+
+
+def planned_steps(chosen: Asking, *, reach: bool = False) -> Iterator[StepPlan]:
+    """What is asked of whom, step by step, before any request is made.
+
+    Prompts are those the recording plan asks of the whole set, step by step. Items and their
     number come from the profile (LIMIT= overrides the number, in clusters), the wording from
     PROMPTS=. Without MODELS= the smallest local model is asked. Everything of the user's is read
     before the first of them; then, with `reach`, the servers must answer.
@@ -243,11 +291,7 @@ def wanted(chosen: Asking, stand_in: str = "", *, reach: bool = False) -> Iterat
             model, endpoint = asked_at[paper, name]
             for step in prompt_steps:
                 able = [p for p in step if answers.able([name], "live", wording[p])]
-                with Store(store_path()) as store:
-                    requests = requests_of(
-                        paper, model, endpoint, able, scope, store=store, stand_in=stand_in
-                    )
-                yield Step(paper, name, model, endpoint, requests)
+                yield StepPlan(paper, name, model, endpoint, able, scope)
 
 
 def models_of(models: str, engine: str) -> list[str]:

@@ -20,25 +20,28 @@ differently than before; a failed one is listed.
 """
 
 import asyncio
+import hashlib
 import re
 import secrets
+import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
+from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.store import Response, Store, batches, store_path
 from katayori.report.tables import visible
 from katayori_tools import recording, servers
-from katayori_tools.asking import wanted
+from katayori_tools.asking import LONG_ANSWER as STAND_IN, StepPlan, planned_steps
 from katayori_tools.choices import Asking, OwnServer
 from katayori_tools.notebooks import names
 from katayori_tools.options import filled
@@ -51,6 +54,7 @@ URL = "/v1/chat/completions"
 STATE = "batch.json"
 ASKED = ("papers", "profile", "models", "prompts", "limit", "engine")  # kept, with own items
 LINES = 20_000  # of a shard; OpenAI takes 50,000
+BYTES = 200_000_000  # of a shard at most, as OpenAI takes them
 FINAL = ("completed", "failed", "expired", "cancelled")
 POLL = 30.0  # seconds
 LATEST = 2**33  # seconds since 1970; a greater number is no time
@@ -59,7 +63,25 @@ LISTED = 10  # places that a refusal names
 STRAY = "belongs to no request of this run (other items, wording, model or settings)"
 State = dict[str, Any]  # what batch.json holds: export, asked, servers, shards
 Shard = dict[str, Any]  # model, requests, sha256; once submitted batch, status; then fetched
-Refused = list[tuple[str, int, str]]  # file, line (or sample), cause
+
+
+class Refused:
+    """Rows that could not be used: how many by cause, and the first places of each."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.places: dict[str, list[str]] = {}
+
+    def append(self, row: tuple[str, int, str]) -> None:
+        """Notes a row: its file, its line (or sample) and the cause."""
+        file, number, cause = row
+        self.counts[cause] += 1
+        listed = self.places.setdefault(cause, [])
+        if len(listed) < LISTED:
+            listed.append(f"{file}:{number}")
+
+    def __len__(self) -> int:
+        return self.counts.total()
 
 
 class Place(NamedTuple):
@@ -89,7 +111,7 @@ def batch(
     place = Path(folder)
     if step == "export":
         return _export(place, chosen, shard)
-    state = _state(place)
+    state = read_state(place)
     base_url = chosen.server.base_url
     for name in ("papers", "models", "limit"):
         if getattr(chosen, name):
@@ -98,10 +120,10 @@ def batch(
         return asyncio.run(_submit(place, state, base_url))
     if step == "fetch":
         asyncio.run(_fetch(place, state, base_url, wait))
-    return _import(state, [Path(file) for file in files] or _result_files(place))
+    return _import(state, [Path(file) for file in files] or result_files(place))
 
 
-def _result_files(folder: Path) -> list[Path]:
+def result_files(folder: Path) -> list[Path]:
     """What `fetch` downloads, and what a user puts into the folder under such a name."""
     return sorted(
         file for file in folder.glob("*.jsonl") if file.name.startswith(("results", "errors"))
@@ -119,46 +141,155 @@ def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
 
 
 def _export(folder: Path, chosen: Asking, lines: int) -> int:
+    for one in written(folder, chosen, lines):
+        print(
+            f"{one.step.paper} {one.step.name}: {one.pending} to ask, {one.stored} stored, "
+            f"{one.waiting} wait for an earlier answer; "
+            f"{one.shards} shard(s) so far"
+        )
+    return 0
+
+
+class Written(NamedTuple):
+    """What became of a step: requests to ask, stored, those that wait for an earlier answer.
+
+    `shards`: how many files there are so far.
+    """
+
+    step: StepPlan
+    pending: int
+    stored: int
+    waiting: int
+    shards: int
+
+
+#: What is shown every request of a step, in parts, the waiting ones with a stand-in.
+Watch = Callable[[StepPlan, Sequence[Request]], None]
+
+
+def written(
+    folder: Path, chosen: Asking, lines: int = LINES, watch: Watch | None = None
+) -> Iterator[Written]:
+    """Writes what the store does not hold as shards, a part at a time, and then `batch.json`.
+
+    Raises KatayoriError for a folder that holds a batch, and as `planned_steps`.
+    """
     if (folder / STATE).exists():
         remedy = "name a new folder for what is left after importing it"
         raise KatayoriError(f"{folder} holds a batch; {remedy}")
-    _check_models(chosen)
+    check_models(chosen)
     folder.mkdir(parents=True, exist_ok=True)
-    # With a stand-in for earlier answers, the requests that wait for one are there, too.
-    planned = [len(requests) for *_, requests in wanted(chosen, "-")]
     shards: dict[str, Shard] = {}
     addresses: dict[str, dict[str, Any]] = {}
-    asked = zip(wanted(chosen), planned, strict=True)
-    for (paper, name, model, endpoint, requests), n_planned in asked:
-        with Store(store_path()) as store:
-            pending = [request for request in store.pending(requests) if not request.likelihood]
-        addresses[f"{paper} {name}"] = asdict(endpoint.server)
-        for start in range(0, len(pending), lines):
-            file = folder / _shard_name(paper, name, len(shards) + 1)
-            chunk = pending[start : start + lines]
-            file.write_bytes(b"".join(line(request, model, endpoint) for request in chunk))
-            sha256 = paths.sha256(file)
-            shards[file.name] = {"model": name, "requests": len(chunk), "sha256": sha256}
-        print(
-            f"{paper} {name}: {len(pending)} to ask, {len(requests) - len(pending)} stored, "
-            f"{n_planned - len(requests)} wait for an earlier answer; "
-            f"{len(shards)} shard(s) so far"
-        )
+    for step in planned_steps(chosen):
+        addresses[f"{step.paper} {step.name}"] = asdict(step.endpoint.server)
+        with Store(store_path()) as store, ShardWriter(folder, shards, lines) as writer:
+            yield _write_step(step, store, writer, watch)
     state = {
         "export": secrets.token_hex(8),
         "asked": {name: getattr(chosen, name) for name in ASKED} | dict(chosen.own),
         "servers": addresses,
         "shards": shards,
     }
-    _save(folder, state)
-    return 0
+    save_state(folder, state)
+
+
+def _write_step(
+    step: StepPlan, store: Store, writer: "ShardWriter", watch: Watch | None
+) -> Written:
+    waits = _waits(step)
+    made, pending, planned, stored = 0, 0, 0, 0
+    for part in step.parts(store):
+        made += len(part)
+        left = store.pending(part)
+        stored += len(part) - len(left)
+        for request in left:
+            if not request.likelihood:
+                pending += writer.write(step, request)
+        if watch and not waits:
+            watch(step, part)
+    # With a stand-in for earlier answers, the requests that wait for one are there, too.
+    for part in step.parts(store, STAND_IN) if waits else ():
+        planned += len(part)
+        if watch:
+            watch(step, part)
+    waiting = planned - made if waits else 0
+    return Written(step, pending, stored, waiting, len(writer.shards))
+
+
+def _waits(step: StepPlan) -> bool:
+    """Whether some prompt of a step holds an earlier answer."""
+    wording = load_prompts(step.paper, step.scope.folder)
+    return any(wording[prompt_id].given for prompt_id in step.prompts)
+
+
+class ShardWriter:
+    """Writes requests into shards of a folder, each of so many lines and bytes at most.
+
+    What is finished is noted in `shards`, which numbers the files; a step begins a file of its own.
+    Requests that are the same to the letter are written once: which there were is kept in a file of
+    the database's own, which is gone with the process.
+    """
+
+    def __init__(self, folder: Path, shards: dict[str, Shard], lines: int) -> None:
+        self.folder, self.shards, self.lines = folder, shards, lines
+        self._file: IO[bytes] | None = None
+        self._about: Shard = {}
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+        self._written = sqlite3.connect("", isolation_level=None)
+        self._written.execute("CREATE TABLE keys (key PRIMARY KEY) WITHOUT ROWID")
+        self._written.execute("BEGIN")
+
+    def __enter__(self) -> "ShardWriter":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._written.close()
+        if kind is None:
+            self._finish()
+        elif self._file:
+            self._file.close()
+
+    def write(self, step: StepPlan, request: Request) -> bool:
+        """Writes a request, unless it is there; into a new file where the present one is full."""
+        insert = "INSERT OR IGNORE INTO keys VALUES (?)"
+        if not self._written.execute(insert, (request.key,)).rowcount:
+            return False
+        raw = line(request, step.model, step.endpoint)
+        full = self._about.get("requests", 0) >= self.lines or self._bytes + len(raw) > BYTES
+        if self._file and full:
+            self._finish()
+        if not self._file:
+            self._begin(step)
+        assert self._file
+        self._file.write(raw)
+        self._hash.update(raw)
+        self._bytes += len(raw)
+        self._about["requests"] += 1
+        return True
+
+    def _begin(self, step: StepPlan) -> None:
+        name = _shard_name(step.paper, step.name, len(self.shards) + 1)
+        self._file = (self.folder / name).open("wb")
+        self._about = {"file": name, "model": step.name, "requests": 0}
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+
+    def _finish(self) -> None:
+        if not self._file:
+            return
+        self._file.close()
+        self._file = None
+        name = self._about.pop("file")
+        self.shards[name] = self._about | {"sha256": self._hash.hexdigest()}
 
 
 def _shard_name(paper: str, model: str, number: int) -> str:
     return f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', model)}-{number:04d}.jsonl"
 
 
-def _check_models(chosen: Asking) -> None:
+def check_models(chosen: Asking) -> None:
     """Raises KatayoriError for a base model, and where a server of the user's own is not named."""
     label_of(chosen.server.label)
     for name in names(chosen.models):
@@ -168,7 +299,7 @@ def _check_models(chosen: Asking) -> None:
         at_server(endpoint, base_url=chosen.server.base_url, label=chosen.server.label)
 
 
-def _state(folder: Path) -> State:
+def read_state(folder: Path) -> State:
     try:
         return orjson.loads((folder / STATE).read_bytes())
     except (OSError, ValueError):
@@ -176,7 +307,7 @@ def _state(folder: Path) -> State:
         raise KatayoriError(f"{problem}; begin with `batch export`") from None
 
 
-def _save(folder: Path, state: State) -> None:
+def save_state(folder: Path, state: State) -> None:
     recording.replace_file(folder / STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
 
 
@@ -230,7 +361,7 @@ async def _submit(folder: Path, state: State, base_url: str) -> int:
                     if not started:
                         started = await _start(client, folder / file, shard["sha256"], name)
                     shard |= {"batch": started.id, "status": started.status}
-                    _save(folder, state)
+                    save_state(folder, state)
                     number = visible(started.id)
                     print(f"{file}: {shard['requests']} requests submitted as {number}")
     return 0
@@ -259,7 +390,7 @@ async def _fetch(folder: Path, state: State, base_url: str, wait: bool) -> None:
         for file, shard in under_way.items():
             remote = await _download(folder, file, shard, base_url)
             shard |= {"status": remote.status, "fetched": remote.status in FINAL}
-            _save(folder, state)
+            save_state(folder, state)
             print(visible(f"{file}: {_progress(remote)}"))
         if not wait or all(shard["fetched"] for shard in under_way.values()):
             return
@@ -296,30 +427,59 @@ def _progress(remote: "Batch") -> str:
 
 def _import(state: State, files: list[Path]) -> int:
     """Merge result files into the store; 1 if rows were refused and none was read."""
-    places, refused = _index(files)
-    n_rows = sum(map(len, places.values()))
-    for paper, name, requests in _exported(state):
+    rows = Rows(files)
+    for one in merged(state, rows):
+        counted = ", ".join(f"{n} {kind}" for kind, n in sorted(one.counts.items())) or "no row"
+        asked = f"{one.step.paper} {one.step.name}"
+        print(f"{asked}: {counted}; {one.left} of {one.made} requests still to ask")
+    n_strays = rows.refuse_strays()
+    list_refused(rows.refused)
+    return int(bool(rows.refused) and n_strays == rows.n)
+
+
+class Merged(NamedTuple):
+    """A step after its rows were stored: rows by what became of them, requests made and left.
+
+    `doubled`: answers beyond the first to one request.
+    """
+
+    step: StepPlan
+    counts: Counter[str]
+    made: int
+    left: int
+    doubled: int
+
+
+#: What is shown the requests of a step, in parts, once their rows are in the store.
+Stored = Callable[[StepPlan, Sequence[Request], Store], None]
+
+
+def merged(state: State, rows: "Rows", watch: Stored | None = None) -> Iterator[Merged]:
+    """Puts the rows that belong to an export into the store, step by step, a part at a time."""
+    for step in planned_steps(exported(state)):
         with Store(store_path()) as store:
-            counts: Counter[str] = Counter()
-            for request in requests:
-                for place in places.pop(request.key, ()):
-                    kind, cause = _put(store, request, _read(place.file, place.start))
-                    counts[kind] += 1
-                    if cause:
-                        refused.append((place.file.name, place.number, cause))
-            left = len(store.pending(requests))
-        counted = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())) or "no row"
-        print(f"{paper} {name}: {counted}; {left} of {len(requests)} requests still to ask")
-    strays = [place for rows in places.values() for place in rows]
-    refused += [(place.file.name, place.number, STRAY) for place in strays]
-    list_refused(refused)
-    return int(bool(refused) and len(strays) == n_rows)
+            yield _merge_step(step, rows, store, watch)
 
 
-def _exported(state: State) -> Iterator[tuple[str, str, list[Request]]]:
-    """Paper, name and requests of an export, with the keys it gave them."""
-    for step in wanted(exported(state)):
-        yield step.paper, step.name, step.requests
+def _merge_step(step: StepPlan, rows: "Rows", store: Store, watch: Stored | None) -> Merged:
+    counts: Counter[str] = Counter()
+    made, left, doubled = 0, 0, 0
+    for part in step.parts(store):
+        made += len(part)
+        places = rows.take(part)
+        for request in part:
+            answers = 0
+            for place in places.pop(request.key, ()):
+                kind, cause = _put(store, request, rows.read(place))
+                counts[kind] += 1
+                answers += kind != "failed"
+                if cause:
+                    rows.refused.append((place.file.name, place.number, cause))
+            doubled += max(0, answers - 1)
+        left += len(store.pending(part))
+        if watch:
+            watch(step, part, store)
+    return Merged(step, counts, made, left, doubled)
 
 
 def exported(state: State) -> Asking:
@@ -333,11 +493,31 @@ def exported(state: State) -> Asking:
     return replace(filled(Asking, asked), own=own, server=server)
 
 
-def _index(files: Iterable[Path]) -> tuple[dict[str, list[Place]], Refused]:
-    """Where each custom_id's rows are; and the lines that are no results."""
-    places: dict[str, list[Place]] = {}
-    refused: Refused = []
-    for path in files:
+class Rows:
+    """Where the rows of result files are, by custom_id; and the lines that are no results.
+
+    The places are kept in a file of the database's own, which is gone with the process, so that
+    memory does not grow with their number.
+
+    Attributes:
+        n: rows that are results. refused: lines and rows that could not be used.
+    """
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self.files = list(files)
+        self.refused = Refused()
+        self._open: dict[Path, IO[bytes]] = {}
+        self.db = sqlite3.connect("", isolation_level=None)
+        self.db.execute("CREATE TABLE rows (key, file, number, start, used DEFAULT 0)")
+        insert = "INSERT INTO rows (key, file, number, start) VALUES (?, ?, ?, ?)"
+        self.db.execute("BEGIN")
+        for number, file in enumerate(self.files):
+            self.db.executemany(insert, self._rows_of(number, file))
+        self.db.execute("CREATE INDEX of_key ON rows (key)")
+        self.db.execute("COMMIT")
+        [self.n] = self.db.execute("SELECT COUNT(*) FROM rows").fetchone()
+
+    def _rows_of(self, of_file: int, path: Path) -> Iterator[tuple[str, int, int, int]]:
         if not path.is_file():
             raise KatayoriError(f"no result file {path}")
         with path.open("rb") as file:
@@ -345,11 +525,44 @@ def _index(files: Iterable[Path]) -> tuple[dict[str, list[Place]], Refused]:
             for number, raw in enumerate(file, 1):
                 key, cause = _key(raw)
                 if cause:
-                    refused.append((path.name, number, cause))
+                    self.refused.append((path.name, number, cause))
                 elif key:
-                    places.setdefault(key, []).append(Place(path, number, start))
+                    yield key, of_file, number, start
                 start += len(raw)
-    return places, refused
+
+    def take(self, requests: Iterable[Request]) -> dict[str, list[Place]]:
+        """The places of the rows that answer some requests, by key, in the order of the files."""
+        found: dict[str, list[Place]] = {}
+        for part in batches(requests):
+            keys = orjson.dumps([request.key for request in part]).decode()
+            held = "key IN (SELECT value FROM json_each(?))"
+            query = f"SELECT key, file, number, start FROM rows WHERE {held} ORDER BY rowid"
+            for key, file, number, start in self.db.execute(query, (keys,)):
+                found.setdefault(key, []).append(Place(self.files[file], number, start))
+            self.db.execute(f"UPDATE rows SET used=1 WHERE {held}", (keys,))
+        return found
+
+    def holds(self, keys: Sequence[str]) -> bool:
+        """Whether there is a row of one of these custom_ids."""
+        query = "SELECT 1 FROM rows WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1"
+        return self.db.execute(query, (orjson.dumps(keys).decode(),)).fetchone() is not None
+
+    def read(self, place: Place) -> dict[str, Any]:
+        """The row at a place."""
+        file = self._open.get(place.file)
+        if file is None:
+            file = self._open[place.file] = place.file.open("rb")
+        file.seek(place.start)
+        return orjson.loads(file.readline())
+
+    def refuse_strays(self) -> int:
+        """Notes every row that no request took; how many."""
+        strays = self.db.execute("SELECT file, number FROM rows WHERE used=0 ORDER BY rowid")
+        count = 0
+        for file, number in strays:
+            self.refused.append((self.files[file].name, number, STRAY))
+            count += 1
+        return count
 
 
 def _key(raw: bytes) -> tuple[str, str]:
@@ -362,12 +575,6 @@ def _key(raw: bytes) -> tuple[str, str]:
         return "", "has no custom_id"
     is_result = "response" in row or "error" in row
     return row["custom_id"], "" if is_result else "is a request, not a result"
-
-
-def _read(path: Path, start: int) -> dict[str, Any]:
-    with path.open("rb") as file:
-        file.seek(start)
-        return orjson.loads(file.readline())
 
 
 def to_response(row: dict[str, Any], request: Request) -> Response:
@@ -431,11 +638,8 @@ def list_refused(refused: Refused) -> None:
     """Print rows that could not be used: each cause once, with the first ten places, and how many
     more there are.
     """
-    places: dict[str, list[str]] = {}
-    for file, number, cause in refused:
-        places.setdefault(cause, []).append(f"{file}:{number}")
-    for cause, where in places.items():
-        listed = ", ".join(where[:LISTED])
-        more = f" and {len(where) - LISTED} more" if len(where) > LISTED else ""
-        text = f"  {len(where)} row(s) {cause} ({listed}{more})"
+    for cause, where in refused.places.items():
+        number = refused.counts[cause]
+        more = f" and {number - len(where)} more" if number > len(where) else ""
+        text = f"  {number} row(s) {cause} ({', '.join(where)}{more})"
         print(visible(text).replace("\n", " "))

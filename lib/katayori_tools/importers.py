@@ -74,7 +74,7 @@ def convert(chosen: Asking, logs: Sequence[str], file: str, *, prompt: str = "")
     requests = requests_of(paper, model, endpoint, able, scope)
     only = prompt or (able[0] if len(able) == 1 else "")
     taken = Conversion({(q.item_id, q.prompt_id): q for q in requests}, model, only)
-    refused: Refused = []
+    refused = Refused()
     for log in map(Path, logs):
         for number, row in enumerate(rows_of(log, model), 1):
             cause = row.get("refused") or taken.take(row)

@@ -1,17 +1,24 @@
 """Runs a notebook's code cells in this process: no kernel, and figures that are not written."""
 
 import contextlib
+import importlib
 import io
 import json
 import os
+import pkgutil
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from katayori_tools.reproduce import Job
+
+#: What waits for a reader; no table and no result depends on it.
+WIDGETS = ("explorer", "playground", "calculator")
+#: How the names of modules end whose functions give figures.
+FIGURES = ("figure", "figures", "panels")
 
 
 class CellError(Exception):
@@ -57,6 +64,46 @@ def _all_cells(job: Job, module: types.ModuleType) -> None:
 
 def _nothing(*_: Any, **__: Any) -> None:
     """In place of what shows something."""
+
+
+def draw_nothing() -> None:
+    """From now on this process makes no figure and no widget, which cost much of a notebook's time.
+
+    For a process that runs one notebook and ends: there is no way back. Tables and results are the
+    same (`test_late_tables_tell_a_mutation_too` compares all of them).
+    """
+    from katayori import report
+    from katayori.report import figures, results, widgets
+
+    for found in pkgutil.iter_modules(report.__path__, f"{report.__name__}."):
+        if found.name.endswith(FIGURES):
+            importlib.import_module(found.name)
+    makers = {id(one): one for module in _ours() for one in vars(module).values() if _makes(one)}
+    for function in makers.values():
+        replace(function, _nothing)
+    for name in WIDGETS:
+        replace(getattr(widgets, name), _nothing)
+    replace(figures.display, _nothing)
+    results.Run.figure = _nothing  # type: ignore[method-assign]
+
+
+def _ours() -> list[types.ModuleType]:
+    """The modules of the library that are loaded."""
+    return [module for name, module in list(sys.modules.items()) if name.startswith("katayori.")]
+
+
+def _makes(value: object) -> bool:
+    """Whether something is a function of ours that gives a figure."""
+    made = getattr(value, "__annotations__", {}).get("return")
+    return isinstance(value, types.FunctionType) and str(made).startswith("Figure")
+
+
+def replace(function: Callable, other: Callable) -> None:
+    """Puts `other` in place of a function wherever a module of ours has imported it by name."""
+    for module in _ours():
+        for attribute, value in list(vars(module).items()):
+            if value is function:
+                setattr(module, attribute, other)
 
 
 @contextlib.contextmanager

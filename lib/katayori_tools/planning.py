@@ -6,11 +6,13 @@ import csv
 import json
 import math
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from katayori.errors import KatayoriError
+from katayori.prompting import recordings
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
@@ -92,12 +94,31 @@ async def probe_logprobs(
     return True, f"{len(response.top)} alternatives"
 
 
-def _most_tokens(request: Request) -> int:
+def most_tokens(request: Request) -> int:
     """The most that may be generated for a request; `UNLIMITED` where it has no limit."""
     if request.likelihood:  # a server generates at least one token a call
         return len(request.body["continuations"]) + 1
     limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
     return limit or UNLIMITED
+
+
+@cache
+def recorded_answer(paper: str, prompt_id: str) -> float:
+    """The mean number of tokens of the recorded answers to a prompt; NaN where there are none.
+
+    Example:
+        >>> from katayori.papers import examples
+        >>> recorded_answer(examples.PAPER, examples.prompt().id) > 0
+        True
+    """
+    tokens = [
+        row["tokens"][1]
+        for shard in recordings.manifest(paper).values()
+        if shard["prompt_id"] == prompt_id
+        for row in recordings.read(paper, shard["model"], prompt_id, shard["variant"])
+        if row["tokens"][1] is not None
+    ]
+    return fmean(tokens) if tokens else math.nan
 
 
 def estimate(
@@ -124,10 +145,10 @@ def estimate(
     least: list[float] = []
     for request in pending:
         mean = fmean(pilot[request.prompt_hash]) if request.prompt_hash in pilot else None
-        most = _most_tokens(request)
+        most = most_tokens(request)
         expected.append(most if mean is None else mean)
         least.append(min(SHORT_ANSWER, most) if mean is None else mean)
-    tokens_out, limit = round(sum(expected)), sum(map(_most_tokens, pending))
+    tokens_out, limit = round(sum(expected)), sum(map(most_tokens, pending))
     return {
         "model": model.id,
         "calls": len(pending),

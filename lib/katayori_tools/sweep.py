@@ -178,6 +178,7 @@ def run_setting(text: str) -> dict[str, Any]:
 
     job = Job.read(json.loads(text))
     begin = time.monotonic()
+    plain_run.draw_nothing()
     try:
         plain_run.run_cells(job)
         failed = _skipped(job.final)

@@ -21,15 +21,15 @@ import json
 import os
 import sys
 import time
-import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from katayori_tools import plain_run
+from katayori_tools.reproduce import SKIPPED, Job
+
 FACTOR = 1.01
-#: What draws or waits for a reader: replaced, as no table depends on it.
-WIDGETS = ("explorer", "playground", "calculator")
 
 
 @dataclass
@@ -105,38 +105,12 @@ def mutable(state: State, name: str, function: Callable) -> Callable:
     return call
 
 
-def replace(function: Callable, other: Callable) -> None:
-    """Puts `other` in place of a function wherever a module of ours has imported it by name."""
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] == "katayori":
-            for attribute, value in list(vars(module).items()):
-                if value is function:
-                    setattr(module, attribute, other)
-
-
 def install_mutations(state: State) -> None:
     """Makes every function to be mutated mutable."""
     for name in state.mutations:
         module, attribute = name.split(":")
         function = getattr(importlib.import_module(module), attribute)
-        replace(function, mutable(state, name, function))
-
-
-def nothing(*_: Any, **__: Any) -> None:
-    """In place of what draws."""
-
-
-def install_stubs() -> None:
-    """No figures, no widgets: they cost most of the time and no table depends on them."""
-    from katayori.report import figures, results, widgets
-
-    for name, function in list(vars(figures).items()):
-        own = getattr(function, "__module__", "") == figures.__name__
-        if own and callable(function) and not name.startswith("_") and name != "band":
-            replace(function, nothing)
-    for name in WIDGETS:
-        replace(getattr(widgets, name), nothing)
-    results.Run.figure = nothing
+        plain_run.replace(function, mutable(state, name, function))
 
 
 def install_comparison(state: State) -> None:
@@ -179,20 +153,14 @@ def end_early(state: State) -> None:
 
 def run_cells(state: State, notebook: Path, work: Path) -> None:
     """Executes the code cells in one namespace, as a kernel would."""
-    module = types.ModuleType("notebook")
-    sys.modules["notebook"] = module
-    module.display = nothing  # IPython puts it into every notebook
-    for number, cell in enumerate(json.loads(notebook.read_text(encoding="utf-8"))["cells"]):
-        if cell["cell_type"] != "code":
-            continue
-        try:
-            source = "".join(cell["source"])
-            exec(compile(source, f"cell {number}", "exec"), module.__dict__)
-        except BaseException as error:
-            report(state, "error", "", f"cell {number}: {type(error).__name__}: {error}")
-            os._exit(0)
-        if "parameters" in cell["metadata"].get("tags", []):
-            module.output_dir = str(work)
+    try:
+        plain_run.run_cells(Job(state.paper, notebook, {}, work, {}))
+    except plain_run.CellError as error:
+        report(state, "error", "", str(error))
+        os._exit(0)
+    if (work / SKIPPED).exists():
+        report(state, "error", "", "the notebook was skipped")
+        os._exit(0)
     never = sorted(set(state.mutations) - state.tried) if state.mutated is None else []
     for name in never:
         line = {"mutation": name, "outcome": "error", "detail": "it is never called"}
@@ -209,8 +177,7 @@ def main(job: dict) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     tables = expected.read_folder(Path(job["expected"]))
     state = State(notebook.stem[3:], tables, job["mutations"], job["whole"], stdout)
-    os.chdir(notebook.parent)
-    install_stubs()
+    plain_run.draw_nothing()  # it costs most of the time, and no table depends on it
     install_comparison(state)
     install_mutations(state)
     run_cells(state, notebook, Path(job["work"]))

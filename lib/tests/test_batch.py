@@ -114,6 +114,19 @@ def test_shards_of_any_size_hold_every_request_once(here, shard):
     } == {2}
 
 
+def test_requests_that_are_the_same_to_the_letter_are_written_once(tmp_path):
+    """Also where they stand in different parts: two items may have the same text."""
+    model, endpoint = get_model(MODEL)
+    step = asking.StepPlan("p", MODEL, model, endpoint, [], asking.STUDY_SET)
+    one, other = requests_for(2)
+    shards = {}
+    with batch.ShardWriter(tmp_path, shards, 10) as writer:
+        assert [writer.write(step, request) for request in (one, other, one)] == [True, True, False]
+    [(name, about)] = shards.items()
+    assert about["requests"] == 2
+    assert [row["custom_id"] for row in lines(tmp_path, name)] == [one.key, other.key]
+
+
 def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
     folder = export(here, shard=100)
     with BatchDouble(rounds=1) as double:
@@ -415,12 +428,16 @@ def test_the_round_trip_through_vllm_run_batch(tmp_path):
     asked = [_asked(raw) for raw in (folder / "requests.jsonl").read_text("utf-8").split("\n")[:-1]]
     requests = {key: request for key, request in asked}
     assert len(requests) == 24 and [key for key, q in asked[:-1] if q.key != key] == []
-    rows, refused = batch._index([folder / "results.jsonl"])
-    assert not refused and rows.keys() == requests.keys() and (key := asked[-1][0]) in rows
+    edited = asked[-1][1]
+    edited._key = asked[-1][0]
+    rows = batch.Rows([folder / "results.jsonl"])
+    places = rows.take(requests.values())
+    assert not rows.refused and places.keys() == requests.keys()
+    assert rows.n == 24 and (key := asked[-1][0]) in places
     with Store(tmp_path / "s.sqlite") as store:
         told = {}
-        for name, [(file, _, start)] in rows.items():
-            told[name] = batch._put(store, requests[name], batch._read(file, start))
+        for name, [place] in places.items():
+            told[name] = batch._put(store, requests[name], rows.read(place))
         assert {name for name, (kind, _) in told.items() if kind == "failed"} == {key}
         assert "max_tokens" in told[key][1] and "[400]" in told[key][1]
         assert len(store.pending(requests.values())) == 1

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -319,18 +320,30 @@ def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
     assert "--host" not in argv  # the launcher takes no address
 
 
+def on_linux(monkeypatch):
+    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(vllm_env.platform, "machine", lambda: "x86_64")
+
+
+def installer(argv, packages=None):
+    """Writes what `venv` or `pip install` would: folders alone, for all packages or a number."""
+    if "venv" in argv:
+        (Path(argv[-1]) / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
+        return
+    place = Path(argv[argv.index("--python") + 1]).parents[1] / "lib/python3.11/site-packages"
+    for name in sorted(vllm_env._pinned())[:packages]:
+        (place / f"{name}-1.0.dist-info").mkdir()
+
+
 def test_the_vllm_environment_is_built_once(monkeypatch, cache):
     calls = []
 
     def run(argv, verb, env=None):
         calls.append(argv)
-        (vllm_env.folder() / "env" / "lib" / "python3.11" / "site-packages").mkdir(
-            parents=True, exist_ok=True
-        )
+        installer(argv)
 
+    on_linux(monkeypatch)
     monkeypatch.setattr(vllm_env, "_run", run)
-    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(vllm_env.platform, "machine", lambda: "x86_64")
     assert vllm_env.ensure() == vllm_env.ensure() == cache / "vllm" / "env" / "bin" / "python"
     assert len(calls) == 2 and "--no-deps" in calls[1]
     pins = vllm_env.REQUIREMENTS.read_text().splitlines()
@@ -339,6 +352,56 @@ def test_the_vllm_environment_is_built_once(monkeypatch, cache):
     )
     monkeypatch.setattr(vllm_env.platform, "system", lambda: "Darwin")
     with pytest.raises(KatayoriError, match="xllamacpp"):
+        vllm_env.ensure()
+
+
+class Killed(BaseException):
+    """What stops an installer half way."""
+
+
+@pytest.mark.parametrize("dies_in", ["create", "fill"])
+def test_an_environment_that_was_stopped_half_way_is_built_anew(monkeypatch, cache, dies_in):
+    built = []
+
+    def dying(argv, verb, env=None):
+        installer(argv, packages=3)
+        if verb == dies_in:
+            raise Killed
+
+    def working(argv, verb, env=None):
+        built.append(verb)
+        installer(argv)
+
+    on_linux(monkeypatch)
+    monkeypatch.setattr(vllm_env, "_run", dying)
+    with pytest.raises(Killed):
+        vllm_env.ensure()
+    assert not (vllm_env.folder() / "env").exists()
+    monkeypatch.setattr(vllm_env, "_run", working)
+    python = vllm_env.ensure()
+    assert built == ["create", "fill"]
+    whole = list(python.parents[1].glob("lib/python3*/site-packages/torch-*.dist-info"))
+    assert len(whole) == 1
+    # Nothing of the first is left, and the second is not built again.
+    assert len(list(vllm_env.folder().glob("env-*"))) == 1
+    assert vllm_env.ensure() == python
+    assert built == ["create", "fill"]
+
+
+def test_an_environment_that_lacks_a_package_is_repaired(monkeypatch, cache):
+    """Earlier versions could call a folder ready from which another process had taken packages."""
+    on_linux(monkeypatch)
+    monkeypatch.setattr(vllm_env, "_run", lambda argv, verb, env=None: installer(argv))
+    old = vllm_env.folder() / "env"
+    (old / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
+    (old / f".katayori-{vllm_env.VERSION}").touch()
+    python = vllm_env.ensure()
+    assert list(python.parents[1].glob("lib/python3*/site-packages/torch-*.dist-info"))
+    # An installer that brings less than it was asked for is no success.
+    for info in python.parents[1].glob("lib/python3*/site-packages/torch-*.dist-info"):
+        info.rmdir()
+    monkeypatch.setattr(vllm_env, "_run", lambda argv, verb, env=None: installer(argv, 3))
+    with pytest.raises(KatayoriError, match=r"could not fill the vLLM environment: .* not in it"):
         vllm_env.ensure()
 
 

@@ -398,7 +398,10 @@ def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
 
 def test_shipped_profiles():
     known = profiles.shipped()
-    assert list(known) == ["recorded", "smoke", "live", "official", "live-official", "imported"]
+    live = ["recorded", "smoke", "live", "official", "live-official"]
+    assert list(known) == [*live, "imported", "imported-official"]
+    ours, theirs = known["imported"], known["imported-official"]
+    assert {name for name in ours if ours[name] != theirs[name]} == {"name", "about", "items"}
     own = {name: known["imported"][name] for name in ("items", "answers", "size")}
     assert own == {"items": "study", "answers": "imported", "size": None}
     assert {name: known["recorded"][name] for name in ("items", "answers", "size")} == {

@@ -1,6 +1,8 @@
 """One notebook under many settings: what is run, what is combined, and what is refused."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +119,23 @@ def test_values_of_any_kind_are_read():
     assert sweep.parsed(["models=[a, b],[c]"]) == {"models": [["a", "b"], ["c"]]}
     with pytest.raises(KatayoriError, match="name=value"):
         sweep.parsed(["=1"])
+
+
+def test_a_setting_makes_no_figure_and_no_widget():
+    """In a process of its own, since there is no way back; whoever imports later draws nothing."""
+    code = """
+from katayori_tools import plain_run
+from katayori.report import figures, plane_figure, variant_figure, widgets
+from katayori.report.curve_figure import specification_curve
+plain_run.draw_nothing()
+from katayori.report.interval_figure import interval_dots
+from katayori.report import curve_figure
+assert figures.is_empty.__name__ == 'is_empty'  # it makes none
+assert specification_curve is not curve_figure.specification_curve
+made = [interval_dots, curve_figure.specification_curve, plane_figure.points_in_plane]
+made += [variant_figure.variant_grid, widgets.playground, widgets.explorer, figures.display]
+assert [one("anything", x=1) for one in made] == [None] * 7
+print("nothing")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "nothing\n", done.stderr

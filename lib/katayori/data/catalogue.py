@@ -115,6 +115,19 @@ def table() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({"rows": "Int64"})
 
 
+def is_here(dataset_id: str) -> bool:
+    """Whether every file of a data set is on this machine, so that `fetch` downloads nothing.
+
+    Example:
+        >>> is_here("study_discrim_eval")
+        True
+    """
+    expect(dataset_id, load(), "data set")
+    files_of = load()[dataset_id].files
+    found = [any(path.is_file() for _, path in _places(dataset_id, file)) for file in files_of]
+    return bool(found) and all(found)
+
+
 def fetch(dataset_id: str, file: str | None = None) -> Path:
     """Path of one verified file of a data set; `file` (its path in the catalogue) may be left out
     if there is but one.

@@ -134,6 +134,14 @@ class Cited(Schema):
     year: Count | None
 
 
+class Design(Schema):
+    """What one model was asked in the paper; see `data/papers/README.md`."""
+
+    rows: Count
+    requests: Count
+    official: Text | None
+
+
 class PaperFacts(Schema):
     """The whole file."""
 
@@ -149,5 +157,6 @@ class PaperFacts(Schema):
     calibration: list[Calibrated] | None = None
     profile: list[Panel]
     simulated: dict[str, Text] | None = None
+    design: Design | None = None
     recording: list[Recording] | None = None
     second_edition: list[SecondRecording] | None = None

