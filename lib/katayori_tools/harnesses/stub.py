@@ -21,7 +21,7 @@ from katayori.prompting.requests import Request
 NAME = "my-model"
 UNREADABLE = "お答えできません。"
 #: Of so many answers one is unreadable.
-ONE_OF = 9
+ONE_OF = 6
 SURE = 0.7  # the probability of the option that is named
 
 
