@@ -1,6 +1,7 @@
 """`make harness`: tasks of two other harnesses ask what we ask, and find what we find."""
 
 import ast
+import doctest
 import json
 import math
 import os
@@ -19,12 +20,22 @@ from katayori.papers import get_paper, paper_ids
 from katayori.prompting.models import get_model
 from katayori.prompting.recordings import by_request, complete, shards, to_response
 from katayori.prompting.store import Response
-from katayori_tools import cli, harness
+from katayori_tools import cli, harness, importers
 from katayori_tools.asking import Scope, requests_of
 from katayori_tools.environment import _PIN, harness_lock_file
-from katayori_tools.harnesses import checking, environment, samples, stub, writing
+from katayori_tools.harnesses import (
+    benchmarks as benchmark_room,
+    checking,
+    environment,
+    lm_eval_task,
+    samples,
+    stub,
+    writing,
+)
 from katayori_tools.harnesses.benchmarks import benchmarks, get_benchmark, names_of, scores_of
 from katayori_tools.harnesses.lm_eval_task import LmEvalTask, document, split
+from katayori_tools.importers import response_of_inspect
+from katayori_tools.papers.persona_jbbq import lm_eval_bbq
 
 PAPERS = sorted(paper_ids())
 HOSTILE = [
@@ -328,6 +339,21 @@ def test_what_is_kept_of_an_answer_is_read_as_the_answer(text, finish):
         assert parse(short.text, short.finish_reason).answer == parse(text, finish).answer
     else:
         assert short.outcome == parse(text, finish).outcome and not short.text
+
+
+def test_probabilities_of_an_unreadable_text_are_kept():
+    top = [("A", -0.1), ("B", -2.5)]
+    for given in (Response("ok", "?", "stop", top), Response("ok", "A", "length", top)):
+        short = samples.reduced("jubaku_v2", given)
+        assert short.outcome != "ok" and short.top == top and not short.text
+
+
+def test_the_examples_of_these_rooms_run():
+    modules = [benchmark_room, samples, writing, stub, checking, lm_eval_task, harness, lm_eval_bbq]
+    results = [doctest.testmod(one, optionflags=doctest.NORMALIZE_WHITESPACE) for one in modules]
+    assert sum(one.attempted for one in results) > 20 and not any(one.failed for one in results)
+    example = doctest.DocTestFinder().find(response_of_inspect, globs={**vars(importers)})
+    assert not doctest.DocTestRunner().run(example[0]).failed
 
 
 # -- the stub and the comparison -------------------------------------------------------------------

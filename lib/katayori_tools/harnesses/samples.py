@@ -123,7 +123,8 @@ def without_probabilities(request: Request) -> Request:
 def reduced(paper: str, response: Response) -> Response:
     """The shortest response that is read as this one.
 
-    A harness keeps it with each sample, in place of a text that may be long.
+    A harness keeps it with each sample, in place of a text that may be long. Probabilities stay,
+    which count even where the text cannot be read.
 
     Example:
         >>> long = Response("ok", "Let me think.\\nAnswer: yes", "stop")
@@ -133,10 +134,10 @@ def reduced(paper: str, response: Response) -> Response:
         'out_of_choice'
     """
     if response.outcome != "ok":
-        return Response(response.outcome)
+        return Response(response.outcome, top=response.top)
     parsed = get_benchmark(paper).parse(response.text, response.finish_reason)
     if parsed.answer is None:
-        return Response(parsed.outcome, error=parsed.note)
+        return Response(parsed.outcome, top=response.top, error=parsed.note)
     text = get_paper(paper).shortest.format(parsed.answer)
     return Response("ok", text, "stop", response.top)
 
