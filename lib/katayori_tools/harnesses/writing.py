@@ -161,8 +161,8 @@ def settings_of(paper: str, requests: Sequence[Request]) -> dict[str, Any]:
 
     Example:
         >>> from katayori.papers import examples
-        >>> requests = examples.requests()
-        >>> settings_of(requests[0].paper, requests)["until"]
+        >>> [request] = examples.requests(1)
+        >>> settings_of(request.paper, [request])["until"]
         []
     """
     every = [
