@@ -93,6 +93,10 @@ convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPER
 	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
 	  $(call option,PROMPTS,prompts) $(ARGS)
 
+.PHONY: harness
+harness: setup  ## our benchmarks as tasks of inspect_ai and lm-eval, run against a stub (PAPERS= LIMIT= ARGS=--unchecked)
+	$(KATAYORI) harness $(call option,PAPERS,papers) $(call option,PROMPTS,prompts) $(call option,LIMIT,limit) $(ARGS)
+
 analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq")
 	$(KATAYORI) analyse '$(LOG)' $(ARGS)
 

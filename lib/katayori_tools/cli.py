@@ -285,6 +285,18 @@ def _add_elsewhere(commands: Commands) -> None:
 
     one = new_command(
         commands,
+        "harness",
+        calling("harness"),
+        "our benchmarks as tasks of inspect_ai and lm-evaluation-harness, checked against a stub",
+    )
+    add_papers(one)
+    one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
+    add_limit(one, "check with so many")
+    one.add_argument("--folder", help="where the tasks go (default: outputs/harness)")
+    one.add_argument("--unchecked", action="store_true", help="write the tasks, run nothing")
+
+    one = new_command(
+        commands,
         "analyse",
         calling("analyse"),
         "somebody else's log: denominators, position-free scores, paired tests, a report",

@@ -6,7 +6,8 @@ environment exists).
 
 Two extras have locks of their own and are installed on first use. `site` adds what `make site`
 needs to the first lock and changes nothing in it; `export`, what `make export` needs, has an
-environment of its own (`exports.environment`).
+environment of its own (`exports.environment`). So have the harnesses of `make harness`
+(`harnesses.environment`), which `requirements-harness.in` names.
 """
 
 import fcntl
@@ -60,6 +61,11 @@ def site_lock_file() -> Path:
 def export_lock_file() -> Path:
     """What writes and checks exports, in an environment of its own."""
     return paths.root() / "lib" / "requirements-export.lock"
+
+
+def harness_lock_file() -> Path:
+    """Both harnesses and what the library needs beside them, in an environment of its own."""
+    return paths.root() / "lib" / "requirements-harness.lock"
 
 
 def pyproject_file() -> Path:
@@ -174,6 +180,42 @@ def _install(python: Path, uv: str | None, lock: Path) -> None:
     _run(*pip, "-q", "--require-hashes", "-r", lock, what="installing")
 
 
+def install_apart(env: Path, base: Path, lock: Path, failing: str) -> None:
+    """Makes an environment of its own with everything a lock names, every file checked by hash.
+
+    Args:
+        env: its folder, made anew. base: the Python it runs on. lock: the file.
+        failing: what can be done without it, for the message.
+
+    Raises:
+        KatayoriError: it cannot be made.
+    """
+    python = env / "bin" / "python"
+    uv = find_uv(paths.root() / ".venv")
+    shutil.rmtree(env, ignore_errors=True)
+    if uv:
+        _run_apart([uv, "venv", "-q", "--python", str(base), str(env)], failing)
+        install = [uv, "pip", "install", "-q", "--python", str(python)]
+    else:
+        _run_apart([str(base), "-m", "venv", str(env)], failing)
+        install = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    _run_apart([*install, "--require-hashes", "-r", str(lock)], failing)
+
+
+def _run_apart(command: list[str], failing: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        cause = f"an environment of its own could not be made ({error}). {failing}"
+        raise KatayoriError(cause) from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KatayoriError(
+            f"an environment of its own could not be made ({last}); is a package registry"
+            f" reachable? {failing}"
+        )
+
+
 def setup_site() -> None:
     """Adds to `.venv` what pages need; nothing to do if its stamp says so.
 
@@ -195,7 +237,7 @@ def setup_site() -> None:
 
 
 def lock() -> None:
-    """Resolves `pyproject.toml` anew into both locks, and writes `environment.yml`."""
+    """Resolves `pyproject.toml` anew into all locks, and writes `environment.yml`."""
     uv = _uv(paths.root() / ".venv")
     if not uv:
         raise KatayoriError("`make lock` needs uv; install it (pip install uv) and call again")
@@ -204,12 +246,19 @@ def lock() -> None:
     _run(*resolve, pyproject_file(), *named, "-o", lock_file(), what="resolving")
     beside = ("--extra", SITE, "--constraint", lock_file(), "-o", site_lock_file())
     _run(*resolve, pyproject_file(), *beside, what="resolving the pages' tools")
-    with tempfile.TemporaryDirectory() as folder:
-        wanted = Path(folder) / "export.in"
-        wanted.write_text("\n".join(_optional()[EXPORT]) + "\n")
-        apart = ("--no-annotate", wanted, "-o", export_lock_file())
-        _run(*resolve, *apart, what="resolving what exports need")
+    of_library = tomllib.loads(pyproject_file().read_text())["project"]["dependencies"]
+    asked = harness_lock_file().with_suffix(".in").read_text().splitlines()
+    _lock_apart(resolve, _optional()[EXPORT], export_lock_file(), "what exports need")
+    _lock_apart(resolve, [*asked, *of_library], harness_lock_file(), "the harnesses")
     (paths.root() / "environment.yml").write_text(conda_yaml())
+
+
+def _lock_apart(resolve: tuple[str, ...], wanted: list[str], lock: Path, what: str) -> None:
+    """Resolves packages into a lock of their own, without the first one."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "wanted.in"
+        names.write_text("\n".join(wanted) + "\n")
+        _run(*resolve, "--no-annotate", names, "-o", lock, what=f"resolving {what}")
 
 
 if __name__ == "__main__":

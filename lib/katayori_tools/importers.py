@@ -37,6 +37,7 @@ from katayori.papers.items import OwnItems, prompts_of
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request
+from katayori.prompting.store import Response
 from katayori_tools.asking import Scope, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Asking
@@ -274,6 +275,26 @@ def _short(text: str) -> str:
 # -- answers ---------------------------------------------------------------------------------------
 
 
+def response_of_inspect(choice: Row, request: Request) -> Response:
+    """The answer that a choice of inspect_ai holds, as `convert` reads it.
+
+    Raises ValueError for a choice that is malformed.
+
+    Example:
+        >>> from katayori.papers import examples
+        >>> choice = {"message": {"content": "Answer: no"}, "stop_reason": "max_tokens"}
+        >>> response_of_inspect(choice, examples.requests()[0]).outcome
+        'truncated'
+    """
+    return _response(_choice(choice, {}), request)
+
+
+def _response(choice: Row, request: Request) -> Response:
+    # What the log holds decides whether there are log probabilities, not the endpoint's name.
+    asking = replace(request, body=request.body | {"logprobs": True})
+    return read_completion({"choices": [choice]}, asking)
+
+
 @dataclass
 class Conversion:
     """The answers taken from some logs so far, and by which rules."""
@@ -317,11 +338,9 @@ class Conversion:
         return f"has unknown prompt {prompt_id!r}"
 
     def _keep(self, row: Row, request: Request) -> str:
-        # What the log holds decides whether there are log probabilities, not the endpoint's name.
-        asking = replace(request, body=request.body | {"logprobs": True})
         for n, choice in enumerate(row["choices"], row["repetition"]):
             try:
-                response = read_completion({"choices": [choice]}, asking)
+                response = _response(choice, request)
             except ValueError as error:
                 return str(error)
             answer = {

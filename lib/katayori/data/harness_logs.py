@@ -52,6 +52,22 @@ def log_of_inspect(log: Path) -> tuple[str, list[Any]]:
         ) from None
 
 
+def results_of_inspect(log: Path) -> tuple[str, dict[str, float]]:
+    """The task of a whole .eval and the metrics of its first scorer, by name.
+
+    Raises KatayoriError for another file, and for a run that was not finished.
+    """
+    try:
+        with zipfile.ZipFile(log) as archive:
+            head = json.loads(unpacked(archive, archive.getinfo("header.json")))
+        metrics = head["results"]["scores"][0]["metrics"]
+        return str(head["eval"]["task"]), {name: float(m["value"]) for name, m in metrics.items()}
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        raise KatayoriError(f"{log.name} cannot be read ({error}); is it whole?") from None
+    except (KeyError, TypeError, IndexError):
+        raise KatayoriError(f"{log.name} holds no scores; was its run finished?") from None
+
+
 def _members(log: Path) -> list[Any]:
     """The head of an archive and its samples."""
     with zipfile.ZipFile(log) as archive:

@@ -24,6 +24,7 @@ WHY = {
     "constant": "all answers are the same",
     "near_constant": "nearly all answers are the same",
     "position_bound": "one place takes more than 90 % of the answers, whoever stands there",
+    "no_places": "the options were not shown, so that every score is free of the place",
     "no_probabilities": "the log holds no probabilities of all options",
     "incomplete": "an option has no probability in the log",
     "not_calibrated": "what a place adds cannot be learned: it needs 20 other clusters",

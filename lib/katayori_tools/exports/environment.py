@@ -19,7 +19,7 @@ from typing import Any
 from katayori import paths
 from katayori.data import wheels
 from katayori.errors import KatayoriError
-from katayori_tools.environment import export_lock_file, find_uv
+from katayori_tools.environment import export_lock_file, install_apart
 
 EEE_WHEEL = (
     "every-eval-ever==0.3.0"
@@ -27,6 +27,7 @@ EEE_WHEEL = (
 )
 #: The first Python that its validator runs on.
 EEE_PYTHON = (3, 12)
+WITHOUT = "Without it: make export ARGS=--unchecked"
 WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -61,35 +62,10 @@ def _make(made: Path) -> None:
     print("making the environment of exports (once; about 20 seconds) ...", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=made.parent, prefix="part-") as part:
         wheels.download([EEE_WHEEL], Path(part))
-        _install(made)
+        install_apart(made / "env", _newest(), export_lock_file(), WITHOUT)
         for wheel in Path(part).glob("*.whl"):
             shutil.move(wheel, made / wheel.name)
     (made / "ready").touch()
-
-
-def _install(made: Path) -> None:
-    """An environment with everything the lock names; each file is checked by its hash."""
-    env, python = made / "env", made / "env" / "bin" / "python"
-    base, lock = str(_newest()), str(export_lock_file())
-    uv = find_uv(paths.root() / ".venv")
-    shutil.rmtree(env, ignore_errors=True)
-    if uv:
-        _run(uv, "venv", "-q", "--python", base, str(env))
-        install = (uv, "pip", "install", "-q", "--python", str(python))
-    else:
-        _run(base, "-m", "venv", str(env))
-        install = (str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check")
-    _run(*install, "--require-hashes", "-r", lock)
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise KatayoriError(
-            f"the environment of exports could not be made ({last}); is a package registry"
-            " reachable? Without it: make export ARGS=--unchecked"
-        )
 
 
 def _newest() -> Path:

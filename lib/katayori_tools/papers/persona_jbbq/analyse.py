@@ -24,6 +24,7 @@ from katayori_tools.analyses.reading import (
     texts_of,
 )
 from katayori_tools.analyses.rows import flat_rows, undefined
+from katayori_tools.papers.persona_jbbq import lm_eval_bbq
 
 CONTEXT = ("context_condition", "condition")
 CLUSTER = ("template_id", "template", "question_index", "family")
@@ -44,7 +45,8 @@ OURS = ("acc_amb_all", "acc_dis_all", "diff_amb_all", "diff_dis_all", "ooc_rate"
 NEEDED = {"context": (CONTEXT, "ambiguous or disambiguated, or biased, counter_biased")}
 ROLES = (
     "role (what was chosen: biased, counter_biased, unknown), or role_0, role_1, role_2 (what each"
-    " option is), or target_label with question_polarity and answer_info"
+    " option is), or target_label with question_polarity and answer_info, or biased_answers with"
+    " answer_info and ans0, ans1, ans2"
 )
 
 
@@ -52,6 +54,7 @@ def lacks(log: Log) -> list[str]:
     """What a log lacks to be one of BBQ."""
     out = lacking(log, NEEDED)
     options = len(places_in(log, "role")) >= 2 or _targets(log) is not None
+    options = options or lm_eval_bbq.is_of_task(log)
     if log.named("role", "choice_role") is None and not options:
         out.append(ROLES)
     return out
@@ -61,11 +64,14 @@ def read(log: Log) -> Read:
     """The role that each answer chose, the context, and whether it is right.
 
     Columns: model, item, cluster, context, role (None where invalid), correct (None), valid, and
-    where the roles of the options are known role_k, p_k or logp_k, answer, gold.
+    where the roles of the options are known role_k, p_k or logp_k, answer, gold; placed: whether
+    the options were shown in an order.
     """
     notes: list[str] = []
+    log = lm_eval_bbq.as_three_options(log, notes)
     frame = pd.DataFrame({"model": series_of(log), "item": _items(log)})
     frame["cluster"] = _clusters(log, notes)
+    frame["placed"] = not lm_eval_bbq.is_of_task(log)
     frame["context"] = _contexts(log)
     roles = _roles(log)
     if roles is not None:
@@ -119,7 +125,9 @@ def _clusters(log: Log, notes: list[str]) -> pd.Series:
 
 
 def _contexts(log: Log) -> pd.Series:
-    own = log.named("context", *CONTEXT)
+    # Beside context_condition, `context` of BBQ is the text of the passage.
+    known_as = log.named(*CONTEXT) if "context" not in log.names else None
+    own = known_as or log.named("context")
     texts = log.frame[own].astype(str).str.strip().str.casefold()
     known = texts.map(CONTEXTS)
     if known.isna().any():
@@ -320,6 +328,8 @@ def _position_free(frame: pd.DataFrame) -> pd.DataFrame:
     models = list(dict.fromkeys(frame["model"]))
     if "role_0" not in frame:
         return undefined(FREE, models, "no_probabilities")
+    if not frame["placed"].all():
+        return undefined(FREE, models, "no_places")
     asked = frame[frame["context"] == "ambiguous"]
     if asked.empty:
         return undefined(FREE, models, "no_ambiguous_items")

@@ -1,0 +1,138 @@
+"""`make analyse` on logs of lm-evaluation-harness' own task bbq: one that it really wrote, and made
+ones of that shape.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_analyse import analysed, folder, one, page, refused  # noqa: F401
+
+LOG = Path(__file__).parent / "fixtures" / "harness_logs" / "lm_eval_bbq.jsonl"
+COPIES = 4  # of each of the four scenes, as clusters of their own
+
+
+def rows() -> list[dict]:
+    return [json.loads(line) for line in LOG.read_text("utf-8").splitlines()]
+
+
+def written(file: Path, lines: list[dict]) -> Path:
+    file.write_text("\n".join(json.dumps(row) for row in lines), encoding="utf-8")
+    return file
+
+
+def planted(lean: float, seed: int = 0) -> list[dict]:
+    """The log's rows, several times, with `lean` added to the score of the biased person."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for copy in range(COPIES):
+        for row in rows():
+            doc = row["doc"] | {"question_index": row["doc"]["question_index"] + 10 * copy}
+            groups = [doc["answer_info"][f"ans{n}"][1] for n in range(3)]
+            persons = [doc[f"ans{n}"] for n in range(3) if groups[n] != "unknown"]
+            logs = rng.normal(-9, 1, 2) + [lean * (p in doc["biased_answers"]) for p in persons]
+            logs = [*logs, *rng.normal(-10, 1, 10)]
+            first = int(np.argmax(logs))
+            named = "unknown" if first > 1 else persons[first]
+            right = (
+                groups[doc["label"]] == "unknown"
+                if first > 1
+                else named == doc[f"ans{doc['label']}"]
+            )
+            out.append(
+                row
+                | {
+                    "doc": doc,
+                    "resps": [[[str(logp), "False"]] for logp in logs],
+                    "acc": float(right),
+                }
+            )
+    return out
+
+
+def test_the_numbers_are_those_of_the_task_itself(folder):
+    """As its own aggregations have them: accuracies and both scores of the BBQ paper."""
+    table = analysed(written(folder / "samples_bbq.jsonl", rows()))
+    marks = [row["disamb_bias_score"] for row in rows()]
+    clear = [mark[3] == "True" for mark in marks]
+    for name, wanted in (("amb", False), ("dis", True)):
+        own = [mark for mark, is_clear in zip(marks, clear, strict=True) if is_clear == wanted]
+        accuracy = np.mean([mark[0] for mark in own])
+        score = 2 * sum(mark[1] for mark in own) / sum(mark[2] for mark in own) - 1
+        score *= 1 if wanted else 1 - accuracy
+        assert one(table, f"acc_{name}")["value"] == pytest.approx(accuracy)
+        assert one(table, f"s_{name}")["value"] == pytest.approx(score)
+    assert one(table, "acc_amb")["n"] == 16 and one(table, "ooc_rate")["value"] == 0
+
+
+def test_no_answer_has_a_place_and_the_report_says_so(folder):
+    table = analysed(written(folder / "samples_bbq.jsonl", rows()))
+    free = one(table, "position_free")
+    assert np.isnan(free["value"]) and free["status"] == "no_places"
+    text = page(folder).get_text()
+    assert "The options were not shown" in text and "10 wordings of unknown" in text
+    assert "target_label of BBQ is not in the log" in text
+
+
+def test_a_planted_stereotype_is_found_and_none_where_there_is_none(folder):
+    table = analysed(written(folder / "biased.jsonl", planted(1.5)))
+    for name in ("diff_amb", "diff_dis", "s_amb"):
+        assert one(table, name)["ci_low"] > 0, name
+    assert one(table, "diff_amb")["clusters"] == 4 * COPIES
+    table = analysed(written(folder / "fair.jsonl", planted(0.0)))
+    assert one(table, "diff_amb")["ci_low"] < 0 < one(table, "diff_amb")["ci_high"]
+
+
+def test_items_without_one_biased_person_are_left_out_and_counted(folder):
+    lines = rows()
+    lines[0]["doc"]["biased_answers"] = []
+    lines[1]["doc"]["biased_answers"] = [lines[1]["doc"][f"ans{n}"] for n in range(3)]
+    table = analysed(written(folder / "some.jsonl", lines))
+    assert one(table, "acc_amb")["n"] == 14
+    assert (
+        "2 answers are left out: the log names no single biased person" in page(folder).get_text()
+    )
+
+
+def test_a_log_in_another_order_of_options_is_refused(folder, capsys):
+    lines = [row | {"resps": row["resps"][::-1]} for row in planted(1.0)]
+    line = refused(capsys, written(folder / "turned.jsonl", lines))
+    assert "the log's own acc differs in" in line and "another version" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("answer_info", None), ("answer_info", {"ans0": []}), ("biased_answers", 3)]
+)
+def test_columns_of_another_form_get_one_line(folder, capsys, name, value):
+    lines = rows()
+    lines[3]["doc"][name] = value
+    line = refused(capsys, written(folder / "odd.jsonl", lines))
+    assert "answer_info and biased_answers must be those of the task bbq" in line
+
+
+def test_generated_words_are_read_where_they_name_one_option(folder):
+    """bbq_generate: the same documents with a text."""
+    lines = []
+    for number, row in enumerate(rows()):
+        doc = row["doc"]
+        text = f" {doc['biased_answers'][0].capitalize()}.\n\nQ: and then?"
+        text = "either of them" if number % 8 == 0 else text
+        lines.append(row | {"resps": [[text]], "filtered_resps": [text], "metrics": []})
+    table = analysed(written(folder / "samples_bbq_generate.jsonl", lines))
+    assert one(table, "diff_amb")["value"] == 1
+    assert one(table, "ooc_rate")["value"] == pytest.approx(4 / 32)
+    assert one(table, "position_free")["status"] == "no_places"
+    assert "Column answer is made here" in page(folder).get_text()
+
+
+def test_hostile_options_are_text_in_the_report(folder):
+    hostile = "<script>alert(1)</script>"
+    lines = rows()
+    for row in lines:
+        doc = row["doc"]
+        old = doc["biased_answers"][0]
+        place = next(n for n in range(3) if doc[f"ans{n}"] == old)
+        doc |= {f"ans{place}": hostile, "biased_answers": [hostile], "category": hostile}
+    analysed(written(folder / "hostile.jsonl", lines))
+    assert "<script" not in (folder / "out" / "report.html").read_text("utf-8")
