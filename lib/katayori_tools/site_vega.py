@@ -20,10 +20,13 @@ from katayori.report.tables import escape
 if TYPE_CHECKING:
     import altair
 
-#: Below the folder of styles and scripts: the bundle, what draws, and the charts.
-BUNDLE, DRAWER, CHARTS = "vega.js", "charts.js", "charts"
+#: Below the folder of styles and scripts: the bundle; the folder of what is kept of a kind of
+#: element, and the script that makes the elements of that kind.
+BUNDLE = "vega.js"
+KINDS = {"chart": ("charts", "charts.js"), "playground": ("playgrounds", "playground.js")}
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
-_PLACE = re.compile(r'<div\b[^>]*\bid="chart-([a-z][a-z0-9_-]*)"')
+_PLACE = re.compile(rf'<div\b[^>]*\bid="({"|".join(KINDS)})-({NAME.pattern})"')
+_SETS = " = "
 LICENCES = (
     "/* Vega, Vega-Lite, Vega-Embed: BSD-3-Clause, University of Washington Interactive Data Lab"
     " and their contributors; D3: ISC, Mike Bostock. Bundled by vl-convert. */\n"
@@ -34,6 +37,7 @@ LOOK: dict[str, Any] = {
     "aria": False,  # the element that holds the chart says in words what it shows
     "range": {"category": list(OKABE_ITO)},
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+    "axisX": {"labelOverlap": "greedy", "labelSeparation": 6},
     "axisY": {"labelLimit": 200},
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 320, "orient": "bottom"},
     "view": {"stroke": "#cccccc"},
@@ -92,14 +96,29 @@ def write_script(source: Path, name: str, kind: str, value: Any) -> None:
     """
     folder = source / "_static" / kind
     folder.mkdir(parents=True, exist_ok=True)
-    told = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     place = f'((window.katayori ??= {{}})["{kind}"] ??= {{}})["{name}"]'
-    (folder / f"{name}.js").write_text(f"{place} = {told};\n", encoding="utf-8", newline="\n")
+    script = f"{place}{_SETS}{written};\n"
+    (folder / f"{name}.js").write_text(script, encoding="utf-8", newline="\n")
+
+
+def read_script(path: Path) -> Any:
+    """The value that `write_script` kept.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_script(Path(folder), "gaps", "charts", {"mark": "point"})
+        ...     read_script(Path(folder) / "_static" / "charts" / "gaps.js")
+        {'mark': 'point'}
+    """
+    _, _, written = path.read_text(encoding="utf-8").partition(_SETS)
+    return json.loads(written.removesuffix(";\n"))
 
 
 def write_bundle(source: Path) -> None:
     """Puts the bundle beside the styles, where a page has a chart."""
-    if (source / "_static" / CHARTS).is_dir():
+    if (source / "_static" / "charts").is_dir():
         (source / "_static" / BUNDLE).write_text(bundle(), encoding="utf-8", newline="\n")
 
 
@@ -112,5 +131,7 @@ def scripts_of(body: str) -> list[str]:
         >>> scripts_of("<p>No chart.</p>")
         []
     """
-    names = _PLACE.findall(body)
-    return [BUNDLE, *(f"{CHARTS}/{name}.js" for name in names), DRAWER] if names else []
+    places = _PLACE.findall(body)
+    kept = [f"{KINDS[kind][0]}/{name}.js" for kind, name in places]
+    makers = [maker for kind, (_, maker) in KINDS.items() if kind in dict(places)]
+    return [BUNDLE, *kept, *makers] if places else []

@@ -86,6 +86,8 @@ def test_a_chart_is_drawn_without_eval_and_network(altair, tab, tmp_path):
     tab.wait("!!document.querySelector('.chart svg[role=img]')")
     place = "document.querySelector('.chart')"
     assert tab.js(f"{place}.querySelector('svg').getAttribute('aria-label')") == "Gaps by age"
+    parts = f"{place}.querySelectorAll('svg [role], svg [aria-label]').length"
+    assert tab.js(parts) == 0
     dots = f"[...{place}.querySelectorAll('.mark-symbol path')].map(one => one.outerHTML)"
     before = tab.js(dots)
     assert len(before) == 2

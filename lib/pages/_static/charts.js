@@ -9,11 +9,13 @@
     renderer: "svg",
   };
 
-  // Says in words what a drawn chart shows. The picture gets them, not the element around it,
-  // which may hold controls.
+  // Says in words what a drawn chart shows. The picture gets them, not the element around it, which
+  // may hold controls; its parts say nothing by themselves.
+  const roles = ["role", "aria-label", "aria-roledescription"];
+  const silence = (part) => roles.forEach((name) => part.removeAttribute(name));
   katayori.describe = (place, words) => {
-    for (const name of ["role", "aria-label", "aria-roledescription"]) place.removeAttribute(name);
     const picture = place.querySelector("svg");
+    [place, ...picture.querySelectorAll("[role], [aria-label]")].forEach(silence);
     picture.setAttribute("role", "img");
     picture.setAttribute("aria-label", words);
   };
