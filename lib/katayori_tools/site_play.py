@@ -153,7 +153,8 @@ def named_points(points: "pd.DataFrame") -> "altair.InlineData":
     import altair
 
     known = points.astype(object).where(points.notna(), None)
-    return altair.InlineData(values=known.to_dict("records"), name="points")
+    rows = [{str(name): value for name, value in row.items()} for row in known.to_dict("records")]
+    return altair.InlineData(values=rows, name="points")
 
 
 def look_of(series: str, names: Sequence[str], kind: str) -> dict[str, Any]:
