@@ -89,11 +89,12 @@ def chart(points: "pd.DataFrame") -> Any:
     kinds = [EFFECT, CHOSEN]
     colour = altair.Color("kind:N", title=None).scale(domain=kinds, range=OKABE_ITO[:2])
     shape = altair.Shape("kind:N", title=None).scale(domain=kinds, range=["circle", "diamond"])
-    size = altair.Size("kind:N", title=None).scale(domain=kinds, range=[80, 220])
+    shown = shown.encode(x=effect, y=rate)
     simulated = shown.transform_filter(altair.datum.kind == EFFECT)
-    curve = simulated.mark_line(color=OKABE_ITO[0]).encode(x=effect, y=rate)
-    dots = shown.mark_point(filled=True, opacity=1)
-    dots = dots.encode(x=effect, y=rate, color=colour, shape=shape, size=size)
+    curve = simulated.mark_line(color=OKABE_ITO[0])
+    dots = simulated.mark_point(filled=True, opacity=1, size=80).encode(color=colour, shape=shape)
+    chosen = shown.transform_filter(altair.datum.kind == CHOSEN)
+    mark = chosen.mark_point(filled=True, opacity=1, size=220).encode(color=colour, shape=shape)
     wanted = [
         {"height": LEVEL, "what": "5 %, the level"},
         {"height": power_figure.WANTED, "what": "80 %"},
@@ -102,7 +103,7 @@ def chart(points: "pd.DataFrame") -> Any:
     rules = lines.mark_rule(strokeDash=[2, 3], color=site_play.LINE_COLOUR)
     words = lines.mark_text(align="right", dy=-7, dx=-4, color=site_play.LINE_COLOUR)
     words = words.encode(text="what:N", x=altair.value("width"))
-    return (rules + words + curve + dots).properties(width="container", height=260)
+    return (rules + words + curve + dots + mark).properties(width="container", height=260)
 
 
 def calculator() -> Playground:
