@@ -22,10 +22,11 @@ from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report.results import read_results
-from katayori_tools import notebooks, pages, site_contents
+from katayori_tools import notebooks, pages, site_contents, site_playgrounds, site_vega
 from katayori_tools.site_contents import Part
 from katayori_tools.site_notebooks import PICTURES, Book, page_of, read_book
 from katayori_tools.site_papers import paper_page, papers_page, plain
+from katayori_tools.site_play import PAGE
 from katayori_tools.site_reference import ROOMS, pages_of_interface
 from katayori_tools.site_results import FILES, evidence_page, gallery_page, glossary_page
 
@@ -60,13 +61,14 @@ def _profile(name: str) -> dict[str, Any]:
 def read_run(base: Path, again: str, folder: Path) -> Sources:
     """The notebooks of a run, and why others are missing; `again` are the words of `make`."""
     sources = Sources(base, folder)
+    played = site_playgrounds.names()
     for paper, source in notebooks.registry().items():
         run = base / paper
         sources.absent[paper] = f"Not run here yet: make reproduce PAPERS={paper} {again}."
         if skipped := pages.read(run / "skipped.json"):
             sources.absent[paper] = f"Skipped: {skipped['reason']}"
         elif (run / source.name).is_file():
-            sources.books[paper] = read_book(paper, run, run / source.name, folder)
+            sources.books[paper] = read_book(paper, run, run / source.name, folder, played)
     return sources
 
 
@@ -106,14 +108,17 @@ def _papers(sources: Sources) -> list[str]:
         name = about["id"]
         book = sources.books.get(name)
         rows = plain(read_results(book.folder)) if book else []
-        sources.made[name] = paper_page(about, book, rows, sources.absent[name])
+        played = site_playgrounds.names()
+        sources.made[name] = paper_page(about, book, rows, sources.absent[name], played)
     return [about["id"] for about in facts]
 
 
 def _notebooks(sources: Sources) -> list[str]:
     for book in sources.books.values():
         sources.made[book.name] = page_of(book)
-    return [book.name for book in sources.books.values()]
+    older = sources.base / "site"
+    sources.made[PAGE] = site_playgrounds.playgrounds_page(sources.books, sources.folder, older)
+    return [*(book.name for book in sources.books.values()), PAGE]
 
 
 def _results(sources: Sources) -> list[str]:
@@ -156,6 +161,7 @@ def write_sources(sources: Sources) -> None:
     everything = "".join(path.read_text("utf-8") for path in sources.folder.glob("*.[mi]*"))
     font = pages.font_of(everything + KANA)
     (static / "japanese.ttf").write_bytes(font)
+    site_vega.write_bundle(sources.folder)
     face = '@font-face { font-family: "KatayoriJP"; src: url("japanese.ttf") }\n'
     _write(static / "japanese.css", face)
 

@@ -9,12 +9,13 @@ import copy
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from katayori.report.tables import escape, visible
-from katayori_tools import pages
+from katayori_tools import pages, site_play
 from katayori_tools.markup import alternative, caption, in_regions, with_long_cells
 
 #: Outputs, each between two comments, which no output can hold once it is clean.
@@ -26,6 +27,8 @@ TEMPLATE = """{% extends 'basic/index.html.j2' %}
 MARKED = re.compile(r"<!--katayori (\S+)-->(.*?)<!--/katayori-->", re.DOTALL)
 EMBEDDED = re.compile(r'src="data:image/(png|jpeg|svg\+xml);base64,([^"]+)"')
 ENDED = re.compile(r"</(caption|div|figcaption|li|p|summary|td|th)>")
+#: What makes sliders in a notebook.
+PLAYED = re.compile(r"^(playground|calculator)\(", re.M)
 PICTURES = "pictures"
 #: Drawings below so many characters, which are formulas, stay in the page.
 SMALL = 4000
@@ -81,8 +84,13 @@ class Book:
         return next(drawn, None)
 
 
-def read_book(paper: str, folder: Path, path: Path, site: Path) -> Book:
-    """The notebook of a run folder, its outputs as HTML; pictures are written below `site`."""
+def read_book(
+    paper: str, folder: Path, path: Path, site: Path, played: Container[str] = ()
+) -> Book:
+    """The notebook of a run folder, its outputs as HTML; pictures are written below `site`.
+
+    A playground of one of the papers `played` would be dead on a page: a link stands in its place.
+    """
     notebook = pages.load(path)
     book = Book(paper, folder, path.stem, notebook, visible(pages.title(notebook)) or path.stem)
     _name_cells(notebook)
@@ -90,8 +98,16 @@ def read_book(paper: str, folder: Path, path: Path, site: Path) -> Book:
     counts: Counter[str] = Counter()
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            _replace_outputs(book, cell, outputs, counts, site)
+            if paper in played and PLAYED.search(cell.source) and cell.outputs:
+                cell.outputs = [html_output(_way_to_playground(paper))]
+            else:
+                _replace_outputs(book, cell, outputs, counts, site)
     return book
+
+
+def _way_to_playground(paper: str) -> str:
+    there = site_play.link(paper, "the page of playgrounds")
+    return f'<p class="elsewhere">Move the sliders on {there}: they answer there.</p>'
 
 
 def _name_cells(notebook: Any) -> None:

@@ -7,7 +7,7 @@ place.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from katayori.report import overview
 from katayori.report.results import read_results
 from katayori.report.tables import escape, visible
-from katayori_tools import pages
+from katayori_tools import pages, site_play
 from katayori_tools.markup import with_long_cells
 from katayori_tools.site_notebooks import Book, html_cell, kernel
 
@@ -175,9 +175,15 @@ def claims(rows: list[dict[str, Any]]) -> str:
 
 
 def paper_page(
-    about: dict[str, Any], book: Book | None, rows: list[dict[str, Any]], missing: str
+    about: dict[str, Any],
+    book: Book | None,
+    rows: list[dict[str, Any]],
+    missing: str,
+    played: Container[str] = (),
 ) -> Any:
-    """The page of a paper for people who only read; `missing` says why there is no run."""
+    """The page of a paper for people who only read; `missing` says why there is no run, `played`
+    names the papers that have a playground.
+    """
     page = about["page"]
     opening = f"# {page['title']}\n\n**In one sentence:** {about['asks']}\n\n"
     banner = pages.banner(book.folder) if book else ""
@@ -195,6 +201,7 @@ def paper_page(
         text(
             f"## The method\n\n{_numbered(page['method'])}\n\nDenominator: {about['denominator']}."
         ),
+        *([html_cell(_way_to_playground(about["id"]))] if about["id"] in played else []),
         text("## What differs from the paper\n\n" + _listed(page["differs"])),
     ]
     if beside := claims(rows):
@@ -203,6 +210,11 @@ def paper_page(
     if book:
         cells.append(html_cell(f'<p class="foot">{escape(pages.footer(book.folder))}</p>'))
     return made_page(cells)
+
+
+def _way_to_playground(paper: str) -> str:
+    there = site_play.link(paper, "its playground")
+    return f"<p>What can it find? Move the sliders of {there}, where we planted the answers.</p>"
 
 
 def _listed(lines: list[str]) -> str:

@@ -157,14 +157,11 @@ def until(ready, process, log):
             time.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
+@contextmanager
+def started(found, folder):
     """The address at which a browser without extensions or a way to the network takes orders."""
-    found, profile = find_browser(), tmp_path_factory.mktemp("browser")
-    if found is None:
-        assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
-        pytest.skip("no browser found: install chromium to see the pages in it")
-    log = tmp_path_factory.mktemp("browser_log") / "log.txt"
+    profile, log = folder / "profile", folder / "log.txt"
+    profile.mkdir()
     command = [
         found,
         "--headless",
@@ -186,13 +183,33 @@ def browser(tmp_path_factory):
         yield f"http://127.0.0.1:{port}/json"
 
 
-@pytest.fixture
-def tab(browser):
+@contextmanager
+def new_tab(browser):
+    """A new page of a browser, which is closed at the end."""
     with urllib.request.urlopen(
         urllib.request.Request(f"{browser}/new", method="PUT"), timeout=GUARD
     ) as told:
         made = json.load(told)
     page = Tab(made["webSocketDebuggerUrl"])
-    yield page
-    urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=GUARD).close()
-    page.socket.close()
+    try:
+        yield page
+    finally:
+        urllib.request.urlopen(f"{browser}/close/{made['id']}", timeout=GUARD).close()
+        page.socket.close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """The address of a browser."""
+    found = find_browser()
+    if found is None:
+        assert not os.environ.get("KATAYORI_CI"), "no browser found: install chromium"
+        pytest.skip("no browser found: install chromium to see the pages in it")
+    with started(found, tmp_path_factory.mktemp("browser")) as address:
+        yield address
+
+
+@pytest.fixture
+def tab(browser):
+    with new_tab(browser) as page:
+        yield page

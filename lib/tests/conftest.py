@@ -94,6 +94,8 @@ SLOW_MODULES = {
     "test_servers.py",
     "test_simulate.py",
     "test_site.py",
+    "test_site_playgrounds.py",
+    "test_site_vega.py",
     "test_source.py",
     "test_stopping.py",
 }

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import yaml
 from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for
+from thin_playgrounds import thin
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
@@ -301,6 +302,7 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     monkeypatch.setenv("KATAYORI_ROOT", str(HERE))
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     environment.setup_site()
+    thin(monkeypatch)
     run = Run("discrim_eval", tmp_path / "mine" / "discrim_eval")
     for text in ATTACKS:
         about = {"model": text, "n": 9, "headline": True, "cell": {"factor": text}}

@@ -21,6 +21,7 @@ import yaml
 from bs4 import BeautifulSoup
 from ipywidgets.embed import embed_data
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from thin_playgrounds import thin
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -115,6 +116,15 @@ def base(tmp_path_factory):
     return base
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_states():
+    """All playgrounds in the state in which they start; their own test has all states."""
+    environment.setup_site()
+    with pytest.MonkeyPatch.context() as patch:
+        thin(patch)
+        yield
+
+
 class Site(NamedTuple):
     """The folder of the pages, the pages by file name, and what Sphinx warned of."""
 
@@ -166,6 +176,7 @@ OURS = {
         "study-sets",
     ),
     *("recorded-answers", "glossary", "changelog", "contributing", "topic-files"),
+    "playgrounds",
 }
 
 
