@@ -7,6 +7,7 @@ by the name of its module:
 - `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `METHODS` (on
   recorded values), `TABLES` (of its own), each where it has any;
 - `analyse`: `KINDS`, the kinds of somebody else's logs that it can analyse, by name;
+- `explorer`: `explored()`, the sample of items on the page of the explorer (`exploring`);
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.
 """
