@@ -22,7 +22,7 @@ from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report.results import read_results
-from katayori_tools import notebooks, pages, site_contents
+from katayori_tools import notebooks, pages, site_contents, site_vega
 from katayori_tools.site_contents import Part
 from katayori_tools.site_notebooks import PICTURES, Book, page_of, read_book
 from katayori_tools.site_papers import paper_page, papers_page, plain
@@ -156,6 +156,7 @@ def write_sources(sources: Sources) -> None:
     everything = "".join(path.read_text("utf-8") for path in sources.folder.glob("*.[mi]*"))
     font = pages.font_of(everything + KANA)
     (static / "japanese.ttf").write_bytes(font)
+    site_vega.write_bundle(sources.folder)
     face = '@font-face { font-family: "KatayoriJP"; src: url("japanese.ttf") }\n'
     _write(static / "japanese.css", face)
 

@@ -22,6 +22,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from katayori_tools import pages
 from katayori_tools.site_docstrings import as_rst
+from katayori_tools.site_vega import scripts_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -91,6 +92,12 @@ def safe(markup: str) -> str:
 def _clean(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) -> None:
     if "body" in context:
         context["body"] = safe(context["body"])
+
+
+def _draw(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) -> None:
+    """Names the scripts of the charts on the pages that have charts."""
+    for script in scripts_of(context.get("body", "")):
+        app.add_js_file(script, loading_method="defer")
 
 
 def _plain_titles(app: "Sphinx", doctree: nodes.document) -> None:
@@ -269,5 +276,6 @@ def setup(app: "Sphinx") -> dict[str, Any]:
     app.connect("doctree-read", _plain_titles)
     app.connect("doctree-read", _anchored_code)
     app.connect("html-page-context", _clean, priority=900)
+    app.connect("html-page-context", _draw, priority=950)
     app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
