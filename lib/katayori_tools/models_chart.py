@@ -21,6 +21,8 @@ Record = dict[str, Any]
 SHAPES = {"ok": "circle", "position": "diamond", "few": "triangle-up", "other": "square"}
 #: Pixels of a row; parts of a scale: free on both sides, and where a mark without a value stands.
 ROW, FREE, EDGE = 20, 0.04, 0.015
+#: Pixels of the longest label; the whole name is told where one points at a value.
+LONGEST = 230
 #: About so many numbers stand on a scale.
 TICKS = 7
 #: A row's name: digits that put rows in order, `h` for a head or `m` for a model, and its label.
@@ -67,7 +69,7 @@ def chart(rows: "pd.DataFrame", limits: Sequence[float]) -> "alt.LayerChart":
         layer.encode(y=y, x=alt.X(f"{field}:Q", **of_x))
         for field, layer in [*_sizes(records), *_values(records)]
     ]
-    return alt.layer(*layers).properties(width="container", height={"step": ROW})
+    return alt.layer(*layers).properties(width="container", height=ROW * len(names))
 
 
 def _axis() -> "alt.Axis":
@@ -77,6 +79,7 @@ def _axis() -> "alt.Axis":
     weight = {"condition": {"test": IS_HEAD, "value": "bold"}, "value": "normal"}
     return alt.Axis(
         labelExpr=LABEL,
+        labelLimit=LONGEST,
         labelFontWeight=weight,
         ticks=False,
         domain=False,
@@ -189,11 +192,15 @@ def _with(records: list[Record], *fields: str) -> "alt.Chart":
 
 def _sizes(records: list[Record]) -> "list[tuple[str, alt.Chart]]":
     """What lies behind the values, each with its field on the scale."""
-    band = _with(records, "x_band_low").mark_bar(color=LIMIT_COLOUR, height={"band": 0.8})
-    line = _with(records, "x_line").mark_tick(
-        color=LINE_COLOUR, thickness=1.5, height={"band": 1}, orient="vertical"
+    band = _with(records, "x_band_low").mark_bar(
+        aria=False, color=LIMIT_COLOUR, height={"band": 0.8}
     )
-    blank = _with(records, "x_blank_at").mark_text(text="×", color=LINE_COLOUR, fontSize=15)
+    line = _with(records, "x_line").mark_tick(
+        aria=False, color=LINE_COLOUR, thickness=1.5, height={"band": 1}, orient="vertical"
+    )
+    blank = _with(records, "x_blank_at").mark_text(
+        aria=False, text="×", color=LINE_COLOUR, fontSize=15
+    )
     return [
         ("x_band_low", band.encode(x2="x_band_high:Q")),
         ("x_line", line),
@@ -208,8 +215,8 @@ def _values(records: list[Record]) -> "list[tuple[str, alt.Chart]]":
     told = [alt.Tooltip(f"{name}:N", title=words) for name, words in TOLD.items()]
     colour = alt.Color("colour:N", scale=None)
     shape = alt.Scale(domain=list(SHAPES), range=list(SHAPES.values()))
-    interval = _with(records, "x_ci_low").mark_rule(strokeWidth=2.5)
-    dots = _with(records, "x_at").mark_point(size=80, strokeWidth=2, opacity=1)
+    interval = _with(records, "x_ci_low").mark_rule(aria=False, strokeWidth=2.5)
+    dots = _with(records, "x_at").mark_point(aria=False, size=80, strokeWidth=2, opacity=1)
     encoded = dots.encode(
         stroke=alt.Stroke("colour:N", scale=None),
         fill=alt.Fill("fill:N", scale=None),
@@ -222,6 +229,6 @@ def _values(records: list[Record]) -> "list[tuple[str, alt.Chart]]":
     ]
     for align, away in (("left", 9), ("right", -9)):
         side = [one for one in records if one["align"] == align]
-        words = _with(side, "words").mark_text(align=align, dx=away, fontSize=12)
+        words = _with(side, "words").mark_text(aria=False, align=align, dx=away, fontSize=12)
         made.append(("x_beside", words.encode(text="words:N")))
     return made

@@ -5,7 +5,6 @@ Everything is computed here, by the functions of the notebooks' explorers; the p
 recorded ones, whatever run the other pages show.
 """
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from katayori.report.tables import escape
 from katayori_tools import exploring, papers
 from katayori_tools.site_notebooks import html_cell
 from katayori_tools.site_papers import made_page, text
+from katayori_tools.site_vega import write_script
 
 #: Below the folder of styles and scripts: the views of each paper, and what shows them.
 DATA, SCRIPT = "explorer", "explorer.js"
@@ -71,22 +71,13 @@ def _section(about: dict[str, Any], data: dict[str, Any] | str, source: Path) ->
     if isinstance(data, str):
         return f'<p class="missing">{escape(data)}</p>'
     paper = about["id"]
-    write_views(source, paper, data)
+    write_script(source, paper, DATA, data)
     notebook = f"The explorer of notebook {about['notebook'][:2]} shows the same"
     return (
         f"<p>{escape(data['sample'])}.</p>"
         f'<div class="explorer" id="explorer-{paper}"><p>{notebook}; here a script shows it.</p>'
         "</div>"
     )
-
-
-def write_views(source: Path, paper: str, data: dict[str, Any]) -> None:
-    """Keeps views as a script, since a page that is opened as a file may not read other files."""
-    folder = source / "_static" / DATA
-    folder.mkdir(parents=True, exist_ok=True)
-    told = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    place = f'((window.katayori ??= {{}})["{DATA}"] ??= {{}})["{paper}"]'
-    (folder / f"{paper}.js").write_text(f"{place} = {told};\n", encoding="utf-8", newline="\n")
 
 
 def scripts_of(body: str) -> list[str]:

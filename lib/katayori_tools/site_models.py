@@ -1,20 +1,20 @@
 """Models side by side: a page of the measures of all papers for any number of runs and models.
 
-A chart and a table a measure. The chart is drawn by a script (`site_vega`); the table holds the
-same values in text, for readers of screens, for print, and where no script runs.
+A chart and a table a measure. The chart is drawn by a script (`site_vega`) and answers to the
+mouse; the table holds the same values in text, for keyboards, readers of screens and print.
 """
 
 import math
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori.data import paper_facts
-from katayori.errors import KatayoriError
+from katayori.report import overview
 from katayori.report.profile_figure import level_name
 from katayori.report.side_by_side import Chosen, side_by_side
 from katayori.report.tables import escape
+from katayori_tools import models_chart, site_vega
 from katayori_tools.site_notebooks import html_cell
 from katayori_tools.site_papers import made_page, table, text
 
@@ -30,31 +30,38 @@ OPENING = (
     " no test: all models answered the same items. A test on the answers, item by item, is the"
     " better comparison."
 )
+HOW = (
+    "Runs and models of yours stand beside the recorded ones when they are named:"
+    ' `make site RUNS="my-model@custom"` or, as a page alone,'
+    ' `make compare RUNS="recorded my-model@custom"`.'
+)
 MARKS_TOLD = (
-    "- A **filled circle** is a value with its 95 % interval; the dashed line is the value"
+    "- A **filled circle** is a value with its 95 % interval; the upright line is the value"
     " without bias, or by chance.\n"
-    "- The **grey band** around that line is the limit of detection: 80 % of the draws find what"
-    " lies outside it. A **small cross** is the blank: what words without meaning do to the same"
-    " measure.\n"
+    "- The **grey band** around that line is too small to be detected: 80 % of the draws find an"
+    " effect that reaches its ends (limit of detection). A **small cross** is the blank: what"
+    " words without meaning do to the same measure.\n"
     "- An **open diamond**, *answers by position*: the model answers by the place of an option,"
     " so that its letters say nothing of persons (`position_bound`).\n"
     "- An **open triangle**, *too little data*: too few independent clusters for an interval that"
     " holds (`few_clusters`).\n"
-    "- An **open square**: another reason, in words beside it. A mark without a value stands in"
-    " the middle of the scale."
+    "- An **open square**: another reason, in words beside it. A mark without a value stands at"
+    " the left edge of the scale.\n"
+    "- Point at a dot to see n, invalid answers, prompt and status; the table below each chart"
+    " holds the same."
 )
 HEADS = ("Model", "Of", "Value", "95 % interval", "Blank", "Detects", "n", "Invalid", "Clusters")
 HEADS_LAST = ("Prompt", "Status", "Source")
 
 
-def models_page(frame: "pd.DataFrame", beside: str = "") -> Any:
-    """The page as a source of Sphinx.
+def models_page(frame: "pd.DataFrame", source: Path) -> Any:
+    """The page as a source of Sphinx; its charts are kept below `source`.
 
     Args:
-        frame: of `side_by_side`; empty where a run has no model to show. beside: what else is told
-            at the head (Markdown).
+        frame: of `side_by_side`; empty where a run has no model to show. source: the folder of the
+            sources of the pages.
     """
-    opening = f"# {TITLE}\n\n{OPENING}\n\n{beside}"
+    opening = f"# {TITLE}\n\n{OPENING}\n\n{HOW}"
     if frame.empty:
         return made_page([text(opening), html_cell('<p class="missing">No model to show.</p>')])
     cells = [text(opening), html_cell(_models(frame)), text(f"## How to read it\n\n{MARKS_TOLD}")]
@@ -62,7 +69,7 @@ def models_page(frame: "pd.DataFrame", beside: str = "") -> Any:
         of_paper = frame[frame["paper"] == about["id"]]
         if len(of_paper):
             cells.append(text(f"## {about['notebook'][:2]} · {about['page']['title']}"))
-            cells += _measures(of_paper)
+            cells += _measures(of_paper, source)
     return made_page(cells)
 
 
@@ -82,22 +89,35 @@ def _source(source: str) -> str:
     return f'<span class="source {escape(source)}">{escape(source)}</span>'
 
 
-def _measures(of_paper: "pd.DataFrame") -> list[Any]:
+def _measures(of_paper: "pd.DataFrame", source: Path) -> list[Any]:
     """A chart and a table for each measure of a paper."""
+    limits = overview.measures().set_index("measure")["limits"]
     cells = []
-    for measure, rows in of_paper.groupby("measure", sort=False):
+    for number, (measure, rows) in enumerate(of_paper.groupby("measure", sort=False), 1):
         first = rows.iloc[0]
         about = f"Unit: {first['unit']}. By chance or without bias: {first['chance']}."
         cells.append(text(f"### {measure}\n\n{about}"))
-        cells.append(html_cell(values_table(rows)))
+        name = f"models-{first['paper']}-{number}"
+        cells.append(html_cell(_chart(rows, limits[measure], name, source) + values_table(rows)))
     return cells
+
+
+def _chart(rows: "pd.DataFrame", limits: Sequence[float], name: str, source: Path) -> str:
+    """The chart of a measure, and in words whom it lacks."""
+    absent = rows.loc[rows["kind"] == "missing", "name"]
+    told = f"<p>No answers of: {escape(', '.join(absent))}.</p>" if len(absent) else ""
+    if len(absent) == len(rows):
+        return told
+    words = f"Chart of the table below: {rows['measure'].iloc[0]}, by model"
+    made = models_chart.chart(rows, limits)
+    return site_vega.chart_element(made, name, words, source) + told
 
 
 def values_table(rows: "pd.DataFrame") -> str:
     """The values of one measure as a table, HTML."""
     lines = [_line(row) for row in rows.to_dict("records")]
     caption = f"Values: {escape(rows['measure'].iloc[0])}"
-    return table([*HEADS, *HEADS_LAST], lines, caption)
+    return f'<div class="side-by-side">{table([*HEADS, *HEADS_LAST], lines, caption)}</div>'
 
 
 def _line(row: dict[Any, Any]) -> list[str]:
@@ -120,34 +140,10 @@ def _count(value: Any) -> str:
     return "—" if value != value or value is None else f"{int(value):,}"
 
 
-# -- where the page is written ---------------------------------------------------------------------
-
-
-def of_runs(runs: Sequence[Chosen]) -> Any:
+def of_runs(runs: Sequence[Chosen], source: Path) -> Any:
     """The page of these runs, also where none of them has a model to show."""
     import pandas as pd
 
     with_models = [one for one in runs if one.names]
-    return models_page(side_by_side(with_models) if with_models else pd.DataFrame())
-
-
-def write_page(frame: "pd.DataFrame", folder: Path) -> Path:
-    """Makes the page alone, in place of an older one, and returns its file.
-
-    KatayoriError where Sphinx is not installed.
-    """
-    from katayori_tools import site
-
-    work = folder.with_name(f".{folder.name}")
-    shutil.rmtree(work, ignore_errors=True)
-    sources = site.Sources(folder, work / "source")
-    sources.folder.mkdir(parents=True)
-    sources.made["index"] = models_page(frame)
-    site.write_sources(sources)
-    warnings = site.build(sources.folder, work / "html")
-    if warnings:
-        raise KatayoriError(f"the page could not be made as it should: {warnings[0]}")
-    shutil.rmtree(folder, ignore_errors=True)
-    (work / "html").rename(folder)
-    shutil.rmtree(work)
-    return folder / "index.html"
+    frame = side_by_side(with_models) if with_models else pd.DataFrame()
+    return models_page(frame, source)

@@ -94,6 +94,8 @@ SLOW_MODULES = {
     "test_servers.py",
     "test_simulate.py",
     "test_site.py",
+    "test_site_explorer.py",
+    "test_site_models.py",
     "test_source.py",
     "test_stopping.py",
 }

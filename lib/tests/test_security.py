@@ -313,7 +313,7 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     (tmp_path / "mine" / "jubaku_v2").mkdir()
     reason = json.dumps({"reason": "\n".join(ATTACKS)})
     (tmp_path / "mine" / "jubaku_v2" / "skipped.json").write_text(reason)
-    folder = write_site("mine", interface=False).parent
+    folder = write_site("mine", interface=False, explorer=False).parent
     for name in ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "gallery", "notebooks"):
         dom = _rendered(folder / f"{name}.html", tmp_path / name)
         assert "data-hit" not in dom[:600] and "\x1b" not in dom, name

@@ -3,7 +3,6 @@
 Nothing is added up: there is no single score and no order of models.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,11 +43,18 @@ class Chosen:
 
     @property
     def names(self) -> list[str]:
-        """The models to show."""
-        named = self.rows[self.rows["headline"].astype(bool) & self.rows["model"].notna()]
-        asked = named.loc[named["source"].isin(ASKED), "model"].unique()
-        simulated = named.loc[named["source"] == "simulated", "model"].unique()
-        return list(self.models) or sorted(asked) or sorted(simulated)
+        """The models to show; of `models` those that have a headline here."""
+        headlines = self.answers[self.answers["headline"].astype(bool)]
+        there = headlines["model"].dropna()
+        if self.models:
+            return [name for name in self.models if name in set(there)]
+        is_asked = headlines["source"].isin(ASKED)
+        return sorted(there[is_asked].unique()) or sorted(there.unique())
+
+    @property
+    def answers(self) -> "pd.DataFrame":
+        """The results of models and respondents, without published ones."""
+        return self.rows[self.rows["source"].isin([*ASKED, "simulated"])]
 
 
 def side_by_side(runs: Sequence[Chosen]) -> "pd.DataFrame":
@@ -98,18 +104,23 @@ def _of_run(chosen: Chosen) -> "pd.DataFrame":
     """The values of one run, each with the unit and the line of its panel."""
     panels = overview.measures(chosen.rows).rename(columns={"reference": "line"})
     about = panels[["paper", "measure", "line", "unit", "chance", "means"]]
-    page = overview.bias_profile(chosen.rows, chosen.names, also=ALSO)
+    page = overview.bias_profile(chosen.answers, chosen.names, also=ALSO)
     return page.merge(about, on=["paper", "measure"], how="left").assign(run=chosen.run)
 
 
 def _names(shown: "pd.DataFrame") -> list[str]:
-    """The models, with the run where two runs have a model of that name."""
-    pairs = shown[["model", "run"]].drop_duplicates()
-    runs = Counter(pairs["model"])
-    return [
-        f"{model} ({run})" if runs[model] > 1 else str(model)
-        for model, run in zip(shown["model"], shown["run"], strict=True)
-    ]
+    """The models, with the run where two runs have a model of that name.
+
+    A run that is called by the model, as `live/my-model@custom`, is told by its first part, unless
+    another run bears that name.
+    """
+    runs = shown[["model", "run"]].drop_duplicates().groupby("model")["run"].agg(list)
+    names = []
+    for model, run in zip(shown["model"], shown["run"], strict=True):
+        short = run.removesuffix(f"/{model}")
+        told = run if short in runs[model] else short
+        names.append(f"{model} ({told})" if len(runs[model]) > 1 else str(model))
+    return names
 
 
 def _sorted(shown: "pd.DataFrame") -> "pd.DataFrame":

@@ -37,7 +37,9 @@
 
   function textOf(part) {
     const box = made("div");
-    box.append(made("p", part.title, { class: "part" }), made("pre", part.text));
+    const about = { tabindex: "0", role: "group", "aria-label": part.title };
+    const pre = made("pre", part.text, about);
+    box.append(made("p", part.title, { class: "part" }), pre);
     return box;
   }
 
