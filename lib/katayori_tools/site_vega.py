@@ -50,8 +50,9 @@ def bundle() -> str:
         import vl_convert
     except ModuleNotFoundError as error:
         raise KatayoriError("the pages need more packages; `make site` installs them") from error
-    # What the bundle declares stays in its own room; it puts three names into the window.
-    return f"{LICENCES}(() => {{\n{vl_convert.javascript_bundle()}\n}})();\n"
+    # What the bundle declares stays in its own room; it puts one name into the window.
+    code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return f"{LICENCES}(() => {{\n{code}\n}})();\n"
 
 
 def chart_element(chart: "altair.TopLevelMixin", name: str, words: str, source: Path) -> str:
