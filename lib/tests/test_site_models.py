@@ -3,9 +3,11 @@
 What stands on the page is compared with results.json, which is read here by a second, plain way.
 """
 
+import doctest
 import json
 import math
 import re
+import subprocess
 from importlib.resources import files
 
 import pandas as pd
@@ -15,9 +17,19 @@ from bs4 import BeautifulSoup
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.report import side_by_side as side_by_side_module, tables
 from katayori.report.results import ADDED, FIELDS, read_results
 from katayori.report.side_by_side import COLUMNS, Chosen, side_by_side
-from katayori_tools import cli, environment, models_chart, named_runs, site, site_models
+from katayori_tools import (
+    cli,
+    environment,
+    exploring,
+    models_chart,
+    named_runs,
+    site,
+    site_explorer,
+    site_models,
+)
 
 pytest_plugins = ["browser"]
 
@@ -101,6 +113,13 @@ def wanted(outputs):
                 if one["source"] != "simulated":
                     shown.append((run, one))
     return shown
+
+
+@pytest.mark.parametrize(
+    "module", [side_by_side_module, tables, exploring, named_runs, models_chart, site_explorer]
+)
+def test_the_examples_of_docstrings_run(module):
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
 
 # -- the values ------------------------------------------------------------------------------------
@@ -217,8 +236,6 @@ def test_nothing_to_show_is_said(outputs, tmp_path):
 
 
 def test_make_hands_the_runs_on():
-    import subprocess
-
     for target, words in (("compare", "compare --runs 'a b'"), ("site", "site --runs 'a b'")):
         command = ["make", "-n", "--no-print-directory", target, "RUNS=a b"]
         done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True)
@@ -364,7 +381,9 @@ def test_pointing_at_a_dot_tells_model_source_n_invalid_prompt_and_status(output
             tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         tab.wait(f"!!{TIP} && {TIP}.innerText.includes('status')")
         told.append(re.sub(r"\s+", " ", tab.js(f"{TIP}.innerText")))
-    assert all(" n 1,234 " in one and " invalid 6 " in one and " prompt p_one " in one for one in told)
+    assert all(
+        " n 1,234 " in one and " invalid 6 " in one and " prompt p_one " in one for one in told
+    )
     assert sum("answers by position (position_bound)" in one for one in told) == 4
     assert sum("too little data (few_clusters)" in one for one in told) == 4
     assert sum("answers live" in one for one in told) == 5
