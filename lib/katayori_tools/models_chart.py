@@ -6,7 +6,7 @@ value that is no estimate has a shape of its own and words beside it.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from katayori.report.looks import looks
 from katayori.report.profile_figure import LIMIT_COLOUR, LINE_COLOUR, level_name
@@ -63,13 +63,13 @@ def chart(rows: "pd.DataFrame", limits: Sequence[float]) -> "alt.LayerChart":
     records, names = records_of(drawn, ends)
     scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     title = str(drawn["unit"].iloc[0])
-    of_x = {"scale": scale, "title": title, "axis": alt.Axis(tickCount=TICKS)}
+    of_x: dict[str, Any] = {"scale": scale, "title": title, "axis": alt.Axis(tickCount=TICKS)}
     y = alt.Y("row:N", sort=None, scale=alt.Scale(domain=names), axis=_axis(), title=None)
     layers = [
         layer.encode(y=y, x=alt.X(f"{field}:Q", **of_x))
         for field, layer in [*_sizes(records), *_values(records)]
     ]
-    return alt.layer(*layers).properties(width="container", height=ROW * len(names))
+    return alt.layer(*layers, width="container", height=ROW * len(names))
 
 
 def _axis() -> "alt.Axis":
@@ -97,7 +97,8 @@ def domain(drawn: "pd.DataFrame", limits: Sequence[float]) -> tuple[float, float
         (-0.08, 2.08)
     """
     known = [*limits]
-    known += drawn[["value", "ci_low", "ci_high", "line"]].stack().dropna().tolist()
+    for name in ("value", "ci_low", "ci_high", "line"):
+        known += drawn[name].dropna().tolist()
     for side in (-1, 1):
         known += (drawn["line"] + side * drawn["detects"]).dropna().tolist()
     low, high = min(known), max(known)
@@ -172,10 +173,11 @@ def _placed(row: Mapping[Any, Any], ends: tuple[float, float]) -> Record:
         "beside": beside,
     }
     told = {f"x_{name}": _or_none(place) for name, place in places.items()}
-    return told | {"kind": row["kind"], "words": row["mark"], "align": _SIDES[at_right]}
-
-
-_SIDES = {False: "left", True: "right"}
+    return told | {
+        "kind": row["kind"],
+        "words": row["mark"],
+        "align": "right" if at_right else "left",
+    }
 
 
 def _or_none(number: float) -> float | None:
@@ -227,7 +229,8 @@ def _values(records: list[Record]) -> "list[tuple[str, alt.Chart]]":
         ("x_ci_low", interval.encode(x2="x_ci_high:Q", color=colour, tooltip=told)),
         ("x_at", encoded),
     ]
-    for align, away in (("left", 9), ("right", -9)):
+    sides: list[tuple[Literal["left", "right"], int]] = [("left", 9), ("right", -9)]
+    for align, away in sides:
         side = [one for one in records if one["align"] == align]
         words = _with(side, "words").mark_text(aria=False, align=align, dx=away, fontSize=12)
         made.append(("x_beside", words.encode(text="words:N")))

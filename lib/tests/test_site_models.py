@@ -33,6 +33,10 @@ from katayori_tools import (
 
 pytest_plugins = ["browser"]
 
+#: Barriers that stop a reader, as axe finds them.
+GRAVE = """axe.run().then(r => r.violations
+    .filter(v => ["critical", "serious"].includes(v.impact))
+    .map(v => [v.id, v.nodes[0].html.slice(0, 200)]))"""
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 NEUTRAL = "accuracy on the neutral option"
 GAP = "gap between levels, P(yes) (addition)"
@@ -343,6 +347,14 @@ def test_the_profile_of_every_paper_is_among_the_measures(frame):
 DOTS = "[...document.querySelectorAll('.chart .mark-symbol.role-mark path')]"
 TIP = "document.querySelector('#vg-tooltip-element.visible')"
 
+#: A dot in the middle of the window, and where it lies.
+WHERE = """(() => {
+    const dot = DOT;
+    dot.scrollIntoView({block: "center"});
+    const box = dot.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2]
+})()"""
+
 
 def opened(tab, page, width=1280):
     """The page with all its charts drawn."""
@@ -374,9 +386,7 @@ def test_pointing_at_a_dot_tells_model_source_n_invalid_prompt_and_status(output
     opened(tab, page)
     told = []
     for place in range(20):
-        box = tab.js(f"(() => {{ const dot = {DOTS}[{place}]; dot.scrollIntoView({{block: 'center'}});"
-                     " const box = dot.getBoundingClientRect();"
-                     " return [box.x + box.width / 2, box.y + box.height / 2] })()")  # fmt: skip
+        box = tab.js(WHERE.replace("DOT", f"{DOTS}[{place}]"))
         for x, y in ((1, 1), box):
             tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         tab.wait(f"!!{TIP} && {TIP}.innerText.includes('status')")
@@ -402,7 +412,6 @@ def test_the_page_is_sound_at_any_width_and_has_no_grave_barrier(page, tab, mode
         opened(tab, page, width)
         assert tab.js("document.documentElement.scrollWidth") <= width
         tab.js(f"{script}; true")
-        grave = tab.js("axe.run().then(r => r.violations.filter(v => ['critical', 'serious']"
-                       ".includes(v.impact)).map(v => [v.id, v.nodes[0].html.slice(0, 200)]))")  # fmt: skip
+        grave = tab.js(GRAVE)
         assert grave == []
     tab.call("Emulation.setEmulatedMedia", features=[])
