@@ -45,7 +45,7 @@ TOLD = {
 }
 
 
-def chart(rows: "pd.DataFrame", limits: Sequence[float]) -> "alt.LayerChart":
+def chart(rows: "pd.DataFrame", limits: Sequence[float]) -> "alt.LayerChart | alt.FacetChart":
     """The values of one measure: a row a level and model.
 
     Args:
