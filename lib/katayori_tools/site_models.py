@@ -110,7 +110,10 @@ def _chart(rows: "pd.DataFrame", limits: Sequence[float], name: str, source: Pat
         return told
     words = f"Chart of the table below: {rows['measure'].iloc[0]}, by model"
     made = models_chart.chart(rows, limits)
-    return site_vega.chart_element(made, name, words, source) + told
+    drawn = site_vega.chart_element(made, name, words, source)
+    label = escape(f"Chart: {rows['measure'].iloc[0]}")
+    region = f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
+    return f"{region}{drawn}</div>{told}"
 
 
 def values_table(rows: "pd.DataFrame") -> str:
