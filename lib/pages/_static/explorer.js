@@ -3,6 +3,7 @@
 "use strict";
 
 (() => {
+  const LONG = 60; // letters of a cell that needs room
   const JAPANESE = /[\u3040-\u30ff\u3400-\u9fff]/;
 
   function made(tag, text, attributes = {}) {
@@ -26,7 +27,9 @@
     const body = made("tbody");
     for (const cells of part.rows) {
       const line = made("tr");
-      for (const cell of cells) line.append(made("td", cell));
+      for (const cell of cells) {
+        line.append(made("td", cell, cell.length > LONG ? { class: "answer" } : {}));
+      }
       body.append(line);
     }
     table.append(top, body);
