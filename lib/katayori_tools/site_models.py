@@ -13,7 +13,7 @@ from katayori.data import paper_facts
 from katayori.report import overview
 from katayori.report.profile_figure import level_name
 from katayori.report.side_by_side import Chosen, side_by_side
-from katayori.report.tables import escape
+from katayori.report.tables import escape, visible
 from katayori_tools import models_chart, site_vega
 from katayori_tools.site_notebooks import html_cell
 from katayori_tools.site_papers import made_page, table, text
@@ -50,6 +50,8 @@ MARKS_TOLD = (
     "- Point at a dot to see n, invalid answers, prompt and status; the table below each chart"
     " holds the same."
 )
+#: What comes from a run as text.
+TEXTS = ("name", "model", "run", "level", "source", "prompt_id", "dataset", "status", "mark")
 HEADS = ("Model", "Of", "Value", "95 % interval", "Blank", "Detects", "n", "Invalid", "Clusters")
 HEADS_LAST = ("Prompt", "Status", "Source")
 
@@ -64,6 +66,7 @@ def models_page(frame: "pd.DataFrame", source: Path) -> Any:
     opening = f"# {TITLE}\n\n{OPENING}\n\n{HOW}"
     if frame.empty:
         return made_page([text(opening), html_cell('<p class="missing">No model to show.</p>')])
+    frame = _visible(frame)
     cells = [text(opening), html_cell(_models(frame)), text(f"## How to read it\n\n{MARKS_TOLD}")]
     for about in paper_facts.every():
         of_paper = frame[frame["paper"] == about["id"]]
@@ -71,6 +74,15 @@ def models_page(frame: "pd.DataFrame", source: Path) -> Any:
             cells.append(text(f"## {about['notebook'][:2]} · {about['page']['title']}"))
             cells += _measures(of_paper, source)
     return made_page(cells)
+
+
+def _visible(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The frame with control characters of all texts spelt out: charts show them as they are."""
+    texts = {
+        name: [visible(value) if isinstance(value, str) else value for value in frame[name]]
+        for name in TEXTS
+    }
+    return frame.assign(**texts)
 
 
 def _models(frame: "pd.DataFrame") -> str:

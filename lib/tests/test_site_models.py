@@ -147,6 +147,15 @@ def test_models_of_one_name_are_told_apart_by_their_run(frame):
     assert set(frame["name"]) == {"real-1 (recorded)", "real-1 (live/gpu-2)", "real-2", HOSTILE}
 
 
+def test_what_is_missing_stands_last(outputs):
+    rows = read_results(outputs / "recorded")
+    few = rows[(rows["model"] != "real-1") | (rows["paper"] != "discrim_eval")]
+    shown = side_by_side([Chosen("recorded", few)])
+    gaps = shown[shown["what"].eq(GAP) | shown["measure"].eq("gap between levels in P(yes)")]
+    assert gaps["name"].tolist() == ["real-2", "real-2", "real-1"]
+    assert gaps["kind"].tolist() == ["ok", "ok", "missing"]
+
+
 def test_marks_blank_limit_and_line(frame):
     marks = frame.drop_duplicates("status").set_index("status")["mark"].to_dict()
     assert marks["position_bound"] == "answers by position"
@@ -248,6 +257,19 @@ def test_make_hands_the_runs_on():
     command = ["make", "-n", "--no-print-directory", "compare", "A=a", "B=b"]
     done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True)
     assert "compare 'a' 'b'" in done.stdout and "setup-site" not in done.stdout
+
+
+#: As they are, and as JSON and Python write them.
+CONTROLS = ("\x1b", "\\u001b", "\\x1b", "\x07", "\\u0007", "\\x07", "\u202e")
+
+
+def test_control_characters_of_a_name_are_spelt_out_in_table_and_chart(frame, tmp_path):
+    odd = frame.assign(name="a\x1b[2Kb\u202e", level="x\x07")
+    page = str(site_models.models_page(odd, tmp_path))
+    specs = [path.read_text("utf-8") for path in (tmp_path / "_static/charts").glob("*.js")]
+    for told in (page, *specs):
+        assert "a␛[2Kb" in told and "x␇" in told
+        assert not [bad for bad in CONTROLS if bad in told]
 
 
 # -- the chart -------------------------------------------------------------------------------------

@@ -124,9 +124,14 @@ def _names(shown: "pd.DataFrame") -> list[str]:
 
 
 def _sorted(shown: "pd.DataFrame") -> "pd.DataFrame":
-    """By paper, measure and level as they come first; runs and models keep their order."""
+    """By paper, measure and level as they come first; runs and models keep their order.
+
+    What is missing stands last.
+    """
     places: dict[str, Any] = {}
     for name in ("measure", "level", "name"):
         order = {value: place for place, value in enumerate(dict.fromkeys(shown[name]))}
         places[f"place_{name}"] = shown[name].map(order)
-    return shown.assign(**places).sort_values(list(places), kind="stable")
+    by = ["place_measure", "is_missing", "place_level", "place_name"]
+    placed = shown.assign(is_missing=shown["kind"] == "missing", **places)
+    return placed.sort_values(by, kind="stable")
