@@ -6,7 +6,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B DATA LOG ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS DATA LOG ARGS
 # The old name of a variable works for one version, with one line: OLD:NEW:VERSION from the table of renamed names.
 RENAMED := $(shell sed -n 's/^ *Renamed("variable", "\([A-Z_]*\)", "\([A-Z_]*\)", "\([0-9.]*\)"),$$/\1:\2:\3/p' lib/katayori/renamed.py)
 tell = $(shell echo 'katayori: variable $1 is now $2; $1 goes with version $3' >&2)
@@ -30,7 +30,7 @@ KATAYORI = @$(BIN)/python -m katayori
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= DATA= LOG= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= RUNS= DATA= LOG= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@$(BOOT) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -100,8 +100,9 @@ harness: setup  ## our benchmarks as tasks of inspect_ai and lm-eval, run agains
 analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq")
 	$(KATAYORI) analyse '$(LOG)' $(ARGS)
 
-compare: setup  ## two runs or two models side by side (A= B=)
-	$(KATAYORI) compare '$(A)' '$(B)' $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
+compare: setup  ## two runs or two models row by row (A= B=), or any number side by side on a page (RUNS="a b c")
+	@$(if $(RUNS),PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site)
+	$(KATAYORI) compare $(if $(RUNS),--runs '$(RUNS)','$(A)' '$(B)') $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
 
 .PHONY: expect equal
 expect: reproduce  ## write data/expected anew from the default run and show what changed (PAPERS=)
@@ -110,9 +111,9 @@ expect: reproduce  ## write data/expected anew from the default run and show wha
 equal: setup  ## whether two commits compute the same on one commit's data (A= B= DATA=)
 	$(KATAYORI) equal '$(A)' '$(B)' $(call option,DATA,data) $(call option,PAPERS,papers) $(ARGS)
 
-site: setup  ## a run as pages to read, without a server or a network (PROFILE= MODELS=)
+site: setup  ## a run as pages to read, without a server or a network (PROFILE= MODELS= RUNS="others beside it")
 	@PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site
-	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
+	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(call option,RUNS,runs) $(ARGS)
 
 .PHONY: export
 export: setup  ## a run as Every Eval Ever, RO-Crate, Croissant, CodeMeta (PAPERS= PROFILE= MODELS= ARGS="--with-text"; ARGS="--read FOLDER")

@@ -360,10 +360,12 @@ def _add_data(commands: Commands) -> None:
         commands,
         "compare",
         calling("compare"),
-        "two runs, or two models of one run, side by side",
+        "two runs, or two models of one run, row by row; or any number side by side",
     )
-    one.add_argument("a", help="a profile, a run folder, a label, or a model")
-    one.add_argument("b", help="the other one")
+    one.add_argument("a", nargs="?", help="a profile, a run folder, a label, or a model")
+    one.add_argument("b", nargs="?", help="the other one")
+    about = "two or more of these: their measures side by side, as a table and a page"
+    one.add_argument("--runs", metavar="NAMES", help=about)
     add_papers(one)
     one.add_argument(
         "--profile", default="recorded", help="the run that holds the models (default: recorded)"
@@ -409,6 +411,14 @@ def _add_reading(commands: Commands) -> None:
     )
     one.add_argument("--profile", default="recorded", help="the run to show (default: recorded)")
     one.add_argument("--models", help="of a live or imported run: the models it asked")
+    about = "other runs and models that stand beside it on the page of models"
+    one.add_argument("--runs", metavar="NAMES", help=about)
+    one.add_argument(
+        "--no-explorer",
+        dest="explorer",
+        action="store_false",
+        help="without the views of the explorer, which take half a minute or more",
+    )
     one.add_argument(
         "--no-interface",
         dest="interface",

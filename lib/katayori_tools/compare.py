@@ -1,4 +1,7 @@
-"""`make compare A= B=`: two runs, or two models of one run, row by row."""
+"""`make compare A= B=`: two runs, or two models of one run, row by row.
+
+`make compare RUNS=` shows any number of them side by side (`compare_runs`).
+"""
 
 import sys
 from dataclasses import dataclass
@@ -34,17 +37,22 @@ ASKED = ("recorded", "live", "imported")
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: its rows, and the model that was asked ("" for several)."""
+    """One side of a comparison.
+
+    Attributes:
+        rows: its results. model: that was asked ("" for several). folder: of the run.
+    """
 
     rows: "pd.DataFrame"
     model: str = ""
+    folder: Path = Path()
 
     def of_model(self) -> "Side":
         """The rows of the model that was asked."""
-        return Side(self.rows[self.rows["model"] == self.model], self.model)
+        return Side(self.rows[self.rows["model"] == self.model], self.model, self.folder)
 
 
-def _run(name: str) -> Side | None:
+def run_of(name: str) -> Side | None:
     """The run that a name means. KatayoriError if it means several."""
     runs = [folder for folder in paths.find_runs(name) if len(read_results(folder))]
     if len(runs) > 1:
@@ -54,7 +62,7 @@ def _run(name: str) -> Side | None:
         return None
     rows = read_results(runs[0])
     asked = rows.loc[rows["source"].isin(ASKED), "model"].dropna().unique()
-    return Side(rows, asked[0] if len(asked) == 1 else "")
+    return Side(rows, asked[0] if len(asked) == 1 else "", runs[0])
 
 
 def _model(name: str, runs: list[Path]) -> Side | None:
@@ -63,12 +71,16 @@ def _model(name: str, runs: list[Path]) -> Side | None:
         rows = read_results(folder)
         of_model = rows[rows["model"] == name]
         if len(of_model):
-            return Side(of_model, name)
+            return Side(of_model, name, folder)
     return None
 
 
-def _side(name: str, runs: list[Path]) -> Side:
-    side = _run(name) or _model(name, runs)
+def side_of(name: str, runs: list[Path]) -> Side:
+    """What a name means: a run, or a model in the first of these runs that has it.
+
+    KatayoriError, naming runs and models, where it means nothing.
+    """
+    side = run_of(name) or _model(name, runs)
     if side is not None:
         return side
     all_runs = [path.relative_to(paths.outputs_dir()).as_posix() for path in _all_runs()]
@@ -93,8 +105,8 @@ def _pair(
     Where either is a model, or each run asked one other model, only those models' rows.
     """
     runs = paths.find_runs(profile)
-    a, b = _side(name_a, runs), _side(name_b, runs)
-    whole = [_run(name) is not None for name in (name_a, name_b)]
+    a, b = side_of(name_a, runs), side_of(name_b, runs)
+    whole = [run_of(name) is not None for name in (name_a, name_b)]
     if all(whole):
         if a.model and b.model and a.model != b.model:
             a, b = a.of_model(), b.of_model()
@@ -164,18 +176,28 @@ def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     return out.sort_values("headline", ascending=False, kind="stable")[list(COLUMNS)]
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """The name of a run or model as part of a file's name."""
     return name.strip("/.").replace("/", "_").replace("@", "_")
 
 
-def compare(a: str, b: str, *, profile: str, papers: str | None = None) -> int:
+def compare(
+    a: str = "", b: str = "", *, profile: str, papers: str | None = None, runs: str = ""
+) -> int:
     """Prints the headline rows (all, if there are few) and writes every row to
-    outputs/compare/<A>-<B>.csv.
+    outputs/compare/<A>-<B>.csv; with `runs`, shows these side by side.
     """
+    if runs:
+        from katayori_tools import compare_runs
+
+        return compare_runs.show(runs, profile, notebooks.names(papers))
     if not a or not b:
-        raise KatayoriError("name what to compare: make compare A=<run or model> B=<run or model>")
+        raise KatayoriError(
+            "name what to compare: make compare A=<run or model> B=<run or model>, or"
+            ' RUNS="<run or model> <run or model> ..."'
+        )
     frame = join(*_pair(a, b, profile, notebooks.names(papers)))
-    name = paths.safe_name(f"{_plain(a)}-{_plain(b)}")
+    name = paths.safe_name(f"{plain_name(a)}-{plain_name(b)}")
     path = paths.outputs_dir() / "compare" / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.astype(object).map(harmless).to_csv(path, index=False)

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,8 +22,18 @@ from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report.results import read_results
-from katayori_tools import notebooks, pages, site_contents, site_playgrounds, site_vega
+from katayori.report.side_by_side import Chosen
+from katayori_tools import (
+    named_runs,
+    notebooks,
+    pages,
+    site_contents,
+    site_playgrounds,
+    site_vega,
+)
 from katayori_tools.site_contents import Part
+from katayori_tools.site_explorer import explorer_page, views
+from katayori_tools.site_models import of_runs
 from katayori_tools.site_notebooks import PICTURES, Book, page_of, read_book
 from katayori_tools.site_papers import paper_page, papers_page, plain
 from katayori_tools.site_play import PAGE
@@ -44,6 +54,8 @@ class Sources:
     absent: dict[str, str] = field(default_factory=dict)  # why a paper has no notebook here
     texts: dict[str, str] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
+    runs: list[Chosen] = field(default_factory=list)  # that stand side by side
+    explored: dict[str, Any] = field(default_factory=dict)  # the views of the explorer
 
 
 # -- which run -------------------------------------------------------------------------------------
@@ -124,7 +136,9 @@ def _notebooks(sources: Sources) -> list[str]:
 def _results(sources: Sources) -> list[str]:
     sources.made["gallery"] = gallery_page(sources.books, sources.folder)
     sources.made["evidence"] = evidence_page()
-    return ["gallery", "evidence"]
+    sources.made["models"] = of_runs(sources.runs, sources.folder)
+    sources.made["explorer"] = explorer_page(sources.explored, sources.folder)
+    return ["models", "explorer", "gallery", "evidence"]
 
 
 def _interface(sources: Sources) -> list[str]:
@@ -158,7 +172,8 @@ def write_sources(sources: Sources) -> None:
     static = sources.folder / "_static"
     shutil.copytree(site_contents.folder() / "_static", static, dirs_exist_ok=True)
     shutil.copy(site_contents.folder() / "conf.py", sources.folder)
-    everything = "".join(path.read_text("utf-8") for path in sources.folder.glob("*.[mi]*"))
+    shown = [*sources.folder.glob("*.[mi]*"), *static.glob("*/*.js"), sources.folder / "conf.py"]
+    everything = "".join(path.read_text("utf-8") for path in shown)
     font = pages.font_of(everything + KANA)
     (static / "japanese.ttf").write_bytes(font)
     site_vega.write_bundle(sources.folder)
@@ -202,10 +217,23 @@ def _reason(printed: str) -> str:
     return named[-1] if named else "no message"
 
 
-def write_site(profile: str, models: Sequence[str] = (), *, interface: bool = True) -> Path:
+def write_site(
+    profile: str,
+    models: Sequence[str] = (),
+    *,
+    runs: Sequence[str] = (),
+    interface: bool = True,
+    explorer: bool = True,
+) -> Path:
     """Writes the pages to `site` in a run's folder, in place of an older site; returns the index.
 
-    KatayoriError where no notebook has been run, and where it is not plain which run is meant.
+    Args:
+        profile, models: the run. runs: others, and models, that stand beside it on the page of
+            models. interface: whether the pages of the library's functions are made.
+        explorer: whether the views of the explorer are.
+
+    KatayoriError where no notebook has been run, where it is not plain which run is meant, and
+    where another run that is named is not there.
     """
     base = paths.only_run(_profile(profile), models, paths.run_label())
     again = f"PROFILE={profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
@@ -218,9 +246,18 @@ def write_site(profile: str, models: Sequence[str] = (), *, interface: bool = Tr
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
+    others = named_runs.chosen(runs, profile)
+    sources.runs = [Chosen(named_runs.label(base), read_results(base)), *others]
+    sources.explored = views() if explorer else {}
     source.mkdir(parents=True, exist_ok=True)
     gather(sources, interface=interface)
     write_sources(sources)
+    return _built(work, final)
+
+
+def _built(work: Path, final: Path) -> Path:
+    """Makes the pages of `work/source`, in place of older ones, and removes `work`."""
+    source = work / "source"
     warnings = build(source, work / "html")
     shutil.rmtree(final, ignore_errors=True)
     (work / "html").rename(final)
@@ -230,6 +267,32 @@ def write_site(profile: str, models: Sequence[str] = (), *, interface: bool = Tr
     return final / "index.html"
 
 
-def site(*, profile: str = "recorded", models: str = "", interface: bool = True) -> None:
+def write_one(folder: Path, make: Callable[[Path], Any]) -> Path:
+    """Writes a page alone, in place of an older one, and returns its file.
+
+    Args:
+        folder: of the page. make: the page (`made_page`) by the folder of its sources.
+
+    KatayoriError where Sphinx is not installed or ends with an error.
+    """
+    work = folder.with_name(f".{folder.name}")
+    shutil.rmtree(work, ignore_errors=True)
+    sources = Sources(folder, work / "source")
+    sources.folder.mkdir(parents=True)
+    sources.made["index"] = make(sources.folder)
+    write_sources(sources)
+    return _built(work, folder)
+
+
+def site(
+    *,
+    profile: str = "recorded",
+    models: str = "",
+    runs: str = "",
+    interface: bool = True,
+    explorer: bool = True,
+) -> None:
     """Writes the site of a run and prints where it begins."""
-    print(f"open {write_site(profile, notebooks.names(models), interface=interface)}")
+    names = notebooks.names
+    more = {"interface": interface, "explorer": explorer}
+    print(f"open {write_site(profile, names(models), runs=names(runs), **more)}")

@@ -22,6 +22,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from katayori_tools import pages
 from katayori_tools.site_docstrings import as_rst
+from katayori_tools.site_explorer import scripts_of as scripts_of_explorer
 from katayori_tools.site_vega import scripts_of
 
 if TYPE_CHECKING:
@@ -95,8 +96,9 @@ def _clean(app: "Sphinx", name: str, template: str, context: dict, doctree: Any)
 
 
 def _draw(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) -> None:
-    """Names the scripts of the charts on the pages that have charts."""
-    for script in scripts_of(context.get("body", "")):
+    """Names the scripts of charts, and of the explorer, on the pages that have them."""
+    body = context.get("body", "")
+    for script in [*scripts_of(body), *scripts_of_explorer(body)]:
         app.add_js_file(script, loading_method="defer")
 
 

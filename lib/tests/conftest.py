@@ -96,6 +96,8 @@ SLOW_MODULES = {
     "test_site.py",
     "test_site_playgrounds.py",
     "test_site_vega.py",
+    "test_site_explorer.py",
+    "test_site_models.py",
     "test_source.py",
     "test_stopping.py",
 }

@@ -315,15 +315,17 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     (tmp_path / "mine" / "jubaku_v2").mkdir()
     reason = json.dumps({"reason": "\n".join(ATTACKS)})
     (tmp_path / "mine" / "jubaku_v2" / "skipped.json").write_text(reason)
-    folder = write_site("mine", interface=False).parent
-    for name in ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "gallery", "notebooks"):
+    folder = write_site("mine", interface=False, explorer=False).parent
+    names = ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "gallery", "notebooks")
+    for name in (*names, "models"):
         dom = _rendered(folder / f"{name}.html", tmp_path / name)
         assert "data-hit" not in dom[:600] and "\x1b" not in dom, name
         # The page's policy would stop a script, so the markup itself is looked at, too.
         inside = dom.partition("<article")[2].partition("</article>")[0]
         assert inside, name
         found = re.findall(r"<(script|iframe|svg|object|animate|form)\b", inside)
-        assert not found, (name, found)
+        drawn = len(re.findall(r'id="chart-', inside))  # by our script, one picture each
+        assert found == ["svg"] * drawn, (name, found)
         assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom), name
         assert not re.findall(r'<a\b[^>]*href="javascript:', dom), name
         assert not re.findall(r'(src|href)="(https?:)?//[^"]*evil', dom.replace(inside, "")), name

@@ -112,12 +112,12 @@ def pin_sentence(sets: "pd.DataFrame") -> str:
     )
 
 
-def measures(folder: Path | None = None) -> "pd.DataFrame":
+def measures(run: "Path | pd.DataFrame | None" = None) -> "pd.DataFrame":
     """What a bias profile shows of each paper (`profile` in data/papers/*.yaml), a row a panel.
 
-    With the folder of a run, a reference line that depends on the data (the judge that draws lots
-    at the truth's own rates) is read from the results of its paper; NaN where there is none, and
-    `means` then says so.
+    With the folder of a run, or its results, a reference line that depends on the data (the judge
+    that draws lots at the truth's own rates) is read from the results of its paper; NaN where
+    there is none, and `means` then says so.
 
     Returns:
         paper, what, measure, unit, chance (the value without bias or by chance, in words), where,
@@ -132,22 +132,22 @@ def measures(folder: Path | None = None) -> "pd.DataFrame":
     )
     panels["reference"] = panels["reference"].astype(float)
     panels["from_run"] = panels["reference_from"].notna()
-    if folder is not None:
+    if run is not None:
+        results = read_results(run) if isinstance(run, Path) else run
         for place, panel in panels[panels["reference_from"].notna()].iterrows():
-            value = _reference(folder, panel["paper"], panel["reference_from"])
+            value = _reference(results, panel["paper"], panel["reference_from"])
             panels.loc[place, "reference"] = value
             if math.isnan(value):
                 panels.loc[place, "means"] = "no line: this run has no such yardstick"
     return panels.drop(columns="reference_from")
 
 
-def _reference(folder: Path, paper: str, wanted: dict[str, Any]) -> float:
+def _reference(results: "pd.DataFrame", paper: str, wanted: dict[str, Any]) -> float:
     """The one value of the rows whose result, and whose model or cell, bear the names wanted.
 
     Rows of a single task do not count beside those of all tasks. NaN for no value or several.
     """
-    rows = read_results(folder)
-    rows = rows[(rows["paper"] == paper) & (rows["what"] == wanted["what"])]
+    rows = results[(results["paper"] == paper) & (results["what"] == wanted["what"])]
     chosen = [
         _is_named(model, cell, wanted["named"])
         for model, cell in zip(rows["model"], rows["cell"], strict=True)
@@ -163,20 +163,23 @@ def _is_named(model: str, cell: dict[str, Any], names: Sequence[str]) -> bool:
     return bool({model, *cell.values()} & set(names))
 
 
-def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
+def bias_profile(
+    run: "Path | pd.DataFrame", models: Sequence[str] = (), *, also: Sequence[str] = ()
+) -> "pd.DataFrame":
     """The `measures` of every model that was really asked, or of the `models` named.
 
-    Reads rows that `profile` in data/papers/*.yaml names in the results of a run (see
-    `paths.run_folder`), marked headline unless it says otherwise, and nothing else. Asked are
-    models with recorded, live or imported answers.
+    Reads rows that `profile` in data/papers/*.yaml names in the results of a run (its folder, see
+    `paths.run_folder`, or its rows), marked headline unless it says otherwise, and nothing else.
+    Asked are models with recorded, live or imported answers. `also` names fields of the results
+    that are shown as well.
 
     Returns:
-        columns `PAGE`, one row a model, measure and level; where a model has none of a measure,
-        one without a value and with status `missing`.
+        columns `PAGE` and `also`, one row a model, measure and level; where a model has none of a
+        measure, one without a value and with status `missing`.
     """
     import pandas as pd
 
-    results = read_results(folder)
+    results = read_results(run) if isinstance(run, Path) else run
     headline = results[results["headline"] == True]  # noqa: E712  (not every value is a bool)
     asked = headline["source"].isin(["recorded", "live", "imported"])
     names = list(models) or sorted(headline.loc[asked, "model"].unique())
@@ -185,7 +188,7 @@ def bias_profile(folder: Path, models: Sequence[str] = ()) -> "pd.DataFrame":
     for model, panel in itertools.product(names, panels):
         of_model = headline if panel["headline"] else results
         rows += _profile_rows(of_model[of_model["model"] == model], model, panel)
-    page = pd.DataFrame(rows, columns=[*PAGE, "asked"])
+    page = pd.DataFrame(rows, columns=[*PAGE, *also, "asked"])
     # Where the denominator is valid answers, n leaves out the invalid ones.
     n_asked = page["n"] + page["n_invalid"].where(page.pop("asked") == "valid", 0)
     page["invalid_rate"] = (page["n_invalid"] / n_asked).astype(float)

@@ -84,18 +84,37 @@ def show(
     """
     if not len(frame):
         return nothing(f"{caption or 'Table'}: {missing}.")
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
+    frame = _with_index(frame)
+    heads, rows = as_text(frame, digits, max_rows)
+    right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
+    left_out = f"… {len(frame) - max_rows:,} more rows" if len(frame) > max_rows else ""
+    parts = heads, rows, right, caption, left_out
+    return Shown(_markup(*parts), _text(*parts))
+
+
+def as_text(frame: Any, digits: int = 3, max_rows: int = 60) -> tuple[list[str], list[list[str]]]:
+    """The heads and the first rows of a frame in the words of `show`, not yet escaped.
+
+    Example:
+        >>> import pandas as pd
+        >>> as_text(pd.DataFrame({"p": [0.00001], "n": [3]}))
+        (['p', 'n'], [['<0.001', '3']])
+    """
+    frame = _with_index(frame)
     levels = [c if isinstance(c, tuple) else (c,) for c in frame.columns]
     heads = [" / ".join(str(part) for part in parts if part != "") for parts in levels]
     rows = [
         [_cell(value, digits, name) for value, name in zip(values, heads, strict=True)]
         for values in frame.head(max_rows).itertuples(index=False, name=None)
     ]
-    right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
-    left_out = f"… {len(frame) - max_rows:,} more rows" if len(frame) > max_rows else ""
-    parts = heads, rows, right, caption, left_out
-    return Shown(_markup(*parts), _text(*parts))
+    return heads, rows
+
+
+def _with_index(frame: Any) -> Any:
+    """The frame with an index that has a name as its first columns."""
+    if any(name is not None for name in frame.index.names):
+        return frame.reset_index()
+    return frame
 
 
 def show_text(text: str, title: str | None = None) -> Shown:

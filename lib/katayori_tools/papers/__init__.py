@@ -9,6 +9,7 @@ by the name of its module:
 - `analyse`: `KINDS`, the kinds of somebody else's logs that it can analyse, by name;
 - `harness`: `BENCHMARKS`, what it asks and scores as a task of other harnesses, by paper;
 - `playground`: `PLAYGROUNDS`, what answers on the page of playgrounds (`site_play`);
+- `explorer`: `explored()`, the sample of items on the page of the explorer (`exploring`);
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.
 """
