@@ -324,8 +324,9 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
         inside = dom.partition("<article")[2].partition("</article>")[0]
         assert inside, name
         found = re.findall(r"<(script|iframe|svg|object|animate|form)\b", inside)
-        drawn = len(re.findall(r'id="chart-', inside))  # by our script, one picture each
-        assert found == ["svg"] * drawn, (name, found)
+        charts = len(re.findall(r'id="chart-', inside))
+        # What our script draws of a chart: a picture, and the empty place of its controls.
+        assert found == ["svg", "form"] * charts, (name, found)
         assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom), name
         assert not re.findall(r'<a\b[^>]*href="javascript:', dom), name
         assert not re.findall(r'(src|href)="(https?:)?//[^"]*evil', dom.replace(inside, "")), name
