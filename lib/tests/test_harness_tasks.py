@@ -444,6 +444,11 @@ def harnesses() -> None:
 def test_both_harnesses_find_our_scores(tmp_path, monkeypatch, capsys, harnesses):
     """The whole way: tasks, both harnesses, their logs, `make convert`, our scores."""
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    bodies: list[dict] = []
+    reply = stub.Stub.reply
+    monkeypatch.setattr(
+        stub.Stub, "reply", lambda self, body: bodies.append(body) or reply(self, body)
+    )
     papers = ["jubaku_v2", "logprob_judge", "persona_jbbq"]
     assert cli.main(["harness", "--papers", ",".join(papers), "--limit", "1"]) == 0
     out = capsys.readouterr().out
@@ -451,6 +456,16 @@ def test_both_harnesses_find_our_scores(tmp_path, monkeypatch, capsys, harnesses
     table = pd.read_csv(tmp_path / "harness" / "check" / "scores.csv")
     assert table["equal"].all() and set(table["paper"]) == set(papers)
     assert set(table["harness"]) == {"inspect_ai", "lm_eval"}
+    asked = {stub.asked_of(q.body["messages"]): q for p in papers for q in harness.asked(p, "", 1)}
+    assert len(bodies) == 3 * len(asked), "each is asked by both harnesses and directly"
+    for body in bodies:
+        ours = asked[stub.asked_of(body["messages"])].body
+        told = {name: body.get(name) for name in ours if name not in samples.OF_PROBABILITIES}
+        assert {**told, "messages": ours["messages"]} == samples.without_probabilities(
+            asked[stub.asked_of(body["messages"])]
+        ).body
+    with_probabilities = [body for body in bodies if body.get("logprobs")]
+    assert len(with_probabilities) == 2 * len(asked), "lm-evaluation-harness keeps none"
     likeliest = table[table["measure"] == "concordance_proposed"]
     assert likeliest["harness"].tolist() == ["inspect_ai"] and likeliest["from_log"].notna().all()
 
@@ -458,7 +473,8 @@ def test_both_harnesses_find_our_scores(tmp_path, monkeypatch, capsys, harnesses
 @pytest.mark.slow_all
 def test_a_harness_that_fails_is_told_in_one_line(tmp_path, monkeypatch, capsys, harnesses):
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(writing, "INSPECT_MODULE", "raise SystemError('planted')\n# {paper}")
+    broken = writing.INSPECT_MODULE.replace("return", "raise SystemError('planted')\n    return")
+    monkeypatch.setattr(writing, "INSPECT_MODULE", broken)
     assert cli.main(["harness", "--papers", "04", "--limit", "1"]) == 2
-    told = capsys.readouterr().err
-    assert "katayori: inspect ended with" in told and "planted" in told
+    [told] = [line for line in capsys.readouterr().err.splitlines() if "katayori: " in line]
+    assert told.startswith("katayori: inspect ended with 1: ") and "planted" in told

@@ -127,7 +127,7 @@ def _run_inspect(folder: Path, papers: Sequence[str], url: str) -> None:
         "--model", f"openai-api/{PROVIDER}/{stub.NAME}",
         "--log-dir", folder / "logs" / INSPECT,
         "--max-connections", str(AT_ONCE),
-        "--display", "none",
+        "--display", "plain",
         cwd=folder,
         more={f"{PROVIDER.upper()}_API_KEY": "none", f"{PROVIDER.upper()}_BASE_URL": url},
     )  # fmt: skip

@@ -26,7 +26,8 @@ OFFLINE = {
     "PYTHONNOUSERSITE": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-SHOWN = 2000  # characters of a harness that failed
+#: What a harness draws around its messages.
+FRAME = " \t│╭╮╰╯─"
 
 
 def folder() -> Path:
@@ -62,7 +63,7 @@ def ensure() -> Path:
 def run(command: str, *arguments: str | Path, cwd: Path, more: Mapping[str, str]) -> None:
     """Runs a command of the environment, told to stay offline, with a home of its own.
 
-    Raises KatayoriError with the end of what it printed, where it fails.
+    What it prints is kept in `cwd`. Raises KatayoriError with its last line, where it fails.
     """
     program = ensure() / "env" / "bin" / command
     library = {"PYTHONPATH": str(paths.root() / "lib"), "PATH": os.environ.get("PATH", "")}
@@ -77,8 +78,9 @@ def run(command: str, *arguments: str | Path, cwd: Path, more: Mapping[str, str]
             text=True,
             errors="replace",
         )
+    printed = cwd / f"{command}.txt"
+    printed.write_text(done.stdout, encoding="utf-8", errors="backslashreplace")
     if done.returncode:
-        end = done.stdout.strip()[-SHOWN:]
-        raise KatayoriError(
-            f"{command} ended with {done.returncode}; the end of its output:\n{end}"
-        )
+        lines = [line.strip(FRAME) for line in done.stdout.splitlines() if line.strip(FRAME)]
+        last = (lines or ["no message"])[-1]
+        raise KatayoriError(f"{command} ended with {done.returncode}: {last} (all in {printed})")
