@@ -66,6 +66,13 @@ def _nothing(*_: Any, **__: Any) -> None:
     """In place of what shows something."""
 
 
+def _put_back(before: types.ModuleType | None) -> None:
+    """The module `notebook` as it was before a run."""
+    sys.modules.pop("notebook", None)
+    if before:
+        sys.modules["notebook"] = before
+
+
 def draw_nothing() -> None:
     """From now on this process makes no figure and no widget, which cost much of a notebook's time.
 
@@ -116,7 +123,11 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
 
     vars(module)["display"] = _nothing
     with contextlib.ExitStack() as patches:
-        patches.enter_context(mock.patch.dict(sys.modules, {"notebook": module}))
+        # Only this entry is taken back: modules that cells import first stay loaded, since numpy
+        # cannot be loaded twice.
+        before = sys.modules.get("notebook")
+        sys.modules["notebook"] = module
+        patches.callback(_put_back, before)
         patches.enter_context(mock.patch.object(IPython.display, "display", _nothing))
         if not drawn:
             patches.enter_context(mock.patch.object(results.Run, "figure", _nothing))
