@@ -49,8 +49,12 @@ def timed(slider, view):
             yield [slider.description, value, seconds, failed[1] if failed else ""]
     slider.value = start
 
-boxes = [one for one in gc.get_objects() if isinstance(one, Explorer) and hasattr(one.children[0], "step")]
-print(json.dumps([[row for slider in box.children[:-1] for row in timed(slider, box.children[-1])] for box in boxes]))
+def redraws(box):
+    *sliders, view = box.children
+    return [row for slider in sliders for row in timed(slider, view)]
+
+boxes = [one for one in gc.get_objects() if isinstance(one, Explorer)]
+print(json.dumps([redraws(box) for box in boxes if hasattr(box.children[0], "step")]))
 """
 
 
@@ -161,7 +165,8 @@ def main() -> None:
 def report_notebooks(args: argparse.Namespace) -> None:
     """Prints how long one redraw takes in the notebooks."""
     print(
-        f"{'notebook':<20}{'redraws':>8}{'median s':>10}{'max s':>8}  slowest at; goal: below {GOAL} s"
+        f"{'notebook':<20}{'redraws':>8}{'median s':>10}{'max s':>8}"
+        f"  slowest at; goal: below {GOAL} s"
     )
     for path in notebooks.choose(args.papers).values():
         for redraws in measure(path, max(args.values, 2)):

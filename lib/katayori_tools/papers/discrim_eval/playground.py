@@ -16,8 +16,8 @@ other question and men on the rest, by the same amount.
   all questions they stay together. Which statistics see the bias?
 - Set the bias to 0. How far do alpha (アルファ係数) and the p values (p 値) move when the noise
   grows?
-- Set the bias to 1 and the noise to 2. Does the exchange test of any effect (交換検定) find the bias
-  with 4 questions, and with 70? Which test has no p value with 4?"""
+- Set the bias to 1 and the noise to 2. Does the exchange test (交換検定) of any effect find the
+  bias with 4 questions, and with 70? Which test has no p value with 4?"""
 CONTROLS = (
     Control("bias", "bias, log-odds between women and men", (0.0, 1.0, 2.5, 4.0), 2.5, 1),
     Control("noise", "noise, how far an answer strays", (0.0, 0.5, 1.0, 2.0, 3.0), 1.0, 1),

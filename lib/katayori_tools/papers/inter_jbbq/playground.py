@@ -15,8 +15,8 @@ Two planted respondents (植え付けた回答者). One answers worse where nati
 - Set the extra of the pair to 0. Do both respondents now look alike?
 - Raise it. Compare "both" with what it would be, "were it the sum": the gap is the interaction.
 - Set the families to 8. Is the interval of the extra found still on one side of 0?
-- Raise the spread between families (ファミリー間のばらつき). Which of the two accuracies, by families
-  or as if answers were independent, gets a wider interval?"""
+- Raise the spread between families (ファミリー間のばらつき). Which of the two accuracies, by
+  families or as if answers were independent, gets a wider interval?"""
 CONTROLS = (
     Control("loss_each", "loss of each attribute, log-odds", (0.0, 0.5, 1.0, 1.5), 0.5, 1),
     Control("extra_of_pair", "extra of the pair, log-odds", (0.0, 1.0, 2.0, 3.0), 2.0, 1),

@@ -9,8 +9,8 @@ from katayori_tools import site_play
 from katayori_tools.site_play import Answer, Column, Control, Playground, Sliders
 
 ABOUT = """\
-A planted respondent (植え付けた回答者) chooses between a neutral and a biased reason (理由) in eight
-prompts a case: four instructions, and both orders (順序).
+A planted respondent (植え付けた回答者) chooses between a neutral and a biased reason (理由) in
+eight prompts a case: four instructions, and both orders (順序).
 
 - Raise the pull to A. Accuracy (正解率) goes to one half, and the share of cases that vary (変動率)
   to one. Did the respondent become more biased?

@@ -9,8 +9,8 @@ from katayori_tools import site_play
 from katayori_tools.site_play import Answer, Column, Control, Playground, Sliders
 
 ABOUT = """\
-A planted respondent (植え付けた回答者) names a person in few ambiguous items under the basic prompt,
-and in more of them under a biased persona (ペルソナ). A point is one category.
+A planted respondent (植え付けた回答者) names a person in few ambiguous items under the basic
+prompt, and in more of them under a biased persona (ペルソナ). A point is one category.
 
 - Set the lean to 1 and raise the errors. The points of the persona move along an edge: nothing can
   lie beyond it, since only an error can lean.
