@@ -10,6 +10,7 @@ from pathlib import Path
 
 #: The rooms whose functions users call, in the order of the contents, with what they hold.
 ROOMS = {
+    "measure": "one call a measure, for frames and arrays of your own",
     "metrics": "scores, intervals and tests: functions of frames and arrays",
     "papers": "what each paper adds: its items, readings, analyses and claims",
     "report": "tables, figures, results and the pages made of them",
@@ -52,7 +53,9 @@ def module_page(module: str) -> str:
 
 
 def _documented(module: str) -> str:
-    return f"```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n```\n"
+    """The directive for a module; what it imports from others is documented there."""
+    options = ":members:\n   :ignore-module-all:"
+    return f"```{{eval-rst}}\n.. automodule:: {module}\n   {options}\n```\n"
 
 
 def _short(module: str) -> str:
