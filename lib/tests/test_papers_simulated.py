@@ -27,7 +27,7 @@ FROZEN = {
     "discrim_eval": "7e7b717dacbec72c",
     "persona_jbbq": "a72f1ba4cf2623d2",
     "logprob_judge": "b2db16fc87359fc0",
-    "jubaku_v2": "49d7b4ffbf457ecf",
+    "jubaku_v2": "c349bb1afc5360f8",
     "inter_jbbq": "e1004dba493a6bad",
 }
 
