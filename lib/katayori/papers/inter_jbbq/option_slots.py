@@ -72,6 +72,31 @@ def slot_shares(items: pd.DataFrame, by: Sequence[str] = ("topic", "n_attributes
     return shares.reset_index().assign(status=status)
 
 
+def slot_alone(items: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """The accuracy of an answerer that always writes one number, for each number.
+
+    Args:
+        items: context_condition, label. by: columns that make a cell.
+
+    Returns:
+        by..., ambiguity (`amb`, `dis`), place, value (share of the items whose right option stands
+        there), n (items).
+
+    Example:
+        >>> items = pd.DataFrame({"context_condition": "ambiguous", "label": [0, 1, 2]})
+        >>> slot_alone(items)["value"].round(2).tolist()
+        [0.33, 0.33, 0.33]
+    """
+    ambiguous = items["context_condition"] == "ambiguous"
+    told = items.assign(ambiguity=ambiguous.map({True: "amb", False: "dis"}))
+    parts = []
+    for place in range(3):
+        right = told.assign(place=place, value=(told["label"].astype(int) == place).astype(float))
+        cell = right.groupby([*by, "ambiguity", "place"])["value"].agg(["mean", "size"])
+        parts.append(cell.reset_index().rename(columns={"mean": "value", "size": "n"}))
+    return pd.concat(parts, ignore_index=True)
+
+
 def slot_locked(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame of `with_design` beside who always writes each model's commonest number.
 

@@ -31,13 +31,15 @@ class Asked:
     """The answers of a run, and what they answer.
 
     Attributes:
-        study: as `open_study` opened it. conditions: basic and debias -> prompt.
+        study: as `open_study` opened it. wording: all prompts, by id.
+        conditions: basic and debias -> prompt.
         documents: the topic files of the items; none where the items are others'.
         in_all_orders: the log of the answers, in all orders of the options where these were asked.
         orders: whether they were. draws: exchanges of a test. seed: of all draws.
     """
 
     study: Study
+    wording: Mapping[str, Prompt]
     conditions: Mapping[str, Prompt]
     documents: Sequence[Document]
     in_all_orders: pd.DataFrame
@@ -149,7 +151,7 @@ def ask(
     conditions = {name: prompts[prompt] for name, prompt in PROMPTS.items()}
     documents = [] if study.official else _documents(study, topics)
     log = study.answers(list(conditions.values()), **DIGITS)
-    return Asked(study, conditions, documents, log, bool(orders), draws, seed)
+    return Asked(study, prompts, conditions, documents, log, bool(orders), draws, seed)
 
 
 def _documents(study: Study, topics: str) -> list[Document]:
