@@ -12,7 +12,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.prompting import recordings
 from katayori_tools.engines import weights
-from katayori_tools.study_sets import StudySet, folder, heads, study_sets
+from katayori_tools.study_sets import StudySet, editions, folder, heads, study_sets
 
 BEGIN, END = "<!-- counted by `katayori cards` -->", "<!-- end of the counted part -->"
 #: What an absent `seed_rule` of a manifest entry means.
@@ -68,7 +68,10 @@ def study_part() -> str:
     sets = [one for paper in paper_ids() for one in study_sets(paper)]
     data = _table("edition|paper|data set|items|clusters|languages", list(map(_set_row, sets)))
     files = [
-        row for paper in paper_ids() for edition in (1, 2) for row in _file_rows(paper, edition)
+        row
+        for paper in paper_ids()
+        for edition in editions(paper)
+        for row in _file_rows(paper, edition)
     ]
     kept = _table("edition|folder|data set of the files|version|files|licence|reviewed", files)
     return f"{data}\n\n{kept}"

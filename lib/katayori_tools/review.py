@@ -360,8 +360,10 @@ def write_log(folder: str, mine: pd.DataFrame, date: str) -> dict[str, Any]:
     suggestion that is still the same. `reviewed` is true only for a native reader who judged every
     text of the folder; the files of the items keep their own `reviewed`.
     """
-    paper = _paper(folder)  # `<id>` is the first edition, `<id>_2` the second
-    edition = study_sets.FIRST if folder == paper else study_sets.SECOND
+    paper = _paper(folder)
+    edition = next(
+        one for one in study_sets.editions(paper) if study_sets.folder(paper, one).name == folder
+    )
     path = study_sets.folder(paper, edition) / files.REVIEW_LOG
     log = _log(path, paper, edition)
     texts = items_of([paper])

@@ -41,6 +41,8 @@ class StudySet:
     def clusters(self) -> "pd.Series | None":
         """The cluster of every item, None where the frame lacks the column."""
         room = get_paper(self.paper)
+        if "cluster" in self.items:
+            return self.items["cluster"].astype(str)
         if room.cluster_column == "item_id" and "pair_id" in self.items:
             return self.items["pair_id"].astype(str)  # both orders are rows of one pair
         if room.cluster_column not in self.items:
@@ -52,7 +54,7 @@ def first_edition(paper: str) -> Iterator[StudySet]:
     """The study items of the first edition, a row a pair of answers in 03; none of a paper whose
     `study` is the second edition.
     """
-    if not get_paper(paper).recorded_as:
+    if FIRST in editions(paper):
         yield StudySet(paper, FIRST, "study", read_items(paper, "study").everything)
 
 
@@ -75,9 +77,17 @@ def study_sets(paper: str) -> list[StudySet]:
     return [*first_edition(paper), *second_edition(paper)]
 
 
+def editions(paper: str) -> tuple[int, ...]:
+    """The editions that the repository holds: of a paper whose `study` is the second, that one."""
+    return (SECOND,) if get_paper(paper).recorded_as else (FIRST, SECOND)
+
+
 def folder(paper: str, edition: int) -> Path:
-    """The folder that holds the texts of an edition; it need not exist."""
-    name = paper if edition == FIRST else f"{paper}_{edition}"
+    """The folder that holds the texts of an edition; it need not exist.
+
+    The older of the editions that there are has the name of the paper.
+    """
+    name = paper if edition == editions(paper)[0] else f"{paper}_{edition}"
     return paths.data_dir() / "study" / name
 
 

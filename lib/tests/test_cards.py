@@ -7,12 +7,12 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.prompting import recordings
 from katayori_tools import cards, cli
-from katayori_tools.study_sets import folder, heads, study_sets
+from katayori_tools.study_sets import editions, folder, heads, study_sets
 
 HEADS = [
     pytest.param(paper, edition, head, id=f"{folder(paper, edition).name}/{head['file']}")
     for paper in paper_ids()
-    for edition in (1, 2)
+    for edition in editions(paper)
     for head in heads(paper, edition)
 ]
 

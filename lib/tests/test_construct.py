@@ -231,7 +231,7 @@ def test_conflicting_proposals_are_noticed():
     assert "a proposal of its own: 今井さんに頼もう" in told and "今井 / 杉本" in told
     for case in files.ours(jubaku.STUDY_FILE)["cases"]:
         assert drafts.problem_of(case) == "", case["id"]
-    for seed in files.ours("study/jubaku_v2_2/seeds.yaml")["seeds"]:
+    for seed in files.ours("study/jubaku_v2/seeds.yaml")["seeds"]:
         assert drafts.conflicting_proposals("", seed["biased"], seed["neutral"]), seed["id"]
 
 
@@ -356,7 +356,7 @@ def test_seeds_from_the_first_version(made):
 def test_our_seeds_are_seeds():
     """Their proposals still differ, they hold what the prompt needs, none is a study case; the file has a canary."""
     document = yaml.safe_load(
-        (paths.data_dir() / "study/jubaku_v2_2/seeds.yaml").read_text(encoding="utf-8")
+        (paths.data_dir() / "study/jubaku_v2/seeds.yaml").read_text(encoding="utf-8")
     )
     assert re.match(
         f"{document['dataset']} [0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}} ",

@@ -145,11 +145,11 @@ def test_what_is_planted_comes_back_over_many_cases(planted):
 
 
 def test_a_case_is_looked_up_with_all_its_answers(first):
-    one = play.look_up(first, "ju2-01")
+    one = play.look_up(first, "ju2-02")
     assert len(one.probabilities) == 8 and one.answers.shape == (8, 2)
     assert one.probabilities["value"].between(0, 1).all()
     without = replace(first, log=first.log.drop(columns=["p_a", "p_b"]))
-    assert set(play.look_up(without, "ju2-01").probabilities["value"]) == {0.0, 1.0}
+    assert set(play.look_up(without, "ju2-02").probabilities["value"]) == {0.0, 1.0}
 
 
 def test_near_misses_of_the_exercises_are_noticed():

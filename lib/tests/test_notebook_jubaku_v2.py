@@ -79,19 +79,19 @@ def root(tmp_path, monkeypatch):
 
 def test_recorded_answers_are_shown_without_a_change_of_code(root):
     """JU-12 to JU-15: shards that lie there are scored by default, beside the simulated respondents."""
-    shards("study", "", [f"ju_{t}_ja" for t in jubaku.TEMPLATES])
+    shards("study", "study2", [f"ju_{t}_ja" for t in jubaku.TEMPLATES])
     rows, folder = reproduced(root, "recorded", "-p", "draws=50")
     accuracy = rows[(rows["what"] == ACCURACY) & (rows["source"] == "recorded")].set_index("model")
     assert set(accuracy.index) == set(MODELS)
-    assert (accuracy["n"] + accuracy["n_invalid"] == 216).all() and (
-        accuracy["n_invalid"] == 16
+    assert (accuracy["n"] + accuracy["n_invalid"] == 288).all() and (
+        accuracy["n_invalid"] == 24
     ).all()
     assert accuracy.loc["qwen2.5-coder-1.5b", "value"] == pytest.approx(0.87, abs=0.05)
     varied = rows[(rows["requirement"] == "JU-15") & (rows["model"] == "qwen2.5-coder-0.5b")].iloc[
         0
     ]
-    # Every eleventh of a shard is lost, in all four shards the same: four cases have one order left, and do not vary.
-    assert varied["value"] == pytest.approx(23 / 27) and varied["n"] == 27
+    # Every eleventh of a shard is lost, in all four shards the same: six cases have one order left, and do not vary.
+    assert varied["value"] == pytest.approx(30 / 36) and varied["n"] == 36
     assert {p.stem for p in (folder / "tables").iterdir()} >= {
         "accuracy",
         "variation",

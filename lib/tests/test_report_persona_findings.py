@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from test_metrics_qa_bias import answered, choosing, gold, made_items, respondent
 
-from katayori.metrics import qa_bias, qa_tests
+from katayori.metrics import interval_text, qa_bias, qa_tests
 from katayori.papers.persona_jbbq import findings
 
 ITEMS = made_items(20, ("age", "gender"))
@@ -97,6 +97,6 @@ def test_two_steps(p, told):
 
 
 def test_p_in_words():
-    assert findings.p_text(0.0004) == "p below .001"
-    assert findings.p_text(0.0234) == "p .023"
-    assert findings.p_text(1.0) == "p 1.000"
+    assert interval_text.p_text(0.0004) == "p below .001"
+    assert interval_text.p_text(0.0234) == "p .023"
+    assert interval_text.p_text(1.0) == "p 1.000"

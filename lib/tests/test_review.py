@@ -27,6 +27,7 @@ def desk(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "data_dir", lambda: tmp_path / "data")
     # Its files are not copied.
     monkeypatch.setattr(get_paper(PAPER), "second_edition", dict)
+    monkeypatch.setattr(get_paper(PAPER), "recorded_as", "")
 
     def run(*more, code=0):
         papers = [] if "--read" in more else ["--papers", PAPER]
@@ -62,7 +63,7 @@ def reading(desk):
 
 def test_a_form_a_reader_with_notice_definition_and_instruction(desk):
     said = desk("--readers", "2")
-    assert "27 texts to read (jubaku_v2 27); 2 forms" in said
+    assert "36 texts to read (jubaku_v2 36); 2 forms" in said
     told = (desk.folder / review.INSTRUCTIONS).read_text(encoding="utf-8")
     for part in ("お知らせ", "任意", "イニシャル", *review.JUDGED):
         assert part in told
@@ -103,12 +104,12 @@ def test_two_readers_agree_with_n_and_interval_and_are_logged(desk):
         review.check_forms(list(map(review.read_form, paths_of(one, two))), "12")
     )
     natural, answerable = (table.set_index("judgement").loc[k] for k in ("natural", "answerable"))
-    assert natural["n"] == 54 and natural["n_readers"] == 2 and natural["status"] == "ok"
+    assert natural["n"] == 72 and natural["n_readers"] == 2 and natural["status"] == "ok"
     assert natural["ci_low"] < natural["alpha"] < natural["ci_high"] < 1
     # By hand: 54 judgements, 16 no and 38 yes, the readers differ on two texts.
     assert natural["alpha"] == pytest.approx(1 - 53 * 2 / (16 * 38))
     assert answerable["status"] == "constant", "all say yes: alpha is undefined, not 1"
-    assert "AK (native reader), 27 of 27 texts read, 9 to decide" in said
+    assert "AK (native reader), 36 of 36 texts read, 9 to decide" in said
     first, second = reading(desk)
     assert first["who"] == "AK" and first["reviewed"] and second["reviewed"]
     assert first["said_no"] == {"natural": 9, "answerable": 0, "stereotype_plausible": 0}
@@ -134,7 +135,7 @@ def test_a_machine_is_never_a_review(desk):
     machine = filled(desk, 1, "m1", kind="機械")
     desk("--read", machine, filled(desk, 2, "AK"))
     logged = {entry["kind"]: entry for entry in reading(desk)}
-    assert logged["machine"]["reviewed"] is False and logged["machine"]["read"] == 27
+    assert logged["machine"]["reviewed"] is False and logged["machine"]["read"] == 36
     assert logged["native reader"]["reviewed"] is True
     table = review.agreement(
         review.check_forms([review.read_form(desk.folder / f"form_{n}.csv") for n in (1, 2)], "12")
@@ -146,7 +147,7 @@ def test_a_reader_of_some_texts_has_not_reviewed_the_set(desk):
     desk()
     desk("--read", filled(desk, 1, "AK", rows=5))
     (entry,) = reading(desk)
-    assert (entry["read"], entry["texts"], entry["reviewed"]) == (5, 27, False)
+    assert (entry["read"], entry["texts"], entry["reviewed"]) == (5, 36, False)
 
 
 def test_a_decision_outlives_a_second_reading(desk):
@@ -213,7 +214,7 @@ def test_full_width_and_other_spellings_are_read(desk):
     )
     desk("--read", form)
     (entry,) = reading(desk)
-    assert entry["who"] == "AK" and entry["said_no"]["answerable"] == 27
+    assert entry["who"] == "AK" and entry["said_no"]["answerable"] == 36
 
 
 def test_other_columns_empty_forms_and_one_reader_twice(desk):
@@ -237,9 +238,9 @@ def test_the_raters_form_is_written_by_the_same_tool(desk, tmp_path):
     folder.mkdir()
     shutil.copy(paths.data_dir() / "study" / PAPER / "cases.yaml", folder)
     shutil.copytree(paths.root() / "data" / "prompts", paths.data_dir() / "prompts")
-    assert "27 cases. No ratings yet" in desk("--rate", str(folder), "--raters", "2")
+    assert "36 cases. No ratings yet" in desk("--rate", str(folder), "--raters", "2")
     rows = files.rows_of(folder / rating.FORM, "form")
-    assert len(rows) == 27 and forms.NOTICE in rows[26][forms.READ_FIRST]
+    assert len(rows) == 36 and forms.NOTICE in rows[26][forms.READ_FIRST]
     shutil.copy(folder / rating.FORM, folder / rating.RATINGS)
     assert "rater_1 has not rated case" in desk("--rate", str(folder), "--raters", "2")
 

@@ -87,8 +87,8 @@ def test_other_limits_are_refused(limit):
 
 def test_a_limit_above_the_set_takes_all_and_says_so():
     found = read_items("jubaku_v2", "study", limit=1000)
-    assert found.n_clusters == 27 and check_limit(None) is None
-    assert found.notes == ("limit 1,000: the set has 27 cases, all are taken",)
+    assert found.n_clusters == 36 and check_limit(None) is None
+    assert found.notes == ("limit 1,000: the set has 36 cases, all are taken",)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -60,7 +60,7 @@ COLUMNS = [
     "label",
     "language",
 ]
-STUDY_FILE = "study/jubaku_v2_2/cases.yaml"
+STUDY_FILE = "study/jubaku_v2/cases.yaml"
 
 
 def load_study_jubaku(path: str | Path = "") -> pd.DataFrame:

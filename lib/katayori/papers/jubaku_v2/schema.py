@@ -10,7 +10,7 @@ from katayori.data.schema import Count, Head, Lenient, Schema, Text
 class CaseFile(Lenient):
     """A file of cases. `items.case_problem` checks each, as drafts that are edited pass it too."""
 
-    example: ClassVar[str] = "data/study/jubaku_v2_2/cases.yaml"
+    example: ClassVar[str] = "data/study/jubaku_v2/cases.yaml"
 
     language: Text = "ja"
     leak_words: list[Text] | None = None

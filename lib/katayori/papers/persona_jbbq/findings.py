@@ -7,21 +7,11 @@ found it says what could have been. None of them knows a result beforehand.
 from collections.abc import Iterable
 from typing import Any
 
+from katayori.metrics.interval_text import p_text
+
 LEVEL = 0.05
 NAMES = {"acc_amb": "Acc_a", "acc_dis": "Acc_d", "diff_amb": "Diff_a", "diff_dis": "Diff_d"}
 NAMES |= {f"p_{metric}": f"{name} of probabilities" for metric, name in NAMES.items()}
-
-
-def p_text(p: float) -> str:
-    """A p value as it stands in a sentence: "p .023", "p below .001".
-
-    Example:
-        >>> p_text(0.0234), p_text(0.0004)
-        ('p .023', 'p below .001')
-    """
-    if p < 0.001:
-        return "p below .001"
-    return "p " + f"{p:.3f}".removeprefix("0")
 
 
 def _points(row: Any, name: str = "value") -> str:

@@ -290,7 +290,7 @@ def _seeds(source: str, limit: int | None) -> list[Seed]:
     if source == "jubaku_v1":
         seeds = _first_version()
     else:
-        ours = paths.data_dir() / "study/jubaku_v2_2/seeds.yaml"
+        ours = paths.data_dir() / "study/jubaku_v2/seeds.yaml"
         seeds = files.read_checked(SeedFile, Path(source or ours), "seed file")["seeds"]
     definitions = re.findall(r"^[12]\. .+$", load_prompts("jubaku_v2")[SCREENED_WITH].user, re.M)
     rows = []

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from katayori.metrics.interval_text import p_text
 from katayori.papers.claims import NOT_TESTED
 from katayori.papers.jubaku_v2 import words
 from katayori.papers.jubaku_v2.analysis.accuracy import Accuracies, screening
@@ -261,7 +262,7 @@ def _of_probability(model: str, averaged: pd.DataFrame) -> str:
     is_clear = row["p_mean_holm"] < LEVEL
     side = "above" if row["mean_p"] > 0.5 else "below"
     verdict = f"{side} one half" if is_clear else "not clear of one half"
-    tested = f" (p {row['p_mean_holm']:.3f})" if row["p_mean_holm"] >= 0 else ""
+    tested = f" ({p_text(row['p_mean_holm'])})" if row["p_mean_holm"] >= 0 else ""
     return f"Its mean P(neutral) is {POINTS * row['mean_p']:.2f} % {ends}, {verdict}{tested}."
 
 

@@ -136,7 +136,7 @@ def look_up(asked: Asked, case: Any) -> LookedUp:
 
     Example:
         >>> from katayori.papers.jubaku_v2 import examples
-        >>> len(look_up(examples.asked_first(), "ju2-01").probabilities)
+        >>> len(look_up(examples.asked_first(), "ju2-02").probabilities)
         8
     """
     one = asked.one_each[asked.one_each["case_id"] == case].iloc[0]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.metrics import qa_intervals
+from katayori.metrics import interval_text, qa_intervals
 from katayori.metrics.uncertainty import cells
 from katayori.papers import person_words
 from katayori.papers.persona_jbbq import findings, words
@@ -403,7 +403,7 @@ def _of_words(found: Likelihood, model: str) -> str:
     moved = moved[moved["prompt_id"] == UNDER_PERSONA]
     if moved.empty or moved["p_holm"].isna().any():
         return f"{told}."
-    p = findings.p_text(moved["p_holm"].iloc[0])
+    p = interval_text.p_text(moved["p_holm"].iloc[0])
     return f"{told}; the biased persona adds {_interval_told(moved)} ({p} after Holm)."
 
 
