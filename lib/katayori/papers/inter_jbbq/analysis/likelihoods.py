@@ -100,7 +100,8 @@ def number_rows(found: Likelihood) -> pd.DataFrame:
     Only of models that read the sentence, as others' bias is not read.
 
     Returns:
-        model, category, metric (bias, bias less mere words), difference, ci_low, ci_high (nats).
+        model, row (model and number), metric (bias, bias less mere words), difference, ci_low,
+        ci_high (nats).
 
     Example:
         >>> none = pd.DataFrame(columns=["model", "prompt_id", "category"])
@@ -111,4 +112,5 @@ def number_rows(found: Likelihood) -> pd.DataFrame:
         return found.by_number
     read = found.by_number[found.by_number["reading"] != "not_read"]
     both = person_words.bias_beside_mere_words(read)
+    both = both.assign(row=both["model"] + ": " + both["category"])
     return both[both["difference"].notna()]
