@@ -212,7 +212,7 @@ def test_letters_stand_beside_contents(asked):
     kept = Kept()
     table = beside_letters.contents(asked, trends(asked, kept).readings, kept)
     assert set(table["reading"]) == {"letters", "calibrated", beside_letters.PLACE_FREE}
-    rows = beside_letters.content_rows(table, [MODEL])
+    rows = lesson.content_rows(table, [MODEL])
     assert set(rows["prompt"]) == {"basic"}
     assert rows["value"].notna().all()
     assert rows.groupby("row")["reading"].nunique().max() == 3
@@ -234,15 +234,15 @@ def test_a_planted_lean_is_found_by_topic_and_by_number(bias, side):
     own = found.by_number.iloc[1:]
     assert own["category"].tolist() == ["1 attribute", *(f"{n} attributes" for n in range(2, 6))]
     assert (side * own["value"] > 0.4).all()
-    assert "bias also beyond mere words" in likelihoods.told(found)[0]
-    assert len(likelihoods.number_rows(found)) == 2 * len(found.by_number)
+    assert "bias also beyond mere words" in lesson.likelihood_told(found)[0]
+    assert len(lesson.likelihood_rows(found)) == 2 * len(found.by_number)
     assert kept.tables["words_bias_by_topic"].equals(found.by_topic)
 
 
 def test_without_a_lean_nothing_is_found():
     found = likelihoods.kept(examples.leans(0.0, seed=2), examples.leans_of_blank(), Kept())
     assert set(found.by_topic["reading"]) <= {"nothing_found", "undefined"}
-    assert "In no single topic" in likelihoods.told(found)[0]
+    assert "In no single topic" in lesson.likelihood_told(found)[0]
 
 
 def test_without_a_lean_a_bias_is_named_hardly_ever():
@@ -265,14 +265,14 @@ def test_who_does_not_read_the_sentence_has_no_bias():
     scored = examples.likelihoods(words.ITEMS, 0.6, reads=0.0)
     found = likelihoods.kept(words.leans(scored), examples.leans_of_blank(), Kept())
     assert set(found.by_topic["reading"]) == {"not_read"}
-    assert "does not read the sentence" in likelihoods.told(found)[0]
-    assert likelihoods.number_rows(found).empty
+    assert "does not read the sentence" in lesson.likelihood_told(found)[0]
+    assert lesson.likelihood_rows(found).empty
 
 
 def test_without_a_blank_a_bias_has_no_reading():
     found = likelihoods.kept(examples.leans(0.6), examples.leans_of_blank().head(0), Kept())
     assert found.by_topic.iloc[0]["reading"] == "undefined"
-    assert "mere words not asked" in likelihoods.told(found)[0]
+    assert "mere words not asked" in lesson.likelihood_told(found)[0]
 
 
 def test_pairs_without_a_direction_tell_only_whether_it_reads():
@@ -290,7 +290,7 @@ def test_nothing_recorded_is_one_sentence(asked):
     found = likelihoods.likelihood(asked, Kept())
     assert found.by_topic.empty
     assert found.by_number.empty
-    assert likelihoods.told(found) == [likelihoods.NOTHING]
+    assert lesson.likelihood_told(found) == [lesson.NOTHING]
 
 
 def test_a_whole_recording_is_needed():

@@ -28,8 +28,13 @@ MODELS = {
 
 
 @cache
+def _published() -> pd.DataFrame:
+    return items.generate()
+
+
+@cache
 def _items() -> pd.DataFrame:
-    whole = items.generate()
+    whole = _published()
     families = whole["focal_id"].drop_duplicates().head(24)
     return whole[whole["focal_id"].isin(families)].reset_index(drop=True)
 
@@ -49,7 +54,7 @@ def frame(name: str = "sim-inter-additive") -> pd.DataFrame:
 
 @cache
 def study_additive() -> Study:
-    """The open study of the first 24 families, asked of one simulated respondent.
+    """An open study of our first 24 families in the paper's construction, of one respondent.
 
     Example:
         >>> study_additive().asked
@@ -59,7 +64,7 @@ def study_additive() -> Study:
     prompts = list(load_prompts("inter_jbbq").values())
     wanted = Wanted(models=["sim-inter-additive"], shown="whole")
     whole = open_study("inter_jbbq", chosen, prompts, wanted)
-    return replace(whole, items=_items(), rows=_items())
+    return replace(whole, everything=_published(), items=_items(), rows=_items())
 
 
 @cache

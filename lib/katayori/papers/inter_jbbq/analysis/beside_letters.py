@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from katayori.papers.inter_jbbq import option_slots, place_free
-from katayori.papers.inter_jbbq.analysis.asked import BY, BY_PROMPT, Asked, of
+from katayori.papers.inter_jbbq.analysis.asked import BY, BY_PROMPT, Asked
 from katayori.papers.inter_jbbq.analysis.words import context
 from katayori.papers.keeping import Keeper
 
@@ -58,24 +58,6 @@ def _place_free(asked: Asked) -> pd.DataFrame:
     metric = "acc_" + accuracy["ambiguity"].astype(str)
     parts = [accuracy.assign(metric=metric), direction.assign(metric="diff_amb")]
     return pd.concat(parts, ignore_index=True).assign(reading=PLACE_FREE)
-
-
-def content_rows(table: pd.DataFrame, models: list[str]) -> pd.DataFrame:
-    """The rows of a figure: what is measured, basic prompt, a series a reading.
-
-    What has no value (letters that are bound to a place have no Diff-bias) is left out.
-
-    Args:
-        table: of `contents`. models: those shown.
-
-    Example:
-        >>> content_rows(pd.DataFrame(columns=[*COLUMNS, "status"]), ["m"]).empty
-        True
-    """
-    basic = of(table[(table["prompt"] == "basic") & table["value"].notna()], models)
-    rows = basic.assign(row=basic["model"] + ": " + basic["metric"].map(NAMES))
-    place = rows["metric"].map({name: number for number, name in enumerate(NAMES)})
-    return rows.assign(place=place).sort_values(["model", "place"], kind="stable")
 
 
 def slot_told(asked: Asked) -> str:

@@ -7,19 +7,24 @@ from typing import Any
 import pandas as pd
 
 from katayori.metrics.interval_text import with_interval
+from katayori.papers import person_words
 from katayori.papers.inter_jbbq import items as inter_jbbq, option_slots
 from katayori.papers.inter_jbbq.analysis.asked import Asked, of
+from katayori.papers.inter_jbbq.analysis.beside_letters import NAMES
 from katayori.papers.inter_jbbq.analysis.leans import Leans
+from katayori.papers.inter_jbbq.analysis.likelihoods import Likelihood
 from katayori.papers.inter_jbbq.analysis.made import BEHIND, Made
 from katayori.papers.inter_jbbq.analysis.pairs import Flips
 from katayori.papers.inter_jbbq.analysis.planted import Planted
 from katayori.papers.inter_jbbq.analysis.verdicts import Verdicts
 from katayori.papers.inter_jbbq.analysis.words import context, marked
+from katayori.papers.inter_jbbq.words import TOPICS
 
 Row = dict[Any, Any]
 
 POINTS = 100
 ALPHA = 0.05
+NOTHING = "No likelihood of the persons' words is recorded, so that this reading has no rows."
 #: An own topic of ours: its file shows that a topic needs no more than one.
 EXAMPLE_TOPIC = "lessons"
 #: Right answers of 40 at each selection of attributes, of an invented model.
@@ -490,3 +495,56 @@ def claims_table(verdicts: Verdicts) -> pd.DataFrame:
     table = printed.assign(here=printed["statement"].map(ours))
     table.columns = pd.Index(["the paper's claim", "on its printed figures", "on the answers here"])
     return table
+
+
+def content_rows(table: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """The rows of a figure: what is measured, basic prompt, a series a reading.
+
+    What has no value (letters that are bound to a place have no Diff-bias) is left out.
+
+    Args:
+        table: of `contents`. models: those shown.
+
+    Example:
+        >>> content_rows(pd.DataFrame(columns=COLUMNS), ["m"]).empty
+        True
+    """
+    basic = of(table[(table["prompt"] == "basic") & table["value"].notna()], models)
+    rows = basic.assign(row=basic["model"] + ": " + basic["metric"].map(NAMES))
+    place = rows["metric"].map({name: number for number, name in enumerate(NAMES)})
+    return rows.assign(place=place).sort_values(["model", "place"], kind="stable")
+
+
+def likelihood_told(found: Likelihood) -> list[str]:
+    """What the likelihoods show, a sentence a model; one sentence where nothing is recorded.
+
+    Example:
+        >>> none = pd.DataFrame(columns=["model", "prompt_id", "category"])
+        >>> likelihood_told(Likelihood(none, none, none)) == [NOTHING]
+        True
+    """
+    if found.by_topic.empty:
+        return [NOTHING]
+    return person_words.findings(found.reads, found.by_topic, TOPICS)
+
+
+def likelihood_rows(found: Likelihood) -> pd.DataFrame:
+    """The bias by number of attributes and less mere words, for a figure.
+
+    Only of models that read the sentence, as others' bias is not read.
+
+    Returns:
+        model, row (model and number), metric (bias, bias less mere words), difference, ci_low,
+        ci_high (nats).
+
+    Example:
+        >>> none = pd.DataFrame(columns=["model", "prompt_id", "category"])
+        >>> likelihood_rows(Likelihood(none, none, none)).empty
+        True
+    """
+    if found.by_number.empty:
+        return found.by_number
+    read = found.by_number[found.by_number["reading"] != "not_read"]
+    both = person_words.bias_beside_mere_words(read)
+    both = both.assign(row=both["model"] + ": " + both["category"])
+    return both[both["difference"].notna()]

@@ -12,7 +12,6 @@ from katayori.papers.inter_jbbq.analysis.asked import Asked
 from katayori.papers.keeping import Keeper
 
 SECOND_EDITION: dict[str, Any] = {"dataset": "study, second edition", "source": "recorded"}
-NOTHING = "No likelihood of the persons' words is recorded, so that this reading has no rows."
 
 
 @dataclass(frozen=True)
@@ -79,38 +78,3 @@ def kept(leans: pd.DataFrame, blank: pd.DataFrame, keep: Keeper) -> Likelihood:
     what = "bias by likelihood and number of attributes, in nats (addition)"
     keep.rows(own, "IJ-18", what, unit="nats", cell=["category"], **SECOND_EDITION)
     return Likelihood(reads, by_topic, by_number)
-
-
-def told(found: Likelihood) -> list[str]:
-    """What the likelihoods show, a sentence a model; one sentence where nothing is recorded.
-
-    Example:
-        >>> none = pd.DataFrame(columns=["model", "prompt_id", "category"])
-        >>> told(Likelihood(none, none, none)) == [NOTHING]
-        True
-    """
-    if found.by_topic.empty:
-        return [NOTHING]
-    return person_words.findings(found.reads, found.by_topic, words.TOPICS)
-
-
-def number_rows(found: Likelihood) -> pd.DataFrame:
-    """The bias by number of attributes and less mere words, for a figure.
-
-    Only of models that read the sentence, as others' bias is not read.
-
-    Returns:
-        model, row (model and number), metric (bias, bias less mere words), difference, ci_low,
-        ci_high (nats).
-
-    Example:
-        >>> none = pd.DataFrame(columns=["model", "prompt_id", "category"])
-        >>> number_rows(Likelihood(none, none, none)).empty
-        True
-    """
-    if found.by_number.empty:
-        return found.by_number
-    read = found.by_number[found.by_number["reading"] != "not_read"]
-    both = person_words.bias_beside_mere_words(read)
-    both = both.assign(row=both["model"] + ": " + both["category"])
-    return both[both["difference"].notna()]
