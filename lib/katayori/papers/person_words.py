@@ -105,8 +105,8 @@ def bias_of_groups(
         >>> pairs = contrasts.bias_by_pair(leans)
         >>> none = contrasts.difference_of_bias(pairs, pairs[:0], on=contrasts.MODEL)
         >>> table = bias_of_groups(contrasts.reads_the_sentence(leans), pairs, none, "all")
-        >>> table[["category", "reading", "n_controls"]].iloc[0].tolist()
-        ['all', 'undefined', 0]
+        >>> table[["category", "reading"]].iloc[0].tolist()
+        ['all', 'undefined']
     """
     by = [*contrasts.MODEL, "category"]
     table = contrasts.bias_in_nats(with_all(pairs, whole), by)
@@ -211,8 +211,8 @@ def findings(reads: pd.DataFrame, table: pd.DataFrame, spoken: Spoken = CATEGORI
         >>> none = contrasts.difference_of_bias(pairs, pairs[:0], on=contrasts.MODEL)
         >>> reads = contrasts.reads_the_sentence(leans)
         >>> [line] = findings(reads, bias_of_groups(reads, pairs, none, CATEGORIES.whole))
-        >>> line[-65:]
-        ' In no single category does an effect stay after Holm\\'s correction.'
+        >>> line.endswith("In no single category does an effect stay after Holm's correction.")
+        True
     """
     lines = []
     for key, rows in cells(table, contrasts.MODEL):

@@ -131,7 +131,7 @@ def leans(bias: float, seed: int = 0) -> pd.DataFrame:
     """Their leans, as of `words.leans`.
 
     Example:
-        >>> leans(0.4)["context_condition"].unique().tolist()
+        >>> sorted(leans(0.4)["context_condition"].unique())
         ['ambiguous', 'biased', 'counter_biased']
     """
     return words.leans(likelihoods(words.ITEMS, bias, seed=seed))

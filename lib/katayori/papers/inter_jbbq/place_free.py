@@ -96,8 +96,8 @@ def direction_over_questions(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataF
     Example:
         >>> from katayori.papers.inter_jbbq import examples
         >>> table = direction_over_questions(examples.frame(), ["model"])
-        >>> bool(table["ci_low"].iloc[0] > 0)
-        True
+        >>> table[["value", "status"]].to_numpy().tolist()
+        [[1.0, 'no_variation']]
     """
     ambiguous = frame[frame["has_target"] & (frame["ambiguity"] == "amb")]
     if "p_biased" not in ambiguous or ambiguous["p_biased"].isna().all():

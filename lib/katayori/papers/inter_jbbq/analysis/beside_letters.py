@@ -65,8 +65,8 @@ def slot_told(asked: Asked) -> str:
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import asked_additive
-        >>> slot_told(asked_additive())[:47]
-        'Who always writes one number is right in 27 to '
+        >>> slot_told(asked_additive())[:44]
+        'Who always writes one number is right in 33 '
     """
     alone = option_slots.slot_alone(asked.items, ["topic"])
     spans = []

@@ -506,6 +506,7 @@ def content_rows(table: pd.DataFrame, models: list[str]) -> pd.DataFrame:
         table: of `contents`. models: those shown.
 
     Example:
+        >>> from katayori.papers.inter_jbbq.analysis.beside_letters import COLUMNS
         >>> content_rows(pd.DataFrame(columns=COLUMNS), ["m"]).empty
         True
     """
