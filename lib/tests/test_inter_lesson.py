@@ -43,7 +43,11 @@ def test_who_never_changes_has_no_first_flip(asked):
     frame = asked.frame.assign(choice="u")
     same = replace(asked)
     same.__dict__["frame"] = frame
-    assert lesson.first_flip(same) == f"No answer of {MODEL} changes with a second attribute."
+    none, *pair = lesson.first_flip(same).split("\n\n")
+    assert none == f"No answer of {MODEL} changes with one attribute more."
+    assert len(pair) == 2
+    answers = [re.search(r"answers \d \((.*)\)", text) for text in pair]
+    assert all(answers)
 
 
 def test_slopes_of_who_always_writes_one_number_are_those_of_the_shuffle(asked):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from katayori.errors import UnavailableError
-from katayori.papers import all_papers, answers, examples, get_paper, of_prefix
+from katayori.papers import all_papers, answers, examples, get_paper, of_prefix, person_words
 from katayori.papers.discrim_eval import examples as discrim_examples, simulated as applicants
 from katayori.papers.inter_jbbq import (
     examples as inter_examples,
@@ -145,13 +145,13 @@ def test_changes_are_told_of_letters_and_contents_only():
 
 def test_a_share_is_told_with_both_ends_in_percent():
     row = {"value": 0.5, "ci_low": 0.401, "ci_high": 0.6, "n": 1200, "polarity": "non_negative"}
-    assert words._share(row) == "50.0 % [40.1, 60.0] of 1,200 non-negative contrasts"
+    assert person_words._share(row) == "50.0 % [40.1, 60.0] of 1,200 non-negative contrasts"
 
 
 def test_the_bias_stands_twice_with_its_size():
     leans = persona_examples.leans(age=0.6, gender=0.0)
     controls = persona_examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
-    twice = words.bias_beside_mere_words(words.bias_by_category(leans, controls))
+    twice = person_words.bias_beside_mere_words(words.bias_by_category(leans, controls))
     assert twice["difference"].notna().all() and set(twice["metric"]) == {
         "bias",
         "bias less mere words",

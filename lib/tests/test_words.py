@@ -7,6 +7,7 @@ from test_metrics_paired_contrasts import study
 
 from katayori.errors import KatayoriError
 from katayori.metrics import paired_contrasts as contrasts
+from katayori.papers import person_words
 from katayori.papers.persona_jbbq import words
 from katayori.prompting import prompts, recordings
 
@@ -81,14 +82,14 @@ def test_a_model_that_does_not_read_gets_no_reading_of_bias():
     leans.loc[leans["context_condition"] != "ambiguous", "lean"] = 0.0
     table = words.bias_by_category(leans, controls)
     assert set(table["reading"]) == {"not_read"}
-    [line] = words.findings(contrasts.reads_the_sentence(leans), table)
+    [line] = person_words.findings(contrasts.reads_the_sentence(leans), table)
     assert line.startswith("m (p) does not read the sentence in both polarities (50.0 %")
 
 
 def test_a_sentence_says_the_numbers_of_the_table():
     leans, controls = planted(1, biased=["age"], size=-0.9)
     table = words.bias_by_category(leans, controls)
-    [line] = words.findings(contrasts.reads_the_sentence(leans), table)
+    [line] = person_words.findings(contrasts.reads_the_sentence(leans), table)
     age = table.set_index("category").loc["age"]
     assert f"In age: {age['value']:+.2f} nats" in line and "against the stereotype" in line
     assert "In gender" not in line
@@ -110,7 +111,7 @@ def test_too_few_templates_are_said_in_words():
     leans, controls = planted(3)
     few = leans["template_id"].isin(leans["template_id"].unique()[:3])
     reads = contrasts.reads_the_sentence(leans[few])
-    lines = words.findings(reads, words.bias_by_category(leans[few], controls))
+    lines = person_words.findings(reads, words.bias_by_category(leans[few], controls))
     assert "too few templates tell whether it reads" in lines[0]
     persona = leans[few].assign(prompt_id="other")
     lines += words.surfaced(words.surfacing(pd.concat([leans[few], persona]), "p"))

@@ -11,7 +11,10 @@ from katayori.prompting.store import Response
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What topic files give unless the user asks for other counts.
 PRESET = "published_counts"
+#: The second edition's set, which is a preset as well.
+BALANCED = "balanced"
 
 
 class InterJbbq(Paper):
@@ -26,7 +29,7 @@ class InterJbbq(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "topics": OwnFile("05: a folder of topic files (.yaml), or one of them"),
         "preset": OwnFile(
-            "05: how many items the topic files give (published_counts, or a name in them)",
+            "05: published_counts, balanced, or a name that the topic files hold",
             is_a="setting",
         ),
         "official": OwnFile(
@@ -46,7 +49,12 @@ class InterJbbq(Paper):
             return items.load_inter_jbbq(own["official"]), "inter-JBBQ (your copy)", []
         if dataset == "official" and not topics:
             return *items.load_items("official"), []
-        made = items.generate(topics, own.get("preset") or PRESET)
+        preset = own.get("preset", "") or self.recorded_as
+        if preset == BALANCED and not topics:
+            from katayori.papers.inter_jbbq import second
+
+            return second.balanced(), second.study_version(), []
+        made = items.generate(topics, own.get("preset", "") or PRESET)
         return made, items.study_version(topics), []
 
     def second_edition(self) -> "Mapping[str, Callable[[], pd.DataFrame]]":
@@ -56,9 +64,8 @@ class InterJbbq(Paper):
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         from katayori.data import bbq
-        from katayori.papers.inter_jbbq import items
 
-        return self.as_asked(bbq.balanced(items.load_items(dataset)[0], size))
+        return self.as_asked(bbq.balanced(self.read(dataset, {})[0], size))
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""

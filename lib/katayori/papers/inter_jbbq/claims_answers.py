@@ -53,9 +53,11 @@ class Families:
     models: a row a model: model, group (`reference` or `studied`), size_b, instruct.
     topics, topic: names of the topics, and which of them each family belongs to (families).
     right, n: accuracy and number of answers (models x prompts x amb, dis x families).
-    single, whole: accuracy of a family's items that tell one attribute, and all of them, under the
-        basic prompt (models x amb, dis x families).
-    focal: which attribute a family's single item tells (families).
+    single, whole: accuracy of the items that tell one attribute, and of those that tell all, under
+        the basic prompt (models x amb, dis x units).
+    focal: which attribute the single item of a unit tells; one number for all where units are
+        passages, whose families differ in it (units).
+    units: what holds both, in the plural: families, or passages where no family does.
     """
 
     models: pd.DataFrame
@@ -66,6 +68,7 @@ class Families:
     single: np.ndarray
     whole: np.ndarray
     focal: np.ndarray
+    units: str = "families"
 
     def of(self, group: str) -> np.ndarray:
         """Places of the models of a group."""
@@ -101,7 +104,14 @@ def gather(frame: pd.DataFrame, models: pd.DataFrame, several: str) -> Families:
     part = frame[(frame["topic"] == several) & (frame["prompt"] == "basic")]
     most = part["n_attributes"].max()
     one = part[part["n_attributes"] == 1] if most and most > 1 else part.head(0)
+    whole = part[part["n_attributes"] == most]
     right, n = _cube(frame, axes)
+    units, focal = "families", pd.factorize(family["focal"])[0]
+    if len(one) and not set(one["cluster"]) & set(whole["cluster"]):
+        units = "passages"
+        one, whole = (ends.assign(cluster=ends["template_id"]) for ends in (one, whole))
+        axes[-1] = list(part["template_id"].unique())
+        focal = np.zeros(len(axes[-1]), int)
     return Families(
         models=models.reset_index(drop=True),
         topics=topics,
@@ -109,8 +119,9 @@ def gather(frame: pd.DataFrame, models: pd.DataFrame, several: str) -> Families:
         right=right,
         n=n,
         single=_cube(one, axes)[0][:, BASIC],
-        whole=_cube(part[part["n_attributes"] == most], axes)[0][:, BASIC],
-        focal=pd.factorize(family["focal"])[0],
+        whole=_cube(whole, axes)[0][:, BASIC],
+        focal=focal,
+        units=units,
     )
 
 
@@ -295,7 +306,8 @@ def combination_differs_from_single(evidence: Families) -> tuple[str, str]:
     if not asked.any():
         raise KatayoriError("needs profiles of a single attribute and of all of several")
     if asked.sum() < NO_INTERVAL_BELOW:
-        raise KatayoriError(f"{asked.sum()} families tell one attribute and all: too few to test")
+        counted = f"{asked.sum()} {evidence.units}"
+        raise KatayoriError(f"{counted} tell one attribute and all: too few to test")
     gaps = gaps[..., asked]
     member = np.eye(evidence.focal.max() + 1)[evidence.focal[asked]]
     member = member[:, member.any(axis=0)]
@@ -309,7 +321,9 @@ def combination_differs_from_single(evidence: Families) -> tuple[str, str]:
     effects = [detectable_effect(mean["se"], mean["clusters"]) for mean in means]
     if np.isfinite(effects).any():
         detail += f"; detectable mean difference {100 * np.nanmax(effects):.1f} points"
-    detail += f"; {asked.sum()} families of {member.shape[1]} attributes"
+    detail += f"; {asked.sum()} {evidence.units}"
+    if evidence.units == "families":
+        detail += f" of {member.shape[1]} attributes"
     if differs.all():
         return HOLDS, detail
     alike = [all(_inside(gap, member) for gap in of_model) for of_model in gaps]
@@ -406,7 +420,8 @@ def exchange_single_and_all(evidence: Families, rng: np.random.Generator) -> Fam
         >>> bool(np.nansum(before.single) > np.nansum(after.single))
         True
     """
-    swap = rng.random(len(evidence.topic)) < 0.5
+    n_units = int(evidence.single.shape[-1])
+    swap = rng.random(n_units) < 0.5
     single, whole = _swapped(evidence.single, evidence.whole, swap)
     return replace(evidence, single=single, whole=whole)
 

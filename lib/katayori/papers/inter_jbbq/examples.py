@@ -8,7 +8,7 @@ import pandas as pd
 
 from katayori import profiles
 from katayori.papers import answers, get_paper
-from katayori.papers.inter_jbbq import items, scores
+from katayori.papers.inter_jbbq import items, scores, second, words
 from katayori.papers.inter_jbbq.analysis import Analysis, analyse
 from katayori.papers.inter_jbbq.analysis.asked import Asked, ask
 from katayori.papers.inter_jbbq.claims_answers import Families
@@ -28,8 +28,13 @@ MODELS = {
 
 
 @cache
+def _published() -> pd.DataFrame:
+    return items.generate()
+
+
+@cache
 def _items() -> pd.DataFrame:
-    whole = items.generate()
+    whole = _published()
     families = whole["focal_id"].drop_duplicates().head(24)
     return whole[whole["focal_id"].isin(families)].reset_index(drop=True)
 
@@ -49,7 +54,7 @@ def frame(name: str = "sim-inter-additive") -> pd.DataFrame:
 
 @cache
 def study_additive() -> Study:
-    """The open study of the first 24 families, asked of one simulated respondent.
+    """An open study of our first 24 families in the paper's construction, of one respondent.
 
     Example:
         >>> study_additive().asked
@@ -59,7 +64,7 @@ def study_additive() -> Study:
     prompts = list(load_prompts("inter_jbbq").values())
     wanted = Wanted(models=["sim-inter-additive"], shown="whole")
     whole = open_study("inter_jbbq", chosen, prompts, wanted)
-    return replace(whole, items=_items(), rows=_items())
+    return replace(whole, everything=_published(), items=_items(), rows=_items())
 
 
 @cache
@@ -82,6 +87,64 @@ def analysis_additive() -> Analysis:
         4
     """
     return analyse(asked_additive(), Kept())
+
+
+@cache
+def _told_in_both_orders() -> dict[str, pd.DataFrame]:
+    return {words.ITEMS: second.balanced_quarter(), words.BLANK: second.balanced_blank()}
+
+
+def likelihoods(dataset: str, bias: float, *, reads: float = 1.0, seed: int = 0) -> pd.DataFrame:
+    """Invented likelihoods of both persons' names, as of `person_words.recorded_scores`.
+
+    Args:
+        dataset: `balanced_quarter` or `balanced_blank`. bias: how much the stereotyped person is
+            favoured, in nats. reads: how much the person whom the passage names is. seed: of the
+            noise, and of each passage's liking of a name.
+
+    Example:
+        >>> likelihoods("balanced_blank", 0.0)["continuation"].unique().tolist()
+        ['answer_a', 'answer_b']
+    """
+    asked = _told_in_both_orders()[dataset]
+    rng = np.random.default_rng(seed)
+    passages = asked["template_id"].unique()
+    liking = dict(zip(passages, rng.normal(0, 1, len(passages)), strict=True))
+    question = asked["polarity"].map({"negative": 1.0, "non_negative": -1.0})
+    side = asked["stereotyped"].map({"a": 1.0, "b": -1.0, "": 0.0})
+    answers_of = zip(asked["order"], asked["label"], strict=True)
+    right = pd.Series([order[label] for order, label in answers_of], asked.index)
+    told = right.map({"a": 1.0, "b": -1.0, "u": 0.0})
+    lean = asked["template_id"].map(liking) + bias * side * question + reads * told
+    lean += rng.normal(0, 0.2, len(asked))
+    named = asked.assign(model="m", source="recorded", prompt_id="p")
+    return pd.concat(
+        [
+            named.assign(continuation="answer_a", sum_logp=lean / 2 - 4),
+            named.assign(continuation="answer_b", sum_logp=-lean / 2 - 4),
+        ],
+        ignore_index=True,
+    )
+
+
+def leans(bias: float, seed: int = 0) -> pd.DataFrame:
+    """Their leans, as of `words.leans`.
+
+    Example:
+        >>> sorted(leans(0.4)["context_condition"].unique())
+        ['ambiguous', 'biased', 'counter_biased']
+    """
+    return words.leans(likelihoods(words.ITEMS, bias, seed=seed))
+
+
+def leans_of_blank(bias: float = 0.0, seed: int = 1) -> pd.DataFrame:
+    """Leans of the blank, as of `words.leans_of_blank`.
+
+    Example:
+        >>> leans_of_blank()["pair_id"].nunique()  # 40 passages, 2 sides of the trait
+        80
+    """
+    return words.leans_of_blank(likelihoods(words.BLANK, bias, seed=seed))
 
 
 def families(per_topic: int = 30) -> Families:

@@ -1,10 +1,11 @@
-"""What the places of the options alone would give, where they are shuffled and not counterbalanced.
+"""What the places of the options alone would give, in a shuffled and in a counterbalanced set.
 
 A model that writes the same number whatever stands there has the accuracy of the items whose right
 option happens to stand at that place. In a shuffled set that share differs from cell to cell, and
-it may rise or fall with the number of attributes by chance of the shuffle. So every accuracy by
-number stands beside that of a *slot-locked* answerer, and a slope is also taken beyond the order
-of the options, the question, and the wording of "unknown" (IJ-11, IJ-19).
+it may rise or fall with the number of attributes by chance of the shuffle. In a counterbalanced set
+it is one third, and nothing of it changes inside a family. So every accuracy by number stands
+beside that of a *slot-locked* answerer, and a slope is also taken beyond the order of the options,
+the question, and the wording of "unknown" (IJ-11, IJ-19).
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,33 @@ from katayori.metrics.intervals import ratio_interval
 from katayori.metrics.uncertainty import cells, swap_test
 from katayori.papers.inter_jbbq.scores import CELL, FEW, MODEL, note_of, with_holm
 
-#: What else is drawn item by item: these are taken out before a slope over the attributes is read.
+#: What else may change from item to item: it is taken out before a slope over the attributes is
+#: read.
 NUISANCE = (("order", "question"), ("unknown_wording",))
+#: Why shares of places have no interval.
+SHUFFLED, COUNTERBALANCED = "fixed_by_the_shuffle", "fixed_by_the_design"
+
+
+def is_counterbalanced(items: pd.DataFrame) -> bool:
+    """Whether every family keeps one order of the options and one wording of "unknown".
+
+    Then nothing but the profile changes inside a family. Items without families (of others) are
+    not counterbalanced, nor is a set in which no family has two items.
+
+    Args:
+        items: focal_id, item, order, unknown.
+
+    Example:
+        >>> items = pd.DataFrame({"focal_id": "f", "item": [1, 2], "unknown": "not known"})
+        >>> is_counterbalanced(items.assign(order="abu"))
+        True
+        >>> is_counterbalanced(items.assign(order=["abu", "bua"]))
+        False
+    """
+    of_families = items[items["focal_id"] != ""].groupby("focal_id")
+    if not (of_families["item"].nunique() > 1).any():
+        return False
+    return bool((of_families[["order", "unknown"]].nunique() == 1).all(axis=None))
 
 
 def slot_shares(items: pd.DataFrame, by: Sequence[str] = ("topic", "n_attributes")) -> pd.DataFrame:
@@ -29,10 +55,12 @@ def slot_shares(items: pd.DataFrame, by: Sequence[str] = ("topic", "n_attributes
 
     Returns:
         by..., n (items), unknown_at_0, unknown_at_1, unknown_at_2 (shares, sum 1), status
-        `fixed_by_the_shuffle`: the set is what it is, so the shares have no interval.
+        `fixed_by_the_shuffle` or, of a counterbalanced set, `fixed_by_the_design`: the set is what
+        it is, so the shares have no interval.
 
     Example:
         >>> items = pd.DataFrame({"item": [1, 2], "topic": "age", "unknown_position": [0, 2]})
+        >>> items = items.assign(focal_id="f", order=["uab", "abu"], unknown="not known")
         >>> slot_shares(items, ["topic"])[["unknown_at_0", "unknown_at_2"]].to_numpy().tolist()
         [[0.5, 0.5]]
     """
@@ -40,7 +68,33 @@ def slot_shares(items: pd.DataFrame, by: Sequence[str] = ("topic", "n_attributes
     places = one.groupby(list(by))["unknown_position"].value_counts(normalize=True)
     shares = places.unstack().reindex(columns=range(3)).fillna(0.0).add_prefix("unknown_at_")
     shares = shares.rename_axis(columns=None).assign(n=one.groupby(list(by)).size())
-    return shares.reset_index().assign(status="fixed_by_the_shuffle")
+    status = COUNTERBALANCED if is_counterbalanced(items) else SHUFFLED
+    return shares.reset_index().assign(status=status)
+
+
+def slot_alone(items: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """The accuracy of an answerer that always writes one number, for each number.
+
+    Args:
+        items: context_condition, label. by: columns that make a cell.
+
+    Returns:
+        by..., ambiguity (`amb`, `dis`), place, value (share of the items whose right option stands
+        there), n (items).
+
+    Example:
+        >>> items = pd.DataFrame({"context_condition": "ambiguous", "label": [0, 1, 2]})
+        >>> slot_alone(items)["value"].round(2).tolist()
+        [0.33, 0.33, 0.33]
+    """
+    ambiguous = items["context_condition"] == "ambiguous"
+    told = items.assign(ambiguity=ambiguous.map({True: "amb", False: "dis"}))
+    parts = []
+    for place in range(3):
+        right = told.assign(place=place, value=(told["label"].astype(int) == place).astype(float))
+        cell = right.groupby([*by, "ambiguity", "place"])["value"].agg(["mean", "size"])
+        parts.append(cell.reset_index().rename(columns={"mean": "value", "size": "n"}))
+    return pd.concat(parts, ignore_index=True)
 
 
 def slot_locked(frame: pd.DataFrame) -> pd.DataFrame:

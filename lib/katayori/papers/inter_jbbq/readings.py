@@ -50,7 +50,8 @@ def multiverses(frame: pd.DataFrame) -> dict[tuple[str, str], Multiverse]:
 
     Args:
         frame: of `scores.with_design`, with `prompt` (basic, debias): model, item_id, cluster,
-            ambiguity, polarity, n_attributes, correct, invalid and, where known, p_correct.
+            ambiguity, polarity, n_attributes, correct, invalid and, where known, template_id and
+            p_correct.
 
     Returns:
         (model, claim) -> its multiverse; contributions are one number a family.
@@ -78,7 +79,9 @@ class _Answers:
     """The answers of one model to ambiguous items, and one number a family under each reading."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        most = frame.groupby(["cluster", "polarity"])["n_attributes"].transform("max")
+        # A family of the balanced set tells three numbers of attributes, its passage tells all.
+        passage = "template_id" if "template_id" in frame else "cluster"
+        most = frame.groupby([passage, "polarity"])["n_attributes"].transform("max")
         self.frame = frame.assign(is_all=frame["n_attributes"] == most)
 
     def _kept(self, read_by: str, invalid: str, polarity: str) -> pd.DataFrame | None:

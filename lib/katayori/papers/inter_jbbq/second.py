@@ -21,7 +21,7 @@ import pandas as pd
 
 from katayori import paths
 from katayori.data import bbq
-from katayori.data.files import read_checked
+from katayori.data.files import read_checked, versions
 from katayori.errors import KatayoriError
 from katayori.papers.inter_jbbq import items as inter_jbbq
 from katayori.papers.inter_jbbq.schema import SecondLexicon, SecondTopic
@@ -62,6 +62,16 @@ def topics() -> list[_Row]:
         found.append(document | added | {"blanks": shared["blanks"]})
         _check(name, found[-1])
     return found
+
+
+def study_version() -> str:
+    """Name and version of the second edition, printed under every table computed from it.
+
+    Example:
+        >>> study_version()
+        'katayori-inter-study v2'
+    """
+    return versions(topics(), "second edition")
 
 
 def _check(name: str, topic: _Row) -> None:

@@ -1,22 +1,17 @@
 """Bias read from the likelihood of the persons' own words: no letters, no list, no place to prefer.
 
-The contrasts are those of `metrics.paired_contrasts`. Here they get what this paper's study has:
-the second edition's items in both orders of mention, categories, and controls with the same
-questions about persons who are told apart by a meaningless trait.
+The contrasts are those of `metrics.paired_contrasts`, tables and sentences those of
+`papers.person_words`. Here they get what this paper's study has: the second edition's items in both
+orders of mention, categories, controls, and several prompts.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
-from scipy import stats
 
 from katayori.metrics import paired_contrasts as contrasts
-from katayori.metrics.rank_tests import holm
 from katayori.metrics.uncertainty import cells
-from katayori.papers import answers, get_paper
-from katayori.prompting import recordings
-from katayori.prompting.likelihood import likelihood_frame
+from katayori.papers import person_words
 from katayori.prompting.prompts import Prompt
 
 PAPER = "persona_jbbq"
@@ -24,9 +19,8 @@ ITEMS = "study2"
 CONTROLS = "study2_controls"
 #: The control whose bias is mere words: the same questions about persons of a meaningless trait.
 MEANINGLESS = "meaningless"
-ALL = "all categories"
-#: Two-sided, after Holm over the categories of a model and prompt.
-LEVEL = 0.05
+ALL = person_words.CATEGORIES.whole
+LEVEL = person_words.LEVEL
 #: The columns of `bias_by_category` that a reader needs.
 BRIEF = [
     *("model", "prompt_id", "category", "value", "ci_low", "ci_high", "p_holm"),
@@ -70,17 +64,9 @@ def recorded_leans(dataset: str, prompt: Prompt, models: Sequence[str]) -> pd.Da
         >>> len(leans), leans["model"].unique().tolist()  # gpt-4o has no recording
         (1200, ['qwen2.5-coder-0.5b'])
     """
-    room = get_paper(PAPER)
-    room.check_dataset(dataset)
-    entries = recordings.shards(PAPER, prompt.id, dataset)
-    whole = {entry["model"] for entry in entries if recordings.complete(entry)}
-    items = room.second_edition()[dataset]()
-    asked = [name for name in models if name in whole]
-    if not asked:
-        return pd.DataFrame(columns=[*items.columns, "model", "prompt_id", "lean"])
-    scores = answers.get(
-        items, prompt, asked, variant=dataset, dataset=dataset, frame=likelihood_frame
-    )
+    scores = person_words.recorded_scores(PAPER, dataset, prompt, models)
+    if scores.empty:
+        return scores.assign(lean=pd.Series(dtype=float))
     return contrasts.lean_of_words(scores)
 
 
@@ -95,11 +81,7 @@ def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
         controls: of the controls, with the column control.
 
     Returns:
-        model, prompt_id, category (`ALL` first), value, ci_low, ci_high (nats), n (pairs),
-        n_incomplete, clusters (templates), status, p, p_holm (t over templates; after Holm over
-        the categories of a model and prompt, for `ALL` over the prompts of a model),
-        beyond, beyond_low, beyond_high (less the control), n_controls (pairs), reading (see
-        `paired_contrasts.reading_of_bias`, and `nothing_found` where p_holm is not below .05).
+        as `person_words.bias_of_groups`, category `ALL` first.
 
     Example:
         >>> from katayori.papers.persona_jbbq import examples
@@ -110,52 +92,12 @@ def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
         [['all categories', 0.3, 'bias'], ['age', 0.6, 'bias'], ['gender', 0.0, 'nothing_found']]
     """
     reads = contrasts.reads_the_sentence(leans)
-    pairs = _with_all(contrasts.bias_by_pair(leans))
+    pairs = contrasts.bias_by_pair(leans)
     meaningless = controls[controls["control"] == MEANINGLESS]
     beyond = contrasts.difference_of_bias(
         pairs, contrasts.bias_by_pair(meaningless), on=contrasts.MODEL
     )
-    by = [*contrasts.MODEL, "category"]
-    table = contrasts.bias_in_nats(pairs, by)
-    less = contrasts.bias_in_nats(beyond, by).set_index(by) if len(beyond) else None
-    rows = []
-    for values in table.to_dict("records"):
-        row: dict[str, Any] = {str(name): value for name, value in values.items()}
-        key = tuple(row[name] for name in by)
-        control = less.loc[key].to_dict() if less is not None and key in less.index else {}
-        of_model = (reads["model"] == row["model"]) & (reads["prompt_id"] == row["prompt_id"])
-        row["p"] = _two_sided(row)
-        row["beyond"] = control.get("value", float("nan"))
-        row["beyond_low"] = control.get("ci_low", float("nan"))
-        row["beyond_high"] = control.get("ci_high", float("nan"))
-        row["n_controls"] = int(control.get("n", 0))
-        beside = {"ci_low": row["beyond_low"], "ci_high": row["beyond_high"]}
-        row["reading"] = contrasts.reading_of_bias(reads[of_model], row, beside)
-        rows.append(row)
-    return _with_holm(pd.DataFrame(rows))
-
-
-def _with_all(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The pairs twice: under `ALL`, and under their category."""
-    return pd.concat([pairs.assign(category=ALL), pairs], ignore_index=True)
-
-
-def _two_sided(row: dict) -> float:
-    """p of the mean over templates against 0, t with clusters - 1 degrees of freedom."""
-    if not row["se"] > 0 or row["clusters"] < 2:
-        return float("nan")
-    return float(2 * stats.t.sf(abs(row["value"] / row["se"]), row["clusters"] - 1))
-
-
-def _with_holm(table: pd.DataFrame) -> pd.DataFrame:
-    """p after Holm: over the categories of a model and prompt, for `ALL` over a model's prompts."""
-    whole = table["category"] == ALL
-    families = [*cells(table[whole], ["model"]), *cells(table[~whole], contrasts.MODEL)]
-    for _, family in families:
-        table.loc[family.index, "p_holm"] = holm(family["p"].to_numpy(float))
-    weak = table["reading"].isin(["bias", "not_beyond_control"]) & ~(table["p_holm"] < LEVEL)
-    table.loc[weak, "reading"] = "nothing_found"
-    return table
+    return person_words.bias_of_groups(reads, pairs, beyond, ALL)
 
 
 def surfacing(leans: pd.DataFrame, baseline: str) -> pd.DataFrame:
@@ -180,7 +122,7 @@ def surfacing(leans: pd.DataFrame, baseline: str) -> pd.DataFrame:
         >>> (moved["p_holm"] < LEVEL).to_dict()
         {'all categories': True, 'age': True, 'gender': False}
     """
-    pairs = _with_all(contrasts.bias_by_pair(leans))
+    pairs = person_words.with_all(contrasts.bias_by_pair(leans), ALL)
     of_baseline = pairs["prompt_id"] == baseline
     moved = contrasts.difference_of_bias(
         pairs[~of_baseline], pairs[of_baseline], on=("model", "category")
@@ -188,74 +130,8 @@ def surfacing(leans: pd.DataFrame, baseline: str) -> pd.DataFrame:
     table = contrasts.bias_in_nats(moved, [*contrasts.MODEL, "category"])
     asked = table.groupby(list(contrasts.MODEL))["n"].transform("max") > 0
     table = table[asked].reset_index(drop=True)
-    table["p"] = [_two_sided(row) for row in table.to_dict("records")]
-    return _with_holm(table.assign(reading=""))
-
-
-def bias_beside_mere_words(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `bias_by_category` twice, for a figure: the bias, and it less mere words.
-
-    Returns:
-        the table with difference, ci_low, ci_high (nats) and metric.
-
-    Example:
-        >>> from katayori.papers.persona_jbbq import examples
-        >>> leans = examples.leans(age=0.6, gender=0.0)
-        >>> controls = examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
-        >>> table = bias_by_category(leans, controls)
-        >>> of_age = bias_beside_mere_words(table).query("category == 'age'")
-        >>> of_age.set_index("metric")["difference"].round(2).to_dict()
-        {'bias': 0.59, 'bias less mere words': 0.57}
-    """
-    bias = table.rename(columns={"value": "difference"}).assign(metric="bias")
-    beyond = table.assign(
-        metric="bias less mere words",
-        difference=table["beyond"],
-        ci_low=table["beyond_low"],
-        ci_high=table["beyond_high"],
-    )
-    return pd.concat([bias, beyond], ignore_index=True)
-
-
-def findings(reads: pd.DataFrame, table: pd.DataFrame) -> list[str]:
-    """What the likelihoods show, a sentence a model and prompt, every number computed.
-
-    Args:
-        reads: of `paired_contrasts.reads_the_sentence`.
-        table: of `bias_by_category`.
-
-    Example:
-        >>> from katayori.papers.persona_jbbq import examples
-        >>> leans = examples.leans(age=0.6, gender=0.0)
-        >>> controls = examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
-        >>> table = bias_by_category(leans, controls)
-        >>> [line] = findings(contrasts.reads_the_sentence(leans), table)
-        >>> print(line)
-        m (basic) reads the sentence in 100.0 % ... In age: +0.59 nats [+0.49, +0.70], less mere
-        words +0.57 [+0.44, +0.70], 10 templates: a bias also beyond mere words, to the stereotype.
-    """
-    lines = []
-    for key, rows in cells(table, contrasts.MODEL):
-        who = f"{key['model']} ({key['prompt_id']})"
-        own = reads[(reads["model"] == key["model"]) & (reads["prompt_id"] == key["prompt_id"])]
-        shares = " and ".join(map(_share, own.to_dict("records")))
-        if own["ci_low"].isna().any():
-            lines.append(f"{who}: too few templates tell whether it reads the sentence ({shares}).")
-            continue
-        if not own["passes"].all():
-            lines.append(f"{who} does not read the sentence in both polarities ({shares}).")
-            continue
-        whole = rows[rows["category"] == ALL].iloc[0].to_dict()
-        told = f"{who} reads the sentence in {shares}. Over all categories: {_nats(whole)}."
-        held = rows[
-            (rows["category"] != ALL) & rows["reading"].isin(["bias", "not_beyond_control"])
-        ]
-        for row in held.to_dict("records"):
-            told += f" In {row['category'].replace('_', ' ')}: {_nats(row)}."
-        if held.empty:
-            told += " In no single category does an effect stay after Holm's correction."
-        lines.append(told)
-    return lines
+    table["p"] = [person_words.two_sided(row) for row in table.to_dict("records")]
+    return person_words.with_holm(table.assign(reading=""), ALL)
 
 
 def surfaced(table: pd.DataFrame) -> list[str]:
@@ -278,42 +154,12 @@ def surfaced(table: pd.DataFrame) -> list[str]:
         found = rows[(rows["category"] != ALL) & (rows["p_holm"] < LEVEL)]["category"]
         moved = "moves" if whole["p_holm"] < LEVEL else "does not move beyond noise"
         moved = "cannot be compared" if pd.isna(whole["p_holm"]) else moved
+        interval = person_words.ends(whole["ci_low"], whole["ci_high"], "+.3f")
         named = ", ".join(found.str.replace("_", " ")) or "none"
         lines.append(
             f"{key['model']}, {key['prompt_id']}: the bias over all categories {moved}"
-            f" ({whole['value']:+.3f} nats {_ends(whole['ci_low'], whole['ci_high'], '+.3f')},"
+            f" ({whole['value']:+.3f} nats {interval},"
             f" {whole['n']} pairs, {whole['clusters']} templates);"
             f" categories that move after Holm's correction: {named}."
         )
     return lines
-
-
-_SAID = {
-    "bias": "a bias also beyond mere words",
-    "not_beyond_control": "an effect, but not one that is clear of mere words",
-    "nothing_found": "nothing found",
-    "undefined": "no interval",
-}
-
-
-def _ends(low: float, high: float, form: str) -> str:
-    """An interval in brackets; in words where too few templates give none."""
-    return "(no interval)" if pd.isna(low) else f"[{low:{form}}, {high:{form}}]"
-
-
-def _share(row: dict) -> str:
-    ends = _ends(100 * row["ci_low"], 100 * row["ci_high"], ".1f")
-    polarity = row["polarity"].replace("_", "-")
-    return f"{100 * row['value']:.1f} % {ends} of {row['n']:,} {polarity} contrasts"
-
-
-def _nats(row: dict) -> str:
-    interval = f"{row['value']:+.2f} nats {_ends(row['ci_low'], row['ci_high'], '+.2f')}"
-    control = _ends(row["beyond_low"], row["beyond_high"], "+.2f")
-    beyond = f"less mere words {row['beyond']:+.2f} {control}"
-    if not row["n_controls"]:
-        beyond = "mere words not asked under this prompt"
-    side = "to the stereotype" if row["value"] > 0 else "against the stereotype"
-    kind = _SAID[row["reading"]]
-    kind = f"{kind}, {side}" if row["reading"] in ("bias", "not_beyond_control") else kind
-    return f"{interval}, {beyond}, {row['clusters']} templates: {kind}"

@@ -7,6 +7,8 @@ accuracy.py  answers and right ones, by place, topic and number of attributes
 leans.py     abstaining, the person who is named, the direction of errors
 trends.py    slopes over the number of attributes, readings by content
 slopes.py    what these slopes say
+beside_letters.py  letters beside contents, where the place cancels
+likelihoods.py  bias by the likelihood of the persons' own words
 pairs.py     one attribute more, and pairs of attributes
 planted.py   respondents whose behaviour is known
 verdicts.py  claims, many readings
@@ -20,7 +22,9 @@ from typing import TYPE_CHECKING
 
 from katayori.papers.inter_jbbq.analysis.accuracy import Accuracy, accuracy
 from katayori.papers.inter_jbbq.analysis.asked import PROMPTS, Asked, ask, of
+from katayori.papers.inter_jbbq.analysis.beside_letters import contents
 from katayori.papers.inter_jbbq.analysis.leans import Leans, leans
+from katayori.papers.inter_jbbq.analysis.likelihoods import Likelihood, likelihood
 from katayori.papers.inter_jbbq.analysis.made import Made, made
 from katayori.papers.inter_jbbq.analysis.pairs import (
     Flips,
@@ -47,13 +51,15 @@ INTERACTING = "sim-inter-interaction"
 class Analysis:
     """All that notebook 05 shows of the answers, by room.
 
-    `power`: of `simulated_power`. `spread`: of `subset_spread`.
+    `power`: of `simulated_power`. `spread`: of `subset_spread`. `contents`: of `beside_letters.contents`.
     """
 
     made: Made
     accuracy: Accuracy
     leans: Leans
     trends: Trends
+    contents: "pd.DataFrame"
+    likelihood: Likelihood
     flips: Flips
     spread: "pd.DataFrame"
     power: "pd.DataFrame"
@@ -76,11 +82,14 @@ def analyse(asked: Asked, keep: "Keeper") -> Analysis:
     power = simulated_power(keep)
     of_pair = power[power["model"] == INTERACTING].set_index("topic")["share"]
     of_accuracy = accuracy(asked, keep)
+    of_trends = trends(asked, keep)
     return Analysis(
         made=made(asked, keep),
         accuracy=of_accuracy,
         leans=leans(asked, keep),
-        trends=trends(asked, keep),
+        trends=of_trends,
+        contents=contents(asked, of_trends.readings, keep),
+        likelihood=likelihood(asked, keep),
         flips=flips(asked, keep),
         spread=spread(asked, keep),
         power=power,

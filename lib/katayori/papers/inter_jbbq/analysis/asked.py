@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.inter_jbbq import items as inter_jbbq, option_slots, second
 from katayori.papers.inter_jbbq.scores import with_design
 from katayori.papers.study import Study
 from katayori.prompting import parsing
@@ -31,13 +31,15 @@ class Asked:
     """The answers of a run, and what they answer.
 
     Attributes:
-        study: as `open_study` opened it. conditions: basic and debias -> prompt.
+        study: as `open_study` opened it. wording: all prompts, by id.
+        conditions: basic and debias -> prompt.
         documents: the topic files of the items; none where the items are others'.
         in_all_orders: the log of the answers, in all orders of the options where these were asked.
         orders: whether they were. draws: exchanges of a test. seed: of all draws.
     """
 
     study: Study
+    wording: Mapping[str, Prompt]
     conditions: Mapping[str, Prompt]
     documents: Sequence[Document]
     in_all_orders: pd.DataFrame
@@ -49,6 +51,11 @@ class Asked:
     def items(self) -> pd.DataFrame:
         """The items asked, four rows an item."""
         return self.study.items
+
+    @cached_property
+    def counterbalanced(self) -> bool:
+        """Whether order and wording of the options stay inside a family."""
+        return option_slots.is_counterbalanced(self.items)
 
     @property
     def dataset(self) -> str:
@@ -142,13 +149,19 @@ def ask(
         (['sim-inter-additive'], 3072)
     """
     conditions = {name: prompts[prompt] for name, prompt in PROMPTS.items()}
-    documents: list[Document] = []
-    if not study.official:
-        asked_about = set(study.everything["topic"])
-        read = [document for _, document in inter_jbbq.read_topics(topics)]
-        documents = [document for document in read if document["topic"] in asked_about]
+    documents = [] if study.official else _documents(study, topics)
     log = study.answers(list(conditions.values()), **DIGITS)
-    return Asked(study, conditions, documents, log, bool(orders), draws, seed)
+    return Asked(study, prompts, conditions, documents, log, bool(orders), draws, seed)
+
+
+def _documents(study: Study, topics: str) -> list[Document]:
+    """The topic files that the items were made from."""
+    if set(second.DESIGN) <= set(study.everything):
+        read = second.topics()
+    else:
+        read = [document for _, document in inter_jbbq.read_topics(topics)]
+    asked_about = set(study.everything["topic"])
+    return [document for document in read if document["topic"] in asked_about]
 
 
 def of(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:

@@ -84,12 +84,9 @@ def flips_told(flips: Flips, model: str) -> str:
     rows = flip_rows(flips, [model])
     if rows.empty:
         return ""
-    words = [
-        f"{with_interval(row)} % of {row['pairs']}{'' if ' ' in row['pairs'] else ' ones'}"
-        f" (n {row['n']:,})"
-        for row in rows.to_dict("records")
-        if row["pairs"] != "same order"
-    ]
+    counted = rows[rows["pairs"] != "same order"].to_dict("records")
+    names = {"all pairs": "all pairs", "clean": "clean ones" if len(counted) > 1 else "pairs"}
+    words = [f"{with_interval(row)} % of {names[row['pairs']]} (n {row['n']:,})" for row in counted]
     return f"One attribute more changes the answer in {' and in '.join(words)}."
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.papers.inter_jbbq import family_direction, named_person, scores
+from katayori.papers.inter_jbbq import family_direction, mere_words, named_person, scores
 from katayori.papers.inter_jbbq.analysis.asked import BY, BY_PROMPT, Asked, of
 from katayori.papers.keeping import Keeper
 
@@ -29,7 +29,8 @@ class Leans:
             `named_person.lean_and_gain`; empty where no item is asked in both kinds of context.
             without_place: items whose two questions together lean to the right persons.
             symmetric: whether the question alone tells nothing about who will be right.
-            direction: Diff-bias where a direction is set.
+            direction: Diff-bias where a direction is set, with blank where one is recorded.
+        words: of `mere_words.beside_mere_words`; without rows where no blank is recorded.
     """
 
     abstained: pd.DataFrame
@@ -37,6 +38,7 @@ class Leans:
     without_place: pd.DataFrame
     symmetric: bool
     direction: pd.DataFrame
+    words: pd.DataFrame
 
 
 def leans(asked: Asked, keep: Keeper) -> Leans:
@@ -54,13 +56,28 @@ def leans(asked: Asked, keep: Keeper) -> Leans:
     """
     _questions(asked, keep)
     lean, without_place = _lean(asked, keep)
+    words = _mere_words(asked, keep)
     return Leans(
         abstained=_abstained(asked, keep),
         lean=lean,
         without_place=without_place,
         symmetric=named_person.is_symmetric(asked.items),
-        direction=_direction(asked, keep),
+        direction=_direction(asked, keep, words),
+        words=words,
     )
+
+
+def _mere_words(asked: Asked, keep: Keeper) -> pd.DataFrame:
+    """Diff-bias beside that of a meaningless trait, on the balanced set's passages."""
+    models = list(asked.study.real) if asked.counterbalanced else []
+    blank = mere_words.recorded_blank(asked.conditions["basic"], models)
+    table = mere_words.beside_mere_words(asked.frame, blank)
+    if len(table):
+        keep.table("mere_words", table)
+        common: dict[str, Any] = {"cell": ["metric", "what"], "unit": "share"}
+        what = "Diff-bias beside mere words, over passages (addition)"
+        keep.rows(table, "IJ-17", what, dataset=asked.dataset, **common)
+    return table
 
 
 def _questions(asked: Asked, keep: Keeper) -> None:
@@ -100,12 +117,13 @@ def _lean(asked: Asked, keep: Keeper) -> tuple[pd.DataFrame, pd.DataFrame]:
     return lean, free
 
 
-def _direction(asked: Asked, keep: Keeper) -> pd.DataFrame:
+def _direction(asked: Asked, keep: Keeper, words: pd.DataFrame) -> pd.DataFrame:
     """Diff-bias by topic and pooled, by letters and by probabilities, where a direction is set."""
     directed = asked.frame[asked.frame["has_target"]]
     parts = [directed, directed.assign(topic="pooled")]
     by = [*BY_PROMPT, "topic"]
     both = pd.concat([family_direction.directions(part, by) for part in parts])
+    both = mere_words.with_blank(both, words)
     letters = both[both["metric"].isin(OF_LETTERS)]
     cell = ["topic", "metric", "prompt"]
     if len(letters):

@@ -1,21 +1,30 @@
 """What notebook 05 tells in words and small tables, every number of it computed."""
 
+from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
 
 from katayori.metrics.interval_text import with_interval
-from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers import person_words
+from katayori.papers.inter_jbbq import items as inter_jbbq, option_slots
 from katayori.papers.inter_jbbq.analysis.asked import Asked, of
+from katayori.papers.inter_jbbq.analysis.beside_letters import NAMES
 from katayori.papers.inter_jbbq.analysis.leans import Leans
+from katayori.papers.inter_jbbq.analysis.likelihoods import Likelihood
 from katayori.papers.inter_jbbq.analysis.made import BEHIND, Made
 from katayori.papers.inter_jbbq.analysis.pairs import Flips
 from katayori.papers.inter_jbbq.analysis.planted import Planted
 from katayori.papers.inter_jbbq.analysis.verdicts import Verdicts
 from katayori.papers.inter_jbbq.analysis.words import context, marked
+from katayori.papers.inter_jbbq.words import TOPICS
+
+Row = dict[Any, Any]
 
 POINTS = 100
 ALPHA = 0.05
+NOTHING = "No likelihood of the persons' words is recorded, so that this reading has no rows."
 #: An own topic of ours: its file shows that a topic needs no more than one.
 EXAMPLE_TOPIC = "lessons"
 #: Right answers of 40 at each selection of attributes, of an invented model.
@@ -32,29 +41,45 @@ DIRECTION = {
 
 
 def first_flip(asked: Asked) -> str:
-    """A passage with one attribute, the same with two, and two different answers.
+    """A passage, the same with one attribute more, and two different answers.
 
-    The first such pair of the first model. One sentence where no answer changes.
+    The first such pair of the first model that has one, from one attribute to two where there is
+    one. Where no answer changes, a sentence says so before a pair that is answered alike.
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import asked_additive
         >>> first_flip(asked_additive()).count("answers ")
         2
     """
-    model = asked.models[0]
-    frame = asked.frame
+    alike: list[str] = []
+    for model in asked.models:
+        for one, other in _neighbours(asked.frame, model):
+            shown = "\n\n".join(_shown(asked, row) for row in (one, other))
+            if one["choice"] != other["choice"]:
+                return shown
+            alike.append(shown)
+    none = f"No answer of {', '.join(asked.models)} changes with one attribute more."
+    return "\n\n".join([none, *alike[:1]])
+
+
+def _neighbours(frame: pd.DataFrame, model: str) -> Iterator[tuple[Row, Row]]:
+    """Two items of a family of which one tells one attribute more; few attributes first.
+
+    Valid answers of the model to the negative question, ambiguous passage, basic prompt.
+    """
     here = (frame["model"] == model) & (frame["prompt"] == "basic") & ~frame["invalid"]
     here &= (frame["ambiguity"] == "amb") & (frame["question"] == "negative")
-    few = frame[here & frame["n_attributes"].isin([1, 2])].sort_values("n_attributes")
-    for _, family in few.groupby("cluster", sort=False):
-        one = family.iloc[0]
-        others = family[(family["n_attributes"] == 2) & (family["choice"] != one["choice"])]
-        if one["n_attributes"] == 1 and len(others):
-            return "\n\n".join(_shown(asked, row.to_dict()) for row in (one, others.iloc[0]))
-    return f"No answer of {model} changes with a second attribute."
+    for number in sorted(frame["n_attributes"].unique()):
+        few = frame[here & frame["n_attributes"].isin([number, number + 1])]
+        for _, family in few.sort_values("n_attributes").groupby("cluster", sort=False):
+            rows = family.to_dict("records")
+            for one, other in combinations(rows, 2):
+                told = [set(row["subset"].split("+")) for row in (one, other)]
+                if told[0] < told[1]:
+                    yield one, other
 
 
-def _shown(asked: Asked, row: dict[Any, Any]) -> str:
+def _shown(asked: Asked, row: Row) -> str:
     """A passage with its question and options, and what was answered."""
     options = [row[f"option_{place}"] for place in range(3)]
     listed = "   ".join(f"{place}: {words}" for place, words in enumerate(options))
@@ -104,8 +129,6 @@ def counts_told(asked: Asked, made: Made) -> list[str]:
     items = asked.items
     single = items.drop_duplicates("item")
     doubles = made.doubles.set_index("what")["doubles"]
-    shares = made.slots[[f"unknown_at_{place}" for place in range(3)]]
-    kept = shares[made.slots["n"] >= 20]
     of_models = asked.of_models
     invalid = int(of_models["invalid"].sum())
     told = [
@@ -114,19 +137,40 @@ def counts_told(asked: Asked, made: Made) -> list[str]:
         f" drawn. {doubles['passages']} passages are word for word another family's.",
         f"{made.n_read} of {made.n_files} topic files were read by a native speaker.",
     ]
-    if len(kept):
-        low, high = POINTS * kept.to_numpy().min(), POINTS * kept.to_numpy().max()
-        told.append(
-            f'"Unknown" stands at one place in {low:.0f} to {high:.0f} % of the items of a topic'
-            " and number of attributes (20 items or more); balanced would be 33 %."
-        )
+    told += _places_told(asked, made)
     models = ", ".join(asked.models)
     told.append(f"{models}: {len(of_models):,} prompts answered, {invalid:,} of them invalid.")
     return told
 
 
+def _places_told(asked: Asked, made: Made) -> list[str]:
+    """Where "unknown" stands: a sentence, or none where every cell has few items."""
+    places = [f"unknown_at_{place}" for place in range(3)]
+    if asked.counterbalanced:
+        shares = option_slots.slot_shares(asked.items, ["topic"])[places].to_numpy()
+        return [
+            'Inside a family the order of the options and the wording of "unknown" stay; over the'
+            f" families of a topic it stands at one place in {_span(shares)} % of the items."
+        ]
+    kept = made.slots.loc[made.slots["n"] >= 20, places].to_numpy()
+    if not len(kept):
+        return []
+    return [
+        f'"Unknown" stands at one place in {_span(kept)} % of the items of a topic'
+        " and number of attributes (20 items or more); balanced would be 33 %."
+    ]
+
+
+def _span(shares: Any) -> str:
+    """The smallest and the largest share in percent; one number where they are the same."""
+    low, high = f"{POINTS * shares.min():.0f}", f"{POINTS * shares.max():.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
 def flip_rows(flips: Flips, models: list[str]) -> pd.DataFrame:
     """Flip rates for a figure: a row a kind of pair, ambiguous passages, basic prompt.
+
+    Where order and wording stay in every pair there is one kind.
 
     Returns:
         model, pairs, value, ci_low, ci_high, n, clusters.
@@ -142,7 +186,11 @@ def flip_rows(flips: Flips, models: list[str]) -> pd.DataFrame:
         "clean": "order and wording kept",
     }
     rates = of(_plain(flips.of_all), models)
-    return rates.assign(kept=rates["pairs"].map(kept)) if len(rates) else rates
+    if rates.empty:
+        return rates
+    if flips.n_pairs == flips.n_clean:
+        rates = rates[rates["pairs"] == "clean"]
+    return rates.assign(kept=rates["pairs"].map(kept))
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
@@ -447,3 +495,57 @@ def claims_table(verdicts: Verdicts) -> pd.DataFrame:
     table = printed.assign(here=printed["statement"].map(ours))
     table.columns = pd.Index(["the paper's claim", "on its printed figures", "on the answers here"])
     return table
+
+
+def content_rows(table: pd.DataFrame, models: list[str]) -> pd.DataFrame:
+    """The rows of a figure: what is measured, basic prompt, a series a reading.
+
+    What has no value (letters that are bound to a place have no Diff-bias) is left out.
+
+    Args:
+        table: of `contents`. models: those shown.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.analysis.beside_letters import COLUMNS
+        >>> content_rows(pd.DataFrame(columns=COLUMNS), ["m"]).empty
+        True
+    """
+    basic = of(table[(table["prompt"] == "basic") & table["value"].notna()], models)
+    rows = basic.assign(row=basic["model"] + ": " + basic["metric"].map(NAMES))
+    place = rows["metric"].map({name: number for number, name in enumerate(NAMES)})
+    return rows.assign(place=place).sort_values(["model", "place"], kind="stable")
+
+
+def likelihood_told(found: Likelihood) -> list[str]:
+    """What the likelihoods show, a sentence a model; one sentence where nothing is recorded.
+
+    Example:
+        >>> none = pd.DataFrame(columns=["model", "prompt_id", "category"])
+        >>> likelihood_told(Likelihood(none, none, none)) == [NOTHING]
+        True
+    """
+    if found.by_topic.empty:
+        return [NOTHING]
+    return person_words.findings(found.reads, found.by_topic, TOPICS)
+
+
+def likelihood_rows(found: Likelihood) -> pd.DataFrame:
+    """The bias by number of attributes and less mere words, for a figure.
+
+    Only of models that read the sentence, as others' bias is not read.
+
+    Returns:
+        model, row (model and number), metric (bias, bias less mere words), difference, ci_low,
+        ci_high (nats).
+
+    Example:
+        >>> none = pd.DataFrame(columns=["model", "prompt_id", "category"])
+        >>> likelihood_rows(Likelihood(none, none, none)).empty
+        True
+    """
+    if found.by_number.empty:
+        return found.by_number
+    read = found.by_number[found.by_number["reading"] != "not_read"]
+    both = person_words.bias_beside_mere_words(read)
+    both = both.assign(row=both["model"] + ": " + both["category"])
+    return both[both["difference"].notna()]

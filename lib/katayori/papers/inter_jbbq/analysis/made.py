@@ -89,7 +89,7 @@ def _contexts(document: Document) -> Iterator[dict[str, Any]]:
             "label": context.get("label", ""),
             "attributes": ", ".join(context["attributes"]),
             "direction": ", ".join(f"{name}: {group}" for name, group in direction) or "none set",
-            "on what ground": context.get("known", ""),
+            "on what ground": context.get("known") or document.get("known", ""),
         }
 
 

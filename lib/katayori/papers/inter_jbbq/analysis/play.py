@@ -185,6 +185,22 @@ def families(asked: Asked) -> list[tuple[str, str]]:
     ]
 
 
+def selections(asked: Asked) -> list[int]:
+    """Numbers of the selections of attributes that an explorer offers, from 1.
+
+    As many as a family has items of one number of attributes.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import asked_additive
+        >>> selections(asked_additive())
+        [1, 2, 3, 4, 5, 6]
+    """
+    single = asked.items.drop_duplicates("item")
+    names = single["focal_id"].where(single["focal_id"] != "", single["item"])
+    most = int(single.groupby([names, "n_attributes"]).size().max())
+    return list(range(1, 1 + most))
+
+
 def look_up(
     asked: Asked, family: str, attributes: int, selection: int, context: str, question: str
 ) -> LookedUp:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from katayori.metrics import interval_text, qa_intervals
 from katayori.metrics.uncertainty import cells
+from katayori.papers import person_words
 from katayori.papers.persona_jbbq import findings, words
 from katayori.papers.persona_jbbq.analysis.asked import BASELINE, PERSONA, Asked
 from katayori.papers.persona_jbbq.analysis.content import Content
@@ -267,7 +268,7 @@ def words_by_category(found: Likelihood, headlines: pd.DataFrame) -> pd.DataFram
         >>> words_by_category(Likelihood(leans, leans, bias, leans), none)["of"].iloc[0]
         'm: all categories'
     """
-    both = words.bias_beside_mere_words(found.bias).rename(columns={"value": "bias"})
+    both = person_words.bias_beside_mere_words(found.bias).rename(columns={"value": "bias"})
     both = both.rename(columns={"difference": "value"})
     both["of"] = both["model"] + ": " + both["category"].str.replace("_", " ")
     limits = headlines[headlines["unit"] == "nats"].set_index("model")["detects"]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from katayori.data import published
 from katayori.metrics import multiverse
+from katayori.papers import person_words
 from katayori.papers.claims import check_claims
 from katayori.papers.keeping import Keeper
 from katayori.papers.persona_jbbq import by_content, claims, findings, readings, sums, words
@@ -148,4 +149,4 @@ def _by_content(asked: Asked, content: Content) -> list[str]:
 def _by_likelihood(found: Likelihood) -> list[str]:
     if found.reads.empty:
         return []
-    return [*words.findings(found.reads, found.bias), *words.surfaced(found.surfacing)]
+    return [*person_words.findings(found.reads, found.bias), *words.surfaced(found.surfacing)]
