@@ -51,7 +51,8 @@ INTERACTING = "sim-inter-interaction"
 class Analysis:
     """All that notebook 05 shows of the answers, by room.
 
-    `power`: of `simulated_power`. `spread`: of `subset_spread`. `contents`: of `beside_letters.contents`.
+    `power`: of `simulated_power`. `spread`: of `subset_spread`. `contents`: of
+    `beside_letters.contents`.
     """
 
     made: Made
