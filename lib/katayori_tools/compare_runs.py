@@ -10,8 +10,7 @@ from katayori.errors import KatayoriError
 from katayori.report.results import harmless
 from katayori.report.side_by_side import side_by_side
 from katayori_tools import notebooks, site
-from katayori_tools.compare import SHOWN, plain_name
-from katayori_tools.named_runs import chosen
+from katayori_tools.named_runs import SHOWN, chosen, plain_name
 from katayori_tools.site_models import models_page
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def asked(paper: str, prompts: str = "", limit: int | None = None) -> list[Reque
     """The requests of a paper's task, as `make live` asks a model of the user's own.
 
     Example:
-        >>> {request.prompt_id for request in asked("logprob_judge", limit=2)}
+        >>> {request.prompt_id for request in asked(paper_ids()[2], limit=2)}
         {'lj_verdict'}
     """
     scope = Scope(limit=limit or EVERY, folder=prompts)

@@ -1,13 +1,87 @@
 """Runs and models by the names that users give them, for what shows any number side by side."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.results import read_results
 from katayori.report.side_by_side import Chosen
-from katayori_tools.compare import run_of, side_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 40  # rows of a comparison
+ASKED = ("recorded", "live", "imported")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison.
+
+    Attributes:
+        rows: its results. model: that was asked ("" for several). folder: of the run.
+    """
+
+    rows: "pd.DataFrame"
+    model: str = ""
+    folder: Path = Path()
+
+    def of_model(self) -> "Side":
+        """The rows of the model that was asked."""
+        return Side(self.rows[self.rows["model"] == self.model], self.model, self.folder)
+
+
+def run_of(name: str) -> Side | None:
+    """The run that a name means. KatayoriError if it means several."""
+    runs = [folder for folder in paths.find_runs(name) if len(read_results(folder))]
+    if len(runs) > 1:
+        names = ", ".join(path.relative_to(paths.outputs_dir()).as_posix() for path in runs)
+        raise KatayoriError(f"'{name}' means several runs: {names}; name one of them")
+    if not runs:
+        return None
+    rows = read_results(runs[0])
+    asked = rows.loc[rows["source"].isin(ASKED), "model"].dropna().unique()
+    return Side(rows, asked[0] if len(asked) == 1 else "", runs[0])
+
+
+def _model(name: str, runs: list[Path]) -> Side | None:
+    """The rows of a model in the first of the runs that has any."""
+    for folder in runs:
+        rows = read_results(folder)
+        of_model = rows[rows["model"] == name]
+        if len(of_model):
+            return Side(of_model, name, folder)
+    return None
+
+
+def side_of(name: str, runs: list[Path]) -> Side:
+    """What a name means: a run, or a model in the first of these runs that has it.
+
+    KatayoriError, naming runs and models, where it means nothing.
+    """
+    side = run_of(name) or _model(name, runs)
+    if side is not None:
+        return side
+    all_runs = [path.relative_to(paths.outputs_dir()).as_posix() for path in _all_runs()]
+    rows = [read_results(folder) for folder in runs]
+    models = sorted({model for frame in rows for model in frame["model"].dropna()})
+    there = f"runs: {', '.join(all_runs) or 'none yet, see make reproduce'}"
+    if models:
+        there += f"; models in {', '.join(path.name for path in runs)}: {', '.join(models)}"
+    raise KatayoriError(f"nothing to compare under '{name}'; {there}")
+
+
+def _all_runs() -> list[Path]:
+    folders = sorted(paths.outputs_dir().glob("[!.]*/"))
+    return [run for folder in folders for run in paths.runs_of(folder.name)]
+
+
+def plain_name(name: str) -> str:
+    """The name of a run or model as part of a file's name."""
+    return name.strip("/.").replace("/", "_").replace("@", "_")
 
 
 def chosen(names: Sequence[str], profile: str, papers: Sequence[str] = ()) -> list[Chosen]:

@@ -188,7 +188,7 @@ def dataset_of(paper: str, own: OwnItems) -> str:
     """`official` where that is the paper's own set and this machine has all of it, else `study`.
 
     Example:
-        >>> dataset_of("logprob_judge", OwnItems())
+        >>> dataset_of(paper_ids()[2], OwnItems())
         'study'
     """
     design = paper_facts.of(paper).get("design") or {}

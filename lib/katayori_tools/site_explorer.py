@@ -84,8 +84,8 @@ def scripts_of(body: str) -> list[str]:
     """The scripts that the body of a page needs, below `_static`, in their order.
 
     Example:
-        >>> scripts_of('<div class="explorer" id="explorer-jubaku_v2"></div>')
-        ['explorer/jubaku_v2.js', 'explorer.js']
+        >>> scripts_of('<div class="explorer" id="explorer-a_paper"></div>')
+        ['explorer/a_paper.js', 'explorer.js']
         >>> scripts_of("<p>No explorer.</p>")
         []
     """

@@ -134,8 +134,8 @@ def anchor(name: str) -> str:
     """Where the section of a playground stands on the page.
 
     Example:
-        >>> anchor("discrim_eval")
-        'play-discrim-eval'
+        >>> anchor("a_paper")
+        'play-a-paper'
     """
     return f"play-{name.replace('_', '-')}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_analyse import analysed, folder, one, page, refused  # noqa: F401
+from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
 
 LOG = Path(__file__).parent / "fixtures" / "harness_logs" / "lm_eval_bbq.jsonl"
 COPIES = 4  # of each of the four scenes, as clusters of their own

@@ -9,7 +9,7 @@ from test_asking import chosen
 from test_collect import ask, run
 
 from katayori.errors import KatayoriError
-from katayori.papers import answers, paper_ids
+from katayori.papers import answers, get_paper, paper_ids
 from katayori.papers.discrim_eval import items as discrim_eval
 from katayori.prompting import recordings
 from katayori.prompting.models import Server, get_model
@@ -221,11 +221,12 @@ def test_live_answers_like_the_recorded_ones_agree_in_every_paper(paper, store, 
     model, endpoint = get_model(name)
     rows = {}
     requests = []
+    variant = get_paper(paper).recorded_as
     for prompt_id in load_prompts(paper):
-        if recordings.entry(paper, name, prompt_id) is None or prompt_id == "lj_task":
+        if recordings.entry(paper, name, prompt_id, variant) is None or prompt_id == "lj_task":
             continue
         prompt = load_prompts(paper)[prompt_id]
-        rows[prompt_id] = list(recordings.read(paper, name, prompt_id))[:40]
+        rows[prompt_id] = list(recordings.read(paper, name, prompt_id, variant))[:40]
         for row in rows[prompt_id]:
             [request] = build(
                 [{"item_id": row["item_id"], prompt.per: row["item_id"], **prompt.only}],

@@ -27,7 +27,7 @@ from katayori_tools.exports import (
 PAPER = "jubaku_v2"
 RECORDED = "qwen2.5-coder-1.5b"
 SIMULATED = "sim-two-fair"
-STUDY = "katayori-jubaku-study v2"
+STUDY = "katayori-jubaku-study v3"
 SIGNED = "Diff-bias, ambiguous"
 PROMPT = "ju_1_ja"
 
@@ -43,7 +43,7 @@ def made_run(folder: Path, paper: str = PAPER, **parameters) -> Path:
     """A run folder with one row of every kind that matters to an export."""
     run = Run(paper, folder / paper, profile="recorded", models=[], **parameters)
     usual = {"source": "recorded", "model": RECORDED, "dataset": STUDY, "unit": "share"}
-    counts = {"n": 216, "n_invalid": 2, "clusters": 27}
+    counts = {"n": 288, "n_invalid": 2, "clusters": 36}
     what = "accuracy on the neutral option"
     run.row("JU-1", what, 0.5462962962963, ci=(0.474, 0.617), headline=True, **usual, **counts)
     run.row("JU-2", "a signed change", -0.1 - 1e-17, ci=(-0.3, 0.1), **usual, n=10, clusters=10)
@@ -105,8 +105,8 @@ def test_a_result_says_direction_bounds_and_interval(outputs):
         0.617,
         0.95,
     )
-    assert score["uncertainty"]["num_samples"] == 216
-    assert score["details"]["clusters"] == "27"
+    assert score["uncertainty"]["num_samples"] == 288
+    assert score["details"]["clusters"] == "36"
     signed = by_name["a signed change"]["metric_config"]
     assert signed["additional_details"]["direction"] == "not stated"
     assert "score_type" not in signed  # which would ask for bounds that are not known
@@ -163,7 +163,7 @@ def test_samples_are_there_only_where_an_option_is_right():
     assert not list(samples.lines(PAPER, SIMULATED, content, run, False))
     own = run | {"parameters": {"cases": "mine.yaml"}}
     assert not list(samples.lines(PAPER, RECORDED, content, own, False))
-    assert len(list(samples.lines(PAPER, RECORDED, content, run, False))) == 54
+    assert len(list(samples.lines(PAPER, RECORDED, content, run, False))) == 72
 
 
 def test_samples_give_the_accuracy_of_the_run():
@@ -371,8 +371,8 @@ def test_a_study_set_says_what_it_is_for_and_lists_its_items(tmp_path):
     about = study_sets.write(tmp_path, PAPER, run, False)
     with (tmp_path / "study" / PAPER / "items.csv").open(encoding="utf-8") as file:
         items = list(csv.DictReader(file))
-    assert len(items) == 216 and {item["right_option"] for item in items} == {"A", "B"}
-    assert len({item["cluster"] for item in items}) == 27
+    assert len(items) == 288 and {item["right_option"] for item in items} == {"A", "B"}
+    assert len({item["cluster"] for item in items}) == 36
     assert about["licence"] == "MIT" and about["version"] == "2.0.0"
     assert "Not for training" in about["data_use_cases"][0]
     assert [path.name for path in (tmp_path / "study" / PAPER).iterdir()] == ["items.csv"]

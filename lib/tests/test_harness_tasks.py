@@ -185,7 +185,7 @@ def test_the_command_writes_twice_and_runs_nothing_unchecked(tmp_path, monkeypat
     monkeypatch.setattr(environment, "ensure", lambda: pytest.fail("nothing is to be run"))
     for _ in range(2):
         assert cli.main(["harness", "--papers", "04", "--unchecked"]) == 0
-    assert "216 samples of 1 papers written" in capsys.readouterr().out
+    assert "288 samples of 1 papers written" in capsys.readouterr().out
     assert sorted(file.name for file in (tmp_path / "harness").iterdir()) == [
         *("README.md", "harness.json", "inspect", "lm_eval", "samples")
     ]
@@ -292,11 +292,13 @@ def test_scores_are_the_headlines_of_the_notebooks(paper):
     expected = pd.read_csv(file)
     expected = expected[expected["headline"]]
     benchmark = get_benchmark(paper)
-    model = next(one["model"] for one in shards(paper, benchmark.prompts[0]) if complete(one))
+    variant = get_paper(paper).recorded_as
+    listed = shards(paper, benchmark.prompts[0], variant)
+    model = next(one["model"] for one in listed if complete(one))
     wanted = expected[expected["model"] == model]
     scope = Scope(limit=harness.EVERY)
     of_model = requests_of(paper, *get_model(model), list(benchmark.prompts), scope)
-    rows = {p: by_request(paper, model, p, "") for p in benchmark.prompts}
+    rows = {p: by_request(paper, model, p, variant) for p in benchmark.prompts}
     asked = [q for q in of_model if (q.item_id, 0) in rows[q.prompt_id]]
     responses = [to_response(rows[q.prompt_id][q.item_id, 0]) for q in asked]
     scores = scores_of(benchmark, asked, responses)

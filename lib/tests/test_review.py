@@ -106,8 +106,8 @@ def test_two_readers_agree_with_n_and_interval_and_are_logged(desk):
     natural, answerable = (table.set_index("judgement").loc[k] for k in ("natural", "answerable"))
     assert natural["n"] == 72 and natural["n_readers"] == 2 and natural["status"] == "ok"
     assert natural["ci_low"] < natural["alpha"] < natural["ci_high"] < 1
-    # By hand: 54 judgements, 16 no and 38 yes, the readers differ on two texts.
-    assert natural["alpha"] == pytest.approx(1 - 53 * 2 / (16 * 38))
+    # By hand: 72 judgements, 16 no and 56 yes, the readers differ on two texts.
+    assert natural["alpha"] == pytest.approx(1 - 71 * 2 / (16 * 56))
     assert answerable["status"] == "constant", "all say yes: alpha is undefined, not 1"
     assert "AK (native reader), 36 of 36 texts read, 9 to decide" in said
     first, second = reading(desk)

@@ -31,11 +31,14 @@ MOST_BYTES = 1_500_000
 
 def small(values=(1, 2)):
     """Two controls; what is shown names both."""
-    look = lambda model, case: [  # noqa: E731
-        text_part("Prompt", "the same"),
-        text_part("Answer", f"{model} {case}"),
-        table_part("Table", pd.DataFrame({"case": [case], "p": [0.00001]})),
-    ]
+
+    def look(model, case):
+        return [
+            text_part("Prompt", "the same"),
+            text_part("Answer", f"{model} {case}"),
+            table_part("Table", pd.DataFrame({"case": [case], "p": [0.00001]})),
+        ]
+
     return Explored(
         "a few", {"model": [("m", "m"), ("o", "o")], "case": exploring.named(values)}, look
     )
@@ -209,8 +212,8 @@ def test_the_keys_alone_change_what_is_shown(page, tab):
 def test_hostile_answers_are_text(tmp_path, tab):
     """A model's answer, a label and a title that look like HTML do nothing and are shown whole."""
     frame = pd.DataFrame({HOSTILE: [HOSTILE, "</script><script>document.title='hit'</script>"]})
-    look = lambda case: [text_part(HOSTILE, HOSTILE), table_part(HOSTILE, frame)]  # noqa: E731
-    hostile = as_data(Explored(HOSTILE, {HOSTILE: [(HOSTILE, 1)]}, lambda **of: look(1)))
+    parts = [text_part(HOSTILE, HOSTILE), table_part(HOSTILE, frame)]
+    hostile = as_data(Explored(HOSTILE, {HOSTILE: [(HOSTILE, 1)]}, lambda **of: parts))
     page = write(tmp_path / "hostile", {"jubaku_v2": hostile})
     opened(tab, page)
     place = place_of("jubaku_v2")

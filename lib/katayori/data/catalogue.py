@@ -119,7 +119,8 @@ def is_here(dataset_id: str) -> bool:
     """Whether every file of a data set is on this machine, so that `fetch` downloads nothing.
 
     Example:
-        >>> is_here("study_discrim_eval")
+        >>> ours = [name for name, entry in load().items() if entry.access == "ours"]
+        >>> is_here(ours[0])
         True
     """
     expect(dataset_id, load(), "data set")

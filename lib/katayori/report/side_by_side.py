@@ -77,11 +77,13 @@ def side_by_side(runs: Sequence[Chosen]) -> "pd.DataFrame":
     Example:
         >>> import pandas as pd
         >>> from katayori.report.results import FIELDS
-        >>> row = dict.fromkeys(FIELDS) | {"paper": "jubaku_v2", "model": "m", "source": "live"}
+        >>> from katayori.papers import paper_ids
+        >>> paper = paper_ids()[3]
+        >>> row = dict.fromkeys(FIELDS) | {"paper": paper, "model": "m", "source": "live"}
         >>> row |= {"what": "accuracy on the neutral option", "headline": True, "cell": {}}
         >>> rows = pd.DataFrame([row | {"value": 0.6, "n": 216, "status": "few_clusters"}])
         >>> shown = side_by_side([Chosen("a", rows), Chosen("b", rows)])
-        >>> shown.loc[shown["paper"] == "jubaku_v2", ["name", "line", "mark"]].values.tolist()
+        >>> shown.loc[shown["paper"] == paper, ["name", "line", "mark"]].values.tolist()
         [['m (a)', 0.5, 'too little data'], ['m (b)', 0.5, 'too little data']]
     """
     import pandas as pd

@@ -71,7 +71,8 @@ def parts_of(benchmark: Benchmark) -> dict[str, tuple[str, ...]]:
     """What is scored together: the beginning of the names of its scores -> its prompts.
 
     Example:
-        >>> judge = get_benchmark("logprob_judge")
+        >>> from katayori.papers import paper_ids
+        >>> judge = get_benchmark(paper_ids()[2])
         >>> parts_of(judge)
         {'': ('lj_verdict',)}
     """
@@ -84,7 +85,8 @@ def names_of(benchmark: Benchmark, *, with_probabilities: bool = True) -> list[s
     """The names of all scores, in their order.
 
     Example:
-        >>> judge = get_benchmark("logprob_judge")
+        >>> from katayori.papers import paper_ids
+        >>> judge = get_benchmark(paper_ids()[2])
         >>> set(names_of(judge)) > set(names_of(judge, with_probabilities=False))
         True
     """

@@ -86,8 +86,9 @@ def request_of(row: Mapping[str, Any], paper: str) -> Request:
     """The request that a row was made of, to no model in particular.
 
     Example:
+        >>> from katayori.papers import paper_ids
         >>> row = {"item_id": "i", "prompt_id": "p", "messages": [], "settings": {}, "columns": {}}
-        >>> request_of(row, "discrim_eval").body
+        >>> request_of(row, paper_ids()[0]).body
         {'messages': []}
     """
     return Request(
@@ -111,9 +112,10 @@ def without_probabilities(request: Request) -> Request:
     """The request as a harness asks it that reads no probabilities.
 
     Example:
+        >>> from katayori.papers import paper_ids
         >>> row = {"item_id": "i", "prompt_id": "p", "messages": [], "columns": {}}
         >>> row["settings"] = {"max_tokens": 8, "logprobs": True, "top_logprobs": 20}
-        >>> without_probabilities(request_of(row, "discrim_eval")).body
+        >>> without_probabilities(request_of(row, paper_ids()[0])).body
         {'messages': [], 'max_tokens': 8}
     """
     kept = {name: value for name, value in request.body.items() if name not in OF_PROBABILITIES}
@@ -127,10 +129,11 @@ def reduced(paper: str, response: Response) -> Response:
     which count even where the text cannot be read.
 
     Example:
+        >>> from katayori.papers import paper_ids
         >>> long = Response("ok", "Let me think.\\nAnswer: yes", "stop")
-        >>> reduced("discrim_eval", long).text
+        >>> reduced(paper_ids()[0], long).text
         'Answer: yes'
-        >>> reduced("discrim_eval", Response("ok", "perhaps", "stop")).outcome
+        >>> reduced(paper_ids()[0], Response("ok", "perhaps", "stop")).outcome
         'out_of_choice'
     """
     if response.outcome != "ok":
@@ -150,9 +153,10 @@ def in_order(
     A harness ends samples in any order; sums depend on it in their last digit.
 
     Example:
+        >>> from katayori.papers import paper_ids
         >>> row = {"item_id": "i", "prompt_id": "p", "messages": [], "settings": {}, "columns": {}}
         >>> both = [Response("ok", "b"), Response("ok", "a")]
-        >>> _, responses = in_order([row, row], [1, 0], both, "discrim_eval")
+        >>> _, responses = in_order([row, row], [1, 0], both, paper_ids()[0])
         >>> [response.text for response in responses]
         ['a', 'b']
     """
