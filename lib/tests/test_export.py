@@ -373,7 +373,7 @@ def test_a_study_set_says_what_it_is_for_and_lists_its_items(tmp_path):
         items = list(csv.DictReader(file))
     assert len(items) == 288 and {item["right_option"] for item in items} == {"A", "B"}
     assert len({item["cluster"] for item in items}) == 36
-    assert about["licence"] == "MIT" and about["version"] == "2.0.0"
+    assert about["licence"] == "MIT" and about["version"] == "3.0.0"
     assert "Not for training" in about["data_use_cases"][0]
     assert [path.name for path in (tmp_path / "study" / PAPER).iterdir()] == ["items.csv"]
     study_sets.write(tmp_path, PAPER, run, True)
