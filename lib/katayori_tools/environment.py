@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -178,6 +179,20 @@ def _install(python: Path, uv: str | None, lock: Path) -> None:
     if uv:
         pip = [uv, "pip", "install", "--python", python]
     _run(*pip, "-q", "--require-hashes", "-r", lock, what="installing")
+
+
+def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """The folder of an environment of its own, which `make` fills on first use.
+
+    Two processes that come at once wait for each other; what was stopped half way is made anew.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "busy").open("w") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        if not (folder / "ready").is_file():
+            make(folder)
+            (folder / "ready").touch()
+    return folder
 
 
 def install_apart(env: Path, base: Path, lock: Path, failing: str) -> None:

@@ -4,7 +4,6 @@ Of the packages in it nothing is imported here; `worker` runs inside. The schema
 are read as data from its pinned wheel; its own validator runs where a Python from 3.12 on is found.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,7 +18,7 @@ from typing import Any
 from katayori import paths
 from katayori.data import wheels
 from katayori.errors import KatayoriError
-from katayori_tools.environment import export_lock_file, install_apart
+from katayori_tools.environment import export_lock_file, install_apart, made_once
 
 EEE_WHEEL = (
     "every-eval-ever==0.3.0"
@@ -49,13 +48,7 @@ def ensure() -> Path:
     Two processes that come at once wait for each other. KatayoriError where no registry can be
     reached.
     """
-    made = folder()
-    made.mkdir(parents=True, exist_ok=True)
-    with (made / "busy").open("w") as busy:
-        fcntl.flock(busy, fcntl.LOCK_EX)
-        if not is_ready():
-            _make(made)
-    return made
+    return made_once(folder(), _make)
 
 
 def _make(made: Path) -> None:
@@ -65,7 +58,6 @@ def _make(made: Path) -> None:
         install_apart(made / "env", _newest(), export_lock_file(), WITHOUT)
         for wheel in Path(part).glob("*.whl"):
             shutil.move(wheel, made / wheel.name)
-    (made / "ready").touch()
 
 
 def _newest() -> Path:

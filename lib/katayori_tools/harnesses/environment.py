@@ -3,7 +3,6 @@
 It holds what the library needs, too, and finds the library itself in this checkout.
 """
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools.environment import harness_lock_file, install_apart
+from katayori_tools.environment import harness_lock_file, install_apart, made_once
 
 #: What a harness may not do: reach a hub, report its use.
 OFFLINE = {
@@ -47,17 +46,14 @@ def ensure() -> Path:
     Two processes that come at once wait for each other. KatayoriError where no registry can be
     reached.
     """
-    made = folder()
-    made.mkdir(parents=True, exist_ok=True)
-    with (made / "busy").open("w") as busy:
-        fcntl.flock(busy, fcntl.LOCK_EX)
-        if not is_ready():
-            told = "making the environment of the harnesses (once; about a minute, 0.8 GB) ..."
-            print(told, file=sys.stderr, flush=True)
-            failing = "Without it: make harness ARGS=--unchecked"
-            install_apart(made / "env", Path(sys.executable), harness_lock_file(), failing)
-            (made / "ready").touch()
-    return made
+    return made_once(folder(), _make)
+
+
+def _make(made: Path) -> None:
+    told = "making the environment of the harnesses (once; about a minute, 0.8 GB) ..."
+    print(told, file=sys.stderr, flush=True)
+    failing = "Without it: make harness ARGS=--unchecked"
+    install_apart(made / "env", Path(sys.executable), harness_lock_file(), failing)
 
 
 def run(command: str, *arguments: str | Path, cwd: Path, more: Mapping[str, str]) -> None:
