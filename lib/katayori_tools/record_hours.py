@@ -1,7 +1,8 @@
 """How long the second edition takes: the table of requests, rate and hours, and what fits."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ MOST_HOURS = 14.0
 #: Requests a second to plan with, before a pilot: by kind, for a model below 1 billion parameters
 #: and for a larger one.
 PLANNED = {"chat": (7.0, 2.0), "likelihood": (8.0, 1.5)}
+#: Seconds of a day: the time of an answer from a shard is a multiple of it.
+DAY = 86400
+#: A longer pause between two answers, in seconds, is no work: the recorder was off, or an engine
+#: started.
+LONGEST_GAP = 120.0
+#: At least so many answers tell how fast a recording was.
+FEWEST = 50
 COLUMNS = (
     *("paper", "dataset", "prompts", "model", "requests", "rate", "hours", "priority", "kept"),
     "rate_from",
@@ -56,6 +64,23 @@ def fit(rows: list[dict[str, Any]]) -> None:
         row["hours"] = row["requests"] / row["rate"] / 3600
         total += row["hours"]
         row["kept"] = "kept" if total <= MOST_HOURS else "cut"
+
+
+def pace(created: Iterable[float]) -> float:
+    """Answers a second while they were recorded, by the times at which they came.
+
+    Pauses longer than `LONGEST_GAP` do not count. 0 below `FEWEST` answers, and of answers that
+    were put back from a shard, which tells their day and no time.
+
+    Example:
+        >>> pace(1000.0 + n / 2 for n in range(101))
+        2.0
+    """
+    times = sorted(moment for moment in created if moment % DAY)
+    gaps = [after - before for before, after in pairwise(times)]
+    worked = [gap for gap in gaps if gap <= LONGEST_GAP]
+    seconds = sum(worked)
+    return len(worked) / seconds if len(worked) >= FEWEST and seconds else 0.0
 
 
 def write(rows: list[dict[str, Any]]) -> None:

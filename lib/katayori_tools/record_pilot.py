@@ -17,7 +17,8 @@ def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, A
     """Ask `n` requests of each piece of work and time them; print and write the table.
 
     What is asked stays in the store: the recording does not ask it again. Without pilots (`n` 0)
-    rates are those measured before, else the planned ones. The engine's start is not counted.
+    rates are those at which the store's answers came, else those measured before, else the planned
+    ones. The engine's start is not counted.
     """
     before, rows = record_hours.read_table(), []
     for work in works:
@@ -25,6 +26,8 @@ def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, A
         requests = _askable(recorder, work) if n else []
         if requests and (rate := _measured(recorder, work, requests, n)):
             row |= {"rate": rate, "rate_from": f"pilot of {n}"}
+        elif rate := _recorded(recorder, work):
+            row |= {"rate": rate, "rate_from": "recording"}
         rows.append(row)
     record_hours.fit(rows)
     record_hours.write(rows)
@@ -43,6 +46,12 @@ def _askable(recorder: Recorder, work: Work) -> list[Request]:
     return requests
 
 
+def _recorded(recorder: Recorder, work: Work) -> float:
+    """Requests a second of what is recorded of a piece of work; 0 where this is not known."""
+    stored = recorder.store.get(recorder.requests(work))
+    return record_hours.pace(answer.created for _, answer in stored if answer)
+
+
 def _row(
     work: Work, requests: int, before: dict[tuple[str, ...], dict[str, str]]
 ) -> dict[str, Any]:
@@ -55,7 +64,7 @@ def _row(
         "priority": work.priority,
     }
     known = before.get((row["paper"], row["dataset"], row["prompts"], row["model"]))
-    measured = known and known["rate_from"].startswith("pilot")
+    measured = known and known["rate_from"] != "plan"
     if known and measured:
         return row | {"rate": float(known["rate"]), "rate_from": known["rate_from"]}
     large = (get_model(work.model)[0].fields.get("size_b") or 0) >= 1

@@ -11,7 +11,7 @@ from katayori.papers import get_paper
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, seed_rule_of
 from katayori.prompting.store import Response, Store
-from katayori_tools import recording
+from katayori_tools import record_hours, recording
 from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
 from katayori_tools.engines import vllm_env
@@ -136,6 +136,7 @@ def export(store: Store, requests: list[Request], work: Work, how: How) -> None:
     """
     answered = list(store.get(requests))
     group = work.whole or "item_id"
+    rate = record_hours.pace(a.created for _, a in answered if a)
     open_groups = {q.fields[group] for q, a in answered if a is None or a.outcome == "error"}
     for prompt_id in work.prompts:
         mine = [(q, a) for q, a in answered if q.prompt_id == prompt_id]
@@ -146,6 +147,7 @@ def export(store: Store, requests: list[Request], work: Work, how: How) -> None:
             continue
         settings = _settings(work, pairs[0][0], how) | {"planned": len(mine)}
         settings |= {"sample": work.sample} if work.sample else {}
+        settings |= {"rate": round(rate, 2)} if rate else {}  # of all prompts of the work together
         if not work.ours:
             pairs = [(q, bare(q, a)) for q, a in pairs]
         path = recording.export(pairs, settings=settings)

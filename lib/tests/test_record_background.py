@@ -300,6 +300,24 @@ def test_pilots_measure_rates_and_the_table_says_what_fits(engines, house, capsy
     assert record_hours.hours_of([["discrim_eval", "study", "de_answer_line", SMALL]]) is not None
 
 
+def test_the_pace_of_a_recording_is_measured_by_its_answers(house, monkeypatch):
+    """A pause is no work, and answers that came from a shard tell no time."""
+    monkeypatch.setattr(record_hours, "FEWEST", 3)
+    _plan(house, ENTRY | {"models": [SMALL]})
+    [work] = record_plan.works(["discrim_eval"])
+    with Store(store_path()) as store:
+        requests = record_plan.requests_of(work, *work.at(), store)
+        for request, moment in zip(requests, (0, 2, 4, 504, 506, 508), strict=True):
+            store.put(request, Response("ok", "Answer: no", "stop", created=1.0 + moment))
+    record.record(_recording())
+    entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
+    assert entry["rate"] == 0.5
+    record.record(_recording(), pilots=0)
+    [row] = record_hours.read_table().values()
+    assert (row["rate"], row["rate_from"]) == ("0.50", "recording")
+    assert record_hours.pace([86400.0] * 9) == 0
+
+
 def test_what_goes_beyond_the_hours_is_cut_with_all_that_follows():
     rows = [{"requests": n, "rate": 1.0} for n in (36_000, 18_000, 3_600)]
     record_hours.fit(rows)
