@@ -16,18 +16,14 @@ from katayori_tools.recorder import Recorder
 def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, Any]]:
     """Ask `n` requests of each piece of work and time them; print and write the table.
 
-    What is asked stays in the store: the recording does not ask it again. Without pilots (`n` 0)
-    rates are those at which the store's answers came, else those measured before, else the planned
-    ones. The engine's start is not counted.
+    What is asked stays in the store: the recording does not ask it again. Without pilots (`n` 0),
+    and where nothing is left to be timed, rates are those at which the store's answers came, else
+    those measured before, else the planned ones. The engine's start is not counted.
     """
     before, rows = record_hours.read_table(), []
     for work in works:
         row = _row(work, len(recorder.requests(work, stand_in="・" * 200)), before)
-        requests = _askable(recorder, work) if n else []
-        if requests and (rate := _measured(recorder, work, requests, n)):
-            row |= {"rate": rate, "rate_from": f"pilot of {n}"}
-        elif rate := _recorded(recorder, work):
-            row |= {"rate": rate, "rate_from": "recording"}
+        row |= _rate(recorder, work, n)
         rows.append(row)
     record_hours.fit(rows)
     record_hours.write(rows)
@@ -35,20 +31,30 @@ def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, A
     return rows
 
 
-def _askable(recorder: Recorder, work: Work) -> list[Request]:
-    """What can be asked on this machine; nothing, and said so, where its engine cannot run."""
+def _rate(recorder: Recorder, work: Work, n: int) -> dict[str, Any]:
+    """Rate and where it is from, by a pilot or by what is recorded; empty where both are silent."""
     requests = recorder.requests(work)
+    if n and _askable(recorder, work, requests):
+        rate = _timed(recorder, work, requests, n)
+        if rate:
+            return {"rate": rate, "rate_from": f"pilot of {n}"}
+    rate = _recorded(recorder, requests)
+    return {"rate": rate, "rate_from": "recording"} if rate else {}
+
+
+def _askable(recorder: Recorder, work: Work, requests: list[Request]) -> bool:
+    """Whether requests can be asked on this machine; said so, where their engine cannot run."""
     try:
         recorder.check(work, requests)
     except KatayoriError as error:
         print(f"{work.name}: not timed; {error}", file=sys.stderr, flush=True)
-        return []
-    return requests
+        return False
+    return True
 
 
-def _recorded(recorder: Recorder, work: Work) -> float:
-    """Requests a second of what is recorded of a piece of work; 0 where this is not known."""
-    stored = recorder.store.get(recorder.requests(work))
+def _recorded(recorder: Recorder, requests: list[Request]) -> float:
+    """Requests a second of those that are recorded; 0 where this is not known."""
+    stored = recorder.store.get(requests)
     return record_hours.pace(answer.created for _, answer in stored if answer)
 
 
@@ -64,14 +70,13 @@ def _row(
         "priority": work.priority,
     }
     known = before.get((row["paper"], row["dataset"], row["prompts"], row["model"]))
-    measured = known and known["rate_from"] != "plan"
-    if known and measured:
+    if known and known["rate_from"] != "plan":
         return row | {"rate": float(known["rate"]), "rate_from": known["rate_from"]}
     large = (get_model(work.model)[0].fields.get("size_b") or 0) >= 1
     return row | {"rate": record_hours.PLANNED[work.kind][large], "rate_from": "plan"}
 
 
-def _measured(recorder: Recorder, work: Work, requests: list[Request], n: int) -> float:
+def _timed(recorder: Recorder, work: Work, requests: list[Request], n: int) -> float:
     """Requests a second of `n` of those that are not answered yet, spread over all of them; 0 where
     none is left to be timed.
     """
