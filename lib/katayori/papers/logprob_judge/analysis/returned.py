@@ -101,6 +101,7 @@ def _copied_share(asked: Asked, keep: Keeper, own: pd.DataFrame, mostly: tuple[i
     """Keeps the share of copied lines of one writer, and says it."""
     name = str(own["model"].iloc[0])
     share = share_interval(own["copied"].tolist(), own["lines"].tolist())
+    cut = int(own["cut"].sum())
     keep.row(
         "LJ-7",
         "share of criteria lines that stand word for word in the reference",
@@ -121,7 +122,7 @@ def _copied_share(asked: Asked, keep: Keeper, own: pd.DataFrame, mostly: tuple[i
     shown = with_interval({**share, "status": ""})
     return (
         f"{name}: {shown} % of the lines of its criteria stand word for word in the reference"
-        f" answer ({share['n']} lines), {follows}."
+        f" answer ({share['n']} lines; cut off on {cut} of {len(own)} questions), {follows}."
     )
 
 
