@@ -306,9 +306,7 @@ def _said_before(log: pd.DataFrame, first_turns: pd.DataFrame) -> pd.Series:
     return pd.Series(said, log.index, dtype=object)
 
 
-def _first_turns(
-    study: Study, kinds: Mapping[str, Prompt], names: Sequence[str]
-) -> pd.DataFrame:
+def _first_turns(study: Study, kinds: Mapping[str, Prompt], names: Sequence[str]) -> pd.DataFrame:
     """What judges wrote in a turn before the verdict, a row a judge and item."""
     columns = ["model", "item_id", "text", "finish_reason"]
     parts: list[pd.DataFrame] = []

@@ -19,6 +19,8 @@ from katayori.papers.logprob_judge.analysis.yardsticks import AREA, Yardsticks
 
 ALPHA = 0.05
 BETTER_THAN_LOTS, WORSE_THAN_LOTS = "better than lots", "worse than lots"
+#: What a row of criteria is called beside the prompts for reasons.
+CRITERIA = "criteria of its own"
 #: Of a rule's row, in the place of a judge.
 NO_JUDGE = "reads no meaning"
 #: Bins of equally many labels in a reliability curve, and the fewest labels of one.
@@ -258,18 +260,18 @@ def places_told(asked: Asked, places: Places) -> list[str]:
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
         >>> print(places_told(asked, places(asked, Kept()))[0])
-        sim-judge-leaning: its letters are bound to one place under 0 of 6 prompts.
+        sim-judge-leaning: letters bound to one place under 0 of 6 prompts.
     """
     lines = []
     for model in asked.focus if len(places.slots) else ():
         own = places.slots[places.slots["model"] == model]
         bound = (own["status"] == "position_bound").sum()
-        line = f"{model}: its letters are bound to one place under {bound} of {len(own)} prompts"
+        line = f"{model}: letters bound to one place under {bound} of {len(own)} prompts"
         twice = places.twice
         if len(twice) and model in set(twice["model"]):
             row: dict[Any, Any] = twice[twice["model"] == model].to_dict("records")[0]
-            line += f"; where one answer stands in both places, it calls {100 * row['ties']:.1f} %"
-            line += f" ties and leans {with_interval(row, 2, 1, signed=True)} to the first slot"
+            line += f"; one answer in both places: lean {with_interval(row, 2, 1, signed=True)},"
+            line += f" {100 * row['ties']:.1f} % ties"
         lines.append(f"{line}.")
     return lines
 
@@ -367,31 +369,40 @@ def stored_told(people: People) -> list[str]:
     ]
 
 
-def conditions_told(asked: Asked, back: Returned) -> list[str]:
-    """Whether judges gave reasons and wrote criteria of their own.
+def conditions_table(asked: Asked, back: Returned) -> pd.DataFrame:
+    """Whether judges gave reasons and wrote criteria of their own, a row a judge and condition.
+
+    Reasons are counted at most: a text that says anything beside its verdict holds some. Criteria
+    count as own where fewer than half of their lines stand in the reference.
+
+    Returns:
+        model, asked for, texts, given (texts with reasons, or questions with own criteria),
+        cut off (texts that reached the limit of their length).
 
     Example:
         >>> from katayori.papers.keeping import Kept
         >>> from katayori.papers.logprob_judge.analysis.returned import returned
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
-        >>> conditions_told(asked, returned(asked, Kept()))[0]
-        'sim-judge-leaning, no criteria; reasons first: 0 of 24 texts hold reasons.'
+        >>> conditions_table(asked, returned(asked, Kept()))["given"].tolist()
+        [0, 0, 0]
     """
-    sentences = [
-        f"{model}, {prompt}: {reasons} of {calls} texts hold reasons{_cut_off(asked, model, prompt)}."
-        for (model, prompt), (reasons, calls) in back.reasoned.items()
-        if "reasons" in prompt and model in asked.focus
-    ]
-    return [*sentences, *back.copied_sentences]
+    rows: list[tuple[str, str, int, int, int]] = []
+    for (model, prompt), (reasons, texts) in back.reasoned.items():
+        if "reasons" in prompt and model in asked.focus:
+            rows.append((model, prompt, texts, reasons, _cut_off(asked, model, prompt)))
+    for row in back.criteria.to_dict("records"):
+        own = row["questions"] - row["mostly_copied"]
+        rows.append((row["model"], CRITERIA, row["questions"], own, row["cut_off"]))
+    columns = ["model", "asked for", "texts", "given", "cut off"]
+    return pd.DataFrame(rows, columns=columns).sort_values("model", kind="stable")
 
 
-def _cut_off(asked: Asked, model: str, prompt: str) -> str:
-    """How many first turns of a judge reached the limit of their length."""
-    if prompt != TWO_TURNS or asked.first_turns.empty:
-        return ""
-    own = asked.first_turns[asked.first_turns["model"] == model]
-    return f" ({(own['finish_reason'] == 'length').sum()} cut off)"
+def _cut_off(asked: Asked, model: str, prompt: str) -> int:
+    """How many texts of a judge that were to hold reasons reached the limit of their length."""
+    texts = asked.first_turns if prompt == TWO_TURNS else asked.log[asked.log["prompt"] == prompt]
+    own = texts[texts["model"] == model]
+    return int((own["finish_reason"] == "length").sum())
 
 
 def planted_rows(planted: Planted) -> pd.DataFrame:
@@ -422,14 +433,12 @@ def planted_told(planted: Planted) -> str:
         >>> planted_told(planted(load_prompts("logprob_judge"), Kept()))[:33]
         'For the leaning judge, averaging '
     """
-    held = (planted.claims["verdict"] == "holds").sum()
     long = planted.seen.set_index("model").loc["sim-judge-long"]
     return (
-        "For the leaning judge, averaging pays as long as fewer than"
-        f" {100 * planted.break_even:.0f} % of the comparisons are true ties; in the study set"
-        f" {100 * planted.ties:.0f} % are. The judge of length is steady"
-        f" ({100 * long['robustness']:.0f} % robust), whatever it is worth. {held} of"
-        f" {len(planted.claims)} planted facts come back."
+        "For the leaning judge, averaging pays below"
+        f" {100 * planted.break_even:.0f} % of true ties (in the study set:"
+        f" {100 * planted.ties:.0f} %). The judge of length is robust on"
+        f" {100 * long['robustness']:.0f} %, whatever it is worth."
     )
 
 

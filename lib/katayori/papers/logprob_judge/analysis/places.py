@@ -112,7 +112,9 @@ def _twice(asked: Asked, keep: Keeper) -> pd.DataFrame:
     if not logs:
         return pd.DataFrame()
     calls = pd.concat(logs, ignore_index=True)
-    rows = [_lean(part) | dict(zip(BY[:3], key, strict=True)) for key, part in calls.groupby(BY[:3])]
+    rows = [
+        _lean(part) | dict(zip(BY[:3], key, strict=True)) for key, part in calls.groupby(BY[:3])
+    ]
     twice = keep.table("one_answer_twice", pd.DataFrame(rows).assign(prompt=ONE_ANSWER))
     common: dict[str, Any] = {"dataset": f"{asked.study.dataset}, {ONE_ANSWER}"}
     what = "pure lean to the first slot (addition)"

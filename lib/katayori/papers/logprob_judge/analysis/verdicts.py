@@ -188,9 +188,7 @@ def _in_two_turns(asked: Asked, keep: Keeper, measured: Measured) -> dict[str, p
         if TWO_TURNS not in set(of_model):
             continue
         evidence = _evidence(asked, measured, model, kinds)
-        checked = check_claims(
-            claims.ABOUT_REASONS, evidence, draws=asked.draws, seed=asked.seed
-        )
+        checked = check_claims(claims.ABOUT_REASONS, evidence, draws=asked.draws, seed=asked.seed)
         common = {"model": model, "cell": {"reasons": TWO_TURNS}, **asked.of_set}
         found[model] = keep.claims(checked, source=asked.sources[model], **common)
     return found
@@ -208,7 +206,7 @@ def _evidence(
         if name in kinds
     }
     labelled = asked.comparisons if asked.tasks else asked.comparisons.assign(task="all")
-    conditions = {"reasons": reasons, "copied": measured.back.copied.get(model)}
+    conditions = {"reasons": reasons, "copied": measured.back.copied(model)}
     settled = settled[settled["prompt_id"].isin(list(kinds))]
     return claims.from_answers(settled, labelled, asked.people, kinds, **conditions)
 
