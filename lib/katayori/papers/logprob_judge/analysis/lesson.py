@@ -225,7 +225,8 @@ def leans(asked: Asked, steady: Steadiness, places: Places) -> pd.DataFrame:
 def by_content(asked: Asked, places: Places) -> pd.DataFrame:
     """Right less wrong on decided pairs: as the letters say, calibrated, and over both orders.
 
-    Letters that only follow their place have no value (`position_bound`).
+    Letters that only follow their place have no value (`position_bound`); a reading without any
+    value is left out.
 
     Returns:
         of (judge and prompt), reading, value, ci_low, ci_high (shares), n, status.
@@ -236,7 +237,7 @@ def by_content(asked: Asked, places: Places) -> pd.DataFrame:
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
         >>> by_content(asked, places(asked, Kept()))["reading"].unique().tolist()
-        ['letter', 'calibrated', 'both orders']
+        ['letter', 'both orders']
     """
     columns = ["of", "reading", "value", "ci_low", "ci_high", "n", "status"]
     rows = places.by_content
@@ -248,7 +249,9 @@ def by_content(asked: Asked, places: Places) -> pd.DataFrame:
     order = rows["reading"].map(rank).sort_values(kind="stable").index
     rows = rows.loc[order].sort_values("model", kind="stable")
     named = rows.assign(of=rows["model"] + "\n" + rows["prompt"])
-    return named.assign(reading=rows["reading"].map(READINGS))[columns].reset_index(drop=True)
+    named = named.assign(reading=rows["reading"].map(READINGS))
+    has_values = named.groupby("reading")["value"].transform("count") > 0
+    return named.loc[has_values, columns].reset_index(drop=True)
 
 
 def places_told(asked: Asked, places: Places) -> list[str]:
