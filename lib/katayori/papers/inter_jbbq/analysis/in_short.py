@@ -5,8 +5,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from katayori.metrics.interval_text import with_interval
+from katayori.papers.inter_jbbq import mere_words
 from katayori.papers.inter_jbbq.analysis.asked import of
-from katayori.papers.inter_jbbq.analysis.lesson import direction_rows, flip_rows, gain_rows
+from katayori.papers.inter_jbbq.analysis.lesson import (
+    direction_rows,
+    flip_rows,
+    gain_rows,
+    likelihood_told,
+)
 from katayori.papers.inter_jbbq.analysis.pairs import Flips, tested
 from katayori.papers.inter_jbbq.analysis.slopes import same_slopes, told
 from katayori.papers.inter_jbbq.analysis.words import context
@@ -18,7 +24,7 @@ ALPHA = 0.05
 
 
 def in_short(found: "Analysis", headlines: pd.DataFrame, models: list[str]) -> list[str]:
-    """What was found: a paragraph a model, and one on all tests.
+    """What was found: a paragraph a model, one on all tests, and one on words where these are told.
 
     Args:
         found: of `analyse`. headlines: of a run (`Run.headlines`). models: those shown.
@@ -36,7 +42,24 @@ def in_short(found: "Analysis", headlines: pd.DataFrame, models: list[str]) -> l
         spread_told(found.spread),
         *direction_told(headlines, models),
     ]
-    return [*paragraphs, "\n".join(tests)]
+    told_of_words = "\n".join(words_told(found, models))
+    return [*paragraphs, "\n".join(tests), *([told_of_words] if told_of_words else [])]
+
+
+def words_told(found: "Analysis", models: list[str]) -> list[str]:
+    """Diff-bias beside mere words, and bias by likelihood: a sentence each, or none.
+
+    Args:
+        found: of `analyse`. models: those shown.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> words_told(analysis_additive(), ["sim-inter-additive"])  # no words were scored
+        []
+    """
+    beside = mere_words.findings(of(found.leans.words, models))
+    scored = [] if found.likelihood.by_topic.empty else likelihood_told(found.likelihood)
+    return [*beside, *scored]
 
 
 def _of_model(found: "Analysis", model: str) -> str:
