@@ -40,6 +40,7 @@ class InterJbbq(Paper):
         "orders": ORDERS,
     }
     asked_in = "study"
+    recorded_as = BALANCED
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.papers.inter_jbbq import items
