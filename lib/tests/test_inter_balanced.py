@@ -136,7 +136,10 @@ def test_every_pair_is_clean_and_told_once(asked):
     found = flips(asked, Kept())
     assert found.n_pairs == found.n_same_order == found.n_clean > 0
     rows = lesson.flip_rows(found, [MODEL])
-    assert rows["kept"].tolist() == ["order and wording kept"]
+    assert rows["kept"].tolist() == [
+        "order and wording kept",
+        "another family, other order of options",
+    ]
     told = in_short.flips_told(found, MODEL)
     assert "% of pairs (n " in told
     assert " and in " not in told
