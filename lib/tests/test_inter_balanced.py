@@ -220,7 +220,7 @@ def test_letters_stand_beside_contents(asked):
     assert set(rows["prompt"]) == {"basic"}
     assert rows["value"].notna().all()
     assert rows.groupby("row")["reading"].nunique().max() == 3
-    assert "33 % of the ambiguous items" in beside_letters.slot_told(asked)
+    assert "33 % of the ambiguous and 33 %" in beside_letters.slot_told(asked)
 
 
 # --- the likelihood of words --------------------------------------------------------------------

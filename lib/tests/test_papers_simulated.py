@@ -28,7 +28,7 @@ FROZEN = {
     "persona_jbbq": "a72f1ba4cf2623d2",
     "logprob_judge": "b2db16fc87359fc0",
     "jubaku_v2": "c349bb1afc5360f8",
-    "inter_jbbq": "e1004dba493a6bad",
+    "inter_jbbq": "3222d4244708e951",
 }
 
 
