@@ -344,7 +344,7 @@ def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(
         result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")
     ]
     write(tmp_path / "one" / "results.jsonl", answers)
-    assert run("import", tmp_path / "one") == 0 and len(answers) == 6 == len(stored())
+    assert run("import", tmp_path / "one") == 0 and len(answers) == 18 == len(stored())
     assert run("export", tmp_path / "two", **given) == 0
     second = lines(tmp_path / "two", "logprob*.jsonl")
     asked = [{one["custom_id"] for one in some} for some in (first, answers, second)]

@@ -289,7 +289,7 @@ def test_what_holds_an_earlier_answer_follows_in_a_shard_of_its_own(outputs, cap
     given = {"papers": "logprob_judge", "models": "m@vllm", "limit": 6, "name": "judge"}
     assert plan(**given) == 0
     table = pd.read_csv(outputs / "judge" / "plan.csv")
-    assert table["requests"].iloc[0] == 6 + 4 * 12  # the waiting ones are counted
+    assert table["requests"].iloc[0] == 6 + 6 * 12  # the waiting ones are counted
     answer_all(outputs / "judge", lambda _: "")
     capsys.readouterr()
     assert plan("--collect", outputs / "judge") == 0
