@@ -293,10 +293,10 @@ def test_what_holds_an_earlier_answer_follows_in_a_shard_of_its_own(outputs, cap
     answer_all(outputs / "judge", lambda _: "")
     capsys.readouterr()
     assert plan("--collect", outputs / "judge") == 0
-    assert "30 of 54 answered, 24 can be asked now; to ask again" in capsys.readouterr().out
+    assert "42 of 78 answered, 36 can be asked now; to ask again" in capsys.readouterr().out
     answer_all(outputs / "judge", lambda _: "")
     assert plan("--collect", outputs / "judge") == 0
-    assert "the plan: 54 of 54 answered\n" in capsys.readouterr().out
+    assert "the plan: 78 of 78 answered\n" in capsys.readouterr().out
 
 
 def planted(chosen):
