@@ -29,6 +29,8 @@ YES_YOUNG, YES_OLD = 0.9, 0.3
 BIASED, FIRST, BIASED_REASON, RIGHT = 0.4, 0.8, 0.3, 0.6
 OLD = 60
 CRITERIA = "・正確さ"  # what the stub says wherever nothing is planted
+#: Prompts whose answers stand in later prompts.
+NOT_PLANTED = ("lj_criteria", "lj_reason_first")
 #: Share of the probability that the answer's token has.
 SURE = 0.8
 TROUBLES = ("none", "one cluster", "nothing valid", "failing", "no log probabilities")
@@ -85,12 +87,14 @@ PLANTED = {
 def planted(request: Request) -> str:
     """What the model answers to a request; `CRITERIA` where nothing is planted."""
     answer = PLANTED.get(request.paper)
-    if answer is None or request.prompt_id == "lj_criteria":
+    if answer is None or request.prompt_id in NOT_PLANTED:
         return CRITERIA
     text = answer[0](request.fields, chance(request.prompt_id, request.item_id))
     if request.one_token:
         return text.split()[-1]
-    return f"理由を述べます。\n{text}" if request.prompt_id.startswith("lj_reason") else text
+    reasons_stand_before = request.prompt_id == "lj_reason_turns"
+    has_reasons = request.prompt_id.startswith("lj_reason") and not reasons_stand_before
+    return f"理由を述べます。\n{text}" if has_reasons else text
 
 
 def options(paper: str) -> list[str]:
