@@ -216,7 +216,7 @@ def ask(
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
         >>> asked.focus, len(asked.log)
-        (['sim-judge-leaning'], 96)
+        (['sim-judge-leaning'], 144)
     """
     with_qualities = "quality_1" in study.rows
     names = [name for name in study.asked if with_qualities or not get_model(name)[0].simulated]
