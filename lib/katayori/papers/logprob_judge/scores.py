@@ -266,7 +266,8 @@ def concordance(
         >>> from katayori.papers.logprob_judge import examples
         >>> table = concordance(examples.verdicts(), examples.comparisons(), ["truth"])
         >>> table.query("task == 'all'")[["method", "value", "n"]].round(3).to_numpy().tolist()
-        [['BS1', 0.233, 30], ['BS2', 0.467, 30], ['proposed', 0.767, 30], ['proposed - BS2', 0.3, 30]]
+        [['BS1', 0.233, 30], ['BS2', 0.467, 30], ['proposed', 0.767, 30],
+         ['proposed - BS2', 0.3, 30]]
     """
     annotators = list(annotators) or _people(verdicts, comparisons)
     if among not in AMONG or not annotators:
