@@ -243,9 +243,9 @@ def verdicts_of(
 def _log(study: Study, kinds: Mapping[str, Prompt], names: Sequence[str]) -> pd.DataFrame:
     logs: list[pd.DataFrame] = []
     first = next(iter(kinds.values()))
-    where = {"variant": study.variant, "dataset": study.kind}
     others = [name for name in names if name not in study.real]
     for prompt in kinds.values():
+        where = {"variant": study.variant_of(prompt), "dataset": study.kind}
         for name in study.real_of.get(prompt.id, ()):
             by = answers.recorded_subset
             logs.append(verdicts_of(study.rows, prompt, name, by, **where))
