@@ -94,6 +94,8 @@ class Paper:
             recordings are named; empty where `study` is the first edition.
         asked_anew: the prompts whose answers to `study` were recorded again, each with the variant
             of the recordings that are read now.
+        first_as: the settings under which such a `study` still is the first edition; empty where
+            that has left the repository.
     """
 
     id: str
@@ -111,6 +113,7 @@ class Paper:
     theirs: ClassVar[tuple[str, ...]] = ("official",)
     recorded_as: ClassVar[str] = ""
     asked_anew: ClassVar[Mapping[str, str]] = {}
+    first_as: ClassVar[Mapping[str, str]] = {}
 
     @property
     def about(self) -> dict[str, Any]:

@@ -584,6 +584,10 @@ _CHECKS: list[tuple[str, Callable[[Answers], tuple[str, str]], Null]] = [
     (BEST, best_is_criteria_with_reasons, PROMPTS),
 ]
 CLAIMS = [Claim("LJ-22", statement, check, null) for statement, check, null in _CHECKS]
+#: Those that two prompts can test, one for the verdict alone and one with reasons.
+ABOUT_REASONS = [
+    claim for claim in CLAIMS if claim.statement in (REASONS_MORE, LESS_ROBUST, GAINS_MORE)
+]
 
 
 def from_published(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

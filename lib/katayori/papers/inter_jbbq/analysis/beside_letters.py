@@ -18,7 +18,8 @@ NAMES = {
     "acc_dis": "accuracy, disambiguated",
     "diff_amb": "Diff-bias, ambiguous",
 }
-READINGS = {"letter": "letters", "calibrated": "calibrated", "permuted": "over all orders"}
+LETTERS = "letters"
+READINGS = {"letter": LETTERS, "calibrated": "calibrated", "permuted": "over all orders"}
 PLACE_FREE = "place cancelled"
 COLUMNS = ["model", "prompt", "metric", "reading", "value", "ci_low", "ci_high", "n", "clusters"]
 
