@@ -77,9 +77,11 @@ def test_a_whole_set_is_shown_of_models_that_were_asked_all_of_it():
     line = prompts("discrim_eval", "de_answer_line")
     study = open_study("discrim_eval", RECORDED, line, Wanted(shown="whole"))
     assert len(study.items) == len(study.everything)
-    shards = recordings.shards("discrim_eval", "de_answer_line")
+    shards = recordings.shards("discrim_eval", "de_answer_line", study.variant_of(line[0]))
     full = [shard["model"] for shard in shards if recordings.complete(shard)]
-    assert sorted(study.real) == sorted(full) and len(full) < len(shards)
+    assert sorted(study.real) == sorted(full) != []
+    first = recordings.shards("discrim_eval", "de_answer_line")
+    assert {shard["model"] for shard in first if shard.get("sample")} - set(study.real)
 
 
 @pytest.mark.parametrize("shown", ["shared", "whole", "each"])
