@@ -1,0 +1,121 @@
+"""The second edition's chat items as the study of notebook 02: one order counts, six are read."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori import profiles
+from katayori.errors import KatayoriError
+from katayori.metrics import qa_bias, qa_tests
+from katayori.papers import get_paper
+from katayori.papers.items import OwnItems, load, read_items
+from katayori.papers.persona_jbbq import second
+from katayori.papers.study import Wanted, open_study
+from katayori.prompting.prompts import load_prompts
+from katayori_tools import record_plan
+
+PAPER = "persona_jbbq"
+OF_TEXT = [
+    *("context", "question", "label", "base_id"),
+    *(f"{kind}_{place}" for kind in ("option", "role", "person") for place in range(3)),
+]
+
+
+@pytest.fixture(scope="module")
+def given():
+    return second.as_given()
+
+
+@pytest.fixture
+def moved(monkeypatch):
+    """Notebook 02 as it is once its study is the second edition."""
+    monkeypatch.setattr(type(get_paper(PAPER)), "recorded_as", second.STUDY)
+
+
+def test_all_orders_are_the_recorded_items(given):
+    six = second.in_orders(given)
+    every = second.study2_orders()
+    pd.testing.assert_frame_equal(
+        six.set_index("item_id")[OF_TEXT].sort_index(),
+        every.set_index("item_id")[OF_TEXT].sort_index(),
+    )
+    assert six.groupby("base_id")["order_number"].agg(list).map(tuple).nunique() == 1
+    first = six[six["order_number"] == 0]
+    assert first["item_id"].tolist() == given["item_id"].tolist()
+
+
+def test_the_order_given_is_counterbalanced(given):
+    assert given.groupby("template_id")["order"].nunique().eq(1).all()
+    one = given.drop_duplicates("template_id")
+    by_mention = pd.crosstab(one["order"], one["mention"])
+    assert by_mention.shape == (6, 2) and set(by_mention.to_numpy().ravel()) <= {4, 5}
+    by_category = pd.crosstab(one["order"], one["category"])
+    assert set(by_category.to_numpy().ravel()) <= {1, 2}
+    assert qa_tests.is_symmetric(given) and qa_tests.is_symmetric(second.in_orders(given))
+
+
+@pytest.mark.parametrize("place", ["0", "1", "2"])
+def test_who_writes_one_number_has_no_bias_in_any_template(given, place):
+    role = qa_bias.with_role(
+        given.assign(answer=place, outcome="ok", model="m", source="simulated", prompt_id="p")
+    )
+    scores = qa_bias.qa_scores(role, ["template_id"], ["diff_amb", "diff_dis"])
+    assert (scores["value"] == 0).all()
+    accuracy = qa_bias.qa_scores(role, ["model"], ["acc_amb", "acc_dis"])["value"]
+    assert ((accuracy - 1 / 3).abs() < 0.02).all()
+
+
+@pytest.mark.parametrize("templates", [10, 20, 25, 30, 50])
+def test_a_part_is_balanced(given, templates):
+    rows = load_part(templates)
+    assert rows["template_id"].nunique() == templates
+    one = rows.drop_duplicates("template_id")
+    assert one["category"].value_counts().nunique() == 1
+    assert one["mention"].value_counts().max() - one["mention"].value_counts().min() <= 1
+    assert rows.groupby("base_id")["order"].nunique().eq(6).all()
+    orders = given[given["template_id"].isin(one["template_id"])]
+    counts = orders.drop_duplicates("template_id")["order"].value_counts()
+    assert counts.max() - counts.min() <= 2
+
+
+def load_part(templates):
+    """What a recording cut to so many templates asks."""
+    [work] = [
+        one
+        for one in record_plan.works([PAPER], ["qwen2.5-coder-1.5b"], "second")
+        if one.dataset == second.STUDY
+    ]
+    return pd.DataFrame(record_plan._rows(work, 36 * templates))
+
+
+def test_the_six_orders_of_an_item_are_asked_next_to_each_other():
+    bases = load_part(50)["base_id"].to_numpy()
+    assert (bases.reshape(-1, 6) == bases[::6, None]).all()
+
+
+def test_one_line_makes_it_the_study(moved):
+    read = read_items(PAPER, "study")
+    assert (len(read.items), read.name) == (300, "katayori-bbq-study-2 v2")
+    assert read_items(PAPER, "study", limit=25).items["mention"].value_counts().min() == 72
+    assert len(load(PAPER, "study", limit=5)) == 30
+    assert len(load(PAPER, "study", limit=5, own=OwnItems(orders="all"))) == 180
+    prompts = [load_prompts(PAPER)["pj_basic_ja"]]
+    wanted = Wanted(models=["sim-bbq-fair"], limit=5)
+    study = open_study(PAPER, profiles.load("recorded"), prompts, wanted)
+    assert (len(study.items), len(study.rows), study.variant) == (30, 180, second.STUDY)
+    log = study.answers(prompts)
+    assert len(log) == 180
+    assert study.as_given(log)["item_id"].tolist() == study.items["item_id"].tolist()
+    live = profiles.load("recorded") | {"answers": "simulated"}
+    assert len(open_study(PAPER, live, prompts, wanted).rows) == 30
+
+
+def test_before_the_move_recorded_answers_are_to_one_order(monkeypatch):
+    monkeypatch.setattr(type(get_paper(PAPER)), "recorded_as", "")
+    prompts = [load_prompts(PAPER)["pj_basic_ja"]]
+    wanted = Wanted(limit=1, own=OwnItems(orders="all"))
+    with pytest.raises(KatayoriError, match="recorded answers are to one order"):
+        open_study(PAPER, profiles.load("recorded"), prompts, wanted)
+    study = open_study(PAPER, profiles.load("recorded"), prompts, Wanted(limit=5))
+    assert "order_number" not in study.rows
+    assert len(study.rows) == len(study.items) and np.all(study.rows == study.items)
