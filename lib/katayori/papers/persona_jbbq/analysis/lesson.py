@@ -257,7 +257,7 @@ def words_by_category(found: Likelihood, headlines: pd.DataFrame) -> pd.DataFram
 
     Returns:
         of ("model: category"), metric (bias, bias less mere words), value, ci_low, ci_high,
-        detects (nats; of all categories only).
+        blank and detects (nats; of the bias of all categories only).
 
     Example:
         >>> from katayori.papers.persona_jbbq import examples
@@ -274,6 +274,8 @@ def words_by_category(found: Likelihood, headlines: pd.DataFrame) -> pd.DataFram
     limits = headlines[headlines["unit"] == "nats"].set_index("model")["detects"]
     whole = (both["category"] == words.ALL) & (both["metric"] == "bias")
     both["detects"] = both["model"].map(limits.to_dict()).astype(float).where(whole)
+    if "blank" in both:
+        both["blank"] = both["blank"].where(whole)
     order = {model: place for place, model in enumerate(dict.fromkeys(both["model"]))}
     return both.sort_values("model", key=lambda names: names.map(order), kind="stable")
 
