@@ -109,8 +109,10 @@ def _orders(k: int) -> list[tuple[int, ...]]:
 def _parity(roles: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """0 for orders that an even number of exchanges makes from the names in their order, else 1."""
     numbers = np.searchsorted(np.array(names, dtype=str), roles.astype(str))
-    pairs = itertools.combinations(range(roles.shape[1]), 2)
-    return sum((numbers[:, i] > numbers[:, j]).astype(int) for i, j in pairs) % 2
+    exchanged = np.zeros(len(roles), int)
+    for i, j in itertools.combinations(range(roles.shape[1]), 2):
+        exchanged += numbers[:, i] > numbers[:, j]
+    return exchanged % 2
 
 
 def _repeated(cell: pd.DataFrame, asked: int) -> dict[str, Any]:

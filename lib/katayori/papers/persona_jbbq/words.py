@@ -161,9 +161,7 @@ def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
     """
     reads = contrasts.reads_the_sentence(leans)
     pairs = contrasts.bias_by_pair(leans)
-    beyond = contrasts.difference_of_bias(
-        pairs, bias_of_mere_words(controls), on=contrasts.MODEL
-    )
+    beyond = contrasts.difference_of_bias(pairs, bias_of_mere_words(controls), on=contrasts.MODEL)
     return person_words.bias_of_groups(reads, pairs, beyond, ALL)
 
 
