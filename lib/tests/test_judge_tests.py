@@ -153,9 +153,9 @@ def test_a_judge_that_prefers_the_worse_is_found_and_one_without_knowledge_is_no
     for name, knows in {"worse": -0.8, "nothing": 0.0, "better": 0.8}.items():
         odds = knows * truth + rng.normal(0, 1, len(truth))
         row = decided_pairs(settled(np.where(odds > 0, "1", "2"), odds=odds), STUDY).iloc[0]
-        assert (row["n"], row["clusters"]) == (161, 69)
+        assert (row["n"], row["clusters"]) == (157, 68)
         assert row["n_correct"] + row["n_wrong"] + row["n_neither"] == row["n"]
-        assert row["value"] == pytest.approx((row["n_correct"] - row["n_wrong"]) / 322)
+        assert row["value"] == pytest.approx((row["n_correct"] - row["n_wrong"]) / 314)
         found[name] = row
     assert found["worse"]["ci_high"] < 0 and found["worse"]["p_cluster"] < 1e-3
     assert found["worse"]["auc_high"] < 0.5 < found["better"]["auc_low"]
@@ -183,17 +183,15 @@ def test_the_level_against_lots():
 
 
 def test_surface_rules_on_our_study_set():
-    """The study set has a shortcut: the length nearer to the reference's wins 63.8 %."""
+    """No rule that counts characters does better than lots where one answer is better."""
     rules = surface_rules.rule_verdicts(STUDY)
     found = concordance(rules, STUDY, by=["model"]).query("task == 'all' and method == 'proposed'")
     found = found.set_index("model")
-    assert found.loc[surface_rules.TIE, "value"] == pytest.approx(46 / 207)
-    near = found.loc["length nearer to the reference"]
-    assert round(100 * near["value"], 1) == 63.8 and near["ci_low"] > 0.5
+    assert found.loc[surface_rules.TIE, "value"] == pytest.approx(50 / 207)
     decided = decided_pairs(rules, STUDY, by=["model"]).set_index("model")
-    shares = decided["n_correct"] / decided["n"]
-    assert round(100 * shares["length nearer to the reference"], 1) == 79.5
-    assert decided.loc["length nearer to the reference", "auc"] > 0.85
+    decided = decided.loc[list(surface_rules.RULES)]
+    assert (decided["value"].abs() <= surface_rules.OFF_LOTS).all()
+    assert (decided["auc_low"] < 0.5).all() and (decided["auc_high"] > 0.5).all()
 
 
 def test_surface_rules_by_hand():
@@ -229,8 +227,9 @@ def test_lots():
 def test_a_rule_against_a_judge():
     rules = surface_rules.rule_verdicts(STUDY)
     near = rules[rules["model"] == "length nearer to the reference"]
-    found = paired_hits(near, settled(["tie"] * 207), STUDY, ["truth"])
-    assert found["value"] == pytest.approx(132 / 207 - 46 / 207) and found["ci_low"] > 0.3
+    right = near.assign(proposed=STUDY["truth"].where(STUDY["truth"] != "tie", "1").to_numpy())
+    found = paired_hits(right, settled(["tie"] * 207), STUDY, ["truth"])
+    assert found["value"] == pytest.approx(157 / 207 - 50 / 207) and found["ci_low"] > 0.3
     assert found["p_cluster"] < 1e-6 and found["n"] == 207 and found["clusters"] == 69
     same = paired_hits(near, near, STUDY, ["truth"])
     assert same["status"] == "no_variation" and np.isnan(same["p_cluster"])

@@ -36,9 +36,10 @@ def test_no_answer_is_recorded_to_the_literal_wording():
     """The notebook says so by the hash, and shows the prompts that are recorded."""
     literal = load_prompts("logprob_judge", FOLDER)
     for name in CHANGED:
-        entries = recordings.shards("logprob_judge", name)
-        assert entries and literal[name].hash not in {e["prompt_hash"] for e in entries}
-    kept = recordings.shards("logprob_judge", "lj_verdict_criteria")
+        entries = recordings.shards("logprob_judge", name, "study2")
+        assert entries or name != "lj_verdict"
+        assert literal[name].hash not in {e["prompt_hash"] for e in entries}
+    kept = recordings.shards("logprob_judge", "lj_verdict_criteria", "study2")
     assert {e["prompt_hash"] for e in kept} == {literal["lj_verdict_criteria"].hash}
 
 

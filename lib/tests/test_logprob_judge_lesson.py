@@ -79,7 +79,7 @@ def test_the_papers_figures_stand_beside_ours(asked, found):
     assert theirs[["robustness", "value"]].tolist() == pytest.approx([72.0, 10.0])
     table = lesson.paper_table(asked, found.verdicts, found.agreeing.methods)
     assert table["prompt"].tolist() == list(asked.conditions)
-    assert table["the paper"].tolist() == ["67.2", "64.9", "70.5", "71.2"]
+    assert table["the paper"].tolist() == ["67.2", "64.9", "70.5", "71.2", "—", "—"]
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,21 @@ def test_better_and_worse_than_lots_are_told_by_the_test(row, words):
     assert words in lesson.against_lots(pd.DataFrame([counts | row]))
 
 
+def opened(wording):
+    """A small recorded study, its wording and its prompts."""
+    kinds = analysis.conditions(wording, "recorded")
+    wanted = Wanted(limit=3, shown="each")
+    chosen = profiles.load("recorded")
+    return open_study("logprob_judge", chosen, list(kinds.values()), wanted), wording, kinds
+
+
 def test_a_wording_without_recorded_answers_is_named():
     wording = load_prompts("logprob_judge")
     other = wording | {"lj_verdict": replace(wording["lj_verdict"], user="別の文面 {question}")}
-    kinds = analysis.conditions(other, "recorded")
-    study = open_study(
-        "logprob_judge",
-        profiles.load("recorded"),
-        list(kinds.values()),
-        Wanted(limit=3, shown="each"),
-    )
-    (note,) = analysis.ask(study, other, kinds, draws=9).notes
-    assert note.startswith(f"no recorded answers to this wording of: {KIND};")
+    (note,) = analysis.ask(*opened(other), draws=9).notes
+    assert note.startswith(f"no recorded answers to this wording of: {KIND}")
+    unchanged = analysis.ask(*opened(wording), draws=9)
+    assert not any(KIND in said for said in unchanged.notes)
 
 
 def test_a_planted_judge_that_only_pulls_draws_lots():

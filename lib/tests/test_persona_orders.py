@@ -89,7 +89,7 @@ def load_part(templates):
         for one in record_plan.works([PAPER], ["qwen2.5-coder-1.5b"], "second")
         if one.dataset == second.STUDY
     ]
-    return pd.DataFrame(record_plan._rows(work, 36 * templates))
+    return pd.DataFrame(record_plan.rows_of(work, 36 * templates))
 
 
 def test_the_six_orders_of_an_item_are_asked_next_to_each_other():
@@ -320,17 +320,18 @@ def blank_answers(lean=0.0, seed=5):
 
 
 @pytest.mark.parametrize(
-    ("of_words", "verdict"), [(0.0, "more than mere words"), (1.5, "not told from mere words")]
+    ("of_words", "told"), [(0.0, "in 2 of 2 comparisons (m, calibrated: +"), (1.5, "in 0 of 2")]
 )
-def test_a_lean_is_read_beside_mere_words(analysed, monkeypatch, of_words, verdict):
+def test_a_lean_is_read_beside_mere_words(analysed, monkeypatch, of_words, told):
     blank = qa_by_content.roles_by_reading(blank_answers(of_words))
     monkeypatch.setattr(mere_words, "recorded_blank", lambda *_: blank)
     _, found, kept = analysed(planted(1.5))
-    lines = mere_words.findings(found.words)
-    assert len(lines) == 2 and all(line.endswith(f"(50 templates): {verdict}.") for line in lines)
-    told = found.scores[found.scores["blank"].notna()]
-    assert set(told["metric"]) == {"diff_amb"} and set(told["prompt"]) == {"basicP"}
-    assert set(told["blank_status"]) == {"ok"}
+    [line] = mere_words.counted(found.words)
+    assert line.startswith(f"Diff-bias is told from that of mere words {told}")
+    assert set(found.words["clusters"]) == {50}
+    beside = found.scores[found.scores["blank"].notna()]
+    assert set(beside["metric"]) == {"diff_amb"} and set(beside["prompt"]) == {"basicP"}
+    assert set(beside["blank_status"]) == {"ok"}
     size = row_of(found.scores, "permuted")["blank"]
     assert (size > 0.2) == (of_words > 0)
     assert "mere_words" in kept.tables

@@ -12,7 +12,7 @@ from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools import asking
+from katayori_tools import asking, record_plan
 
 SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest(paper)]
 
@@ -21,6 +21,16 @@ SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest
 OURS = [
     (p, name) for p, name in SHARDS if get_paper(p).is_ours(recordings.manifest(p)[name]["dataset"])
 ]
+
+
+def planned_part(paper, entry):
+    """The items of an entry that the plan gives a size, so that groups stay whole; else nothing."""
+    fields = ("model", "dataset", "variant")
+    for work in record_plan.works([paper], edition="second"):
+        of_entry = all(getattr(work, name) == entry[name] for name in fields)
+        if of_entry and entry["prompt_id"] in work.prompts and work.size:
+            return record_plan.rows_of(work, work.size)
+    return []
 
 
 def test_something_is_recorded():
@@ -40,6 +50,8 @@ def test_every_row_answers_a_request_of_today(paper, name):
     so_many = planned if paper == "persona_jbbq" and not entry["variant"] else None
     items = asking.items_of(paper, entry["dataset"], so_many)
     prompt = load_prompts(paper)[entry["prompt_id"]]
+    if part := planned_part(paper, entry):
+        items = part
     model, _ = get_model(entry["model"])
     endpoint = answers.recording_endpoint(paper, model, prompt.id, entry["variant"])
     chosen = {"dataset": entry["dataset"], "variant": entry["variant"]}

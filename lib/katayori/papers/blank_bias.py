@@ -112,36 +112,27 @@ def with_blank(scores: pd.DataFrame, table: pd.DataFrame, on: Sequence[str]) -> 
     return found.assign(blank_status=np.where(found["blank"].notna(), "ok", ""))
 
 
-def findings(table: pd.DataFrame, method: Mapping[str, str], clusters: str) -> list[str]:
-    """What Diff-bias is beside mere words, a sentence a model, prompt and method.
+def counted(table: pd.DataFrame, methods: Mapping[str, str]) -> list[str]:
+    """In how many comparisons Diff-bias is told from mere words: one sentence; none without a blank.
 
     Args:
-        table: of `beside_mere_words`, in shares, with model and prompt_id. method: value of the
-            column `metric` -> how it was read, in words. clusters: what they are, in the plural.
+        table: of `beside_mere_words`, in shares, with model.
+        methods: value of the column `metric` -> how the answer was read, in words.
 
     Example:
-        >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "clusters": 20}
-        >>> row |= {"ci_low": -0.01, "ci_high": 0.05, "spread": 0.3, "status": "ok"}
-        >>> rows = [row | {"what": "real", "value": 0.04}, row | {"what": "blank", "value": 0.01}]
-        >>> rows += [row | {"what": "real_less_blank", "value": 0.03}]
-        >>> print(findings(pd.DataFrame(rows), {"diff_amb": "letters"}, "passages")[0])
-        m (p), by letters: Diff-bias +4.0 points, of mere words +1.0, the difference +3.0
-        [-1.0, +5.0] (20 passages): not told from mere words.
+        >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "value": 0.03}
+        >>> row |= {"what": "real_less_blank", "ci_low": 0.01, "ci_high": 0.05}
+        >>> counted(pd.DataFrame([row]), {"diff_amb": "letters"})
+        ['Diff-bias is told from that of mere words in 1 of 1 comparisons (m, letters: +3.0 points).']
     """
-    lines: list[str] = []
-    for key, rows in cells(table, ["model", "prompt_id", "metric"]):
-        by_what = rows.set_index("what")
-        value = {name: f"{100 * by_what.loc[name, 'value']:+.1f}" for name in by_what.index}
-        less = by_what.loc["real_less_blank"]
-        verdict = "not told from mere words"
-        interval = f" [{100 * less['ci_low']:+.1f}, {100 * less['ci_high']:+.1f}]"
-        if pd.isna(less["ci_low"]):
-            interval, verdict = " (no interval)", "undefined"
-        elif less["ci_low"] > 0 or less["ci_high"] < 0:
-            verdict = "more than mere words" if less["value"] > 0 else "below mere words"
-        lines.append(
-            f"{key['model']} ({key['prompt_id']}), by {method[key['metric']]}: Diff-bias"
-            f" {value['real']} points, of mere words {value['blank']}, the difference"
-            f" {value['real_less_blank']}{interval} ({less['clusters']} {clusters}): {verdict}."
-        )
-    return lines
+    less = table[table["what"] == "real_less_blank"]
+    if less.empty:
+        return []
+    told = less[(less["ci_low"] > 0) | (less["ci_high"] < 0)]
+    which = "; ".join(
+        f"{row['model']}, {methods[row['metric']]}: {100 * row['value']:+.1f} points"
+        for row in told.to_dict("records")
+    )
+    share = f"{len(told)} of {len(less)} comparisons"
+    named = f" ({which})" if which else ""
+    return [f"Diff-bias is told from that of mere words in {share}{named}."]

@@ -92,6 +92,8 @@ class Paper:
             are not this project's own.
         recorded_as: the data set of the second edition that `study` reads, after which its
             recordings are named; empty where `study` is the first edition.
+        first_as: the settings under which such a `study` still is the first edition; empty where
+            that has left the repository.
     """
 
     id: str
@@ -108,6 +110,7 @@ class Paper:
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
     recorded_as: ClassVar[str] = ""
+    first_as: ClassVar[Mapping[str, str]] = {}
 
     @property
     def about(self) -> dict[str, Any]:

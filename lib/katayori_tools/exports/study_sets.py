@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from katayori import paths
 from katayori.data import catalogue
 from katayori.papers import get_paper
 from katayori_tools.exports.measures import read
+from katayori_tools.study_sets import FIRST, SECOND, folder as folder_of
 
 #: Columns of the table of items -> what they hold.
 FIELDS = {
@@ -39,8 +39,9 @@ def write(folder: Path, paper_id: str, run: Mapping[str, Any], with_text: bool) 
 
 
 def _copied(here: Path, paper_id: str) -> list[str]:
-    """The names of the study files, copied into a folder."""
-    source = paths.data_dir() / "study" / paper_id
+    """The names of the study files, copied into a folder: of the edition that `study` reads."""
+    edition = FIRST if not get_paper(paper_id).recorded_as else SECOND
+    source = folder_of(paper_id, edition)
     names = sorted(path.name for path in source.glob("*.yaml"))
     for name in names:
         (here / name).write_bytes((source / name).read_bytes())

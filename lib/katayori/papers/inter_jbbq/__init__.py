@@ -11,7 +11,7 @@ from katayori.prompting.store import Response
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What topic files give unless the user asks for other counts.
+#: What topic files give unless the user asks for other counts: the first edition.
 PRESET = "published_counts"
 #: The second edition's set, which is a preset as well.
 BALANCED = "balanced"
@@ -40,6 +40,8 @@ class InterJbbq(Paper):
         "orders": ORDERS,
     }
     asked_in = "study"
+    recorded_as = BALANCED
+    first_as: ClassVar[Mapping[str, str]] = {"preset": PRESET}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.papers.inter_jbbq import items

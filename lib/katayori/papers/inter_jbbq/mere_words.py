@@ -18,6 +18,7 @@ PAPER = "inter_jbbq"
 VARIANT = "balanced_blank"
 #: Metric of `family_direction` -> the column that it averages here.
 VALUES = {"diff_amb": "side", "p_diff_amb": "p_side"}
+#: Metric -> how the answer is read.
 METHODS = {"diff_amb": "letters", "p_diff_amb": "probabilities"}
 
 
@@ -101,18 +102,16 @@ def with_blank(direction: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return blank_bias.with_blank(direction, of_pooled, [*MODEL, "metric", "topic"])
 
 
-def findings(table: pd.DataFrame) -> list[str]:
-    """What Diff-bias is beside mere words, a sentence a model and metric; none without a blank.
+def counted(table: pd.DataFrame) -> list[str]:
+    """In how many comparisons Diff-bias is told from mere words: one sentence; none without a blank.
 
     Args:
         table: of `beside_mere_words`.
 
     Example:
-        >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "clusters": 20}
-        >>> row |= {"ci_low": -0.01, "ci_high": 0.05, "spread": 0.3, "status": "ok"}
-        >>> rows = [row | {"what": "real", "value": 0.04}, row | {"what": "blank", "value": 0.01}]
-        >>> rows += [row | {"what": "real_less_blank", "value": 0.03}]
-        >>> findings(pd.DataFrame(rows))[0][:40]
-        'm (p), by letters: Diff-bias +4.0 points'
+        >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "value": 0.03}
+        >>> row |= {"what": "real_less_blank", "ci_low": 0.01, "ci_high": 0.05}
+        >>> counted(pd.DataFrame([row]))
+        ['Diff-bias is told from that of mere words in 1 of 1 comparisons (m, letters: +3.0 points).']
     """
-    return blank_bias.findings(table, METHODS, "passages")
+    return blank_bias.counted(table, METHODS)

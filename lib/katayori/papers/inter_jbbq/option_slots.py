@@ -47,6 +47,52 @@ def is_counterbalanced(items: pd.DataFrame) -> bool:
     return bool((of_families[["order", "unknown"]].nunique() == 1).all(axis=None))
 
 
+def steps(frame: pd.DataFrame) -> "pd.Series[int]":
+    """The rank of an item in its family by its number of attributes; 0: the fewest.
+
+    Args:
+        frame: of `with_design`.
+
+    Example:
+        >>> frame = pd.DataFrame({"cluster": ["f", "f", "g"], "n_attributes": [2, 3, 4]})
+        >>> steps(frame).tolist()
+        [0, 1, 0]
+    """
+    return frame.groupby("cluster")["n_attributes"].rank(method="dense").astype(int) - 1
+
+
+def between_families(frame: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of families of a passage whose options stand in another order, item by item.
+
+    The items of a pair have the same rank in their families (`steps`) and the same question. Words
+    of the profiles, wording of "unknown" and order of mention differ as well, so that this says how
+    far answers differ where nothing is kept, beside pairs in which all but an attribute is.
+
+    Args:
+        frame: of `with_design`, of a counterbalanced set.
+
+    Returns:
+        model, source, prompt_id, topic, ambiguity, question, template_id, step, flip (1.0 where
+        the persons chosen differ, NaN where an answer is invalid), invalid, cluster (the passage).
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> one = examples.frame().drop_duplicates("cluster").head(2)
+        >>> same = one.assign(template_id="t", n_attributes=2, question="negative")
+        >>> two = same.assign(ambiguity="amb", order=["abu", "bau"], choice=["a", "b"])
+        >>> between_families(two)["flip"].tolist()
+        [1.0]
+    """
+    keys = [*CELL, "question", "template_id", "step"]
+    told = frame.assign(step=steps(frame))[[*keys, "cluster", "order", "choice"]]
+    pairs = told.merge(told, on=keys, suffixes=("_one", "_other"))
+    first = pairs["cluster_one"] < pairs["cluster_other"]
+    pairs = pairs[first & (pairs["order_one"] != pairs["order_other"])]
+    invalid = pairs["choice_one"].isna() | pairs["choice_other"].isna()
+    differ = (pairs["choice_one"] != pairs["choice_other"]).astype(float).mask(invalid)
+    return pairs[keys].assign(flip=differ, invalid=invalid, cluster=pairs["template_id"])
+
+
 def slot_shares(items: pd.DataFrame, by: Sequence[str] = ("topic", "n_attributes")) -> pd.DataFrame:
     """Where "unknown" stands: the share of the items of a cell that have it at each place.
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics.uncertainty import cells
+from katayori.papers.inter_jbbq import option_slots
 from katayori.papers.inter_jbbq.scores import cell_means
 
 PLACES = (0, 1, 2)
@@ -119,7 +120,7 @@ def _with_places(frame: pd.DataFrame) -> pd.DataFrame:
     placed = placed[placed["right_at"].notna()]
     right = placed["right_at"].astype(int)
     unknown = placed["unknown_position"].astype(int)
-    step = placed.groupby("cluster")["n_attributes"].rank(method="dense").astype(int) - 1
+    step = option_slots.steps(placed)
     return placed.assign(
         right_at=right, wrong_at=3 - right - unknown, unknown_at=unknown, step=step
     )

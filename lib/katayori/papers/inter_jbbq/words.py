@@ -6,9 +6,12 @@ sentence is read and nothing about bias. Intervals are over passages, which the 
 which a blank has as well (`papers.person_words` has tables and sentences).
 """
 
+import numpy as np
 import pandas as pd
 
 from katayori.metrics import paired_contrasts as contrasts
+from katayori.metrics.blank import beside_blank
+from katayori.metrics.uncertainty import cells
 from katayori.papers import person_words
 
 PAPER = "inter_jbbq"
@@ -120,6 +123,46 @@ def bias_by_number(leans: pd.DataFrame, blank: pd.DataFrame) -> pd.DataFrame:
     named = number.astype(str) + number.map(lambda n: " attribute" if n == 1 else " attributes")
     ordered = leans.assign(category=named).sort_values("n_attributes", kind="stable")
     return _bias(leans, ordered, blank, NUMBERS.whole)
+
+
+def with_blank(table: pd.DataFrame, leans: pd.DataFrame, blank: pd.DataFrame) -> pd.DataFrame:
+    """The bias of every model with the size of mere words beside the row of all topics.
+
+    Args:
+        table: of `bias_by_topic`. leans: of `leans`. blank: of `leans_of_blank`.
+
+    Returns:
+        table with blank (nats: the absolute bias of mere words, mean over the passages that have a
+        direction in the study and were asked in the blank; NaN where there is none) and
+        blank_status (`ok`, or empty); as it is where no blank is recorded.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq import examples
+        >>> told, mere = examples.leans(0.6), examples.leans_of_blank(0.2)
+        >>> table = with_blank(bias_by_topic(told, mere), told, mere)
+        >>> round(float(table["blank"].iloc[0]), 1), table["blank"].isna().iloc[1:].all()
+        (0.2, np.True_)
+    """
+    if table.empty or blank.empty:
+        return table
+    pairs = contrasts.bias_by_pair(leans[leans["directed"]])
+    sizes = {
+        tuple(key.values()): _size(pairs, rows)
+        for key, rows in cells(contrasts.bias_by_pair(blank), contrasts.MODEL)
+    }
+    keys = zip(*(table[name] for name in contrasts.MODEL), strict=True)
+    size = pd.Series([sizes.get(key, np.nan) for key in keys], table.index)
+    found = table.assign(blank=size.where(table["category"] == TOPICS.whole))
+    return found.assign(blank_status=np.where(found["blank"].notna(), "ok", ""))
+
+
+def _size(pairs: pd.DataFrame, blank: pd.DataFrame) -> float:
+    """The absolute bias of one model's blank on the passages of its own pairs."""
+    key = blank.iloc[0]
+    own = np.logical_and.reduce([pairs[name] == key[name] for name in contrasts.MODEL])
+    both = beside_blank(pairs[own], blank, cluster="template_id", value="bias")
+    sizes = both.loc[both["what"] == "blank", "value"].astype(float)
+    return abs(float(sizes.iloc[0]))
 
 
 def _bias(

@@ -25,6 +25,7 @@ class LogprobJudge(Paper):
     }
     #: Tasks for the judge's systems, and the pairs of what recorded models answered to them.
     more = ("tasks", "answers")
+    recorded_as = "study2"
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.papers.logprob_judge import items
@@ -58,12 +59,13 @@ class LogprobJudge(Paper):
         return audited(items)
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        """Questions with all their pairs, of others' pairs any."""
+        """Of ours so many rows, pairs in both orders; of others so many pairs."""
         from katayori.data.items import sample
 
         items, _, _ = self.read(dataset, {})
-        whole = "question_id" if dataset == "study" else None
-        return self.as_asked(sample(items, size, whole=whole))
+        if dataset == "study":
+            return sample(self.as_asked(items), size, whole="pair_id")
+        return self.as_asked(sample(items, size))
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """Every pair in both orders."""

@@ -36,6 +36,7 @@ COLUMNS = [
 ]
 VERDICTS = ("1", "2", "tie")
 QUALITIES = ("quality_1", "quality_2")  # of the study set: points met, of three
+POINTS = "points"  # of the study set: criteria in words, a line each
 #: Both orders of presentation: which system's answer stands as A, and which as B.
 ORDERS = {"12": ("1", "2"), "21": ("2", "1")}
 ANNOTATOR = "annotator_"
@@ -51,10 +52,10 @@ def load_study_judge(path: str | Path = "") -> pd.DataFrame:
     """Every pair of answers of a task file, or of all but `extra.yaml` in a folder; an empty path
     means ours.
 
-    Columns `COLUMNS`, truth, quality_1, quality_2. Ours gives 69 tasks x 3 pairs = 207 rows, 46 of
-    them ties. Answers are built from the reference or its variant by edits, and the construction
-    the files' header documents is checked: KatayoriError names file, question and key of what does
-    not hold.
+    Columns `COLUMNS`, truth, quality_1, quality_2 and points: the checklist in words, criteria that
+    no model wrote. Ours gives 69 tasks x 3 pairs = 207 rows, 50 of them ties. Answers are built
+    from the reference or its variant by edits, and the construction the files' header documents is
+    checked: KatayoriError names file, question and key of what does not hold.
 
     Example:
         >>> pairs = load_study_judge()
@@ -133,7 +134,7 @@ def study_version(path: str | Path = "") -> str:
 
     Example:
         >>> study_version()
-        'katayori-judge-study v1'
+        'katayori-judge-study-2 v1'
     """
     return versions((document for _, document in _documents(path)), "user tasks")
 
@@ -159,6 +160,7 @@ def _pairs(question: dict[str, Any]) -> list[dict[str, Any]]:
     for name in ("reference", "variant"):
         _check_points(question, name, question[name], set())
     built = {name: _built(question, name, answer) for name, answer in question["answers"].items()}
+    said = [point["says"] for point in question["checklist"] if point.get("says")]
     rows = []
     for first, second in itertools.combinations(built, 2):
         (text_1, broken_1), (text_2, broken_2) = built[first], built[second]
@@ -172,6 +174,7 @@ def _pairs(question: dict[str, Any]) -> list[dict[str, Any]]:
             "answer_2": text_2,
             "quality_1": _POINTS - len(broken_1),
             "quality_2": _POINTS - len(broken_2),
+            POINTS: "\n".join(f"・{point}" for point in said),
         }
         if broken_1 == broken_2:
             row["truth"] = "tie"
@@ -420,7 +423,7 @@ def _frame(rows: list[dict[str, Any]], what: str) -> pd.DataFrame:
         raise KatayoriError(
             f"{what} holds nobody's verdicts: add a column {ANNOTATOR}<name> for each person"
         )
-    frame = frame.reindex(columns=[*COLUMNS, *verdicts, *(c for c in frame if c in QUALITIES)])
+    frame = frame.reindex(columns=[*COLUMNS, *verdicts, *_built_in(frame)])
     texts = frame[[*COLUMNS, *verdicts]].astype(object).fillna("").astype(str)
     cells = texts[verdicts].apply(lambda column: column.str.strip().str.lower())
     for problem, is_so in _problems(texts, cells).items():
@@ -441,6 +444,11 @@ def _frame(rows: list[dict[str, Any]], what: str) -> pd.DataFrame:
     frame[COLUMNS] = texts[COLUMNS]
     frame[verdicts] = cells.where(cells != "", None)
     return frame
+
+
+def _built_in(frame: pd.DataFrame) -> list[str]:
+    """The columns that only pairs of known construction have."""
+    return [name for name in (*QUALITIES, POINTS) if name in frame]
 
 
 def _problems(texts: pd.DataFrame, cells: pd.DataFrame) -> dict[str, pd.Series]:

@@ -109,15 +109,15 @@ def with_blank(scores: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return blank_bias.with_blank(scores, table, [*BY, "metric"])
 
 
-def findings(table: pd.DataFrame) -> list[str]:
-    """What Diff-bias is beside mere words, a sentence a model, prompt and reading by content.
+def counted(table: pd.DataFrame) -> list[str]:
+    """In how many comparisons by content Diff-bias is told from mere words, in one sentence.
 
     Args:
         table: of `beside_mere_words`; without rows, there is no sentence.
 
     Example:
-        >>> findings(pd.DataFrame(columns=["reading", "metric", "model", "prompt_id"]))
+        >>> counted(pd.DataFrame(columns=["reading", "what"]))
         []
     """
     told = table[table["reading"].isin(["calibrated", "permuted"])]
-    return blank_bias.findings(told.assign(metric=told["reading"]), METHODS, "templates")
+    return blank_bias.counted(told.assign(metric=told["reading"]), METHODS)

@@ -1,4 +1,4 @@
-"""The long simulation of interactions, and what recorded letters detect of a direction.
+"""The long simulation of interactions, and what recorded letters and likelihoods detect.
 
 inter_interaction.csv tells how often the test says that a combination of attributes is more than
 the sum of its parts, for a respondent where it is not (`sim-inter-additive`: false positives) and
@@ -16,9 +16,14 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics import intervals, logistic, spike, spike_statistics
-from katayori.metrics.spike import Choices, Recorded, Statistic
-from katayori.papers import answers
-from katayori.papers.inter_jbbq import items as inter_jbbq, scores as intersectional, simulated
+from katayori.metrics.spike import Choices, Leans, Recorded, Statistic
+from katayori.papers import answers, get_paper, person_words
+from katayori.papers.inter_jbbq import (
+    items as inter_jbbq,
+    scores as intersectional,
+    simulated,
+    words,
+)
 from katayori.prompting import parsing
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.simulate_hash import digest
@@ -93,8 +98,9 @@ PLACES = (0, 1, 2)
 def _letters(shard: Shard) -> pd.DataFrame:
     """Letters' probabilities of ambiguous items with a direction, for `position_free`."""
     prompt = load_prompts("inter_jbbq")[shard.prompt_id]
-    read = {"parse": parsing.parse_option, "options": ("0", "1", "2")}
-    log = answers.get(inter_jbbq.generate(), prompt, [shard.model], **read)
+    read = {"parse": parsing.parse_option, "options": ("0", "1", "2"), "variant": shard.variant}
+    items, _, _ = get_paper("inter_jbbq").read("study", {})
+    log = answers.get(items, prompt, [shard.model], **read)
     frame = intersectional.with_design(log)
     ambiguous = frame["context_condition"] == "ambiguous"
     frame = frame[frame["has_target"] & ambiguous & (frame["outcome"] == "ok")]
@@ -112,6 +118,11 @@ def _letters(shard: Shard) -> pd.DataFrame:
 
 def _choices_of_families(shard: Shard, *, sampled: bool) -> Choices:
     return Choices(_letters(shard), UP, DOWN, sampled=sampled, cluster="family")
+
+
+def _of_study(model: str) -> Shard:
+    """The letters of the edition that `study` reads."""
+    return Shard("inter_jbbq", model, "ij_basic_ja", get_paper("inter_jbbq").variant_of("study"))
 
 
 def _difference(_: Recorded, *, reading: str, soft: bool) -> Statistic:
@@ -139,7 +150,7 @@ def _of_letters() -> dict[str, Method]:
     sampled_shifts = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
     return {
         f"direction, {name}": Method(
-            shard=lambda model: Shard("inter_jbbq", model, "ij_basic_ja"),
+            shard=_of_study,
             recorded=partial(_choices_of_families, sampled=sampled),
             statistic=partial(_difference, reading=reading, soft=soft),
             shifts=shifts.get(name, sampled_shifts),
@@ -150,4 +161,54 @@ def _of_letters() -> dict[str, Method]:
     }
 
 
-METHODS = _of_letters()
+# -- likelihoods of recorded models ----------------------------------------------------------------
+
+
+@lru_cache
+def _leans(shard: Shard) -> pd.DataFrame:
+    """Leans of the ambiguous items with a direction, with what makes the bias of their passage."""
+    prompt = load_prompts("inter_jbbq")[shard.prompt_id]
+    scored = person_words.recorded_scores("inter_jbbq", shard.variant, prompt, [shard.model])
+    return to_plant(words.leans(scored))
+
+
+def to_plant(leans: pd.DataFrame) -> pd.DataFrame:
+    """Leans as `spike.Leans` takes them: their sum of weight x value is the bias of a passage.
+
+    Args:
+        leans: of `words.leans`, of one model and prompt.
+
+    Returns:
+        template_id, value, exposure (1 for negative questions, -1 for others), weight,
+        second_exposure: a liking for who is named first, in negative questions only. Passages in
+        which no pair has a direction are left out.
+    """
+    rows = leans[leans["directed"] & (leans["context_condition"] == "ambiguous")]
+    negative = np.where(rows["polarity"] == "negative", 1.0, -1.0)
+    first = np.where(rows["mention"] == "target_first", 1.0, -1.0)
+    pairs = rows.groupby("template_id")["pair_id"].transform("nunique")
+    return pd.DataFrame(
+        {
+            "template_id": rows["template_id"].to_numpy(),
+            "value": rows["lean"].to_numpy(),
+            "exposure": negative,
+            # Two questions in two orders of mention, a mean over the pairs of the passage.
+            "weight": negative / (4 * pairs.to_numpy()),
+            "second_exposure": first * (negative > 0),
+        }
+    )
+
+
+def _of_likelihood() -> dict[str, Method]:
+    method = Method(
+        shard=lambda model: Shard("inter_jbbq", model, words.PROMPT, words.ITEMS),
+        recorded=lambda shard: Leans(_leans(shard)),
+        statistic=lambda _: spike_statistics.clustered_mean("nats"),
+        shifts=(0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5),
+        second=0.3,
+        code=(*steps(Leans), spike._copies, spike_statistics.clustered_mean),
+    )
+    return {"direction, likelihood": method}
+
+
+METHODS = _of_letters() | _of_likelihood()

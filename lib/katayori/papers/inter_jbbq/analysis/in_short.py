@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from katayori.metrics.interval_text import with_interval
+from katayori.papers.inter_jbbq import mere_words
 from katayori.papers.inter_jbbq.analysis.asked import of
-from katayori.papers.inter_jbbq.analysis.lesson import direction_rows, flip_rows, gain_rows
+from katayori.papers.inter_jbbq.analysis.beside_letters import LETTERS, PLACE_FREE
+from katayori.papers.inter_jbbq.analysis.lesson import (
+    BETWEEN,
+    direction_rows,
+    flip_rows,
+    gain_rows,
+    likelihood_told,
+)
 from katayori.papers.inter_jbbq.analysis.pairs import Flips, tested
 from katayori.papers.inter_jbbq.analysis.slopes import same_slopes, told
 from katayori.papers.inter_jbbq.analysis.words import context
@@ -18,7 +26,7 @@ ALPHA = 0.05
 
 
 def in_short(found: "Analysis", headlines: pd.DataFrame, models: list[str]) -> list[str]:
-    """What was found: a paragraph a model, and one on all tests.
+    """What was found: a paragraph a model, one on all tests, and one on words where these are told.
 
     Args:
         found: of `analyse`. headlines: of a run (`Run.headlines`). models: those shown.
@@ -36,7 +44,24 @@ def in_short(found: "Analysis", headlines: pd.DataFrame, models: list[str]) -> l
         spread_told(found.spread),
         *direction_told(headlines, models),
     ]
-    return [*paragraphs, "\n".join(tests)]
+    told_of_words = "\n".join(words_told(found, models))
+    return [*paragraphs, "\n".join(tests), *([told_of_words] if told_of_words else [])]
+
+
+def words_told(found: "Analysis", models: list[str]) -> list[str]:
+    """Diff-bias beside mere words, and bias by likelihood: a sentence each, or none.
+
+    Args:
+        found: of `analyse`. models: those shown.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
+        >>> words_told(analysis_additive(), ["sim-inter-additive"])  # no words were scored
+        []
+    """
+    beside = mere_words.counted(of(found.leans.words, models))
+    scored = [] if found.likelihood.by_topic.empty else likelihood_told(found.likelihood)
+    return [*beside, *scored]
 
 
 def _of_model(found: "Analysis", model: str) -> str:
@@ -47,6 +72,7 @@ def _of_model(found: "Analysis", model: str) -> str:
         flips_told(found.flips, model),
         gain_told(found.leans.lean, model),
         bound_told(found.trends.readings, model),
+        contents_told(found.contents, model),
     ]
     return " ".join(part for part in parts if part)
 
@@ -85,9 +111,15 @@ def flips_told(flips: Flips, model: str) -> str:
     if rows.empty:
         return ""
     counted = rows[rows["pairs"] != "same order"].to_dict("records")
-    names = {"all pairs": "all pairs", "clean": "clean ones" if len(counted) > 1 else "pairs"}
-    words = [f"{with_interval(row)} % of {names[row['pairs']]} (n {row['n']:,})" for row in counted]
-    return f"One attribute more changes the answer in {' and in '.join(words)}."
+    clean = len(counted) > 1 and counted[0]["pairs"] == "all pairs"
+    names = {"all pairs": "all pairs", "clean": "clean ones" if clean else "pairs"}
+    added = [row for row in counted if row["pairs"] in names]
+    words = [f"{with_interval(row)} % of {names[row['pairs']]} (n {row['n']:,})" for row in added]
+    told = f"One attribute more changes the answer in {' and in '.join(words)}."
+    for row in counted:
+        if row["pairs"] == BETWEEN:
+            told += f" Another family with another order of options: {with_interval(row)} %."
+    return told
 
 
 def gain_told(lean: pd.DataFrame, model: str) -> str:
@@ -127,6 +159,31 @@ def bound_told(readings: pd.DataFrame, model: str) -> str:
         return ""
     bound = of(readings, [model])["status"].eq("position_bound").any()
     return "Its letters are bound to a place and say nothing about bias." if bound else ""
+
+
+def contents_told(contents: pd.DataFrame, model: str) -> str:
+    """Accuracy in clear passages with the place cancelled, basic prompt; empty where it is unknown.
+
+    Args:
+        contents: of `Analysis`. model: one of them.
+
+    Example:
+        >>> row = {"model": "m", "prompt": "basic", "metric": "acc_dis", "value": 0.6}
+        >>> rows = [row | {"reading": one} for one in ("letters", PLACE_FREE)]
+        >>> contents_told(pd.DataFrame(rows).assign(ci_low=0.5, ci_high=0.7), "m")[:63]
+        'Without the place it is right in 60.0 [50.0, 70.0] % of the cl'
+    """
+    if contents.empty:
+        return ""
+    clear = of(contents[contents["metric"] == "acc_dis"], [model])
+    rows = clear[clear["prompt"] == "basic"].set_index("reading")
+    if not {LETTERS, PLACE_FREE} <= set(rows.index):
+        return ""
+    free, written = (with_interval(rows.loc[name].to_dict()) for name in (PLACE_FREE, LETTERS))
+    return (
+        f"Without the place it is right in {free} % of the clear passages, by letters in"
+        f" {written} %."
+    )
 
 
 def spread_told(spread: pd.DataFrame) -> str:

@@ -10,7 +10,7 @@ from katayori.metrics.interval_text import with_interval
 from katayori.papers import person_words
 from katayori.papers.inter_jbbq import items as inter_jbbq, option_slots
 from katayori.papers.inter_jbbq.analysis.asked import Asked, of
-from katayori.papers.inter_jbbq.analysis.beside_letters import NAMES
+from katayori.papers.inter_jbbq.analysis.beside_letters import NAMES, slot_told
 from katayori.papers.inter_jbbq.analysis.leans import Leans
 from katayori.papers.inter_jbbq.analysis.likelihoods import Likelihood
 from katayori.papers.inter_jbbq.analysis.made import BEHIND, Made
@@ -31,6 +31,8 @@ EXAMPLE_TOPIC = "lessons"
 TINY_RIGHT = {"race": 36, "nationality+race": 28, "gender+race": 32, "gender+nationality+race": 8}
 TINY_N = 40
 TINY_FAMILIES = 10
+#: Families of a passage compared with each other.
+BETWEEN = "between families"
 #: What stands beside a headline where it is known.
 BESIDE = ("blank", "detects")
 #: Results that say how far errors go with the stereotype -> how the answer is read.
@@ -104,20 +106,6 @@ def lexicon(topic: str = EXAMPLE_TOPIC) -> dict[str, list[str]]:
     }
 
 
-def counts_table(made: Made) -> pd.DataFrame:
-    """Items by number of attributes and topic, a row a number; the last row counts all.
-
-    Example:
-        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> counts_table(analysis_additive().made)["housing"].tolist()
-        [24, 96, 144, 96, 24, 384]
-    """
-    numbers = made.by_number.drop(columns=BEHIND).rename(columns={"items": "all"})
-    kept = numbers.loc[:, numbers.gt(0).any()].T
-    kept.columns.name = None
-    return kept.rename_axis("attributes").reset_index()
-
-
 def counts_told(asked: Asked, made: Made) -> list[str]:
     """How many items there are, and who has read them: a few sentences.
 
@@ -135,12 +123,20 @@ def counts_told(asked: Asked, made: Made) -> list[str]:
         f"{items['template_id'].nunique()} passages carry all {len(single):,} items"
         f" ({asked.n_families} families). {made.n_exclusions} combinations of words are never"
         f" drawn. {doubles['passages']} passages are word for word another family's.",
+        f"Attributes told: {_numbers_told(made)}.",
         f"{made.n_read} of {made.n_files} topic files were read by a native speaker.",
     ]
     told += _places_told(asked, made)
     models = ", ".join(asked.models)
     told.append(f"{models}: {len(of_models):,} prompts answered, {invalid:,} of them invalid.")
     return told
+
+
+def _numbers_told(made: Made) -> str:
+    """How many items tell how many attributes, such as `1 in 24 items, 2 in 96`."""
+    numbers = made.by_number.drop(columns=["items", BEHIND]).sum()
+    (first, n), *rest = numbers[numbers > 0].items()
+    return ", ".join([f"{first} in {n} items", *(f"{number} in {n}" for number, n in rest)])
 
 
 def _places_told(asked: Asked, made: Made) -> list[str]:
@@ -151,6 +147,7 @@ def _places_told(asked: Asked, made: Made) -> list[str]:
         return [
             'Inside a family the order of the options and the wording of "unknown" stay; over the'
             f" families of a topic it stands at one place in {_span(shares)} % of the items."
+            f" {slot_told(asked)}"
         ]
     kept = made.slots.loc[made.slots["n"] >= 20, places].to_numpy()
     if not len(kept):
@@ -170,10 +167,10 @@ def _span(shares: Any) -> str:
 def flip_rows(flips: Flips, models: list[str]) -> pd.DataFrame:
     """Flip rates for a figure: a row a kind of pair, ambiguous passages, basic prompt.
 
-    Where order and wording stay in every pair there is one kind.
+    Where order and wording stay in every pair, families of a passage in other orders stand beside.
 
     Returns:
-        model, pairs, value, ci_low, ci_high, n, clusters.
+        model, pairs, value, ci_low, ci_high, n, clusters, kept (the kind in words).
 
     Example:
         >>> from katayori.papers.inter_jbbq.examples import analysis_additive
@@ -184,12 +181,15 @@ def flip_rows(flips: Flips, models: list[str]) -> pd.DataFrame:
         "all pairs": "all pairs of items",
         "same order": "order of options kept",
         "clean": "order and wording kept",
+        BETWEEN: "another family, other order of options",
     }
     rates = of(_plain(flips.of_all), models)
     if rates.empty:
         return rates
     if flips.n_pairs == flips.n_clean:
-        rates = rates[rates["pairs"] == "clean"]
+        between = of(_plain(flips.between), models).assign(pairs=BETWEEN)
+        rates = pd.concat([rates[rates["pairs"] == "clean"], between], ignore_index=True)
+        kept["clean"] = "one attribute more, all else kept"
     return rates.assign(kept=rates["pairs"].map(kept))
 
 
@@ -198,25 +198,6 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
     if table.empty:
         return table
     return table[(table["ambiguity"] == "amb") & (table["prompt"] == "basic")]
-
-
-def flip_by_attribute(flips: Flips, models: list[str]) -> pd.DataFrame:
-    """Flip rates of clean pairs by the attribute added, with n in the name of the row.
-
-    Cells of fewer than 5 families have no interval and are left out.
-
-    Example:
-        >>> from katayori.papers.inter_jbbq.examples import analysis_additive
-        >>> flip_by_attribute(analysis_additive().flips, ["sim-inter-additive"]).empty
-        False
-    """
-    rates = of(_plain(flips.by_attribute), models)
-    if rates.empty:
-        return rates
-    clean = rates[(rates["pairs"] == "clean") & rates["ci_low"].notna()]
-    n = clean.groupby("added")["n"].transform("max").astype(int).astype(str)
-    names = clean["added"].str.replace("_", " ") + " (n " + n + ")"
-    return clean.assign(row=names).sort_values("row", kind="stable")
 
 
 def accuracy_rows(by_topic: pd.DataFrame, models: list[str]) -> pd.DataFrame:
@@ -535,7 +516,7 @@ def likelihood_rows(found: Likelihood) -> pd.DataFrame:
     Only of models that read the sentence, as others' bias is not read.
 
     Returns:
-        model, row (model and number), metric (bias, bias less mere words), difference, ci_low,
+        model, row (model and number), metric (bias, bias less mere words), value, ci_low,
         ci_high (nats).
 
     Example:
@@ -548,4 +529,5 @@ def likelihood_rows(found: Likelihood) -> pd.DataFrame:
     read = found.by_number[found.by_number["reading"] != "not_read"]
     both = person_words.bias_beside_mere_words(read)
     both = both.assign(row=both["model"] + ": " + both["category"])
-    return both[both["difference"].notna()]
+    both = both.assign(value=both["difference"])
+    return both[both["value"].notna()]

@@ -68,7 +68,8 @@ def kept(leans: pd.DataFrame, blank: pd.DataFrame, keep: Keeper) -> Likelihood:
     reads = keep.table("words_reads", paired_contrasts.reads_the_sentence(leans))
     what = "reads the sentence, by likelihood (addition)"
     keep.rows(reads, "IJ-17", what, unit="share", cell=["polarity"], **SECOND_EDITION)
-    by_topic = keep.table("words_bias_by_topic", words.bias_by_topic(leans, blank))
+    by_topic = words.with_blank(words.bias_by_topic(leans, blank), leans, blank)
+    keep.table("words_bias_by_topic", by_topic)
     what = "bias by likelihood, in nats (addition)"
     leads = by_topic["category"] == words.TOPICS.whole
     told = by_topic.assign(headline=leads)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.papers.inter_jbbq import interaction_tests, scores
+from katayori.papers.inter_jbbq import interaction_tests, option_slots, scores
 from katayori.papers.inter_jbbq.analysis.asked import BY, BY_PROMPT, Asked, of
 from katayori.papers.inter_jbbq.analysis.words import with_p
 from katayori.papers.inter_jbbq.subset_spread import subset_spread
@@ -24,7 +24,9 @@ class Flips:
     Attributes:
         n_pairs, n_same_order, n_clean: of one model and prompt, negative questions to ambiguous
             passages. of_all: rates by model and prompt. by_attribute: by the attribute added.
-            Frames are empty, counts 0, where items come without families.
+            between: how often families of a passage differ whose options stand in another order.
+            Frames are empty, counts 0, where items come without families; `between` also where
+            the order of the options is drawn item by item.
     """
 
     n_pairs: int
@@ -32,6 +34,7 @@ class Flips:
     n_clean: int
     of_all: pd.DataFrame
     by_attribute: pd.DataFrame
+    between: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def flips(asked: Asked, keep: Keeper) -> Flips:
     """
     pairs = scores.flips(asked.frame)
     if pairs.empty:
-        return Flips(0, 0, 0, pairs, pairs)
+        return Flips(0, 0, 0, pairs, pairs, pairs)
     pairs["prompt"] = pairs["prompt_id"].map(asked.named_prompts)
     common: dict[str, Any] = {"dataset": asked.dataset, "unit": "share"}
     common |= {"cell": ["topic", "added", "ambiguity", "prompt", "pairs"]}
@@ -82,7 +85,21 @@ def flips(asked: Asked, keep: Keeper) -> Flips:
         n_clean=int(one["clean"].sum()),
         of_all=of_all,
         by_attribute=by_attribute,
+        between=_between(asked, keep),
     )
+
+
+def _between(asked: Asked, keep: Keeper) -> pd.DataFrame:
+    """How often families of a passage are answered differently; empty for shuffled items."""
+    if not asked.counterbalanced:
+        return pd.DataFrame()
+    pairs = option_slots.between_families(asked.frame)
+    pairs["prompt"] = pairs["prompt_id"].map(asked.named_prompts)
+    found = keep.table("between_families", scores.cell_means(pairs, "flip", BY))
+    common: dict[str, Any] = {"cell": ["ambiguity", "prompt"], "unit": "share"}
+    what = "answers that differ between families of a passage, other order of options (addition)"
+    keep.rows(found, "IJ-18", what, dataset=asked.dataset, **common)
+    return found
 
 
 def _rates(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

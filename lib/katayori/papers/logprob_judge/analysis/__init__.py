@@ -7,6 +7,7 @@ averaged.py    both orders, three ways to settle them
 agreement.py   agreement of the three methods with the labels
 yardsticks.py  judges beside rules that read no meaning
 steadiness.py  robustness, slot lean, other readings of the probabilities
+places.py      one answer in both places; verdicts whose place is taken out
 real_pairs.py  pairs of answers that models gave
 planted.py     judges whose behaviour is known
 people.py      people, and judges beside them
@@ -23,6 +24,7 @@ from katayori.papers.logprob_judge.analysis.asked import Asked, ask, conditions
 from katayori.papers.logprob_judge.analysis.averaged import averaged, worked_example
 from katayori.papers.logprob_judge.analysis.compared import compared
 from katayori.papers.logprob_judge.analysis.people import People, people
+from katayori.papers.logprob_judge.analysis.places import Places, places
 from katayori.papers.logprob_judge.analysis.planted import Planted, planted
 from katayori.papers.logprob_judge.analysis.real_pairs import RealPairs, real_pairs
 from katayori.papers.logprob_judge.analysis.returned import Returned, returned
@@ -47,6 +49,7 @@ class Analysis:
     agreeing: Agreement
     beside: Yardsticks
     steady: Steadiness
+    places: Places
     pairs: RealPairs
     people: People
     verdicts: Verdicts
@@ -65,7 +68,7 @@ def analyse(asked: Asked, keep: "Keeper") -> Analysis:
         >>> kept = Kept()
         >>> shown = analyse(asked_leaning(), kept)
         >>> len(shown.agreeing.gains), "yardsticks" in kept.tables
-        (4, True)
+        (6, True)
     """
     simulated = planted(asked.wording, keep)
     compared(asked, keep)
@@ -74,6 +77,7 @@ def analyse(asked: Asked, keep: "Keeper") -> Analysis:
     agreeing = agreement(asked, keep)
     beside = yardsticks(asked, keep, agreeing)
     steady = steadiness(asked, keep, agreeing.methods)
+    of_places = places(asked, keep)
     pairs = real_pairs(asked, keep)
     of_people = people(asked, keep, simulated)
     measured = Measured(back, agreeing, steady, of_people)
@@ -83,6 +87,7 @@ def analyse(asked: Asked, keep: "Keeper") -> Analysis:
         agreeing=agreeing,
         beside=beside,
         steady=steady,
+        places=of_places,
         pairs=pairs,
         people=of_people,
         verdicts=verdicts(asked, keep, measured),

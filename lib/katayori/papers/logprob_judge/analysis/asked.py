@@ -1,6 +1,7 @@
 """What was asked, which judges, and what came back: the ground of every table of notebook 03."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -25,8 +26,16 @@ KINDS = {
     ("no", "reason_then_result"): "no criteria; reasons first",
     ("yes", "reason_then_result"): "criteria; reasons first",
 }
-#: Our prompts of these kinds, and those for others' pairs in English.
+#: Our prompts of these kinds.
 PROMPTS = ("lj_verdict", "lj_verdict_criteria", "lj_reason", "lj_reason_criteria")
+#: What we add: criteria that no model wrote, and reasons in a turn of their own, with which a small
+#: model reasons before it is asked for the letter.
+OUR_CRITERIA = "our criteria; verdict only"
+TWO_TURNS = "no criteria; reasons in an own turn"
+ADDED = {OUR_CRITERIA: "lj_verdict_points", TWO_TURNS: "lj_reason_turns"}
+#: The place that holds what a judge wrote in its first turn.
+REASONING = "reasoning"
+#: The prompts for others' pairs in English.
 OFFICIAL = {
     KINDS["no", "result_only"]: "lj_pandalm_verdict_en",
     KINDS["no", "reason_then_result"]: "lj_pandalm_reason_en",
@@ -43,10 +52,13 @@ class Asked:
     """The verdicts of a run, and what they are about.
 
     Attributes:
-        study: as `open_study` opened it. conditions: kind of prompt -> prompt. wording: all
-            prompts by id. names: the judges asked.
+        study: as `open_study` opened it. conditions: kind of prompt -> prompt, the paper's before
+            ours. wording: all prompts by id. names: the judges asked.
         log: frame "both orders" of `frame_checks`, with prompt (its kind), reasoned (whether a
-            text with a verdict holds reasons) and unseen (probability outside the top 20).
+            text with a verdict, or the turn before it, holds reasons) and unseen (probability
+            outside the top 20).
+        first_turns: what judges wrote before they were asked for the verdict: model, item_id, text,
+            finish_reason; empty without any.
         criteria: what judges wrote as criteria, a row a judge and question; empty without any.
         own_design: whether items and wording are ours, so that what was recorded beside this run
             may stand beside it. draws: null draws of a claim. seed: of all draws.
@@ -57,6 +69,7 @@ class Asked:
     wording: Mapping[str, Prompt]
     names: Sequence[str]
     log: pd.DataFrame
+    first_turns: pd.DataFrame
     criteria: pd.DataFrame
     own_design: bool
     draws: int
@@ -87,6 +100,11 @@ class Asked:
     def kinds(self) -> dict[str, str]:
         """Id of a prompt -> its kind."""
         return {prompt.id: kind for kind, prompt in self.conditions.items()}
+
+    @cached_property
+    def of_paper(self) -> dict[str, str]:
+        """`kinds` of the paper's own prompts."""
+        return {prompt_id: kind for prompt_id, kind in self.kinds.items() if kind not in ADDED}
 
     @cached_property
     def sources(self) -> dict[str, str]:
@@ -153,7 +171,9 @@ class Asked:
 def conditions(
     wording: Mapping[str, Prompt], source: str, *, official: bool = False
 ) -> dict[str, Prompt]:
-    """The prompts of a run by kind, in the paper's order.
+    """The prompts of a run by kind, in the paper's order, and then those that we add.
+
+    Our criteria belong to our pairs and are judged in recordings only.
 
     Args:
         wording: prompts by id. source: of the answers.
@@ -164,7 +184,9 @@ def conditions(
         >>> [*conditions(load_prompts("logprob_judge"), "recorded")][:2]
         ['no criteria; verdict only', 'criteria; verdict only']
     """
-    ids = OFFICIAL if official else dict(zip(KINDS.values(), PROMPTS, strict=True))
+    ids = OFFICIAL if official else dict(zip(KINDS.values(), PROMPTS, strict=True)) | ADDED
+    if source != "recorded":
+        ids = {kind: name for kind, name in ids.items() if kind != OUR_CRITERIA}
     chosen = {kind: wording[name] for kind, name in ids.items()}
     if source == "imported":
         # A file holds one answer a request, none that rests on another answer.
@@ -195,7 +217,7 @@ def ask(
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
         >>> asked.focus, len(asked.log)
-        (['sim-judge-leaning'], 96)
+        (['sim-judge-leaning'], 144)
     """
     with_qualities = "quality_1" in study.rows
     names = [name for name in study.asked if with_qualities or not get_model(name)[0].simulated]
@@ -203,13 +225,15 @@ def ask(
         raise UnavailableError(
             f"no verdicts on {study.dataset} are recorded; ask a judge with `make live`"
         )
-    log = _log(study, kinds, names)
+    first_turns = _first_turns(study, kinds, names)
+    log = _log(study, kinds, names, first_turns)
     return Asked(
         study=study,
         conditions=kinds,
         wording=wording,
         names=names,
         log=log,
+        first_turns=first_turns,
         criteria=_criteria(study, wording, kinds),
         own_design=own_design,
         draws=draws,
@@ -240,41 +264,76 @@ def verdicts_of(
     return frame
 
 
-def _log(study: Study, kinds: Mapping[str, Prompt], names: Sequence[str]) -> pd.DataFrame:
+def _log(
+    study: Study, kinds: Mapping[str, Prompt], names: Sequence[str], first_turns: pd.DataFrame
+) -> pd.DataFrame:
     logs: list[pd.DataFrame] = []
     first = next(iter(kinds.values()))
     where = {"variant": study.variant, "dataset": study.kind}
     others = [name for name in names if name not in study.real]
-    for prompt in kinds.values():
+    for kind, prompt in kinds.items():
         for name in study.real_of.get(prompt.id, ()):
             by = answers.recorded_subset
             logs.append(verdicts_of(study.rows, prompt, name, by, **where))
         # Beside recorded judges, simulated ones answer the first prompt only.
         if others and not (study.real and prompt.id != first.id):
             more = {"source": study.source, "answers_file": study.answers_file}
-            logs.append(verdicts_of(study.rows, prompt, others, **more, **where))
+            try:
+                logs.append(verdicts_of(study.rows, prompt, others, **more, **where))
+            except UnavailableError:
+                # A run of an older version asked the paper's prompts and none of ours.
+                if kind not in ADDED:
+                    raise
     rank = {get_model(name)[0].id: place for place, name in enumerate(names)}
     log = pd.concat(logs).sort_values(
         "model", key=lambda model: model.map(rank), kind="stable", ignore_index=True
     )
     kind_of = {prompt.id: kind for kind, prompt in kinds.items()}
-    given = zip(log["outcome"], log["text"], strict=True)
+    kinds_asked = log["prompt_id"].map(kind_of)
+    reasons = log["text"].where(kinds_asked != TWO_TURNS, _said_before(log, first_turns))
+    given = zip(log["outcome"], reasons, strict=True)
     return log.assign(
-        prompt=log["prompt_id"].map(kind_of),
+        prompt=kinds_asked,
         reasoned=[outcome == "ok" and letters.holds_reasons(text) for outcome, text in given],
         unseen=[letters.unseen_mass(top) for top in log["top"]],
     )
+
+
+def _said_before(log: pd.DataFrame, first_turns: pd.DataFrame) -> pd.Series:
+    """What the judge of each row wrote in its first turn; nothing where there was none."""
+    keys = ["model", "item_id"]
+    texts = first_turns.set_index(keys)["text"] if len(first_turns) else pd.Series(dtype=object)
+    said = [texts.get(key, "") for key in log[keys].itertuples(index=False, name=None)]
+    return pd.Series(said, log.index, dtype=object)
+
+
+def _first_turns(study: Study, kinds: Mapping[str, Prompt], names: Sequence[str]) -> pd.DataFrame:
+    """What judges wrote in a turn before the verdict, a row a judge and item."""
+    columns = ["model", "item_id", "text", "finish_reason"]
+    parts: list[pd.DataFrame] = []
+    earlier = kinds[TWO_TURNS].given.get(REASONING) if TWO_TURNS in kinds else None
+    where: dict[str, Any] = {"variant": study.variant, "dataset": study.kind}
+    if earlier and study.source == "recorded":
+        for name in study.real_of.get(kinds[TWO_TURNS].id, ()):
+            frame = answers.recorded_subset(study.rows, earlier, name, **where)
+            parts += [] if frame is None else [frame]
+    elif earlier:
+        where |= {"source": study.source, "answers_file": study.answers_file}
+        with suppress(UnavailableError):
+            parts.append(answers.get(study.rows, earlier, names, **where))
+    return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def _criteria(
     study: Study, wording: Mapping[str, Prompt], kinds: Mapping[str, Prompt]
 ) -> pd.DataFrame:
     """What recorded judges wrote as criteria, once a question."""
-    given = [prompt for prompt in kinds.values() if prompt.given]
+    given = [prompt for prompt in kinds.values() if "criteria" in prompt.given]
     writers = sorted({name for prompt in given for name in study.real_of.get(prompt.id, ())})
     if not writers:
         return pd.DataFrame()
-    return answers.get(study.rows, wording["lj_criteria"], writers)
+    where = {"variant": study.variant, "dataset": study.kind}
+    return answers.get(study.rows, wording["lj_criteria"], writers, **where)
 
 
 def with_status(frame: pd.DataFrame) -> pd.DataFrame:

@@ -8,8 +8,9 @@ from katayori.metrics.interval_text import with_interval
 from katayori.metrics.intervals import share_interval
 from katayori.metrics.uncertainty import cells
 from katayori.papers.logprob_judge import pandalm, scores, surface_rules
-from katayori.papers.logprob_judge.analysis.asked import Asked
+from katayori.papers.logprob_judge.analysis.asked import TWO_TURNS, Asked
 from katayori.papers.logprob_judge.analysis.people import People
+from katayori.papers.logprob_judge.analysis.places import Places
 from katayori.papers.logprob_judge.analysis.planted import BETTER, EQUAL, Planted
 from katayori.papers.logprob_judge.analysis.returned import Returned
 from katayori.papers.logprob_judge.analysis.steadiness import Steadiness
@@ -18,12 +19,16 @@ from katayori.papers.logprob_judge.analysis.yardsticks import AREA, Yardsticks
 
 ALPHA = 0.05
 BETTER_THAN_LOTS, WORSE_THAN_LOTS = "better than lots", "worse than lots"
+#: What a row of criteria is called beside the prompts for reasons.
+CRITERIA = "criteria of its own"
 #: Of a rule's row, in the place of a judge.
 NO_JUDGE = "reads no meaning"
 #: Bins of equally many labels in a reliability curve, and the fewest labels of one.
 GROUPS, LEAST = 5, 5
 LABELS = {"1": "answer 1 is better", "2": "answer 2 is better", "tie": "equally good"}
 PAPER_NAME = "the paper"
+#: Readings of `metrics.position_free` that a figure shows -> their names there.
+READINGS = {"letter": "letter", "calibrated": "calibrated", "permuted": "both orders"}
 
 
 def two_orders(asked: Asked) -> str:
@@ -103,7 +108,7 @@ def calls_table(asked: Asked, back: Returned) -> pd.DataFrame:
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
         >>> calls_table(asked, returned(asked, Kept()))["no verdict"].tolist()
-        [0, 0, 0, 0]
+        [0, 0, 0, 0, 0, 0]
     """
     columns = ["model", "prompt"]
     table = back.letters[back.letters["model"].isin(asked.focus)]
@@ -128,7 +133,7 @@ def beside_paper(asked: Asked, verdicts: Verdicts, steady: Steadiness) -> pd.Dat
         >>> asked = asked_leaning()
         >>> shown = analyse(asked, Kept())
         >>> len(beside_paper(asked, shown.verdicts, shown.steady))
-        8
+        10
     """
     printed = verdicts.printed[verdicts.printed["task"] == "all"]
     theirs = printed.assign(model=PAPER_NAME, value=printed["proposed"] - printed["BS2"])
@@ -194,6 +199,84 @@ def areas(asked: Asked, beside: Yardsticks) -> pd.DataFrame:
         series=every["model"].where(~is_rule, NO_JUDGE),
         n=every["n_auc"],
     )
+
+
+def leans(asked: Asked, steady: Steadiness, places: Places) -> pd.DataFrame:
+    """The lean to the first slot by prompt, and of one answer that stands in both places.
+
+    Returns:
+        model, prompt, value (log odds), ci_low, ci_high, n.
+
+    Example:
+        >>> from katayori.papers.keeping import Kept
+        >>> from katayori.papers.logprob_judge.analysis import analyse
+        >>> from katayori.papers.logprob_judge.examples import asked_leaning
+        >>> asked = asked_leaning()
+        >>> shown = analyse(asked, Kept())
+        >>> len(leans(asked, shown.steady, shown.places))
+        6
+    """
+    shown = steady.leans[steady.leans["model"].isin(asked.focus)]
+    columns = ["model", "prompt", "value", "ci_low", "ci_high", "n"]
+    twice = places.twice if len(places.twice) else pd.DataFrame(columns=columns)
+    return pd.concat([part[columns] for part in (shown, twice) if len(part)], ignore_index=True)
+
+
+def by_content(asked: Asked, places: Places) -> pd.DataFrame:
+    """Right less wrong on decided pairs: as the letters say, calibrated, and over both orders.
+
+    Letters that only follow their place have no value (`position_bound`); a reading without any
+    value is left out.
+
+    Returns:
+        of (judge and prompt), reading, value, ci_low, ci_high (shares), n, status.
+
+    Example:
+        >>> from katayori.papers.keeping import Kept
+        >>> from katayori.papers.logprob_judge.analysis.places import places
+        >>> from katayori.papers.logprob_judge.examples import asked_leaning
+        >>> asked = asked_leaning()
+        >>> by_content(asked, places(asked, Kept()))["reading"].unique().tolist()
+        ['letter', 'both orders']
+    """
+    columns = ["of", "reading", "value", "ci_low", "ci_high", "n", "status"]
+    rows = places.by_content
+    if rows.empty:
+        return pd.DataFrame(columns=columns)
+    rows = rows[rows["model"].isin(asked.focus) & (rows["score"] == "decision")]
+    rows = rows[rows["reading"].isin(READINGS)]
+    rank = {of: place for place, of in enumerate(READINGS)}
+    order = rows["reading"].map(rank).sort_values(kind="stable").index
+    rows = rows.loc[order].sort_values("model", kind="stable")
+    named = rows.assign(of=rows["model"] + "\n" + rows["prompt"])
+    named = named.assign(reading=rows["reading"].map(READINGS))
+    has_values = named.groupby("reading")["value"].transform("count") > 0
+    return named.loc[has_values, columns].reset_index(drop=True)
+
+
+def places_told(asked: Asked, places: Places) -> list[str]:
+    """What the place does to each judge, a sentence a judge.
+
+    Example:
+        >>> from katayori.papers.keeping import Kept
+        >>> from katayori.papers.logprob_judge.analysis.places import places
+        >>> from katayori.papers.logprob_judge.examples import asked_leaning
+        >>> asked = asked_leaning()
+        >>> print(places_told(asked, places(asked, Kept()))[0])
+        sim-judge-leaning: letters bound to one place under 0 of 6 prompts.
+    """
+    lines = []
+    for model in asked.focus if len(places.slots) else ():
+        own = places.slots[places.slots["model"] == model]
+        bound = (own["status"] == "position_bound").sum()
+        line = f"{model}: letters bound to one place under {bound} of {len(own)} prompts"
+        twice = places.twice
+        if len(twice) and model in set(twice["model"]):
+            row: dict[Any, Any] = twice[twice["model"] == model].to_dict("records")[0]
+            line += f"; one answer in both places: lean {with_interval(row, 2, 1, signed=True)},"
+            line += f" {100 * row['ties']:.1f} % ties"
+        lines.append(f"{line}.")
+    return lines
 
 
 def reliability(asked: Asked) -> pd.DataFrame:
@@ -289,23 +372,40 @@ def stored_told(people: People) -> list[str]:
     ]
 
 
-def conditions_told(asked: Asked, back: Returned) -> list[str]:
-    """Whether judges gave reasons and wrote criteria of their own.
+def conditions_table(asked: Asked, back: Returned) -> pd.DataFrame:
+    """Whether judges gave reasons and wrote criteria of their own, a row a judge and condition.
+
+    Reasons are counted at most: a text that says anything beside its verdict holds some. Criteria
+    count as own where fewer than half of their lines stand in the reference.
+
+    Returns:
+        model, asked for, texts, given (texts with reasons, or questions with own criteria),
+        cut off (texts that reached the limit of their length).
 
     Example:
         >>> from katayori.papers.keeping import Kept
         >>> from katayori.papers.logprob_judge.analysis.returned import returned
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
-        >>> conditions_told(asked, returned(asked, Kept()))[0]
-        'sim-judge-leaning, no criteria; reasons first: 0 of 24 texts hold reasons.'
+        >>> conditions_table(asked, returned(asked, Kept()))["given"].tolist()
+        [0, 0, 0]
     """
-    sentences = [
-        f"{model}, {prompt}: {reasons} of {calls} texts hold reasons."
-        for (model, prompt), (reasons, calls) in back.reasoned.items()
-        if "reasons first" in prompt and model in asked.focus
-    ]
-    return [*sentences, *back.copied_sentences]
+    rows: list[tuple[str, str, int, int, int]] = []
+    for (model, prompt), (reasons, texts) in back.reasoned.items():
+        if "reasons" in prompt and model in asked.focus:
+            rows.append((model, prompt, texts, reasons, _cut_off(asked, model, prompt)))
+    for row in back.criteria.to_dict("records"):
+        own = row["questions"] - row["mostly_copied"]
+        rows.append((row["model"], CRITERIA, row["questions"], own, row["cut_off"]))
+    columns = ["model", "asked for", "texts", "given", "cut off"]
+    return pd.DataFrame(rows, columns=columns).sort_values("model", kind="stable")
+
+
+def _cut_off(asked: Asked, model: str, prompt: str) -> int:
+    """How many texts of a judge that were to hold reasons reached the limit of their length."""
+    texts = asked.first_turns if prompt == TWO_TURNS else asked.log[asked.log["prompt"] == prompt]
+    own = texts[texts["model"] == model]
+    return int((own["finish_reason"] == "length").sum())
 
 
 def planted_rows(planted: Planted) -> pd.DataFrame:
@@ -336,30 +436,32 @@ def planted_told(planted: Planted) -> str:
         >>> planted_told(planted(load_prompts("logprob_judge"), Kept()))[:33]
         'For the leaning judge, averaging '
     """
-    held = (planted.claims["verdict"] == "holds").sum()
     long = planted.seen.set_index("model").loc["sim-judge-long"]
     return (
-        "For the leaning judge, averaging pays as long as fewer than"
-        f" {100 * planted.break_even:.0f} % of the comparisons are true ties; in the study set"
-        f" {100 * planted.ties:.0f} % are. The judge of length is steady"
-        f" ({100 * long['robustness']:.0f} % robust), whatever it is worth. {held} of"
-        f" {len(planted.claims)} planted facts come back."
+        "For the leaning judge, averaging pays below"
+        f" {100 * planted.break_even:.0f} % of true ties (in the study set:"
+        f" {100 * planted.ties:.0f} %). The judge of length is robust on"
+        f" {100 * long['robustness']:.0f} %, whatever it is worth."
     )
 
 
 def claims_table(verdicts: Verdicts) -> pd.DataFrame:
     """The paper's claims, a row a claim: the verdict on its figures and on each judge here.
 
+    Claims about reasons have one more column a judge, for reasons in a turn of their own.
+
     Example:
         >>> verdict = pd.DataFrame([{"statement": "it gains", "verdict": "holds"}])
         >>> nothing = pd.DataFrame()
-        >>> both = Verdicts(nothing, nothing, verdict, {"m": verdict}, nothing, {})
+        >>> both = Verdicts(nothing, nothing, verdict, {"m": verdict}, {}, nothing, {})
         >>> claims_table(both).to_numpy().tolist()
         [['it gains', 'holds', 'holds']]
     """
     table = verdicts.on_published[["statement", "verdict"]].copy()
-    for model, checked in verdicts.on_ours.items():
-        table[model] = table["statement"].map(checked.set_index("statement")["verdict"])
+    in_turns = {f"{name}, own turn": checked for name, checked in verdicts.in_two_turns.items()}
+    for name, checked in (verdicts.on_ours | in_turns).items():
+        known = checked.set_index("statement")["verdict"]
+        table[name] = table["statement"].map(known).fillna("—")
     names = {"statement": "the paper's claim", "verdict": "on its printed figures"}
     return table.rename(columns=names)
 
@@ -371,7 +473,7 @@ def recount_table(verdicts: Verdicts) -> pd.DataFrame:
         >>> from katayori.data import published
         >>> counts = published.load("derived", "logprob_judge_counts").assign(prompt="p")
         >>> nothing = pd.DataFrame()
-        >>> recount_table(Verdicts(nothing, counts, nothing, {}, nothing, {})).shape[1]
+        >>> recount_table(Verdicts(nothing, counts, nothing, {}, {}, nothing, {})).shape[1]
         6
     """
     names = {

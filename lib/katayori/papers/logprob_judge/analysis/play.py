@@ -7,7 +7,7 @@ import pandas as pd
 
 from katayori.metrics.interval_text import with_interval
 from katayori.papers.logprob_judge import scores, simulated
-from katayori.papers.logprob_judge.analysis.asked import Asked
+from katayori.papers.logprob_judge.analysis.asked import REASONING, Asked
 from katayori.papers.logprob_judge.analysis.planted import BETTER, EQUAL
 from katayori.prompting.letters import LETTERS
 
@@ -145,18 +145,20 @@ def _texts(asked: Asked, both: pd.DataFrame, judge: str, prompt: str) -> str:
     parts = []
     for order, call in both.iterrows():
         fields = {str(name): str(value) for name, value in items.loc[call["item_id"]].items()}
-        written = _criteria_of(asked, judge, fields["question_id"])
-        given = {"criteria": written} if written else {}
+        given = {
+            "criteria": _written(asked.criteria, judge, fields["question_id"]),
+            REASONING: _written(asked.first_turns, judge, call["item_id"]),
+        }
+        given = {place: text for place, text in given.items() if text}
         messages = asked.conditions[prompt].messages(**fields, **given)
         asked_text = "\n\n".join(message["content"] for message in messages)
         parts.append(f"[order {order}]\n{asked_text}\n→ {call['text']}")
     return "\n\n———\n\n".join(parts)
 
 
-def _criteria_of(asked: Asked, judge: str, question: str) -> str:
-    """The criteria that a judge wrote for a question; nothing where it wrote none."""
-    if asked.criteria.empty:
+def _written(earlier: pd.DataFrame, judge: str, item: str) -> str:
+    """What a judge answered earlier about an item or question; nothing where it wrote none."""
+    if earlier.empty:
         return ""
-    written = asked.criteria
-    own = written[(written["model"] == judge) & (written["item_id"].astype(str) == question)]
+    own = earlier[(earlier["model"] == judge) & (earlier["item_id"].astype(str) == item)]
     return str(own["text"].iloc[0]) if len(own) else ""

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.metrics.interval_text import with_interval
 from katayori.metrics.intervals import share_interval
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge.analysis.asked import BY, Asked
@@ -25,15 +24,19 @@ class Returned:
             mean_mass (what the three letters cover), unseen, most_unseen (outside the top 20).
         letters: model, source, prompt, A, B, C, none, n.
         reasoned: (model, kind of prompt) -> texts that hold reasons, and calls.
-        copied: model -> questions whose criteria are mostly copied, and questions.
-        copied_sentences: about each writer of criteria.
+        criteria: of those who wrote some: model, questions, cut_off (at the limit of length),
+            lines, copied_lines, mostly_copied (questions), median_lines.
     """
 
     counted: pd.DataFrame
     letters: pd.DataFrame
     reasoned: dict[tuple[str, str], tuple[int, int]]
-    copied: dict[str, tuple[int, int]]
-    copied_sentences: list[str]
+    criteria: pd.DataFrame
+
+    def copied(self, model: str) -> tuple[int, int] | None:
+        """Questions whose criteria are mostly copied, and questions; None of no writer."""
+        rows = self.criteria[self.criteria["model"] == model].to_dict("records")
+        return (int(rows[0]["mostly_copied"]), int(rows[0]["questions"])) if rows else None
 
 
 def returned(asked: Asked, keep: Keeper) -> Returned:
@@ -47,21 +50,21 @@ def returned(asked: Asked, keep: Keeper) -> Returned:
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> back = returned(asked_leaning(), Kept())
         >>> back.counted["invalid"].sum(), back.letters["n"].tolist()
-        (np.int64(0), [24, 24, 24, 24])
+        (np.int64(0), [24, 24, 24, 24, 24, 24])
     """
-    copied, sentences = _criteria(asked, keep)
+    criteria = _criteria(asked, keep)
     counted = _counted(asked)
     keep.table("outcomes", counted)
     reasoned = _shares(asked, keep)
     _unseen(asked, keep)
     letters = _letters(asked)
     keep.table("letters", letters)
-    return Returned(counted, letters, reasoned, copied, sentences)
+    return Returned(counted, letters, reasoned, criteria)
 
 
-def _criteria(asked: Asked, keep: Keeper) -> tuple[dict[str, tuple[int, int]], list[str]]:
+def _criteria(asked: Asked, keep: Keeper) -> pd.DataFrame:
     if asked.criteria.empty:
-        return {}, []
+        return pd.DataFrame(columns=["model", "questions", "cut_off", "mostly_copied"])
     written = _with_copies(asked)
     sums = {
         "questions": ("item_id", "size"),
@@ -71,15 +74,11 @@ def _criteria(asked: Asked, keep: Keeper) -> tuple[dict[str, tuple[int, int]], l
         "mostly_copied": ("mostly", "sum"),
         "median_lines": ("lines", "median"),
     }
-    about = written.groupby("model", sort=False).agg(**sums).reset_index()
+    about = written.groupby("model", sort=True).agg(**sums).reset_index()
     keep.table("criteria", about)
-    counts = about[["model", "mostly_copied", "questions"]].itertuples(index=False)
-    copied = {str(name): (int(mostly), int(questions)) for name, mostly, questions in counts}
-    sentences = [
-        _copied_share(asked, keep, written[written["model"] == name], copied[name])
-        for name in sorted(copied)
-    ]
-    return copied, sentences
+    for _, own in written.groupby("model", sort=True):
+        _copied_share(asked, keep, own)
+    return about
 
 
 def _with_copies(asked: Asked) -> pd.DataFrame:
@@ -97,15 +96,14 @@ def _with_copies(asked: Asked) -> pd.DataFrame:
     return written.assign(mostly=(written["lines"] > 0) & half)
 
 
-def _copied_share(asked: Asked, keep: Keeper, own: pd.DataFrame, mostly: tuple[int, int]) -> str:
-    """Keeps the share of copied lines of one writer, and says it."""
-    name = str(own["model"].iloc[0])
+def _copied_share(asked: Asked, keep: Keeper, own: pd.DataFrame) -> None:
+    """Keeps the share of copied lines of one writer."""
     share = share_interval(own["copied"].tolist(), own["lines"].tolist())
     keep.row(
         "LJ-7",
         "share of criteria lines that stand word for word in the reference",
         share["value"],
-        model=name,
+        model=str(own["model"].iloc[0]),
         source="recorded",
         ci=(share["ci_low"], share["ci_high"]),
         n=share["n"],
@@ -113,15 +111,6 @@ def _copied_share(asked: Asked, keep: Keeper, own: pd.DataFrame, mostly: tuple[i
         status=share["status"],
         unit="share",
         **asked.of_set,
-    )
-    copied, questions = mostly
-    follows = "so most of its criteria are its own"
-    if 2 * copied > questions:
-        follows = "so its prompts with criteria are no test of criteria"
-    shown = with_interval({**share, "status": ""})
-    return (
-        f"{name}: {shown} % of the lines of its criteria stand word for word in the reference"
-        f" answer ({share['n']} lines), {follows}."
     )
 
 

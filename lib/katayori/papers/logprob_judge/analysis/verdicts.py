@@ -11,7 +11,13 @@ from katayori.papers.claims import check_claims
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge import claims, readings
 from katayori.papers.logprob_judge.analysis.agreement import Agreement
-from katayori.papers.logprob_judge.analysis.asked import KINDS, PAPER, Asked, with_status
+from katayori.papers.logprob_judge.analysis.asked import (
+    KINDS,
+    PAPER,
+    TWO_TURNS,
+    Asked,
+    with_status,
+)
 from katayori.papers.logprob_judge.analysis.people import People
 from katayori.papers.logprob_judge.analysis.returned import Returned
 from katayori.papers.logprob_judge.analysis.steadiness import Steadiness
@@ -28,6 +34,7 @@ class Verdicts:
         printed: the paper's shares by criteria, output_style and task, with prompt (the kind).
         recount: the paper's own counts where its orders agree and where they differ.
         on_published: claims on its figures. on_ours: judge -> claims on its verdicts.
+        in_two_turns: judge -> claims about reasons, given in a turn of their own.
         summary: `multiverse.summaries` of the judges shown. universes: (model, claim) -> readings.
     """
 
@@ -35,6 +42,7 @@ class Verdicts:
     recount: pd.DataFrame
     on_published: pd.DataFrame
     on_ours: dict[str, pd.DataFrame]
+    in_two_turns: dict[str, pd.DataFrame]
     summary: pd.DataFrame
     universes: dict[tuple[str, str], Any]
 
@@ -83,6 +91,7 @@ def verdicts(asked: Asked, keep: Keeper, measured: Measured) -> Verdicts:
         recount=recount.assign(prompt=_kinds(recount)),
         on_published=on_published,
         on_ours={model: _on_ours(asked, keep, measured, model) for model in asked.focus},
+        in_two_turns=_in_two_turns(asked, keep, measured),
         summary=summary,
         universes=universes,
     )
@@ -158,19 +167,48 @@ def _side(
 
 def _on_ours(asked: Asked, keep: Keeper, measured: Measured, model: str) -> pd.DataFrame:
     """The claims on one judge's verdicts; prompts are compared on what all of them share."""
-    settled = asked.settled[asked.settled["model"] == model]
     key_of = {kind: key for key, kind in KINDS.items()}
-    kinds = {prompt_id: key_of[kind] for prompt_id, kind in asked.kinds.items()}
+    kinds = {prompt_id: key_of[kind] for prompt_id, kind in asked.of_paper.items()}
+    evidence = _evidence(asked, measured, model, kinds)
+    checked = check_claims(claims.CLAIMS, evidence, draws=asked.draws, seed=asked.seed)
+    return keep.claims(checked, source=asked.sources[model], model=model, **asked.of_set)
+
+
+def _in_two_turns(asked: Asked, keep: Keeper, measured: Measured) -> dict[str, pd.DataFrame]:
+    """The claims about reasons, where a turn of their own stands for "reasons first"."""
+    style_of = {KINDS["no", claims.ALONE]: claims.ALONE, TWO_TURNS: claims.REASONED}
+    kinds = {
+        prompt_id: ("no", style_of[kind])
+        for prompt_id, kind in asked.kinds.items()
+        if kind in style_of
+    }
+    found = {}
+    for model in asked.focus:
+        of_model = asked.settled.loc[asked.settled["model"] == model, "prompt"]
+        if TWO_TURNS not in set(of_model):
+            continue
+        evidence = _evidence(asked, measured, model, kinds)
+        checked = check_claims(claims.ABOUT_REASONS, evidence, draws=asked.draws, seed=asked.seed)
+        common = {"model": model, "cell": {"reasons": TWO_TURNS}, **asked.of_set}
+        found[model] = keep.claims(checked, source=asked.sources[model], **common)
+    return found
+
+
+def _evidence(
+    asked: Asked, measured: Measured, model: str, kinds: dict[str, tuple[str, str]]
+) -> claims.Answers:
+    """The verdicts of one judge under some prompts (prompt_id -> criteria, output_style)."""
+    settled = asked.settled[asked.settled["model"] == model]
     counts = measured.back.reasoned
     reasons = {
         kinds[name]: counts.get((model, asked.kinds[name]), (0, 0))
         for name in settled["prompt_id"].unique()
+        if name in kinds
     }
     labelled = asked.comparisons if asked.tasks else asked.comparisons.assign(task="all")
-    conditions = {"reasons": reasons, "copied": measured.back.copied.get(model)}
-    evidence = claims.from_answers(settled, labelled, asked.people, kinds, **conditions)
-    checked = check_claims(claims.CLAIMS, evidence, draws=asked.draws, seed=asked.seed)
-    return keep.claims(checked, source=asked.sources[model], model=model, **asked.of_set)
+    conditions = {"reasons": reasons, "copied": measured.back.copied(model)}
+    settled = settled[settled["prompt_id"].isin(list(kinds))]
+    return claims.from_answers(settled, labelled, asked.people, kinds, **conditions)
 
 
 def _multiverse(
@@ -178,7 +216,7 @@ def _multiverse(
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], Any]]:
     """The claim about averaging under every combination of readings."""
     settled = {"as given": asked.settled, "renormalised": scaled}
-    universes = readings.multiverses(settled, asked.people, asked.kinds)
+    universes = readings.multiverses(settled, asked.people, asked.of_paper)
     curves = multiverse.summaries(universes, asked.sources, seed=asked.seed)
     keep.table("multiverse_summary", curves)
     what = "share of readings under which a claim holds (addition)"

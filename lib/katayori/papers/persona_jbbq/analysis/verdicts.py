@@ -146,7 +146,7 @@ def sentences(
         ("by content", _by_content(asked, content)),
         ("gain from context", by_content.gains(asked.of_focus(content.gain))),
         ("orders compared", _orders_compared(asked, content)),
-        ("mere words", mere_words.findings(content.words)),
+        ("mere words", mere_words.counted(content.words)),
         ("by likelihood", _by_likelihood(likelihood)),
     ]
     rows = [(about, line) for about, lines in parts for line in lines]
