@@ -103,7 +103,7 @@ def with_blank(direction: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def counted(table: pd.DataFrame) -> list[str]:
-    """In how many comparisons Diff-bias is told from mere words: one sentence; none without a blank.
+    """How often Diff-bias is told from mere words: one sentence; none without a blank.
 
     Args:
         table: of `beside_mere_words`.
@@ -112,6 +112,7 @@ def counted(table: pd.DataFrame) -> list[str]:
         >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "value": 0.03}
         >>> row |= {"what": "real_less_blank", "ci_low": 0.01, "ci_high": 0.05}
         >>> counted(pd.DataFrame([row]))
-        ['Diff-bias is told from that of mere words in 1 of 1 comparisons (m, letters: +3.0 points).']
+        ['Diff-bias is told from that of mere words in 1 of 1 comparisons
+         (m, letters: +3.0 points).']
     """
     return blank_bias.counted(table, METHODS)
