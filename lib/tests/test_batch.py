@@ -344,12 +344,12 @@ def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(
         result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")
     ]
     write(tmp_path / "one" / "results.jsonl", answers)
-    assert run("import", tmp_path / "one") == 0 and len(answers) == 6 == len(stored())
+    assert run("import", tmp_path / "one") == 0 and len(answers) == 18 == len(stored())
     assert run("export", tmp_path / "two", **given) == 0
     second = lines(tmp_path / "two", "logprob*.jsonl")
     asked = [{one["custom_id"] for one in some} for some in (first, answers, second)]
     assert asked[0] - asked[1] < asked[2] and not asked[1] & asked[2]
-    assert sum("1. 正しさ" in str(one["body"]["messages"]) for one in second) == len(second) // 2
+    assert sum("1. 正しさ" in str(one["body"]["messages"]) for one in second) == 3 * 12
 
 
 def test_log_probabilities_and_cut_texts_come_back_as_from_the_server():

@@ -289,14 +289,14 @@ def test_what_holds_an_earlier_answer_follows_in_a_shard_of_its_own(outputs, cap
     given = {"papers": "logprob_judge", "models": "m@vllm", "limit": 6, "name": "judge"}
     assert plan(**given) == 0
     table = pd.read_csv(outputs / "judge" / "plan.csv")
-    assert table["requests"].iloc[0] == 6 + 4 * 12  # the waiting ones are counted
+    assert table["requests"].iloc[0] == 6 + 6 * 12  # the waiting ones are counted
     answer_all(outputs / "judge", lambda _: "")
     capsys.readouterr()
     assert plan("--collect", outputs / "judge") == 0
-    assert "30 of 54 answered, 24 can be asked now; to ask again" in capsys.readouterr().out
+    assert "42 of 78 answered, 36 can be asked now; to ask again" in capsys.readouterr().out
     answer_all(outputs / "judge", lambda _: "")
     assert plan("--collect", outputs / "judge") == 0
-    assert "the plan: 54 of 54 answered\n" in capsys.readouterr().out
+    assert "the plan: 78 of 78 answered\n" in capsys.readouterr().out
 
 
 def planted(chosen):

@@ -170,8 +170,8 @@ def contents_told(contents: pd.DataFrame, model: str) -> str:
     Example:
         >>> row = {"model": "m", "prompt": "basic", "metric": "acc_dis", "value": 0.6}
         >>> rows = [row | {"reading": one} for one in ("letters", PLACE_FREE)]
-        >>> contents_told(pd.DataFrame(rows).assign(ci_low=0.5, ci_high=0.7), "m")[:62]
-        'Without the place it is right in 60.0 [50.0, 70.0] % of the cl'
+        >>> contents_told(pd.DataFrame(rows).assign(ci_low=0.5, ci_high=0.7), "m")[:63]
+        'Without the place it is right in 60.0 [50.0, 70.0] % of the cle'
     """
     if contents.empty:
         return ""

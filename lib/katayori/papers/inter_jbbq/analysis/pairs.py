@@ -94,6 +94,8 @@ def _between(asked: Asked, keep: Keeper) -> pd.DataFrame:
     if not asked.counterbalanced:
         return pd.DataFrame()
     pairs = option_slots.between_families(asked.frame)
+    if pairs.empty:  # one family of each passage
+        return pd.DataFrame(columns=[*BY, "value", "ci_low", "ci_high", "n", "clusters", "status"])
     pairs["prompt"] = pairs["prompt_id"].map(asked.named_prompts)
     found = keep.table("between_families", scores.cell_means(pairs, "flip", BY))
     common: dict[str, Any] = {"cell": ["ambiguity", "prompt"], "unit": "share"}
