@@ -30,6 +30,7 @@ from katayori.papers.items import OwnItems
 from katayori.papers.keeping import Kept
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
+from katayori.report.interval_figure import Axis, interval_dots
 
 MODEL = "sim-inter-additive"
 CELL = ["model", "source", "prompt_id", "ambiguity"]
@@ -102,7 +103,7 @@ def test_the_balanced_set_says_where_it_comes_from(asked):
     told = "\n".join(lesson.counts_told(asked, found))
     assert "40 passages carry all 720 items (240 families)" in told
     assert "0 passages are word for word another family's" in told
-    assert "it stands at one place in 33 % of the items" in told
+    assert "Who always writes one number is right in 33 % of the ambiguous" in told
 
 
 # --- what a place gives -------------------------------------------------------------------------
@@ -239,7 +240,12 @@ def test_a_planted_lean_is_found_by_topic_and_by_number(bias, side):
     assert own["category"].tolist() == ["1 attribute", *(f"{n} attributes" for n in range(2, 6))]
     assert (side * own["value"] > 0.4).all()
     assert "bias also beyond mere words" in lesson.likelihood_told(found)[0]
-    assert len(lesson.likelihood_rows(found)) == 2 * len(found.by_number)
+    rows = lesson.likelihood_rows(found)
+    assert len(rows) == 2 * len(found.by_number)
+    how = {"row": "row", "series": "metric", "kind": "method"}
+    drawn = interval_dots(rows, Axis("bias in nats", 0), **how)
+    labels = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
+    assert labels == list(dict.fromkeys(rows["row"]))
     assert kept.tables["words_bias_by_topic"].equals(found.by_topic)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from katayori.metrics.interval_text import with_interval
 from katayori.papers import person_words
-from katayori.papers.inter_jbbq import items as inter_jbbq, option_slots
+from katayori.papers.inter_jbbq import items as inter_jbbq
 from katayori.papers.inter_jbbq.analysis.asked import Asked, of
 from katayori.papers.inter_jbbq.analysis.beside_letters import NAMES, slot_told
 from katayori.papers.inter_jbbq.analysis.leans import Leans
@@ -141,14 +141,12 @@ def _numbers_told(made: Made) -> str:
 
 def _places_told(asked: Asked, made: Made) -> list[str]:
     """Where "unknown" stands: a sentence, or none where every cell has few items."""
-    places = [f"unknown_at_{place}" for place in range(3)]
     if asked.counterbalanced:
-        shares = option_slots.slot_shares(asked.items, ["topic"])[places].to_numpy()
         return [
-            'Inside a family the order of the options and the wording of "unknown" stay; over the'
-            f" families of a topic it stands at one place in {_span(shares)} % of the items."
+            'Inside a family the order of the options and the wording of "unknown" stay.'
             f" {slot_told(asked)}"
         ]
+    places = [f"unknown_at_{place}" for place in range(3)]
     kept = made.slots.loc[made.slots["n"] >= 20, places].to_numpy()
     if not len(kept):
         return []
