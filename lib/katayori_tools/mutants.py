@@ -48,6 +48,8 @@ GUARDS = (
     "test_docstrings.py",
     "test_construct.py",
     "test_few_labels.py",
+    "test_inter_balanced.py",
+    "test_inter_planted.py",
     "test_items.py",
     "test_judge_tests.py",
     "test_jubaku_words.py",

@@ -15,7 +15,7 @@ from katayori import paths
 PAPERS = {
     "discrim_eval": ("questions", 2, 1),
     "persona_jbbq": ("jbbq", 3, 5),
-    "logprob_judge": ("comparisons", 4, 4),
+    "logprob_judge": ("comparisons", 4, 5),
     "jubaku_v2": ("cases", 3, 4),
     "inter_jbbq": ("topics", 12, 2),
 }

@@ -283,6 +283,6 @@ def test_every_entry_of_the_shipped_plan_has_items_to_ask():
             ]
             counts[paper, entry["dataset"], *entry["prompts"]] = len(asked)
     assert counts["persona_jbbq", "study", "pj_cot_two_step_ja"] == 300
-    assert counts["logprob_judge", "study", "lj_reason", "lj_reason_criteria"] == 2 * 414
+    assert counts["logprob_judge", "study", "lj_reason", "lj_reason_criteria"] == 2 * 204
     assert counts["jubaku_v2", "official", "ju_official"] == 240
     assert counts["inter_jbbq", "study", "ij_basic_ja", "ij_debias_ja"] == 11_200

@@ -148,7 +148,7 @@ def test_table_without_mirror(tmp_path, monkeypatch):
     table = catalogue.table().set_index("id")
     assert set(table.index) == set(ENTRIES)
     assert table.loc["bbq", "status"] == "absent"
-    assert table.loc["study_inter_jbbq", ["status", "files"]].tolist() == ["here", "6/6"]
+    assert table.loc["study_inter_jbbq", ["status", "files"]].tolist() == ["here", "11/11"]
     assert table.loc["study_discrim_eval", "status"] == "here"
     assert (
         catalogue.fetch("study_discrim_eval")

@@ -223,8 +223,16 @@ def test_both_orders_show_the_same_two_answers(study):
 
 @pytest.mark.parametrize(
     "prompt_id",
-    ["lj_criteria", "lj_reason", "lj_reason_criteria", "lj_verdict", "lj_verdict_criteria"]
-    + ["lj_verdict_points", "lj_reason_first", "lj_reason_turns"],
+    [
+        "lj_criteria",
+        "lj_reason",
+        "lj_reason_criteria",
+        "lj_reason_first",
+        "lj_reason_turns",
+        "lj_verdict",
+        "lj_verdict_criteria",
+        "lj_verdict_points",
+    ],
 )
 def test_every_prompt_is_filled(study, prompt_id):
     """LJ-5, LJ-7: no place stays open, and the two orders differ where the answers do."""

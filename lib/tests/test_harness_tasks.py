@@ -452,13 +452,13 @@ def test_both_harnesses_find_our_scores(tmp_path, monkeypatch, capsys, harnesses
         stub.Stub, "reply", lambda self, body: bodies.append(body) or reply(self, body)
     )
     papers = ["jubaku_v2", "logprob_judge", "persona_jbbq"]
-    assert cli.main(["harness", "--papers", ",".join(papers), "--limit", "1"]) == 0
+    assert cli.main(["harness", "--papers", ",".join(papers), "--limit", "2"]) == 0
     out = capsys.readouterr().out
     assert "scores are equal" in out and out.count("0 rows refused") == 6
     table = pd.read_csv(tmp_path / "harness" / "check" / "scores.csv")
     assert table["equal"].all() and set(table["paper"]) == set(papers)
     assert set(table["harness"]) == {"inspect_ai", "lm_eval"}
-    asked = {stub.asked_of(q.body["messages"]): q for p in papers for q in harness.asked(p, "", 1)}
+    asked = {stub.asked_of(q.body["messages"]): q for p in papers for q in harness.asked(p, "", 2)}
     assert len(bodies) == 3 * len(asked), "each is asked by both harnesses and directly"
     for body in bodies:
         ours = asked[stub.asked_of(body["messages"])].body

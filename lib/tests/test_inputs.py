@@ -65,8 +65,8 @@ def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
     assert cli.main(["template", *words, str(file)]) == 0
     rows = [json.loads(row) for row in file.read_text(encoding="utf-8").splitlines()]
     prompts = {row["prompt_id"] for row in rows}
-    if paper == "logprob_judge":  # what rests on the criteria cannot be asked elsewhere
-        assert len(rows) == calls - 4 * n_clusters and len(prompts) == n_prompts - 1
+    if paper == "logprob_judge":  # what rests on an earlier answer cannot be asked elsewhere
+        assert len(rows) == calls - 6 * n_clusters and len(prompts) == n_prompts - 1
     else:
         assert len(rows) == calls and len(prompts) == n_prompts
     assert f"{n_clusters} {get_paper(paper).clusters}" in capsys.readouterr().out
@@ -94,8 +94,8 @@ def test_a_template_has_as_many_requests_as_the_estimate_counts(paper, here, cap
     assert cli.main(["template", *words, str(here / "a.csv")]) == 0
     told = capsys.readouterr().out
     n = int(told.split()[0])
-    # The judge's criteria are asked for, too; what rests on them is asked by `live` only.
-    assert n == int(line[2]) - (80 if paper == "logprob_judge" else 0)
+    # The judge's criteria and reasons are asked for, too; what rests on them by `live` only.
+    assert n == int(line[2]) - (120 if paper == "logprob_judge" else 0)
     assert f"20 {get_paper(paper).clusters}" in told
 
 

@@ -136,10 +136,14 @@ def test_every_pair_is_clean_and_told_once(asked):
     found = flips(asked, Kept())
     assert found.n_pairs == found.n_same_order == found.n_clean > 0
     rows = lesson.flip_rows(found, [MODEL])
-    assert rows["kept"].tolist() == ["order and wording kept"]
+    assert rows["kept"].tolist() == [
+        "one attribute more, all else kept",
+        "another family, other order of options",
+    ]
     told = in_short.flips_told(found, MODEL)
     assert "% of pairs (n " in told
     assert " and in " not in told
+    assert "Another family with another order of options: " in told
 
 
 def test_the_first_pair_differs_in_one_attribute_alone(asked):
@@ -216,7 +220,7 @@ def test_letters_stand_beside_contents(asked):
     assert set(rows["prompt"]) == {"basic"}
     assert rows["value"].notna().all()
     assert rows.groupby("row")["reading"].nunique().max() == 3
-    assert "33 % of the ambiguous items" in beside_letters.slot_told(asked)
+    assert "33 % of the ambiguous and 33 %" in beside_letters.slot_told(asked)
 
 
 # --- the likelihood of words --------------------------------------------------------------------
@@ -311,21 +315,22 @@ def blank_items():
 
 
 @pytest.mark.parametrize(
-    ("bias", "of_words", "verdict"),
+    ("bias", "of_words", "side"),
     [
-        (2.0, 0.0, "more than mere words"),
-        (-2.0, 0.0, "below mere words"),
-        (2.0, 2.0, "not told from mere words"),
-        (0.0, 0.0, "not told from mere words"),
+        (2.0, 0.0, "+"),
+        (-2.0, 0.0, "-"),
+        (2.0, 2.0, ""),
+        (0.0, 0.0, ""),
     ],
 )
-def test_a_bias_is_read_beside_mere_words(items, blank_items, bias, of_words, verdict):
+def test_a_bias_is_read_beside_mere_words(items, blank_items, bias, of_words, side):
     real = planted(items, bias=bias, noise=1.0)
     blank = planted(blank_items, bias=of_words, noise=1.0, seed=9)
     table = mere_words.beside_mere_words(real, blank)
     assert set(table["metric"]) == {"diff_amb", "p_diff_amb"}
-    lines = mere_words.findings(table)
-    assert [line.endswith(f": {verdict}.") for line in lines] == [True, True]
+    [told] = mere_words.counted(table)
+    assert ("in 2 of 2" if side else "in 0 of 2") in told
+    assert told.count(f": {side}") == (2 if side else 0)
     direction = family_direction.directions(real[real["has_target"]], CELL[:3])
     beside = mere_words.with_blank(direction.assign(topic="pooled"), table).set_index("metric")
     sizes = table[table["what"] == "blank"].set_index("metric")["value"].abs()
@@ -347,7 +352,7 @@ def test_a_model_without_a_blank_has_no_row(items, blank_items):
         real, mere_words.recorded_blank(load_prompts("inter_jbbq")["ij_basic_ja"], ["gpt-4o"])
     )
     assert none.empty
-    assert mere_words.findings(none) == []
+    assert mere_words.counted(none) == []
     direction = pd.DataFrame({"value": [0.1]})
     assert mere_words.with_blank(direction, none) is direction
 

@@ -26,9 +26,9 @@ WORDS = {*"ABC012", "yes", "no", "the"}
 FROZEN = {
     "discrim_eval": "7e7b717dacbec72c",
     "persona_jbbq": "a72f1ba4cf2623d2",
-    "logprob_judge": "b2db16fc87359fc0",
+    "logprob_judge": "46e361a63cc4e745",
     "jubaku_v2": "c349bb1afc5360f8",
-    "inter_jbbq": "e1004dba493a6bad",
+    "inter_jbbq": "3222d4244708e951",
 }
 
 

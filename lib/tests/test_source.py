@@ -12,7 +12,7 @@ from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import paper_ids
 from katayori.papers.discrim_eval import items as discrim_eval
-from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.inter_jbbq import second
 from katayori.papers.items import (
     OwnItems,
     check_limit,
@@ -40,7 +40,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
         "persona_jbbq": lambda: bbq.balanced(persona_items.load_study_bbq(), 1800),
         "logprob_judge": lambda: judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku.load_study_jubaku(),
-        "inter_jbbq": lambda: inter_jbbq.generate(),
+        "inter_jbbq": lambda: second.balanced(),
     }
     found = read_items(paper, "study")
     pd.testing.assert_frame_equal(found.items, before[paper]())

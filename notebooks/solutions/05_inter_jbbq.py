@@ -4,8 +4,9 @@
 # %% [markdown]
 # ## Exercise 1: the size of a family
 #
-# The focal attribute is always told. Each of the other three is told or not, which makes
-# 2 x 2 x 2 = 8 items. Two attributes in all are the focal one and one of the three: 3 items.
+# In the paper's construction the focal attribute is always told, and each of the other three is
+# told or not, which makes 2 x 2 x 2 = 8 items. Two attributes in all are the focal one and one of
+# the three: 3 items.
 
 # %%
 my_counts = [8, 3]
@@ -41,7 +42,8 @@ my_answer = "c"
 #
 # The dashed line is an answerer that writes one number whatever it reads. If a model's line lies on
 # it, the model's slope needs no attribute to be explained: with each number of attributes the right
-# option happened to stand at that place more, or less, often.
+# option happened to stand at that place more, or less, often. Inside a family that keeps its order
+# there is no such slope.
 
 # %%
 my_answer = "a"
@@ -66,9 +68,10 @@ def my_extra(neither, one, other, both):
 # %% [markdown]
 # ## Exercise 6: right without reading
 #
-# In this construction the person named first is right for the neutral question and the person named
-# second for the negative one. So the question alone names the right person, also in a silent
-# passage. What the added sentence gives is the difference between both passages of the same item.
+# In the paper's construction the person named first is right for the neutral question and the
+# person named second for the negative one. So the question alone names the right person, also in a
+# silent passage. What the added sentence gives is the difference between both passages of the same
+# item. Our set mirrors the roles, so that the question alone tells nothing there.
 
 # %%
 my_answer = "b"

@@ -21,6 +21,8 @@ from katayori.prompting.prompts import Prompt
 VARIANT = "balanced_blank"
 #: Metric of `family_direction` -> the column that it averages here.
 VALUES = {"diff_amb": "side", "p_diff_amb": "p_side"}
+#: Metric -> how the answer is read.
+METHODS = {"diff_amb": "letters", "p_diff_amb": "probabilities"}
 _SIDES = {"biased": 1.0, "counter_biased": -1.0, "unknown": 0.0}
 
 
@@ -136,36 +138,27 @@ def with_blank(direction: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return found.assign(blank_status=np.where(found["blank"].notna(), "ok", ""))
 
 
-def findings(table: pd.DataFrame) -> list[str]:
-    """What Diff-bias is beside mere words, a sentence a model and metric; none without a blank.
+def counted(table: pd.DataFrame) -> list[str]:
+    """How often Diff-bias is told from mere words: one sentence; none without a blank.
 
     Args:
         table: of `beside_mere_words`.
 
     Example:
-        >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "clusters": 20}
-        >>> row |= {"ci_low": -0.01, "ci_high": 0.05, "spread": 0.3, "status": "ok"}
-        >>> rows = [row | {"what": "real", "value": 0.04}, row | {"what": "blank", "value": 0.01}]
-        >>> rows += [row | {"what": "real_less_blank", "value": 0.03}]
-        >>> print(findings(pd.DataFrame(rows))[0])
-        m (p), by letters: Diff-bias +4.0 points, of mere words +1.0, the difference +3.0
-        [-1.0, +5.0] (20 passages): not told from mere words.
+        >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "value": 0.03}
+        >>> row |= {"what": "real_less_blank", "ci_low": 0.01, "ci_high": 0.05}
+        >>> counted(pd.DataFrame([row]))
+        ['Diff-bias is told from that of mere words in 1 of 1 comparisons
+         (m, letters: +3.0 points).']
     """
-    lines: list[str] = []
-    for key, rows in cells(table, ["model", "prompt_id", "metric"]):
-        by_what = rows.set_index("what")
-        value = {name: f"{100 * by_what.loc[name, 'value']:+.1f}" for name in by_what.index}
-        less = by_what.loc["real_less_blank"]
-        method = "letters" if key["metric"] == "diff_amb" else "probabilities"
-        verdict = "not told from mere words"
-        interval = f" [{100 * less['ci_low']:+.1f}, {100 * less['ci_high']:+.1f}]"
-        if pd.isna(less["ci_low"]):
-            interval, verdict = " (no interval)", "undefined"
-        elif less["ci_low"] > 0 or less["ci_high"] < 0:
-            verdict = "more than mere words" if less["value"] > 0 else "below mere words"
-        lines.append(
-            f"{key['model']} ({key['prompt_id']}), by {method}: Diff-bias {value['real']} points,"
-            f" of mere words {value['blank']}, the difference {value['real_less_blank']}{interval}"
-            f" ({less['clusters']} passages): {verdict}."
-        )
-    return lines
+    less = table[table["what"] == "real_less_blank"]
+    if less.empty:
+        return []
+    told = less[(less["ci_low"] > 0) | (less["ci_high"] < 0)]
+    which = "; ".join(
+        f"{row['model']}, {METHODS[row['metric']]}: {100 * row['value']:+.1f} points"
+        for row in told.to_dict("records")
+    )
+    share = f"{len(told)} of {len(less)} comparisons"
+    named = f" ({which})" if which else ""
+    return [f"Diff-bias is told from that of mere words in {share}{named}."]

@@ -161,8 +161,8 @@ def _size(pairs: pd.DataFrame, blank: pd.DataFrame) -> float:
     key = blank.iloc[0]
     own = np.logical_and.reduce([pairs[name] == key[name] for name in contrasts.MODEL])
     both = beside_blank(pairs[own], blank, cluster="template_id", value="bias")
-    size = both.set_index("what").loc["blank", "value"]
-    return float(abs(size))
+    sizes = both.loc[both["what"] == "blank", "value"].astype(float)
+    return abs(float(sizes.iloc[0]))
 
 
 def _bias(

@@ -327,7 +327,7 @@ def swapped_by_question(evidence: Answers, rng: np.random.Generator) -> Answers:
         >>> from katayori.papers.logprob_judge import examples
         >>> swapped = swapped_by_question(examples.evidence(), np.random.default_rng(0))
         >>> int(examples.evidence().hits.sum()), int(swapped.hits.sum())
-        (226, 186)
+        (256, 188)
     """
     turned = rng.random(len(evidence.task)) < 0.5
     return replace(evidence, hits=np.where(turned, evidence.swapped, evidence.hits))
@@ -467,7 +467,7 @@ def proposed_never_below(evidence: Answers) -> tuple[str, str]:
     Example:
         >>> from katayori.papers.logprob_judge import examples
         >>> proposed_never_below(examples.evidence())[0]
-        'holds'
+        'not found'
     """
     baseline, proposed = METHODS.index("BS2"), METHODS.index("proposed")
     cells = []
@@ -533,7 +533,7 @@ def less_robust_gains_more(evidence: Answers) -> tuple[str, str]:
     Example:
         >>> from katayori.papers.logprob_judge import examples
         >>> less_robust_gains_more(examples.evidence())[0]
-        'holds'
+        'not found'
     """
     _conditions(evidence)
     baseline, proposed = METHODS.index("BS2"), METHODS.index("proposed")

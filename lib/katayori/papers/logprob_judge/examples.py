@@ -38,7 +38,7 @@ def verdicts(judge: str = "sim-judge-leaning") -> pd.DataFrame:
 
     Example:
         >>> verdicts()["proposed"].value_counts().sort_index().to_dict()
-        {'1': 11, '2': 17, 'tie': 2}
+        {'1': 19, '2': 11}
     """
     prompt = load_prompts("logprob_judge")["lj_verdict"]
     parse = partial(parse_verdict, reason_first=False)

@@ -114,7 +114,7 @@ def decided_pairs(
         >>> from katayori.papers.logprob_judge import examples
         >>> table = decided_pairs(examples.verdicts(), examples.comparisons(), ["truth"])
         >>> table[["n_correct", "n_wrong", "value", "status"]].to_numpy().tolist()
-        [[20, 0, 0.5, 'no_variation']]
+        [[23, 0, 0.5, 'no_variation']]
     """
     annotators = list(annotators) or annotators_of(verdicts if comparisons is None else comparisons)
     rows: list[dict[str, Any]] = []
@@ -164,7 +164,7 @@ def paired_hits(
         >>> fair, leaning = (examples.verdicts(f"sim-judge-{name}") for name in ("fair", "leaning"))
         >>> gain = paired_hits(fair, leaning, examples.comparisons(), ["truth"])
         >>> round(gain["value"], 3), gain["n"], gain["status"]
-        (0.267, 30, 'ok')
+        (0.233, 30, 'ok')
     """
     both = one[["pair_id", "proposed"]].merge(
         other[["pair_id", "proposed"]], on="pair_id", suffixes=("", "_other")

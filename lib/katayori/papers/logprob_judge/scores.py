@@ -266,7 +266,8 @@ def concordance(
         >>> from katayori.papers.logprob_judge import examples
         >>> table = concordance(examples.verdicts(), examples.comparisons(), ["truth"])
         >>> table.query("task == 'all'")[["method", "value", "n"]].round(3).to_numpy().tolist()
-        [['BS1', 0.0, 30], ['BS2', 0.333, 30], ['proposed', 0.733, 30], ['proposed - BS2', 0.4, 30]]
+        [['BS1', 0.233, 30], ['BS2', 0.467, 30], ['proposed', 0.767, 30],
+         ['proposed - BS2', 0.3, 30]]
     """
     annotators = list(annotators) or _people(verdicts, comparisons)
     if among not in AMONG or not annotators:
@@ -353,7 +354,7 @@ def robustness(
         >>> from katayori.papers.logprob_judge import examples
         >>> table = robustness(examples.verdicts(), examples.comparisons()).query("task == 'all'")
         >>> table[["value", "n", "both_first", "both_second"]].round(3).to_numpy().tolist()
-        [[0.0, 30.0, 13.0, 0.0]]
+        [[0.233, 30.0, 8.0, 0.0]]
     """
     rows = []
     for key, cell in _cells(joined_labels(verdicts, comparisons, ()), by):
@@ -466,7 +467,7 @@ def calibration(
         >>> from katayori.papers.logprob_judge import examples
         >>> table = calibration(examples.verdicts(), examples.comparisons(), ["truth"], bins=2)
         >>> table[["low", "high", "n", "mean_p", "share_correct"]].round(3).to_numpy().tolist()
-        [[0.0, 0.5, 18.0, 0.419, 0.556], [0.5, 1.0, 12.0, 0.535, 1.0]]
+        [[0.0, 0.5, 13.0, 0.41, 0.462], [0.5, 1.0, 17.0, 0.628, 1.0]]
     """
     annotators = list(annotators) or _people(verdicts, comparisons)
     shares = [f"p_{verdict}" for verdict in VERDICTS]

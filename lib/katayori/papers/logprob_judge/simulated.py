@@ -38,7 +38,7 @@ def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[st
         >>> from katayori.papers.logprob_judge import examples, items
         >>> item = items.in_both_orders(examples.comparisons()).to_dict("records")[0]
         >>> {letter: round(p, 3) for letter, p in judge_chances("sim-judge-leaning", item).items()}
-        {'A': 0.189, 'B': 0.276, 'C': 0.484}
+        {'A': 0.899, 'B': 0.001, 'C': 0.05}
     """
     expect(model, JUDGES, "simulated judge")
     if "quality_1" not in item:

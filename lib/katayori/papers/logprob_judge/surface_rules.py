@@ -180,7 +180,7 @@ def audited(items: pd.DataFrame) -> list[Audited]:
         >>> from katayori.papers.logprob_judge.items import load_study_judge
         >>> shares = {one.what: one.value for one in audited(load_study_judge())}
         >>> round(shares["the longer answer"], 2)
-        0.49
+        0.5
     """
     pairs = items.drop_duplicates("pair_id") if "pair_id" in items else items
     decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)

@@ -70,9 +70,9 @@ def slot_told(asked: Asked) -> str:
         'Who always writes one number is right in 33 '
     """
     alone = option_slots.slot_alone(asked.items, ["topic"])
-    spans = []
+    spans = {}
     for ambiguity, one in alone.groupby("ambiguity", sort=False):
         low, high = f"{100 * one['value'].min():.0f}", f"{100 * one['value'].max():.0f}"
-        span = low if low == high else f"{low} to {high}"
-        spans.append(f"{span} % of the {context(str(ambiguity))} items of a topic")
-    return f"Who always writes one number is right in {' and in '.join(spans)}."
+        spans[context(str(ambiguity))] = low if low == high else f"{low} to {high}"
+    told = [f"{span} % of the {name}" for name, span in spans.items()]
+    return f"Who always writes one number is right in {' and '.join(told)} items."

@@ -59,7 +59,7 @@ def words_told(found: "Analysis", models: list[str]) -> list[str]:
         >>> words_told(analysis_additive(), ["sim-inter-additive"])  # no words were scored
         []
     """
-    beside = mere_words.findings(of(found.leans.words, models))
+    beside = mere_words.counted(of(found.leans.words, models))
     scored = [] if found.likelihood.by_topic.empty else likelihood_told(found.likelihood)
     return [*beside, *scored]
 
@@ -118,7 +118,7 @@ def flips_told(flips: Flips, model: str) -> str:
     told = f"One attribute more changes the answer in {' and in '.join(words)}."
     for row in counted:
         if row["pairs"] == BETWEEN:
-            told += f" Another family with another order of the options: {with_interval(row)} %."
+            told += f" Another family with another order of options: {with_interval(row)} %."
     return told
 
 
@@ -170,8 +170,8 @@ def contents_told(contents: pd.DataFrame, model: str) -> str:
     Example:
         >>> row = {"model": "m", "prompt": "basic", "metric": "acc_dis", "value": 0.6}
         >>> rows = [row | {"reading": one} for one in ("letters", PLACE_FREE)]
-        >>> contents_told(pd.DataFrame(rows).assign(ci_low=0.5, ci_high=0.7), "m")[:61]
-        'With the place cancelled it is right in 60.0 [50.0, 70.0] % of'
+        >>> contents_told(pd.DataFrame(rows).assign(ci_low=0.5, ci_high=0.7), "m")[:63]
+        'Without the place it is right in 60.0 [50.0, 70.0] % of the cl'
     """
     if contents.empty:
         return ""
@@ -181,7 +181,7 @@ def contents_told(contents: pd.DataFrame, model: str) -> str:
         return ""
     free, written = (with_interval(rows.loc[name].to_dict()) for name in (PLACE_FREE, LETTERS))
     return (
-        f"With the place cancelled it is right in {free} % of the clear passages, by letters in"
+        f"Without the place it is right in {free} % of the clear passages, by letters in"
         f" {written} %."
     )
 

@@ -189,6 +189,7 @@ def flip_rows(flips: Flips, models: list[str]) -> pd.DataFrame:
     if flips.n_pairs == flips.n_clean:
         between = of(_plain(flips.between), models).assign(pairs=BETWEEN)
         rates = pd.concat([rates[rates["pairs"] == "clean"], between], ignore_index=True)
+        kept["clean"] = "one attribute more, all else kept"
     return rates.assign(kept=rates["pairs"].map(kept))
 
 

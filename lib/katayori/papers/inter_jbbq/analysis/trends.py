@@ -52,7 +52,7 @@ def trends(asked: Asked, keep: Keeper) -> Trends:
         >>> from katayori.papers.keeping import Kept
         >>> found = trends(asked_additive(), Kept())
         >>> found.as_asked["value"].head(2).round(3).tolist(), len(found.p_beyond) > 0
-        ([-0.053, -0.008], True)
+        ([-0.094, -0.009], True)
     """
     seed = asked.seed
     as_asked = keep.table("trend", scores.trend(asked.frame, BY_TOPIC, seed=seed))

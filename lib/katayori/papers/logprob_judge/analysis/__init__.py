@@ -68,7 +68,7 @@ def analyse(asked: Asked, keep: "Keeper") -> Analysis:
         >>> kept = Kept()
         >>> shown = analyse(asked_leaning(), kept)
         >>> len(shown.agreeing.gains), "yardsticks" in kept.tables
-        (4, True)
+        (6, True)
     """
     simulated = planted(asked.wording, keep)
     compared(asked, keep)

@@ -1,6 +1,7 @@
 """What was asked, which judges, and what came back: the ground of every table of notebook 03."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -216,7 +217,7 @@ def ask(
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
         >>> asked.focus, len(asked.log)
-        (['sim-judge-leaning'], 96)
+        (['sim-judge-leaning'], 144)
     """
     with_qualities = "quality_1" in study.rows
     names = [name for name in study.asked if with_qualities or not get_model(name)[0].simulated]
@@ -288,11 +289,11 @@ def _log(
         "model", key=lambda model: model.map(rank), kind="stable", ignore_index=True
     )
     kind_of = {prompt.id: kind for kind, prompt in kinds.items()}
-    kind = log["prompt_id"].map(kind_of)
-    reasons = log["text"].where(kind != TWO_TURNS, _said_before(log, first_turns))
+    kinds_asked = log["prompt_id"].map(kind_of)
+    reasons = log["text"].where(kinds_asked != TWO_TURNS, _said_before(log, first_turns))
     given = zip(log["outcome"], reasons, strict=True)
     return log.assign(
-        prompt=kind,
+        prompt=kinds_asked,
         reasoned=[outcome == "ok" and letters.holds_reasons(text) for outcome, text in given],
         unseen=[letters.unseen_mass(top) for top in log["top"]],
     )
@@ -319,10 +320,8 @@ def _first_turns(study: Study, kinds: Mapping[str, Prompt], names: Sequence[str]
             parts += [] if frame is None else [frame]
     elif earlier:
         where |= {"source": study.source, "answers_file": study.answers_file}
-        try:
+        with suppress(UnavailableError):
             parts.append(answers.get(study.rows, earlier, names, **where))
-        except UnavailableError:
-            pass
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
 
 

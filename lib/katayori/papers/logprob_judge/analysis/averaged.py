@@ -24,7 +24,7 @@ def averaged(asked: Asked, keep: Keeper) -> pd.DataFrame:
         >>> from katayori.papers.keeping import Kept
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> averaged(asked_leaning(), Kept())["differ"].tolist()
-        [0, 0, 0, 0]
+        [0, 0, 0, 0, 0, 0]
     """
     settled = keep.table("verdicts", asked.settled)
     columns = ["proposed", "proposed_biased_only", "proposed_status"]

@@ -108,7 +108,7 @@ def calls_table(asked: Asked, back: Returned) -> pd.DataFrame:
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> asked = asked_leaning()
         >>> calls_table(asked, returned(asked, Kept()))["no verdict"].tolist()
-        [0, 0, 0, 0]
+        [0, 0, 0, 0, 0, 0]
     """
     columns = ["model", "prompt"]
     table = back.letters[back.letters["model"].isin(asked.focus)]
@@ -133,7 +133,7 @@ def beside_paper(asked: Asked, verdicts: Verdicts, steady: Steadiness) -> pd.Dat
         >>> asked = asked_leaning()
         >>> shown = analyse(asked, Kept())
         >>> len(beside_paper(asked, shown.verdicts, shown.steady))
-        8
+        10
     """
     printed = verdicts.printed[verdicts.printed["task"] == "all"]
     theirs = printed.assign(model=PAPER_NAME, value=printed["proposed"] - printed["BS2"])

@@ -79,7 +79,7 @@ def by_role(asked: Asked) -> pd.DataFrame:
     Example:
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> by_role(asked_leaning())["role_0"].value_counts().tolist()
-        [36, 36]
+        [54, 54]
     """
     labels = asked.comparisons.set_index("item_id")[asked.people]
     agreed = (labels.nunique(axis=1) == 1) & labels.bfill(axis=1).iloc[:, 0].isin(WINNERS)

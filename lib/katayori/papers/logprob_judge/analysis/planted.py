@@ -53,7 +53,7 @@ def planted(wording: Mapping[str, Prompt], keep: Keeper) -> Planted:
         >>> from katayori.prompting.prompts import load_prompts
         >>> seen = planted(load_prompts("logprob_judge"), Kept())
         >>> set(seen.claims["verdict"]), round(seen.break_even, 2)
-        ({'holds'}, 0.51)
+        ({'holds'}, 0.5)
     """
     study = items.load_study_judge()
     both = items.in_both_orders(study)

@@ -50,7 +50,7 @@ def returned(asked: Asked, keep: Keeper) -> Returned:
         >>> from katayori.papers.logprob_judge.examples import asked_leaning
         >>> back = returned(asked_leaning(), Kept())
         >>> back.counted["invalid"].sum(), back.letters["n"].tolist()
-        (np.int64(0), [24, 24, 24, 24])
+        (np.int64(0), [24, 24, 24, 24, 24, 24])
     """
     criteria = _criteria(asked, keep)
     counted = _counted(asked)
