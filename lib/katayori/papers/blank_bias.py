@@ -113,17 +113,18 @@ def with_blank(scores: pd.DataFrame, table: pd.DataFrame, on: Sequence[str]) -> 
 
 
 def counted(table: pd.DataFrame, methods: Mapping[str, str]) -> list[str]:
-    """In how many comparisons Diff-bias is told from mere words: one sentence; none without a blank.
+    """In how many comparisons Diff-bias is told from mere words, in one sentence.
 
     Args:
-        table: of `beside_mere_words`, in shares, with model.
+        table: of `beside_mere_words`, in shares, with model; without rows, there is no sentence.
         methods: value of the column `metric` -> how the answer was read, in words.
 
     Example:
         >>> row = {"model": "m", "prompt_id": "p", "metric": "diff_amb", "value": 0.03}
         >>> row |= {"what": "real_less_blank", "ci_low": 0.01, "ci_high": 0.05}
         >>> counted(pd.DataFrame([row]), {"diff_amb": "letters"})
-        ['Diff-bias is told from that of mere words in 1 of 1 comparisons (m, letters: +3.0 points).']
+        ['Diff-bias is told from that of mere words in 1 of 1 comparisons
+        (m, letters: +3.0 points).']
     """
     less = table[table["what"] == "real_less_blank"]
     if less.empty:
