@@ -354,3 +354,13 @@ def test_mere_words_of_both_controls_are_one_mean_a_pair():
     assert table["beyond"].abs().max() < 1e-12 and table["n_controls"].tolist() == [20, 10, 10]
     sizes = words.with_blank(table, pd.concat(controls)).set_index("category")["blank"]
     assert sizes[words.ALL] == pytest.approx(abs(table["value"].iloc[0]))
+
+
+def test_a_log_that_lacks_orders_is_read_without_them(analysed):
+    log = planted(0.4)
+    _, found, kept = analysed(log[log["order_number"] < 3])
+    assert row_of(found.scores, "permuted")["status"] == "no_valid_answer"
+    assert found.agreement.empty and found.repeated.empty
+    assert "agreement_with_permuted" not in kept.tables
+    assert by_content.orders_compared(found.agreement, found.repeated) == []
+    assert row_of(found.scores, "calibrated")["n"] == 300

@@ -98,9 +98,10 @@ def _agreement(
     """How often one order chooses what all orders choose, and which reading repeats itself."""
     if in_all_orders is None:
         return NOTHING_READ, NOTHING_READ
-    agreement = asked.named(
-        position_free_scores.agreement_with_permuted(in_all_orders, *SIDES, OVERALL)
-    )
+    agreement = position_free_scores.agreement_with_permuted(in_all_orders, *SIDES, OVERALL)
+    if agreement.empty:  # no item has all its orders
+        return NOTHING_READ, NOTHING_READ
+    agreement = asked.named(agreement)
     repeated = asked.named(order_agreement.repeatability(in_all_orders, *SIDES, OVERALL))
     keep.table("agreement_with_permuted", agreement)
     keep.table("repeatability", repeated)
