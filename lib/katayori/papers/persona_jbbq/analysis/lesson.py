@@ -25,6 +25,8 @@ WHO |= {"unknown": "unknown"}
 SPOKEN = {PERSONA: "the biased persona"}
 #: The prompt of the biased persona that asks for likelihoods.
 UNDER_PERSONA = "pj_lik_biased_ja"
+#: The readings of the figure: the paper's own, and by content from one order and from all.
+IN_FIGURE = ("letter", "calibrated", "permuted")
 #: Characters of a passage in the name of its template.
 PASSAGE = 12
 
@@ -184,7 +186,7 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
         ['letters', 'calibrated']
     """
     rows = _by_model(asked, content.scores)
-    rows = rows[(rows["metric"] == "diff_amb") & (rows["reading"] != "probability")]
+    rows = rows[(rows["metric"] == "diff_amb") & rows["reading"].isin(IN_FIGURE)]
     key = "diff amb, " + rows["prompt"].astype(str) + ", " + rows["reading"].astype(str)
     known = headlines[["model", "of", "blank", "detects"]].drop_duplicates(["model", "of"])
     found = rows.assign(of=key).merge(known, on=["model", "of"], how="left")
