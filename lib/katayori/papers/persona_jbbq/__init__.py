@@ -22,6 +22,8 @@ class PersonaJbbq(Paper):
     cluster_column = "template_id"
     options = ("0", "1", "2")
     gold_column = "label"
+    recorded_as = "study2_orders"
+    first_as: ClassVar[Mapping[str, str]] = {"edition": "first"}
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "jbbq": OwnFile(
             "02: a folder in the form of JBBQ, or one file of it (.jsonl)", dataset="official"
@@ -35,7 +37,7 @@ class PersonaJbbq(Paper):
         from katayori.papers.persona_jbbq.items import load_items
 
         if "jbbq" not in own:
-            if dataset == "study" and self.recorded_as:
+            if dataset == "study" and self.recorded_as and not own.get("edition"):
                 return second.as_given(), second.study_version(), []
             return *load_items(dataset), []
         items = bbq.load_jbbq(own["jbbq"], partial=True)
@@ -52,9 +54,12 @@ class PersonaJbbq(Paper):
         return DATASETS
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        """A number of `study` items is of the first edition: so many were recorded, balanced."""
         from katayori.data import bbq
         from katayori.papers.persona_jbbq.items import load_items
 
+        if dataset == "study" and size is None:
+            return self.as_asked(self.read("study", {})[0])
         return self.as_asked(bbq.balanced(load_items(dataset)[0], size))
 
     def worth_asking(

@@ -92,7 +92,7 @@ def persons_named(asked: Asked) -> pd.DataFrame:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> named = persons_named(asked_leaning()).head(2)
         >>> named[["person", "value"]].round(2).to_numpy().tolist()
-        [['the person of the stereotype', 0.42], ['the other person', 0.11]]
+        [['the person of the stereotype', 0.32], ['the other person', 0.13]]
     """
     frame = _by_model(asked, asked.frame)
     ambiguous = (frame["context_condition"] == "ambiguous") & frame["has_target"]
@@ -183,7 +183,7 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
         >>> asked = asked_leaning()
         >>> none = pd.DataFrame(columns=["what", "model", "of", "blank", "detects"])
         >>> by_reading(asked, content(asked, Kept()), none)["reading"].unique().tolist()
-        ['letters', 'calibrated']
+        ['letters', 'calibrated', 'permuted']
     """
     rows = _by_model(asked, content.scores)
     rows = rows[(rows["metric"] == "diff_amb") & rows["reading"].isin(IN_FIGURE)]
@@ -423,7 +423,7 @@ def template_names(asked: Asked) -> list[tuple[str, str]]:
     Example:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> template_names(asked_leaning())[0][1]
-        'age01'
+        'pj2-age01'
     """
     first = asked.items.drop_duplicates("template_id")
     names = []
