@@ -189,6 +189,7 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
     rows = rows[(rows["metric"] == "diff_amb") & rows["reading"].isin(IN_FIGURE)]
     key = "diff amb, " + rows["prompt"].astype(str) + ", " + rows["reading"].astype(str)
     known = headlines[["model", "of", "blank", "detects"]].drop_duplicates(["model", "of"])
+    rows = rows.drop(columns="blank", errors="ignore")  # that of the headline
     found = rows.assign(of=key).merge(known, on=["model", "of"], how="left")
     unknown = [name for name in ("blank", "detects") if found[name].isna().all()]
     found = found.drop(columns=unknown)  # a figure has no mark for what nobody measured
