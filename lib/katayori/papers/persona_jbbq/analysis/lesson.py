@@ -16,7 +16,7 @@ from katayori.papers.persona_jbbq.analysis.planted import LEANING, Planted
 from katayori.papers.persona_jbbq.analysis.prompts import Prompts
 from katayori.papers.persona_jbbq.analysis.shown import points
 from katayori.papers.persona_jbbq.analysis.verdicts import Verdicts
-from katayori.papers.persona_jbbq.by_content import points as points_or_why
+from katayori.papers.persona_jbbq.by_content import points as points_or_why, span
 
 #: Role -> who that is, in words.
 WHO = {"biased": "the person of the stereotype", "counter_biased": "the other person"}
@@ -385,7 +385,21 @@ def _of_content(content: Content, model: str) -> str:
     ]
     return (
         f"Letters are position bound under {bound} of {len(letters)} prompts; by content"
-        f" ({best}) Diff-bias is {', '.join(told)}."
+        f" ({best}) Diff-bias is {', '.join(told)}.{_of_orders(content, model)}"
+    )
+
+
+def _of_orders(content: Content, model: str) -> str:
+    """How often the readings by content repeat themselves from other orders; empty without any."""
+    if content.repeated.empty:
+        return ""
+    own = content.repeated[content.repeated["model"] == model]
+    parts = [own[own["reading"] == name] for name in ("permuted", "calibrated")]
+    if any(part.empty for part in parts):
+        return ""
+    permuted, calibrated = map(span, parts)
+    return (
+        f" From other orders permuted repeats its choice in {permuted}, calibrated in {calibrated}."
     )
 
 
