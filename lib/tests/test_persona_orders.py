@@ -114,6 +114,16 @@ def test_one_line_makes_it_the_study(moved):
     assert len(open_study(PAPER, live, prompts, wanted).rows) == 30
 
 
+def test_recorded_answers_may_be_asked_for_in_all_orders(moved):
+    prompts = [load_prompts(PAPER)["pj_basic_ja"]]
+    asked = {"models": ["sim-bbq-fair"], "limit": 1}
+    wanted = Wanted(own=OwnItems(orders="all"), **asked)
+    assert len(open_study(PAPER, profiles.load("recorded"), prompts, wanted).rows) == 36
+    wanted = Wanted(own=OwnItems(orders="some"), **asked)
+    with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
+        open_study(PAPER, profiles.load("recorded"), prompts, wanted)
+
+
 def test_before_the_move_recorded_answers_are_to_one_order(monkeypatch):
     monkeypatch.setattr(type(get_paper(PAPER)), "recorded_as", "")
     prompts = [load_prompts(PAPER)["pj_basic_ja"]]

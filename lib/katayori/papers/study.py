@@ -198,7 +198,7 @@ def _settings(room: Paper, read: Read) -> Mapping[str, str]:
             "recorded answers are to one order of the options; orders is for live, imported or"
             " simulated answers"
         )
-    return {**read.own, **recorded}
+    return {**recorded, **read.own}
 
 
 def _not_simulated(names: Sequence[str]) -> list[str]:
