@@ -11,8 +11,8 @@ from katayori.prompting.store import Response
 if TYPE_CHECKING:
     import pandas as pd
 
-#: So many items of the balanced sets are asked at most: those that were recorded.
-BALANCED = {"study": 1800, "official": 1000}
+#: So many of BBQ's items are asked at most, balanced: those that were recorded.
+OF_BBQ = 1000
 
 
 class PersonaJbbq(Paper):
@@ -67,7 +67,8 @@ class PersonaJbbq(Paper):
     ) -> "pd.DataFrame":
         from katayori.data import bbq
 
-        return items if "jbbq" in own else bbq.balanced(items, BALANCED[dataset])
+        of_bbq = dataset == "official" and "jbbq" not in own
+        return bbq.balanced(items, OF_BBQ) if of_bbq else items
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""
