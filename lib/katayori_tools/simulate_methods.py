@@ -5,9 +5,14 @@ Those of a paper are in `METHODS` of its room's module `simulate`, by name.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from katayori.metrics.spike import Recorded, Statistic
+from katayori.metrics import spike, spike_statistics
+from katayori.metrics.spike import Leans, Recorded, Statistic
 from katayori.prompting import recordings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Exchanges of a test: the level is exact with 99 as well, the power .01 to .02 below that of 999.
 EXCHANGES = 99
@@ -62,3 +67,20 @@ class Method:
 
 def steps(kind: type) -> list[Callable]:
     return [getattr(kind, step) for step in ("nulled", "planted", "answered")]
+
+
+def of_leans(
+    shard: Callable[[str], Shard],
+    leans: "Callable[[Shard], pd.DataFrame]",
+    shifts: tuple[float, ...],
+    second: float,
+) -> Method:
+    """A mean lean in nats over clusters, read from likelihoods; `leans` as `spike.Leans` takes."""
+    return Method(
+        shard=shard,
+        recorded=lambda one: Leans(leans(one)),
+        statistic=lambda _: spike_statistics.clustered_mean("nats"),
+        shifts=shifts,
+        second=second,
+        code=(*steps(Leans), spike._copies, spike_statistics.clustered_mean),
+    )

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics import intervals, logistic, spike, spike_statistics
-from katayori.metrics.spike import Choices, Leans, Recorded, Statistic
+from katayori.metrics.spike import Choices, Recorded, Statistic
 from katayori.papers import answers, get_paper, person_words
 from katayori.papers.inter_jbbq import (
     items as inter_jbbq,
@@ -27,7 +27,7 @@ from katayori.papers.inter_jbbq import (
 from katayori.prompting import parsing
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.simulate_hash import digest
-from katayori_tools.simulate_methods import Method, Shard, steps
+from katayori_tools.simulate_methods import Method, Shard, of_leans, steps
 from katayori_tools.simulate_power import LEVEL
 
 FILE = "simulated/inter_interaction.csv"
@@ -200,13 +200,11 @@ def to_plant(leans: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_likelihood() -> dict[str, Method]:
-    method = Method(
-        shard=lambda model: Shard("inter_jbbq", model, words.PROMPT, words.ITEMS),
-        recorded=lambda shard: Leans(_leans(shard)),
-        statistic=lambda _: spike_statistics.clustered_mean("nats"),
+    method = of_leans(
+        lambda model: Shard("inter_jbbq", model, words.PROMPT, words.ITEMS),
+        _leans,
         shifts=(0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5),
         second=0.3,
-        code=(*steps(Leans), spike._copies, spike_statistics.clustered_mean),
     )
     return {"direction, likelihood": method}
 

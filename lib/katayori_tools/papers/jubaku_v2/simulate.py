@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics import intervals, spike, spike_statistics
-from katayori.metrics.spike import Choices, Leans, Recorded, Statistic
+from katayori.metrics.spike import Choices, Recorded, Statistic
 from katayori.papers import answers
 from katayori.papers.jubaku_v2 import items as jubaku, scores as forced_choice, words
 from katayori.prompting import letters
 from katayori.prompting.prompts import load_prompts
-from katayori_tools.simulate_methods import Method, Shard, steps
+from katayori_tools.simulate_methods import Method, Shard, of_leans, steps
 from katayori_tools.simulate_power import (
     ALONE,
     PROMISED,
@@ -175,13 +175,11 @@ def _changes(shard: Shard) -> pd.DataFrame:
 
 def _of_likelihood() -> dict[str, Method]:
     names = [words.PLAIN, *(f"ju_lik_{template}_ja" for template in jubaku.TEMPLATES)]
-    method = Method(
-        shard=lambda model: Shard("jubaku_v2", model, "+".join(names), words.ITEMS),
-        recorded=lambda shard: Leans(_changes(shard)),
-        statistic=lambda _: spike_statistics.clustered_mean("nats"),
+    method = of_leans(
+        lambda model: Shard("jubaku_v2", model, "+".join(names), words.ITEMS),
+        _changes,
         shifts=(0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0),
         second=1.0,
-        code=(*steps(Leans), spike._copies, spike_statistics.clustered_mean),
     )
     return {"change of the lean, likelihood": method}
 

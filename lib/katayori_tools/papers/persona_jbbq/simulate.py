@@ -10,10 +10,10 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from katayori.metrics import intervals, position_free, qa_bias, spike, spike_statistics
-from katayori.metrics.spike import Choices, Leans, Recorded, Statistic
+from katayori.metrics.spike import Choices, Recorded, Statistic
 from katayori.papers.persona_jbbq import items as bbq, second
 from katayori.prompting.parsing import option_probabilities
-from katayori_tools.simulate_methods import Method, Shard, steps
+from katayori_tools.simulate_methods import Method, Shard, of_leans, steps
 from katayori_tools.simulate_power import (
     ALONE,
     MANY,
@@ -176,13 +176,11 @@ def _leans(shard: Shard) -> pd.DataFrame:
 
 
 def _of_likelihood() -> dict[str, Method]:
-    method = Method(
-        shard=lambda model: Shard("persona_jbbq", model, "pj_lik_basic_ja", "study2"),
-        recorded=lambda shard: Leans(_leans(shard)),
-        statistic=lambda _: spike_statistics.clustered_mean("nats"),
+    method = of_leans(
+        lambda model: Shard("persona_jbbq", model, "pj_lik_basic_ja", "study2"),
+        _leans,
         shifts=(0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3),
         second=0.3,
-        code=(*steps(Leans), spike._copies, spike_statistics.clustered_mean),
     )
     return {"likelihood": method}
 
