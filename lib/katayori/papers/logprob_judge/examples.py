@@ -1,12 +1,14 @@
 """Verdicts of simulated judges for the examples of the docstrings. No model answered."""
 
-from functools import partial
+from functools import cache, partial
 
 import pandas as pd
 
 from katayori import profiles
 from katayori.papers import answers
+from katayori.papers.keeping import Kept
 from katayori.papers.logprob_judge import items, scores
+from katayori.papers.logprob_judge.analysis import Analysis, analyse
 from katayori.papers.logprob_judge.analysis.asked import Asked, ask, conditions
 from katayori.papers.logprob_judge.claims import Answers, from_answers
 from katayori.papers.study import Wanted, open_study
@@ -84,3 +86,14 @@ def asked_leaning() -> Asked:
     prompts = list(kinds.values())
     study = open_study("logprob_judge", profiles.load("recorded"), prompts, wanted)
     return ask(study, wording, kinds, draws=19)
+
+
+@cache
+def analysis_leaning() -> Analysis:
+    """What notebook 03 computes of these verdicts.
+
+    Example:
+        >>> len(analysis_leaning().agreeing.gains)
+        6
+    """
+    return analyse(asked_leaning(), Kept())

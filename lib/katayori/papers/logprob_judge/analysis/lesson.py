@@ -127,11 +127,8 @@ def beside_paper(asked: Asked, verdicts: Verdicts, steady: Steadiness) -> pd.Dat
         points.
 
     Example:
-        >>> from katayori.papers.keeping import Kept
-        >>> from katayori.papers.logprob_judge.analysis import analyse
-        >>> from katayori.papers.logprob_judge.examples import asked_leaning
-        >>> asked = asked_leaning()
-        >>> shown = analyse(asked, Kept())
+        >>> from katayori.papers.logprob_judge.examples import analysis_leaning, asked_leaning
+        >>> asked, shown = asked_leaning(), analysis_leaning()
         >>> len(beside_paper(asked, shown.verdicts, shown.steady))
         10
     """
@@ -155,11 +152,8 @@ def paper_table(asked: Asked, verdicts: Verdicts, methods: pd.DataFrame) -> pd.D
         asked: the verdicts of a run. verdicts: of `verdicts`. methods: of `agreement`.
 
     Example:
-        >>> from katayori.papers.keeping import Kept
-        >>> from katayori.papers.logprob_judge.analysis import analyse
-        >>> from katayori.papers.logprob_judge.examples import asked_leaning
-        >>> asked = asked_leaning()
-        >>> shown = analyse(asked, Kept())
+        >>> from katayori.papers.logprob_judge.examples import analysis_leaning, asked_leaning
+        >>> asked, shown = asked_leaning(), analysis_leaning()
         >>> list(paper_table(asked, shown.verdicts, shown.agreeing.methods).columns)
         ['prompt', 'the paper', 'sim-judge-leaning']
     """
@@ -181,11 +175,9 @@ def areas(asked: Asked, beside: Yardsticks) -> pd.DataFrame:
         row (the prompt, or the rule), series (the judge, or `NO_JUDGE`), value, ci_low, ci_high, n.
 
     Example:
-        >>> from katayori.papers.keeping import Kept
-        >>> from katayori.papers.logprob_judge.analysis import analyse
-        >>> from katayori.papers.logprob_judge.examples import asked_leaning
-        >>> asked = asked_leaning()
-        >>> areas(asked, analyse(asked, Kept()).beside)["row"].tolist()[-1]
+        >>> from katayori.papers.logprob_judge.examples import analysis_leaning, asked_leaning
+        >>> asked, shown = asked_leaning(), analysis_leaning()
+        >>> areas(asked, shown.beside)["row"].tolist()[-1]
         'more characters shared with the reference'
     """
     every = beside.decided
@@ -208,11 +200,8 @@ def leans(asked: Asked, steady: Steadiness, places: Places) -> pd.DataFrame:
         model, prompt, value (log odds), ci_low, ci_high, n.
 
     Example:
-        >>> from katayori.papers.keeping import Kept
-        >>> from katayori.papers.logprob_judge.analysis import analyse
-        >>> from katayori.papers.logprob_judge.examples import asked_leaning
-        >>> asked = asked_leaning()
-        >>> shown = analyse(asked, Kept())
+        >>> from katayori.papers.logprob_judge.examples import analysis_leaning, asked_leaning
+        >>> asked, shown = asked_leaning(), analysis_leaning()
         >>> len(leans(asked, shown.steady, shown.places))
         6
     """
@@ -497,11 +486,8 @@ def in_short(
             `steadiness`.
 
     Example:
-        >>> from katayori.papers.keeping import Kept
-        >>> from katayori.papers.logprob_judge.analysis import analyse
-        >>> from katayori.papers.logprob_judge.examples import asked_leaning
-        >>> asked = asked_leaning()
-        >>> shown = analyse(asked, Kept())
+        >>> from katayori.papers.logprob_judge.examples import analysis_leaning, asked_leaning
+        >>> asked, shown = asked_leaning(), analysis_leaning()
         >>> agreeing = shown.agreeing
         >>> lines = in_short(asked, agreeing.methods, agreeing.gains, shown.beside, shown.steady)
         >>> lines[0][:19]

@@ -64,10 +64,8 @@ def verdicts(asked: Asked, keep: Keeper, measured: Measured) -> Verdicts:
         asked: the verdicts of a run. keep: takes tables and results. measured: earlier rooms.
 
     Example:
-        >>> from katayori.papers.keeping import Kept
-        >>> from katayori.papers.logprob_judge.analysis import analyse
-        >>> from katayori.papers.logprob_judge.examples import asked_leaning
-        >>> compared = analyse(asked_leaning(), Kept()).verdicts
+        >>> from katayori.papers.logprob_judge.examples import analysis_leaning
+        >>> compared = analysis_leaning().verdicts
         >>> len(compared.on_published), list(compared.on_ours)
         (5, ['sim-judge-leaning'])
     """
