@@ -120,8 +120,24 @@ def _kind(values: pd.Series) -> str:
     return "share" if values.dropna().isin([0.0, 1.0]).all() else "probability"
 
 
+#: What a row of `cell_means` tells of its cell.
+MEASURES = [
+    "value",
+    "ci_low",
+    "ci_high",
+    "status",
+    "n",
+    "n_invalid",
+    "invalid_rate",
+    "clusters",
+    "few",
+    "note",
+]
+
+
 def _cells(frame: pd.DataFrame, by: Sequence[str], kind: str) -> pd.DataFrame:
-    return pd.DataFrame([key | _cell(one, kind) for key, one in cells(frame, by)])
+    rows = [key | _cell(one, kind) for key, one in cells(frame, by)]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*by, *MEASURES])
 
 
 def cell_means(
@@ -141,7 +157,7 @@ def cell_means(
         clusters": 5 to 9 families, whose interval is shaky). A probability has log_odds with its
         interval as well. status: `ok`; those of `metrics.intervals` (`few_clusters`,
         `same_in_every_cluster`, `no_variation`, `no_valid_answer`); `edge` (a mean probability
-        below .05 or above .95 has its interval in log-odds alone).
+        below .05 or above .95 has its interval in log-odds alone). Without an answer no rows.
 
     Raises:
         ValueError: unknown kind.

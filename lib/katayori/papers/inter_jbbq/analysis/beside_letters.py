@@ -55,15 +55,10 @@ def contents(asked: Asked, readings: pd.DataFrame, keep: Keeper) -> pd.DataFrame
 
 def _place_free(asked: Asked) -> pd.DataFrame:
     """The scores without the place; without rows where no probability is known."""
-    parts = []
     accuracy = place_free.accuracy_over_orders(asked.frame, BY)
-    if len(accuracy):
-        parts.append(accuracy.assign(metric="acc_" + accuracy["ambiguity"].astype(str)))
     direction = place_free.direction_over_questions(asked.frame, BY_PROMPT)
-    if len(direction):
-        parts.append(direction.assign(metric="diff_amb"))
-    if not parts:
-        return pd.DataFrame(columns=[*COLUMNS, "status"])
+    metric = "acc_" + accuracy["ambiguity"].astype(str)
+    parts = [accuracy.assign(metric=metric), direction.assign(metric="diff_amb")]
     return pd.concat(parts, ignore_index=True).assign(reading=PLACE_FREE)
 
 

@@ -156,6 +156,18 @@ def _places_told(asked: Asked, made: Made) -> list[str]:
     ]
 
 
+def families_told(asked: Asked) -> str:
+    """How many families a topic has: one number, or the fewest and the most.
+
+    Example:
+        >>> from katayori.papers.inter_jbbq.examples import asked_additive
+        >>> families_told(asked_additive())
+        '24'
+    """
+    few, many = asked.families_of.min(), asked.families_of.max()
+    return f"{few}" if few == many else f"{few} to {many}"
+
+
 def _span(shares: Any) -> str:
     """The smallest and the largest share in percent; one number where they are the same."""
     low, high = f"{POINTS * shares.min():.0f}", f"{POINTS * shares.max():.0f}"

@@ -23,7 +23,7 @@ class Flips:
 
     Attributes:
         n_pairs, n_same_order, n_clean: of one model and prompt, negative questions to ambiguous
-            passages. of_all: rates by model and prompt. by_attribute: by the attribute added.
+            passages. of_all: rates by model and prompt.
             between: how often families of a passage differ whose options stand in another order.
             Frames are empty, counts 0, where items come without families; `between` also where
             the order of the options is drawn item by item.
@@ -33,7 +33,6 @@ class Flips:
     n_same_order: int
     n_clean: int
     of_all: pd.DataFrame
-    by_attribute: pd.DataFrame
     between: pd.DataFrame
 
 
@@ -66,7 +65,7 @@ def flips(asked: Asked, keep: Keeper) -> Flips:
     """
     pairs = scores.flips(asked.frame)
     if pairs.empty:
-        return Flips(0, 0, 0, pairs, pairs, pairs)
+        return Flips(0, 0, 0, pairs, pairs)
     pairs["prompt"] = pairs["prompt_id"].map(asked.named_prompts)
     common: dict[str, Any] = {"dataset": asked.dataset, "unit": "share"}
     common |= {"cell": ["topic", "added", "ambiguity", "prompt", "pairs"]}
@@ -75,7 +74,7 @@ def flips(asked: Asked, keep: Keeper) -> Flips:
     keep.rows(by_topic, "IJ-18", what, **common)
     of_all = _rates(pairs, BY)
     keep.rows(of_all.assign(topic="pooled", added="any"), "IJ-18", what, **common)
-    by_attribute = keep.table("flips_by_attribute", _rates(pairs, [*BY, "added"]))
+    keep.table("flips_by_attribute", _rates(pairs, [*BY, "added"]))
     first = pairs.iloc[0]
     one = pairs[(pairs["model"] == first["model"]) & (pairs["prompt_id"] == first["prompt_id"])]
     one = one[(one["ambiguity"] == "amb") & (one["question"] == "negative")]
@@ -84,7 +83,6 @@ def flips(asked: Asked, keep: Keeper) -> Flips:
         n_same_order=int(one["same_order"].sum()),
         n_clean=int(one["clean"].sum()),
         of_all=of_all,
-        by_attribute=by_attribute,
         between=_between(asked, keep),
     )
 
@@ -94,8 +92,6 @@ def _between(asked: Asked, keep: Keeper) -> pd.DataFrame:
     if not asked.counterbalanced:
         return pd.DataFrame()
     pairs = option_slots.between_families(asked.frame)
-    if pairs.empty:  # one family of each passage
-        return pd.DataFrame(columns=[*BY, "value", "ci_low", "ci_high", "n", "clusters", "status"])
     pairs["prompt"] = pairs["prompt_id"].map(asked.named_prompts)
     found = keep.table("between_families", scores.cell_means(pairs, "flip", BY))
     common: dict[str, Any] = {"cell": ["ambiguity", "prompt"], "unit": "share"}
