@@ -6,7 +6,7 @@ worked off by priority, and of one priority with the smaller model first.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from katayori.data import paper_facts
 from katayori.data.items import sample as take
@@ -17,6 +17,9 @@ from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import SEED_RULE, Request
 from katayori.prompting.store import Response, Store
 from katayori_tools import asking
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The section of the plan that lists the second edition.
 SECOND = "second_edition"
@@ -147,8 +150,27 @@ def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
         return asking.items_of(work.paper, work.dataset, size)
     items = of_second[work.dataset]()
     known = work.whole if work.whole in items else None
-    rows = take(items, size, whole=known).to_dict("records")
+    if size is not None and known == get_paper(work.paper).cluster_column:
+        rows = _in_turn(work.paper, items, size).to_dict("records")
+    else:
+        rows = take(items, size, whole=known).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _in_turn(paper: str, items: "pd.DataFrame", size: int) -> "pd.DataFrame":
+    """Whole clusters as the paper ranks them, as many as it takes to reach `size` items.
+
+    So a part is balanced over what the paper's ranks are balanced over, such as categories.
+    """
+    room = get_paper(paper)
+    clusters = room.cluster_of(items)
+    sizes = clusters.value_counts()
+    kept: set[str] = set()
+    for cluster in room.ranked(items.assign(cluster=clusters)):
+        if sizes[list(kept)].sum() >= size:
+            break
+        kept.add(cluster)
+    return items[clusters.isin(kept)].reset_index(drop=True)
 
 
 def requests_of(

@@ -153,6 +153,16 @@ def test_the_gain_from_context_tells_who_reads(reads):
     assert (table["n"] == 60).all() and (table["clusters"] == 30).all()
 
 
+def test_the_gain_is_of_whoever_is_right_in_each_item():
+    """Half of the clear passages tell of the cat and half of the dog."""
+    frame = small(np.random.default_rng(5), reads=1.0)
+    swapped = frame.assign(gold=np.where(frame["template_id"] % 2, "dog", "cat"))
+    table = scores.gain_from_context(swapped).set_index("reading")
+    cats = scores.gain_from_context(frame).set_index("reading")
+    assert (table["n"] == 60).all() and (table["value"].abs() < 0.05).all()
+    assert (cats["value"] > 0.1).all()
+
+
 def test_a_gain_without_its_ambiguous_version_is_counted():
     frame = small(np.random.default_rng(3))
     lost = frame[(frame["template_id"] != 0) | frame["is_clear"]]

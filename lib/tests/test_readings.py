@@ -22,7 +22,7 @@ def asked(paper, prompts, names, **how):
     """Answers of simulated respondents to the study items."""
     wanted = Wanted(models=names, shown="each" if paper == "logprob_judge" else "shared")
     study = open_study(paper, profiles.load("recorded"), prompts, wanted)
-    return study.answers(prompts, **how)
+    return study.as_given(study.answers(prompts, **how))
 
 
 def told(found):

@@ -272,7 +272,8 @@ def gain_from_context(
         both = after.merge(known, on=version, how="left", suffixes=("", "_before"))
         gain = pd.Series(np.nan, index=both.index)
         for role, of_role in both.groupby(gold).groups.items():
-            gain[of_role] = both[f"soft_{role}"] - both[f"soft_{role}_before"]
+            own = both.loc[of_role]
+            gain.loc[of_role] = own[f"soft_{role}"] - own[f"soft_{role}_before"]
         row = _row("gain", both, gain, qa_intervals.difference)
         del row["statistic"]
         rows.append({**key, **row})

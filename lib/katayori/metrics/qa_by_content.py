@@ -1,7 +1,9 @@
 """Scores of BBQ-shaped answers by what stands at a place, not by the place (`position_free`).
 
-The letter is the paper's own reading. `probability` takes the likeliest letter, `calibrated` takes
-what the place adds off first, as learned from other templates. All scores of `qa_bias` run on each
+The letter is the paper's own reading, of the order of options that was given. `probability` takes
+the likeliest letter, `calibrated` takes what the place adds off first, as learned from other
+templates. Where all orders of the options were asked, these are means over the orders, and so is
+`letter_over_orders`; `permuted` decides once for all orders. All scores of `qa_bias` run on each
 reading, with the same intervals and tests.
 """
 
@@ -10,9 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import position_free, qa_bias, qa_intervals
+from katayori.metrics import position_free, position_free_scores, qa_bias, qa_intervals
+from katayori.metrics.qa_tests import VERSION
 
 MODEL = ("model", "source", "prompt_id")
+#: The readings of what was written: the order that was given, and all orders.
+OVER_ORDERS = "letter_over_orders"
+LETTERS = ("letter", OVER_ORDERS)
 #: Scores that say nothing where the place decides what is written.
 OF_BIAS = ("diff_amb", "diff_dis")
 SCORES = ("acc_amb", "acc_dis", *OF_BIAS)
@@ -44,8 +50,9 @@ def roles_by_reading(
             these were asked.
 
     Returns:
-        as `qa_bias.with_role`, with reading (`letter`, `probability`, `calibrated`, and `permuted`
-        where all orders were asked) and read_status.
+        as `qa_bias.with_role`, with reading and read_status: `letter`, `probability`, `calibrated`.
+        Where all orders were asked, `letter` is of the rows of `log`; `letter_over_orders`,
+        `probability` and `calibrated` have a row an order, and `permuted` one an item.
 
     Raises:
         FrameError: as `qa_bias.with_role`.
@@ -55,10 +62,14 @@ def roles_by_reading(
         >>> roles_by_reading(examples.three_options())["reading"].unique().tolist()
         ['letter', 'probability', 'calibrated']
     """
-    read = position_free.answers_by_content(log, by)
-    if in_all_orders is not None:
+    if in_all_orders is None:
+        read = position_free.answers_by_content(log, by)
+    else:
+        letters = log.assign(reading="letter", read_status=log["outcome"])
+        every = position_free.answers_by_content(in_all_orders, by)
+        every = every.assign(reading=every["reading"].replace("letter", OVER_ORDERS))
         permuted = position_free.answers_in_all_orders(in_all_orders, by)
-        read = pd.concat([read, permuted], ignore_index=True)
+        read = pd.concat([letters, every, permuted], ignore_index=True)
     parts = [qa_bias.with_role(part) for _, part in read.groupby("reading", sort=False)]
     return pd.concat(parts, ignore_index=True)
 
@@ -84,17 +95,18 @@ def scores_by_reading(
         >>> bias.round(2).to_dict()
         {'letter': nan, 'probability': 0.07, 'calibrated': 0.78}
     """
-    scores = qa_bias.qa_scores(frame, [*by, "reading"], metrics)
-    marked = scores.merge(_bound(frame, by), on=list(by), how="left")["bound"].notna().to_numpy()
-    silent = marked & (scores["reading"] == "letter") & scores["metric"].isin(OF_BIAS)
+    cell = [*by, "reading"]
+    scores = qa_bias.qa_scores(frame, cell, metrics)
+    marked = scores.merge(_bound(frame, cell), on=cell, how="left")["bound"].notna().to_numpy()
+    silent = marked & scores["metric"].isin(OF_BIAS)
     scores.loc[silent, ["value", *qa_intervals.none()]] = np.nan
     scores.loc[silent, "status"] = "position_bound"
     return scores
 
 
 def _bound(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The cells in which one place takes more than 90 % of the letters."""
-    slots = position_free.slot_report(frame[frame["reading"] == "letter"], by)
+    """The cells of letters, with `by` their reading, in which one place takes more than 90 %."""
+    slots = position_free.slot_report(frame[frame["reading"].isin(LETTERS)], by)
     return slots.loc[slots["status"] == "position_bound", list(by)].assign(bound=True)
 
 
@@ -128,14 +140,58 @@ def changes_by_reading(
         changes.insert(0, "reading", reading)
         parts.append(changes)
     table = pd.concat(parts, ignore_index=True)
-    bound = _bound(frame, [*by, "prompt_id"])
-    pairs = [*by, "prompt_id"]
-    at_prompt = table.merge(bound, on=pairs, how="left")["bound"].notna()
+    own = [*by, "reading"]
+    bound = _bound(frame, [*own, "prompt_id"])
+    at_prompt = table.merge(bound, on=[*own, "prompt_id"], how="left")["bound"].notna()
     of_base = bound[bound["prompt_id"] == baseline].drop(columns="prompt_id")
-    at_base = table.merge(of_base, on=list(by), how="left")["bound"].notna()
-    silent = (at_prompt | at_base).to_numpy() & (table["reading"] == "letter").to_numpy()
-    silent &= table["metric"].isin(OF_BIAS).to_numpy()
+    at_base = table.merge(of_base, on=own, how="left")["bound"].notna()
+    silent = (at_prompt | at_base).to_numpy() & table["metric"].isin(OF_BIAS).to_numpy()
     numbers = ["value", "value_baseline", "difference", *qa_intervals.none()]
     table.loc[silent, [*numbers, "p_cluster", "p_cluster_holm"]] = np.nan
     table.loc[silent, "status"] = "position_bound"
     return table
+
+
+def gain_by_reading(log: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
+    """How much likelier a clear passage makes its right person, item by item (`position_free`).
+
+    Each clear item is compared with the ambiguous item of the same template, question and options
+    in the same order. Whoever does not read gains 0, whatever persons or places it likes.
+
+    Args:
+        log: frame "three options" with p_0, p_1, p_2 and option_0 ... of the items; in all orders
+            of the options where these were asked.
+        by: what is calibrated apart.
+
+    Returns:
+        as `position_free_scores.gain_from_context`. Items without a target, and versions of which
+        several ambiguous items were asked, are not used; without rows where no version was asked
+        both ways.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> gain = gain_by_reading(examples.three_options())
+        >>> gain[["reading", "n", "n_invalid"]].to_numpy().tolist()
+        [['probability', 144, 0], ['calibrated', 144, 0]]
+    """
+    version = [name for name in (*VERSION, "mention") if name in log]
+    keyed = log.assign(
+        version_id=log[version].astype(str).agg("\t".join, axis=1),
+        is_clear=log["context_condition"] != "ambiguous",
+        gold=np.select([log["label"] == place for place in range(3)], _roles(log), default=""),
+    )
+    own = [*by, "version_id"]
+    named = np.logical_and.reduce([role.fillna("") != "" for role in _roles(log)])
+    keyed = keyed[named]
+    kinds = keyed.groupby(own)["is_clear"].agg(["sum", "size"])
+    silent = kinds["size"] - kinds["sum"]
+    if not ((silent == 1) & (kinds["sum"] > 0)).any():
+        return pd.DataFrame(columns=[*by, "reading", "value", "status"])
+    several = silent[silent > 1].index
+    used = keyed[~pd.MultiIndex.from_frame(keyed[own]).isin(several)]
+    return position_free_scores.gain_from_context(used, by=by)
+
+
+def _roles(log: pd.DataFrame) -> list[pd.Series]:
+    """What stands at each place."""
+    return [log[f"role_{place}"] for place in range(3)]

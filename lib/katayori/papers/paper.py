@@ -165,6 +165,10 @@ class Paper:
         expect(own["orders"], ("all",), "orders")
         return bbq.in_all_orders(rows)
 
+    def recorded_in(self, dataset: str) -> Mapping[str, str]:
+        """Settings (see `OwnFile`) in which the recordings of `study` or `official` were asked."""
+        return {}
+
     def is_ours(self, dataset: str) -> bool:
         """Whether a data set's texts are this project's own.
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import answers, get_paper
-from katayori.papers.items import OwnItems, read_items
+from katayori.papers.items import OwnItems, Read, read_items
+from katayori.papers.paper import Paper
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
@@ -157,19 +158,15 @@ def open_study(
         only=wanted.only,
         answers_file=wanted.answers_file,
     )
-    if source == "recorded" and read.own.get("orders"):
-        raise KatayoriError(
-            "recorded answers are to one order of the options; orders is for live, imported or"
-            " simulated answers"
-        )
     room = get_paper(paper)
+    settings = _settings(room, read) if source == "recorded" else read.own
     variant = room.variant_of(read.dataset) if source == "recorded" else ""
     items = read.items
     real_of: dict[str, tuple[str, ...]] = {}
     if source == "recorded":
         items, real_of = _recorded(items, prompts, variant, wanted)
     rows = room.as_asked(items) if wanted.shown == "each" else items
-    rows = room.in_orders(rows, read.own)
+    rows = room.in_orders(rows, settings)
     real = tuple(dict.fromkeys(name for names in real_of.values() for name in names))
     if source == "recorded" and wanted.shown != "whole":
         _require_recorded(_not_simulated(wanted.models), real, prompts, variant, read.name)
@@ -191,6 +188,17 @@ def open_study(
         notes=tuple(read.notes),
         answers_file=wanted.answers_file,
     )
+
+
+def _settings(room: Paper, read: Read) -> Mapping[str, str]:
+    """The settings in which answers to these items are recorded; of own items, the user's."""
+    recorded = room.recorded_in(read.dataset)
+    if read.own.get("orders") and not recorded.get("orders"):
+        raise KatayoriError(
+            "recorded answers are to one order of the options; orders is for live, imported or"
+            " simulated answers"
+        )
+    return {**recorded, **read.own}
 
 
 def _not_simulated(names: Sequence[str]) -> list[str]:

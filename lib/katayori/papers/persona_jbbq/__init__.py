@@ -31,9 +31,12 @@ class PersonaJbbq(Paper):
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.data import bbq
+        from katayori.papers.persona_jbbq import second
         from katayori.papers.persona_jbbq.items import load_items
 
         if "jbbq" not in own:
+            if dataset == "study" and self.recorded_as:
+                return second.as_given(), second.study_version(), []
             return *load_items(dataset), []
         items = bbq.load_jbbq(own["jbbq"], partial=True)
         held = items["category"].value_counts()
@@ -65,8 +68,22 @@ class PersonaJbbq(Paper):
         """By rank, so that an interrupted run is balanced, too."""
         return items.sort_values("rank", kind="stable")
 
+    def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
+        """The study's second edition has ids of its own for every order."""
+        from katayori.papers.persona_jbbq import second
+
+        if own.get("orders") != "all" or "base_id" not in rows:
+            return super().in_orders(rows, own)
+        return second.in_orders(rows)
+
+    def recorded_in(self, dataset: str) -> Mapping[str, str]:
+        """All orders of the options are recorded of the study's second edition."""
+        return {"orders": "all"} if dataset == "study" and self.recorded_as else {}
+
     def ranked(self, items: "pd.DataFrame") -> list[str]:
-        return by_category(items)
+        from katayori.papers.persona_jbbq import second
+
+        return by_category(second.with_mentions_in_turn(items) if "base_id" in items else items)
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
         return parse_number(text, finish_reason)

@@ -99,7 +99,10 @@ def findings(scores: pd.DataFrame, changes: pd.DataFrame) -> list[str]:
     moved = changes[(changes["metric"] == "diff_amb") & (changes["prompt"] == "biased")]
     for key, rows in cells(moved, ["model"]):
         shown = rows[rows["reading"] != "probability"]
-        told = [f"{row['reading']} {_change(row)}" for _, row in shown.iterrows()]
+        names = shown["reading"].str.replace("_", " ")
+        told = [
+            f"{name} {_change(row)}" for name, (_, row) in zip(names, shown.iterrows(), strict=True)
+        ]
         lines.append(
             f"{key['model']}: from the basic prompt to the biased persona Diff-bias in ambiguous"
             f" contexts changes by {'; '.join(told)} points."
@@ -107,14 +110,104 @@ def findings(scores: pd.DataFrame, changes: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _change(row: pd.Series) -> str:
-    """A change in points, its interval, and whether the test finds it."""
-    if pd.isna(row["difference"]):
+def gains(gain: pd.DataFrame) -> list[str]:
+    """Whether the sentence of a clear passage was read, item by item, a sentence a model.
+
+    Args:
+        gain: of `qa_by_content.gain_by_reading`, with prompt.
+
+    Example:
+        >>> from katayori.metrics import examples, qa_by_content
+        >>> gain = qa_by_content.gain_by_reading(examples.three_options()).assign(prompt="basic")
+        >>> print(gains(gain)[0])
+        m: told who it was, it gives that person more probability than before, once the place is
+        taken out, under 1 of 1 prompts: basic +19.8 [+16.3, +23.4] points.
+    """
+    lines = []
+    for key, rows in cells(gain[gain["reading"] == "calibrated"], ["model"]):
+        told = [f"{row['prompt']} {_signed(row, 'value')}" for _, row in rows.iterrows()]
+        found = int((rows["ci_low"] > 0).sum())
+        lines.append(
+            f"{key['model']}: told who it was, it gives that person more probability than before,"
+            f" once the place is taken out, under {found} of {len(rows)} prompts:"
+            f" {'; '.join(told)} points."
+        )
+    return lines
+
+
+def orders_compared(agreement: pd.DataFrame, repeated: pd.DataFrame) -> list[str]:
+    """How far one order of the options tells what all tell, and which reading to trust.
+
+    A reading is to be trusted before another one where its interval of `same_choice`, from other
+    orders of the same items, lies above that of the other.
+
+    Args:
+        agreement: of `position_free_scores.agreement_with_permuted`, with prompt.
+        repeated: of `order_agreement.repeatability`, with prompt.
+
+    Returns:
+        a sentence a model; none where only one order was asked.
+
+    Example:
+        >>> from katayori.metrics import examples, order_agreement, position_free_scores
+        >>> sides = examples.three_options(), "biased", "counter_biased"
+        >>> agreement = position_free_scores.agreement_with_permuted(*sides)
+        >>> repeated = order_agreement.repeatability(*sides)
+        >>> print(orders_compared(agreement, repeated)[0])
+        m: calibrated, one order chooses what all six choose in 77 % of the items. Read anew from
+        another order, calibrated chooses the same in 62 %; permuted, from three orders and from
+        the other three, in 98 %. So where both differ permuted is to be trusted (clear under 1 of
+        1 prompts): what calibrated leaves is noise of one order, and likings for places that change
+        from item to item.
+    """
+    lines = []
+    for key, rows in cells(agreement[agreement["reading"] == "calibrated"], ["model"]):
+        own = repeated[repeated["model"] == key["model"]].set_index("prompt_id")
+        both = {name: own[own["reading"] == name] for name in ("calibrated", "permuted")}
+        if not len(both["permuted"]):
+            continue
+        above = both["permuted"]["ci_low"] > both["calibrated"]["ci_high"]
+        below = both["permuted"]["ci_high"] < both["calibrated"]["ci_low"]
+        clear = f"clear under {int(above.sum())} of {len(above)} prompts"
+        verdict = (
+            f"So where both differ permuted is to be trusted ({clear}): what calibrated leaves is"
+            " noise of one order, and likings for places that change from item to item."
+        )
+        if below.any() or not above.any():
+            verdict = (
+                "Neither is clear of the other, so where both differ neither is to be trusted."
+            )
+        lines.append(
+            f"{key['model']}: calibrated, one order chooses what all six choose in"
+            f" {_span(rows)} of the items. Read anew from another order, calibrated chooses the"
+            f" same in {_span(both['calibrated'])}; permuted, from three orders and from the other"
+            f" three, in {_span(both['permuted'])}. {verdict}"
+        )
+    return lines
+
+
+def _span(rows: pd.DataFrame) -> str:
+    """The share with the same choice, from the lowest to the highest prompt."""
+    low, high = (
+        f"{100 * end:.0f}" for end in (rows["same_choice"].min(), rows["same_choice"].max())
+    )
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _signed(row: pd.Series, name: str) -> str:
+    """A difference in points with its interval, or why there is none."""
+    if pd.isna(row[name]):
         return str(row["status"]).replace("_", " ")
-    text = f"{100 * row['difference']:+.1f}"
+    text = f"{100 * row[name]:+.1f}"
     if pd.notna(row["ci_low"]):
         text += f" [{100 * row['ci_low']:+.1f}, {100 * row['ci_high']:+.1f}]"
+    return text
+
+
+def _change(row: pd.Series) -> str:
+    """A change in points, its interval, and whether the test finds it."""
+    text = _signed(row, "difference")
     p = row["p_cluster_holm"]
-    if pd.isna(p):
+    if pd.isna(row["difference"]) or pd.isna(p):
         return text
     return f"{text} (p after Holm {p:.3f}: {'found' if p < LEVEL else 'nothing found'})"

@@ -6,11 +6,13 @@ import pandas as pd
 
 from katayori.metrics import qa_bias
 from katayori.metrics.multiverse import Choice, Multiverse, by_cluster, multiverse
-from katayori.metrics.position_free import answers_by_content
+from katayori.metrics.position_free import answers_by_content, answers_in_all_orders
 
 CLAIM = "the biased persona raises Diff-bias in ambiguous contexts"
 PERSONA = "biased"
 SIDES = {"biased": 1.0, "counter_biased": -1.0, "unknown": 0.0}
+#: A further way to read, where all orders of the options were asked.
+PERMUTED = {"permuted": "the likeliest content over all orders: each stood at each place"}
 CHOICES = (
     Choice(
         "read by",
@@ -57,7 +59,9 @@ def multiverses(
     """The claim under all readings, for every model that was asked with the biased persona.
 
     Args:
-        log: frame "three options" with p_0, p_1, p_2 and person_0 ... of the items.
+        log: frame "three options" with p_0, p_1, p_2 and person_0 ... of the items; in all orders
+            of the options, with base_id and order_number, where these were asked. Letters are then
+            those of the order that was given, probabilities are means over the orders.
         conditions: id of a prompt -> its short name (`basicP`, `neutral`, `biased` ...).
 
     Returns:
@@ -78,18 +82,17 @@ def multiverses(
 
 def _of_model(log: pd.DataFrame) -> Multiverse:
     ambiguous = log[log["context_condition"] == "ambiguous"]
-    read = answers_by_content(log, ["model", "prompt_id"])
-    parts = {name: rows for name, rows in read.groupby("reading", sort=False)}
-    parts = {name: rows[rows["item_id"].isin(ambiguous["item_id"])] for name, rows in parts.items()}
+    unit = "base_id" if _all_orders(log) else "item_id"
+    parts = _read(ambiguous, log)
     sides = {}
     for option in qa_bias.READINGS:
-        for name in ("letter", "calibrated"):
-            roles = qa_bias.with_role(parts[name], reading=option)
-            sides[name, option] = _leans(roles, roles["role"].map(SIDES))
-        roles = qa_bias.with_role(parts["letter"], reading=option)
-        soft = roles["p_biased"] - roles["p_counter_biased"]
-        sides["probability", option] = _leans(roles, soft)
-    template = ambiguous.drop_duplicates("item_id").set_index("item_id")["template_id"]
+        for name, part in parts.items():
+            roles = qa_bias.with_role(part, reading=option)
+            lean = roles["role"].map(SIDES)
+            if name == "probability":
+                lean = roles["p_biased"] - roles["p_counter_biased"]
+            sides[name, option] = _leans(roles, lean, unit)
+    template = ambiguous.drop_duplicates(unit).set_index(unit)["template_id"]
 
     def contributions(
         read_by: str, invalid: str, option: str, baseline: str, weight: str
@@ -102,11 +105,37 @@ def _of_model(log: pd.DataFrame) -> Multiverse:
         change = leans[PERSONA] - leans[baseline]
         return by_cluster(change, template.reindex(change.index), weight)
 
-    return multiverse(CHOICES, contributions)
+    return multiverse(_choices(log), contributions)
 
 
-def _leans(roles: pd.DataFrame, lean: pd.Series) -> pd.DataFrame:
-    """The lean of each item with a target (rows) under each prompt (columns)."""
+def _choices(log: pd.DataFrame) -> tuple[Choice, ...]:
+    """What is open for these answers: one way to read more where all orders were asked."""
+    if not _all_orders(log):
+        return CHOICES
+    read_by, *others = CHOICES
+    return (Choice(read_by.name, {**read_by.readings, **PERMUTED}), *others)
+
+
+def _all_orders(log: pd.DataFrame) -> bool:
+    """Whether other orders of the options were asked than the one that was given."""
+    return "order_number" in log and bool((log["order_number"] > 0).any())
+
+
+def _read(ambiguous: pd.DataFrame, log: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The ambiguous items as each way reads them; places are learned from all items."""
+    by = ["model", "prompt_id"]
+    read = answers_by_content(log, by)
+    read = read[read["item_id"].isin(ambiguous["item_id"])]
+    parts = {str(name): rows for name, rows in read.groupby("reading", sort=False)}
+    parts["probability"] = parts["letter"]  # of the letters, with what was not chosen
+    if _all_orders(log):
+        parts["letter"] = parts["letter"][parts["letter"]["order_number"] == 0]
+        parts |= dict.fromkeys(PERMUTED, answers_in_all_orders(ambiguous, by))
+    return parts
+
+
+def _leans(roles: pd.DataFrame, lean: pd.Series, unit: str) -> pd.DataFrame:
+    """The lean of each item with a target (rows; `unit` tells them) under each prompt (columns)."""
     kept = roles["has_target"].to_numpy(bool)
     told = roles[kept].assign(lean=lean[kept])
-    return told.pivot(index="item_id", columns="prompt", values="lean")
+    return told.groupby([unit, "prompt"])["lean"].mean().unstack()

@@ -1,8 +1,8 @@
 """Second edition of the items in the shape of BBQ: every pair of persons in both orders of mention.
 
 A template is one scene, one pair of persons, an act that is bad to have done and one that is not.
-From it
-come likelihood items (no list of options), chat items in all orders of their options, and controls.
+From it come likelihood items (no list of options), chat items in all orders of their options, and
+controls. The chat items are the study: one of the six orders of each counts as the order given.
 """
 
 import itertools
@@ -12,11 +12,22 @@ from typing import Any
 import pandas as pd
 
 from katayori import paths
-from katayori.data.bbq import CATEGORIES, COLUMNS, CONTEXTS, ORDERS, PERSONS, POLARITIES, role
-from katayori.data.files import read_checked
+from katayori.data.bbq import (
+    CATEGORIES,
+    COLUMNS,
+    CONTEXTS,
+    ORDERS,
+    PERSONS,
+    POLARITIES,
+    in_all_orders,
+    role,
+)
+from katayori.data.files import read_checked, versions
 from katayori.papers.persona_jbbq.schema import Controls, SceneFile
 
 FOLDER = "study/persona_jbbq_2"
+#: The data set whose items are the study.
+STUDY = "study2_orders"
 #: Who is named first in a passage.
 MENTIONS = ("target_first", "other_first")
 CONTROLS = ("unrelated", "no_passage", "meaningless")
@@ -102,6 +113,87 @@ def study2_orders() -> pd.DataFrame:
             if row["mention"] == mention:
                 rows += [_with_options(row, order, "pj2o") for order in ORDERS]
     return _chat_frame(rows)
+
+
+def study_version() -> str:
+    """Name and version of the second edition, printed under every table computed from it.
+
+    Example:
+        >>> study_version()
+        'katayori-bbq-study-2 v2'
+    """
+    read = [read_checked(SceneFile, paths.data_dir() / FOLDER / f"{c}.yaml") for c in CATEGORIES]
+    return versions(read, "second edition")
+
+
+def as_given() -> pd.DataFrame:
+    """The items of the study, each in the one order of options that counts as given.
+
+    All six items of a template share their order, so whoever follows a place alone has a Diff-bias
+    of exactly 0 in each template, and a clear passage and its ambiguous version show the same
+    options. Over the templates of a category both persons come first equally often, crossed with
+    who is mentioned first, and "unknown" changes its place from template to template.
+
+    Returns:
+        columns of `study2_orders`; `rank` is 0 and `order_number` is 0.
+
+    Example:
+        >>> items = as_given()
+        >>> len(items), items["base_id"].is_unique, items["template_id"].nunique()
+        (300, True, 50)
+        >>> items.drop_duplicates("template_id")["order"].value_counts().tolist()
+        [9, 9, 8, 8, 8, 8]
+    """
+    every = study2_orders()
+    order_of = {template["id"]: _order_given(template) for template in templates()}
+    given = every[every["order"] == every["template_id"].map(order_of)]
+    return given.assign(rank=0, order_number=0).reset_index(drop=True)
+
+
+def _order_given(template: _Row) -> str:
+    """The order of options that counts for a template; `number // 2` alternates the mention."""
+    place, turn = list(CATEGORIES).index(template["category"]), template["number"] // 2
+    unknown_at = (turn + place) % 3
+    first, second = "tn" if (turn // 2 + place) % 2 == 0 else "nt"
+    persons = iter((first, second))
+    return "".join("u" if at == unknown_at else next(persons) for at in range(3))
+
+
+def in_orders(items: pd.DataFrame) -> pd.DataFrame:
+    """Items of `as_given` in all six orders of their options, next to each other.
+
+    Returns:
+        as `bbq.in_all_orders`, under the ids of `study2_orders`; `rank` is the order_number.
+
+    Example:
+        >>> six = in_orders(as_given().head(1))
+        >>> six["order_number"].tolist(), set(six["item_id"]) <= set(study2_orders()["item_id"])
+        ([0, 1, 2, 3, 4, 5], True)
+    """
+    six = in_all_orders(items)
+    letters = {person: letter for letter, person in PERSONS.items()}
+    places = [six[f"person_{place}"].map(letters) for place in range(3)]
+    base = items["base_id"].repeat(len(ORDERS)).to_numpy()
+    named = base + "-" + places[0] + places[1] + places[2]
+    return six.assign(item_id=named, base_id=base, rank=six["order_number"])
+
+
+def with_mentions_in_turn(items: pd.DataFrame) -> pd.DataFrame:
+    """The items with ranks by which templates are taken: both orders of mention in every few.
+
+    The mention alternates over the templates of a category; in every second category the turn
+    begins with the other one, so that also an odd number of templates a category is balanced.
+
+    Example:
+        >>> taken = with_mentions_in_turn(as_given()).query("rank < 5")
+        >>> taken.drop_duplicates("template_id")["mention"].value_counts().to_dict()
+        {'target_first': 13, 'other_first': 12}
+    """
+    single = items.drop_duplicates("template_id")
+    turn = single.groupby("category", sort=False).cumcount()
+    odd = pd.Series(single["category"].factorize()[0] % 2, single.index)
+    rank = dict(zip(single["template_id"], turn ^ odd, strict=True))
+    return items.assign(rank=items["template_id"].map(rank))
 
 
 def study2_controls() -> pd.DataFrame:

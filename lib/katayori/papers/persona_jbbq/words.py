@@ -11,7 +11,8 @@ import pandas as pd
 
 from katayori.metrics import paired_contrasts as contrasts
 from katayori.metrics.uncertainty import cells
-from katayori.papers import person_words
+from katayori.papers import blank_bias, person_words
+from katayori.papers.persona_jbbq import mere_words
 from katayori.prompting.prompts import Prompt
 
 PAPER = "persona_jbbq"
@@ -19,6 +20,9 @@ ITEMS = "study2"
 CONTROLS = "study2_controls"
 #: The control whose bias is mere words: the same questions about persons of a meaningless trait.
 MEANINGLESS = "meaningless"
+#: The data set with such persons, which is a second control of that kind.
+BLANK = mere_words.VARIANT
+MERE_WORDS = (MEANINGLESS, BLANK)
 ALL = person_words.CATEGORIES.whole
 LEVEL = person_words.LEVEL
 #: The columns of `bias_by_category` that a reader needs.
@@ -70,15 +74,79 @@ def recorded_leans(dataset: str, prompt: Prompt, models: Sequence[str]) -> pd.Da
     return contrasts.lean_of_words(scores)
 
 
+def all_controls(prompts: Sequence[Prompt], models: Sequence[str]) -> pd.DataFrame:
+    """The leans of all controls, as of `all_leans`, with the column control.
+
+    Example:
+        >>> from katayori.prompting.prompts import load_prompts
+        >>> basic = load_prompts(PAPER)["pj_lik_basic_ja"]
+        >>> leans = all_controls([basic], ["qwen2.5-coder-0.5b"])
+        >>> sorted(set(leans["control"]) - {BLANK})
+        ['meaningless', 'no_passage', 'unrelated']
+    """
+    controls = all_leans(CONTROLS, prompts, models)
+    blank = all_leans(BLANK, prompts, models)
+    kept = [frame for frame in (controls, blank.assign(control=BLANK)) if len(frame)]
+    return pd.concat(kept, ignore_index=True) if kept else controls
+
+
+def bias_of_mere_words(controls: pd.DataFrame) -> pd.DataFrame:
+    """The bias of every pair whose persons are told apart by a meaningless trait.
+
+    A pair that was asked with several such traits has their mean.
+
+    Args:
+        controls: of `all_controls`.
+
+    Returns:
+        as `paired_contrasts.bias_by_pair`.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> leans = examples.leans(age=0.2, gender=0.0)
+        >>> twice = [leans.assign(control=name) for name in MERE_WORDS]
+        >>> len(bias_of_mere_words(pd.concat(twice))), leans["pair_id"].nunique()
+        (20, 20)
+    """
+    meant = controls[controls["control"].isin(MERE_WORDS)]
+    by_control = contrasts.bias_by_pair(meant, [*contrasts.MODEL, "control"])
+    keys = [*contrasts.MODEL, "template_id", "pair_id", "category"]
+    return by_control.groupby(keys, sort=False)["bias"].mean().reset_index()
+
+
+def with_blank(bias: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
+    """The bias of categories; that over all of them with the size of mere words beside it.
+
+    Args:
+        bias: of `bias_by_category`. controls: of `all_controls`.
+
+    Returns:
+        as `blank_bias.with_blank`, nats; NaN in single categories.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq import examples
+        >>> leans = examples.leans(age=0.6, gender=0.0)
+        >>> controls = examples.leans(age=-0.2, gender=0.0, seed=1).assign(control="meaningless")
+        >>> table = with_blank(bias_by_category(leans, controls), controls)
+        >>> table.set_index("category")["blank"].round(1).to_dict()
+        {'all categories': 0.1, 'age': nan, 'gender': nan}
+    """
+    pairs = bias_of_mere_words(controls).assign(category=ALL)
+    keys = [*contrasts.MODEL, "category"]
+    sizes = contrasts.bias_in_nats(pairs, keys).assign(what="blank")
+    return blank_bias.with_blank(bias, sizes, keys)
+
+
 def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
     """The bias of every model and prompt, over all categories and in each, and what may be said.
 
     The bias beyond the control is that of each pair less that of the same pair with persons of a
-    meaningless trait. Only some pairs have a control, so its interval is wider.
+    meaningless trait (`bias_of_mere_words`). Where only some pairs have a control, its interval is
+    wider.
 
     Args:
         leans: of the study, see `recorded_leans`.
-        controls: of the controls, with the column control.
+        controls: of `all_controls`.
 
     Returns:
         as `person_words.bias_of_groups`, category `ALL` first.
@@ -93,10 +161,7 @@ def bias_by_category(leans: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
     """
     reads = contrasts.reads_the_sentence(leans)
     pairs = contrasts.bias_by_pair(leans)
-    meaningless = controls[controls["control"] == MEANINGLESS]
-    beyond = contrasts.difference_of_bias(
-        pairs, contrasts.bias_by_pair(meaningless), on=contrasts.MODEL
-    )
+    beyond = contrasts.difference_of_bias(pairs, bias_of_mere_words(controls), on=contrasts.MODEL)
     return person_words.bias_of_groups(reads, pairs, beyond, ALL)
 
 

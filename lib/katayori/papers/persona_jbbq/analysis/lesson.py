@@ -25,6 +25,8 @@ WHO |= {"unknown": "unknown"}
 SPOKEN = {PERSONA: "the biased persona"}
 #: The prompt of the biased persona that asks for likelihoods.
 UNDER_PERSONA = "pj_lik_biased_ja"
+#: The readings of the figure: the paper's own, and by content from one order and from all.
+IN_FIGURE = ("letter", "calibrated", "permuted")
 #: Characters of a passage in the name of its template.
 PASSAGE = 12
 
@@ -184,9 +186,10 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
         ['letters', 'calibrated']
     """
     rows = _by_model(asked, content.scores)
-    rows = rows[(rows["metric"] == "diff_amb") & (rows["reading"] != "probability")]
+    rows = rows[(rows["metric"] == "diff_amb") & rows["reading"].isin(IN_FIGURE)]
     key = "diff amb, " + rows["prompt"].astype(str) + ", " + rows["reading"].astype(str)
     known = headlines[["model", "of", "blank", "detects"]].drop_duplicates(["model", "of"])
+    rows = rows.drop(columns="blank", errors="ignore")  # that of the headline
     found = rows.assign(of=key).merge(known, on=["model", "of"], how="left")
     unknown = [name for name in ("blank", "detects") if found[name].isna().all()]
     found = found.drop(columns=unknown)  # a figure has no mark for what nobody measured
@@ -257,7 +260,7 @@ def words_by_category(found: Likelihood, headlines: pd.DataFrame) -> pd.DataFram
 
     Returns:
         of ("model: category"), metric (bias, bias less mere words), value, ci_low, ci_high,
-        detects (nats; of all categories only).
+        blank and detects (nats; of the bias of all categories only).
 
     Example:
         >>> from katayori.papers.persona_jbbq import examples
@@ -274,6 +277,8 @@ def words_by_category(found: Likelihood, headlines: pd.DataFrame) -> pd.DataFram
     limits = headlines[headlines["unit"] == "nats"].set_index("model")["detects"]
     whole = (both["category"] == words.ALL) & (both["metric"] == "bias")
     both["detects"] = both["model"].map(limits.to_dict()).astype(float).where(whole)
+    if "blank" in both:
+        both["blank"] = both["blank"].where(whole)
     order = {model: place for place, model in enumerate(dict.fromkeys(both["model"]))}
     return both.sort_values("model", key=lambda names: names.map(order), kind="stable")
 

@@ -46,12 +46,13 @@ def likelihood(asked: Asked, keep: Keeper) -> Likelihood:
     if leans.empty:
         none = pd.DataFrame(columns=["model", "prompt_id", "category"])
         return Likelihood(leans, none, none, none)
-    controls = words.all_leans(words.CONTROLS, prompts, models)
+    controls = words.all_controls(prompts, models)
     reads = keep.table("words_reads", paired_contrasts.reads_the_sentence(leans))
     what = "reads the sentence, by likelihood (addition)"
     keep.rows(reads, "PJ-19", what, unit="share", cell=["polarity"], **SECOND_EDITION)
     controlled = leans["prompt_id"].isin(controls["prompt_id"])
-    bias = keep.table("words_bias", words.bias_by_category(leans[controlled], controls))
+    bias = words.with_blank(words.bias_by_category(leans[controlled], controls), controls)
+    keep.table("words_bias", bias)
     told = bias.assign(headline=bias["category"] == words.ALL)
     what = "bias by likelihood, in nats (addition)"
     keep.rows(told, "PJ-19", what, unit="nats", cell=["category"], **SECOND_EDITION)

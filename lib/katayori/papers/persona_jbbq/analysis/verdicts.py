@@ -8,11 +8,19 @@ import numpy as np
 import pandas as pd
 
 from katayori.data import published
-from katayori.metrics import multiverse
+from katayori.metrics import multiverse, qa_by_content
 from katayori.papers import person_words
 from katayori.papers.claims import check_claims
 from katayori.papers.keeping import Keeper
-from katayori.papers.persona_jbbq import by_content, claims, findings, readings, sums, words
+from katayori.papers.persona_jbbq import (
+    by_content,
+    claims,
+    findings,
+    mere_words,
+    readings,
+    sums,
+    words,
+)
 from katayori.papers.persona_jbbq.analysis.asked import PAPER, Asked
 from katayori.papers.persona_jbbq.analysis.content import Content
 from katayori.papers.persona_jbbq.analysis.likelihood import Likelihood
@@ -89,7 +97,7 @@ def _size(name: str) -> float:
 
 def _multiverse(asked: Asked, keep: Keeper) -> tuple[pd.DataFrame, dict[tuple[str, str], Any]]:
     """The claim on the biased persona under every combination of readings."""
-    known = asked.with_probabilities
+    known = qa_by_content.has_probabilities(asked.in_all_orders)
     universes = readings.multiverses(known if len(known) else asked.log, asked.names)
     curves = multiverse.summaries(universes, asked.sources, seed=asked.choices.seed)
     keep.table("multiverse_summary", curves)
@@ -123,7 +131,7 @@ def sentences(
         >>> kept = Kept()
         >>> found = analyse(asked_leaning(), kept)
         >>> kept.tables["findings"]["about"].unique().tolist()
-        ['clear contexts', 'biased persona', 'categories', 'by content']
+        ['clear contexts', 'biased persona', 'categories', 'by content', 'gain from context']
     """
     focus = asked.focus
     of_bias = [
@@ -136,6 +144,9 @@ def sentences(
         ("categories", of_bias),
         ("CoT in two steps", prompts.two_steps),
         ("by content", _by_content(asked, content)),
+        ("gain from context", by_content.gains(asked.of_focus(content.gain))),
+        ("orders compared", _orders_compared(asked, content)),
+        ("mere words", mere_words.counted(content.words)),
         ("by likelihood", _by_likelihood(likelihood)),
     ]
     rows = [(about, line) for about, lines in parts for line in lines]
@@ -144,6 +155,12 @@ def sentences(
 
 def _by_content(asked: Asked, content: Content) -> list[str]:
     return by_content.findings(asked.of_focus(content.scores), asked.of_focus(content.changes))
+
+
+def _orders_compared(asked: Asked, content: Content) -> list[str]:
+    return by_content.orders_compared(
+        asked.of_focus(content.agreement), asked.of_focus(content.repeated)
+    )
 
 
 def _by_likelihood(found: Likelihood) -> list[str]:
