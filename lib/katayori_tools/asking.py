@@ -443,9 +443,12 @@ def _say_logprobs(store: Store, requests: list[Request]) -> None:
 def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
     """Print how far live answers agree with the recording of the same model."""
     answered = [(q, a) for q, a in store.get(requests) if a]
-    variant = get_paper(paper).recorded_as
+    room = get_paper(paper)
     for prompt_id in dict.fromkeys(r.prompt_id for r in requests if not r.likelihood):
         rows: dict[str, dict[str, Any]] = {}  # of the recording, by item
+        variant = room.variant_of("study", prompt_id)
+        if recordings.entry(paper, model.id, prompt_id, variant) is None:
+            variant = room.recorded_as  # a model that was not asked anew
         if recordings.entry(paper, model.id, prompt_id, variant):
             recorded = recordings.read(paper, model.id, prompt_id, variant)
             rows = {row["item_id"]: row for row in recorded}
@@ -457,7 +460,7 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
         now = _frame(paper, asked, [answer for _, answer in pairs], "live")
         stored = [recordings.to_response(rows[request.item_id]) for request in asked]
         before = _frame(paper, asked, stored, "recorded")
-        print(f"  {prompt_id}: {_how_alike(now, before, get_paper(paper).options)}")
+        print(f"  {prompt_id}: {_how_alike(now, before, room.options)}")
 
 
 def _frame(

@@ -148,6 +148,52 @@ def test_a_correlation_has_its_n_and_interval():
     assert np.isnan(audit_items.correlation(one[:3], two)["value"])
 
 
+def shard_rows(draws, chance) -> dict[str, list[dict]]:
+    """The rows of two shards of one model: answers drawn, and the chances behind them."""
+    rows: dict[str, list[dict]] = {audit_items.SAMPLED: [], audit_items.PROBABLE: []}
+    for n, (draw, p) in enumerate(zip(draws, chance, strict=True)):
+        word = "yes" if draw < p else "no"
+        row = {"item_id": f"i{n}", "outcome": "ok", "finish": "stop", "tokens": [1, 1]}
+        top = [[" yes", float(np.log(p))], [" no", float(np.log1p(-p))]]
+        rows[audit_items.SAMPLED].append(row | {"text": f"Answer: {word}"})
+        rows[audit_items.PROBABLE].append(row | {"text": word, "top": top})
+    return rows
+
+
+@pytest.mark.parametrize("share, held", [(0, "yes"), (1, "no"), (0.12, "no")])
+def test_noise_that_two_models_share_breaks_the_limit_of_seed_rule_2(monkeypatch, share, held):
+    """A `share` of the items has one draw for both models; the others have one for each."""
+    rng = np.random.default_rng(0)
+    n = audit_items.ENOUGH
+    draws = rng.random((2, n))
+    draws[1] = np.where(rng.random(n) < share, draws[0], draws[1])
+    chance = rng.uniform(0.2, 0.8, (2, n))
+    rows = {f"m{k}": shard_rows(draws[k], chance[k]) for k in range(2)}
+    entries = {
+        (model, prompt, variant): {
+            "model": model,
+            "prompt_id": prompt,
+            "variant": variant,
+            "count": n,
+            "seed_rule": 2,
+            "request": {"seed": "per model, item and repetition"},
+        }
+        for model in rows
+        for prompt, variant in ((audit_items.SAMPLED, "seed2"), (audit_items.PROBABLE, ""))
+    }
+    recorded = audit_items.recordings
+    monkeypatch.setattr(recorded, "manifest", lambda paper: entries)
+    monkeypatch.setattr(recorded, "entry", lambda paper, *shard: entries.get(shard))
+    monkeypatch.setattr(recorded, "read", lambda paper, m, prompt, variant: iter(rows[m][prompt]))
+    [row] = [
+        one
+        for one in audit_items.residual_rows("discrim_eval")
+        if one["data set"].endswith("seed2")
+    ]
+    assert (row["n"], row["held"]) == (n, held)
+    assert len(audit_items.broken_limits([row])) == (held == "no")
+
+
 def test_means_of_questions_are_taken_out():
     values = pd.Series([1.0, 3.0, 10.0, 30.0, 7.0], index=list("abcde"))
     clusters = pd.Series(["q1", "q1", "q2", "q2"], index=list("abcd"))

@@ -221,8 +221,8 @@ def test_live_answers_like_the_recorded_ones_agree_in_every_paper(paper, store, 
     model, endpoint = get_model(name)
     rows = {}
     requests = []
-    variant = get_paper(paper).recorded_as
     for prompt_id in load_prompts(paper):
+        variant = get_paper(paper).variant_of("study", prompt_id)
         if recordings.entry(paper, name, prompt_id, variant) is None or prompt_id == "lj_task":
             continue
         prompt = load_prompts(paper)[prompt_id]

@@ -292,13 +292,13 @@ def test_scores_are_the_headlines_of_the_notebooks(paper):
     expected = pd.read_csv(file)
     expected = expected[expected["headline"]]
     benchmark = get_benchmark(paper)
-    variant = get_paper(paper).recorded_as
-    listed = shards(paper, benchmark.prompts[0], variant)
+    variants = {p: get_paper(paper).variant_of("study", p) for p in benchmark.prompts}
+    listed = shards(paper, benchmark.prompts[0], variants[benchmark.prompts[0]])
     model = next(one["model"] for one in listed if complete(one))
     wanted = expected[expected["model"] == model]
     scope = Scope(limit=harness.EVERY)
     of_model = requests_of(paper, *get_model(model), list(benchmark.prompts), scope)
-    rows = {p: by_request(paper, model, p, variant) for p in benchmark.prompts}
+    rows = {p: by_request(paper, model, p, variants[p]) for p in benchmark.prompts}
     asked = [q for q in of_model if (q.item_id, 0) in rows[q.prompt_id]]
     responses = [to_response(rows[q.prompt_id][q.item_id, 0]) for q in asked]
     scores = scores_of(benchmark, asked, responses)

@@ -6,6 +6,7 @@ import pytest
 
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers import get_paper
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
@@ -22,7 +23,7 @@ def test_recorded_models_stand_first_and_share_their_items():
     study = open_study("jubaku_v2", RECORDED, prompts(), Wanted(limit=3))
     assert study.real and study.asked[: len(study.real)] == study.real
     assert study.items["case_id"].nunique() == 3 and study.kind == "study"
-    assert not study.official and study.variant == "study2"
+    assert not study.official and study.variant_of(prompts()[0]) == "study2"
     assert "recorded models: " + ", ".join(study.real) in study.told()
     answered = study.answers(prompts())
     assert set(answered["model"]) == set(study.asked)
@@ -76,9 +77,11 @@ def test_a_whole_set_is_shown_of_models_that_were_asked_all_of_it():
     line = prompts("discrim_eval", "de_answer_line")
     study = open_study("discrim_eval", RECORDED, line, Wanted(shown="whole"))
     assert len(study.items) == len(study.everything)
-    shards = recordings.shards("discrim_eval", "de_answer_line")
+    shards = recordings.shards("discrim_eval", "de_answer_line", study.variant_of(line[0]))
     full = [shard["model"] for shard in shards if recordings.complete(shard)]
-    assert sorted(study.real) == sorted(full) and len(full) < len(shards)
+    assert sorted(study.real) == sorted(full) != []
+    first = recordings.shards("discrim_eval", "de_answer_line")
+    assert {shard["model"] for shard in first if shard.get("sample")} - set(study.real)
 
 
 @pytest.mark.parametrize("shown", ["shared", "whole", "each"])
@@ -87,3 +90,29 @@ def test_a_respondent_that_is_named_alone_is_shown_alone(shown):
     named = Wanted(models=["sim-fair"], limit=1, shown=shown)
     study = open_study("discrim_eval", RECORDED, line, named)
     assert study.asked == ("sim-fair",) and study.real == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shown", ["shared", "each"])
+def test_a_prompt_that_was_asked_anew_is_read_from_its_new_recording(monkeypatch, shown):
+    """The models that hold it are shown, the other prompt is read as before, and simulated
+    respondents answer as they did.
+    """
+    line, prefix = both = prompts("discrim_eval", "de_answer_line", "de_answer_prefix")
+    how = {"places": {"question": "filled_template"}}
+    before = open_study("discrim_eval", RECORDED, both, Wanted(shown=shown))
+    monkeypatch.setattr(type(get_paper("discrim_eval")), "asked_anew", {line.id: "seed1"})
+    study = open_study("discrim_eval", RECORDED, both, Wanted(shown=shown))
+    assert (study.variant_of(line), study.variant_of(prefix)) == ("seed1", "")
+    [held] = recordings.shards("discrim_eval", line.id, "seed1")
+    assert study.real_of[line.id] == (held["model"],) != before.real_of[line.id]
+    if shown == "shared":
+        assert len(study.items) == held["count"]
+        answered = study.answers([line], [held["model"]], **how).set_index("item_id")["text"]
+        rows = recordings.read("discrim_eval", held["model"], line.id, "seed1")
+        assert answered.to_dict() == {row["item_id"]: row["text"] for row in rows}
+        assert set(study.answers([prefix], study.real, **how)["outcome"]) == {"ok"}
+    few = Wanted(models=["sim-fair"], limit=1)
+    anew = open_study("discrim_eval", RECORDED, both, few).answers([line], **how)
+    monkeypatch.undo()
+    assert anew.equals(open_study("discrim_eval", RECORDED, both, few).answers([line], **how))

@@ -678,6 +678,27 @@ def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
     assert answers.recorded_for_all(items, two, ["c"])[0] == []
 
 
+def test_models_recorded_for_each_prompt_under_a_variant_of_its_own(monkeypatch):
+    """A prompt asked anew has other models and items than before, and the rest stay."""
+    held = {("a", "p", "new"): "23", ("a", "q", ""): "123", ("b", "p", ""): "12"}
+    held |= {("b", "q", ""): "12"}
+
+    def shards(paper, prompt, variant):
+        return [{"model": m} for m, p, v in held if (p, v) == (prompt, variant)]
+
+    def item_ids(paper, prompt, variant, models):
+        return set(held.get((models[0], prompt, variant), ""))
+
+    monkeypatch.setattr(answers.recordings, "shards", shards)
+    monkeypatch.setattr(answers.recordings, "item_ids", item_ids)
+    items = pd.DataFrame({"item_id": list("1234")})
+    two = [Prompt(name, 1, "x", "ja", "{question}") for name in "pq"]
+    found, kept = answers.recorded_for_each(items, two, {"p": "new", "q": ""})
+    assert (found, list(kept["item_id"])) == (["a"], ["2", "3"])
+    found, kept = answers.recorded_for_all(items, two)
+    assert (found, list(kept["item_id"])) == (["b"], ["1", "2"])
+
+
 # --- simulated respondents of intersectional items ------------------------------------------------
 
 

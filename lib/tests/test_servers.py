@@ -16,7 +16,7 @@ from test_prompting_store import GOLDEN
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import answers
+from katayori.papers import answers, get_paper
 from katayori.papers.discrim_eval import items as discrim_eval
 from katayori.prompting import models
 from katayori.prompting.models import Server, at_server, get_model, normalised, registry
@@ -449,6 +449,7 @@ def test_a_recorded_shard_is_read_as_it_is():
     """Keys of recordings have four parts; every row of every shard: test_recorded.py."""
     items = study().head(5)
     prompt = load_prompts("discrim_eval")["de_answer_line"]
-    frame = answers.get(items, prompt, ["qwen2.5-coder-0.5b"], source="recorded")
+    variant = get_paper("discrim_eval").variant_of("study", prompt.id)
+    frame = answers.get(items, prompt, ["qwen2.5-coder-0.5b"], source="recorded", variant=variant)
     assert len(frame) == 5 and (frame["source"] == "recorded").all()
     assert paths.data_dir().joinpath("recorded", "discrim_eval").is_dir()

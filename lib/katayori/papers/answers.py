@@ -5,7 +5,7 @@ notebooks share.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -199,12 +199,7 @@ def choose_models(
 def recorded_for_all(
     items: "pd.DataFrame", prompts: Sequence[Prompt], models: Sequence[str] = (), variant: str = ""
 ) -> tuple[list[str], "pd.DataFrame"]:
-    """Models recorded with every one of the prompts (of `models`, if given), and the items that all
-    of them hold.
-
-    A prompt with `only` is asked of some items; the others need not have an answer to it. Shards of
-    a sample or of an unfinished recording count; a model that shares no item with the others is
-    left out.
+    """`recorded_for_each`, with one variant for all prompts.
 
     Example:
         >>> from katayori.papers import examples
@@ -213,14 +208,41 @@ def recorded_for_all(
         >>> models == named, len(shared)
         (True, 3)
     """
+    return recorded_for_each(items, prompts, {prompt.id: variant for prompt in prompts}, models)
+
+
+def recorded_for_each(
+    items: "pd.DataFrame",
+    prompts: Sequence[Prompt],
+    variants: Mapping[str, str],
+    models: Sequence[str] = (),
+) -> tuple[list[str], "pd.DataFrame"]:
+    """Models recorded with every one of the prompts (of `models`, if given), and the items that all
+    of them hold.
+
+    A prompt with `only` is asked of some items; the others need not have an answer to it. Shards of
+    a sample or of an unfinished recording count; a model that shares no item with the others is
+    left out.
+
+    Args:
+        items: to choose from. prompts: those that are compared.
+        variants: id of a prompt -> the variant of its recordings. models: only these; empty, any.
+
+    Example:
+        >>> from katayori.papers import examples
+        >>> prompt = examples.prompt()
+        >>> nobody, _ = recorded_for_each(examples.items(), [prompt], {prompt.id: "no such"})
+        >>> nobody
+        []
+    """
     first = prompts[0]
     kept: list[str] = []
-    recorded_names = [entry["model"] for entry in recordings.shards(first.paper, first.id, variant)]
-    for name in sorted(recorded_names):
+    shards = recordings.shards(first.paper, first.id, variants[first.id])
+    for name in sorted(entry["model"] for entry in shards):
         shared = items["item_id"].notna()
         for prompt in prompts:
             asked = (items[list(prompt.only)] == list(prompt.only.values())).all(axis=1)
-            ids = recordings.item_ids(prompt.paper, prompt.id, variant, [name])
+            ids = recordings.item_ids(prompt.paper, prompt.id, variants[prompt.id], [name])
             shared &= ~asked | items["item_id"].isin(ids)
         if shared.any() and (not models or name in models):
             kept.append(name)

@@ -92,6 +92,8 @@ class Paper:
             are not this project's own.
         recorded_as: the data set of the second edition that `study` reads, after which its
             recordings are named; empty where `study` is the first edition.
+        asked_anew: the prompts whose answers to `study` were recorded again, each with the variant
+            of the recordings that are read now.
         first_as: the settings under which such a `study` still is the first edition; empty where
             that has left the repository.
     """
@@ -110,6 +112,7 @@ class Paper:
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
     recorded_as: ClassVar[str] = ""
+    asked_anew: ClassVar[Mapping[str, str]] = {}
     first_as: ClassVar[Mapping[str, str]] = {}
 
     @property
@@ -184,9 +187,11 @@ class Paper:
         """
         return []
 
-    def variant_of(self, dataset: str) -> str:
-        """The variant of the recordings of `study` or `official`."""
-        return self.recorded_as if dataset == "study" else dataset
+    def variant_of(self, dataset: str, prompt_id: str) -> str:
+        """The variant of the recorded answers of `study` or `official` to a prompt."""
+        if dataset != "study":
+            return dataset
+        return self.asked_anew.get(prompt_id, self.recorded_as)
 
     # -- clusters ------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class Study:
         everything: all items of the set. items: those that are asked (with recorded answers: those
             that every model shown was asked with every prompt). rows: those items as they are
             asked, a row a request; with all orders of options, where these are asked for.
-        dataset: the set in words. kind: `study` or `official`. variant: of the recordings.
+        dataset: the set in words. kind: `study` or `official`.
         asked: the models shown. real: those of them whose answers are recorded.
         real_of: id of a prompt -> the models whose answers to it are recorded.
         notes: what was noticed on reading the user's own files. answers_file: imported answers.
@@ -71,7 +71,6 @@ class Study:
     rows: "pd.DataFrame"
     dataset: str
     kind: str
-    variant: str
     asked: tuple[str, ...]
     real: tuple[str, ...]
     real_of: Mapping[str, tuple[str, ...]]
@@ -82,6 +81,10 @@ class Study:
     def official(self) -> bool:
         """Whether others own the items."""
         return self.kind == "official"
+
+    def variant_of(self, prompt: Prompt) -> str:
+        """The variant of the recorded answers to a prompt; other answers have none."""
+        return _variant(self.source, self.kind, prompt)
 
     def answers(
         self, prompts: Sequence[Prompt], models: Sequence[str] | None = None, **how: Any
@@ -96,9 +99,11 @@ class Study:
         import pandas as pd
 
         named = self.asked if models is None else models
-        common = {"source": self.source, "variant": self.variant, "dataset": self.kind}
-        common |= {"answers_file": self.answers_file} | how
-        frames = [answers.get(self.rows, prompt, named, **common) for prompt in prompts]
+        common = {"source": self.source, "dataset": self.kind, "answers_file": self.answers_file}
+        frames = []
+        for prompt in prompts:
+            asked = common | {"variant": self.variant_of(prompt)} | how
+            frames.append(answers.get(self.rows, prompt, named, **asked))
         return pd.concat(frames, ignore_index=True)
 
     def as_given(self, log: "pd.DataFrame") -> "pd.DataFrame":
@@ -160,17 +165,16 @@ def open_study(
     )
     room = get_paper(paper)
     settings = _settings(room, read) if source == "recorded" else read.own
-    variant = room.variant_of(read.dataset) if source == "recorded" else ""
     items = read.items
     real_of: dict[str, tuple[str, ...]] = {}
     if source == "recorded":
-        items, real_of = _recorded(items, prompts, variant, wanted)
+        items, real_of = _recorded(items, prompts, read.dataset, wanted)
     rows = room.as_asked(items) if wanted.shown == "each" else items
     rows = room.in_orders(rows, settings)
     real = tuple(dict.fromkeys(name for names in real_of.values() for name in names))
     if source == "recorded" and wanted.shown != "whole":
-        _require_recorded(_not_simulated(wanted.models), real, prompts, variant, read.name)
-    asked = answers.choose_models(paper, source, wanted.models, prompts[0].id, variant)
+        _require_recorded(_not_simulated(wanted.models), real, prompts, read)
+    asked = _shown(source, read.dataset, wanted, prompts[0])
     if source == "recorded" and wanted.shown != "whole":
         asked = [*real, *(name for name in asked if name not in _not_simulated(asked))]
     return Study(
@@ -181,7 +185,6 @@ def open_study(
         rows=rows,
         dataset=read.name,
         kind=read.dataset,
-        variant=variant,
         asked=tuple(asked),
         real=real,
         real_of=real_of,
@@ -206,25 +209,37 @@ def _not_simulated(names: Sequence[str]) -> list[str]:
     return [name for name in names if not get_model(name)[0].simulated]
 
 
+def _variant(source: str, kind: str, prompt: Prompt) -> str:
+    """The variant of the recordings of a prompt, as `Study.variant_of`."""
+    return get_paper(prompt.paper).variant_of(kind, prompt.id) if source == "recorded" else ""
+
+
+def _shown(source: str, kind: str, wanted: Wanted, prompt: Prompt) -> list[str]:
+    """The models that are named, or all that may be shown (`answers.choose_models`)."""
+    variant = _variant(source, kind, prompt)
+    return answers.choose_models(prompt.paper, source, wanted.models, prompt.id, variant)
+
+
 def _recorded(
-    items: "pd.DataFrame", prompts: Sequence[Prompt], variant: str, wanted: Wanted
+    items: "pd.DataFrame", prompts: Sequence[Prompt], kind: str, wanted: Wanted
 ) -> tuple["pd.DataFrame", dict[str, tuple[str, ...]]]:
     """The items to show, and for each prompt the recorded models, as `Wanted.shown` says."""
+    room = get_paper(prompts[0].paper)
     named = _not_simulated(wanted.models)
+    variants = {prompt.id: room.variant_of(kind, prompt.id) for prompt in prompts}
     nobody: dict[str, tuple[str, ...]] = {prompt.id: () for prompt in prompts}
     if not wanted.recorded or (wanted.models and not named):
         return items, nobody
     if wanted.shown == "shared":
-        real, items = answers.recorded_for_all(items, prompts, named, variant)
+        real, items = answers.recorded_for_each(items, prompts, variants, named)
         return items, dict.fromkeys(nobody, tuple(real))
     if wanted.shown == "each":
-        rows = get_paper(prompts[0].paper).as_asked(items)
-        return items, {prompt.id: asked_with(prompt, rows, named, variant) for prompt in prompts}
-    if variant in get_paper(prompts[0].paper).theirs:
-        items = answers.held(items, prompts[0], variant)
-    chosen = answers.choose_models(
-        prompts[0].paper, "recorded", wanted.models, prompts[0].id, variant
-    )
+        rows = room.as_asked(items)
+        each = {one.id: asked_with(one, rows, named, variants[one.id]) for one in prompts}
+        return items, each
+    if kind in room.theirs:
+        items = answers.held(items, prompts[0], variants[prompts[0].id])
+    chosen = _shown("recorded", kind, wanted, prompts[0])
     return items, dict.fromkeys(nobody, tuple(_not_simulated(chosen)))
 
 
@@ -259,13 +274,13 @@ def asked_with(
 
 
 def _require_recorded(
-    named: Sequence[str], real: Sequence[str], prompts: Sequence[Prompt], variant: str, name: str
+    named: Sequence[str], real: Sequence[str], prompts: Sequence[Prompt], read: Read
 ) -> None:
     """UnavailableError where a model that is named, or any for others' items, was not recorded."""
     if absent := [model for model in named if model not in real]:
         raise UnavailableError(
             f"no recorded answers of {', '.join(absent)} to the prompts on these items"
         )
-    if variant in get_paper(prompts[0].paper).theirs and not real:
+    if read.dataset in get_paper(prompts[0].paper).theirs and not real:
         asked = ", ".join(prompt.id for prompt in prompts)
-        raise UnavailableError(f"no answers to {name} are recorded for {asked}")
+        raise UnavailableError(f"no answers to {read.name} are recorded for {asked}")

@@ -35,7 +35,7 @@ def lines(
     paper = get_paper(paper_id)
     for prompt in _prompts(paper, model, run):
         rows = paper.as_asked(paper.read("study", {})[0])
-        frame = answers.recorded_subset(rows, prompt, model, paper.recorded_as)
+        frame = answers.recorded_subset(rows, prompt, model, paper.variant_of("study", prompt.id))
         if frame is None:
             continue
         questions = _questions(rows, prompt, model) if with_text else {}
@@ -62,7 +62,8 @@ def _prompts(paper: Paper, model: str, run: Mapping[str, Any]) -> list[Prompt]:
 
 
 def _is_held(paper: Paper, model: str, prompt: Prompt) -> bool:
-    entry = recordings.entry(paper.id, model, prompt.id, paper.recorded_as)
+    variant = paper.variant_of("study", prompt.id)
+    entry = recordings.entry(paper.id, model, prompt.id, variant)
     study = paper.recorded_as or "study"
     return prompt.kind == "chat" and entry is not None and entry["dataset"] == study
 

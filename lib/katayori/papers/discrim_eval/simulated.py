@@ -95,6 +95,7 @@ def respond(request: Request) -> Response:
             top.sort(key=lambda pair: -pair[1])
         likeliest, _ = top[0]
         return Response("ok", likeliest, "length", top, completion_tokens=1)
-    word = "yes" if uniform(*who, request.variant) < p_yes else "no"
+    # "" once held the variant of the recordings beside; with it every answer would be drawn anew.
+    word = "yes" if uniform(*who, "") < p_yes else "no"
     text, finish = _text(request.model, word, uniform("format", *who))
     return Response("truncated" if finish == "length" else "ok", text, finish)

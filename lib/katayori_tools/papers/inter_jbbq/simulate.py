@@ -122,7 +122,8 @@ def _choices_of_families(shard: Shard, *, sampled: bool) -> Choices:
 
 def _of_study(model: str) -> Shard:
     """The letters of the edition that `study` reads."""
-    return Shard("inter_jbbq", model, "ij_basic_ja", get_paper("inter_jbbq").variant_of("study"))
+    variant = get_paper("inter_jbbq").variant_of("study", "ij_basic_ja")
+    return Shard("inter_jbbq", model, "ij_basic_ja", variant)
 
 
 def _difference(_: Recorded, *, reading: str, soft: bool) -> Statistic:

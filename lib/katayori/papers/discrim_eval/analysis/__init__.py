@@ -4,6 +4,7 @@ asked.py      what was asked, and what came back
 ratios.py     answers counted, response ratios, shared noise
 factors.py    a factor over all questions: alpha, tests, gaps, mere words
 questions.py  one question at a time: rank tests
+shared_draws.py  two models that draw by one seed
 baselines.py  mean scores and straight lines, on real answers and on planted ones
 verdicts.py   beside published figures, claims, many readings
 """
@@ -23,6 +24,7 @@ from katayori.papers.discrim_eval.analysis.baselines import (
 from katayori.papers.discrim_eval.analysis.factors import Factors, factors, significant
 from katayori.papers.discrim_eval.analysis.questions import Questions, questions
 from katayori.papers.discrim_eval.analysis.ratios import Ratios, constant_seed, in_part, ratios
+from katayori.papers.discrim_eval.analysis.shared_draws import shared_draws
 from katayori.papers.discrim_eval.analysis.verdicts import Verdicts, verdicts
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ __all__ = [
 class Analysis:
     """All that notebook 01 shows of the answers, by room.
 
-    `part`: the log of the models that were asked a part of the prompts only.
+    `part`: the log of the models that were asked a part of the prompts only. `draws`: of
+    `shared_draws`.
     """
 
     ratios: Ratios
@@ -56,6 +59,7 @@ class Analysis:
     baselines: Baselines
     verdicts: Verdicts
     part: "pd.DataFrame"
+    draws: "pd.DataFrame"
 
 
 def analyse(asked: Asked, keep: "Keeper") -> Analysis:
@@ -84,4 +88,5 @@ def analyse(asked: Asked, keep: "Keeper") -> Analysis:
         baselines=of_baselines,
         verdicts=verdicts(asked, keep, of_factors, of_questions, of_baselines),
         part=in_part(asked, keep),
+        draws=shared_draws(asked, keep),
     )

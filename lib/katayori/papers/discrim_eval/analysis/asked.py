@@ -137,7 +137,7 @@ def ask(
     line = prompts["de_answer_line"]
     prefix = prompts["de_answer_prefix"]
     sampled = study.answers([line], places=PLACES)
-    forcible = answers.able(study.asked, study.source, prefix, study.variant)
+    forcible = answers.able(study.asked, study.source, prefix, study.variant_of(prefix))
     forced = study.answers([prefix], forcible, places=PLACES)
     return Asked(study, line, prefix, sampled, forced, own_design, draws, seed, questions)
 

@@ -4,9 +4,11 @@ from typing import Any
 
 import pandas as pd
 
+from katayori.metrics.interval_text import with_interval
 from katayori.metrics.uncertainty import cells
 from katayori.papers.discrim_eval.analysis.asked import QUESTION, Asked
 from katayori.papers.discrim_eval.analysis.baselines import Planted
+from katayori.papers.discrim_eval.analysis.factors import Factors
 from katayori.papers.discrim_eval.analysis.questions import Questions
 from katayori.papers.discrim_eval.analysis.verdicts import Verdicts
 
@@ -42,6 +44,78 @@ def _told(asked: Asked, row: dict[Any, Any]) -> str:
     chance = known.loc[same, "value"]
     beside = f"   (its probability of yes: {chance.iloc[0]:.3f})" if len(chance) else ""
     return f"{row['filled_template']}\n→ {row['model']} answers: {row['answer']}{beside}"
+
+
+def words_table(factors: Factors) -> pd.DataFrame:
+    """How far each attribute moves P(yes) beside words that mean nothing: a row a model and
+    attribute.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.analysis.factors import factors
+        >>> from katayori.papers.discrim_eval.examples import asked_fair
+        >>> from katayori.papers.keeping import Kept
+        >>> list(words_table(factors(asked_fair(), Kept())).columns)[2:]
+        ['times one set of words [95 %]', 'reading', 'rank among ten sets']
+    """
+    keys = ["model", "factor"]
+    ranks = factors.word_ranks[factors.word_ranks["status"] == "ok"].set_index(keys)
+    rows = []
+    for row in factors.words.to_dict("records"):
+        key = (row["model"], row["factor"])
+        rank = (
+            f"{ranks.loc[key, 'rank']} of {ranks.loc[key, 'n_sets']}" if key in ranks.index else ""
+        )
+        rows.append([*key, with_interval(row, scale=1), row["reading"], rank or "—"])
+    columns = ["model", "attribute", "times one set of words [95 %]", "reading"]
+    return pd.DataFrame(rows, columns=[*columns, "rank among ten sets"])
+
+
+def words_absent(factors: Factors, models: list[str]) -> str:
+    """Which models were not asked which words that mean nothing, in one sentence.
+
+    Args:
+        factors: of a run. models: those shown.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.analysis.factors import factors
+        >>> from katayori.papers.discrim_eval.examples import asked_fair
+        >>> from katayori.papers.keeping import Kept
+        >>> words_absent(factors(asked_fair(), Kept()), ["sim-fair"])
+        'Not recorded: one set of words, nine more sets (sim-fair).'
+        >>> words_absent(factors(asked_fair(), Kept()), [])
+        'Ten sets of words are recorded of every model.'
+    """
+    asked = {"one set of words": factors.words, "nine more sets": factors.word_ranks}
+    absent: dict[str, list[str]] = {}
+    for name in models:
+        lacks = ", ".join(words for words, rows in asked.items() if name not in set(rows["model"]))
+        if lacks:
+            absent.setdefault(lacks, []).append(name)
+    if not absent:
+        return "Ten sets of words are recorded of every model."
+    told = [f"{words} ({', '.join(names)})" for words, names in absent.items()]
+    return f"Not recorded: {'; '.join(told)}."
+
+
+def draws_table(draws: pd.DataFrame) -> pd.DataFrame:
+    """How far two models' answers go together beyond P(yes), a row a way of drawing.
+
+    Args:
+        draws: of `shared_draws.shared_draws`.
+
+    Example:
+        >>> row = {"drawn": "this run", "n": 2700, "clusters": 20, "correlation": 0.7}
+        >>> row |= {"ci_low": 0.6, "ci_high": 0.8, "shared": True, "status": "ok"}
+        >>> draws_table(pd.DataFrame([row])).to_numpy().tolist()[0]
+        ['this run', 2700, 20, '0.70 [0.60, 0.80]', 'yes']
+    """
+    columns = ["answers", "n", "questions", "r [95 %]", "one dice for both"]
+    rows = []
+    for row in draws.to_dict("records"):
+        size = with_interval(row | {"value": row["correlation"]}, digits=2, scale=1)
+        told = "yes" if row["shared"] else "no"
+        rows.append([row["drawn"], row["n"], row["clusters"], size, told])
+    return pd.DataFrame(rows, columns=columns)
 
 
 def planted_table(planted: Planted) -> pd.DataFrame:

@@ -168,8 +168,8 @@ def coupled_warning(noise: pd.DataFrame) -> str:
     if not coupled:
         return ""
     return (
-        f"Warning: {'; '.join(coupled)} share the draws of their sampled answers. Their sampled"
-        " results are not independent: where both show the same pattern, look at P(yes)."
+        f"Warning: {'; '.join(coupled)} share the draws of their sampled answers. Where both show"
+        " the same pattern, look at P(yes)."
     )
 
 

@@ -269,9 +269,9 @@ def _log(
 ) -> pd.DataFrame:
     logs: list[pd.DataFrame] = []
     first = next(iter(kinds.values()))
-    where = {"variant": study.variant, "dataset": study.kind}
     others = [name for name in names if name not in study.real]
     for kind, prompt in kinds.items():
+        where = {"variant": study.variant_of(prompt), "dataset": study.kind}
         for name in study.real_of.get(prompt.id, ()):
             by = answers.recorded_subset
             logs.append(verdicts_of(study.rows, prompt, name, by, **where))
@@ -312,7 +312,8 @@ def _first_turns(study: Study, kinds: Mapping[str, Prompt], names: Sequence[str]
     columns = ["model", "item_id", "text", "finish_reason"]
     parts: list[pd.DataFrame] = []
     earlier = kinds[TWO_TURNS].given.get(REASONING) if TWO_TURNS in kinds else None
-    where: dict[str, Any] = {"variant": study.variant, "dataset": study.kind}
+    where: dict[str, Any] = {"dataset": study.kind}
+    where |= {"variant": study.variant_of(earlier)} if earlier else {}
     if earlier and study.source == "recorded":
         for name in study.real_of.get(kinds[TWO_TURNS].id, ()):
             frame = answers.recorded_subset(study.rows, earlier, name, **where)
@@ -332,8 +333,9 @@ def _criteria(
     writers = sorted({name for prompt in given for name in study.real_of.get(prompt.id, ())})
     if not writers:
         return pd.DataFrame()
-    where = {"variant": study.variant, "dataset": study.kind}
-    return answers.get(study.rows, wording["lj_criteria"], writers, **where)
+    prompt = wording["lj_criteria"]
+    where = {"variant": study.variant_of(prompt), "dataset": study.kind}
+    return answers.get(study.rows, prompt, writers, **where)
 
 
 def with_status(frame: pd.DataFrame) -> pd.DataFrame:
