@@ -153,8 +153,12 @@ def test_the_values_are_those_of_the_study():
     ).frame
     assert len(persons) == 9450 and persons["question"].nunique() == 70
     assert persons.groupby(["question", "row"]).size().eq(9).all()
-    letters = of_choices._letters(METHODS["letter"].shard(LARGE))
-    assert len(letters) == 600 and letters["template_id"].nunique() == 50
+    shard = METHODS["letter"].shard(LARGE)
+    given = of_choices._letters(shard, given=True)
+    letters = of_choices._letters(shard, given=False)
+    assert [len(given), len(letters)] == [100, 600]
+    assert given["template_id"].nunique() == letters["template_id"].nunique() == 50
+    assert letters.groupby("base_id").size().eq(6).all()
     assert set(position_free.slot_report(letters)["n_incomplete"]) == {0}
     assert (
         letters["answer"].astype(int) == letters[["p_0", "p_1", "p_2"]].to_numpy().argmax(1)

@@ -51,7 +51,7 @@ def content(asked: Asked, keep: Keeper) -> Content:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> found = content(asked_leaning(), Kept())
         >>> found.scores["reading"].unique().tolist()
-        ['letter', 'probability', 'calibrated']
+        ['letter', 'letter_over_orders', 'probability', 'calibrated', 'permuted']
     """
     log = asked.with_probabilities
     if log.empty:
