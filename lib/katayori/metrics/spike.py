@@ -378,10 +378,10 @@ class Choices:
         return planted.assign(answer=_written(drawn, planted))
 
 
-def _written(places: np.ndarray, recorded: pd.DataFrame) -> pd.Series:
+def _written(places: np.ndarray, recorded: pd.DataFrame) -> np.ndarray:
     """Numbers of places as letters; None where the recorded answer is missing."""
-    letters = pd.Series(places.astype(str), index=recorded.index, dtype=object)
-    letters[recorded["answer"].isna()] = None
+    letters = places.astype(str).astype(object)
+    letters[recorded["answer"].isna().to_numpy()] = None
     return letters
 
 

@@ -84,6 +84,8 @@ CURVES = {
 
 UP, DOWN = "biased", "counter_biased"
 BASIC = "pj_basic_ja"
+#: The methods whose limit stands at a headline; under the other prompts only they are tried.
+HEADLINES = ("letter", "calibrated, decided", "permuted, decided")
 PROMPTS = (BASIC, "pj_para_ja", "pj_cot_ja", "pj_neutral_ja", "pj_biased_ja")
 
 
@@ -149,6 +151,8 @@ def _of_letters() -> dict[str, Method]:
     calibrated = (0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
     found = {}
     for prompt_id, (name, (reading, soft, sampled)) in itertools.product(PROMPTS, readings.items()):
+        if prompt_id != BASIC and name not in HEADLINES:
+            continue
         found[name if prompt_id == BASIC else f"{name} ({prompt_id})"] = Method(
             shard=partial(_shard, prompt_id=prompt_id),
             recorded=partial(_choices, sampled=sampled, given=reading == "letter"),
