@@ -148,6 +148,7 @@ def _of_letters() -> dict[str, Method]:
     # at which all templates answer alike is too large: nothing can be tested there.
     shifts = {"letter, sampled": (0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6)}
     shifts |= dict.fromkeys(("letter", "probability"), (0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    shifts["permuted, decided"] = (0, 0.002, 0.004, 0.006, 0.01, 0.02, 0.03, 0.05)
     calibrated = (0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1)
     found = {}
     for prompt_id, (name, (reading, soft, sampled)) in itertools.product(PROMPTS, readings.items()):
