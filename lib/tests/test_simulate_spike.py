@@ -94,13 +94,13 @@ def test_what_is_planted_is_recovered(table, limits):
     # The least of some 2,600 cells of 400 draws with coverage .95 lies near .91. Decisions of a
     # model that writes one letter nearly always move in a few templates only, and cover less; so
     # do decisions where nearly all templates answer alike.
-    assert (kept["coverage"] < 0.91).mean() < 0.01
     of_letters = kept["method"].str.startswith(("letter", "direction, letter")) & ~kept[
         "method"
     ].str.contains("sampled")
     alike = (kept["unit"] == "points") & (kept["expected"].abs() > 60)
     few = of_letters | alike
-    assert kept.loc[~few, "coverage"].min() > 0.89
+    assert (kept.loc[~few, "coverage"] < 0.91).mean() < 0.01
+    assert kept.loc[~few, "coverage"].min() > 0.88
     assert kept.loc[few, "coverage"].min() >= 0.85
 
 
@@ -131,14 +131,14 @@ def test_probabilities_see_what_sampled_answers_do_not(limits, model):
             assert sampled > 5 * limit(limits, f"{factor}, P(yes), {test}", model)
 
 
-def test_a_limit_in_points_does_not_rank_readings_of_letters(limits):
-    """A place that takes the letters hides the shift, and the points that are left vary little."""
-    free = limits[(limits["method"] == "letter") & (limits["model"] == LARGE)]
-    alone, bound = (
-        free[(free["effect"] == "constant") & (free["second"] == second)].iloc[0]
-        for second in (0.0, METHODS["letter"].second)
-    )
-    assert bound["value"] < alone["value"] and bound["shift"] > 5 * alone["shift"]
+def test_a_place_that_takes_the_letters_hides_a_shift_from_letters_only(limits):
+    """The second effect is a liking for a place; calibrated and permuted take it out."""
+    second = METHODS["letter"].second
+    assert limit(limits, "letter", LARGE) > 0
+    assert np.isnan(limit(limits, "letter", LARGE, second=second))
+    for name in ("calibrated, decided", "permuted, decided", "permuted, soft"):
+        alone = limit(limits, name, LARGE)
+        assert limit(limits, name, LARGE, second=second) == pytest.approx(alone, rel=0.01)
 
 
 # -- what goes in ----------------------------------------------------------------------------------
