@@ -16,7 +16,7 @@ from katayori_tools.expected import Table
 OUTPUTS = paths.outputs_dir()
 NOTEBOOK = Path(__file__).parent / "fixtures" / "notebooks" / "01_good.ipynb"
 MOST_LINES = 30
-MOST_BYTES = 10_000_000
+MOST_BYTES = 11_000_000
 
 
 # -- the run ---------------------------------------------------------------------------------------

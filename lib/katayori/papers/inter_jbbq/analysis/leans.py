@@ -76,7 +76,9 @@ def _mere_words(asked: Asked, keep: Keeper) -> pd.DataFrame:
         keep.table("mere_words", table)
         common: dict[str, Any] = {"cell": ["metric", "what"], "unit": "share"}
         what = "Diff-bias beside mere words, over passages (addition)"
-        keep.rows(table, "IJ-17", what, dataset=asked.dataset, **common)
+        # What is averaged are the means of passages.
+        counted = table.assign(n=table["clusters"])
+        keep.rows(counted, "IJ-17", what, dataset=asked.dataset, **common)
     return table
 
 

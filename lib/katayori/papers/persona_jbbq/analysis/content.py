@@ -11,7 +11,7 @@ from katayori.papers.persona_jbbq import mere_words
 from katayori.papers.persona_jbbq.analysis.asked import BASELINE, OVERALL, Asked
 
 NOTHING_READ = pd.DataFrame(
-    columns=["model", "prompt", "metric", "reading", "value", "ci_low", "ci_high", "status"]
+    columns=["model", "prompt", "metric", "reading", "value", "ci_low", "ci_high", "status", "what"]
 )
 SIDES = ("biased", "counter_biased")
 #: The column of our items that holds the wording of "unknown"; of the first edition, of the second.
@@ -128,7 +128,9 @@ def _mere_words(asked: Asked, keep: Keeper, read: pd.DataFrame) -> pd.DataFrame:
     keep.table("mere_words", asked.named(words))
     common: dict[str, Any] = {"cell": ["reading", "what"], "unit": "share"}
     what = "Diff-bias beside mere words, over templates (addition)"
-    keep.rows(words, "PJ-17", what, dataset=asked.dataset, **common)
+    # What is averaged are the means of templates.
+    counted = words.assign(n=words["clusters"])
+    keep.rows(counted, "PJ-17", what, dataset=asked.dataset, **common)
     return words
 
 
