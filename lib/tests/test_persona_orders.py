@@ -106,7 +106,11 @@ def test_one_line_makes_it_the_study(moved):
     prompts = [load_prompts(PAPER)["pj_basic_ja"]]
     wanted = Wanted(models=["sim-bbq-fair"], limit=5)
     study = open_study(PAPER, profiles.load("recorded"), prompts, wanted)
-    assert (len(study.items), len(study.rows), study.variant_of(prompts[0])) == (30, 180, second.STUDY)
+    assert (len(study.items), len(study.rows), study.variant_of(prompts[0])) == (
+        30,
+        180,
+        second.STUDY,
+    )
     log = study.answers(prompts)
     assert len(log) == 180
     assert study.as_given(log)["item_id"].tolist() == study.items["item_id"].tolist()
