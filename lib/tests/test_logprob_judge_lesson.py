@@ -86,7 +86,7 @@ def test_the_papers_figures_stand_beside_ours(asked, found):
     ("row", "words"),
     [
         ({"value": 0.2, "p_holm": 0.01}, "better than lots"),
-        ({"value": -0.2, "p_holm": 0.0004}, "worse than lots (4 right, 2 wrong, p below 0.001)"),
+        ({"value": -0.2, "p_holm": 0.0004}, "worse than lots (4 right, 2 wrong, p below .001)"),
         ({"value": 0.2, "p_holm": 0.2}, "not told from lots"),
         ({"value": 0.2, "p_holm": np.nan}, "not told from lots"),
     ],

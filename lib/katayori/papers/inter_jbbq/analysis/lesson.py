@@ -1,12 +1,13 @@
 """What notebook 05 tells in words and small tables, every number of it computed."""
 
+import math
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
 import pandas as pd
 
-from katayori.metrics.interval_text import with_interval
+from katayori.metrics.interval_text import p_cell, with_interval
 from katayori.papers import person_words
 from katayori.papers.inter_jbbq import items as inter_jbbq
 from katayori.papers.inter_jbbq.analysis.asked import Asked, of
@@ -429,8 +430,8 @@ def planted_table(planted: Planted) -> pd.DataFrame:
             "context": overall["ambiguity"].map(context),
             "accuracy [95 %]": [with_interval(row) for row in overall.to_dict("records")],
             "planted": (POINTS * overall["planted"]).round(1),
-            "trend: p": [trend.get(key) for key in keys],
-            "pairs: p": [pairs.get(key) for key in keys],
+            "trend: p": [p_cell(trend.get(key, math.nan)) for key in keys],
+            "pairs: p": [p_cell(pairs.get(key, math.nan)) for key in keys],
         }
     ).reset_index(drop=True)
 

@@ -1,5 +1,6 @@
 """One attribute more (flips, spread over subsets) and pairs of attributes (interactions)."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from katayori.papers.inter_jbbq.subset_spread import subset_spread
 from katayori.papers.keeping import Keeper
 
 BY_TOPIC = [*BY, "topic"]
+#: The log-odds from a share of .01 to one of .99.
+WHOLE_RANGE = 2 * math.log(99)
 #: What of two items is kept beside the question: in words -> the column that says so.
 KEPT = {"all pairs": "", "same order": "same_order", "clean": "clean"}
 
@@ -193,6 +196,11 @@ def tested(found: Interactions, models: list[str]) -> str:
     sizes = told["pair_detectable"].dropna()
     if sizes.empty:
         return counted
+    if sizes.min() > WHOLE_RANGE:
+        return (
+            f"{counted} Even a pair that moves a share from 1 to 99 % ({WHOLE_RANGE:.1f} log-odds)"
+            " would be missed; nothing is ruled out."
+        )
     return (
         f"{counted} A pair would have to reach {sizes.min():.1f} to {sizes.max():.1f} log-odds"
         " to be found in four of five studies; a smaller one is not ruled out."

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.metrics.interval_text import with_interval
+from katayori.metrics.interval_text import p_text, with_interval
 from katayori.metrics.intervals import share_interval
 from katayori.metrics.uncertainty import cells
 from katayori.papers.logprob_judge import pandalm, scores, surface_rules
@@ -535,7 +535,7 @@ def against_lots(rows: pd.DataFrame) -> str:
     Example:
         >>> row = {"n_correct": 80, "n_wrong": 20, "value": 0.3, "p_holm": 0.001}
         >>> against_lots(pd.DataFrame([row]))
-        'where one answer is better it is better than lots (80 right, 20 wrong, p 0.001)'
+        'where one answer is better it is better than lots (80 right, 20 wrong, p .001)'
     """
     if rows.empty:
         return "no label names a better answer"
@@ -545,8 +545,7 @@ def against_lots(rows: pd.DataFrame) -> str:
     if not p < ALPHA:
         return f"where one answer is better it is not told from lots ({counts})"
     side = BETTER_THAN_LOTS if row["value"] > 0 else WORSE_THAN_LOTS
-    stated = f"p {p:.3f}" if p >= 0.001 else "p below 0.001"
-    return f"where one answer is better it is {side} ({counts}, {stated})"
+    return f"where one answer is better it is {side} ({counts}, {p_text(p)})"
 
 
 def _best_rule(beside: Yardsticks) -> list[str]:
