@@ -145,12 +145,15 @@ def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
 
 def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
     """The items to ask; a part of a second-edition data set keeps groups (`whole`) together."""
-    of_second = get_paper(work.paper).second_edition()
-    if work.dataset not in of_second:
-        return asking.items_of(work.paper, work.dataset, size)
-    items = of_second[work.dataset]()
+    room = get_paper(work.paper)
+    of_second = room.second_edition()
+    recorded_in = work.variant in of_second and room.recorded_in(work.dataset)
+    dataset = work.variant if recorded_in else work.dataset
+    if dataset not in of_second:
+        return asking.items_of(work.paper, dataset, size)
+    items = of_second[dataset]()
     known = work.whole if work.whole in items else None
-    if size is not None and known == get_paper(work.paper).cluster_column:
+    if size is not None and known == room.cluster_column:
         rows = _in_turn(work.paper, items, size).to_dict("records")
     else:
         rows = take(items, size, whole=known).to_dict("records")

@@ -13,7 +13,7 @@ from katayori.report import calibration
 from katayori.report.results import Run
 
 MODEL = "qwen2.5-coder-1.5b"
-STUDY = "katayori-bbq-study v1"
+STUDY = "katayori-bbq-study-2 v2"
 LEAN = {
     "paper": "persona_jbbq",
     "what": "Diff-bias, ambiguous, all categories",

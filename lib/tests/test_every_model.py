@@ -238,7 +238,7 @@ REAL = Case(NAMES[:1], "live", "none", PAPERS)
 #: Clusters at which a planted rate can be seen.
 ENOUGH = {
     "discrim_eval": 2,
-    "persona_jbbq": 5,
+    "persona_jbbq": 40,
     "logprob_judge": 25,
     "jubaku_v2": 8,
     "inter_jbbq": 3,

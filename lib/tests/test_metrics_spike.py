@@ -379,10 +379,21 @@ def test_tests_that_cannot_be_made_are_told():
     assert spike.limit_of_detection(nothing)["status"] == "undefined"
     from_some_on = made([0.0, 0.0, 0.9, 1.0]).assign(n_undefined=[400, 0, 0, 0])
     assert spike.limit_of_detection(from_some_on)["status"] == "ok"
-    ceiling = made([0.05, 1.0, 1.0, 0.0]).assign(n_undefined=[0, 0, 0, 400])
-    limit = spike.limit_of_detection(ceiling)
+    early = made([0.05, 0.9, 0.9, 0.0]).assign(n_undefined=[0, 0, 0, 400])
+    limit = spike.limit_of_detection(early)
     assert limit["status"] == "never_reached"
     assert limit["reason"].endswith("where 400 of 400 tests could not be made")
+
+
+def test_an_effect_so_large_that_all_answers_are_alike_is_not_unseen():
+    ceiling = made([0.05, 0.55, 1.0, 0.0]).assign(n_undefined=[0, 0, 0, 400])
+    limit = spike.limit_of_detection(ceiling)
+    cut = spike.limit_of_detection(ceiling.iloc[:3])
+    assert limit["status"] == cut["status"] == "ok" and limit["value"] == cut["value"]
+    assert limit["reason"].startswith("from a shift of 0.3 on all clusters answer alike")
+    # Power that falls where tests can be made counts.
+    falls = spike.limit_of_detection(made([0.05, 1.0, 1.0, 0.0]))
+    assert falls["status"] == "never_reached"
 
 
 def test_limits_of_several_cells_stand_in_one_table():

@@ -25,7 +25,7 @@ WORDS = {*"ABC012", "yes", "no", "the"}
 #: sha256 of the answers to the first study items; a change here changes every default table.
 FROZEN = {
     "discrim_eval": "7e7b717dacbec72c",
-    "persona_jbbq": "a72f1ba4cf2623d2",
+    "persona_jbbq": "134aca4f02822618",
     "logprob_judge": "46e361a63cc4e745",
     "jubaku_v2": "c349bb1afc5360f8",
     "inter_jbbq": "3222d4244708e951",

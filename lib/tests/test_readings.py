@@ -41,7 +41,7 @@ def test_a_persona_that_brings_out_the_stereotype_is_found_and_no_other():
         **DIGITS,
     )
     table = told(of_personas.multiverses(log, names)).droplevel("claim")
-    assert table.loc["sim-bbq-stereotyped", "p_median"] <= 0.01
+    assert table.loc["sim-bbq-stereotyped", "p_median"] < 0.05
     assert table.loc["sim-bbq-stereotyped", "moved_most"] == "biased option"
     assert (table.loc[["sim-bbq-fair", "sim-bbq-first"], "p_median"] > 0.05).all()
     # Simulated respondents give no probabilities: two of three ways to read are left, undefined.

@@ -92,13 +92,16 @@ def test_what_is_planted_is_recovered(table, limits):
     assert away.max() < 0.1 and len(kept) > 400
     assert kept["coverage"].mean() == pytest.approx(0.95, abs=0.015)
     # The least of some 2,600 cells of 400 draws with coverage .95 lies near .91. Decisions of a
-    # model that writes one letter nearly always move in a few templates only, and cover less.
-    assert (kept["coverage"] < 0.91).mean() < 0.01
+    # model that writes one letter nearly always move in a few templates only, and cover less; so
+    # do decisions where nearly all templates answer alike.
     of_letters = kept["method"].str.startswith(("letter", "direction, letter")) & ~kept[
         "method"
     ].str.contains("sampled")
-    assert kept.loc[~of_letters, "coverage"].min() > 0.89
-    assert kept.loc[of_letters, "coverage"].min() >= 0.85
+    alike = (kept["unit"] == "points") & (kept["expected"].abs() > 60)
+    few = of_letters | alike
+    assert (kept.loc[~few, "coverage"] < 0.91).mean() < 0.01
+    assert kept.loc[~few, "coverage"].min() > 0.88
+    assert kept.loc[few, "coverage"].min() >= 0.85
 
 
 def test_power_rises_and_every_cell_has_a_limit_or_the_reason_why_not(table, limits):
@@ -128,14 +131,14 @@ def test_probabilities_see_what_sampled_answers_do_not(limits, model):
             assert sampled > 5 * limit(limits, f"{factor}, P(yes), {test}", model)
 
 
-def test_a_limit_in_points_does_not_rank_readings_of_letters(limits):
-    """A place that takes the letters hides the shift, and the points that are left vary little."""
-    free = limits[(limits["method"] == "letter") & (limits["model"] == LARGE)]
-    alone, bound = (
-        free[(free["effect"] == "constant") & (free["second"] == second)].iloc[0]
-        for second in (0.0, METHODS["letter"].second)
-    )
-    assert bound["value"] < alone["value"] and bound["shift"] > 5 * alone["shift"]
+def test_a_place_that_takes_the_letters_hides_a_shift_from_letters_only(limits):
+    """The second effect is a liking for a place; calibrated and permuted take it out."""
+    second = METHODS["letter"].second
+    assert limit(limits, "letter", LARGE) > 0
+    assert np.isnan(limit(limits, "letter", LARGE, second=second))
+    for name in ("calibrated, decided", "permuted, decided", "permuted, soft"):
+        alone = limit(limits, name, LARGE)
+        assert limit(limits, name, LARGE, second=second) == pytest.approx(alone, rel=0.01)
 
 
 # -- what goes in ----------------------------------------------------------------------------------
@@ -153,8 +156,12 @@ def test_the_values_are_those_of_the_study():
     ).frame
     assert len(persons) == 9450 and persons["question"].nunique() == 70
     assert persons.groupby(["question", "row"]).size().eq(9).all()
-    letters = of_choices._letters(METHODS["letter"].shard(LARGE))
-    assert len(letters) == 600 and letters["template_id"].nunique() == 50
+    shard = METHODS["letter"].shard(LARGE)
+    given = of_choices._letters(shard, given=True)
+    letters = of_choices._letters(shard, given=False)
+    assert [len(given), len(letters)] == [100, 600]
+    assert given["template_id"].nunique() == letters["template_id"].nunique() == 50
+    assert letters.groupby("base_id").size().eq(6).all()
     assert set(position_free.slot_report(letters)["n_incomplete"]) == {0}
     assert (
         letters["answer"].astype(int) == letters[["p_0", "p_1", "p_2"]].to_numpy().argmax(1)

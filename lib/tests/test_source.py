@@ -25,7 +25,7 @@ from katayori.papers.items import (
 )
 from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.papers.logprob_judge import items as judge
-from katayori.papers.persona_jbbq import items as persona_items
+from katayori.papers.persona_jbbq import second as of_personas
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.asking import steps
 
@@ -34,10 +34,10 @@ PAPERS = list(paper_ids())
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
-    """The default run's items: whole study sets, of persona_jbbq the 1,800 balanced ones."""
+    """The default run's items: whole study sets, of persona_jbbq in the order given."""
     before = {
         "discrim_eval": lambda: discrim_eval.load_study(),
-        "persona_jbbq": lambda: bbq.balanced(persona_items.load_study_bbq(), 1800),
+        "persona_jbbq": lambda: of_personas.as_given(),
         "logprob_judge": lambda: judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku.load_study_jubaku(),
         "inter_jbbq": lambda: second.balanced(),

@@ -30,6 +30,8 @@ from katayori.metrics.uncertainty import cells
 MODEL = ("model", "prompt_id")
 #: With fewer other templates the coefficients of the places are not learned.
 TRAINING_TEMPLATES = 20
+#: Eigenvalues below this share of the largest one are rounding.
+ROUNDING = 1e-10
 #: Where one place takes more of the valid letters, letters say nothing of bias.
 BOUND_SHARE = 0.9
 
@@ -111,22 +113,23 @@ def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Se
     values = np.full_like(y, np.nan)
     status = np.where(complete, "not_calibrated", "incomplete").astype(object)
     codes, _ = pd.factorize(frame["template_id"])
-    # Sums by template, so that leaving one out is a subtraction.
-    gram = np.einsum("ijp,ijq->ipq", design, design) * complete[:, None, None]
+    trained = np.unique(codes[complete])
+    if len(trained) <= TRAINING_TEMPLATES:
+        return values, pd.Series(status, index=frame.index)
+    gram = np.einsum("ijp,ijq->ipq", design, design)
     moment = np.einsum("ijp,ij->ip", design, np.where(complete[:, None], y, 0.0))
-    trained = set(codes[complete])
-    for code in trained:
-        own = codes == code
-        if len(trained) - 1 < TRAINING_TEMPLATES:
-            continue
-        left = gram[~own].sum(axis=0)
-        if np.linalg.matrix_rank(left, hermitian=True) < 2 * (k - 1):
-            continue
-        solved = np.linalg.pinv(left, hermitian=True) @ moment[~own].sum(axis=0)
-        place = solved[:k] - solved[:k].mean()
-        used = own & complete
-        values[used] = y[used] - place
-        status[used] = "ok"
+    # One row a template: which items are of another one, and complete.
+    others = ((codes != trained[:, None]) & complete).astype(float)
+    left = np.tensordot(others, gram, axes=1)
+    known = np.linalg.matrix_rank(left, hermitian=True) >= 2 * (k - 1)
+    # The columns of places add up to 0, and so do those of roles: two eigenvalues are rounding.
+    inverse = np.linalg.pinv(left, rcond=ROUNDING, hermitian=True)
+    solved = np.einsum("tpq,tq->tp", inverse, others @ moment)
+    place = solved[:, :k] - solved[:, :k].mean(axis=1, keepdims=True)
+    of_row = np.minimum(np.searchsorted(trained, codes), len(trained) - 1)
+    used = complete & known[of_row]
+    values[used] = y[used] - place[of_row[used]]
+    status[used] = "ok"
     return values, pd.Series(status, index=frame.index)
 
 

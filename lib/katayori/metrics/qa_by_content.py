@@ -38,6 +38,17 @@ def has_probabilities(log: pd.DataFrame) -> pd.DataFrame:
     return log[known]
 
 
+def has_other_orders(log: pd.DataFrame) -> bool:
+    """Whether other orders of the options were asked than the one that was given.
+
+    Example:
+        >>> given = pd.DataFrame({"order_number": [0, 0]})
+        >>> has_other_orders(given), has_other_orders(given.assign(order_number=[0, 1]))
+        (False, True)
+    """
+    return "order_number" in log and bool((log["order_number"] > 0).any())
+
+
 def roles_by_reading(
     log: pd.DataFrame, by: Sequence[str] = MODEL, in_all_orders: pd.DataFrame | None = None
 ) -> pd.DataFrame:

@@ -37,6 +37,8 @@ from katayori.metrics.uncertainty import cells, status_of
 
 LEVEL = 0.05
 POWER = 0.8
+#: A power that counts as 1.
+REACHED = 0.99
 DRAWS = 400
 #: The same shift in every cluster, or one that varies over clusters with this share of it as SD.
 EFFECTS = ("constant", "varying")
@@ -378,10 +380,10 @@ class Choices:
         return planted.assign(answer=_written(drawn, planted))
 
 
-def _written(places: np.ndarray, recorded: pd.DataFrame) -> pd.Series:
+def _written(places: np.ndarray, recorded: pd.DataFrame) -> np.ndarray:
     """Numbers of places as letters; None where the recorded answer is missing."""
-    letters = pd.Series(places.astype(str), index=recorded.index, dtype=object)
-    letters[recorded["answer"].isna()] = None
+    letters = places.astype(str).astype(object)
+    letters[recorded["answer"].isna().to_numpy()] = None
     return letters
 
 
@@ -528,6 +530,8 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
     Power is fitted as a function that never falls with the shift (isotonic regression) and taken as
     straight between two shifts. Let the shifts end soon after the power reaches 1: far out, where
     every answer is the same, a test by the spread of clusters cannot be made and finds nothing.
+    Such shifts at the end are left out once the power was 1 (`REACHED`) before, and the reason
+    says so.
 
     Args:
         table: rows of `spike_table` of one cell (method, effect, second), any number of seeds.
@@ -537,7 +541,7 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
         value (mean change of the statistic's expectation), shift (log odds or nats), unit,
         n_reject_null and allowed (of the draws at shift 0), status, reason:
 
-        - `ok`;
+        - `ok`; the reason names shifts that were left out;
         - `level_broken`: more draws at shift 0 reject than chance makes with 99 % (31 of 400), so
           what the method finds is no detection: value NaN;
         - `never_reached`: value NaN, the reason names the power at the largest shift;
@@ -550,7 +554,8 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
     """
     if table[CELL].drop_duplicates().shape[0] != 1:
         raise KatayoriError("rows of several methods or effects; see limits_of_detection")
-    curve = pooled(table)
+    whole = pooled(table)
+    curve = _before_all_alike(whole)
     null = curve[curve["shift"] == 0]
     if null.empty:
         raise KatayoriError("no draws at shift 0, so the level is not known; draw them")
@@ -565,7 +570,7 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
     }
     status = status_of(problems)
     reasons = {
-        "ok": "",
+        "ok": _left_out(whole, curve),
         "undefined": "no test could be made at any shift",
         "level_broken": f"{rejected} of {draws} draws reject where nothing is there,"
         f" at most {allowed} may",
@@ -580,6 +585,24 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
         size = np.abs(curve["expected"].to_numpy(float))
         out |= {"shift": at, "value": float(np.interp(at, shift, size))}
     return out
+
+
+def _before_all_alike(curve: pd.DataFrame) -> pd.DataFrame:
+    """Without the shifts at the end whose tests mostly could not be made, where power was 1 before.
+
+    There every cluster answers alike: the effect is as large as it can be, and not unseen.
+    """
+    made = np.flatnonzero(curve["n_undefined"] <= curve["n_draws"] / 2)
+    kept = curve.iloc[: made[-1] + 1] if len(made) else curve
+    return kept if kept["power"].max() >= REACHED else curve
+
+
+def _left_out(whole: pd.DataFrame, kept: pd.DataFrame) -> str:
+    """What a reason says of shifts that were left out; empty where none was."""
+    if len(kept) == len(whole):
+        return ""
+    first = whole["shift"].iloc[len(kept)]
+    return f"from a shift of {first:g} on all clusters answer alike, and most tests cannot be made"
 
 
 def _not_made(last: pd.Series) -> str:

@@ -11,8 +11,8 @@ from katayori.prompting.store import Response
 if TYPE_CHECKING:
     import pandas as pd
 
-#: So many items of the balanced sets are asked at most: those that were recorded.
-BALANCED = {"study": 1800, "official": 1000}
+#: So many of BBQ's items are asked at most, balanced: those that were recorded.
+OF_BBQ = 1000
 
 
 class PersonaJbbq(Paper):
@@ -22,6 +22,8 @@ class PersonaJbbq(Paper):
     cluster_column = "template_id"
     options = ("0", "1", "2")
     gold_column = "label"
+    recorded_as = "study2_orders"
+    first_as: ClassVar[Mapping[str, str]] = {"edition": "first"}
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "jbbq": OwnFile(
             "02: a folder in the form of JBBQ, or one file of it (.jsonl)", dataset="official"
@@ -35,7 +37,7 @@ class PersonaJbbq(Paper):
         from katayori.papers.persona_jbbq.items import load_items
 
         if "jbbq" not in own:
-            if dataset == "study" and self.recorded_as:
+            if dataset == "study" and self.recorded_as and not own.get("edition"):
                 return second.as_given(), second.study_version(), []
             return *load_items(dataset), []
         items = bbq.load_jbbq(own["jbbq"], partial=True)
@@ -52,9 +54,12 @@ class PersonaJbbq(Paper):
         return DATASETS
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        """A number of `study` items is of the first edition: so many were recorded, balanced."""
         from katayori.data import bbq
         from katayori.papers.persona_jbbq.items import load_items
 
+        if dataset == "study" and size is None:
+            return self.as_asked(self.read("study", {})[0])
         return self.as_asked(bbq.balanced(load_items(dataset)[0], size))
 
     def worth_asking(
@@ -62,7 +67,8 @@ class PersonaJbbq(Paper):
     ) -> "pd.DataFrame":
         from katayori.data import bbq
 
-        return items if "jbbq" in own else bbq.balanced(items, BALANCED[dataset])
+        of_bbq = dataset == "official" and "jbbq" not in own
+        return bbq.balanced(items, OF_BBQ) if of_bbq else items
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""

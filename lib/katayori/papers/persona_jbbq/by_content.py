@@ -179,15 +179,23 @@ def orders_compared(agreement: pd.DataFrame, repeated: pd.DataFrame) -> list[str
             )
         lines.append(
             f"{key['model']}: calibrated, one order chooses what all six choose in"
-            f" {_span(rows)} of the items. Read anew from another order, calibrated chooses the"
-            f" same in {_span(both['calibrated'])}; permuted, from three orders and from the other"
-            f" three, in {_span(both['permuted'])}. {verdict}"
+            f" {span(rows)} of the items. Read anew from another order, calibrated chooses the"
+            f" same in {span(both['calibrated'])}; permuted, from three orders and from the other"
+            f" three, in {span(both['permuted'])}. {verdict}"
         )
     return lines
 
 
-def _span(rows: pd.DataFrame) -> str:
-    """The share with the same choice, from the lowest to the highest prompt."""
+def span(rows: pd.DataFrame) -> str:
+    """The share with the same choice, from the lowest to the highest prompt.
+
+    Args:
+        rows: of `position_free_scores.agreement_with_permuted` or `order_agreement.repeatability`.
+
+    Example:
+        >>> span(pd.DataFrame({"same_choice": [0.5, 0.62]}))
+        '50 to 62 %'
+    """
     low, high = (
         f"{100 * end:.0f}" for end in (rows["same_choice"].min(), rows["same_choice"].max())
     )

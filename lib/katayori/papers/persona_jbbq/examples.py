@@ -4,7 +4,6 @@ Items are those of the study. Answers are of simulated respondents (`simulated`)
 fixed by item and prompt; likelihoods are drawn with a fixed seed. No model answered.
 """
 
-from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
@@ -156,9 +155,9 @@ def leans(age: float, gender: float, *, prompt_id: str = "basic", seed: int = 0)
 
 @cache
 def asked_leaning() -> Asked:
-    """The leaning respondent's answers to 300 items under basicP and the biased persona.
+    """The leaning respondent's answers to the study under basicP and the biased persona.
 
-    300 items are one of each template, context and question.
+    300 items, one of each template, context and question, in all six orders of their options.
 
     Example:
         >>> asked_leaning().names
@@ -168,8 +167,7 @@ def asked_leaning() -> Asked:
     asked_with = {name: wording[prompt_id] for name, prompt_id in PROMPTS.items()}
     wanted = Wanted(models=["sim-bbq-stereotyped"], recorded=False)
     study = open_study(PAPER, profiles.load("recorded"), list(asked_with.values()), wanted)
-    small = replace(study, items=bbq.balanced(study.items, 300), rows=bbq.balanced(study.rows, 300))
-    return ask(small, wording, asked_with)
+    return ask(study, wording, asked_with)
 
 
 def texts(*written: str) -> pd.DataFrame:

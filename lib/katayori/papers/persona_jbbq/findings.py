@@ -39,7 +39,7 @@ def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
         >>> changes = qa_bias.compare_prompts(answered, "pj_basic_ja", ["model", "source"])
         >>> print(persona_effect(changes.assign(prompt="biased"), ["sim-bbq-stereotyped"])[0])
         sim-bbq-stereotyped, biased persona against basicP: Acc_a falls (from 46.7 to 19.7, ...);
-        Diff_a rises (from 31.3 to 63.7, ...). Held-back bias surfaces ...
+        Diff_a rises (from 31.3 to 63.7, ...). Held-back bias surfaces.
     """
     rows = changes[changes["prompt"] == "biased"].set_index(["model", "metric"])
     lines = []
@@ -53,10 +53,11 @@ def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
                 if row["p_cluster_holm"] < LEVEL:
                     way[metric] = 1 if row["difference"] > 0 else -1
         if moves:
+            # What surfaces takes accuracy down and Diff-bias up.
             surfaced = way.get("acc_amb") == -1 and way.get("diff_amb") == 1
             verdict = "surfaces" if surfaced else "is not seen to surface"
             lines.append(f"{model}, biased persona against basicP: {'; '.join(moves)}.")
-            lines[-1] += f" Held-back bias {verdict} (it would be Acc_a down and Diff_a up)."
+            lines[-1] += f" Held-back bias {verdict}."
     return lines
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from katayori.metrics import qa_bias
+from katayori.metrics import qa_bias, qa_by_content
 from katayori.metrics.multiverse import Choice, Multiverse, by_cluster, multiverse
 from katayori.metrics.position_free import answers_by_content, answers_in_all_orders
 
@@ -82,7 +82,7 @@ def multiverses(
 
 def _of_model(log: pd.DataFrame) -> Multiverse:
     ambiguous = log[log["context_condition"] == "ambiguous"]
-    unit = "base_id" if _all_orders(log) else "item_id"
+    unit = "base_id" if qa_by_content.has_other_orders(log) else "item_id"
     parts = _read(ambiguous, log)
     sides = {}
     for option in qa_bias.READINGS:
@@ -110,15 +110,10 @@ def _of_model(log: pd.DataFrame) -> Multiverse:
 
 def _choices(log: pd.DataFrame) -> tuple[Choice, ...]:
     """What is open for these answers: one way to read more where all orders were asked."""
-    if not _all_orders(log):
+    if not qa_by_content.has_other_orders(log):
         return CHOICES
     read_by, *others = CHOICES
     return (Choice(read_by.name, {**read_by.readings, **PERMUTED}), *others)
-
-
-def _all_orders(log: pd.DataFrame) -> bool:
-    """Whether other orders of the options were asked than the one that was given."""
-    return "order_number" in log and bool((log["order_number"] > 0).any())
 
 
 def _read(ambiguous: pd.DataFrame, log: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -128,7 +123,7 @@ def _read(ambiguous: pd.DataFrame, log: pd.DataFrame) -> dict[str, pd.DataFrame]
     read = read[read["item_id"].isin(ambiguous["item_id"])]
     parts = {str(name): rows for name, rows in read.groupby("reading", sort=False)}
     parts["probability"] = parts["letter"]  # of the letters, with what was not chosen
-    if _all_orders(log):
+    if qa_by_content.has_other_orders(log):
         parts["letter"] = parts["letter"][parts["letter"]["order_number"] == 0]
         parts |= dict.fromkeys(PERMUTED, answers_in_all_orders(ambiguous, by))
     return parts

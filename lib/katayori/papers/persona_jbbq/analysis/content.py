@@ -51,13 +51,13 @@ def content(asked: Asked, keep: Keeper) -> Content:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> found = content(asked_leaning(), Kept())
         >>> found.scores["reading"].unique().tolist()
-        ['letter', 'probability', 'calibrated']
+        ['letter', 'letter_over_orders', 'probability', 'calibrated', 'permuted']
     """
     log = asked.with_probabilities
     if log.empty:
         return Content(*[NOTHING_READ] * 6)
     everything = qa_by_content.has_probabilities(asked.in_all_orders)
-    in_all_orders = everything if "order_number" in everything else None
+    in_all_orders = everything if qa_by_content.has_other_orders(everything) else None
     read = qa_by_content.roles_by_reading(log, in_all_orders=in_all_orders)
     words = _mere_words(asked, keep, read)
     scores = asked.named(qa_by_content.scores_by_reading(read))

@@ -16,7 +16,7 @@ from katayori.papers.persona_jbbq.analysis.planted import LEANING, Planted
 from katayori.papers.persona_jbbq.analysis.prompts import Prompts
 from katayori.papers.persona_jbbq.analysis.shown import points
 from katayori.papers.persona_jbbq.analysis.verdicts import Verdicts
-from katayori.papers.persona_jbbq.by_content import points as points_or_why
+from katayori.papers.persona_jbbq.by_content import points as points_or_why, span
 
 #: Role -> who that is, in words.
 WHO = {"biased": "the person of the stereotype", "counter_biased": "the other person"}
@@ -92,7 +92,7 @@ def persons_named(asked: Asked) -> pd.DataFrame:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> named = persons_named(asked_leaning()).head(2)
         >>> named[["person", "value"]].round(2).to_numpy().tolist()
-        [['the person of the stereotype', 0.42], ['the other person', 0.11]]
+        [['the person of the stereotype', 0.32], ['the other person', 0.13]]
     """
     frame = _by_model(asked, asked.frame)
     ambiguous = (frame["context_condition"] == "ambiguous") & frame["has_target"]
@@ -183,7 +183,7 @@ def by_reading(asked: Asked, content: Content, headlines: pd.DataFrame) -> pd.Da
         >>> asked = asked_leaning()
         >>> none = pd.DataFrame(columns=["what", "model", "of", "blank", "detects"])
         >>> by_reading(asked, content(asked, Kept()), none)["reading"].unique().tolist()
-        ['letters', 'calibrated']
+        ['letters', 'calibrated', 'permuted']
     """
     rows = _by_model(asked, content.scores)
     rows = rows[(rows["metric"] == "diff_amb") & rows["reading"].isin(IN_FIGURE)]
@@ -385,7 +385,21 @@ def _of_content(content: Content, model: str) -> str:
     ]
     return (
         f"Letters are position bound under {bound} of {len(letters)} prompts; by content"
-        f" ({best}) Diff-bias is {', '.join(told)}."
+        f" ({best}) Diff-bias is {', '.join(told)}.{_of_orders(content, model)}"
+    )
+
+
+def _of_orders(content: Content, model: str) -> str:
+    """How often the readings by content repeat themselves from other orders; empty without any."""
+    if content.repeated.empty:
+        return ""
+    own = content.repeated[content.repeated["model"] == model]
+    parts = [own[own["reading"] == name] for name in ("permuted", "calibrated")]
+    if any(part.empty for part in parts):
+        return ""
+    permuted, calibrated = map(span, parts)
+    return (
+        f" From other orders permuted repeats its choice in {permuted}, calibrated in {calibrated}."
     )
 
 
@@ -424,7 +438,7 @@ def template_names(asked: Asked) -> list[tuple[str, str]]:
     Example:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> template_names(asked_leaning())[0][1]
-        'age01'
+        'pj2-age01'
     """
     first = asked.items.drop_duplicates("template_id")
     names = []

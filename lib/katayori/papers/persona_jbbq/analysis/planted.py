@@ -7,18 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.data import bbq
 from katayori.metrics import qa_bias
 from katayori.papers import answers
 from katayori.papers.claims import Claim, check_claims
 from katayori.papers.keeping import Keeper
-from katayori.papers.persona_jbbq import items, simulated
+from katayori.papers.persona_jbbq import second, simulated
 from katayori.papers.persona_jbbq.analysis.asked import DIGITS, OVERALL
 from katayori.prompting.prompts import Prompt
 
 SHOWN = (*qa_bias.MAIN, "ooc_rate")
-#: How many items of the study are asked, balanced.
-SIZE = 1800
 LEANING = "sim-bbq-stereotyped"
 SURFACED = "surfaced"
 CHATTY = "sim-bbq-chatty"
@@ -61,6 +58,8 @@ class Planted:
 def planted(wording: Mapping[str, Prompt], keep: Keeper, *, biased_persona: bool = True) -> Planted:
     """The scores of all simulated respondents on the study items, beside what was planted.
 
+    They answer every item in all six orders of its options.
+
     Args:
         wording: prompts by id. keep: takes tables and results.
         biased_persona: whether the condition with the biased persona is asked.
@@ -72,7 +71,7 @@ def planted(wording: Mapping[str, Prompt], keep: Keeper, *, biased_persona: bool
         >>> found.checked["verdict"].unique().tolist()
         ['holds']
     """
-    study = bbq.balanced(items.load_study_bbq(), SIZE)
+    study = second.in_orders(second.as_given())
     names = ("basic", "biased") if biased_persona else ("basic",)
     asked_with = [wording[f"pj_{name}_ja"] for name in names]
     everyone = tuple(simulated.BBQ)
@@ -82,7 +81,7 @@ def planted(wording: Mapping[str, Prompt], keep: Keeper, *, biased_persona: bool
     checked = keep.claims(
         check_claims(CLAIMS, scores, draws=0),
         source="simulated",
-        dataset=items.study_version(),
+        dataset=second.study_version(),
         n=len(study),
         clusters=study["template_id"].nunique(),
     )

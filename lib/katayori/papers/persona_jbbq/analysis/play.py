@@ -112,7 +112,7 @@ def look_up(asked: Asked, model: str, template: str, context: str, question: str
     Example:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> asked = asked_leaning()
-        >>> found = look_up(asked, asked.focus[0], "age01", "ambiguous", "negative")
+        >>> found = look_up(asked, asked.focus[0], "pj2-age01", "ambiguous", "negative")
         >>> len(found.replies), len(found.chances)
         (2, 6)
     """

@@ -10,7 +10,7 @@ from katayori.metrics.rank_tests import holm
 from katayori.papers import answers
 from katayori.papers.claims import check_claims
 from katayori.papers.keeping import Keeper
-from katayori.papers.persona_jbbq import claims, findings
+from katayori.papers.persona_jbbq import claims, findings, items
 from katayori.papers.persona_jbbq.analysis.asked import (
     BASELINE,
     COUNTED,
@@ -56,7 +56,7 @@ def prompts(asked: Asked, keep: Keeper) -> Prompts:
         >>> from katayori.papers.persona_jbbq.examples import asked_leaning
         >>> found = prompts(asked_leaning(), Kept())
         >>> found.pooled[["prompt", "metric", "difference"]].round(2).to_numpy().tolist()[2]
-        ['biased', 'diff_amb', 0.33]
+        ['biased', 'diff_amb', 0.39]
     """
     baseline = asked.conditions[BASELINE].id
     seed = asked.choices.seed
@@ -127,18 +127,20 @@ def _leaning(asked: Asked, keep: Keeper) -> dict[str, Any]:
 
 
 def _two_steps(asked: Asked, keep: Keeper) -> list[str]:
-    """What reasons written in a first turn change, on the part of the items asked so."""
+    """What reasons written in a first turn change, on the items asked so: of the first edition."""
     reason, second = (asked.wording.get(name) for name in TURNS)
     one = asked.conditions.get("CoT")
     if asked.study.source != "recorded" or asked.study.official or not asked.real:
         return []
     if reason is None or second is None or one is None:
         return []
-    names, part = answers.recorded_for_all(asked.items, [one, reason, second], asked.real)
+    asked_so, dataset = items.load_items("study") if asked.own_design else (asked.items, "")
+    names, part = answers.recorded_for_all(asked_so, [one, reason, second], asked.real)
     if not names:
         return []
+    common: dict[str, Any] = {"dataset": dataset or asked.dataset}
     modes = _in_both_modes(asked, part, names, (one, second))
-    contrast = _modes_compared(asked, keep, modes, one)
+    contrast = _modes_compared(asked, keep, modes, one, common)
     thoughts = answers.get(part, reason, names, parse=parsing.parse_number)
     turns = keep.table("cot_first_turns", qa_tests.first_turns(thoughts))
     keep.rows(
@@ -146,15 +148,14 @@ def _two_steps(asked: Asked, keep: Keeper) -> list[str]:
         "PJ-9",
         "first turns that only name an option (addition)",
         value="without_reasons",
-        dataset=asked.dataset,
         unit="texts",
         status=COUNTED,
+        **common,
     )
     evidence = claims.reasons_of(modes, turns, one.id, second.id)
     checked = check_claims(claims.reasoning_claims(names), evidence)
     clusters = part["template_id"].nunique()
-    common: dict[str, Any] = {"dataset": asked.dataset, "n": len(part), "clusters": clusters}
-    keep.claims(checked, source="recorded", **common)
+    keep.claims(checked, source="recorded", n=len(part), clusters=clusters, **common)
     pooled = modes.assign(category="all")
     leans = qa_tests.category_tests(pooled, metrics=["diff_dis"], seed=asked.choices.seed)
     return findings.two_steps(contrast, leans, turns, second.id)
@@ -170,9 +171,11 @@ def _in_both_modes(
     return modes.assign(prompt=modes["prompt_id"].map(named))
 
 
-def _modes_compared(asked: Asked, keep: Keeper, modes: pd.DataFrame, one: Prompt) -> pd.DataFrame:
+def _modes_compared(
+    asked: Asked, keep: Keeper, modes: pd.DataFrame, one: Prompt, common: dict[str, Any]
+) -> pd.DataFrame:
     """Keeps the scores of both modes, and returns their contrast with p_scores (Holm)."""
-    common: dict[str, Any] = {"dataset": asked.dataset, "unit": "share"}
+    common = common | {"unit": "share"}
     by_mode = keep.table("cot_modes", qa_bias.qa_scores(modes, [*OVERALL, "prompt"]))
     keep.rows(
         by_mode[by_mode["metric"].isin(SCORES_OF_MODES)],

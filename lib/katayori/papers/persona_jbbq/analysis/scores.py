@@ -64,7 +64,7 @@ def scores(asked: Asked, keep: Keeper) -> Scores:
         >>> found = scores(asked_leaning(), Kept())
         >>> of_amb = found.pooled[found.pooled["metric"] == "diff_amb"].set_index("prompt")
         >>> of_amb["value"].round(2).to_dict()
-        {'basicP': 0.31, 'biased': 0.64}
+        {'basicP': 0.19, 'biased': 0.58}
     """
     by_category = keep.table("scores", asked.named(qa_bias.qa_scores(asked.frame)))
     _keep_headlines(asked, keep, by_category, "", ["category", "prompt"])

@@ -131,7 +131,8 @@ def sentences(
         >>> kept = Kept()
         >>> found = analyse(asked_leaning(), kept)
         >>> kept.tables["findings"]["about"].unique().tolist()
-        ['clear contexts', 'biased persona', 'categories', 'by content', 'gain from context']
+        ['clear contexts', 'biased persona', 'categories', 'by content', 'gain from context',
+         'orders compared']
     """
     focus = asked.focus
     of_bias = [
