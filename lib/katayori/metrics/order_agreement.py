@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
 
 from katayori.metrics import position_free, qa_intervals
 from katayori.metrics.position_free import MODEL
@@ -94,10 +95,8 @@ def _halves(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     size = work.groupby(keys, sort=False).size()
     whole = means[(size == len(_orders(len(places))) // 2) & means.notna().all(axis=1)]
     values = whole.to_numpy(float)
-    soft = np.exp(values - values.max(axis=1, keepdims=True))
-    soft /= soft.sum(axis=1, keepdims=True)
     out = whole.reset_index().drop(columns=columns)
-    out[[f"soft_{name}" for name in names]] = soft
+    out[[f"soft_{name}" for name in names]] = softmax(values, axis=1)
     chosen = [names[place] for place in values.argmax(axis=1)]
     return out.assign(reading="permuted", orders=len(_orders(len(places))) // 2, choice=chosen)
 
