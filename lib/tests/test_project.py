@@ -385,3 +385,24 @@ def test_the_readme_is_short_and_leads_to_every_guide():
         assert needed in english
     pages = {path.name for path in (ROOT / "lib" / "pages").glob("*.md")}
     assert pages == set(re.findall(r"\(lib/pages/([\w-]+\.md)\)", english))
+
+
+#: Where pages for developers and heads of data files look for a file they name.
+NAMED_FROM = ("", "data", "lib", "lib/katayori", "lib/katayori/papers/inter_jbbq", "lib/tests")
+A_FILE = re.compile(r"(?<![\w./-])(?:[\w-]+/)*[\w-]+\.(?:py|yaml|csv|md|ipynb)(?![\w/])")
+TOLD_IN = [
+    *(GITHUB / name for name in ("CONTRIBUTING.md", "pull_request_template.md")),
+    *sorted((ROOT / "data" / "study").rglob("*.yaml")),
+    *sorted((ROOT / "data" / "papers").glob("*")),
+]
+
+
+@pytest.mark.parametrize("path", TOLD_IN, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_file_that_is_named_exists(path):
+    """A pointer to a file that has moved sends its reader nowhere."""
+    told = path.read_text(encoding="utf-8")
+    if path.suffix == ".yaml":  # its comments are for people
+        told = "\n".join(line.partition("#")[2] for line in told.splitlines())
+    near = (*(ROOT / folder for folder in NAMED_FROM), path.parent)
+    lost = {name for name in A_FILE.findall(told) if not any((at / name).exists() for at in near)}
+    assert not lost

@@ -15,6 +15,7 @@ from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.papers.inter_jbbq import items as first_edition, second as inter_jbbq
+from katayori_tools.papers.inter_jbbq.proofread import check_edit, lexicon_words
 
 FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
 
@@ -235,3 +236,17 @@ def test_the_files_say_what_they_are():
         document = read_yaml(paths.data_dir() / inter_jbbq.FOLDER / f"{name}.yaml", "file")
         assert document["reviewed"] is False and document["license"] == "MIT"
         assert document["version"] == 2 and document["notice"] and document["canary"]
+
+
+def test_every_edit_of_the_proof_reading_could_be_made_and_changes_no_profile():
+    """What is proposed stands once in the passage named and touches no word of a profile (IJ-10)."""
+    words = lexicon_words()
+    decided = set()
+    for topic in inter_jbbq.topics():
+        passages = {context["id"]: context for context in topic["contexts"]}
+        for edit in topic["proofreading"]:
+            passage = [str(text) for text in passages[edit["passage"]].values()]
+            assert sum(text.count(edit["before"]) for text in passage) == 1, edit
+            check_edit(edit["before"], edit["after"], words)
+            decided.add(edit["decision"])
+    assert decided == {"refused", "next version"}

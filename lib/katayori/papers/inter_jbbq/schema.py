@@ -1,6 +1,6 @@
 """What stands in topic files and lexicons; data/study/inter_jbbq/README.md tells how."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -130,6 +130,16 @@ class Passage(Schema):
     stereotype: dict[str, Text]
 
 
+class Edit(Schema):
+    """A change of a passage's words that a proof-reader proposed, and what became of it."""
+
+    passage: Text
+    before: Text
+    after: Text
+    decision: Literal["refused", "next version"]
+    reason: Text
+
+
 class SecondTopic(Head):
     """A topic of the second edition."""
 
@@ -142,3 +152,4 @@ class SecondTopic(Head):
     contexts: list[Passage]
     exclusions: list[ExcludedWords] = Field(default_factory=list)
     review: list[Note]
+    proofreading: list[Edit] = Field(default_factory=list)

@@ -13,6 +13,8 @@ from katayori.papers.inter_jbbq.analysis.asked import Asked, Document
 from katayori.papers.keeping import Keeper
 
 PLACES = [f"unknown_at_{place}" for place in range(3)]
+#: Of an edit that a proof-reader proposed (IJ-10).
+EDIT_COLUMNS = ["topic", "passage", "before", "after", "decision", "reason"]
 BEHIND = "behind the published results"
 
 
@@ -64,7 +66,7 @@ def made(asked: Asked, keep: Keeper) -> Made:
 
 
 def _texts(asked: Asked, keep: Keeper) -> pd.DataFrame:
-    """Keeps contexts, lexicons, exclusions and the review log; returns the exclusions."""
+    """Keeps contexts, lexicons, exclusions, review and proof-reading; returns the exclusions."""
     documents = asked.documents
     keep.table("contexts", pd.DataFrame([row for one in documents for row in _contexts(one)]))
     used = {
@@ -77,6 +79,8 @@ def _texts(asked: Asked, keep: Keeper) -> pd.DataFrame:
     odd = pd.DataFrame([row for one in documents for row in _exclusions(one)]).drop_duplicates()
     keep.table("exclusions", odd)
     keep.table("review_log", pd.DataFrame([row for one in documents for row in _reviews(one)]))
+    edits = [row for one in documents for row in _edits(one)]
+    keep.table("proofreading", pd.DataFrame(edits, columns=EDIT_COLUMNS))
     return odd
 
 
@@ -123,6 +127,11 @@ def _reviews(document: Document) -> Iterator[dict[str, Any]]:
     for entry in document.get("review", []):
         told = {name: str(entry.get(name, "")) for name in ("round", "by", "note")}
         yield {"topic": document["topic"], "read by a native speaker": read, **told}
+
+
+def _edits(document: Document) -> Iterator[dict[str, Any]]:
+    for edit in document.get("proofreading", []):
+        yield {"topic": document["topic"], **edit}
 
 
 def _numbers(asked: Asked, keep: Keeper) -> pd.DataFrame:
