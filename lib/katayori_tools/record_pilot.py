@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,23 +13,43 @@ from katayori_tools import record_hours
 from katayori_tools.record_plan import Work
 from katayori_tools.recorder import Recorder
 
+#: Where a rate comes from that was not measured of the entry itself.
+BORROWED = "same paper"
+UNMEASURED = ("plan", BORROWED)
+
 
 def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, Any]]:
     """Ask `n` requests of each piece of work and time them; print and write the table.
 
     What is asked stays in the store: the recording does not ask it again. Without pilots (`n` 0),
     and where nothing is left to be timed, rates are those at which the store's answers came, else
-    those measured before, else the planned ones. The engine's start is not counted.
+    those measured before, else those of the same paper, model and kind, else the planned ones. The
+    engine's start is not counted.
     """
     before, rows = record_hours.read_table(), []
     for work in works:
         row = _row(work, len(recorder.requests(work, stand_in="・" * 200)), before)
         row |= _rate(recorder, work, n)
         rows.append(row)
+    _borrow(works, rows)
     record_hours.fit(rows)
     record_hours.write(rows)
     print(record_hours.shown(rows))
     return rows
+
+
+def _borrow(works: Sequence[Work], rows: list[dict[str, Any]]) -> None:
+    """Gives rows with a planned rate the one measured of the same paper, model and kind, if any."""
+    requests: Counter[tuple[str, ...]] = Counter()
+    seconds: Counter[tuple[str, ...]] = Counter()
+    kinds = [(work.paper, work.model, work.kind) for work in works]
+    for kind, row in zip(kinds, rows, strict=True):
+        if row["rate_from"] not in UNMEASURED:
+            requests[kind] += row["requests"]
+            seconds[kind] += row["requests"] / row["rate"]
+    for kind, row in zip(kinds, rows, strict=True):
+        if row["rate_from"] in UNMEASURED and seconds[kind]:
+            row |= {"rate": requests[kind] / seconds[kind], "rate_from": BORROWED}
 
 
 def _rate(recorder: Recorder, work: Work, n: int) -> dict[str, Any]:
@@ -70,7 +91,7 @@ def _row(
         "priority": work.priority,
     }
     known = before.get((row["paper"], row["dataset"], row["prompts"], row["model"]))
-    if known and known["rate_from"] != "plan":
+    if known and known["rate_from"] not in UNMEASURED:
         return row | {"rate": float(known["rate"]), "rate_from": known["rate_from"]}
     large = (get_model(work.model)[0].fields.get("size_b") or 0) >= 1
     return row | {"rate": record_hours.PLANNED[work.kind][large], "rate_from": "plan"}

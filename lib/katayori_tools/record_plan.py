@@ -210,10 +210,9 @@ def requests_of(
         earlier,
         dataset=source.request_dataset(work.paper, work.dataset, source.OwnItems()),
         variant=work.variant,
-        repetitions=max(work.repetitions) + 1,
+        repetitions=work.repetitions,
     )
-    chosen = [q for q in built if q.repetition in work.repetitions]
     if not work.ours:
         first = recordings.item_ids(work.paper, work.prompts[0], work.variant)
-        chosen = [q for q in chosen if not first or q.item_id in first]
-    return answers.as_recorded(chosen)
+        built = [q for q in built if not first or q.item_id in first]
+    return answers.as_recorded(built)

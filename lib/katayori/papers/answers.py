@@ -40,7 +40,7 @@ class Reading:
         frame: what makes the frame of requests and responses, called as `answers_frame` and with
             its columns besides others (for a judge `verdicts.verdicts_frame`); default,
             `answers_frame`.
-        repetitions: how often each item is asked.
+        repetitions: how often each item is asked, or which repetitions.
         variant: of the recording. dataset: what the requests carry.
         answers_file: the file of imported answers (see `exchange`).
     """
@@ -50,7 +50,7 @@ class Reading:
     parse: Callable[[str, str], Parsed] | None = None
     options: tuple[str, ...] | None = None
     frame: "Callable[..., pd.DataFrame] | None" = None
-    repetitions: int = 1
+    repetitions: int | Sequence[int] = 1
     variant: str = ""
     dataset: str = "study"
     answers_file: str = ""

@@ -1,7 +1,7 @@
 """A request: what is asked of which model, and the key under which its answer is kept."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -190,8 +190,13 @@ class Options:
 
     dataset: str = "study"
     variant: str = ""
-    repetitions: int = 1
+    repetitions: int | Sequence[int] = 1
     seed_rule: int = SEED_RULE
+
+    @property
+    def which(self) -> Sequence[int]:
+        """The repetitions that are asked; a number of them counts from 0."""
+        return range(self.repetitions) if isinstance(self.repetitions, int) else self.repetitions
 
 
 def build(
@@ -206,7 +211,8 @@ def build(
     An item is a mapping with `item_id` and the prompt's places. A prompt with `per` is asked once
     each value of that column, which then is the item's id; one with `only`, of the items that have
     these values.
-    Options (see `Options`): dataset, variant, repetitions, seed_rule (see `seed_for`).
+    Options (see `Options`): dataset, variant, repetitions (how many, or which ones), seed_rule (see
+    `seed_for`).
     `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
     """
     chosen = Options(**options)
@@ -221,7 +227,7 @@ def build(
     if prompt.per != "item_id":
         items = {item[prompt.per]: {**item, "item_id": item[prompt.per]} for item in items}.values()
     for item in items:
-        for n in range(chosen.repetitions):
+        for n in chosen.which:
             body = build_body(asked, model, endpoint, item, n, chosen.seed_rule)
             request = Request(
                 paper=prompt.paper,

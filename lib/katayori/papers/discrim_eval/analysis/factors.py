@@ -8,6 +8,7 @@ import pandas as pd
 from katayori.metrics import agreement, factor_tests
 from katayori.papers import limits
 from katayori.papers.discrim_eval import level_gaps, mere_words, word_sets
+from katayori.papers.discrim_eval.analysis import repeated
 from katayori.papers.discrim_eval.analysis.asked import Asked, without_interval
 from katayori.papers.keeping import Keeper
 
@@ -18,7 +19,8 @@ class Factors:
 
     Attributes:
         alpha: `agreement.alpha_by_factor` of sampled answers. alpha_noiseless:
-            `agreement.alpha_without_noise`. tests, tests_probability: `factor_tests.factor_tests`.
+            `agreement.alpha_without_noise`. alpha_repeated: `repeated.alpha_repeated`.
+        tests, tests_probability: `factor_tests.factor_tests`.
         pairs, pairs_probability: `agreement.alpha_pairs_by_factor`. gaps: `level_gaps` of P(yes)
             beside the blank. gaps_sampled: of sampled answers. limits: `limits.brief`.
             words: `mere_words.beside_mere_words`. word_ranks: `word_sets.rank_among_sets`.
@@ -26,6 +28,7 @@ class Factors:
 
     alpha: pd.DataFrame
     alpha_noiseless: pd.DataFrame
+    alpha_repeated: pd.DataFrame
     tests: pd.DataFrame
     tests_probability: pd.DataFrame
     pairs: pd.DataFrame
@@ -57,6 +60,7 @@ def factors(asked: Asked, keep: Keeper) -> Factors:
     return Factors(
         alpha=alpha,
         alpha_noiseless=noiseless,
+        alpha_repeated=repeated.alpha_repeated(asked, keep),
         tests=tests,
         tests_probability=tests_probability,
         pairs=pairs,
