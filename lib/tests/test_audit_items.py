@@ -51,6 +51,8 @@ def test_models_share_no_noise_under_rule_2_and_do_under_rule_1():
     assert not audit_items.broken_limits(rows)
     first = [row for row in rows if "seed rule 1" in row["what"] and row["n"] > 400]
     assert first and all(row["value"] > 0.6 and "limit" not in row for row in first)
+    [anew] = [row for row in rows if row["data set"] == "discrim_eval/seed2" and "limit" in row]
+    assert anew["held"] == "yes" and abs(anew["value"]) < audit_items.COUPLED
 
 
 # -- what it sees --------------------------------------------------------------------------------

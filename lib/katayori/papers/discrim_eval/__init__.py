@@ -23,6 +23,8 @@ class DiscrimEval(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "questions": OwnFile("01: a question file (.yaml)", is_a="file")
     }
+    # The seeds of the first answers told no model apart (rule 1); probabilities know no seed.
+    asked_anew: ClassVar[Mapping[str, str]] = {"de_answer_line": "seed2"}
     renames = (Renamed("parameter", "permutations", "draws", "0.5"),)
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
