@@ -239,7 +239,7 @@ def test_the_files_say_what_they_are():
 
 
 def test_every_edit_of_the_proof_reading_could_be_made_and_changes_no_profile():
-    """What is proposed stands once in the passage named and touches no word of a profile (IJ-10)."""
+    """What is proposed stands once in the passage and touches no word of a profile (IJ-10)."""
     words = lexicon_words()
     decided = set()
     for topic in inter_jbbq.topics():
