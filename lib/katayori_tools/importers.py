@@ -283,7 +283,8 @@ def response_of_inspect(choice: Row, request: Request) -> Response:
     Example:
         >>> from katayori.papers import examples
         >>> choice = {"message": {"content": "Answer: no"}, "stop_reason": "max_tokens"}
-        >>> response_of_inspect(choice, examples.requests()[0]).outcome
+        >>> asked = examples.request_to("sim-fair", examples.PAPER, "de_answer_line")
+        >>> response_of_inspect(choice, asked).outcome
         'truncated'
     """
     return _response(_choice(choice, {}), request)
