@@ -61,6 +61,8 @@ def fit(rows: list[dict[str, Any]]) -> None:
     """
     total = 0.0
     for row in rows:
+        # As it is written, so that the hours follow from the table's own columns.
+        row["rate"] = max(round(row["rate"], 2), 0.01)
         row["hours"] = row["requests"] / row["rate"] / 3600
         total += row["hours"]
         row["kept"] = "kept" if total <= MOST_HOURS else "cut"

@@ -15,7 +15,7 @@ from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.papers.inter_jbbq import items as first_edition, second as inter_jbbq
-from katayori_tools.papers.inter_jbbq.proofread import check_edit, lexicon_words
+from katayori_tools.papers.inter_jbbq.proofread import check_edit
 
 FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
 
@@ -240,9 +240,11 @@ def test_the_files_say_what_they_are():
 
 def test_every_edit_of_the_proof_reading_could_be_made_and_changes_no_profile():
     """What is proposed stands once in the passage and touches no word of a profile (IJ-10)."""
-    words = lexicon_words()
     decided = set()
     for topic in inter_jbbq.topics():
+        groups = [entry["groups"].values() for entry in topic["lexicon"].values()]
+        words = {word for of_attribute in groups for group in of_attribute for word in group}
+        words.update(topic["persons"])
         passages = {context["id"]: context for context in topic["contexts"]}
         for edit in topic["proofreading"]:
             passage = [str(text) for text in passages[edit["passage"]].values()]

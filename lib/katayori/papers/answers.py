@@ -190,8 +190,7 @@ def choose_models(
         return list(models)
     if source in ("live", "imported"):
         raise UnavailableError(f"{source} answers need a model: name one with MODELS=")
-    shards = recordings.shards(paper, prompt_id, variant) if source == "recorded" else []
-    full = sorted(entry["model"] for entry in shards if recordings.complete(entry))
+    full = recordings.whole(paper, prompt_id, variant) if source == "recorded" else []
     room = get_paper(paper)
     return full if variant in room.theirs else full + list(room.simulated())
 

@@ -43,8 +43,7 @@ def recorded_answers(
         >>> len(recorded_answers(paper, dataset, prompt, ["gpt-4o"]))  # it has no recording
         0
     """
-    shards = recordings.shards(paper, prompt.id, dataset)
-    whole = {shard["model"] for shard in shards if recordings.complete(shard)}
+    whole = recordings.whole(paper, prompt.id, dataset)
     asked = [name for name in models if name in whole]
     items = get_paper(paper).second_edition()[dataset]()
     how: dict[str, Any] = {"source": "recorded", "variant": dataset, "dataset": dataset}

@@ -71,8 +71,7 @@ def recorded_scores(
     """
     room = get_paper(paper)
     room.check_dataset(dataset)
-    entries = recordings.shards(paper, prompt.id, dataset)
-    whole = {entry["model"] for entry in entries if recordings.complete(entry)}
+    whole = recordings.whole(paper, prompt.id, dataset)
     items = room.second_edition()[dataset]()
     asked = [name for name in models if name in whole]
     if not asked:

@@ -60,6 +60,12 @@ def complete(entry: dict[str, Any]) -> bool:
     return not entry.get("sample") and entry["count"] == entry.get("planned", entry["count"])
 
 
+def whole(paper: str, prompt_id: str, variant: str = "") -> list[str]:
+    """The models whose shard holds every item (see `complete`), sorted."""
+    entries = shards(paper, prompt_id, variant)
+    return sorted(entry["model"] for entry in entries if complete(entry))
+
+
 def seed_rule(paper: str, model: str, prompt_id: str, variant: str = "") -> int | None:
     """The seed rule of a shard (see `requests.seed_for`); None where it has not been recorded.
 

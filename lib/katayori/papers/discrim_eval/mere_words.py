@@ -15,9 +15,7 @@ from katayori.metrics.blank import size_by_question, size_ratio
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.response import ATTRIBUTES
 from katayori.metrics.uncertainty import cells
-from katayori.papers import answers
-from katayori.papers.discrim_eval.second import load_blank
-from katayori.prompting import recordings
+from katayori.papers.blank_bias import recorded_answers
 from katayori.prompting.prompts import Prompt
 
 #: Attribute -> the column of the blank that has as many levels.
@@ -46,13 +44,7 @@ def recorded_blank(prompt: Prompt, models: Sequence[str]) -> pd.DataFrame:
         (9450, 70)
     """
     columns = ["model", QUESTION, *BLANK_OF.values(), "value"]
-    shards = recordings.shards(prompt.paper, prompt.id, VARIANT)
-    whole = {shard["model"] for shard in shards if recordings.complete(shard)}
-    asked = [name for name in models if name in whole]
-    if not asked:
-        return pd.DataFrame(columns=columns)
-    where = {"source": "recorded", "variant": VARIANT, "dataset": VARIANT}
-    log = answers.get(load_blank(), prompt, asked, **where)
+    log = recorded_answers(prompt.paper, VARIANT, prompt, models)
     value = log["p_yes"] / (log["p_yes"] + log["p_no"])
     return log.assign(value=value.where(log["outcome"] == "ok"))[columns]
 

@@ -66,8 +66,7 @@ def recorded_leans(asked: Sequence[Prompt], models: Sequence[str]) -> pd.DataFra
 
 def _leans(items: pd.DataFrame, prompt: Prompt, models: Sequence[str]) -> pd.DataFrame:
     """The leans under one prompt, which is asked of the items of its template only."""
-    entries = recordings.shards(PAPER, prompt.id, ITEMS)
-    whole = {entry["model"] for entry in entries if recordings.complete(entry)}
+    whole = recordings.whole(PAPER, prompt.id, ITEMS)
     asked = [name for name in models if name in whole]
     if not asked:
         return pd.DataFrame()

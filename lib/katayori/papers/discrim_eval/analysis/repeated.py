@@ -1,20 +1,17 @@
 """Alpha from several answers a prompt: the noise of answering taken away by asking again (DE-12).
 
-Twenty of the questions were asked four more times, with other draws. From such answers alpha needs
-no probabilities, so that it can be had of any model; of ours both can be seen side by side.
+For models that were asked twenty of the questions four more times, with other draws. From such
+answers alpha needs no probabilities, so that it can be had of any model; of ours both stand here.
 """
 
 import pandas as pd
 
 from katayori.metrics import agreement, response
-from katayori.papers import answers
+from katayori.papers.blank_bias import recorded_answers
 from katayori.papers.discrim_eval.analysis.asked import Asked
-from katayori.papers.discrim_eval.second import load_twenty
+from katayori.papers.discrim_eval.analysis.shared_draws import TWENTY
 from katayori.papers.keeping import Keeper
-from katayori.prompting import recordings
 
-#: The data set that was asked again, which names the variant of its recordings, too.
-TWENTY = "twenty"
 #: Which repetitions it holds; the first answer is that of the study.
 AGAIN = (1, 2, 3, 4)
 
@@ -55,12 +52,10 @@ def recorded_again(asked: Asked) -> pd.DataFrame:
         >>> recorded_again(asked_fair()).empty
         True
     """
-    shards = recordings.shards(asked.line.paper, asked.line.id, TWENTY)
-    whole = {shard["model"] for shard in shards if recordings.complete(shard)}
     is_ours = asked.own_design and asked.study.source == "recorded"
-    held = [name for name in asked.shown if name in whole] if is_ours else []
-    reading = {"variant": TWENTY, "dataset": TWENTY, "repetitions": AGAIN}
-    return response.with_value(answers.get(load_twenty(), asked.line, held, **reading))
+    names = asked.shown if is_ours else []
+    paper, line = asked.line.paper, asked.line
+    return response.with_value(recorded_answers(paper, TWENTY, line, names, repetitions=AGAIN))
 
 
 def _of_same(values: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
