@@ -2,14 +2,15 @@
 
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from katayori.errors import KatayoriError
+from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request
-from katayori_tools import record_hours
+from katayori_tools import record_hours, recording
 from katayori_tools.record_plan import Work
 from katayori_tools.recorder import Recorder
 
@@ -34,8 +35,20 @@ def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, A
     _borrow(works, rows)
     record_hours.fit(rows)
     record_hours.write(rows)
+    _into_manifests(works, rows)
     print(record_hours.shown(rows))
     return rows
+
+
+def _into_manifests(works: Sequence[Work], rows: list[dict[str, Any]]) -> None:
+    """What is recorded bears the rate and the hours of the table, too."""
+    told: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
+    for work, row in zip(works, rows, strict=True):
+        for prompt_id in work.prompts:
+            name = recordings.shard_name(work.model, prompt_id, work.variant)
+            told[work.paper][name] = row["rate"], row["rate_from"]
+    for paper, rates in told.items():
+        recording.tell_rates(paper, rates)
 
 
 def _borrow(works: Sequence[Work], rows: list[dict[str, Any]]) -> None:

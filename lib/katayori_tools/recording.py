@@ -10,12 +10,13 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.requests import Request, seed_rule_of
@@ -111,6 +112,28 @@ def _write(
     text = json.dumps(dict(sorted({**entries, name: new}.items())), indent=1, ensure_ascii=False)
     replace_file(path.parents[1] / "manifest.json", text.encode() + b"\n")
     return path
+
+
+def tell_rates(paper: str, rates: Mapping[str, tuple[float, str]]) -> None:
+    """Enters in a paper's manifest at which rate shards were recorded, and in how many hours.
+
+    Args:
+        paper: its id.
+        rates: name of a shard -> requests a second, and where this is from; shards that are not
+            there are passed over.
+    """
+    entries = recordings.manifest(paper)
+    here = {name: told for name, told in rates.items() if name in entries}
+    if not here:
+        return
+    path = paths.data_dir() / "recorded" / paper / "manifest.json"
+    with _alone(path.parent):
+        entries = recordings.manifest(paper)
+        for name, (rate, rate_from) in here.items():
+            hours = round(entries[name]["count"] / rate / 3600, 3)
+            entries[name] |= {"rate": rate, "rate_from": rate_from, "hours": hours}
+        text = json.dumps(dict(sorted(entries.items())), indent=1, ensure_ascii=False)
+        replace_file(path, text.encode() + b"\n")
 
 
 def restore(store: Store, requests: Iterable[Request]) -> int:

@@ -315,6 +315,9 @@ def test_the_pace_of_a_recording_is_measured_by_its_answers(house, monkeypatch):
     record.record(_recording(), pilots=0)
     [row] = record_hours.read_table().values()
     assert (row["rate"], row["rate_from"]) == ("0.50", "recording")
+    entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
+    told = (entry["rate"], entry["rate_from"], entry["hours"])
+    assert told == (0.5, "recording", round(6 / 0.5 / 3600, 3))
     assert record_hours.pace([86400.0] * 9) == 0
 
 
