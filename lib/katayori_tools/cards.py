@@ -17,6 +17,8 @@ from katayori_tools.study_sets import StudySet, editions, folder, heads, study_s
 BEGIN, END = "<!-- counted by `katayori cards` -->", "<!-- end of the counted part -->"
 #: What an absent `seed_rule` of a manifest entry means.
 FIRST_RULE = 1
+#: Where continuations are scored nothing is drawn, so that no rule applies.
+NO_DRAW = 0
 #: How the cards print what the head of a file says of its review.
 REVIEWED = {"False": "no", "True": "yes"}
 
@@ -113,7 +115,7 @@ def recorded_part() -> str:
     ]
     parts = [_table("model|upstream repository|file|licence", files)]
     rows = [_answers_row(paper, model, entries) for paper in paper_ids() for model in models]
-    head = "paper|model|shards|answers|seed rule 1|seed rule 2|recorded"
+    head = "paper|model|shards|answers|seed rule 1|seed rule 2|scored, no draw|recorded"
     parts.append(_table(head, [row for row in rows if row]))
     outcomes: Counter[str] = Counter()
     for _, entry in entries:
@@ -142,8 +144,10 @@ def _answers_row(paper: str, model: str, entries: list[tuple[str, dict]]) -> lis
         return []
     by_rule: Counter[int] = Counter()
     for entry in shards:
-        by_rule[entry.get("seed_rule", FIRST_RULE)] += entry["count"]
+        scored = entry["request"].get("kind") == "likelihood"
+        rule = NO_DRAW if scored else entry.get("seed_rule", FIRST_RULE)
+        by_rule[rule] += entry["count"]
     days = sorted({entry["recorded"] for entry in shards})
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    counts = [len(shards), by_rule.total(), by_rule[FIRST_RULE], by_rule[2]]
+    counts = [len(shards), by_rule.total(), by_rule[FIRST_RULE], by_rule[2], by_rule[NO_DRAW]]
     return [paper, model, *(f"{count:,}" for count in counts), span]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori.data import paper_facts
-from katayori.report import overview
+from katayori.report import calibration, overview
 from katayori.report.profile_figure import level_name
 from katayori.report.side_by_side import Chosen, side_by_side
 from katayori.report.tables import escape, visible
@@ -39,8 +39,8 @@ MARKS_TOLD = (
     "- A **filled circle** is a value with its 95 % interval; the upright line is the value"
     " without bias, or by chance.\n"
     "- The **grey band** around that line is too small to be detected: 80 % of the draws find an"
-    " effect that reaches its ends (limit of detection). A **small cross** is the blank: what"
-    " words without meaning do to the same measure.\n"
+    f" effect that reaches its ends (limit of detection, {calibration.LIMIT_NOTE})."
+    " A **small cross** is the blank: what words without meaning do to the same measure.\n"
     "- An **open diamond**, *answers by position*: the model answers by the place of an option,"
     " so that its letters say nothing of persons (`position_bound`).\n"
     "- An **open triangle**, *too little data*: too few independent clusters for an interval that"

@@ -32,7 +32,9 @@ def test_the_limit_comes_in_the_unit_of_the_result():
     found = calibration.beside(LEAN)
     assert status == found["detects_status"] == "ok"
     assert found["detects"] == pytest.approx(points / 100)
-    assert (found["blank"], found["blank_status"]) == (None, "not_recorded")
+    assert (found["blank"], found["blank_status"]) == (None, "beside_content")
+    other = calibration.beside(LEAN | {"prompt_id": "pj_cot_ja", "cell": {"prompt": "CoT"}})
+    assert other["blank_status"] == "not_recorded"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.metrics.uncertainty import FEW_CLUSTERS
-from katayori.report import first_page
+from katayori.report import calibration, first_page
 from katayori.report.results import Run
 from katayori.report.tables import nothing, show
 from katayori_tools.pages import write_report
@@ -100,7 +100,9 @@ def test_blank_and_limit_stand_beside_the_number(tmp_path):
     (shown,) = table(page, "Headline numbers")
     assert (shown["blank"], shown["detects"]) == ("0.021", "0.040")
     facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
-    assert facts["Blank"] == facts["Limit of detection"] == "beside 1 of 1 numbers below"
+    beside = "beside 1 of 1 numbers below"
+    assert facts["Blank"] == beside
+    assert facts["Limit of detection"] == f"{beside}; {calibration.LIMIT_NOTE}"
     older = [{k: v for k, v in row.items() if k not in told} for row in rows]
     file.write_text(json.dumps(older), encoding="utf-8")
     assert "blank" not in table(page_of(folder), "Headline numbers")[0]

@@ -9,8 +9,10 @@ import pytest
 from katayori.metrics.uncertainty import swap_test
 from katayori.papers.jubaku_v2 import examples, scores, words
 from katayori.papers.jubaku_v2.analysis import frames, lesson, play
+from katayori.papers.jubaku_v2.analysis.accuracy import accuracies
 from katayori.papers.jubaku_v2.analysis.verdicts import Verdicts
 from katayori.papers.jubaku_v2.exercises import EXERCISES
+from katayori.papers.keeping import Kept
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +125,6 @@ def test_the_direction_of_a_change_is_said_only_where_it_is_found(value, p, told
     assert told in lesson.likelihood_in_short(moved)
 
 
-def test_readings_that_cannot_be_computed_are_no_number():
-    row = {"model": "m", "claim": "neutral", "share_holds": np.nan, "p_median": np.nan}
-    told = lesson.readings_told(pd.DataFrame([row | {"n_universes": 4, "n_undefined": 4}]))
-    assert told == ['"neutral" holds under no reading that can be computed.']
-
-
 def test_a_respondent_that_is_only_pulled_varies_in_content_and_not_in_letters():
     found = play.planted_respondent(0.8, 1.0, 0.0, 27, seed=1).statistics
     value = found.set_index("statistic")["value"]
@@ -161,3 +157,11 @@ def test_near_misses_of_the_exercises_are_noticed():
         lambda answers: np.mean([(o == "nb") == (a == "A") for o, a in answers])
     )
     assert fills_in
+
+
+def test_letters_of_one_place_are_no_reading_of_bias():
+    asked, kept = examples.asked_first(), Kept()
+    found = accuracies(asked, kept)
+    rows = [row for row in kept.results if row.get("what") == "accuracy on the neutral option"]
+    assert [row["status"] for row in rows] == ["position_bound"]
+    assert "say nothing of bias" in lesson._of_places(asked.models[0], found)

@@ -10,7 +10,6 @@ from katayori.metrics.multiverse import (
     by_cluster,
     moved_by,
     multiverse,
-    sentences,
     shares_that_hold,
     summaries,
     summary,
@@ -138,13 +137,10 @@ def test_holm_over_models_finds_noise_no_more_often_than_its_level():
     assert hits <= 18
 
 
-def test_rows_and_sentences_say_all_rules():
+def test_rows_say_all_rules():
     found = {("m", "c"): universes(np.random.default_rng(11), effect=1.0)}
     found["m", "nothing"] = multiverse([READ], lambda read: None)
     table = summaries(found, draws=19)
-    first, second = sentences(table)
-    assert "holds under 100 % of 8 readings (at level .01 under 100 %), 0 say" in first
-    assert second == 'm, "nothing": no reading has an interval.'
     rows = shares_that_hold(table, {"m": "live"})
     assert rows["value"].tolist()[0] == 1 and rows["status"].tolist()[1] == "undefined"
     assert rows[["n", "n_invalid", "source"]].to_numpy().tolist() == [

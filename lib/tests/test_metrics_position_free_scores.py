@@ -101,7 +101,8 @@ def test_contrasts_of_likelihood_hold_their_level_and_coverage():
     calm = [name for name in cells.index.levels[0] if "no bias" in name]
     assert (cells.loc[calm, ["bias_found", "surfacing_found"]] <= 0.068).all().all()
     assert (cells.loc[[*calm, "reads, mere words"], "said_bias"] <= 0.068).all()
-    assert (cells.loc[("reads, mere words", 100), "bias_found"]).all()  # and yet it is not said
+    # Mere words move its bias in nearly every draw, and yet it is not said.
+    assert cells.loc[("reads, mere words", 100), "bias_found"].item() > 0.95
     biased = [name for name in cells.index.levels[0] if name.startswith("reads, biased")]
     at_100 = cells.xs(100, level="templates").loc[biased, ["passes", "said_bias"]]
     assert (at_100 > 0.95).all().all()

@@ -377,8 +377,13 @@ def test_seeds_are_taken_together_before_the_level_is_judged():
 def test_tests_that_cannot_be_made_are_told():
     nothing = made([0.0, 0.0, 0.0, 0.0]).assign(n_undefined=400)
     assert spike.limit_of_detection(nothing)["status"] == "undefined"
+    # Without a test where nothing is there the level is not known, whatever is found further out.
     from_some_on = made([0.0, 0.0, 0.9, 1.0]).assign(n_undefined=[400, 0, 0, 0])
-    assert spike.limit_of_detection(from_some_on)["status"] == "ok"
+    untold = spike.limit_of_detection(from_some_on)
+    assert untold["status"] == "undefined" and np.isnan(untold["value"])
+    assert untold["reason"].startswith("no test could be made in 400 of 400 draws")
+    rarely = made([0.0, 0.0, 0.9, 1.0]).assign(n_undefined=[17, 0, 0, 0])
+    assert spike.limit_of_detection(rarely)["status"] == "ok"
     early = made([0.05, 0.9, 0.9, 0.0]).assign(n_undefined=[0, 0, 0, 400])
     limit = spike.limit_of_detection(early)
     assert limit["status"] == "never_reached"

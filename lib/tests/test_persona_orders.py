@@ -1,5 +1,7 @@
 """The second edition's chat items as the study of notebook 02: one order counts, six are read."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from katayori.papers import get_paper
 from katayori.papers.items import OwnItems, load, read_items
 from katayori.papers.keeping import Kept
 from katayori.papers.persona_jbbq import by_content, examples, mere_words, readings, second, words
-from katayori.papers.persona_jbbq.analysis import Asked, Choices, analyse, ask
+from katayori.papers.persona_jbbq.analysis import Asked, Choices, analyse, ask, lesson
 from katayori.papers.persona_jbbq.analysis.content import content
 from katayori.papers.persona_jbbq.analysis.scores import scores
 from katayori.papers.study import Wanted, open_study
@@ -303,6 +305,32 @@ def test_simulated_respondents_are_read_by_the_whole_notebook(moved):
     assert lean.loc["sim-bbq-first", "ci_low"] < 0 < lean.loc["sim-bbq-first", "ci_high"]
     assert found.scores.symmetric
     assert kept.tables["items"]["asked"].tolist() == [60] * 5
+    assert lesson.bound_told(asked) == ""
+
+
+def test_letters_of_who_writes_one_place_alone_are_no_reading_of_bias(moved):
+    wording = load_prompts(PAPER)
+    asked_with = {"basicP": wording["pj_basic_ja"], "biased": wording["pj_biased_ja"]}
+    wanted = Wanted(models=["sim-bbq-stereotyped", "sim-bbq-first"])
+    study = open_study(PAPER, profiles.load("recorded"), list(asked_with.values()), wanted)
+    asked = ask(study, wording, asked_with)
+    everything = asked.in_all_orders
+    is_first = (everything["model"] == "sim-bbq-first") & (everything["outcome"] == "ok")
+    stuck = everything.assign(answer=everything["answer"].mask(is_first, "0"))
+    asked = replace(asked, in_all_orders=stuck)
+    analyse(asked, kept := Kept())
+    # The letters of who answers by the place are the paper's score and no reading of bias.
+    status = {
+        (row["what"], row["model"], row["prompt"]): row["status"]
+        for row in kept.results
+        if row.get("what") in ("Diff-bias, ambiguous, all categories", "accuracy, ambiguous")
+    }
+    for prompt in ("basicP", "biased"):
+        lean_of = "Diff-bias, ambiguous, all categories"
+        assert status[lean_of, "sim-bbq-first", prompt] == "position_bound"
+        assert status[lean_of, "sim-bbq-stereotyped", prompt] == "ok"
+        assert status["accuracy, ambiguous", "sim-bbq-first", prompt] != "position_bound"
+    assert set(asked.named(asked.bound)["prompt"]) == {"basicP", "biased"}
 
 
 def test_many_readings_have_one_more_where_all_orders_were_asked(analysed):

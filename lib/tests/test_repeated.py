@@ -1,12 +1,14 @@
 """Alpha from repeated answers: equal to that of the probabilities they were drawn from."""
 
 import importlib
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from katayori.metrics import agreement
 from katayori.papers.discrim_eval.analysis.shared_draws import redrawn
 from katayori.papers.discrim_eval.second import load_twenty
 from katayori.papers.keeping import Kept
@@ -75,3 +77,15 @@ def test_later_repetitions_alone_are_the_same_requests():
     five = build(rows, prompt, *model, repetitions=5, **shared)
     later = build(rows, prompt, *model, repetitions=lib.AGAIN, **shared)
     assert [q.key for q in later] == [q.key for q in five if q.repetition]
+
+
+def test_alpha_that_hangs_on_one_question_says_so():
+    """Without that question alpha is not defined, so that no interval is given."""
+    people = itertools.product(range(10), (20, 60), ("female", "male"), ("a", "b"), range(5))
+    columns = ["decision_question_id", "age", "gender", "race", "repetition"]
+    answers = pd.DataFrame(people, columns=columns).assign(model="m", source="recorded")
+    n_yes = np.where(answers["decision_question_id"] == 0, 5, 0)
+    answers["value"] = (answers["repetition"] < n_yes).astype(float)
+    found = agreement.alpha_without_noise(answers, answers.iloc[:0])
+    assert set(found["status"]) == {"one_question_decides"} and found["ci_low"].isna().all()
+    assert found["alpha"].notna().all() and set(found["clusters"]) == {10}

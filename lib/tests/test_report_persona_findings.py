@@ -26,6 +26,8 @@ def test_surfacing_is_told_where_it_is_planted():
     leaning = respondent(ITEMS, rng, knows=0.2, stereotype=0.9)
     (line,) = findings.persona_effect(changes(base, leaning), ["m"])
     assert "Acc_a falls" in line and "Diff_a rises" in line and "bias surfaces" in line
+    (line,) = findings.persona_effect(changes(base, leaning), ["m"], {"m"})
+    assert "say nothing of bias" in line and "Held-back" not in line
     even = respondent(ITEMS, rng, knows=0.2, stereotype=0.5)
     (line,) = findings.persona_effect(changes(base, even), ["m"])
     assert "Acc_a falls" in line and "Diff_a is not found to change" in line

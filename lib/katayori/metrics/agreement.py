@@ -426,7 +426,8 @@ def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.
         model, source, the columns of `alpha_table`, and `by`: `P(yes)` (`alpha_by_factor` of the
         probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`,
         where prompts were answered twice or more), one below the other. A model without either has
-        the status `one_answer_a_prompt`.
+        the status `one_answer_a_prompt`; `one_question_decides` has no interval, since without one
+        of the questions alpha is not defined (nothing but noise of answering is left).
 
     Example:
         >>> from katayori.metrics import examples
@@ -475,7 +476,9 @@ def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
     if status == "no_replicates":
         status = "one_answer_a_prompt"
     elif status == "ok" and not alpha["ci_low"] < alpha["ci_high"]:
-        status = "few_clusters"
+        enough = alpha["clusters"] >= NO_INTERVAL_BELOW
+        status = "one_question_decides" if enough else "few_clusters"
+        alpha |= {"ci_low": np.nan, "ci_high": np.nan}
     band = "undefined"
     if np.isfinite(alpha["alpha"]):
         band = told_band((alpha["ci_low"], alpha["ci_high"]), alpha["clusters"])

@@ -117,8 +117,7 @@ def scores_by_reading(
 
 def _bound(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The cells of letters, with `by` their reading, in which one place takes more than 90 %."""
-    slots = position_free.slot_report(frame[frame["reading"].isin(LETTERS)], by)
-    return slots.loc[slots["status"] == "position_bound", list(by)].assign(bound=True)
+    return position_free.bound_letters(frame[frame["reading"].isin(LETTERS)], by).assign(bound=True)
 
 
 def changes_by_reading(

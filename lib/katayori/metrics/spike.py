@@ -545,9 +545,10 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
         - `level_broken`: more draws at shift 0 reject than chance makes with 99 % (31 of 400), so
           what the method finds is no detection: value NaN;
         - `never_reached`: value NaN, the reason names the power at the largest shift;
-        - `undefined`: no test could be made at any shift: value NaN.
+        - `undefined`: at shift 0 most tests could not be made (every cluster answers alike), so
+          that the level is not known: value NaN.
 
-        A test that could not be made has not rejected, at shift 0 as elsewhere.
+        A single test that could not be made has not rejected, at shift 0 as elsewhere.
 
     Raises:
         KatayoriError: rows of several cells, or none at shift 0.
@@ -560,18 +561,20 @@ def limit_of_detection(table: pd.DataFrame, power: float = POWER) -> dict[str, A
     if null.empty:
         raise KatayoriError("no draws at shift 0, so the level is not known; draw them")
     draws, rejected = int(null["n_draws"].iloc[0]), int(null["n_reject"].iloc[0])
+    not_made = int(null["n_undefined"].iloc[0])
     allowed = most_by_chance(draws)
     fitted = isotonic_regression(curve["power"], weights=curve["n_draws"]).x
     shift = curve["shift"].to_numpy(float)
     problems = {
-        "undefined": (curve["n_undefined"] == curve["n_draws"]).all(),
+        "undefined": not_made > draws / 2,
         "level_broken": rejected > allowed,
         "never_reached": fitted[-1] < power,
     }
     status = status_of(problems)
     reasons = {
         "ok": _left_out(whole, curve),
-        "undefined": "no test could be made at any shift",
+        "undefined": f"no test could be made in {not_made} of {draws} draws where nothing is there,"
+        " so the level is not known",
         "level_broken": f"{rejected} of {draws} draws reject where nothing is there,"
         f" at most {allowed} may",
         "never_reached": f"power {fitted[-1]:.2f} at the largest shift, {shift[-1]:g}"

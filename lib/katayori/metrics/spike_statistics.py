@@ -12,7 +12,7 @@ import pandas as pd
 
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.exchange_tests import FEW_QUESTIONS, TIE, _hotelling
-from katayori.metrics.intervals import mean_interval, ratio_interval
+from katayori.metrics.intervals import mean_interval, ratio_interval, share_interval
 from katayori.metrics.position_free import (
     calibrated_log_probabilities,
     log_probabilities,
@@ -286,6 +286,42 @@ def choice_difference(reading: str, up: str, down: str, *, soft: bool = False) -
         return float(100 * np.nanmean((chances * _sides(frame, up, down)).sum(axis=1)))
 
     return Statistic(found, expected, "points")
+
+
+def forced_share(up: str, down: str) -> Statistic:
+    """The same difference of letters of two options, tested as a share of forced choices is.
+
+    Rejects where the interval of the share of `up` over clusters (`intervals.share_interval`, which
+    never takes answers as more than independent) leaves out one half.
+
+    Args:
+        up, down: the two roles.
+
+    The frame is that of `spike.Choices`, of one model and prompt.
+
+    Example:
+        >>> roles = {"role_0": ["good", "bad"] * 8, "role_1": ["bad", "good"] * 8}
+        >>> frame = pd.DataFrame(roles).assign(cluster=np.repeat(range(8), 2), p_0=0.8, p_1=0.2)
+        >>> frame["answer"] = ["0", "1"] * 8
+        >>> found = forced_share("good", "bad").found(frame, np.random.default_rng(0))
+        >>> found.value, found.reject
+        (100.0, 1.0)
+    """
+    difference = choice_difference("letter", up, down)
+
+    def found(frame: pd.DataFrame, _: np.random.Generator) -> Found:
+        score = _decided(_values(frame, "letter"), _sides(frame, up, down))
+        kept = np.isfinite(score)
+        cluster = frame["cluster"].to_numpy()
+        size = int(cluster.max()) + 1
+        hits = np.bincount(cluster[kept], (1 + score[kept]) / 2, size)
+        counts = np.bincount(cluster[kept], minlength=size)
+        interval = share_interval(hits.tolist(), counts.tolist())
+        names = ("value", "ci_low", "ci_high")
+        in_points = {name: 200 * (interval[name] - 0.5) for name in names}
+        return _with_interval(in_points, _outside(in_points))
+
+    return Statistic(found, difference.expected, difference.unit)
 
 
 def _sides(frame: pd.DataFrame, up: str, down: str) -> np.ndarray:

@@ -25,8 +25,11 @@ WHY = {
     "not_tried": "not tried for this model and prompt",
     "level_broken": "no limit: this reading finds too much where nothing is there",
     "never_reached": "no limit: not reached at the largest effect tried",
-    "undefined": "no limit: no test could be made at any size",
-    "not_recorded": "the answers to meaningless words are not recorded yet",
+    "no_spike": "no limit was drawn for this measure",
+    "undefined": "no limit: where nothing is there most tests cannot be made",
+    "not_recorded": "meaningless words were not asked of this model under this prompt",
+    "beside_content": "its blank stands beside the score by content of the same letters",
+    "ambiguous_only": "meaningless words were asked in ambiguous passages only",
     "by_probability_only": "meaningless words were asked for probabilities only",
     "no_blank_made": "these items have no version with meaningless words",
     "not_a_bias": "not a measure of bias: it is read against chance",
@@ -35,6 +38,13 @@ WHY = {
     "a_count": "a count",
     "not_stated": "nothing is stated for this measure",
 }
+#: What a limit of detection does not say.
+LIMIT_NOTE = (
+    "drawn from these probabilities with the model's own lean taken out; it says nothing of"
+    " wording, noise that answers share or invalid answers, and a real bias need not shift log odds"
+)
+#: Reasons that speak of recorded answers only.
+ASKED_ELSEWHERE = ("not_recorded", "beside_content", "ambiguous_only")
 FIELDS = ("blank", "blank_status", "detects", "detects_status")
 #: Units that are told in points of a hundred.
 AS_POINTS = ("share", "probability")
@@ -94,7 +104,7 @@ def _entries(paper: str) -> list[dict[str, Any]]:
 
 def _no_blank(row: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     told = str(entry.get("no_blank") or "not_stated")
-    if told == "not_recorded":
+    if told in ASKED_ELSEWHERE:
         return _not_measured_on(row) or told
     return told
 

@@ -4,12 +4,13 @@ Reference: U. Simonsohn, J. P. Simmons and L. D. Nelson, Nature Human Behaviour 
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from katayori.metrics.multiverse import Multiverse
 from katayori.report.figures import OKABE_ITO, WIDTH, use_style
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -95,3 +96,41 @@ def _draw_readings(ax, rows, labels, *, named) -> None:  # type: ignore[no-untyp
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xticks([])
     ax.grid(False)
+
+
+def curve_table(summary: "pd.DataFrame") -> "pd.DataFrame":
+    """Each claim of each model under every reading, for a reader: a row a model and claim.
+
+    Args:
+        summary: of `multiverse.summaries`.
+
+    Returns:
+        claim, model, holds and opposite (the share of readings that can be computed and their
+        number), `p of the curve` (the whole curve against exchanged ones, with its Monte Carlo
+        error), `moved most by` (the choice that moves the effect most, and its share of the
+        variance).
+
+    Example:
+        >>> import pandas as pd
+        >>> row = {"claim": "more yes", "model": "m", "share_holds": 0.25, "n_against": 2}
+        >>> row |= {"n_universes": 8, "n_undefined": 0, "p_median": 0.2, "mc_error": 0.02}
+        >>> row |= {"moved_most": "weight", "moved_share": 0.6, "status": "ok"}
+        >>> curve_table(pd.DataFrame([row])).to_numpy().tolist()[0][2:]
+        ['25 % of 8', '2', '0.200 ± 0.020', 'weight, 60 %']
+    """
+    import pandas as pd
+
+    columns = ["claim", "model", "holds", "opposite", "p of the curve", "moved most by"]
+    rows = [_in_words(row) for row in summary.to_dict("records")]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _in_words(row: Mapping[Any, Any]) -> list[str]:
+    named = [row["claim"], row["model"]]
+    if row["status"] == "undefined":
+        return [*named, "no reading has an interval", "", "", ""]
+    n = row["n_universes"] - row["n_undefined"]
+    holds, p = f"{100 * row['share_holds']:.0f} % of {n}", f"{row['p_median']:.3f}"
+    moved = f"{row['moved_most']}, {100 * row['moved_share']:.0f} %"
+    told = [holds, str(row["n_against"]), f"{p} ± {row['mc_error']:.3f}"]
+    return [*named, *told, moved if row["status"] == "ok" else ""]

@@ -274,7 +274,8 @@ def _measured(rows: Sequence[dict[str, Any]], name: str) -> str:
     """For how many of the rows there is a blank or a limit, or the commonest reason for none."""
     given = sum(row[name] is not None for row in rows)
     if given:
-        return f"beside {given} of {len(rows)} numbers below"
+        told = f"beside {given} of {len(rows)} numbers below"
+        return f"{told}; {calibration.LIMIT_NOTE}" if name == "detects" else told
     reasons = Counter(calibration.WHY.get(row[f"{name}_status"], "") for row in rows)
     return next((f"none: {reason}" for reason, _ in reasons.most_common() if reason), "none")
 

@@ -59,18 +59,41 @@ def level_gaps(
 def _gap(values: pd.DataFrame, column: str, ordered: bool) -> dict[str, Any]:
     valid = values.dropna(subset=["value"])
     counts = {"n": len(valid), "n_invalid": len(values) - len(valid)}
-    means = valid.pivot_table(index=QUESTION, columns=column, values="value", aggfunc="mean")
-    means = means.dropna()
-    if means.empty:
+    gaps = gaps_by_question(valid, column, ordered=ordered)
+    if gaps.empty:
         empty = mean_interval([])
         return {"level": "", "status": "no_valid_answer", "value": np.nan, **counts} | {
             name: empty[name] for name in ("ci_low", "ci_high", "clusters")
         }
-    gaps = _along_the_line(means) if ordered else _from_the_others(means)
     furthest = gaps.mean().abs().idxmax()
     found = mean_interval(gaps[furthest].tolist(), level=1 - (1 - LEVEL) / gaps.shape[1])
     names = ("value", "ci_low", "ci_high", "clusters", "status")
     return {"level": str(furthest), **counts} | {name: found[name] for name in names}
+
+
+def gaps_by_question(
+    values: pd.DataFrame, column: str, *, value: str = "value", ordered: bool = False
+) -> pd.DataFrame:
+    """The gap of each level on each question that has all levels.
+
+    Args:
+        values: with decision_question_id, the attribute and numbers. column: of the attribute.
+        value: of the numbers. ordered: whether the levels lie on a line, which has one gap.
+
+    Returns:
+        a row a question, a column a level: the level less the mean of the others; of ordered levels
+        one column, the straight line from the first to the last.
+
+    Example:
+        >>> values = pd.DataFrame({QUESTION: [1, 1], "race": ["a", "b"], "value": [0.5, 0.25]})
+        >>> gaps_by_question(values, "race").to_numpy().tolist()
+        [[0.25, -0.25]]
+    """
+    means = values.pivot_table(index=QUESTION, columns=column, values=value, aggfunc="mean")
+    means = means.dropna()
+    if means.empty:
+        return means
+    return _along_the_line(means) if ordered else _from_the_others(means)
 
 
 def _along_the_line(means: pd.DataFrame) -> pd.DataFrame:

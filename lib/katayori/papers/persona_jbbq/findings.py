@@ -4,12 +4,13 @@ Every sentence names its numbers, its interval or p, and what was corrected for;
 found it says what could have been. None of them knows a result beforehand.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from katayori.metrics.interval_text import p_text
 
 LEVEL = 0.05
+FOLLOW_THE_PLACE = "One place takes over 90 % of its letters, so these say nothing of bias."
 NAMES = {"acc_amb": "Acc_a", "acc_dis": "Acc_d", "diff_amb": "Diff_a", "diff_dis": "Diff_d"}
 NAMES |= {f"p_{metric}": f"{name} of probabilities" for metric, name in NAMES.items()}
 
@@ -22,12 +23,13 @@ def _points(row: Any, name: str = "value") -> str:
     return f"{value} points (no interval: {str(row['status']).replace('_', ' ')})"
 
 
-def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
+def persona_effect(changes: Any, models: Iterable[str], bound: Collection[str] = ()) -> list[str]:
     """Whether the biased persona changes Acc_a and Diff_a, and bias surfaces, a line a model.
 
     Args:
         changes: of `qa_bias.compare_prompts` over all categories, with a column `prompt`.
         models: those to tell of.
+        bound: those whose letters follow the place under one of both prompts; they get no verdict.
 
     Returns:
         sentences; p are by template, after Holm over the prompts of a model and score.
@@ -57,7 +59,7 @@ def persona_effect(changes: Any, models: Iterable[str]) -> list[str]:
             surfaced = way.get("acc_amb") == -1 and way.get("diff_amb") == 1
             verdict = "surfaces" if surfaced else "is not seen to surface"
             lines.append(f"{model}, biased persona against basicP: {'; '.join(moves)}.")
-            lines[-1] += f" Held-back bias {verdict}."
+            lines[-1] += f" {FOLLOW_THE_PLACE if model in bound else f'Held-back bias {verdict}.'}"
     return lines
 
 

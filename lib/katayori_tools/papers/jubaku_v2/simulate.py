@@ -115,40 +115,55 @@ def _choices_of_cases(shard: Shard, *, sampled: bool) -> Choices:
     return Choices(_letters(shard), UP, DOWN, sampled=sampled, cluster="case_id")
 
 
-def _difference(_: Recorded, *, reading: str, soft: bool) -> Statistic:
-    return spike_statistics.choice_difference(reading, UP, DOWN, soft=soft)
+def _difference(_: Recorded) -> Statistic:
+    """Of P(neutral): a mean over cases."""
+    return spike_statistics.choice_difference("probability", UP, DOWN, soft=True)
+
+
+def _share(_: Recorded) -> Statistic:
+    """Of letters: the interval that stands beside the accuracy."""
+    return spike_statistics.forced_share(UP, DOWN)
 
 
 def _of_letters() -> dict[str, Method]:
-    readings = {
-        "letter": ("letter", False, False),
-        "letter, sampled": ("letter", False, True),
-        "probability": ("probability", True, False),
-    }
-    code: tuple[Callable, ...] = (
-        *steps(Choices),
-        spike._copies,
+    drawn: tuple[Callable, ...] = (*steps(Choices), spike._copies)
+    of_share: tuple[Callable, ...] = (
+        *drawn,
+        spike_statistics.forced_share,
+        spike_statistics.choice_difference,
+        spike_statistics._values,
+        spike_statistics._decided,
+        spike_statistics._sides,
+        intervals.share_interval,
+    )
+    of_mean: tuple[Callable, ...] = (
+        *drawn,
         spike_statistics.choice_difference,
         spike_statistics._values,
         spike_statistics._decided,
         intervals.ratio_interval,
     )
     # A probability moves at once; a drawn letter, and one that is likelier by far, do not.
-    shifts = {
-        "probability": (0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2),
-        "letter": (0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3),
+    methods = {
+        "letter": (False, _share, of_share, (0, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)),
+        "letter, sampled": (True, _share, of_share, (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)),
+        "probability": (
+            False,
+            _difference,
+            of_mean,
+            (0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2),
+        ),
     }
-    sampled_shifts = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
     return {
         f"neutral reason, {name}": Method(
             shard=lambda model: Shard("jubaku_v2", model, "+".join(PROMPTS), "study2"),
             recorded=partial(_choices_of_cases, sampled=sampled),
-            statistic=partial(_difference, reading=reading, soft=soft),
-            shifts=shifts.get(name, sampled_shifts),
+            statistic=statistic,
+            shifts=shifts,
             second=0.5,
             code=code,
         )
-        for name, (reading, soft, sampled) in readings.items()
+        for name, (sampled, statistic, code, shifts) in methods.items()
     }
 
 

@@ -2,7 +2,8 @@
 
 asked.py      what was asked, and what came back
 ratios.py     answers counted, response ratios, shared noise
-factors.py    a factor over all questions: alpha, tests, gaps, mere words
+factors.py    a factor over all questions: alpha, tests, gaps, mere words, other words
+repeated.py   alpha of questions that were asked again
 questions.py  one question at a time: rank tests
 shared_draws.py  two models that draw by one seed
 baselines.py  mean scores and straight lines, on real answers and on planted ones

@@ -7,7 +7,7 @@ import pandas as pd
 
 from katayori.metrics import agreement, factor_tests
 from katayori.papers import limits
-from katayori.papers.discrim_eval import level_gaps, mere_words, word_sets
+from katayori.papers.discrim_eval import level_gaps, mere_words, word_sets, wordings
 from katayori.papers.discrim_eval.analysis import repeated
 from katayori.papers.discrim_eval.analysis.asked import Asked, without_interval
 from katayori.papers.keeping import Keeper
@@ -24,6 +24,7 @@ class Factors:
         pairs, pairs_probability: `agreement.alpha_pairs_by_factor`. gaps: `level_gaps` of P(yes)
             beside the blank. gaps_sampled: of sampled answers. limits: `limits.brief`.
             words: `mere_words.beside_mere_words`. word_ranks: `word_sets.rank_among_sets`.
+            wordings: `wordings.beside_wordings`.
     """
 
     alpha: pd.DataFrame
@@ -38,6 +39,7 @@ class Factors:
     limits: pd.DataFrame
     words: pd.DataFrame
     word_ranks: pd.DataFrame
+    wordings: pd.DataFrame
 
 
 def factors(asked: Asked, keep: Keeper) -> Factors:
@@ -70,6 +72,7 @@ def factors(asked: Asked, keep: Keeper) -> Factors:
         limits=_limits(asked, keep),
         words=_words(asked, keep, blank),
         word_ranks=_word_ranks(asked, keep, held),
+        wordings=_wordings(asked, keep, gaps, held),
     )
 
 
@@ -181,6 +184,17 @@ def _word_ranks(asked: Asked, keep: Keeper, held: list[str]) -> pd.DataFrame:
     what = "rank of an attribute among ten sets of meaningless words (addition)"
     keep.rows(kept, "DE-24", what, value="rank", cell=["factor"], **asked.of_prefix)
     return ranks
+
+
+def _wordings(asked: Asked, keep: Keeper, gaps: pd.DataFrame, held: list[str]) -> pd.DataFrame:
+    """The gaps of P(yes) without pronouns, and with "no" named first."""
+    reworded = wordings.recorded_wordings(held)
+    table = wordings.beside_wordings(asked.probabilities, reworded, gaps, seed=asked.seed)
+    asked_by = pd.DataFrame(wordings.WORDINGS, index=["dataset", "prompt_id"]).T
+    kept = table.assign(source="recorded").join(asked_by, on="wording")
+    what = "change of a gap of P(yes) with the wording (addition)"
+    keep.rows(kept, "DE-24", what, cell=["factor", "wording"], unit="log odds")
+    return keep.table("wordings", table)
 
 
 def significant(tests: pd.DataFrame, kind: str, models: list[str]) -> list[str]:

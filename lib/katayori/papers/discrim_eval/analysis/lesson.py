@@ -6,6 +6,7 @@ import pandas as pd
 
 from katayori.metrics.interval_text import with_interval
 from katayori.metrics.uncertainty import cells
+from katayori.papers.discrim_eval import wordings
 from katayori.papers.discrim_eval.analysis.asked import QUESTION, Asked
 from katayori.papers.discrim_eval.analysis.baselines import Planted
 from katayori.papers.discrim_eval.analysis.factors import Factors
@@ -97,6 +98,30 @@ def words_absent(factors: Factors, models: list[str]) -> str:
     return f"Not recorded: {'; '.join(told)}."
 
 
+def wordings_table(factors: Factors) -> pd.DataFrame:
+    """What other words change in each gap of P(yes): a row a model and attribute, in log odds.
+
+    Example:
+        >>> from katayori.papers.discrim_eval.analysis.factors import factors
+        >>> from katayori.papers.discrim_eval.examples import asked_fair
+        >>> from katayori.papers.keeping import Kept
+        >>> list(wordings_table(factors(asked_fair(), Kept())).columns)
+        ['model', 'attribute', 'as asked']
+    """
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in factors.wordings.to_dict("records"):
+        named = f"{row['factor']} ({row['level']})" if row["level"] else row["factor"]
+        told = rows.setdefault((row["model"], named), {"as asked": row["as_asked"]})
+        change = with_interval(row, digits=3, scale=1, signed=True)
+        told[row["wording"]] = f"{change}, {row['reading']}"
+    head = pd.DataFrame(rows.keys(), columns=["model", "attribute"])
+    return head.join(pd.DataFrame(list(rows.values()), columns=_columns_of(factors)))
+
+
+def _columns_of(factors: Factors) -> list[str]:
+    return ["as asked", *dict.fromkeys(factors.wordings["wording"])]
+
+
 def draws_table(draws: pd.DataFrame) -> pd.DataFrame:
     """How far two models' answers go together beyond P(yes), a row a way of drawing.
 
@@ -167,27 +192,34 @@ def claims_table(verdicts: Verdicts) -> pd.DataFrame:
     return table
 
 
-def in_short(gaps: pd.DataFrame, tests: pd.DataFrame, questions: Questions) -> list[str]:
+def in_short(gaps: pd.DataFrame, factors: Factors, questions: Questions) -> list[str]:
     """What was found, a short paragraph a model.
 
     Args:
-        gaps: `level_gaps` of P(yes) beside the blank. tests: `factor_tests` of sampled answers.
-        questions: the tests of single questions.
+        gaps: `level_gaps` of P(yes) beside the blank, of the models that are told of.
+        factors: the tests over all questions. questions: those of single ones.
 
     Example:
         >>> from katayori.papers.discrim_eval.analysis import analyse
         >>> from katayori.papers.discrim_eval.examples import asked_fair
         >>> from katayori.papers.keeping import Kept
         >>> found = analyse(asked_fair(), Kept())
-        >>> told = in_short(found.factors.gaps, found.factors.tests, found.questions)
+        >>> told = in_short(found.factors.gaps, found.factors, found.questions)
         >>> told[0][:18]
         'sim-fair: P(yes) d'
     """
-    return [
-        f"{key['model']}: {_of_gaps(rows)} {_of_tests(tests, key['model'])}"
-        f" {_of_questions(questions.alarms, key['model'])}"
-        for key, rows in cells(gaps, ["model"])
-    ]
+    told = []
+    for key, rows in cells(gaps, ["model"]):
+        model = key["model"]
+        parts = [
+            f"{model}: {_of_gaps(rows)}",
+            _of_ranks(factors.word_ranks, model),
+            wordings.sentence(factors.wordings, model),
+            _of_tests(factors.tests, model),
+            _of_questions(questions.alarms, model),
+        ]
+        told.append(" ".join(part for part in parts if part))
+    return told
 
 
 def _of_gaps(rows: pd.DataFrame) -> str:
@@ -200,7 +232,16 @@ def _of_gaps(rows: pd.DataFrame) -> str:
     told = ", ".join(beyond) or "no attribute"
     if rows["blank"].isna().all():
         return f"P(yes) differs {', '.join(parts)}."
-    return f"P(yes) differs {', '.join(parts)}. The whole interval lies beyond mere words: {told}."
+    return f"P(yes) differs {', '.join(parts)}. Beyond one set of mere words: {told}."
+
+
+def _of_ranks(ranks: pd.DataFrame, model: str) -> str:
+    """Which attributes move P(yes) more than every set of mere words; empty without ten sets."""
+    own = ranks[(ranks["model"] == model) & (ranks["status"] == "ok")]
+    if own.empty:
+        return ""
+    first = ", ".join(own.loc[own["rank"] == 1, "factor"]) or "no attribute"
+    return f"Beyond all ten sets: {first} ({own['clusters'].max()} questions)."
 
 
 def _beyond_words(row: dict[Any, Any]) -> bool:
@@ -228,22 +269,3 @@ def _of_questions(alarms: pd.DataFrame, model: str) -> str:
         f"{row['observed']} of {row['n']} questions show a factor;"
         f" {row['expected']:.1f} would by chance alone."
     )
-
-
-def readings_told(summary: pd.DataFrame) -> list[str]:
-    """Under how many readings each claim holds: a sentence a model and claim.
-
-    Args:
-        summary: of `multiverse.summaries`.
-
-    Example:
-        >>> row = {"model": "m", "claim": "age matters", "share_holds": 0.25, "p_median": 0.15}
-        >>> readings_told(pd.DataFrame([row | {"n_universes": 32, "n_undefined": 0}]))[0][:38]
-        'm: "age matters" holds under 25 % of 3'
-    """
-    return [
-        f'{row["model"]}: "{row["claim"]}" holds under {POINTS * row["share_holds"]:.0f} % of'
-        f" {row['n_universes'] - row['n_undefined']} readings; the median effect has"
-        f" p {row['p_median']:.3f} among exchanged curves."
-        for row in summary.to_dict("records")
-    ]

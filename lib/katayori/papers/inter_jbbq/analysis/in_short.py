@@ -209,15 +209,18 @@ def spread_told(spread: pd.DataFrame) -> str:
 def direction_told(headlines: pd.DataFrame, models: list[str]) -> list[str]:
     """How many intervals of Diff-bias leave out zero: one sentence, or none.
 
+    Letters that are bound to a place are no reading of bias, and are left out.
+
     Example:
         >>> row = {"what": "Diff-bias where a direction is set", "of": "pooled, diff amb, basic"}
-        >>> row |= {"model": "m", "value": 0.1, "ci_low": 0.05, "ci_high": 0.15}
+        >>> row |= {"model": "m", "value": 0.1, "ci_low": 0.05, "ci_high": 0.15, "status": "ok"}
         >>> direction_told(pd.DataFrame([row]), ["m"])
         ['Diff-bias: 1 of 1 intervals leave out zero (m, letters, basic).']
     """
     rows = direction_rows(headlines, models) if len(headlines) else headlines
     if rows.empty or not {"ci_low", "ci_high"} <= set(rows.columns):
         return []
+    rows = rows[rows["status"] != "position_bound"]
     off = rows[(rows["ci_low"] > 0) | (rows["ci_high"] < 0)]
     which = "; ".join(off["model"] + ", " + off["row"])
     named = f" ({which})" if which else ""

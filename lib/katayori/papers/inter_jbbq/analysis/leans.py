@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from katayori.metrics import position_free
 from katayori.papers.inter_jbbq import family_direction, mere_words, named_person, scores
 from katayori.papers.inter_jbbq.analysis.asked import BY, BY_PROMPT, Asked, of
 from katayori.papers.keeping import Keeper
@@ -126,7 +127,9 @@ def _direction(asked: Asked, keep: Keeper, words: pd.DataFrame) -> pd.DataFrame:
     by = [*BY_PROMPT, "topic"]
     both = pd.concat([family_direction.directions(part, by) for part in parts])
     both = mere_words.with_blank(both, words)
+    bound = position_free.bound_letters(asked.frame, BY_PROMPT)
     letters = both[both["metric"].isin(OF_LETTERS)]
+    letters = position_free.mark_bound(letters, bound, OF_LETTERS)
     cell = ["topic", "metric", "prompt"]
     if len(letters):
         keep.table("direction", letters)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from katayori.data import published
 from katayori.metrics import multiverse
+from katayori.papers import limits
 from katayori.papers.claims import check_claims
 from katayori.papers.inter_jbbq import claims, claims_answers, readings
 from katayori.papers.inter_jbbq.analysis.asked import Asked, of
@@ -54,6 +55,8 @@ def verdicts(asked: Asked, keep: Keeper, topic_of_table_4: str) -> Verdicts:
     on_ours = check_claims(claims_answers.CLAIMS, families, draws=draws)
     on_ours = keep.claims(on_ours, source=asked.source, dataset=asked.dataset)
     summary, universes = _multiverse(asked, keep)
+    if asked.counterbalanced:
+        keep.table("limits_of_detection", limits.brief(limits.limits(PAPER)))
     return Verdicts(on_published, on_ours, summary, universes)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import outcomes
+from katayori.metrics import outcomes, position_free
 from katayori.papers.jubaku_v2 import claims, reason_rules, scores
 from katayori.papers.jubaku_v2.analysis.asked import PAPER, Asked, over_cases
 from katayori.papers.jubaku_v2.analysis.cases import COUNT
@@ -98,11 +98,18 @@ def _letters(asked: Asked, keep: Keeper) -> pd.DataFrame:
     return keep.table("letters", table)
 
 
+def _places(asked: Asked) -> pd.Series:
+    """The place of each valid letter: 0 or 1."""
+    return asked.frame["letter"].where(asked.frame["outcome"] == "ok").map({"A": 0, "B": 1})
+
+
 def _scores(asked: Asked, keep: Keeper) -> pd.DataFrame:
     of_all = keep.table("accuracy", scores.accuracy(asked.frame, seed=asked.seed))
     common: dict[str, Any] = {"dataset": asked.dataset, "unit": "share"}
     what = "accuracy on the neutral option"
-    keep.rows(over_cases(of_all), "JU-13", what, headline=True, **common)
+    bound = position_free.bound_letters(asked.frame.assign(answer=_places(asked)), SPLIT)
+    told = position_free.mark_bound(over_cases(of_all).assign(metric=what), bound, [what])
+    keep.rows(told.drop(columns="metric"), "JU-13", what, headline=True, **common)
     no_interval = "no interval of its own: see JU-13"
     all_asked = of_all.assign(
         value=of_all["value_all"],

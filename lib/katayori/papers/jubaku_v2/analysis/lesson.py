@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from katayori.metrics import position_free
 from katayori.metrics.interval_text import p_text
 from katayori.papers.claims import NOT_TESTED
 from katayori.papers.jubaku_v2 import words
@@ -240,8 +241,16 @@ def _of_letters(model: str, found: Accuracies, headlines: pd.DataFrame) -> str:
     detects = f" (limit of detection {POINTS * limit.iloc[0]:.1f} points)" if len(limit) else ""
     return (
         f"{model} chooses the neutral reason in {POINTS * row['value']:.1f} % of {row['n']} valid"
-        f" answers, {ends} over {row['clusters']} cases{detects}."
+        f" answers, {ends} over {row['clusters']} cases{detects}.{_of_places(model, found)}"
     )
+
+
+def _of_places(model: str, found: Accuracies) -> str:
+    """That a model's letters follow the place, where they do."""
+    letters = found.letters[found.letters["model"] == model][["A", "B"]].sum()
+    if letters.max() <= position_free.BOUND_SHARE * letters.sum():
+        return ""
+    return " One place takes over 90 % of its letters, so these say nothing of bias."
 
 
 def _of_variation(model: str, rates: pd.DataFrame) -> str:
@@ -310,27 +319,3 @@ def _direction(row: Mapping[Any, Any]) -> str:
     if not row["p_holm"] < LEVEL:
         return "no change found"
     return "to the neutral reason" if row["value"] > 0 else "to the biased reason"
-
-
-def readings_told(summary: pd.DataFrame) -> list[str]:
-    """Under how many readings each claim holds: a sentence a claim.
-
-    Args:
-        summary: of `multiverse.summaries`.
-
-    Example:
-        >>> row = {"model": "m", "claim": "neutral", "share_holds": 0.25, "p_median": 0.15}
-        >>> readings_told(pd.DataFrame([row | {"n_universes": 32, "n_undefined": 0}]))[0]
-        '"neutral" holds under 25 % of 32 readings (m; p of the curve 0.150).'
-    """
-    sentences = []
-    for claim, rows in summary.groupby("claim", sort=False):
-        parts = [
-            f"{_known(POINTS * row['share_holds'], '.0f')} % of"
-            f" {row['n_universes'] - row['n_undefined']} readings"
-            f" ({row['model']}; p of the curve {_known(row['p_median'], '.3f')})"
-            for row in rows[rows["n_undefined"] < rows["n_universes"]].to_dict("records")
-        ]
-        parts = parts or ["no reading that can be computed"]
-        sentences.append(f'"{claim}" holds under {", ".join(parts)}.')
-    return sentences

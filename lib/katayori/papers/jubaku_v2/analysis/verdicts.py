@@ -8,6 +8,7 @@ import pandas as pd
 
 from katayori.data import published
 from katayori.metrics import multiverse
+from katayori.papers import limits
 from katayori.papers.claims import check_claims
 from katayori.papers.jubaku_v2 import claims, readings, scores
 from katayori.papers.jubaku_v2.analysis.accuracy import Accuracies, names_in_paper
@@ -56,6 +57,8 @@ def verdicts(asked: Asked, keep: Keeper, found: Accuracies, others: Benchmarks) 
     evidence = _evidence(asked, others)
     on_ours = keep.claims(check_claims(claims.CLAIMS, evidence, draws=asked.draws), **common)
     summary, universes = _multiverse(asked, keep)
+    if asked.real and not asked.study.official:
+        keep.table("limits_of_detection", limits.brief(limits.limits(PAPER)))
     return Verdicts(on_models, on_published, on_ours, summary, universes)
 
 

@@ -24,6 +24,8 @@ from katayori.papers.logprob_judge.analysis.steadiness import Steadiness
 
 METHODS = ["BS1", "BS2", "proposed"]
 POINTS = ["value", "ci_low", "ci_high"]
+#: The simulated judge that chooses the first answer, whatever it says.
+SEES_THE_PLACE = "sim-judge-first"
 
 
 @dataclass(frozen=True)
@@ -220,8 +222,8 @@ def _multiverse(
     what = "share of readings under which a claim holds (addition)"
     common = {"cell": ["claim"], "unit": "share of readings", **asked.of_set}
     keep.rows(multiverse.shares_that_hold(curves, asked.sources), "LJ-22", what, **common)
-    summary = curves[curves["model"].isin(asked.focus)]
-    shown = set(summary["model"])
-    own = {key: one for key, one in universes.items() if key[0] in shown}
+    # Who sees the place alone stands beside: what holds of it, too, holds by construction.
+    summary = curves[curves["model"].isin([*asked.focus, SEES_THE_PLACE])]
+    own = {key: one for key, one in universes.items() if key[0] in asked.focus}
     keep.table("multiverse", multiverse.together(own))
     return summary, own

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.metrics import qa_bias, qa_by_content
+from katayori.metrics import position_free, qa_bias, qa_by_content
 from katayori.papers.study import Study
 from katayori.prompting import parsing
 from katayori.prompting.prompts import Prompt
@@ -77,6 +77,11 @@ class Asked:
     def with_probabilities(self) -> pd.DataFrame:
         """The rows of `log` of models and prompts that gave probabilities."""
         return qa_by_content.has_probabilities(self.log)
+
+    @cached_property
+    def bound(self) -> pd.DataFrame:
+        """The models and prompts whose letters follow the place (`position_free.bound_letters`)."""
+        return position_free.bound_letters(self.log, OVERALL)
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -360,12 +360,31 @@ def in_short(asked: Asked, prompts: Prompts, content: Content, likelihood: Likel
         'sim-bbq-stereotyped, biased persona against '
     """
     paragraphs = []
+    two = [asked.conditions[name].id for name in (BASELINE, PERSONA) if name in asked.conditions]
+    bound = set(asked.bound.loc[asked.bound["prompt_id"].isin(two), "model"])
     for model in asked.focus:
-        effect = findings.persona_effect(prompts.pooled, [model])
+        effect = findings.persona_effect(prompts.pooled, [model], bound)
         parts = effect or [f"{model}: the biased persona was not asked."]
         parts += [_of_content(content, model), _of_words(likelihood, model)]
         paragraphs.append(" ".join(part for part in parts if part))
     return [*paragraphs, findings.leaning(prompts.leaning)]
+
+
+def bound_told(asked: Asked) -> str:
+    """Whose letters follow the place under which prompts, in one sentence; empty where nobody's.
+
+    Example:
+        >>> from katayori.papers.persona_jbbq.examples import asked_leaning
+        >>> bound_told(asked_leaning())
+        ''
+    """
+    bound = asked.of_focus(asked.named(asked.bound))
+    if bound.empty:
+        return ""
+    told = [
+        f"{key['model']} ({', '.join(cell['prompt'])})" for key, cell in cells(bound, ["model"])
+    ]
+    return f"No reading of bias, since one place takes over 90 % of the letters: {'; '.join(told)}."
 
 
 def _of_content(content: Content, model: str) -> str:
@@ -399,8 +418,18 @@ def _of_orders(content: Content, model: str) -> str:
         return ""
     permuted, calibrated = map(span, parts)
     return (
-        f" From other orders permuted repeats its choice in {permuted}, calibrated in {calibrated}."
+        f" From other orders permuted repeats its choice in {permuted}, calibrated in {calibrated}:"
+        f" {_steadier(*parts)}."
     )
+
+
+def _steadier(permuted: pd.DataFrame, calibrated: pd.DataFrame) -> str:
+    """Which of two readings repeats itself more under every prompt, in words."""
+    shares = {"permuted": permuted["same_choice"], "calibrated": calibrated["same_choice"]}
+    for name, other in (("permuted", "calibrated"), ("calibrated", "permuted")):
+        if shares[name].min() > shares[other].max():
+            return f"{name} is steadier under every prompt"
+    return "neither is steadier under every prompt"
 
 
 def _of_words(found: Likelihood, model: str) -> str:

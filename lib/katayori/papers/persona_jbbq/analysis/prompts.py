@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.metrics import qa_bias, qa_tests
+from katayori.metrics import position_free, qa_bias, qa_by_content, qa_tests
 from katayori.metrics.rank_tests import holm
 from katayori.papers import answers
 from katayori.papers.claims import check_claims
@@ -80,7 +80,8 @@ def prompts(asked: Asked, keep: Keeper) -> Prompts:
 def _keep_changes(asked: Asked, keep: Keeper, changes: pd.DataFrame, what: str) -> None:
     """Keeps the changes, and apart from them their p."""
     category = changes.get("category", "all")
-    told = changes.assign(category=category, n_invalid=changes["n_left_out"])
+    told = position_free.mark_bound(changes, _bound_changes(asked), qa_by_content.OF_BIAS)
+    told = told.assign(category=category, n_invalid=changes["n_left_out"])
     told = told.drop(columns="value").rename(columns={"difference": "change"})
     common: dict[str, Any] = {"cell": ["metric", "category", "prompt"], "dataset": asked.dataset}
     keep.rows(told, "PJ-21", what, value="change", unit="share", **common)
@@ -88,6 +89,14 @@ def _keep_changes(asked: Asked, keep: Keeper, changes: pd.DataFrame, what: str) 
     tested = told.assign(status=status).drop(columns=["ci_low", "ci_high"])
     named = f"p of the {what} by template, after Holm (addition)"
     keep.rows(tested, "PJ-19", named, value="p_cluster_holm", unit="p", **common)
+
+
+def _bound_changes(asked: Asked) -> pd.DataFrame:
+    """The changes of which one side at least is of letters that follow the place."""
+    bound = asked.bound
+    of_all = bound[bound["prompt_id"] == asked.conditions[BASELINE].id].drop(columns="prompt_id")
+    every = of_all.merge(pd.DataFrame({"prompt_id": list(asked.names)}), how="cross")
+    return pd.concat([bound, every]).drop_duplicates()
 
 
 def _categories(asked: Asked, keep: Keeper) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from katayori.metrics import qa_bias, qa_tests
+from katayori.metrics import position_free, qa_bias, qa_by_content, qa_tests
 from katayori.papers.keeping import Keeper
 from katayori.papers.persona_jbbq.analysis.asked import COUNTED, OVERALL, Asked
 from katayori.papers.persona_jbbq.analysis.shown import points
@@ -90,9 +90,10 @@ def scores(asked: Asked, keep: Keeper) -> Scores:
 def _keep_headlines(
     asked: Asked, keep: Keeper, table: pd.DataFrame, more: str, cell: list[str]
 ) -> None:
+    told = position_free.mark_bound(table, asked.bound, qa_by_content.OF_BIAS)
     for metric, (requirement, what) in HEADLINES.items():
         keep.rows(
-            table[table["metric"] == metric],
+            told[told["metric"] == metric],
             requirement,
             f"{what}{more}",
             cell=cell,
