@@ -90,6 +90,14 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     assert not page.select(".warning")
 
 
+def test_a_reason_speaks_of_measures_of_bias_where_there_are_any():
+    row = {"blank": None, "blank_status": "not_a_bias"}
+    lean = row | {"blank_status": "other_answers"}
+    told = first_page._measured([row, row, lean], "blank")
+    assert told == "none: measured on the recorded models only"
+    assert first_page._measured([row], "blank").startswith("none: not a measure of bias")
+
+
 def test_blank_and_limit_stand_beside_the_number(tmp_path):
     folder = made(tmp_path)
     file = folder / "results.json"
