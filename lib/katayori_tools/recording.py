@@ -109,9 +109,13 @@ def _write(
         used = old.get("engines", [old.get("engine")])
         used += [new["engine"]] if new.get("engine") not in used else []
         new |= {"engines": used} if len(used) > 1 else {}
-    text = json.dumps(dict(sorted({**entries, name: new}.items())), indent=1, ensure_ascii=False)
-    replace_file(path.parents[1] / "manifest.json", text.encode() + b"\n")
+    _write_manifest(path.parents[1], {**entries, name: new})
     return path
+
+
+def _write_manifest(folder: Path, entries: Mapping[str, Any]) -> None:
+    text = json.dumps(dict(sorted(entries.items())), indent=1, ensure_ascii=False)
+    replace_file(folder / "manifest.json", text.encode() + b"\n")
 
 
 def tell_rates(paper: str, rates: Mapping[str, tuple[float, str]]) -> None:
@@ -122,18 +126,18 @@ def tell_rates(paper: str, rates: Mapping[str, tuple[float, str]]) -> None:
         rates: name of a shard -> requests a second, and where this is from; shards that are not
             there are passed over.
     """
-    entries = recordings.manifest(paper)
-    here = {name: told for name, told in rates.items() if name in entries}
-    if not here:
+    folder = paths.data_dir() / "recorded" / paper
+    if not folder.is_dir():
         return
-    path = paths.data_dir() / "recorded" / paper / "manifest.json"
-    with _alone(path.parent):
+    with _alone(folder):
         entries = recordings.manifest(paper)
-        for name, (rate, rate_from) in here.items():
+        here = [name for name in rates if name in entries]
+        for name in here:
+            rate, rate_from = rates[name]
             hours = round(entries[name]["count"] / rate / 3600, 3)
             entries[name] |= {"rate": rate, "rate_from": rate_from, "hours": hours}
-        text = json.dumps(dict(sorted(entries.items())), indent=1, ensure_ascii=False)
-        replace_file(path, text.encode() + b"\n")
+        if here:
+            _write_manifest(folder, entries)
 
 
 def restore(store: Store, requests: Iterable[Request]) -> int:

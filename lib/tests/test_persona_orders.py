@@ -291,12 +291,17 @@ def test_the_papers_own_reading_counts_the_order_given(analysed):
     assert own.loc["acc_amb", "n"] == 100 and own.loc["acc_dis", "n"] == 200
 
 
-def test_simulated_respondents_are_read_by_the_whole_notebook(moved):
+def two_simulated() -> Asked:
+    """Who leans with the stereotype, and who likes the first place, under two prompts."""
     wording = load_prompts(PAPER)
     asked_with = {"basicP": wording["pj_basic_ja"], "biased": wording["pj_biased_ja"]}
     wanted = Wanted(models=["sim-bbq-stereotyped", "sim-bbq-first"])
     study = open_study(PAPER, profiles.load("recorded"), list(asked_with.values()), wanted)
-    asked = ask(study, wording, asked_with)
+    return ask(study, wording, asked_with)
+
+
+def test_simulated_respondents_are_read_by_the_whole_notebook(moved):
+    asked = two_simulated()
     kept = Kept()
     found = analyse(asked, kept)
     lean = found.scores.pooled.query("metric == 'diff_amb' and prompt == 'basicP'")
@@ -309,11 +314,7 @@ def test_simulated_respondents_are_read_by_the_whole_notebook(moved):
 
 
 def test_letters_of_who_writes_one_place_alone_are_no_reading_of_bias(moved):
-    wording = load_prompts(PAPER)
-    asked_with = {"basicP": wording["pj_basic_ja"], "biased": wording["pj_biased_ja"]}
-    wanted = Wanted(models=["sim-bbq-stereotyped", "sim-bbq-first"])
-    study = open_study(PAPER, profiles.load("recorded"), list(asked_with.values()), wanted)
-    asked = ask(study, wording, asked_with)
+    asked = two_simulated()
     everything = asked.in_all_orders
     is_first = (everything["model"] == "sim-bbq-first") & (everything["outcome"] == "ok")
     stuck = everything.assign(answer=everything["answer"].mask(is_first, "0"))

@@ -284,7 +284,7 @@ def slot_report(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
         row["n_incomplete"] = int((status == "incomplete").sum())
         row["n_not_calibrated"] = int((status == "not_calibrated").sum())
         row["status"] = "no_valid_answer" if written.empty else "ok"
-        if not written.empty and max(shares) > BOUND_SHARE:
+        if _is_bound(written):
             row["status"] = "position_bound"
         rows.append(key | row)
     return pd.DataFrame(rows)
@@ -293,6 +293,11 @@ def slot_report(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
 def _written(cell: pd.DataFrame) -> pd.Series:
     """The places of the valid letters."""
     return pd.to_numeric(cell["answer"], errors="coerce").dropna().astype(int)
+
+
+def _is_bound(written: pd.Series) -> bool:
+    """Whether one place takes more of these letters than a reading of bias may bear."""
+    return bool(len(written) and written.value_counts(normalize=True).iloc[0] > BOUND_SHARE)
 
 
 def bound_letters(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
@@ -315,8 +320,7 @@ def bound_letters(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFram
     """
     rows = []
     for key, cell in cells(frame, by):
-        written = _written(cell)
-        if len(written) and written.value_counts(normalize=True).iloc[0] > BOUND_SHARE:
+        if _is_bound(_written(cell)):
             rows.append(key)
     return pd.DataFrame(rows, columns=list(by))
 
