@@ -50,7 +50,9 @@ def specification_curve(
     axes = fig.subplots(2, len(drawn), squeeze=False, sharex="col", height_ratios=ratios)
     for column, (model, one) in enumerate(drawn.items()):
         above, below = axes[0, column], axes[1, column]
-        defined = one.table[one.table["status"] == "ok"].sort_values("value")
+        defined = one.table[one.table["status"] == "ok"]
+        # Effects that are equal but for rounding stay in the order of the choices.
+        defined = defined.sort_values("value", key=lambda v: v.round(12), kind="stable")
         _draw_effects(above, defined)
         left_out = len(one.table) - len(defined)
         more = f"; {left_out} without interval" if left_out else ""
