@@ -25,6 +25,8 @@ _COEFFICIENT_COLUMNS = [
     *("factor", "level", "reference", "estimate", "se", "z", "p", "p_holm", "ci_low", "ci_high"),
     *("significant", "status", "n", "n_invalid", "n_groups", "dropped_levels", "mean_se"),
 ]
+#: Deviances that differ by less are those of one fit, but for rounding.
+_SAME_FIT = 1e-9
 _CERTAIN = 30  # beyond this a row's answer is certain to 13 digits, so it cannot slow a fit down
 
 
@@ -269,11 +271,15 @@ def _polished(likelihood: _Likelihood, theta: np.ndarray) -> _Maximum:
             break
         step = np.linalg.solve(information, gradient)
         if step @ gradient < 1e-16:  # within 1e-8 standard errors of the maximum
+            if theta[-1] > _CERTAIN:
+                break
             return _Maximum(theta, np.linalg.inv(information), value, "ok")
         theta = theta + step
         theta[-1] = max(theta[-1], _SIGMA_RANGE[0])
     unknown = np.full((len(theta), len(theta)), np.nan)
-    return _Maximum(theta, unknown, np.nan, "not_converged")
+    # With such an SD nearly every group answers alike throughout: the likelihood is flat.
+    status = "nearly_separated" if theta[-1] > _CERTAIN else "not_converged"
+    return _Maximum(theta, unknown, np.nan, status)
 
 
 def _basis(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -382,6 +388,8 @@ def mixed_logit(
         status: `ok`; `singular` (the SD is 0; the numbers are those of a model without random intercepts);
         `separation` (a term, or every term where the groups alone explain all answers: the estimate runs to infinity,
         NaN here; the other terms are those of the limit); `aliased` (not determined by the data, e.g. an empty cell);
+        `nearly_separated` (the SD of the intercepts is above 30 log-odds: nearly all groups answer alike throughout, the
+        likelihood is flat and its approximation poor, so that no digit of an estimate is told by the data);
         `constant`, `one_group`, `no_valid_answer`, `not_converged`, all NaN.
 
     Raises:
@@ -442,9 +450,9 @@ def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]
     wrong = wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (
         ["no_df"] if df < 1 else []
     )
-    lr: float = (
-        np.nan if wrong else max(0.0, 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0]))
-    )
+    lr: float = np.nan if wrong else 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0])
+    # Near 0 the p of one degree of freedom changes with the root of the statistic.
+    lr = 0.0 if lr < _SAME_FIT else lr
     out = {"lr": lr, "df": np.nan if wrong else df, "p": float(chi2.sf(lr, max(df, 1)))}
     return out | {"status": wrong[0] if wrong else "ok"}
 
@@ -507,6 +515,12 @@ def _through(whole: np.ndarray, joint: np.ndarray) -> np.ndarray:
 
 
 # -- lines and parabolas in age --------------------------------------------------------------------
+
+
+def _less(small: pd.Series, large: pd.Series) -> pd.Series:
+    """By how much the deviance of the larger model is less; 0 where both fit alike."""
+    gain = small - large
+    return gain.mask(gain < _SAME_FIT, 0.0)
 
 
 #: The fits of `logistic_age_fits`: name -> its coefficients, by rising power of age.
@@ -598,12 +612,12 @@ def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
         out[columns] = np.nan
         out.loc[fitted, columns] = np.column_stack([fits.beta, se, p, fits.deviance])
         out.loc[status == "constant", f"{name}_deviance"] = 0.0
-    lr = (out["linear_deviance"] - out["quadratic_deviance"]).clip(lower=0)
+    lr = _less(out["linear_deviance"], out["quadratic_deviance"])
     lr = lr.where(out["linear_b"].notna())
     # Where an age cut predicts every answer, the line has no Wald test, but a likelihood ratio.
     share = n_yes / np.maximum(total, 1)
     level_deviance = -2 * (xlogy(n_yes, share) + xlogy(total - n_yes, 1 - share))
-    linear_lr = (level_deviance - out["linear_deviance"]).clip(lower=0)
+    linear_lr = _less(level_deviance, out["linear_deviance"])
     return out.assign(lr=lr, lr_p=chi2.sf(lr, 1), linear_lr_p=chi2.sf(linear_lr, 1), status=status)
 
 
@@ -662,7 +676,7 @@ def lines_against_ranks(
     ranks = tests.loc[tests["factor"] == "age", [*keys, "p_raw"]]
     # Where a Wald test is undefined under separation, the likelihood ratio takes its place: the
     # clearest lines and humps would else be left out.
-    bend = (fits["linear_deviance"] - fits["quadratic_deviance"]).clip(lower=0)
+    bend = _less(fits["linear_deviance"], fits["quadratic_deviance"])
     bend_p = pd.Series(chi2.sf(bend, 1), index=fits.index)
     wald = fits.assign(
         linear_p=fits["linear_p"].fillna(fits["linear_lr_p"]),

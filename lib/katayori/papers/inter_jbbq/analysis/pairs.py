@@ -195,7 +195,14 @@ def tested(found: Interactions, models: list[str]) -> str:
     )
     sizes = told["pair_detectable"].dropna()
     if sizes.empty:
-        return counted
+        statuses = of(found.tests, models)["status"]
+        reasons = statuses[statuses != "ok"].value_counts()
+        reasons.index = reasons.index.str.replace("_", " ")
+        named = ", ".join(f"{n} {status}" for status, n in reasons.items())
+        return (
+            f"{counted} No effect of a pair is determined by these answers ({named}: nearly every"
+            " family answers alike throughout), so nothing is ruled out."
+        )
     if sizes.min() > WHOLE_RANGE:
         return (
             f"{counted} Even a pair that moves a share from 1 to 99 % ({WHOLE_RANGE:.1f} log-odds)"
