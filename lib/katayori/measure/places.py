@@ -9,7 +9,7 @@ import pandas as pd
 from katayori.errors import KatayoriError
 from katayori.frame_checks import Column, FrameError
 from katayori.measure.columns import Wanted, as_frame, flat, taken, wanted_cluster
-from katayori.metrics import position_free as reading
+from katayori.metrics import position_free as reading, ties
 from katayori.metrics.position_free_scores import position_free_scores
 
 _ROLE = Column("label", "target")
@@ -146,7 +146,8 @@ def _answers(cell: pd.DataFrame, p: np.ndarray, count: int) -> list[str | None]:
     """The number of each chosen place as text, None where invalid."""
     if "answer" not in cell:
         whole = np.isfinite(p).all(axis=1)
-        return [str(row.argmax()) if known else None for row, known in zip(p, whole, strict=True)]
+        chosen = ties.highest(p).argmax(axis=1)
+        return [str(place) if known else None for place, known in zip(chosen, whole, strict=True)]
     return [_place(answer, count) for answer in cell["answer"]]
 
 

@@ -21,6 +21,8 @@ FEW_QUESTIONS = 10
 MISSING_LEVEL = 0.01
 #: Ties are the rule in binary data: a draw that equals the observed value up to rounding counts.
 TIE = 1 - 1e-9
+#: Eigenvalues below this share of the largest one are rounding.
+SINGULAR = 1e-10
 TEST_COLUMNS = [
     "test",
     "statistic",
@@ -129,7 +131,7 @@ def _hotelling(means: np.ndarray) -> np.ndarray:
     mean = used.mean(axis=-2)
     centred = used - mean[..., None, :]
     covariance = np.swapaxes(centred, -1, -2) @ centred / (n_questions - 1)
-    inverse = np.linalg.pinv(covariance, hermitian=True)
+    inverse = np.linalg.pinv(covariance, rcond=SINGULAR, hermitian=True)
     return n_questions * np.einsum("...i,...ij,...j->...", mean, inverse, mean)
 
 
@@ -163,7 +165,7 @@ def _endless(means: np.ndarray) -> np.ndarray:
     mean = used.mean(axis=-2)
     centred = used - mean[..., None, :]
     covariance = np.swapaxes(centred, -1, -2) @ centred
-    projector = covariance @ np.linalg.pinv(covariance, hermitian=True)
+    projector = covariance @ np.linalg.pinv(covariance, rcond=SINGULAR, hermitian=True)
     outside = mean - np.einsum("...ij,...j->...i", projector, mean)
     return (np.abs(outside).max(axis=-1) > 1e-9).astype(float)
 

@@ -24,6 +24,7 @@ import pandas as pd
 from scipy import stats
 
 from katayori.errors import KatayoriError
+from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.rank_tests import holm
 
@@ -169,6 +170,8 @@ def _curve(contributions: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np
     told = np.where(there, contributions, 0.0)
     n = there.sum(axis=1)
     mean = signs @ told.T / n
+    # Contributions that cancel leave a rest of rounding, on either side of 0.
+    mean = np.where(ties.sign(mean, np.abs(told).max(axis=1)) == 0, 0.0, mean)
     # A sign squared is 1, so the sum of squares is the same in every draw.
     spread = np.maximum((told**2).sum(axis=1) - n * mean**2, 0.0) / (n - 1)
     with np.errstate(divide="ignore", invalid="ignore"):

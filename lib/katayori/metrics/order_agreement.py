@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from katayori.metrics import position_free, qa_intervals
+from katayori.metrics import position_free, qa_intervals, ties
 from katayori.metrics.position_free import MODEL
 from katayori.metrics.position_free_scores import READ, check_columns
 from katayori.metrics.uncertainty import cells
@@ -97,8 +97,8 @@ def _halves(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     values = whole.to_numpy(float)
     out = whole.reset_index().drop(columns=columns)
     out[[f"soft_{name}" for name in names]] = softmax(values, axis=1)
-    chosen = [names[place] for place in values.argmax(axis=1)]
-    return out.assign(reading="permuted", orders=len(_orders(len(places))) // 2, choice=chosen)
+    out["choice"] = position_free.highest(values, names)
+    return out.assign(reading="permuted", orders=len(_orders(len(places))) // 2)
 
 
 def _orders(k: int) -> list[tuple[int, ...]]:
@@ -147,7 +147,7 @@ def _correlation(cell: pd.DataFrame) -> float:
         one.append(wide[both, i])
         other.append(wide[both, j])
     first = np.concatenate(one) if one else np.array([])
-    if len(first) < 3 or np.ptp(first) == 0:
+    if len(first) < 3 or not ties.varies(first):
         return float("nan")
     return float(np.corrcoef(first, np.concatenate(other))[0, 1])
 

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.frame_checks import OF_ANSWERS, beside_items, check_frame
+from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval, share_interval
 from katayori.metrics.uncertainty import cells
 
@@ -109,11 +110,12 @@ def reads_the_sentence(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.Dat
     ]
     keys = [*by, "polarity", "template_id", "pair_id", "mention"]
     wide = clear.assign(answer=named).pivot(index=keys, columns="answer", values="lean")
-    moved = (wide["target"] - wide["other"]).rename("moved").reset_index()
+    moved = wide.assign(moved=wide["target"] - wide["other"]).reset_index()
     rows = []
     for key, cell in cells(moved, [*by, "polarity"]):
         complete = cell[cell["moved"].notna()]
-        hits = (np.sign(complete["moved"]) + 1) / 2
+        size = complete[["target", "other"]].abs().max(axis=1)
+        hits = pd.Series(ties.sign(complete["moved"], size) + 1, complete.index) / 2
         clusters = hits.groupby(complete["template_id"])
         row = share_interval(clusters.sum().tolist(), clusters.size().tolist())
         row["n_incomplete"] = len(cell) - len(complete)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori.metrics import ties
 from katayori.metrics.uncertainty import cells
 
 MODEL = ("model", "prompt_id")
@@ -121,8 +122,8 @@ def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Se
     # One row a template: which items are of another one, and complete.
     others = ((codes != trained[:, None]) & complete).astype(float)
     left = np.tensordot(others, gram, axes=1)
-    known = np.linalg.matrix_rank(left, hermitian=True) >= 2 * (k - 1)
     # The columns of places add up to 0, and so do those of roles: two eigenvalues are rounding.
+    known = np.linalg.matrix_rank(left, hermitian=True, rtol=ROUNDING) >= 2 * (k - 1)
     inverse = np.linalg.pinv(left, rcond=ROUNDING, hermitian=True)
     solved = np.einsum("tpq,tq->tp", inverse, others @ moment)
     place = solved[:, :k] - solved[:, :k].mean(axis=1, keepdims=True)
@@ -191,7 +192,7 @@ def _by_value(
     one = np.nanmax(np.where(np.isnan(by_role), -np.inf, by_role), axis=2)
     one = np.where(np.isfinite(values).all(axis=1)[:, None], one, np.nan)
     out = _without_places(frame).assign(reading=reading, status=status.to_numpy())
-    out["choice"] = _highest(one, names)
+    out["choice"] = highest(one, names)
     soft = _softmax(one)
     for number, name in enumerate(names):
         out[f"soft_{name}"] = soft[:, number]
@@ -203,12 +204,18 @@ def _softmax(values: np.ndarray) -> np.ndarray:
     return top / top.sum(axis=1, keepdims=True)
 
 
-def _highest(values: np.ndarray, names: Sequence[str]) -> list[str | None]:
-    """The name of the highest value of each row; None where two share it or it is missing."""
+def highest(values: np.ndarray, names: Sequence[str]) -> list[str | None]:
+    """The name of the highest value of each row; None where two share it or a value is missing.
+
+    Example:
+        >>> highest(np.array([[0.3, 0.1 + 0.2], [0.1, 0.9], [np.nan, 1]]), ["cat", "dog"])
+        [None, 'dog', None]
+    """
     out: list[str | None] = []
     for row in values:
-        highest = np.flatnonzero(row == row.max())  # of a row with NaN: none
-        out.append(names[int(highest[0])] if len(highest) == 1 else None)
+        first = np.flatnonzero(ties.highest(row))
+        single = len(first) == 1 and not np.isnan(row).any()
+        out.append(names[int(first[0])] if single else None)
     return out
 
 
@@ -250,7 +257,7 @@ def permuted(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
             first["status"], means = "lacks_an_order", np.full_like(means, np.nan)
         elif not np.isfinite(means).all():
             first["status"] = "incomplete"
-        first["choice"] = _highest(means, names)[0]
+        first["choice"] = highest(means, names)[0]
         soft = _softmax(means)[0]
         rows.append(first | {f"soft_{name}": soft[n] for n, name in enumerate(names)})
     return pd.DataFrame(rows)
@@ -462,7 +469,7 @@ def _answers_of_values(
 ) -> pd.DataFrame:
     """Answers and probabilities by the highest of the values of the places."""
     places = places_of(frame)
-    chosen = _highest(values, [str(place) for place in places])
+    chosen = highest(values, [str(place) for place in places])
     outcome = ["out_of_choice" if answer is None else "ok" for answer in chosen]
     soft = _softmax(values)
     out = frame.assign(reading=reading, answer=pd.Series(chosen, frame.index), outcome=outcome)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
-from katayori.metrics import position_free, qa_intervals
+from katayori.metrics import position_free, qa_intervals, ties
 from katayori.metrics.position_free import MODEL
 from katayori.metrics.uncertainty import cells
 
@@ -332,7 +332,7 @@ def _agreement(cell: pd.DataFrame) -> dict[str, Any]:
     by_template = same.groupby(cell["template_id"]).agg(["sum", "count"])
     ratio = by_template["sum"].to_numpy(float), by_template["count"].to_numpy(float)
     distance = (cell["lean"] - cell["lean_permuted"]).abs()
-    varies = cell["lean"].nunique() > 1 and cell["lean_permuted"].nunique() > 1
+    varies = ties.varies(cell["lean"]) and ties.varies(cell["lean_permuted"])
     return {
         "n": len(cell),
         "n_contents": cell["base_id"].nunique(),

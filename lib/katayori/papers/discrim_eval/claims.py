@@ -707,7 +707,7 @@ def one_step_coefficients(yes: Any, n: Any) -> "tuple[np.ndarray, np.ndarray]":
     information = -cross
     levels = np.arange(n.shape[-1])
     information[:, levels, levels] += (weight[..., None] * n).sum(axis=1)
-    inverse = np.linalg.pinv(information[:, :-1, :-1], hermitian=True)
+    inverse = np.linalg.pinv(information[:, :-1, :-1], rcond=1e-10, hermitian=True)
     estimate = np.einsum("dlm,dm->dl", inverse, score)
     error = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
     with np.errstate(divide="ignore", invalid="ignore"):

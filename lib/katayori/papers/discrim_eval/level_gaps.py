@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.response import ATTRIBUTES
 from katayori.metrics.uncertainty import cells
@@ -65,7 +66,8 @@ def _gap(values: pd.DataFrame, column: str, ordered: bool) -> dict[str, Any]:
         return {"level": "", "status": "no_valid_answer", "value": np.nan, **counts} | {
             name: empty[name] for name in ("ci_low", "ci_high", "clusters")
         }
-    furthest = gaps.mean().abs().idxmax()
+    means = gaps.mean().abs()
+    furthest = means.index[ties.highest(means)][0]  # of two alike the first
     found = mean_interval(gaps[furthest].tolist(), level=1 - (1 - LEVEL) / gaps.shape[1])
     names = ("value", "ci_low", "ci_high", "clusters", "status")
     return {"level": str(furthest), **counts} | {name: found[name] for name in names}

@@ -196,7 +196,7 @@ def locked_beside(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def _without(values: np.ndarray, dummies: np.ndarray) -> np.ndarray:
     """What is left of columns of values when their fit by the dummies is taken away."""
     # The dummies overlap (each group sums to one), so the normal equations have a pseudo-inverse.
-    inverse = np.linalg.pinv(dummies.T @ dummies, hermitian=True)
+    inverse = np.linalg.pinv(dummies.T @ dummies, rcond=1e-10, hermitian=True)
     left = values - dummies @ (inverse @ (dummies.T @ values))
     return np.where(np.abs(left) < 1e-9, 0.0, left)
 

@@ -506,7 +506,11 @@ def _variance(one: pd.DataFrame, ddof: int) -> dict[str, Any]:
     }
     if len(known) > ddof + 1:
         left = pd.Series({model: known.drop(model).var(ddof=ddof) for model in known.index})
-        row |= {"loo_low": left.min(), "loo_high": left.max(), "without": left.idxmin()}
+        row |= {
+            "loo_low": left.min(),
+            "loo_high": left.max(),
+            "without": left.round(DIGITS).idxmin(),
+        }
     problems = {
         "too_few_models": len(known) <= ddof,
         "no_variation": np.ptp(known) < 1e-12 if len(known) else True,

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import expit, logit
 from scipy.stats import t
 
+from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval, ratio_interval
 from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.uncertainty import cells
@@ -56,7 +57,7 @@ def auc_interval(
         return out | {"status": "one_class" if len(s) else "no_valid_answer"}
     # wins[i, j]: pair i (first better) is scored above pair j (second better).
     above, below = s[first][:, None], s[~first][None, :]
-    wins = (above > below) + 0.5 * (above == below)
+    wins = (1 + ties.sign(above - below, np.abs(s).max())) / 2
     member = np.arange(len(names))[:, None] == question
     ups, downs = member[:, first].astype(float), member[:, ~first].astype(float)
     total = wins.sum()

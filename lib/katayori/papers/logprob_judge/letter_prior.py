@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from katayori.metrics import ties
 from katayori.metrics.choices import MEANING
 from katayori.papers.logprob_judge import scores
 from katayori.prompting.letters import LETTERS
@@ -47,7 +48,7 @@ def _of_batch(rows: pd.DataFrame) -> pd.DataFrame:
     divided = told / np.where(prior > 0, prior, 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         divided = divided / divided.sum(axis=1, keepdims=True)
-    letters = np.array(LETTERS, dtype=object)[np.nan_to_num(divided, nan=-1.0).argmax(axis=1)]
+    letters = np.array(LETTERS, dtype=object)[ties.highest(divided).argmax(axis=1)]
     out = rows.copy()
     out[P] = np.where(known[:, None], divided, told)
     was_read = known & rows["letter"].notna().to_numpy()

@@ -19,6 +19,7 @@ import pandas as pd
 
 from katayori.errors import KatayoriError
 from katayori.frame_checks import FrameError, check_frame, with_items
+from katayori.metrics import ties
 from katayori.metrics.choices import MEANING, unswapped
 from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.label_agreement import (
@@ -28,7 +29,6 @@ from katayori.metrics.label_agreement import (
     mean_share,
     sums_by_cluster,
 )
-from katayori.metrics.rank_tests import DIGITS
 from katayori.metrics.uncertainty import cells, sign_test, status_of
 
 BY = ("model", "source", "prompt_id")
@@ -103,11 +103,12 @@ def judge_verdicts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     for name in (*shares, "mass"):
         out[name] = (first[name] + second[name]) / 2 if name in known else np.nan
     out["log_odds"] = (_log_odds(first) + _log_odds(second)) / 2
-    means = out[shares].to_numpy(float).round(DIGITS)
+    means = out[shares].to_numpy(float)
     has_means = valid & ~np.isnan(means).any(axis=1) & (means > 0).any(axis=1)
     means = np.where(has_means.to_numpy()[:, None], means, 0.0)
-    tied = (means == means.max(axis=1, keepdims=True)).sum(axis=1) > 1
-    likeliest = pd.Series(np.array(VERDICTS, dtype=object)[means.argmax(axis=1)], out.index)
+    highest = ties.highest(means)
+    tied = highest.sum(axis=1) > 1
+    likeliest = pd.Series(np.array(VERDICTS, dtype=object)[highest.argmax(axis=1)], out.index)
     out["proposed"] = _or_none(likeliest, has_means)
     out["proposed_biased_only"] = _or_none(out["BS1"].where(out["consistent"], out["proposed"]))
     out["proposed_status"] = np.select(

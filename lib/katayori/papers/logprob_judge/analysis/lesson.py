@@ -6,6 +6,7 @@ import pandas as pd
 
 from katayori.metrics.interval_text import p_text, with_interval
 from katayori.metrics.intervals import share_interval
+from katayori.metrics.rank_tests import DIGITS
 from katayori.metrics.uncertainty import cells
 from katayori.papers.logprob_judge import pandalm, scores, surface_rules
 from katayori.papers.logprob_judge.analysis.asked import TWO_TURNS, Asked
@@ -291,7 +292,7 @@ def reliability(asked: Asked) -> pd.DataFrame:
     for key, one in cells(long, ["model"]):
         if len(one) < GROUPS * LEAST:
             continue
-        group = pd.qcut(one["p"].rank(method="first"), GROUPS, labels=False)
+        group = pd.qcut(one["p"].round(DIGITS).rank(method="first"), GROUPS, labels=False)
         for _, part in one.groupby(group):
             right = (part["proposed"] == part["label"]).groupby(part["question_id"])
             share = share_interval(right.sum().tolist(), right.size().tolist())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from katayori.metrics import ties
 from katayori.metrics.interval_text import with_interval
 from katayori.papers.logprob_judge import scores, simulated
 from katayori.papers.logprob_judge.analysis.asked import REASONING, Asked
@@ -86,7 +87,7 @@ def _calls(score: np.ndarray) -> pd.DataFrame:
     weights = np.exp(np.stack([score / 2, -score / 2, tie], axis=-1)).reshape(-1, len(LETTERS))
     p = (1 - simulated.JUDGE_OTHER) * weights / weights.sum(axis=1, keepdims=True)
     return pd.DataFrame(p, columns=["p_A", "p_B", "p_C"]).assign(
-        letter=np.array(LETTERS)[p.argmax(axis=1)],
+        letter=np.array(LETTERS)[ties.highest(p).argmax(axis=1)],
         outcome="ok",
         pair_id=np.repeat(range(len(score)), 2),
         order=["12", "21"] * len(score),

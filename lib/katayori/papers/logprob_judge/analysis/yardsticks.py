@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from katayori.metrics import ties
 from katayori.metrics.interval_text import with_interval
 from katayori.metrics.rank_tests import holm
 from katayori.papers.keeping import Keeper
@@ -154,8 +155,8 @@ def _best_rule(
 ) -> dict[str, Any]:
     if of_rules.empty or not judges["value"].notna().any():
         return {}
-    rule = of_rules["model"].iloc[of_rules["value"].argmax()]
-    judge = judges.iloc[judges["value"].argmax()]
+    rule = of_rules["model"].iloc[ties.highest(of_rules["value"]).argmax()]
+    judge = judges.iloc[ties.highest(judges["value"]).argmax()]
     settled = asked.settled
     same = (settled["model"] == judge["model"]) & (settled["prompt_id"] == judge["prompt_id"])
     of_rule = rules[rules["model"] == rule]
