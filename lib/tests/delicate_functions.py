@@ -1,0 +1,115 @@
+"""Ten functions whose numbers once hung on a processor's last bits; prints what they give as JSON.
+
+Run in a process of its own by test_processors.py, since a process keeps the kernels of linear
+algebra with which it started. The frames are made so that something is equal on paper only:
+preferences that cancel, answers alike throughout, effects of 0.
+"""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from katayori.metrics import (
+    agreement,
+    exchange_tests,
+    logistic,
+    multiverse,
+    order_agreement,
+    paired_contrasts,
+    position_free,
+    position_free_scores,
+    rank_tests,
+)
+from katayori.metrics.examples import leans, three_options, yes_no
+
+#: What places and roles add to log p. Two roles are liked equally, and what is left when the places
+#: are taken out is the same in every item.
+PLACES = (0.61, 0.28, -0.7)
+LIKED = {"biased": 0.37, "counter_biased": 0.37, "unknown": -0.9}
+
+
+def locked(roles: float) -> pd.DataFrame:
+    """A model that follows the place, and by `roles` the role, in all orders of 24 templates."""
+    frame = three_options()
+    weights = np.empty((len(frame), 3))
+    for place, added in enumerate(PLACES):
+        liked = frame[f"role_{place}"].map(LIKED).to_numpy(float)
+        weights[:, place] = np.exp(added + roles * liked)
+    frame[["p_0", "p_1", "p_2"]] = weights / weights.sum(axis=1, keepdims=True)
+    return frame.assign(answer="0")
+
+
+def alike_within_families(spread: float) -> pd.DataFrame:
+    """Yes and no of 60 families of three, told by the family but for a few answers."""
+    rng = np.random.default_rng(4)
+    family = np.repeat(np.arange(60), 3)
+    frame = pd.DataFrame({"family": family, "one": rng.integers(0, 2, 180)})
+    frame["other"] = rng.integers(0, 2, 180)
+    own = rng.normal(0, spread, 60)[family]
+    frame["value"] = (own + frame["one"] - 0.5 + rng.logistic(size=180) > 0).astype(float)
+    return frame
+
+
+def equal_probabilities() -> pd.DataFrame:
+    """P(yes) as sums of spellings that are equal on paper, of 12 questions and three levels."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for question in range(12):
+        for row in range(4):
+            parts = rng.dirichlet(np.ones(4)) * 0.9
+            sums = [parts.sum(), parts[::-1].sum(), parts[[1, 3, 0, 2]].sum()]
+            rows += [(question, f"r{row}", level, sums[level]) for level in range(3)]
+    return pd.DataFrame(rows, columns=["question", "row", "level", "value"])
+
+
+def one_direction() -> pd.DataFrame:
+    """Answers of 12 questions that agree in one direction: the covariance has no inverse."""
+    frame = equal_probabilities()
+    return frame.assign(value=frame["value"] * 0 + 0.1 * frame["level"] + 0.3)
+
+
+def universes() -> multiverse.Multiverse:
+    """Effects whose contributions cancel, in four universes."""
+    value = pd.Series([0.1, 0.2, -0.3, 0.7, -0.4, -0.3] * 4)
+    choices = [
+        multiverse.Choice("weight", {"a": "as asked", "b": "doubled"}),
+        multiverse.Choice("turn", {"c": "as asked", "d": "turned"}),
+    ]
+
+    def effect(weight: str, turn: str) -> "pd.Series[float]":
+        return value * (1 + (weight == "b")) * (1 - 2 * (turn == "d"))
+
+    return multiverse.multiverse(choices, effect)
+
+
+def results() -> Iterator[tuple[str, pd.DataFrame]]:
+    """Name and table of each function."""
+    sides = ("biased", "counter_biased")
+    by_model = {"leaning": three_options(), "locked": locked(0), "two alike": locked(1)}
+    for name, frame in by_model.items():
+        yield f"readings, {name}", position_free.readings(frame)
+        yield f"permuted, {name}", position_free.permuted(frame)
+        yield f"repeatability, {name}", order_agreement.repeatability(frame, *sides)
+        agreed = position_free_scores.agreement_with_permuted(frame, *sides)
+        yield f"agreement with permuted, {name}", agreed
+    for spread in (1.0, 60.0):
+        answers = alike_within_families(spread)
+        fit = logistic.mixed_logit(answers, "value ~ one * other", "family")
+        yield f"mixed model, SD {spread:g}", fit
+    ages = yes_no().assign(age=lambda one: one["age"].astype(float))
+    yield "lines in age", logistic.logistic_age_fits(ages)
+    columns = {"level": "level", "row": "row", "question": "question"}
+    for name, frame in (("equal", equal_probabilities()), ("one direction", one_direction())):
+        yield f"exchange, {name}", exchange_tests.exchange_test(frame, **columns, draws=199)
+    yield "ranks", rank_tests.decision_tests(yes_no())[0]
+    yield "alpha", agreement.alpha_by_factor(yes_no())
+    no_lean = leans(bias=0.0).assign(lean=0.3)
+    yield "reads the sentence", paired_contrasts.reads_the_sentence(no_lean)
+    yield "multiverse", pd.DataFrame([multiverse.summary(universes(), draws=99)])
+
+
+if __name__ == "__main__":
+    tables = {name: table.astype(object).map(str).to_dict("list") for name, table in results()}
+    print(json.dumps(tables))
