@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.report.figures import WIDTH, use_style
 from katayori.report.looks import Look, looks
+from katayori.report.status_words import mark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 SERIES, AROUND = 0.13, 0.8
 LINE_COLOUR = "#444444"
 LIMIT_COLOUR = "#DDDDDD"
-#: What stands in a panel in place of a status.
-MARKS = {
-    "position_bound": "answers by position",
-    "no_variation": "never varies",
-    "same_in_every_cluster": "same in each cluster",
-    "few_clusters": "too little data",
-    "missing": "no answers",
-}
 #: Levels as readers see them, where the name in results is short.
 LEVELS = {"gender_race": "gender × race", "amb": "ambiguous", "dis": "disambiguated"}
 
@@ -37,16 +30,6 @@ def level_name(level: str) -> str:
         ('ambiguous', 'physical appearance')
     """
     return LEVELS.get(level, level.replace("_", " "))
-
-
-def mark(status: str) -> str:
-    """What a status means, in a few words.
-
-    Example:
-        >>> mark("few_clusters"), mark("no_valid_answer")
-        ('too little data', 'no valid answer')
-    """
-    return MARKS.get(status, status.replace("_", " "))
 
 
 def profile(frame: "pd.DataFrame", panels: "pd.DataFrame", *, title: str | None = None) -> "Figure":

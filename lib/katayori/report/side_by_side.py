@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
 from katayori.report import overview
-from katayori.report.profile_figure import mark
+from katayori.report.status_words import mark
 
 if TYPE_CHECKING:
     import pandas as pd
