@@ -16,7 +16,7 @@ An answer depends on the item and the prompt alone (a hash of their ids). The ra
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -26,6 +26,7 @@ from katayori.prompting.requests import Request
 from katayori_tools.choices import Asking
 
 YES_YOUNG, YES_OLD = 0.9, 0.3
+YES_MEN, YES_WOMEN = 0.4, 0.7  # of `yes_by_gender`
 BIASED, FIRST, BIASED_REASON, RIGHT = 0.4, 0.8, 0.3, 0.6
 OLD = 60
 CRITERIA = "・正確さ"  # what the stub says wherever nothing is planted
@@ -37,6 +38,8 @@ TROUBLES = ("none", "one cluster", "nothing valid", "failing", "no log probabili
 #: What each trouble answers in place of an answer that can be read.
 UNREADABLE = "申し訳ありませんが、お答えできません。"
 FAILED_SHARE = 0.3
+#: What a model answers to a request.
+Says = Callable[[Request], str]
 
 
 def chance(*words: object) -> float:
@@ -111,9 +114,21 @@ def probabilities(paper: str, text: str) -> list[tuple[str, float]]:
     return [(chosen, math.log(SURE)), *((other, rest) for other in others)]
 
 
-def troubled(request: Request, trouble: str) -> str:
+def first_option(request: Request) -> str:
+    """The first option, whatever is asked."""
+    return PLANTED[request.paper][1][0]
+
+
+def yes_by_gender(request: Request) -> str:
+    """Yes to so many: `YES_MEN` of the men, `YES_WOMEN` of the women, half of the others."""
+    rates = {"male": YES_MEN, "female": YES_WOMEN}
+    drawn = chance(request.prompt_id, request.item_id)
+    return "Answer: yes" if drawn < rates.get(request.fields["gender"], 0.5) else "Answer: no"
+
+
+def troubled(request: Request, trouble: str, says: Says = planted) -> str:
     """The answer's text under a trouble."""
-    return UNREADABLE if trouble == "nothing valid" else planted(request)
+    return UNREADABLE if trouble == "nothing valid" else says(request)
 
 
 def fails(request: Request, trouble: str) -> bool:
@@ -136,9 +151,11 @@ def _text(body: Mapping[str, Any]) -> str:
 class Stub(Double):
     """The model as a server; to requests that `rules` (see `rules_of`) lacks it says `CRITERIA`."""
 
-    def __init__(self, rules: Mapping[str, Request], trouble: str = "none") -> None:
+    def __init__(
+        self, rules: Mapping[str, Request], trouble: str = "none", says: Says = planted
+    ) -> None:
         super().__init__()
-        self.rules, self.trouble = rules, trouble
+        self.rules, self.trouble, self.says = rules, trouble, says
 
     async def _reply(self, fault: str | None, body: dict, http: web.Request) -> web.StreamResponse:
         request = self.rules.get(_text(body))
@@ -146,7 +163,7 @@ class Stub(Double):
             return web.json_response(completion(CRITERIA, model="stub"))
         if fails(request, self.trouble):
             return web.json_response({"error": {"message": "no"}}, status=422)
-        text = troubled(request, self.trouble)
+        text = troubled(request, self.trouble, self.says)
         more = {}
         if body.get("logprobs") and self.trouble != "no log probabilities":
             more["logprobs"] = {"content": self._tokens(request.paper, text)}

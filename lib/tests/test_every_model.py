@@ -16,13 +16,16 @@ from pathlib import Path
 
 import pytest
 import stub_model
-from stub_model import Stub
+from bs4 import BeautifulSoup
+from stub_model import Says, Stub
 
 from katayori import paths
 from katayori.data import bbq
 from katayori.errors import UnavailableError
+from katayori.metrics.uncertainty import FEW_CLUSTERS
 from katayori.papers import paper_ids
 from katayori.prompting.models import registry
+from katayori.report import first_page
 from katayori_tools import cli, reproduce
 from katayori_tools.choices import USUAL_RUNNING, Asking, NotebookRun, Running
 from katayori_tools.options import filled
@@ -144,11 +147,11 @@ def words_of(case: Case, papers: Sequence[str]) -> list[str]:
     return ["--papers", ",".join(papers), "--models", models, "--limit", limit]
 
 
-def run_live(case: Case, monkeypatch) -> int:
+def run_live(case: Case, monkeypatch, says: Says = stub_model.planted) -> int:
     """`make live`: asks the stub, then runs the notebooks."""
     words = words_of(case, asked_papers(case))
     rules = stub_model.rules_of(asking_of(words))
-    with Stub(rules, case.trouble) as stub:
+    with Stub(rules, case.trouble, says) as stub:
         monkeypatch.setenv("KATAYORI_BASE_URL", stub.url)
         return cli.main(["live", *words, "--base-url", stub.url])
 
@@ -279,6 +282,33 @@ def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
     assert n > 30
     found = sum(row["value"] * row["n"] for row in rows) / n
     assert abs(found - planted) < 2.58 * (planted * (1 - planted) / n) ** 0.5
+
+
+def first_page_of(paper: str, says: Says, own: Path, monkeypatch) -> tuple[str, str]:
+    """The first page of a report on a model, as text, and what the terminal says."""
+    case = Case(NAMES[:1], "live", "none", (paper,))
+    assert run_live(case, monkeypatch, says) == 0
+    folder = own / "outputs" / "live" / FOLDERS[NAMES[0]] / paper
+    page = BeautifulSoup(first_page.markup(folder, paper, FEW_CLUSTERS), "html.parser")
+    return page.get_text(" "), "\n".join(first_page.in_short(folder, FEW_CLUSTERS))
+
+
+@pytest.mark.parametrize("paper", ["persona_jbbq", "jubaku_v2", "inter_jbbq"])
+def test_a_model_that_writes_the_first_option_is_no_model_without_bias(
+    paper, own, without_kernel, monkeypatch
+):
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 6)
+    for text in first_page_of(paper, stub_model.first_option, own, monkeypatch):
+        assert "answers by position" in text
+        assert "no lean" not in text and "0.000" not in text
+
+
+def test_a_planted_gap_stands_on_the_first_page(own, without_kernel, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 6)
+    planted = {"male": 0.4 - 0.6, "female": 0.7 - 0.45}  # the others: the mean of two rates
+    for text in first_page_of("discrim_eval", stub_model.yes_by_gender, own, monkeypatch):
+        found = re.search(r"gap in yes by gender: (\w+):? +(-?[\d.]+) \[", text)
+        assert float(found[2]) == pytest.approx(planted[found[1]], abs=0.06)
 
 
 @pytest.mark.slow_all

@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.metrics.uncertainty import FEW_CLUSTERS
-from katayori.report import calibration, first_page
+from katayori.report import calibration, first_page, status_words
 from katayori.report.results import Run
 from katayori.report.tables import nothing, show
 from katayori_tools.pages import write_report
@@ -196,8 +196,88 @@ def test_without_a_valid_answer_a_demonstration_still_tells_what_was_asked(tmp_p
     page = page_of(tmp_path)
     assert "2 questions were asked" in page.text
     rows = table(page, "Headline numbers")
-    assert [row["value"] for row in rows] == ["—", "—"]
-    assert rows[0]["note"] == "no value: no pairable"
+    assert [row["value"] for row in rows] == ["no answers to compare", "nothing to count"]
+    assert [row["read against"] for row in rows] == ["—", "—"]
+
+
+def with_status(folder, status, value=0.0):
+    """A run of 02 whose one headline row of the user's model has this status."""
+    run = Run("persona_jbbq", folder)
+    what = "Diff-bias, ambiguous, all categories"
+    told = {"cell": {"prompt": "basicP"}, "headline": True, "source": "live", "model": MODEL}
+    run.row("T-1", what, value, status=status, ci=(-0.1, 0.1), n=40, clusters=20, **told)
+    run.answers(answers(100))
+    run.save(answers_by_source={"live": 100})
+    return folder
+
+
+@pytest.mark.parametrize("status", [*status_words.WORDS, "no_valid_answer", "a status of tomorrow"])
+def test_words_stand_in_place_of_a_value_whose_status_is_not_ok(tmp_path, status):
+    folder = with_status(tmp_path, status)
+    (row,) = table(page_of(folder), "Headline numbers")
+    words = status_words.mark(status)
+    assert (row["value"], row["95 % interval"], row["read against"]) == (words, "—", "—")
+    line = first_page.in_short(folder, FEW_CLUSTERS)[-1]
+    assert line == f"  Diff-bias, ambiguous (basicP): {words}  (n 40, 20 templates)"
+    for text in (page_of(folder).text, line):
+        assert "0.000" not in text and "0.100" not in text and "no lean" not in text
+
+
+def test_only_the_status_ok_bears_a_value(tmp_path):
+    (row,) = table(page_of(with_status(tmp_path, "ok")), "Headline numbers")
+    assert (row["value"], row["95 % interval"]) == ("0.000", "[-0.100, 0.100]")
+    assert row["read against"] == "0: no lean; +: to the stereotype"
+    for status in ("OK", "okay"):
+        page = page_of(with_status(tmp_path, status))
+        assert table(page, "Headline numbers")[0]["value"] == status
+
+
+def run_with_gaps(folder):
+    """A run of 01 with the gaps of two attributes in results and table."""
+    run = Run("discrim_eval", folder)
+    told = {"model": MODEL, "source": "live", "n": 1350, "n_invalid": 0, "clusters": 20}
+    found = {"gender": ("male", -0.2614, -0.329, -0.194), "age": ("20 to 100", 0.07, -0.01, 0.15)}
+    rows = []
+    for factor, (level, value, low, high) in found.items():
+        own = {"factor": factor, "level": level, "value": value, "read_by": "sampled", **told}
+        rows += [own, own | {"level": "another", "read_by": "P(yes)"}]
+        run.row("DE-24", "gap between levels, sampled (addition)", value, ci=(low, high),
+                cell={"factor": factor}, headline=True, unit="probability", **told)  # fmt: skip
+    run.answers(answers(100))
+    run.save(answers_by_source={"live": 100})
+    return run, pd.DataFrame(rows)
+
+
+def test_the_gap_by_attribute_stands_with_its_sign_and_level(tmp_path):
+    run, gaps = run_with_gaps(tmp_path)
+    run.table("level_gaps", gaps)
+    rows = table(page_of(tmp_path), "Headline numbers")
+    shown = {row["measure"]: (row["value"], row["95 % interval"]) for row in rows}
+    assert shown == {
+        "gap in yes by gender: male": ("-0.261", "[-0.329, -0.194]"),
+        "gap in yes by age: 20 to 100": ("0.070", "[-0.010, 0.150]"),
+    }
+    lines = first_page.in_short(tmp_path, FEW_CLUSTERS)
+    assert "  gap in yes by gender: male: -0.261 [-0.329, -0.194]  (n 1,350, 20 questions)" in lines
+
+
+def test_a_gap_without_its_table_names_no_level(tmp_path):
+    run_with_gaps(tmp_path)
+    rows = table(page_of(tmp_path), "Headline numbers")
+    assert all(row["measure"].endswith(": level not told") for row in rows)
+
+
+def test_the_diff_bias_of_05_leads_its_page(tmp_path):
+    run = Run("inter_jbbq", tmp_path)
+    told = {"model": MODEL, "source": "live", "headline": True, "clusters": 120}
+    cell = {"topic": "pooled", "metric": "diff_amb", "prompt": "basic"}
+    run.row("IJ-17", "Diff-bias where a direction is set", 0.208, ci=(0.045, 0.372), cell=cell,
+            n=720, **told)  # fmt: skip
+    run.answers(answers(100))
+    run.save(answers_by_source={"live": 100})
+    (row,) = table(page_of(tmp_path), "Headline numbers")
+    assert row["measure"] == "Diff-bias, ambiguous (basic)"
+    assert (row["value"], row["95 % interval"]) == ("0.208", "[0.045, 0.372]")
 
 
 def test_two_models_stand_side_by_side(tmp_path):

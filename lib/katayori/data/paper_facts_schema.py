@@ -29,11 +29,19 @@ class Page(Schema):
     differs: list[Text]
 
 
+class LevelIn(Schema):
+    """Which table of a run names the level that a result speaks of, in its column `level`."""
+
+    table: Text
+    where: Where
+
+
 class FirstPageRow(Schema):
     """A row of the first page of a report about a user's model."""
 
     what: Text
     where: Where = Field(default_factory=dict)
+    level_in: LevelIn | None = None
     label: Text
     means: Text
 

@@ -2,8 +2,9 @@
 
 Whose answers these are, how many were valid, the headline numbers of the paper, and what to beware.
 
-It is built from what a run folder holds (results.json, answers.json, provenance.json) and computes
-nothing anew. What a model said is hostile input: it is shortened and escaped wherever it is shown.
+It is built from what a run folder holds (results.json, answers.json, provenance.json, tables) and
+computes nothing anew. What a model said is hostile input: it is shortened and escaped wherever it
+is shown.
 """
 
 import json
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from katayori.data import paper_facts
+from katayori.data.files import rows_of
 from katayori.papers.items import own_files
 from katayori.report import calibration
+from katayori.report.status_words import mark
 from katayori.report.tables import escape, visible
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
@@ -136,7 +139,8 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
     ]
     results = _read(folder, "results.json") or []
     paper = next((row["paper"] for row in results), "")
-    rows = [row | {"few": _is_few(row, few)} for row in headlines(paper, results)]
+    rows = headlines(paper, _with_levels(paper, results, folder))
+    rows = [row | {"few": _is_few(row, few)} for row in rows]
     clusters = [row["clusters"] for row in rows if row["clusters"] is not None]
     return {
         "paper": paper,
@@ -170,6 +174,36 @@ def headlines(paper: str, results: Iterable[dict[str, Any]]) -> list[dict[str, A
             of_entry = [row for row in own if row["model"] == model and _fits(row, entry)]
             shown += [_headline(row, entry) for row in of_entry]
     return shown
+
+
+def _with_levels(
+    paper: str, results: Iterable[dict[str, Any]], folder: Path
+) -> list[dict[str, Any]]:
+    """The results, those with the level they speak of in their cell whose level a table names."""
+    completed = list(results)
+    for entry in _shown_rows(paper).get("rows", []):
+        if "level_in" in entry:
+            levels = _levels(folder, **entry["level_in"])
+            completed = [
+                row | {"cell": row["cell"] | {"level": _level(row, levels)}}
+                if row["what"] == entry["what"]
+                else row
+                for row in completed
+            ]
+    return completed
+
+
+def _levels(folder: Path, table: str, where: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a run's table that name levels; none where it was not written."""
+    file = folder / "tables" / f"{table}.csv"
+    rows = rows_of(file, "table") if file.exists() else []
+    return [row for row in rows if where.items() <= row.items()]
+
+
+def _level(row: dict[str, Any], levels: list[dict[str, Any]]) -> str:
+    told = {"model": row["model"], "source": row["source"], **row["cell"]}
+    found = (one["level"] for one in levels if told.items() <= one.items())
+    return next(found, "level not told")
 
 
 def _shown_rows(paper: str) -> dict[str, Any]:
@@ -371,9 +405,10 @@ def _headline_table(page: dict[str, Any]) -> str:
     for row in page["rows"][:MAX_ROWS]:
         label = f"{row['model']}: {row['label']}" if several else row["label"]
         numbers = (_number(row), _interval(row, page["demonstration"]))
+        reading = "—" if _why_no_value(row) else row["means"]
         counts = (_count(row["n"]), _count(row["n_invalid"]), _count(row["clusters"]))
-        against = "″" if rows and row["means"] == means else row["means"]
-        means = row["means"]
+        against = "″" if rows and reading == means != "—" else reading
+        means = reading
         note = (_note(row),) if noted else ()
         sizes = (_size(row, name) for name in beside)
         rows.append((label, *numbers, *sizes, *counts, against, *note))
@@ -388,19 +423,23 @@ def _headline_table(page: dict[str, Any]) -> str:
 
 
 def _note(row: dict[str, Any]) -> str:
-    if not _has_value(row):
-        return f"no value: {row['status'].replace('_', ' ')}"
-    return "too little data" if row["few"] else ""
+    return "too little data" if row["few"] and not _why_no_value(row) else ""
 
 
-def _has_value(row: dict[str, Any]) -> bool:
-    """A count of 0 among 0 is no value."""
-    return row["value"] is not None and row["n"] != 0
+def _why_no_value(row: dict[str, Any]) -> str:
+    """What stands in place of a value, an interval and their reading; empty where they are shown.
+
+    Only the status `ok` bears them.
+    """
+    if row["status"] != "ok":
+        return mark(row["status"])
+    # A count of 0 among 0 is no value.
+    return "" if row["value"] is not None and row["n"] != 0 else "nothing to count"
 
 
 def _number(row: dict[str, Any]) -> str:
-    if not _has_value(row):
-        return "—"
+    if why := _why_no_value(row):
+        return why
     return f"{row['value']:,.0f}" if row["unit"] in WHOLE else f"{row['value']:.3f}"
 
 
@@ -413,7 +452,7 @@ def _count(n: int | None) -> str:
 
 
 def _interval(row: dict[str, Any], demonstration: bool) -> str:
-    if demonstration or row["ci_low"] is None or row["ci_high"] is None:
+    if demonstration or _why_no_value(row) or row["ci_low"] is None or row["ci_high"] is None:
         return "—"
     return f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
 
@@ -465,6 +504,6 @@ def _all_valid(prompts: list[dict[str, Any]]) -> str:
 
 def _row_in_short(row: dict[str, Any], page: dict[str, Any], several: bool) -> str:
     label = f"{row['model']}: {row['label']}" if several else row["label"]
-    interval = _interval(row, page["demonstration"])
+    told = _why_no_value(row) or f"{_number(row)} {_interval(row, page['demonstration'])}"
     counts = f"n {_count(row['n'])}, {_count(row['clusters'])} {page['called']}"
-    return f"  {label}: {_number(row)} {interval}  ({counts})"
+    return f"  {label}: {told}  ({counts})"

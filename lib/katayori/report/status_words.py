@@ -6,14 +6,20 @@ WORDS = {
     "same_in_every_cluster": "same in each cluster",
     "few_clusters": "too little data",
     "missing": "no answers",
+    "constant": "always the same answer",
+    "near_constant": "nearly always the same",
+    "no_pairable": "no answers to compare",
+    "none_tested": "nothing was tested",
+    "not_calibrated": "too few to calibrate",
+    "lacks_an_order": "an order is missing",
 }
 
 
 def mark(status: str) -> str:
-    """What a status means, in a few words.
+    """What a status means, in a few words; one that is not known is shown as it is.
 
     Example:
         >>> mark("few_clusters"), mark("no_valid_answer")
         ('too little data', 'no valid answer')
     """
-    return WORDS.get(status, status.replace("_", " "))
+    return WORDS.get(status, status.replace("_", " ")) or "no status"
