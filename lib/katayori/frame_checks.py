@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: ok: the model answered in full. truncated: cut at the token limit, never parsed as an answer.
-#: refusal / filtered: the model or the provider declined. error: nothing came back; asked again
-#: next time. out_of_choice is given by parsers.
+#: refusal / filtered: the model or the provider declined. error: nothing came back that is known to
+#: be an answer; asked again next time. out_of_choice is given by parsers.
 OUTCOMES = ("ok", "out_of_choice", "refusal", "filtered", "truncated", "error")
 #: What tells answers apart.
 ANSWER_KEY = ("item_id", "model", "source", "prompt_id", "repetition")

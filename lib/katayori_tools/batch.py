@@ -45,7 +45,7 @@ from katayori_tools.asking import LONG_ANSWER as STAND_IN, StepPlan, planned_ste
 from katayori_tools.choices import Asking, OwnServer
 from katayori_tools.notebooks import names
 from katayori_tools.options import filled
-from katayori_tools.send import Sender, cause_of, read_completion, wire_body
+from katayori_tools.send import Sender, cause_of, failed, read_completion, wire_body
 
 if TYPE_CHECKING:
     from openai.types import Batch
@@ -588,22 +588,16 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     status = answer.get("status_code") if readable else None
     failure = row.get("error") or (isinstance(body, dict) and body.get("error"))
     if failure or status not in (200, None):
-        return _failed(_cause(failure) or f"status {status}")
+        return failed(f"batch: {_cause(failure) or f'status {status}'}")
     try:
         response = read_completion(body, request)
     except ValueError as error:
-        return Response("error", error=f"batch: {error}"[:300])
+        return failed(f"batch: {error}")
     created = body.get("created") if isinstance(body, dict) else None
     response.created = 0.0
     if isinstance(created, int) and 0 < created < LATEST:
         response.created = float(created)
     return response
-
-
-def _failed(cause: str) -> Response:
-    """A failed row as a Response: what a filter stopped is no error."""
-    filtered = "content_filter" in cause or "content management policy" in cause
-    return Response("filtered" if filtered else "error", error=f"batch: {cause}"[:300])
 
 
 def _cause(error: Any) -> str:

@@ -23,7 +23,7 @@ from katayori.prompting.likelihood import check_can_score
 from katayori.prompting.models import Endpoint, Model, digest_of
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store, batches
-from katayori_tools.send import Sender
+from katayori_tools.send import Sender, ServerError, failed
 from katayori_tools.wire import retry_after
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
@@ -101,7 +101,7 @@ class PacedSender(Sender):
             await self.by_token.wait(tokens)
             self.on_the_wire.add(task)
             response = await super().send(request)
-        except openai.APIStatusError as e:
+        except (openai.APIStatusError, ServerError) as e:
             # 529 is one vendor's word for overloaded. What was sent before a cut tells nothing
             # about it.
             if e.status_code in (429, 503, 529) and cuts == self.cuts:
@@ -192,11 +192,10 @@ async def ask_one(
         except openai.BadRequestError as e:
             if sender.leave_out_logprobs(request, e) and attempt <= retries:
                 continue
-            filtered = "content_filter" in str(e) or "content management policy" in str(e)
-            outcome = "filtered" if filtered else "error"
-            response = Response(outcome, error=sender.hide(str(e))[:300])
+            response = failed(sender.hide(str(e)))
         except (openai.APIError, ValueError) as e:
-            cause = sender.hide(f"{type(e).__name__}: {e}")[:300]
+            named = "" if isinstance(e, ServerError) else f"{type(e).__name__}: "
+            cause = sender.hide(f"{named}{e}")[:300]
             status = getattr(
                 e, "status_code", 500
             )  # a broken connection or answer is the server's trouble, too
@@ -205,7 +204,7 @@ async def ask_one(
                 sender.announce("retry", f"{cause[:200]}; asked again, up to {retries} times")
                 await sleep(wait)
                 continue
-            response = Response("error", error=cause)
+            response = failed(cause)
         response.attempts = attempt + 1
         return response
 

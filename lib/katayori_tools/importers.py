@@ -7,7 +7,7 @@ lm-evaluation-harness's samples_*.jsonl):
     prompt_id     sample `metadata.prompt_id`, else --prompt     `doc.prompt_id`, else --prompt
     repetition    `epoch` - 1                                    place within `resps[0]`
     text          `output.choices[0].message`, parts joined      `resps[0]`, before any filter
-    finish        `stop_reason`; max_tokens is a cut-off         not logged: cut-offs are not seen
+    finish        `stop_reason`, see `finish_reasons`            not logged: cut-offs are not seen
     top           `logprobs` at the answer's token               not logged for generated text
     model         `eval.model` must end in the id asked as       not in the rows: --models holds
     conversation  `messages` before the answer, else `input`     `arguments`
@@ -16,7 +16,8 @@ The whole conversation must be ours: a system text, an example or a turn that wa
 another wording are refused with the first difference. What a harness may do to it is in `RULES`.
 
 A row without one of these is refused and listed with its reason: unknown item or prompt, a failed
-or stopped sample, scores of given continuations (loglikelihood), a second answer that differs.
+or stopped sample, one that ends in a tool call or for an unknown reason, scores of given
+continuations (loglikelihood), a second answer that differs.
 Rows of another filter on the same answer count once. Prompts that force the start of an answer or
 hold an earlier one are not imported. Archives are read in memory; nothing is unpacked.
 """
@@ -31,8 +32,9 @@ from typing import Any
 
 from katayori import profiles
 from katayori.data.files import json_lines
-from katayori.data.harness_logs import FINISH, content_of, log_of_inspect
+from katayori.data.harness_logs import content_of, log_of_inspect
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import ended
 from katayori.papers.items import OwnItems, prompts_of
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import Prompt, load_prompts
@@ -151,12 +153,7 @@ def _unusable(sample: Row) -> str:
     if sample.get("limit"):
         stopped = f"stopped by the {sample['limit'].get('type')} limit"
         return f"sample failed: {_cut(stopped)}"
-    choices = (sample.get("output") or {}).get("choices")
-    if not choices:
-        return "has no output"
-    if choices[0].get("stop_reason") == "tool_calls":
-        return "ends in a tool call, not in a text"
-    return ""
+    return "" if (sample.get("output") or {}).get("choices") else "has no output"
 
 
 def _cut(text: object) -> str:
@@ -176,8 +173,7 @@ def _asked_by_inspect(sample: Row, attached: dict[str, str]) -> list[Turn]:
 def _choice(choice: Row, attached: dict[str, str]) -> Row:
     """A choice in the form of a chat completion."""
     content = content_of(choice["message"].get("content"), attached)
-    finish = FINISH.get(choice.get("stop_reason", ""), "stop")
-    return choice | {"message": {"content": content}, "finish_reason": finish}
+    return choice | {"message": {"content": content}, "finish_reason": choice.get("stop_reason")}
 
 
 def _lm_eval(row: Any) -> Row:
@@ -344,6 +340,9 @@ class Conversion:
                 response = _response(choice, request)
             except ValueError as error:
                 return str(error)
+            found = ended(response.finish_reason)
+            if found.outcome == "error":
+                return found.note
             answer = {
                 "item_id": request.item_id,
                 "prompt_id": request.prompt_id,

@@ -17,6 +17,7 @@ import orjson
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import USUAL
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response, Store
 from katayori.report.tables import visible
@@ -26,8 +27,6 @@ from katayori_tools.batch import Rows, ShardWriter
 
 KEYS = 1000  # looked up at once
 LINES = 50_000  # of a shard to ask again
-#: How an answer ended, where its own reason was lost.
-FINISH = {"truncated": "length", "filtered": "content_filter"}
 IMPORTED = {"live": "imported", "live-official": "imported-official"}
 
 
@@ -222,6 +221,13 @@ def _kind(run: bool | None, answer: Response | None) -> str:
     return "missing" if run else "new"
 
 
+def _finish_reason(answer: Response) -> str:
+    """How an answer ended, also where its own word was lost."""
+    if answer.outcome == "ok":
+        return answer.finish_reason
+    return USUAL.get(answer.outcome, answer.finish_reason)
+
+
 class Answers:
     """The answers of a plan as files that PROFILE=imported reads, one a paper, all models in it.
 
@@ -260,7 +266,7 @@ class Answers:
             "model": request.model,
             "repetition": request.repetition,
             "text": answer.text,
-            "finish_reason": FINISH.get(answer.outcome) or answer.finish_reason,
+            "finish_reason": _finish_reason(answer),
         }
         if answer.top:
             row["top"] = answer.top

@@ -13,6 +13,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import LONGEST, ended
 from katayori.prompting.letters import verdict_position
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
@@ -27,6 +28,8 @@ def _count(value: Any) -> int | None:
 
 #: A reply keeps so much text; a server that never ends would fill the disk.
 MAX_TEXT = 2**20  # bytes
+#: In a cause: a filter stopped the request, which is the provider's own decision.
+FILTERED = ("content_filter", "content management policy")
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s\"']+")
 
 
@@ -64,28 +67,21 @@ def read_completion(body: Any, request: Request) -> Response:
 
 
 def _read(body: Any, request: Request) -> Response:
+    refuse_failure(body)
     choices = body.get("choices") if isinstance(body, dict) else None
     if not choices or not isinstance(choices[0], dict):
         raise ValueError("no choices in the answer")
     choice, usage = choices[0], body.get("usage") or {}
-    message, finish = choice.get("message") or {}, choice.get("finish_reason") or ""
+    refuse_failure(choice)  # as OpenRouter sends it, beside half a text
+    message, finish = choice.get("message") or {}, _finish_reason(choice)
     text = message.get("content") or choice.get("text") or ""
     if isinstance(text, list):  # some vendors send parts
         text = "".join(part.get("text") or "" for part in text)
     asks = bool(request.body.get("logprobs"))
     top = _top(choice.get("logprobs"), request) if asks else None
-    limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
-    error = ""
-    if finish == "content_filter":
-        outcome = "filtered"
-    elif message.get("refusal"):
-        outcome, text = "refusal", text or message["refusal"]
-    elif finish == "length" and limit != 1:
-        outcome = "truncated"
-    elif asks and not top and _needs_logprobs(request):
-        outcome, error = "error", "logprobs missing"
-    else:
-        outcome = "ok"
+    outcome, error = _outcome(request, finish, message, lacking=asks and not top)
+    if outcome == "refusal":
+        text = text or message.get("refusal") or ""
     text = str(text)
     if len(text) > MAX_TEXT // 4 and len(raw := text.encode("utf-8", "replace")) > MAX_TEXT:
         text = raw[:MAX_TEXT].decode("utf-8", "ignore")
@@ -96,6 +92,29 @@ def _read(body: Any, request: Request) -> Response:
     response.model_answered = str(body.get("model") or "")
     response.fingerprint = str(body.get("system_fingerprint") or "")
     return response
+
+
+def _finish_reason(choice: dict[str, Any]) -> str:
+    word = choice.get("finish_reason")
+    return "" if word is None else str(word)[:LONGEST]
+
+
+def _outcome(
+    request: Request, finish: str, message: dict[str, Any], *, lacking: bool
+) -> tuple[str, str]:
+    """Outcome and error of an answer that ended so; `lacking`: without its log probabilities.
+
+    Raises ServerError where the word says that the server failed.
+    """
+    limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
+    found = ended(finish, one_token=limit == 1)
+    if found.again:
+        raise ServerError(found.note)
+    if message.get("refusal") and found.outcome != "filtered":
+        return "refusal", ""
+    if found.outcome == "ok" and lacking and _needs_logprobs(request):
+        return "error", "logprobs missing"
+    return found.outcome, found.note if found.outcome == "error" else ""
 
 
 def _needs_logprobs(request: Request) -> bool:
@@ -130,6 +149,35 @@ def cause_of(said: Any) -> str:
         return str(said)
     code = said.get("code")
     return f"{said.get('message') or 'no message'}" + (f" [{code}]" if code else "")
+
+
+def failed(cause: str) -> Response:
+    """What a request without an answer is stored as: what a filter stopped is no error."""
+    filtered = any(words in cause for words in FILTERED)
+    return Response("filtered" if filtered else "error", error=cause[:300])
+
+
+class ServerError(ValueError):
+    """An answer of status 200 that says itself that the server failed.
+
+    `status_code`: the status that the failure has by its own word, 500 where it tells none; a
+    filter's is 400, which asking again cannot change.
+    """
+
+    def __init__(self, cause: str, status_code: int = 500) -> None:
+        super().__init__(cause)
+        self.status_code = status_code
+
+
+def refuse_failure(part: Any) -> None:
+    """Raises ServerError where an answer, or a choice of it, holds an error."""
+    said = part.get("error") if isinstance(part, dict) else None
+    if not said:
+        return
+    cause = f"error within an answer: {cause_of(said)}"
+    code = str(said.get("code")) if isinstance(said, dict) else ""
+    status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 500
+    raise ServerError(cause, 400 if failed(cause).outcome == "filtered" else status)
 
 
 class Sender:
@@ -240,6 +288,7 @@ class Sender:
             raise wire.status_error(status, message, url=self.url, headers=headers, body=parsed)
         if parsed is None:
             raise ValueError("the answer is not JSON")
+        refuse_failure(parsed)
         return parsed
 
     def leave_out_logprobs(self, request: Request, error: Exception) -> bool:

@@ -23,6 +23,8 @@ KEY_ENV = "KATAYORI_TEST_KEY"
 SUPPORTS = {"seed": True, "logprobs": True, "prefill": True, "max_tokens_field": "max_tokens"}
 RETRY_AFTER = 7
 
+#: What a server has written when it fails midway.
+HALF = "Answer: yes would be half"
 #: status, body and headers of the faults that are plain HTTP answers
 PLAIN: dict[str, tuple[int, str, dict[str, str]]] = {
     "rate_limit": (429, '{"error": {"message": "slow down"}}', {"Retry-After": str(RETRY_AFTER)}),
@@ -37,7 +39,10 @@ PLAIN: dict[str, tuple[int, str, dict[str, str]]] = {
     "bad_gateway_html": (502, "<html><b>bad gateway</b></html>", {}),
     "malformed": (200, '{"choices": [{"message": {"content": "Answ', {}),
     "empty_choices": (200, '{"choices": []}', {}),
-    "no_choices": (200, '{"error": {"message": "out of credit"}}', {}),
+    "no_choices": (200, '{"object": "list"}', {}),
+    "error_200": (200, '{"error": {"message": "no provider is up", "code": 502}}', {}),
+    "credit_200": (200, '{"error": {"message": "out of credit", "code": 402}}', {}),
+    "filtered_200": (200, '{"error": {"message": "no", "code": "content_filter"}}', {}),
     "message_is_text": (200, '{"choices": [{"message": "Answer: yes"}]}', {}),
     "not_an_object": (200, "[1, 2]", {}),
     "filtered_400": (400, '{"error": {"message": "refused", "code": "content_filter"}}', {}),
@@ -69,6 +74,12 @@ def completion(text: str = "Answer: yes", *, with_logprobs: bool = False, **chan
         "usage": usage,
         "system_fingerprint": "fp",
     } | changes
+
+
+def failed_choice() -> dict:
+    """A choice as OpenRouter sends it where a provider breaks off."""
+    [choice] = completion(HALF, finish_reason="error")["choices"]
+    return choice | {"error": {"code": 502, "message": "provider disconnected"}}
 
 
 class Double:
@@ -165,6 +176,9 @@ class Double:
             if status == 200:
                 return web.json_response(completion(said))
             return web.json_response({"error": {"message": said}}, status=status)
+        if fault and fault.startswith("ends_"):  # whole or half, the word alone tells
+            word = fault.removeprefix("ends_")
+            return web.json_response(completion(HALF, finish_reason=word, with_logprobs=asks))
         if fault == "timeout":
             await asyncio.sleep(20)
         if fault == "cut":
@@ -184,6 +198,8 @@ class Double:
                 "", message={"role": "assistant", "content": None, "refusal": "I can't help."}
             ),
             "truncated": lambda: completion("First, Answer: yes might", finish_reason="length"),
+            "error_beside": lambda: completion(HALF) | {"error": {"message": "upstream broke"}},
+            "error_in_choice": lambda: {"choices": [failed_choice()]},
             "wrong_model": lambda: completion(text, with_logprobs=asks, model="another-model"),
             "no_usage": lambda: completion(text, usage=None),
             "odd_usage": lambda: completion(

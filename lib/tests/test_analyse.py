@@ -403,6 +403,18 @@ def test_files_that_are_no_log_are_one_line(folder, capsys):
     assert "is not UTF-8" in refused(capsys, folder / "c.csv")
 
 
+def test_how_answers_ended_is_read_and_what_is_not_known_is_told(folder):
+    words = ["stop", "EOS", "MAX_TOKENS", "tired", "tired", "tool_calls"]
+    file = folder / "log.csv"
+    pd.DataFrame({"text": "yes", "finish_reason": words}).to_csv(file, index=False)
+    log = reading.read([file], {})
+    usual = ["stop", "stop", "length", "tired", "tired", "tool_calls"]
+    assert [word for _, word in reading.texts_of(log)] == usual
+    [note] = log.notes
+    assert note.startswith("3 answers count as none: unknown finish reason 'tired', 2 times; ")
+    assert not reading.read([file], {"finish": ""}).notes
+
+
 def test_two_logs_are_two_models(folder):
     for name, lean in (("one", 2.0), ("two", 0.0)):
         bbq(lean).drop(columns=["model"]).to_csv(folder / f"{name}.csv", index=False)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from api_double import (
+    HALF,
     KEY_ENV,
     RETRY_AFTER,
     SUPPORTS,
@@ -29,8 +31,10 @@ from api_double import (
 )
 
 from katayori.errors import KatayoriError
+from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.store import Store
+from katayori.report import first_page
 from katayori_tools import collect as collecting
 from katayori_tools.answers import causes
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
@@ -78,7 +82,7 @@ def ask(double, *, retries=6, timeout=5, **settings):
 
 RECOVERED = (
     "rate_limit server_error bad_gateway_html cut cut_midway malformed empty_choices no_choices message_is_text "
-    "not_an_object"
+    "not_an_object error_200 error_beside error_in_choice ends_error ends_FAILED ends_abort"
 ).split()
 
 
@@ -105,6 +109,63 @@ def test_a_lasting_fault_is_stored_with_its_cause(fault, store, no_waiting):
     )
 
 
+@pytest.mark.parametrize("fault", ["ends_error", "error_beside", "error_in_choice"])
+def test_half_a_text_of_a_server_that_failed_is_nowhere(fault, store, no_waiting):
+    """Status 200, half a text, then a good answer: the good one is stored, the half is not."""
+    with Double([fault]) as double:
+        summary = run(double, store, requests_for(1))
+    assert summary.outcomes == {"ok": 1} and double.asked == 2
+    [(_, response)] = store.get(requests_for(1))
+    assert (response.text, response.finish_reason, response.attempts) == ("Answer: yes", "stop", 2)
+    with Double(lambda body, before: fault) as double:
+        run(double, store, requests_for(1, start=1), retries=1)
+    [(_, lost)] = store.get(requests_for(1, start=1))
+    assert (lost.outcome, lost.text) == ("error", "") and store.pending(requests_for(2))
+    assert HALF not in "\n".join(store.db.iterdump())
+
+
+ENDS = {
+    "length": "truncated",
+    "max_tokens": "truncated",
+    "content_filter": "filtered",
+    "SAFETY": "filtered",
+    "refusal": "refusal",
+    "tool_calls": "error",
+    "tired": "error",
+}
+
+
+def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
+    """Asked once each; a word that is not known is named on the terminal and in the table."""
+    requests = requests_for(2 * len(ENDS))
+    asked = [request.body["messages"][0]["content"] for request in requests]
+    words = dict(zip(asked, 2 * list(ENDS), strict=True))
+    with Double(lambda body, _: f"ends_{words[body['messages'][0]['content']]}") as double:
+        summary = run(double, store, requests, progress=True)
+    kinds = Counter(ENDS.values())
+    assert summary.outcomes == {kind: 2 * n for kind, n in kinds.items()}
+    assert double.asked == len(requests)
+    told = causes(store, requests, model_for())
+    assert told == {
+        "unknown finish reason 'tired'": 2,
+        "ends in a tool call, not in a text ('tool_calls')": 2,
+    }
+    assert "error 4" in capsys.readouterr().err
+    frame = answers_frame(requests, [answer for _, answer in store.get(requests)], "live")
+    assert frame["answer"].isna().all()
+    [table] = first_page.outcomes(frame)["prompts"]
+    assert table["outcomes"] == summary.outcomes
+
+
+def test_a_server_that_only_sends_an_unknown_word_stops_the_run_and_is_told_it(store):
+    with (
+        Double(lambda body, before: "ends_tired") as double,
+        pytest.raises(KatayoriError, match=r"20 failures in a row.*unknown finish reason 'tired'"),
+    ):
+        run(double, store, requests_for(60))
+    assert double.asked < 30
+
+
 def test_time_out_is_asked_again():
     with Double(["timeout"]) as double:
         response, waits = ask(double, timeout=0.3)
@@ -124,6 +185,10 @@ def test_time_out_is_asked_again():
         ("bad_request", "error", "unknown field: seed"),
         ("unprocessable", "error", "422"),
         ("redirect", "error", "307"),
+        ("credit_200", "error", "out of credit [402]"),
+        ("filtered_200", "filtered", "content_filter"),
+        ("ends_tired", "error", "unknown finish reason 'tired'"),
+        ("ends_tool_calls", "error", "tool call"),
     ],
 )
 def test_what_asking_again_cannot_change_is_asked_once(fault, outcome, says):

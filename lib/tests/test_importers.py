@@ -256,6 +256,8 @@ WRONG = [
     ),
     (lambda q: sample(q, output={"choices": []}), "has no output"),
     (lambda q: sample(q, stop="tool_calls"), "ends in a tool call"),
+    (lambda q: sample(q, stop="unknown"), "unknown finish reason 'unknown'"),
+    (lambda q: sample(q, stop="error"), "the server failed (finish reason 'error')"),
     (lambda q: sample(q, epoch="first"), "has not the form of a sample"),
     (lambda q: sample(q, "attachment://lost"), "has not the form of a sample"),
     (lambda q: sample(q, output=[1]), "has not the form of a sample"),

@@ -67,6 +67,17 @@ def test_scores_answers_and_failures_of_inspect(tmp_path):
     assert frame["finish"].tolist() == ["stop", "stop", "error"] and frame["text"].isna()[2]
 
 
+def test_how_an_answer_ended_is_said_in_the_usual_words(tmp_path):
+    log, one = sample()
+    [choice] = one["output"]["choices"]
+    words = ["stop", "max_tokens", "model_length", "content_filter", "tool_calls", "unknown", None]
+    made = [one | {"output": {"choices": [choice | {"stop_reason": word}]}} for word in words]
+    frame = measure.read_log(written(tmp_path, log, *made))
+    assert frame["finish"].tolist() == [
+        *("stop", "length", "length", "content_filter", "tool_calls", "unknown", "stop"),
+    ]
+
+
 def test_tokens_that_differ_in_white_space_are_one_option_at_the_last_letter(tmp_path):
     def place(token, *likeliest):
         top = [{"token": word, "logprob": logp} for word, logp in likeliest]

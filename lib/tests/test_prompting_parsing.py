@@ -8,6 +8,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
+from katayori.frame_checks import OUTCOMES
 from katayori.prompting.parsing import (
     MAX_CHARS,
     Parsed,
@@ -243,7 +244,8 @@ WORDS = st.sampled_from([*MARKS.split(" "), "\n", " ", "\u3000"])
 def test_the_parser_never_raises_and_only_says_yes_no_or_nothing(text, finish):
     outcome, answer, note = parse_yes_no(text, finish)
     assert answer in ("yes", "no", None) and (answer is not None) == (outcome == "ok")
-    assert outcome in ("ok", "out_of_choice", "refusal", "truncated") and (note or outcome == "ok")
+    assert outcome in OUTCOMES and (note or outcome == "ok")
+    assert (outcome == "error") == (finish == "odd")
 
 
 @given(st.lists(WORDS).map("".join), st.sampled_from(["yes", "no"]))

@@ -17,13 +17,6 @@ MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answ
 LOCAL_HEAD = 30  # bytes before a member's name
 LENGTHS_AT = (26, 28)  # in it: how long the name and the extra field are
 ZSTANDARD = 93  # the zip method that inspect_ai packs with; Python's zipfile reads it from 3.14 on
-#: How inspect_ai says why an answer ended, in the words of servers; the rest is `stop`.
-FINISH = {
-    "max_tokens": "length",
-    "model_length": "length",
-    "length": "length",
-    "content_filter": "content_filter",
-}
 
 
 def log_of_inspect(log: Path) -> tuple[str, list[Any]]:

@@ -13,8 +13,9 @@ from typing import Any
 import pandas as pd
 
 from katayori.data.files import json_lines
-from katayori.data.harness_logs import FINISH, content_of, log_of_inspect
+from katayori.data.harness_logs import content_of, log_of_inspect
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import usual
 
 #: How inspect_ai's scorers write right, wrong and half right; anything else stays as it is.
 MARKS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": None}
@@ -33,12 +34,13 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
     Returns:
         model (inspect_ai; lm-evaluation-harness does not log it in its samples), item_id (of the
         metadata, or the sample's own), repetition (epochs from 0), text (None of a failed sample),
-        finish (`stop`, `length`, `content_filter`; `error` of a failed sample; lm-evaluation-
-        harness does not log cut-offs), target; the metadata of the sample or the fields of its
-        document under their own names; score_<name> (of inspect_ai's scorers C, I and P as 1, 0 and
-        0.5; of lm-evaluation-harness its metrics) and answer (of the first scorer), as far as the
-        log has them; logp_0, logp_1, ...: log probability of each option, NaN where it is not known
-        (lm-evaluation-harness: of the given continuations, summed over their tokens).
+        finish (`stop`, `length`, `content_filter`; `error` of a failed sample; another word as it
+        is, such as `tool_calls`; lm-evaluation-harness does not log cut-offs), target; the metadata
+        of the sample or the fields of its document under their own names; score_<name> (of
+        inspect_ai's scorers C, I and P as 1, 0 and 0.5; of lm-evaluation-harness its metrics) and
+        answer (of the first scorer), as far as the log has them; logp_0, logp_1, ...: log
+        probability of each option, NaN where it is not known (lm-evaluation-harness: of the given
+        continuations, summed over their tokens).
         Rows of lm-evaluation-harness that differ only in the filter are kept, with `filter`.
 
     Raises:
@@ -90,7 +92,7 @@ def _inspect(sample: Any, options: Sequence[str], name: str) -> _Row:
             row |= {"text": None, "finish": "error"}
         else:
             text = content_of(choices[0]["message"].get("content"), sample.get("attachments") or {})
-            row |= {"text": text, "finish": FINISH.get(choices[0].get("stop_reason"), "stop")}
+            row |= {"text": text, "finish": usual(choices[0].get("stop_reason"))}
         row |= _scores(sample.get("scores") or {})
         known = _at_the_answer(choices[0].get("logprobs") if choices else None, options)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:

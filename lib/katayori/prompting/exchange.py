@@ -6,6 +6,7 @@ from pathlib import Path
 
 from katayori.data.files import rows_of
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import Ended, ended
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
@@ -51,7 +52,7 @@ def read_answers(path: str | Path) -> dict[tuple[str, str, str, int], Response]:
                 f"{path.name} row {n}: repetition or top cannot be read ({e})"
             ) from None
         key = (str(row["item_id"]), str(row["prompt_id"]), str(row["model"]), repetition)
-        finish = row.get("finish_reason") or "stop"
+        finish = str(row.get("finish_reason") or "stop")
         response = Response("ok", str(row["text"] or ""), finish, top or None)
         if given.setdefault(key, response) != response:
             raise KatayoriError(
@@ -62,13 +63,12 @@ def read_answers(path: str | Path) -> dict[tuple[str, str, str, int], Response]:
 
 def _checked(request: Request, given: Response) -> Response:
     """An answer with the outcome that follows from what its request asked for."""
-    response = replace(given)
-    if request.one_token:
-        if not response.top:
-            response.outcome, response.error = "error", "logprobs missing"
-    elif response.finish_reason == "length":
-        response.outcome = "truncated"
-    return response
+    found = ended(given.finish_reason, one_token=request.one_token)
+    if found.outcome == "ok" and request.one_token and not given.top:
+        found = Ended("error", "logprobs missing")
+    return replace(
+        given, outcome=found.outcome, error=found.note if found.outcome == "error" else ""
+    )
 
 
 def _without_probabilities(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
 from katayori.frame_checks import OF_ANSWERS
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.requests import Request
@@ -91,7 +92,10 @@ def _parsed(
     if response.outcome != "ok":
         return Parsed(response.outcome, None, response.error or response.finish_reason)
     if shares is None:
-        return parse(response.text, response.finish_reason)
+        # Whether an answer came whole was judged when it came: what its last word is taken for by a
+        # later version changes no stored answer.
+        word = response.finish_reason
+        return parse(response.text, word if word in JUDGED_WHEN_READ else USUAL["ok"])
     if shares["mass"] > 0:
         options = [name for name in shares if name != "mass"]
         return Parsed("ok", max(options, key=shares.__getitem__))

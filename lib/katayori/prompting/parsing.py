@@ -7,6 +7,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from katayori.finish_reasons import ended
+
 #: Of a longer text only the end is searched: the answer is asked for on the last line.
 MAX_CHARS = 200_000
 MAX_LINE = 2_000  # of a longer line only the start
@@ -52,11 +54,8 @@ def strip_thinking(text: str) -> tuple[str, bool]:
 
 def cut_short(finish_reason: str) -> Parsed | None:
     """The outcome of a text that did not come whole, so that nothing is read; None for others."""
-    if finish_reason == "length":
-        return Parsed("truncated", None, "token limit")
-    if finish_reason == "content_filter":
-        return Parsed("filtered", None, "provider's filter")
-    return None
+    found = ended(finish_reason)
+    return None if found.outcome == "ok" else Parsed(found.outcome, None, found.note)
 
 
 def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:

@@ -1,20 +1,23 @@
 """One frame of somebody else's logs, and the columns that a measure needs by the user's names."""
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
 
 from katayori.data.files import json_lines, read_text
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import ended, usual
 from katayori.measure import read_log
 
 #: Endings of files, and what separates the columns of a table.
 TABLES = {".csv": ",", ".tsv": "\t"}
 LOGS = (".eval", ".json", ".jsonl")
 SHOWN = 20  # columns that a message names
+COMMONEST = 3  # reasons that a note names
 #: What every log may have, as --column names it.
 NAMES = ("model", "prompt_id", "item_id", "text", "finish")
 LOG = "log"  # the column that tells several logs apart
@@ -86,7 +89,19 @@ def read(files: Sequence[Path], names: Mapping[str, str], options: Sequence[str]
     together = pd.concat(frames, ignore_index=True)
     for name, own in names.items():
         _check_there(name, own, together)
-    return Log(together, dict(names), tuple(options), tuple(notes))
+    log = Log(together, dict(names), tuple(options), tuple(notes))
+    return replace(log, notes=(*log.notes, *_lost_endings(log)))
+
+
+def _lost_endings(log: Log) -> list[str]:
+    """How many answers count as none for the word they ended with, and the commonest reasons."""
+    found = (ended(word) for _, word in texts_of(log))
+    counts = Counter(one.note for one in found if one.outcome == "error")
+    if not counts:
+        return []
+    shown = "; ".join(f"{note}, {n:,} times" for note, n in counts.most_common(COMMONEST))
+    remedy = "Not said of how answers end? --column finish= leaves that column out."
+    return [f"{counts.total():,} answers count as none: {shown}. {remedy}"]
 
 
 def _check_there(name: str, own: str, frame: pd.DataFrame) -> None:
@@ -234,13 +249,13 @@ def clusters_of(log: Log, known: Sequence[str], notes: list[str]) -> pd.Series:
 
 
 def texts_of(log: Log) -> Iterator[tuple[str | None, str]]:
-    """Text and ending of each answer; None where there is no text."""
+    """Text and ending of each answer, in the usual word; None where there is no text."""
     column = log.column("text", "response", "answer", "output", "completion")
     finish = log.column("finish", "finish_reason")
     texts = [None] * len(log.frame) if column is None else column.tolist()
     ends = ["stop"] * len(log.frame) if finish is None else finish.fillna("stop").tolist()
     for text, end in zip(texts, ends, strict=True):
-        yield (None if pd.isna(text) else str(text)), str(end)
+        yield (None if pd.isna(text) else str(text)), usual(end)
 
 
 def places_in(log: Log, name: str) -> list[str]:

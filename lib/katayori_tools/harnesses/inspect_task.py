@@ -106,7 +106,10 @@ def _response(state: TaskState, paper: str) -> Response:
     choices = state.output.model_dump()["choices"]
     if not choices:
         return Response("error", error="has no output")
-    return response_of_inspect(choices[0], request)
+    try:
+        return response_of_inspect(choices[0], request)
+    except ValueError as error:
+        return Response("error", error=str(error))
 
 
 @metric

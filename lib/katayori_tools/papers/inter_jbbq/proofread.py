@@ -11,6 +11,7 @@ import pandas as pd
 
 from katayori.data.items import sample
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import was_cut
 from katayori.papers import answers
 from katayori.papers.inter_jbbq.items import generate, read_topics
 from katayori.prompting.models import Endpoint, Model
@@ -136,7 +137,7 @@ def _persons(items: pd.DataFrame) -> set[str]:
 
 def _why_refused(before: str, after: str, answer: Response | None, guarded: list[str]) -> str:
     """Why a model's edit of a passage is not taken over; empty where it is."""
-    if not answer or answer.outcome != "ok" or answer.finish_reason == "length":
+    if not answer or answer.outcome != "ok" or was_cut(answer.finish_reason):
         return "no whole answer"
     try:
         check_edit(before, after, guarded)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from katayori.finish_reasons import was_cut
 from katayori.metrics.interval_text import p_text, with_interval
 from katayori.metrics.intervals import share_interval
 from katayori.metrics.rank_tests import DIGITS
@@ -395,7 +396,7 @@ def _cut_off(asked: Asked, model: str, prompt: str) -> int:
     """How many texts of a judge that were to hold reasons reached the limit of their length."""
     texts = asked.first_turns if prompt == TWO_TURNS else asked.log[asked.log["prompt"] == prompt]
     own = texts[texts["model"] == model]
-    return int((own["finish_reason"] == "length").sum())
+    return int(own["finish_reason"].map(was_cut).sum())
 
 
 def planted_rows(planted: Planted) -> pd.DataFrame:

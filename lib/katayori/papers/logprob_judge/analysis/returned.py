@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from katayori.finish_reasons import was_cut
 from katayori.metrics.intervals import share_interval
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge.analysis.asked import BY, Asked
@@ -90,7 +91,7 @@ def _with_copies(asked: Asked) -> pd.DataFrame:
     written = asked.criteria.assign(
         lines=[lines for _, lines in pairs],
         copied=[copied for copied, _ in pairs],
-        cut=asked.criteria["finish_reason"] == "length",
+        cut=asked.criteria["finish_reason"].map(was_cut).astype(bool),
     )
     half = 2 * written["copied"] >= written["lines"]
     return written.assign(mostly=(written["lines"] > 0) & half)
