@@ -154,7 +154,7 @@ def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
     frame = answers_frame(requests, [answer for _, answer in store.get(requests)], "live")
     assert frame["answer"].isna().all()
     [table] = first_page.outcomes(frame)["prompts"]
-    assert table["outcomes"] == summary.outcomes
+    assert (table["outcomes"], table["causes"]) == (summary.outcomes, told)
 
 
 def test_a_server_that_only_sends_an_unknown_word_stops_the_run_and_is_told_it(store):

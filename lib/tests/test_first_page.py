@@ -159,6 +159,14 @@ def test_the_cause_of_an_error_is_told_without_its_address(tmp_path):
     assert "ConnectError" in markup and "10.0.0.7" not in markup
 
 
+def test_an_unknown_finish_reason_is_named_however_few_end_so(tmp_path):
+    frame = answers(97)
+    note = "unknown finish reason 'tired'"
+    frame.loc[97:98, ["outcome", "text", "note"]] = ["error", "", note]
+    (row,) = table(page_of(made(tmp_path, frame)), "Valid answers by prompt")
+    assert row["not valid"] == f"2 error ({note}, 2 times), 1 out_of_choice"
+
+
 @pytest.mark.parametrize("clusters, few", [(3, True), (9, True), (10, False), (None, False)])
 def test_few_clusters_are_said(tmp_path, clusters, few):
     folder = made(tmp_path, clusters=clusters)

@@ -39,11 +39,12 @@ def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
     """Counts of outcomes, and the commonest texts that were no valid answer, of frames of answers.
 
     Simulated answers are left out. Returns `prompts`: model, source, prompt_id, asked, valid,
-    outcomes (a count each) and the days of the first and the last answer (empty where unknown); and
-    `invalid`: model, outcome, text (cut to `MAX_TEXT` characters; of an error its cause) and times,
-    at most `MAX_TEXTS` a model.
+    outcomes (a count each), the `MAX_TEXTS` commonest causes of errors (a count each) and the days
+    of the first and the last answer (empty where unknown); and `invalid`: model, outcome, text (cut
+    to `MAX_TEXT` characters; of an error its cause) and times, at most `MAX_TEXTS` a model.
     """
     counted: dict[tuple[str, str, str], Counter[str]] = {}
+    causes: dict[tuple[str, str, str], Counter[str]] = {}
     times: dict[tuple[str, str, str], list[float]] = {}
     texts: dict[str, Counter[tuple[str, str]]] = {}
     for frame in frames:
@@ -55,10 +56,16 @@ def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
             times.setdefault(key, []).extend(_moments(part))
             invalid = part[part["outcome"] != "ok"]
             invalid_texts = map(_invalid_text, invalid.to_dict("records"))
-            pairs = zip(invalid["outcome"], invalid_texts, strict=True)
+            pairs = list(zip(invalid["outcome"], invalid_texts, strict=True))
             texts.setdefault(model, Counter()).update(pairs)
+            of_errors = (cause for outcome, cause in pairs if outcome == "error")
+            causes.setdefault(key, Counter()).update(of_errors)
     return {
-        "prompts": [_of_prompt(key, counts, times[key]) for key, counts in counted.items()],
+        "prompts": [
+            _of_prompt(key, counts, times[key])
+            | {"causes": dict(causes[key].most_common(MAX_TEXTS))}
+            for key, counts in counted.items()
+        ],
         "invalid": [
             {"model": model, "outcome": outcome, "text": text, "times": n}
             for model, counts in texts.items()
@@ -386,11 +393,19 @@ def _valid_table(prompts: list[dict[str, Any]]) -> str:
             f"{one['asked']:,}",
             f"{one['valid']:,}",
             _percent(one["share"]),
-            ", ".join(f"{n:,} {name}" for name, n in one["outcomes"].items() if name != "ok"),
+            ", ".join(_counted(one, name) for name in one["outcomes"] if name != "ok"),
         )
         for one in prompts
     ]
     return _table("Valid answers by prompt", heads, rows, right=(2, 3, 4))
+
+
+def _counted(one: dict[str, Any], outcome: str) -> str:
+    """How often an outcome came; of errors their commonest causes, too."""
+    told = f"{one['outcomes'][outcome]:,} {outcome}"
+    causes = one.get("causes", {}) if outcome == "error" else {}
+    listed = "; ".join(f"{cause}, {n:,} times" for cause, n in causes.items() if cause)
+    return f"{told} ({_one_line(listed)})" if listed else told
 
 
 def _headline_table(page: dict[str, Any]) -> str:
