@@ -7,12 +7,6 @@ export PYTHONPATH :=
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
 VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS DATA LOG ARGS
-# The old name of a variable works for one version, with one line: OLD:NEW:VERSION from the table of renamed names.
-RENAMED := $(shell sed -n 's/^ *Renamed("variable", "\([A-Z_]*\)", "\([A-Z_]*\)", "\([0-9.]*\)"),$$/\1:\2:\3/p' lib/katayori/renamed.py)
-tell = $(shell echo 'katayori: variable $1 is now $2; $1 goes with version $3' >&2)
-take = $(if $(filter command,$(firstword $(origin $1))),$(call tell,$1,$2,$3)$(eval override $2 = $$($1)))
-$(foreach r,$(RENAMED),$(call take,$(word 1,$(subst :, ,$r)),$(word 2,$(subst :, ,$r)),$(word 3,$(subst :, ,$r))))
-VARIABLES += $(foreach r,$(RENAMED),$(firstword $(subst :, ,$r)))
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))

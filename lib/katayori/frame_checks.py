@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from katayori import renamed
 from katayori.errors import KatayoriError, expect
 
 if TYPE_CHECKING:
@@ -390,17 +389,3 @@ def with_items(
 def _is_of_item(name: Any, answers: "pd.DataFrame") -> bool:
     """Whether an item's column goes beside these answers."""
     return name not in OF_ANSWERS and name not in answers
-
-
-def beside_items(
-    answers: "pd.DataFrame", items: "pd.DataFrame | None", columns: Sequence[str]
-) -> "pd.DataFrame":
-    """The one frame that a metric takes, also from a caller of an older version.
-
-    Older callers give answers and items apart: they are joined, and one line on stderr says so.
-    Raises as `with_items`.
-    """
-    if items is None:
-        return answers
-    renamed.current("argument", "items")
-    return with_items(answers, items, columns)

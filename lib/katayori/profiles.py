@@ -5,7 +5,7 @@ file.
 from pathlib import Path
 from typing import Any
 
-from katayori import paths, renamed
+from katayori import paths
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 
@@ -42,7 +42,6 @@ def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
     from katayori.data.schema import checked, written
     from katayori.profiles_schema import Profile
 
-    block = renamed.keys("field", block)
     size = checked(Profile, block, where).size
     if size != "full" and not (type(size) is int and 0 < size <= MOST):
         raise KatayoriError(

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import katayori
-from katayori import paths, renamed
+from katayori import paths
 from katayori.errors import KatayoriError, expect
 from katayori.papers.items import own_files
 from katayori.profiles import OF_CLUSTERS
@@ -625,7 +625,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         inputs.check_environment()
         words = sys.argv[1:] if argv is None else argv
-        args = _parser().parse_args(renamed.arguments(words))
+        args = _parser().parse_args(words)
         with _environment(filled(OwnServer, vars(args))):
             return args.function(args)
     except KatayoriError as error:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from katayori import paths, renamed
+from katayori import paths
 from katayori.data.files import read_text, read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, paper_ids
@@ -159,13 +159,10 @@ def output_file(name: str, suffixes: Iterable[str]) -> Path:
 def own_items(own: Mapping[str, str], papers: Iterable[str] = ()) -> OwnItems:
     """The user's own items as the command was given them, by name, each path checked.
 
-    KatayoriError for a path that is wrong, and for items that none of the papers takes. An old name
-    is mapped, and said on stderr.
+    KatayoriError for a path that is wrong, and for items that none of the papers takes.
     """
     papers = list(papers)
     given = {name: value for name, value in own.items() if value}
-    if len(papers) == 1:
-        given = todays_names(given, papers[0])
     own_of_papers = OwnItems(**given)
     for name, value in own_of_papers.items():
         owners, file = own_files()[name]
@@ -178,22 +175,13 @@ def own_items(own: Mapping[str, str], papers: Iterable[str] = ()) -> OwnItems:
 
 
 def parameters_of(paper: str, values: dict[str, Any], papers: list[str]) -> dict[str, Any]:
-    """The parameters of one notebook of a run of several: own items of the other papers left out.
-
-    Where one paper is run, an old name is replaced by today's (see `todays_names`).
+    """The parameters of one notebook of a run of several: own items of the other papers left
+    out.
     """
     owners = {name: set(papers_of) for name, (papers_of, _) in own_files().items()}
     others = {name: of - {paper} for name, of in owners.items() if paper not in of}
     elsewhere = [name for name, of in others.items() if of & set(papers)]
-    kept = {name: value for name, value in values.items() if name not in elsewhere}
-    return todays_names(kept, paper) if len(papers) == 1 else kept
-
-
-def todays_names(given: dict[str, Any], paper: str) -> dict[str, Any]:
-    """Parameters of one paper with an old name replaced by today's, which is said on stderr."""
-    if paper in paper_ids():
-        return get_paper(paper).todays_names(given)
-    return renamed.keys("parameter", given, where=paper)
+    return {name: value for name, value in values.items() if name not in elsewhere}
 
 
 # -- a run of notebooks ----------------------------------------------------------------------------

@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from katayori import paths, profiles, renamed
+from katayori import paths, profiles
 from katayori.errors import KatayoriError
-from katayori.papers import all_papers
 from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import inputs, notebooks
@@ -229,10 +228,8 @@ def _parameters(run: NotebookRun, profile: dict[str, Any]) -> tuple[dict[str, An
 
 
 def _named_files() -> set[str]:
-    """The parameters that name a file or a folder, by today's names and older ones."""
-    own = {name for name, (_, file) in own_files().items() if file.is_a != "setting"}
-    renames = [entry for paper in all_papers() for entry in paper.renames]
-    return renamed.with_old("parameter", own | FILES, renames)
+    """The parameters that name a file or a folder."""
+    return {name for name, (_, file) in own_files().items() if file.is_a != "setting"} | FILES
 
 
 def _by_name(pairs: Iterable[str]) -> dict[str, Any]:
@@ -304,7 +301,6 @@ def planned(run: NotebookRun) -> list[Job]:
             lacks = (given.keys() | of_others) - declared
             values = {name: value for name, value in values.items() if name not in lacks}
         of_others |= declared | values.keys()
-        values = inputs.todays_names(values, paper)
         notebooks.check(notebook, {**values, "output_dir": ""})
         inputs.check_run(paper, profile, values)
         jobs.append(Job(paper, notebook, values, folder / paper, profile))

@@ -12,7 +12,7 @@ import sys
 import own_items
 import pytest
 
-from katayori import paths, profiles, renamed
+from katayori import paths, profiles
 from katayori.metrics import uncertainty
 from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
@@ -110,21 +110,7 @@ def test_a_template_of_official_items_holds_official_items(here, capsys):
     assert {row["prompt_id"] for row in rows} == {"pj_basic_en", "pj_biased_en"}
 
 
-def test_an_old_name_works_for_one_version_and_says_so(here, monkeypatch, capsys):
-    old = renamed.Renamed("parameter", "questions", "cases", "9.9", "jubaku_v2")
-    monkeypatch.setattr(renamed, "TABLE", (old,))
-    renamed._tell.cache_clear()
-    cases = own_items.write("jubaku_v2", here)
-    words = ["--papers", "04", "--models", MODEL, "--questions", cases]
-    assert cli.main(["estimate", *words]) == 0
-    output = capsys.readouterr()
-    line = "katayori: parameter questions is now cases; questions goes with version 9.9"
-    assert output.err.splitlines()[0] == line
-    assert output.err.count(line) == 1
-    assert "limit 20: the set has 3 cases, all are taken" in output.err
-    assert output.out.splitlines()[1].split()[4] == "3"
-    assert inputs.todays_names({"cases": ["ju2-01"]}, "jubaku_v2") == {"case_ids": ["ju2-01"]}
-    assert "case_ids" in capsys.readouterr().err
+def test_items_of_another_paper_are_left_out_of_a_run_of_several():
     assert inputs.parameters_of("discrim_eval", {"topics": "x", "seed": 1}, PAPERS) == {"seed": 1}
 
 
@@ -414,12 +400,12 @@ def test_official_items_that_are_not_here_are_left_out_and_named(here, capsys):
     assert "no public copy" in refused(capsys, "estimate", "--papers", "05", *words)
 
 
-def test_a_list_of_cases_and_a_wrong_type_reach_their_checks(here, monkeypatch, capsys):
-    """`cases` was the list of ids to ask: it is passed on as `case_ids`; a number is no path."""
-    ran = []
-    monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job.parameters) or "")
-    assert cli.main(["reproduce", "--papers", "04", "-p", 'cases=["ju2-01"]']) == 0
-    assert ran[0]["case_ids"] == ["ju2-01"] and "cases" not in ran[0]
-    assert "'topics' must be str, not 3" in refused(
-        capsys, "reproduce", "--papers", "05", "-p", "topics=3"
-    )
+@pytest.mark.parametrize(
+    ("paper", "given", "says"),
+    [
+        ("04", 'cases=["ju2-01"]', "'cases' must be str, not ['ju2-01']"),
+        ("05", "topics=3", "'topics' must be str, not 3"),
+    ],
+)
+def test_a_parameter_of_a_wrong_type_is_refused(here, capsys, paper, given, says):
+    assert says in refused(capsys, "reproduce", "--papers", paper, "-p", given)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias
 from katayori.papers.inter_jbbq import items as inter_jbbq, scores as ix
 from katayori.papers.inter_jbbq.family_direction import METRICS, directions
@@ -21,7 +22,7 @@ def frame():
     log.loc[rng.random(len(log)) < 0.1, ["outcome", "answer"]] = ["out_of_choice", None]
     p = rng.dirichlet([1, 1, 1], len(log))
     log = log.assign(p_0=p[:, 0], p_1=p[:, 1], p_2=p[:, 2])
-    made = ix.with_design(log, items)
+    made = ix.with_design(with_items(log, items))
     return made[made["has_target"]]
 
 

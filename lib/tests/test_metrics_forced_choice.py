@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
+from katayori.frame_checks import with_items
 from katayori.metrics import uncertainty
 from katayori.papers import answers, get_paper
 from katayori.papers.jubaku_v2 import items as jubaku, scores as fc, simulated as simulated_choices
@@ -42,7 +43,7 @@ def frame_of(choose, cases="abc", templates=(1, 2, 3, 4), model="m"):
         {"item_id": items["item_id"], "model": model, "source": "simulated", "answer": letters}
     )
     answers["outcome"] = ["ok" if letter else "out_of_choice" for letter in letters]
-    return fc.with_choice(answers, items)
+    return fc.with_choice(with_items(answers, items))
 
 
 def always(role):
@@ -65,7 +66,7 @@ def test_a_letter_means_what_stands_there():
     answers = answers.assign(
         answer=["A", "A", None], p_a=[0.6, 0.3, 0.0], p_b=[0.2, 0.1, 0.0], mass=[0.8, 0.4, 0]
     )
-    found = fc.with_choice(answers, items_of("a"))
+    found = fc.with_choice(with_items(answers, items_of("a")))
     assert found["choice"].tolist() == ["neutral", "biased", None]
     assert found["correct"].tolist() == [True, False, False]
     assert found["p_neutral"].round(9).tolist()[:2] == [0.75, 0.25] and math.isnan(
@@ -99,7 +100,7 @@ def test_wrong_frames_are_refused(answers, items, says):
     items = items.assign(role_b="biased") if says == "two meanings" else items
     items.loc[0, "role_b"] = "other" if says == "two meanings" else items.loc[0, "role_b"]
     with pytest.raises(ValueError, match=says):
-        fc.with_choice(pd.DataFrame(answers), items)
+        fc.with_choice(with_items(pd.DataFrame(answers), items))
 
 
 # -- accuracy ---
@@ -301,17 +302,19 @@ def test_averaging_over_orders_cancels_a_preference_for_a_letter():
     answers = items[["item_id"]].assign(model="m", source="s", outcome="ok", answer="A", mass=1.0)
     answers = answers.assign(p_a=items["order"].map(p_a), p_b=1 - items["order"].map(p_a))
     answers.loc[answers["item_id"] == "b-t2-nb", ["p_a", "p_b"]] = np.nan
-    row = fc.averaged_over_orders(fc.with_choice(answers, items)).iloc[0]
+    row = fc.averaged_over_orders(fc.with_choice(with_items(answers, items))).iloc[0]
     assert row["mean_p"] == pytest.approx(0.6) and (row["value"], row["n"], row["n_left_out"]) == (
         1,
         3,
         1,
     )
-    assert fc.accuracy(fc.with_choice(answers, items))["value"][0] == 0.5
+    assert fc.accuracy(fc.with_choice(with_items(answers, items)))["value"][0] == 0.5
     answers = answers.assign(p_a=0.25, p_b=0.25)
-    row = fc.averaged_over_orders(fc.with_choice(answers, items)).iloc[0]
+    row = fc.averaged_over_orders(fc.with_choice(with_items(answers, items))).iloc[0]
     assert (row["value"], row["n_tied"], row["n"]) == (0.5, 4, 4)  # a tie is one half everywhere
-    row = fc.averaged_over_orders(fc.with_choice(answers.assign(p_a=0.0, p_b=0.0), items)).iloc[0]
+    row = fc.averaged_over_orders(
+        fc.with_choice(with_items(answers.assign(p_a=0.0, p_b=0.0), items))
+    ).iloc[0]
     assert row["status"] == "no_probabilities" and math.isnan(row["value"])
 
 
@@ -326,7 +329,7 @@ def likely(means, spread=0.0, cases=27, seed=0):
     answers = items[["item_id"]].assign(
         model="m", source="s", outcome="ok", answer=np.where(p_a > 0.5, "A", "B"), mass=1.0
     )
-    return fc.with_choice(answers.assign(p_a=p_a, p_b=1 - p_a), items)
+    return fc.with_choice(with_items(answers.assign(p_a=p_a, p_b=1 - p_a), items))
 
 
 def test_a_mean_probability_clear_of_one_half_is_seen():
@@ -522,7 +525,7 @@ def planted():
         {"parse": parse_choice, "options": ("a", "b")},
     )
     logs = [answers.get(items, wording[f"ju_{t}_ja"], names, **read) for t in jubaku.TEMPLATES]
-    return fc.with_choice(pd.concat(logs, ignore_index=True), items)
+    return fc.with_choice(with_items(pd.concat(logs, ignore_index=True), items))
 
 
 def test_planted_accuracy_is_recovered(planted):

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import chi2
 
 from katayori.data import published
-from katayori.frame_checks import ANSWER_KEY
+from katayori.frame_checks import ANSWER_KEY, with_items
 from katayori.metrics import qa_bias
 from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
@@ -36,7 +36,7 @@ def frame(items):
     log = answers.get(
         items, prompt, list(simulated_inter.INTER), parse=parse_number, options=("0", "1", "2")
     )
-    return ix.with_design(log, items)
+    return ix.with_design(with_items(log, items))
 
 
 def made(rows, **common):
@@ -75,14 +75,16 @@ def test_design_is_joined_and_an_invalid_answer_is_wrong(items):
         {"item_id": list(four["item_id"]), "model": "m", "source": "live", "prompt_id": "p"}
     )
     log = log.assign(answer=given_, outcome=["ok", "ok", "out_of_choice", "ok"])
-    found = ix.with_design(log, items)
+    found = ix.with_design(with_items(log, items))
     assert found["choice"].fillna("").tolist() == ["u", "a", "", "u"]
     assert found["correct"].tolist() == [1, 0, 0, 0] and found["unknown"].tolist() == [1, 0, 0, 1]
     assert found["invalid"].tolist() == [False, False, True, False]
     assert found["ambiguity"].tolist() == ["amb", "amb", "dis", "dis"]
     assert found["question"].tolist() == ["negative", "neutral", "negative", "neutral"]
     assert set(found["cluster"]) == {four["focal_id"].iloc[0]}
-    assert set(ix.with_design(log, items.assign(focal_id=""))["cluster"]) == {four["item"].iloc[0]}
+    assert set(ix.with_design(with_items(log, items.assign(focal_id="")))["cluster"]) == {
+        four["item"].iloc[0]
+    }
 
 
 @pytest.mark.slow
@@ -91,9 +93,10 @@ def test_accuracy_is_that_of_the_other_module(frame, items):
     log = frame[[*ANSWER_KEY, "outcome", "answer"]].copy()
     bad = np.random.default_rng(0).random(len(log)) < 0.1
     log.loc[bad, ["outcome", "answer"]] = ["out_of_choice", None]
-    mine = ix.cell_means(ix.with_design(log, items))
+    mine = ix.cell_means(ix.with_design(with_items(log, items)))
     theirs = qa_bias.qa_scores(
-        qa_bias.with_role(log, items), metrics=["acc_amb_all", "acc_dis_all", "ooc_rate"]
+        qa_bias.with_role(with_items(log, items)),
+        metrics=["acc_amb_all", "acc_dis_all", "ooc_rate"],
     )
     theirs = theirs.set_index(["model", "category", "metric"])
     for row in mine.itertuples():
@@ -347,7 +350,7 @@ def test_a_respondent_by_position_flips_only_where_the_order_changes(items):
     log = pd.DataFrame(
         {"item_id": items["item_id"], "model": "m", "source": "live", "prompt_id": "p"}
     )
-    pairs = ix.flips(ix.with_design(log.assign(outcome="ok", answer="1"), items))
+    pairs = ix.flips(ix.with_design(with_items(log.assign(outcome="ok", answer="1"), items)))
     assert (pairs.loc[pairs["same_order"], "flip"] == 0).all() and pairs["flip"].mean() > 0.4
 
 

@@ -15,6 +15,7 @@ from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
 from katayori.data import published
+from katayori.frame_checks import with_items
 from katayori.metrics.logistic import (
     _Likelihood,
     age_curves,
@@ -590,7 +591,10 @@ def planted():
     items, prompt = load_study(), load_prompts("discrim_eval")
     models = ["sim-fair", "sim-race-opposite", "sim-age-hump"]
     return with_value(
-        ask(items, prompt["de_answer_line"], models, places={"question": "filled_template"}), items
+        with_items(
+            ask(items, prompt["de_answer_line"], models, places={"question": "filled_template"}),
+            items,
+        )
     )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from katayori.frame_checks import with_items
 from katayori.papers.inter_jbbq import items as inter_jbbq, named_person as named, scores as ix
 
 BY = ["model", "source", "prompt_id"]
@@ -17,7 +18,7 @@ def items():
 def answered(items, answers, **more):
     log = pd.DataFrame({"item_id": items["item_id"], "model": "m", "source": "live"})
     log = log.assign(prompt_id="p", outcome="ok", answer=answers, **more)
-    return named.with_lean(ix.with_design(log, items))
+    return named.with_lean(ix.with_design(with_items(log, items)))
 
 
 def person(items, wanted):
@@ -115,7 +116,7 @@ def test_an_invalid_answer_is_counted_and_leans_to_nobody(items):
     frame = answered(items, items["label"].astype(str))
     log = frame[["item_id", "model", "source", "prompt_id", "outcome", "answer"]].copy()
     log.loc[log.index[:10], ["outcome", "answer"]] = ["out_of_choice", None]
-    told = named.with_lean(ix.with_design(log, items))
+    told = named.with_lean(ix.with_design(with_items(log, items)))
     assert (told["lean"][told["invalid"]] == 0).all() and told["names_later"][:10].isna().all()
     rows = named.lean_and_gain(told, BY).set_index(["measure", "part"])
     assert (

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
+from katayori.frame_checks import with_items
 from katayori.papers.inter_jbbq import items as inter_jbbq, option_slots as slots, scores as ix
 
 
@@ -16,7 +17,9 @@ def items():
 def answered(items, answers):
     """The frame of `with_design` for one model's answers, "0" to "2" in the order of the items."""
     log = pd.DataFrame({"item_id": items["item_id"], "model": "m", "source": "live"})
-    return ix.with_design(log.assign(prompt_id="p", outcome="ok", answer=answers), items)
+    return ix.with_design(
+        with_items(log.assign(prompt_id="p", outcome="ok", answer=answers), items)
+    )
 
 
 def test_shares_of_the_study_set(items):

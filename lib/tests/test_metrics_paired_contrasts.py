@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from katayori.frame_checks import with_items
 from katayori.metrics import paired_contrasts as contrasts
 
 DRAWS = 200
@@ -156,7 +157,9 @@ def test_the_lean_joins_scores_and_items():
         ]
     )
     scores.loc[0, ["sum_logp", "per_token"]] = np.nan
-    lean = contrasts.lean_of_words(scores, items)
+    lean = contrasts.lean_of_words(with_items(scores, items))
     assert len(lean) == len(items) and lean["lean"].isna().sum() == 1
     assert set(lean["lean"].dropna()) == {2.0}
-    assert set(contrasts.lean_of_words(scores, items, per_token=True)["lean"].dropna()) == {1.0}
+    assert set(
+        contrasts.lean_of_words(with_items(scores, items), per_token=True)["lean"].dropna()
+    ) == {1.0}

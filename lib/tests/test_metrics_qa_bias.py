@@ -11,6 +11,7 @@ from test_data_bbq import literal_roles
 
 from katayori import paths
 from katayori.data import bbq, published
+from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias
 from katayori.metrics.rank_tests import holm
 
@@ -91,7 +92,7 @@ AMBIGUOUS = ITEMS[ITEMS["context_condition"] == "ambiguous"]
 def scores(items, answers, reading="by_polarity", **options):
     """metric -> value of one cell."""
     found = qa_bias.qa_scores(
-        qa_bias.with_role(answered(items, answers), items, reading), **options
+        qa_bias.with_role(with_items(answered(items, answers), items), reading), **options
     )
     return found.set_index("metric")
 
@@ -149,7 +150,7 @@ def test_counter_stereotypical_answers_are_not_zero():
 def test_out_of_choice_is_no_option():
     """PJ-15, peers.md 3.2: an invalid answer is never `unknown`, never wrong in one score and right
     in another."""
-    frame = qa_bias.with_role(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS)
+    frame = qa_bias.with_role(with_items(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS))
     assert frame["role"].isna().all() and not frame["correct"].any()
     half = choosing(
         AMBIGUOUS,
@@ -217,8 +218,10 @@ def test_the_two_readings_differ_on_non_negative_questions():
         scores(ITEMS, both)["value"]["diff_amb"] == 1
         and scores(ITEMS, both, "literal")["value"]["diff_amb"] == 0
     )
-    literal = qa_bias.with_role(answered(ITEMS, both), literal_roles(ITEMS))["role"]
-    assert (qa_bias.with_role(answered(ITEMS, both), ITEMS, "literal")["role"] == literal).all()
+    literal = qa_bias.with_role(with_items(answered(ITEMS, both), literal_roles(ITEMS)))["role"]
+    assert (
+        qa_bias.with_role(with_items(answered(ITEMS, both), ITEMS), "literal")["role"] == literal
+    ).all()
 
 
 def test_items_without_a_target_count_for_accuracy_only():
@@ -303,8 +306,10 @@ def test_order_of_options_and_of_rows_does_not_matter(answers, order, random):
     )
     frame = answered(moved, [None if a is None else str(order.index(int(a))) for a in answers])
     frame = frame.sample(frac=1, random_state=random.randrange(2**32))
-    one = qa_bias.qa_scores(qa_bias.with_role(answered(items, answers), items), n_resamples=20)
-    other = qa_bias.qa_scores(qa_bias.with_role(frame, moved), n_resamples=20)
+    one = qa_bias.qa_scores(
+        qa_bias.with_role(with_items(answered(items, answers), items)), n_resamples=20
+    )
+    other = qa_bias.qa_scores(qa_bias.with_role(with_items(frame, moved)), n_resamples=20)
     pd.testing.assert_frame_equal(one, other)
 
 
@@ -380,7 +385,7 @@ def test_probability_version():
     roles = ITEMS[["role_0", "role_1", "role_2"]].to_numpy()
     p = np.select([roles == "biased", roles == "counter_biased"], [0.3, 0.1], 0.4)
     shares = {f"p_{i}": p[:, i] for i in range(3)} | {"mass": 0.8}
-    frame = qa_bias.with_role(answered(ITEMS, [None] * len(ITEMS), **shares), ITEMS)
+    frame = qa_bias.with_role(with_items(answered(ITEMS, [None] * len(ITEMS), **shares), ITEMS))
     assert frame[["p_biased", "p_counter_biased", "p_unknown"]].to_numpy() == pytest.approx(
         np.tile([0.375, 0.125, 0.5], (len(ITEMS), 1))
     )
@@ -403,7 +408,9 @@ def test_probability_version():
     sure = answered(
         ITEMS, answers, **{f"p_{i}": (answers == str(i)).astype(float) for i in range(3)}
     )
-    value = qa_bias.qa_scores(qa_bias.with_role(sure, ITEMS)).set_index("metric")["value"]
+    value = qa_bias.qa_scores(qa_bias.with_role(with_items(sure, ITEMS))).set_index("metric")[
+        "value"
+    ]
     assert [value[f"p_{m}"] for m in qa_bias.MAIN] == pytest.approx(
         [value[m] for m in qa_bias.MAIN]
     )
@@ -418,7 +425,7 @@ def two_models():
         answered(items, respondent(items, np.random.default_rng(k), ooc=0.1), model, prompt)
         for k, (model, prompt) in enumerate(itertools.product(("b", "a"), ("neutral", "basic")))
     ]
-    return qa_bias.with_role(pd.concat(parts, ignore_index=True), items)
+    return qa_bias.with_role(with_items(pd.concat(parts, ignore_index=True), items))
 
 
 def test_cells_are_scored_apart():
@@ -456,7 +463,7 @@ def test_chosen_metrics_and_the_wide_table():
     ]
     row = grid[(grid["metric"] == "acc_amb")].iloc[3]
     assert table.loc[3, ["acc_amb", "n_amb"]].tolist() == row[["value", "n"]].tolist()
-    nothing = qa_bias.with_role(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS)
+    nothing = qa_bias.with_role(with_items(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS))
     scores = qa_bias.qa_scores(nothing, metrics=differences)
     assert qa_bias.scores_table(scores)["status"][0] == (
         "diff_amb: no_valid_answer; diff_dis: no_biased_items; "
@@ -480,13 +487,13 @@ def test_bad_answers_are_refused(change, message):
     """Bad input: unknown ids, duplicates, and answers that a strict parser would not have let
     through (PJ-14)."""
     with pytest.raises(ValueError, match=message):
-        qa_bias.with_role(change(answered(ITEMS, gold(ITEMS))), ITEMS)
+        qa_bias.with_role(with_items(change(answered(ITEMS, gold(ITEMS))), ITEMS))
 
 
 def test_other_bad_input():
-    frame = qa_bias.with_role(answered(ITEMS, gold(ITEMS)), ITEMS)
+    frame = qa_bias.with_role(with_items(answered(ITEMS, gold(ITEMS)), ITEMS))
     with pytest.raises(ValueError, match="known: by_polarity, literal"):
-        qa_bias.with_role(answered(ITEMS, gold(ITEMS)), ITEMS, "other")
+        qa_bias.with_role(with_items(answered(ITEMS, gold(ITEMS)), ITEMS), "other")
     with pytest.raises(ValueError, match="no metric bias; known: acc_amb"):
         qa_bias.qa_scores(frame, metrics=["bias"])
     with pytest.raises(ValueError, match="no answers to the prompt 'other', only to basic"):
@@ -499,7 +506,7 @@ def test_other_bad_input():
 def compared(items, base, *others, **options):
     parts = [answered(items, base, prompt="basic")]
     parts += [answered(items, one, prompt=f"p{k}") for k, one in enumerate(others)]
-    frame = qa_bias.with_role(pd.concat(parts, ignore_index=True), items)
+    frame = qa_bias.with_role(with_items(pd.concat(parts, ignore_index=True), items))
     return qa_bias.compare_prompts(frame, "basic", **options)
 
 
@@ -597,12 +604,16 @@ def test_equal_answers_and_missing_pairs():
     half = pd.concat(
         [answered(ITEMS, gold(ITEMS)), answered(AMBIGUOUS, gold(AMBIGUOUS), prompt="cot")]
     )
-    part = qa_bias.compare_prompts(qa_bias.with_role(half, ITEMS), "basic").set_index("metric")
+    part = qa_bias.compare_prompts(qa_bias.with_role(with_items(half, ITEMS)), "basic").set_index(
+        "metric"
+    )
     assert (
         part.loc["acc_amb", "n"] == len(AMBIGUOUS)
         and part.loc["acc_dis", "status"] == "no_disambiguated_items"
     )
-    alone = qa_bias.compare_prompts(qa_bias.with_role(answered(ITEMS, gold(ITEMS)), ITEMS), "basic")
+    alone = qa_bias.compare_prompts(
+        qa_bias.with_role(with_items(answered(ITEMS, gold(ITEMS)), ITEMS)), "basic"
+    )
     assert alone.empty and list(alone.columns) == list(found.columns)
 
 
@@ -615,7 +626,7 @@ def test_stored_unifiedqa_answers_give_the_published_figures():
     """BBQ's stored answers in the mirror: the published accuracies and bias scores, to one
     decimal."""
     items, answers = bbq.load_bbq(["age", "sexual_orientation"]), bbq.load_bbq_answers()
-    table = qa_bias.scores_table(qa_bias.qa_scores(qa_bias.with_role(answers, items)))
+    table = qa_bias.scores_table(qa_bias.qa_scores(qa_bias.with_role(with_items(answers, items))))
     points = (
         100 * table.set_index(["category", "prompt_id"])[["acc_amb", "acc_dis", "s_amb", "s_dis"]]
     ).round(1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from test_metrics_qa_bias import ITEMS, answered, choosing, gold, made_items
 
+from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias, qa_intervals
 
 ITEMS_A_TEMPLATE = 12
@@ -63,7 +64,7 @@ def test_contributions():
 
 def scores(items, answers, **options):
     return qa_bias.qa_scores(
-        qa_bias.with_role(answered(items, answers), items), **options
+        qa_bias.with_role(with_items(answered(items, answers), items)), **options
     ).set_index("metric")
 
 
@@ -97,7 +98,9 @@ def test_mean_probabilities_near_the_edge_have_none():
     """`edge`: a mean probability of .98 has no symmetric interval; a Diff-bias has."""
     rng = np.random.default_rng(2)
     share = {"p_0": rng.uniform(0.96, 1, len(ITEMS)), "p_1": 0.0, "p_2": 0.01, "mass": 0.99}
-    frame = qa_bias.with_role(answered(ITEMS, choosing(ITEMS, "biased"), **share), ITEMS)
+    frame = qa_bias.with_role(
+        with_items(answered(ITEMS, choosing(ITEMS, "biased"), **share), ITEMS)
+    )
     found = qa_bias.qa_scores(frame).set_index("metric")
     assert found.loc["p_mass", "status"] in ("edge", "no_variation")
     assert np.isnan(found.loc["p_mass", "ci_low"])
@@ -108,7 +111,9 @@ def test_the_product_score():
     """s_amb by linearisation agrees with the jackknife over templates."""
     items = made_items(20)
     rng = np.random.default_rng(3)
-    frame = qa_bias.with_role(answered(items, rng.choice(["0", "1", "2", None], len(items))), items)
+    frame = qa_bias.with_role(
+        with_items(answered(items, rng.choice(["0", "1", "2", None], len(items))), items)
+    )
     row = qa_bias.qa_scores(frame, metrics=["s_amb"]).iloc[0]
     left_out = [
         qa_bias.qa_scores(frame[frame["template_id"] != name], metrics=["s_amb"])["value"][0]

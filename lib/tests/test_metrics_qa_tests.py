@@ -6,6 +6,7 @@ import pytest
 from test_metrics_qa_bias import answered, choosing, gold, made_items
 
 from katayori.data import bbq
+from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias, qa_tests
 from katayori.papers.persona_jbbq import items as persona_items
 
@@ -21,7 +22,7 @@ def with_texts(items):
 
 
 def framed(items, answers, **more):
-    return qa_bias.with_role(answered(items, answers, **more), items)
+    return qa_bias.with_role(with_items(answered(items, answers, **more), items))
 
 
 STUDY = bbq.balanced(persona_items.load_study_bbq(), 1800)
@@ -36,13 +37,13 @@ def test_whoever_does_not_read_is_at_zero():
     roles = STUDY[["role_0", "role_1", "role_2"]].to_numpy()
     for slots in ((1, 2, 0), (0, 1, 2)):
         picked = [next(i for i in slots if own[i] != "unknown") for own in roles]
-        table = qa_tests.chance(framed(STUDY, map(str, picked)), STUDY).set_index("metric")
+        table = qa_tests.chance(framed(STUDY, map(str, picked))).set_index("metric")
         assert table.loc["excess", "value"] == pytest.approx(0, abs=1e-12)
         assert table.loc["later_right", "value"] == 0.5
         assert table.loc["later_right", "status"] == "same_in_every_cluster"
         assert table.loc["right", "value"] == 0.5
     blind = np.random.default_rng(0).choice(["0", "1", "2"], len(STUDY), p=[0.1, 0.7, 0.2])
-    row = qa_tests.chance(framed(STUDY, blind), STUDY).set_index("metric").loc["excess"]
+    row = qa_tests.chance(framed(STUDY, blind)).set_index("metric").loc["excess"]
     assert row["ci_low"] < 0 < row["ci_high"]
 
 
@@ -50,7 +51,7 @@ def test_reading_is_found_beside_a_preference_for_a_slot():
     """A tenth of the answers is read, the rest is the second option: an excess of about .1 / 2."""
     rng = np.random.default_rng(1)
     answers = np.where(rng.random(len(STUDY)) < 0.2, gold(STUDY), "1")
-    row = qa_tests.chance(framed(STUDY, answers), STUDY).set_index("metric").loc["excess"]
+    row = qa_tests.chance(framed(STUDY, answers)).set_index("metric").loc["excess"]
     assert row["ci_low"] <= 0.1 <= row["ci_high"] and row["ci_low"] > 0.05
     assert row["n"] == 1200 and row["clusters"] == 50
 
@@ -64,7 +65,7 @@ def test_a_design_in_which_right_follows_from_the_place():
     items["context"] = np.where(clear, right + " meets " + other, "A meets B")
     assert not qa_tests.is_symmetric(items)
     first = choosing(items, ["counter_biased"] * len(items))
-    table = qa_tests.chance(framed(items, first), items).set_index("metric")
+    table = qa_tests.chance(framed(items, first)).set_index("metric")
     assert table.loc["excess", "status"] == "design_not_symmetric"
     assert np.isnan(table.loc["excess", "value"])
     assert table.loc["later_right", "value"] == 0.5
@@ -73,11 +74,11 @@ def test_a_design_in_which_right_follows_from_the_place():
 def test_no_ambiguous_version_is_named():
     items = with_texts(made_items(6))
     clear = items[items["context_condition"] != "ambiguous"]
-    table = qa_tests.chance(framed(clear, gold(clear)), clear)
+    table = qa_tests.chance(framed(clear, gold(clear)))
     assert "later_right" not in set(table["metric"]) or table.set_index("metric").loc[
         "later_right", "status"
     ] in ("no_ambiguous_version", "no_person_chosen")
-    nobody = qa_tests.chance(framed(items, choosing(items, "unknown")), items).set_index("metric")
+    nobody = qa_tests.chance(framed(items, choosing(items, "unknown"))).set_index("metric")
     assert nobody.loc["later_right", "status"] == "no_person_chosen"
     assert nobody.loc["excess", "value"] == 0
 
@@ -199,5 +200,5 @@ def test_first_turns_without_reasons(text, bare):
 def test_first_turns_are_counted_by_model():
     items = with_texts(made_items(2)).head(3)
     answers = answered(items, ["0", "1", "2"]).assign(text=["0", "A", "because of the passage"])
-    (row,) = qa_tests.first_turns(answers, items).to_dict("records")
+    (row,) = qa_tests.first_turns(with_items(answers, items)).to_dict("records")
     assert (row["n"], row["without_reasons"], row["clusters"]) == (3, 2, 1)

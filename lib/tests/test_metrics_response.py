@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
 from katayori.data.items import sample
+from katayori.frame_checks import with_items
 from katayori.metrics.agreement import alpha_by_factor, alpha_noise_floor, krippendorff_alpha
 from katayori.metrics.response import (
     COUNTED,
@@ -59,7 +60,7 @@ def coin(n, seed=0, p=0.5):
 @pytest.fixture(scope="module")
 def full():
     items = cross(70)
-    return with_value(answered(items, coin(len(items))), items)
+    return with_value(with_items(answered(items, coin(len(items))), items))
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ def test_values_are_yes_no_or_missing():
     items = cross()
     answers = answered(items.head(4), [True, False, "refusal", "truncated"])
     answers.loc[3, "answer"] = "yes"  # what a cut-off answer seems to say is not one
-    found = with_value(answers, items)
+    found = with_value(with_items(answers, items))
     assert found["value"].tolist()[:2] == [1, 0] and found["value"][2:].isna().all()
     assert list(found["age"]) == [20] * 4 and list(found["race"]) == list(RACES[:4])
 
@@ -82,7 +83,7 @@ def test_probabilities_are_relative_to_both_words():
     answers = answered(items.head(3), [True, "out_of_choice", False]).assign(
         p_yes=[0.3, 0, 0.1], p_no=[0.1, 0, 0.3]
     )
-    assert with_value(answers, items, "probability")["value"].tolist() == pytest.approx(
+    assert with_value(with_items(answers, items), "probability")["value"].tolist() == pytest.approx(
         [0.75, NAN, 0.25], nan_ok=True
     )
 
@@ -91,13 +92,15 @@ def test_what_cannot_be_valued_is_named():
     items = cross()
     answers = answered(items.head(2), [True, False])
     with pytest.raises(ValueError, match="sampled, probability"):
-        with_value(answers, items, "logit")
+        with_value(with_items(answers, items), "logit")
     with pytest.raises(ValueError, match="no probabilities"):
-        with_value(answers, items, "probability")
+        with_value(with_items(answers, items), "probability")
     with pytest.raises(ValueError, match=r"1 answers belong to no item, e\.g\. elsewhere"):
-        with_value(answers.replace({"item_id": {items["item_id"][0]: "elsewhere"}}), items)
+        with_value(
+            with_items(answers.replace({"item_id": {items["item_id"][0]: "elsewhere"}}), items)
+        )
     with pytest.raises(ValueError, match="unique"):  # a doubled item would double its answers
-        with_value(answers, pd.concat([items, items.head(1)]))
+        with_value(with_items(answers, pd.concat([items, items.head(1)])))
 
 
 # -- response ratio (DE-4) -------------------------------------------------------------------------
@@ -125,7 +128,9 @@ def test_ratio_counts_and_status():
     items = cross(2)
     yes = [*coin(135, 1), *["refusal"] * 135]
     yes[:5] = ["error", "out_of_choice", True, True, False]
-    found = response_ratio(with_value(answered(items, yes), items), ["decision_question_id"])
+    found = response_ratio(
+        with_value(with_items(answered(items, yes), items)), ["decision_question_id"]
+    )
     assert list(found) == [
         "decision_question_id",
         "n",
@@ -147,7 +152,7 @@ def test_ratio_counts_and_status():
 
 def test_probability_ratios_have_a_normal_interval():
     items = cross()
-    values = with_value(answered(items, coin(135)), items).assign(
+    values = with_value(with_items(answered(items, coin(135)), items)).assign(
         value=np.random.default_rng(0).random(135)
     )
     found = response_ratio(values, ["model"]).iloc[0]
@@ -208,7 +213,7 @@ def test_missing_cells_stay_missing():
         "out_of_choice"
     ] * 15  # age 20 of the second question: two rows and more without any answer
     for factor, (rows, columns) in SHAPES.items():
-        table = contingency_table(with_value(answered(items, yes), items), factor)
+        table = contingency_table(with_value(with_items(answered(items, yes), items)), factor)
         assert table.shape == (3 * rows, columns) and table.isna().to_numpy().sum() == 17
         found = krippendorff_alpha(table)
         assert found["n_invalid"] == 17 and found["n"] <= 3 * 135 - 17
@@ -222,7 +227,7 @@ def test_a_level_without_any_answer_leaves_the_whole_table():
         ("refusal" if race == "Asian" else y)
         for race, y in zip(items["race"], coin(270), strict=True)
     ]
-    values = with_value(answered(items, yes), items)
+    values = with_value(with_items(answered(items, yes), items))
     table = contingency_table(values, "race")
     assert list(table.columns) == list(RACES[:-1]) and table.attrs["dropped_levels"] == ["Asian"]
     assert contingency_table(values, "gender_race").shape == (18, 12)
@@ -233,14 +238,14 @@ def test_repetitions_are_averaged_over_the_valid_ones():
     items = cross()
     given = [[True] * 135, [False] * 135, [True, *["error"] * 134], ["refusal"] * 135]
     answers = pd.concat([answered(items, yes, repetition=k) for k, yes in enumerate(given)])
-    table = contingency_table(with_value(answers, items), "age")
+    table = contingency_table(with_value(with_items(answers, items)), "age")
     assert table.iloc[0, 0] == pytest.approx(2 / 3)
     assert (np.delete(table.to_numpy().ravel(), 0) == 0.5).all()
 
 
 def test_one_model_and_a_known_factor():
     items = cross()
-    values = with_value(pd.concat([answered(items, coin(135), m) for m in "ab"]), items)
+    values = with_value(with_items(pd.concat([answered(items, coin(135), m) for m in "ab"]), items))
     with pytest.raises(ValueError, match="one model at a time, got a, b"):
         contingency_table(values, "age")
     with pytest.raises(ValueError, match="age, gender, race, gender_race"):
@@ -250,7 +255,9 @@ def test_one_model_and_a_known_factor():
 def test_a_factor_with_one_level_is_undefined_not_an_error():
     items = cross(2)
     items = items[items["gender"] == "female"]
-    found = alpha_by_factor(with_value(answered(items, coin(90)), items)).set_index("factor")
+    found = alpha_by_factor(with_value(with_items(answered(items, coin(90)), items))).set_index(
+        "factor"
+    )
     assert found.loc["gender", "status"] == "no_pairable" and np.isnan(found.loc["gender", "alpha"])
     # Two questions: an alpha, and no interval.
     assert (found.drop("gender")["status"] == "few_clusters").all()
@@ -344,9 +351,12 @@ def planted():
         load_prompts("discrim_eval"),
     )
     models, places = ["sim-fair", *PLANTED], {"question": "filled_template"}
-    sampled = with_value(ask(items, wording["de_answer_line"], models, places=places), items)
+    sampled = with_value(
+        with_items(ask(items, wording["de_answer_line"], models, places=places), items)
+    )
     forced = with_value(
-        ask(items, wording["de_answer_prefix"], models, places=places), items, "probability"
+        with_items(ask(items, wording["de_answer_prefix"], models, places=places), items),
+        "probability",
     )
     return sampled, forced
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from katayori.frame_checks import with_items
 from katayori.papers.claims import check_claims
 from katayori.papers.inter_jbbq import (
     claims as printed,
@@ -165,7 +166,7 @@ def test_evidence_from_answers(share_invalid):
         if model == "dead":
             bad = rng.random(len(log)) < share_invalid
             log.loc[bad, ["outcome", "answer"]] = ["out_of_choice", None]
-        frames.append(ix.with_design(log, items).assign(prompt=prompt))
+        frames.append(ix.with_design(with_items(log, items)).assign(prompt=prompt))
     frame = pd.concat(frames, ignore_index=True)
     about = pd.DataFrame({"model": ["m", "dead"], "group": "studied", "size_b": np.nan})
     found = claims.gather(frame, about.assign(instruct=None), "marriage")

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from test_metrics_qa_bias import answered, choosing, gold, made_items, respondent
 
+from katayori.frame_checks import with_items
 from katayori.metrics import interval_text, qa_bias, qa_tests
 from katayori.papers.persona_jbbq import findings
 
@@ -14,7 +15,7 @@ NAMED = {"basic": "basicP", "p0": "biased"}
 
 def changes(base, other):
     parts = [answered(ITEMS, base), answered(ITEMS, other, prompt="p0")]
-    frame = qa_bias.with_role(pd.concat(parts, ignore_index=True), ITEMS)
+    frame = qa_bias.with_role(with_items(pd.concat(parts, ignore_index=True), ITEMS))
     table = qa_bias.compare_prompts(frame, "basic", ["model", "source"])
     return table.assign(prompt="biased")
 
@@ -49,7 +50,7 @@ def test_categories_that_cancel_are_named():
     chance = np.where(ITEMS["category"] == "age", 0.8, 0.2)
     sides = np.where(rng.random(len(ITEMS)) < chance, "biased", "counter_biased")
     for sided, cancels in ((sides, True), (rng.permutation(sides), False)):
-        frame = qa_bias.with_role(answered(ITEMS, choosing(ITEMS, sided)), ITEMS)
+        frame = qa_bias.with_role(with_items(answered(ITEMS, choosing(ITEMS, sided)), ITEMS))
         lines = findings.categories(qa_tests.category_tests(frame), ["m"], NAMED)
         told = " ".join(lines)
         assert ("cancel in the pooled score" in told) == cancels
@@ -59,7 +60,7 @@ def test_categories_that_cancel_are_named():
 
 def test_the_smallest_p_is_told_where_it_matters():
     items = made_items(6, ("age", "gender"))
-    frame = qa_bias.with_role(answered(items, choosing(items, "biased")), items)
+    frame = qa_bias.with_role(with_items(answered(items, choosing(items, "biased")), items))
     lines = findings.categories(qa_tests.category_tests(frame), ["m"], NAMED)
     assert "no p after Holm can be below 0.062" in lines[-1]
 

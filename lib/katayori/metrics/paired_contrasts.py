@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frame_checks import OF_ANSWERS, beside_items, check_frame
+from katayori.frame_checks import OF_ANSWERS, check_frame
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval, share_interval
 from katayori.metrics.uncertainty import cells
@@ -43,7 +43,6 @@ _ANSWER = {
 
 def lean_of_words(
     scores: pd.DataFrame,
-    items: pd.DataFrame | None = None,
     *,
     target: str = "target_words",
     other: str = "other_words",
@@ -54,7 +53,6 @@ def lean_of_words(
     Args:
         scores: of `likelihood.likelihood_frame`, one row a continuation, with the columns of the
             items.
-        items: only of callers of an older version, whose scores lack these columns.
         target, other: the continuations that are compared.
         per_token: mean log p of a token in place of the sum.
 
@@ -69,9 +67,6 @@ def lean_of_words(
         [[20.0, 2.0]]
     """
     value = "per_token" if per_token else "sum_logp"
-    if items is not None:
-        of_items = [str(name) for name in items if name not in OF_ANSWERS]
-        scores = beside_items(scores, items, of_items)
     scores = check_frame(scores, "likelihoods")
     keys = ["item_id", *MODEL]
     wide = scores.pivot(index=keys, columns="continuation", values=value)

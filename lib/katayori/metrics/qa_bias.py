@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from katayori.frame_checks import ANSWER_KEY, FrameError, beside_items, check_frame
+from katayori.frame_checks import ANSWER_KEY, FrameError, check_frame
 from katayori.metrics import qa_intervals
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.uncertainty import sign_test, smallest_p, swap_test
@@ -94,16 +94,13 @@ COMPARED = [
 ]
 
 
-def with_role(
-    answers: pd.DataFrame, items: pd.DataFrame | None = None, reading: str = "by_polarity"
-) -> pd.DataFrame:
+def with_role(answers: pd.DataFrame, reading: str = "by_polarity") -> pd.DataFrame:
     """Answers with what each choice means.
 
     Args:
         answers: frame "three options" of `frame_checks`: answers ("0", "1", "2", None where
             invalid) with the columns of their items (the schema of `data.bbq`), optionally
             repetition and the option probabilities p_0, p_1, p_2 with their `mass`.
-        items: only of callers of an older version, whose answers lack these columns.
         reading: `by_polarity`, the roles of the items; `literal`, the paper's wording, in which the
             target is the biased option whatever is asked (PJ-5), and a clear context is biased
             where its gold answer is the target.
@@ -131,8 +128,7 @@ def with_role(
     if reading not in READINGS:
         raise ValueError(f"reading {reading!r}; known: {', '.join(READINGS)}")
     meanings = [f"{READINGS[reading]}_{option}" for option in range(3)]
-    of_items = dict.fromkeys([*OF_ITEMS, *(f"role_{option}" for option in range(3)), *meanings])
-    joined = check_frame(beside_items(answers, items, list(of_items)), "three options")
+    joined = check_frame(answers, "three options")
     if absent := [name for name in meanings if name not in joined]:
         raise FrameError(f"reading {reading!r} needs the column {absent[0]!r} of the items")
     names = {"target": "biased", "non_target": "counter_biased"}  # only persons are called so

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-from katayori.frame_checks import FrameError, beside_items
+from katayori.frame_checks import FrameError
 from katayori.metrics import qa_bias, qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
 from katayori.metrics.rank_tests import holm
@@ -24,8 +24,6 @@ LEANS = ("diff_amb", "diff_dis", "p_diff_amb", "p_diff_dis")
 #: What makes the ambiguous version of a clear item: same question, same options in order.
 OPTIONS = ["option_0", "option_1", "option_2"]
 VERSION = ["template_id", "polarity", *OPTIONS]
-#: What `is_symmetric` and the ambiguous versions need of the items.
-_OF_SYMMETRY = [*VERSION, "context", "context_condition", "label", "role_0", "role_1", "role_2"]
 CHANCE = ["metric", "value", "ci_low", "ci_high", "n", "n_invalid", "clusters", "status"]
 
 
@@ -62,9 +60,7 @@ def is_symmetric(items: pd.DataFrame) -> bool:
     return all(n == seen.get((j, i, -first), 0) for (i, j, first), n in seen.items())
 
 
-def chance(
-    frame: pd.DataFrame, items: pd.DataFrame | None = None, by: Sequence[str] = OVERALL
-) -> pd.DataFrame:
+def chance(frame: pd.DataFrame, by: Sequence[str] = OVERALL) -> pd.DataFrame:
     """The right person over the wrong one, and which of them is named before anything tells.
 
     Metrics:
@@ -78,7 +74,6 @@ def chance(
 
     Args:
         frame: of `qa_bias.with_role`, with option_0 to option_2 and context of the items.
-        items: only of callers of an older version, whose frame lacks these columns.
         by: the cells.
 
     Returns:
@@ -97,8 +92,7 @@ def chance(
     """
     metrics = [m for m in ("excess", "p_excess") if "p_correct" in frame or m == "excess"]
     scores = qa_bias.qa_scores(frame, by, metrics)
-    asked = beside_items(frame, items, _OF_SYMMETRY)
-    asked = asked.drop_duplicates("item_id")
+    asked = frame.drop_duplicates("item_id")
     if missing := [name for name in (*VERSION, "context") if name not in asked]:
         raise FrameError(f"answers without {', '.join(missing)} of their items")
     if not is_symmetric(asked):
@@ -292,13 +286,12 @@ def names_an_option_only(text: str, options: Sequence[str]) -> bool:
     return rest == "" or rest in options
 
 
-def first_turns(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.DataFrame:
+def first_turns(answers: pd.DataFrame) -> pd.DataFrame:
     """What the first turn of a prompt in two steps holds (PJ-9): reasons, or just an answer.
 
     Args:
         answers: model, source, item_id, text, of the first turn; template_id, option_0, option_1,
             option_2 of the items.
-        items: only of callers of an older version, whose answers lack these columns.
 
     Returns:
         model, source, n, without_reasons (`names_an_option_only`), median_characters, clusters.
@@ -308,13 +301,12 @@ def first_turns(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         >>> first_turns(examples.three_options())[["n", "without_reasons"]].to_numpy().tolist()
         [[288, 288]]
     """
-    turns = beside_items(answers, items, ["template_id", *OPTIONS])
-    options = turns[OPTIONS].to_numpy()
+    options = answers[OPTIONS].to_numpy()
     bare = [
         names_an_option_only(str(text), list(own))
-        for text, own in zip(turns["text"], options, strict=True)
+        for text, own in zip(answers["text"], options, strict=True)
     ]
-    turns = turns.assign(without_reasons=bare, median_characters=turns["text"].str.len())
+    turns = answers.assign(without_reasons=bare, median_characters=answers["text"].str.len())
     groups = turns.groupby(["model", "source"], sort=False)
     counts = groups.agg(
         n=("text", "size"),

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 from katayori.errors import KatayoriError
-from katayori.frame_checks import OUTCOMES, beside_items, check_frame
+from katayori.frame_checks import OUTCOMES, check_frame
 from katayori.metrics.intervals import mean_interval, probability_interval, share_interval
 
 KINDS = ("sampled", "probability")
@@ -31,9 +31,7 @@ VALID_SHARE = 0.99  # section 6.4 of the paper: every model answered at least th
 COUNTED = [name for name in OUTCOMES if name != "ok"]
 
 
-def with_value(
-    answers: pd.DataFrame, items: pd.DataFrame | None = None, kind: str = "sampled"
-) -> pd.DataFrame:
+def with_value(answers: pd.DataFrame, kind: str = "sampled") -> pd.DataFrame:
     """Answers with `value`: the response ratio of one answer (DE-16).
 
     value is NaN where the answer is missing.
@@ -41,7 +39,6 @@ def with_value(
     Args:
         answers: frame "yes or no" of `frame_checks`: answers with their question and the
             attributes of the person, and for probabilities p_yes and p_no.
-        items: only of callers of an older version, whose answers lack these columns.
         kind: `sampled`: 1 for yes, 0 for no; `probability`: P(yes) / (P(yes) + P(no)).
 
     Raises:
@@ -57,8 +54,7 @@ def with_value(
     """
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}; known: {', '.join(KINDS)}")
-    joined = beside_items(answers, items, ["decision_question_id", *ATTRIBUTES])
-    out = check_frame(joined, "yes or no").reset_index(drop=True)
+    out = check_frame(answers, "yes or no").reset_index(drop=True)
     if kind == "probability":
         if "p_yes" not in answers:
             raise ValueError("these answers carry no probabilities (p_yes, p_no)")

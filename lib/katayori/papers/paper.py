@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from katayori import renamed
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
-from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +84,6 @@ class Paper:
             option; empty where no option is right. shortest: the shortest text that is read as an
             answer.
         own_files: names of what a user may give in place of its items.
-        renames: names of the notebook's parameters that have changed.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
             are not this project's own.
@@ -107,7 +104,6 @@ class Paper:
     gold_column: ClassVar[str] = ""
     shortest: ClassVar[str] = "{}"
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
-    renames: ClassVar[tuple[Renamed, ...]] = ()
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
@@ -231,13 +227,6 @@ class Paper:
         Raises KatayoriError for one that it does not have.
         """
         raise KatayoriError(f"{self.id} has no simulated respondents")
-
-    def todays_names(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The notebook's parameters with an old name replaced by today's, which is said on stderr.
-
-        KatayoriError where one is given under both.
-        """
-        return renamed.keys("parameter", parameters, where=self.id, also=self.renames)
 
     def check_dataset(self, dataset: str) -> None:
         """KatayoriError naming the data sets there are, for another name."""

@@ -7,7 +7,6 @@ from katayori.papers.paper import Everything, OwnFile, Paper
 from katayori.prompting.parsing import Parsed, parse_yes_no
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
-from katayori.renamed import Renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +24,6 @@ class DiscrimEval(Paper):
     }
     # The seeds of the first answers told no model apart (rule 1); probabilities know no seed.
     asked_anew: ClassVar[Mapping[str, str]] = {"de_answer_line": "seed2"}
-    renames = (Renamed("parameter", "permutations", "draws", "0.5"),)
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.papers.discrim_eval import items

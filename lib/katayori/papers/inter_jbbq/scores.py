@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frame_checks import beside_items, check_frame
+from katayori.frame_checks import check_frame
 from katayori.metrics.intervals import (
     FEW_CLUSTERS,
     NO_INTERVAL_BELOW,
@@ -27,7 +27,7 @@ from katayori.metrics.intervals import (
     share_interval,
 )
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
-from katayori.metrics.qa_bias import OF_ITEMS, with_role
+from katayori.metrics.qa_bias import with_role
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.uncertainty import cells, swap_test
 
@@ -36,21 +36,16 @@ CELL = (*MODEL, "topic", "ambiguity")
 FEW = 30  # a cell with fewer answers is flagged (IJ-16)
 #: What a column holds: answers counted (0 or 1), probabilities, or any other number.
 KINDS = ("share", "probability", "mean")
-_DESIGN = [
-    *("item", "topic", "focal_id", "focal", "subset", "n_attributes"),
-    *("order", "unknown_position", "unknown"),
-]
 _ENDS = ("value", "ci_low", "ci_high", "status")
 
 
-def with_design(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.DataFrame:
+def with_design(answers: pd.DataFrame) -> pd.DataFrame:
     """`qa_bias.with_role` plus what the design says of each item.
 
     Args:
         answers: frame "profiles" of `frame_checks`: as there, with item, topic, focal_id, focal,
             subset, n_attributes, order, unknown_position (the place of "unknown") and unknown (its
             wording) of `papers.inter_jbbq.items`.
-        items: only of callers of an older version, whose answers lack these columns.
 
     Returns:
         The frame of `with_role` and: unknown_wording (what `unknown` was, which now counts);
@@ -64,9 +59,7 @@ def with_design(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         >>> sorted(frame["choice"].unique()), sorted(frame["ambiguity"].unique())
         (['a', 'b', 'u'], ['amb', 'dis'])
     """
-    of_items = [*OF_ITEMS, *(f"role_{option}" for option in range(3)), *_DESIGN]
-    joined = check_frame(beside_items(answers, items, of_items), "profiles")
-    frame = with_role(joined).reset_index(drop=True)
+    frame = with_role(check_frame(answers, "profiles")).reset_index(drop=True)
     frame["unknown_wording"] = frame["unknown"]
     chosen = zip(frame["order"], frame["answer"], frame["outcome"] == "ok", strict=True)
     letters: list[Any] = [order[int(answer)] if ok else None for order, answer, ok in chosen]

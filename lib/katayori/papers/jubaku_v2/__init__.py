@@ -1,9 +1,8 @@
 """A biased and a neutral reason for one conclusion, in eight prompt variants (notebook 04)."""
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from katayori.papers.paper import Audited, Everything, OwnFile, Paper
 from katayori.prompting.letters import parse_choice
@@ -55,15 +54,6 @@ class JubakuV2(Paper):
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         return self.load_more(dataset, size)
-
-    def todays_names(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        names = dict(parameters)
-        # A list under `cases` chose some of the study's cases; the name is a case file's now.
-        if isinstance(names.get("cases"), list):
-            names["case_ids"] = names.pop("cases")
-            change = "parameter cases (a list) is now case_ids; the list goes with version 0.4"
-            print(f"katayori: {change}", file=sys.stderr)
-        return super().todays_names(names)
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
         return parse_choice(text, finish_reason)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, chi2_contingency, norm
 
-from katayori.frame_checks import beside_items, check_frame
+from katayori.frame_checks import check_frame
 from katayori.metrics.choices import unswapped
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
@@ -32,7 +32,7 @@ BY = ("model", "source")
 OF_ITEMS = ("case_id", "category", "template", "order", "role_a", "role_b")
 
 
-def with_choice(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.DataFrame:
+def with_choice(answers: pd.DataFrame) -> pd.DataFrame:
     """Answers with what each letter means (JU-13).
 
     Args:
@@ -40,7 +40,6 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
             with case_id, category, template, order, role_a, role_b of their items, and where known
             p_a, p_b (probabilities of the letters) and mass; what tells answers apart of model,
             source, prompt_id, repetition.
-        items: only of callers of an older version, whose answers lack these columns.
 
     Returns the answers with letter (for answer); choice, the role of the chosen option (None where
     invalid), correct (False where invalid); and with probabilities p_neutral, renormalised over
@@ -56,8 +55,7 @@ def with_choice(answers: pd.DataFrame, items: pd.DataFrame | None = None) -> pd.
         >>> with_choice(answers)["choice"].tolist()
         ['neutral', 'biased']
     """
-    joined = check_frame(beside_items(answers, items, OF_ITEMS), "two options")
-    joined = joined.reset_index(drop=True)
+    joined = check_frame(answers, "two options").reset_index(drop=True)
     orders = joined[["order", "role_a", "role_b"]].drop_duplicates()
     if not orders["order"].is_unique:
         raise ValueError(f"an order with two meanings: {orders.to_dict('records')}")
