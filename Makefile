@@ -1,6 +1,5 @@
 # Plain `make` prints the targets. Every target sets up what it needs; the logic is in lib/katayori_tools.
 SHELL := /bin/sh
-PYTHON ?= python3
 BIN := .venv/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
@@ -12,27 +11,33 @@ ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))
 endif
 
+# What a variable holds is data: make expands nothing in it, and the shell of a recipe reads it from the
+# environment ("$$LOG"), so that quotes, $ and line ends reach the program as they are.
+$(foreach v,$(VARIABLES),$(if $(filter-out undefined,$(origin $v)),$(eval override $v := $$(value $v))$(eval export $v)))
+option = $${$1:+--$2="$$$1"}
+
 # An existing .venv serves as its own Python unless another is asked for.
-BOOT := $(if $(filter command environment,$(firstword $(origin PYTHON))),$(PYTHON),$(firstword $(wildcard $(BIN)/python) $(PYTHON)))
-option = $(if $($1),--$2 '$($1)')
+export BOOT := $(or $(PYTHON),$(firstword $(wildcard $(BIN)/python) python3))
 OPTIONS = $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
   $(call option,PROMPTS,prompts) $(call option,LIMIT,limit)
 SERVER = $(call option,BASE_URL,base-url) $(call option,LABEL,label)
 FRESHLY = $(if $(filter-out 0,$(FRESH)),--fresh)
 ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(call option,BUDGET,budget)
 KATAYORI = @$(BIN)/python -m katayori
+# Options in words, split as a shell splits them; the program does it (cli), so that nothing in them is run.
+WORDS = $(call option,ARGS,args)
 
 help:  ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
 	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= RUNS= DATA= LOG= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
-	@$(BOOT) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo 'katayori: $(BOOT) is missing or older than Python 3.11; name one: make $(MAKECMDGOALS) PYTHON=python3.12' >&2; exit 2; }
-	@PYTHONPATH=lib $(BOOT) -m katayori_tools.environment setup
+	@"$$BOOT" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  printf 'katayori: %s is missing or older than Python 3.11; name one: make setup PYTHON=python3.12\n' "$$BOOT" >&2; exit 2; }
+	@PYTHONPATH=lib "$$BOOT" -m katayori_tools.environment setup
 
 reproduce: setup  ## run the notebooks into outputs/<profile>/ (PAPERS= PROFILE= MODELS= PROMPTS= LIMIT=)
-	$(KATAYORI) reproduce $(OPTIONS) $(SERVER) $(ARGS)
+	$(KATAYORI) reproduce $(OPTIONS) $(SERVER) $(WORDS)
 
 # One worker more than cores, since some tests wait for browsers and kernels; a module or a notebook
 # stays whole, the longest come first (conftest.py).
@@ -43,11 +48,11 @@ NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 1200 \
   --nbval-sanitize-with lib/tests/nbval_sanitize.cfg lib/tests $(NOTEBOOKS)
 
 sweep: setup  ## one notebook under many settings, one table (PAPERS=01 ARGS="--vary draws=99,499 --vary seed=1,2,3")
-	$(KATAYORI) sweep $(OPTIONS) $(SERVER) $(ARGS)
+	$(KATAYORI) sweep $(OPTIONS) $(SERVER) $(WORDS)
 
 gates: setup  ## layout, lint and types, compared with the list of older code (ARGS=--update)
 	@$(BIN)/ruff format -q --check lib
-	$(KATAYORI) gates $(ARGS)
+	$(KATAYORI) gates $(WORDS)
 
 check: gates  ## gates and the fast tests, below a minute
 	$(PYTEST) -q -m 'not slow' lib/tests
@@ -60,91 +65,91 @@ test-all: reproduce gates  ## as test, with what is too slow for every run (befo
 
 lab: setup  ## open JupyterLab on copies of the notebooks in outputs/work
 	$(KATAYORI) work
-	@$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/outputs/work \
-	  --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(ARGS)
+	@set -f; $(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/outputs/work \
+	  --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $$ARGS
 
 data: setup  ## fetch every data set that can be downloaded and list the state of all
-	$(KATAYORI) data $(ARGS)
+	$(KATAYORI) data $(WORDS)
 
 record: setup  ## ask models the study prompts, keep the answers in data/recorded (ARGS=--background, --status, --pause)
-	$(KATAYORI) record $(ASKING) $(ARGS)
+	$(KATAYORI) record $(ASKING) $(WORDS)
 
 live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)
-	$(KATAYORI) live $(ASKING) $(ARGS)
+	$(KATAYORI) live $(ASKING) $(WORDS)
 
 estimate: setup  ## requests, tokens, time and cost of a run, asking nothing
-	$(KATAYORI) estimate $(ASKING) $(ARGS)
+	$(KATAYORI) estimate $(ASKING) $(WORDS)
 
 batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, fetch, import)
-	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(ARGS)
+	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(WORDS)
 
 .PHONY: plan
 plan: setup  ## the papers' full designs for some models, as files for clusters (MODELS= LIMIT= LABEL=; ARGS="--collect FOLDER")
 	$(KATAYORI) plan $(call option,PAPERS,papers) $(call option,MODELS,models) $(call option,PROMPTS,prompts) \
-	  $(call option,LIMIT,limit) $(SERVER) $(FRESHLY) $(ARGS)
+	  $(call option,LIMIT,limit) $(SERVER) $(FRESHLY) $(WORDS)
 
 convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPERS= MODELS= ARGS="LOG ANSWERS.jsonl")
 	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
-	  $(call option,PROMPTS,prompts) $(ARGS)
+	  $(call option,PROMPTS,prompts) $(WORDS)
 
 .PHONY: harness
 harness: setup  ## our benchmarks as tasks of inspect_ai and lm-eval, run against a stub (PAPERS= LIMIT= ARGS=--unchecked)
-	$(KATAYORI) harness $(call option,PAPERS,papers) $(call option,PROMPTS,prompts) $(call option,LIMIT,limit) $(ARGS)
+	$(KATAYORI) harness $(call option,PAPERS,papers) $(call option,PROMPTS,prompts) $(call option,LIMIT,limit) $(WORDS)
 
 analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq")
-	$(KATAYORI) analyse '$(LOG)' $(ARGS)
+	$(KATAYORI) analyse "$$LOG" $(WORDS)
 
 compare: setup  ## two runs or two models row by row (A= B=), or any number side by side on a page (RUNS="a b c")
 	@$(if $(RUNS),PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site)
-	$(KATAYORI) compare $(if $(RUNS),--runs '$(RUNS)','$(A)' '$(B)') $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(ARGS)
+	$(KATAYORI) compare $(if $(RUNS),--runs="$$RUNS","$$A" "$$B") $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(WORDS)
 
 .PHONY: expect equal
 expect: reproduce  ## write data/expected anew from the default run and show what changed (PAPERS=)
-	$(KATAYORI) expect $(call option,PAPERS,papers) $(ARGS)
+	$(KATAYORI) expect $(call option,PAPERS,papers) $(WORDS)
 
 equal: setup  ## whether two commits compute the same on one commit's data (A= B= DATA=)
-	$(KATAYORI) equal '$(A)' '$(B)' $(call option,DATA,data) $(call option,PAPERS,papers) $(ARGS)
+	$(KATAYORI) equal "$$A" "$$B" $(call option,DATA,data) $(call option,PAPERS,papers) $(WORDS)
 
 site: setup  ## a run as pages to read, without a server or a network (PROFILE= MODELS= RUNS="others beside it")
 	@PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site
-	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(call option,RUNS,runs) $(ARGS)
+	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(call option,RUNS,runs) $(WORDS)
 
 .PHONY: export
 export: setup  ## a run as Every Eval Ever, RO-Crate, Croissant, CodeMeta (PAPERS= PROFILE= MODELS= ARGS="--with-text"; ARGS="--read FOLDER")
-	$(KATAYORI) export $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
+	$(KATAYORI) export $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 
 doctor: setup  ## what works on this machine, and the remedy for what does not
-	$(KATAYORI) doctor $(ARGS)
+	$(KATAYORI) doctor $(WORDS)
 
 bench: setup  ## run the benchmarks, one after another
-	$(KATAYORI) bench $(ARGS)
+	$(KATAYORI) bench $(WORDS)
 
 nb: setup  ## execute the committed notebooks in place on their default parameters
-	$(KATAYORI) nb $(call option,PAPERS,papers) $(ARGS)
+	$(KATAYORI) nb $(call option,PAPERS,papers) $(WORDS)
 
 .PHONY: audit-items cards review
 review: setup  ## forms for readers of the Japanese items in outputs/review (PAPERS= ARGS="--readers 2"; ARGS="--read FILE...")
-	$(KATAYORI) review $(call option,PAPERS,papers) $(ARGS)
+	$(KATAYORI) review $(call option,PAPERS,papers) $(WORDS)
 
 audit-items: setup  ## surface rules, slots, doubles, order of mention of study items; residuals of two models (PAPERS=)
-	$(KATAYORI) audit-items $(call option,PAPERS,papers) $(ARGS)
+	$(KATAYORI) audit-items $(call option,PAPERS,papers) $(WORDS)
 
 cards: setup  ## count the tables of the data cards anew (data/study/README.md, data/recorded/README.md)
-	$(KATAYORI) cards $(ARGS)
+	$(KATAYORI) cards $(WORDS)
 
 .PHONY: students slides
 students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)
-	$(KATAYORI) students $(call option,PAPERS,papers) $(ARGS)
+	$(KATAYORI) students $(call option,PAPERS,papers) $(WORDS)
 
 slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS= ARGS="--lecturer NAME --date DAY")
-	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(ARGS)
+	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 
 simulate: setup  ## draw the long simulations anew into data/simulated
-	$(KATAYORI) simulate $(ARGS)
+	$(KATAYORI) simulate $(WORDS)
 
 .PHONY: mutants
 mutants: setup  ## whether the tests notice small changes of metrics and prompting (ARGS="--sample 600 --seed 1")
-	$(KATAYORI) mutants $(ARGS)
+	$(KATAYORI) mutants $(WORDS)
 
 lock: setup  ## resolve the dependencies anew into lib/requirements.lock and environment.yml
 	@PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment lock

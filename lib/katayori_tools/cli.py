@@ -6,9 +6,10 @@ A KatayoriError becomes one line.
 import argparse
 import errno
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -607,6 +608,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _words(given: Iterable[str]) -> list[str]:
+    """A command line in which `--args=` stands for the words that make was given as ARGS.
+
+    They are split here as a shell splits them, so that no shell ever reads them. KatayoriError for
+    a quotation mark without its partner.
+    """
+    words: list[str] = []
+    for word in given:
+        name, _, value = word.partition("=")
+        try:
+            words += shlex.split(value) if name == "--args" else [word]
+        except ValueError as error:
+            problem = f"ARGS cannot be split into words ({error}): {value}"
+            raise KatayoriError(
+                f"{problem}; close the quotation, or write \\' for the mark"
+            ) from None
+    return words
+
+
 def _environment(server: OwnServer) -> AbstractContextManager[None]:
     """LABEL= and BASE_URL= for the notebooks that a command runs."""
     if not (server.label or server.base_url):
@@ -624,8 +644,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     try:
         inputs.check_environment()
-        words = sys.argv[1:] if argv is None else argv
-        args = _parser().parse_args(words)
+        args = _parser().parse_args(_words(sys.argv[1:] if argv is None else argv))
         with _environment(filled(OwnServer, vars(args))):
             return args.function(args)
     except KatayoriError as error:

@@ -200,13 +200,6 @@ def test_old_or_missing_python_gets_a_clear_line():
     assert "3.11" in done.stderr.splitlines()[0]
 
 
-def test_make_hands_the_variables_on():
-    done = make("-n", "reproduce", "PAPERS=01 02", "PROFILE=smoke", "MODELS=a", "PROMPTS=mine")
-    assert (
-        "reproduce --papers '01 02' --profile 'smoke' --models 'a' --prompts 'mine'" in done.stdout
-    )
-
-
 def steps(target: str) -> list[str]:
     """The commands of a target, joined to one line each, without those of `setup`."""
     done = make("-n", target)
@@ -218,7 +211,7 @@ def steps(target: str) -> list[str]:
 def test_check_is_the_gates_and_the_fast_tests_and_runs_no_notebook():
     commands = steps("check")
     assert [line for line in commands if "ruff format -q --check lib" in line]
-    assert [line for line in commands if line.endswith("katayori gates")]
+    assert [line for line in commands if "katayori gates" in line]
     tests = [line for line in commands if "pytest" in line]
     assert len(tests) == 1
     assert "-m 'not slow' lib/tests" in tests[0]

@@ -7,7 +7,6 @@ import doctest
 import json
 import math
 import re
-import subprocess
 from importlib.resources import files
 
 import pandas as pd
@@ -246,17 +245,6 @@ def test_nothing_to_show_is_said(outputs, tmp_path):
         side_by_side([Chosen("empty", read_results(tmp_path))])
     page = site_models.of_runs([Chosen("empty", read_results(tmp_path))], tmp_path)
     assert "No model to show" in str(page)
-
-
-def test_make_hands_the_runs_on():
-    for target, words in (("compare", "compare --runs 'a b'"), ("site", "site --runs 'a b'")):
-        command = ["make", "-n", "--no-print-directory", target, "RUNS=a b"]
-        done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True)
-        told = " ".join(done.stdout.split())
-        assert words in told and "setup-site" in told, done.stderr
-    command = ["make", "-n", "--no-print-directory", "compare", "A=a", "B=b"]
-    done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True)
-    assert "compare 'a' 'b'" in done.stdout and "setup-site" not in done.stdout
 
 
 #: As they are, and as JSON and Python write them.
