@@ -147,10 +147,6 @@ slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each 
 simulate: setup  ## draw the long simulations anew into data/simulated
 	$(KATAYORI) simulate $(WORDS)
 
-.PHONY: mutants
-mutants: setup  ## whether the tests notice small changes of metrics and prompting (ARGS="--sample 600 --seed 1")
-	$(KATAYORI) mutants $(WORDS)
-
 lock: setup  ## resolve the dependencies anew into lib/requirements.lock and environment.yml
 	@PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment lock
 

@@ -580,12 +580,6 @@ def _add_keeping(commands: Commands) -> None:
     )
     one.add_argument("tables", nargs="*", help="names of tables; without one, all of them")
 
-    one = new_command(
-        commands, "mutants", calling("mutants"), "whether tests notice small changes of the code"
-    )
-    one.add_argument("--sample", type=int, default=600, help="mutants to draw (default: 600)")
-    one.add_argument("--seed", type=int, default=1, help="of the draw (default: 1)")
-
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="katayori", description=katayori.__doc__)

@@ -1,4 +1,4 @@
-"""Each test kills mutants that a mutation run let live: bounds, signs, and fields of a row."""
+"""Small changes that other tests would not notice: bounds, signs, and fields of a row."""
 
 import math
 

@@ -26,14 +26,10 @@ def modules():
 
 
 def public_functions(module):
-    """The names of the functions that a module defines for others.
-
-    The copies that `make mutants` writes beside them are none.
-    """
+    """The names of the functions that a module defines for others."""
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    names = [node.name for node in defined if not node.name.startswith("_")]
-    return [name for name in names if "__mutmut_" not in name]
+    return [node.name for node in defined if not node.name.startswith("_")]
 
 
 def examples(module, name):

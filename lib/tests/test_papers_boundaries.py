@@ -1,4 +1,4 @@
-"""Each test kills mutants of the papers' rooms or of prompting that a mutation run let live."""
+"""Small changes of the papers' rooms or of prompting that other tests would not notice."""
 
 import numpy as np
 import pandas as pd
