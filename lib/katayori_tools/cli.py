@@ -566,14 +566,6 @@ def _add_keeping(commands: Commands) -> None:
 
     one = new_command(
         commands,
-        "cards",
-        calling("cards"),
-        "count the tables of the data cards anew and write them",
-    )
-    one.add_argument("--check", action="store_true", help="write nothing; exit 1 if one is old")
-
-    one = new_command(
-        commands,
         "simulate",
         calling("simulate"),
         "draw the long simulations anew into data/simulated",

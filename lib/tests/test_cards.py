@@ -1,12 +1,11 @@
-"""The data cards say what is there: counted tables, licences, notices."""
+"""The data cards say what is there: counts, licences, notices."""
 
+import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.prompting import recordings
-from katayori_tools import cards, cli
 from katayori_tools.study_sets import editions, folder, heads, study_sets
 
 HEADS = [
@@ -17,34 +16,6 @@ HEADS = [
 ]
 
 
-@pytest.mark.parametrize("path", cards.card_paths(), ids=lambda path: path.parent.name)
-def test_a_card_holds_todays_counts(path):
-    assert path.read_text("utf-8") == cards.renewed(path), "run `katayori cards`"
-
-
-def test_an_old_card_is_told_and_written_anew(tmp_path, monkeypatch, capsys):
-    card = tmp_path / "recorded" / "README.md"
-    card.parent.mkdir()
-    card.write_text(f"before\n{cards.BEGIN}\n7 answers\n{cards.END}\nafter\n", encoding="utf-8")
-    monkeypatch.setattr(cards, "card_paths", lambda: [card])
-    monkeypatch.setattr(paths, "root", lambda: tmp_path)
-    monkeypatch.setattr(cards, "recorded_part", lambda: "8 answers")
-    assert cli.main(["cards", "--check"]) == 1
-    assert "7 answers" in card.read_text("utf-8")
-    assert cli.main(["cards"]) == 0
-    assert card.read_text("utf-8") == f"before\n{cards.BEGIN}\n8 answers\n{cards.END}\nafter\n"
-    assert cli.main(["cards", "--check"]) == 0
-    assert "out of date" in capsys.readouterr().out
-
-
-def test_a_card_without_marks_is_refused(tmp_path):
-    card = tmp_path / "study" / "README.md"
-    card.parent.mkdir()
-    card.write_text("no marks\n", encoding="utf-8")
-    with pytest.raises(KatayoriError, match="lacks a mark"):
-        cards.renewed(card)
-
-
 @pytest.mark.parametrize(("paper", "edition", "head"), HEADS)
 def test_a_study_file_says_licence_notice_version_and_canary(paper, edition, head):
     assert head["license"] == "MIT"
@@ -53,10 +24,18 @@ def test_a_study_file_says_licence_notice_version_and_canary(paper, edition, hea
     assert head["reviewed"] in (False, None)
 
 
-def test_the_first_edition_is_counted_as_the_items_are():
+def test_the_card_of_study_sets_counts_the_items_of_each():
     text = (paths.data_dir() / "study" / "README.md").read_text("utf-8")
-    items = study_sets("discrim_eval")[0].items
-    assert f"| 1 | discrim_eval | study | {len(items):,} | 70 | en |" in text
+    for one in (one for paper in paper_ids() for one in study_sets(paper)):
+        assert f"| {one.edition} | {one.paper} | {one.name} | {len(one.items):,} |" in text
+
+
+def test_the_card_of_recordings_counts_the_answers_of_each_model():
+    text = (paths.data_dir() / "recorded" / "README.md").read_text("utf-8")
+    for paper in paper_ids():
+        shards = pd.DataFrame(recordings.manifest(paper).values())
+        for model, n in shards.groupby("model")["count"]:
+            assert f"| {paper} | {model} | {len(n)} | {n.sum():,} |" in text
 
 
 def test_the_card_of_recordings_names_models_licences_and_all_answers():
