@@ -558,14 +558,6 @@ def _add_keeping(commands: Commands) -> None:
 
     one = new_command(
         commands,
-        "reading-time",
-        calling("reading_time"),
-        "words, tables, figures and minutes of each notebook, from its stored outputs",
-    )
-    add_papers(one)
-
-    one = new_command(
-        commands,
         "simulate",
         calling("simulate"),
         "draw the long simulations anew into data/simulated",

@@ -18,13 +18,14 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import lesson_size
 import pytest
 
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.papers.exercises import Choice, Written
 from katayori.report.exercises import exercises
-from katayori_tools import notebooks, reading_time
+from katayori_tools import notebooks
 from katayori_tools.reproduce import kernel_settings
 
 BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
@@ -114,7 +115,7 @@ OF_RECORDED = re.compile(
 )
 #: The call that checks an exercise.
 CHECK = "check"
-#: What a lesson may have at most (`reading_time.Read`), and how many cells may break it.
+#: What a lesson may have at most (`lesson_size`), and how many cells may break it.
 MOST = {"cells": 45, "words": 1500, "tables": 12, "rows": 12, "columns": 7, "code_lines": 12}
 MOST |= {"shown": 1, "minutes": 40}
 MOST_BREACHES = 2
@@ -357,10 +358,10 @@ def short(nb: dict) -> Iterator[str]:
     if len(reasons) > MOST_BREACHES or not all(len(reason) > 10 for reason in reasons):
         yield f"{len(reasons)} breaches; {MOST_BREACHES} with a reason each are the most"
     kept = [cell for cell in nb["cells"] if "breach" not in cell["metadata"]]
-    read = reading_time.measure_cells("a lesson", kept)
+    size = lesson_size.measured(kept)
     for name, most in MOST.items():
-        if getattr(read, name) > most:
-            yield f"{name}: {getattr(read, name):g}; {most} are the most"
+        if size[name] > most:
+            yield f"{name}: {size[name]:g}; {most} are the most"
 
 
 #: What draws: a cell of a lesson that calls one of these shows its picture and folds its code.

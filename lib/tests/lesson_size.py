@@ -1,20 +1,15 @@
-"""How long a notebook takes to read, and how it is built: counted from its stored outputs.
+"""How long a lesson takes to read, and how it is built: counted from its stored outputs.
 
     minutes = English words / 130 + 20 s a table + 40 s a figure
 
 Exercises, the glossary and the content notice are left out, as their readers choose when to read
-them. Printed prose counts as words; Japanese is counted apart, in characters, and not timed.
+them. Printed prose counts as words; Japanese is not counted.
 """
 
 import ast
-import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
-
-from katayori_tools.notebooks import choose
 
 WORDS_A_MINUTE = 130
 SECONDS_A_TABLE = 20
@@ -25,7 +20,6 @@ NOTICE = re.compile(r"^> ?\*\*Content notice.*?(?=\n\n|\Z)", re.MULTILINE | re.D
 #: What is no prose in markdown: code, formulas, addresses, tags.
 NO_PROSE = re.compile(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|https?://\S+|<[^>]+>", re.DOTALL)
 WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
-JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[dh][ >]")
@@ -33,61 +27,27 @@ CELL = re.compile(r"<t[dh][ >]")
 Cell = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Read:
-    """What was counted of a notebook.
-
-    Attributes:
-        notebook: its file. cells: beside exercises. words: English ones. japanese: characters.
-        tables: how many are shown. rows, columns: of the largest. figures: how many.
-        first_figure: the number of cells before the first one (all cells where there is none).
-        code_lines: of the longest code cell, without imports.
-        shown: the most tables and figures of one cell.
-        minutes: by the formula above.
+def measured(given: Iterable[Cell]) -> dict[str, float]:
+    """Cells beside exercises, English words, tables, rows and columns of the largest of them, lines
+    of the longest code cell without imports, the most tables and figures of one cell, minutes.
     """
-
-    notebook: str
-    cells: int
-    words: int
-    japanese: int
-    tables: int
-    rows: int
-    columns: int
-    figures: int
-    first_figure: int
-    code_lines: int
-    shown: int
-    minutes: float
-
-
-def measure(notebook: Path) -> Read:
-    """Counts one executed notebook."""
-    return measure_cells(notebook.name, json.loads(notebook.read_text(encoding="utf-8"))["cells"])
-
-
-def measure_cells(name: str, given: Iterable[Cell]) -> Read:
-    """Counts executed cells, under a name."""
     cells = list(lesson(given))
     texts = [text for cell in cells for text in prose(cell)]
     tables = [table for cell in cells for table in tables_of(cell)]
-    figures = [figures_of(cell) for cell in cells]
+    figures = sum(figures_of(cell) for cell in cells)
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     words = sum(len(WORD.findall(text)) for text in texts)
-    seconds = SECONDS_A_TABLE * len(tables) + SECONDS_A_FIGURE * sum(figures)
-    return Read(
-        notebook=name,
-        cells=len(cells),
-        words=words,
-        japanese=sum(len(JAPANESE.findall(text)) for text in texts),
-        tables=len(tables),
-        rows=max((rows for rows, _ in tables), default=0),
-        columns=max((columns for _, columns in tables), default=0),
-        figures=sum(figures),
-        first_figure=next((n for n, count in enumerate(figures) if count), len(cells)),
-        code_lines=max((lines_of_code(cell) for cell in code), default=0),
-        shown=max((len(tables_of(cell)) + figures_of(cell) for cell in cells), default=0),
-        minutes=words / WORDS_A_MINUTE + seconds / 60,
-    )
+    seconds = SECONDS_A_TABLE * len(tables) + SECONDS_A_FIGURE * figures
+    return {
+        "cells": len(cells),
+        "words": words,
+        "tables": len(tables),
+        "rows": max((rows for rows, _ in tables), default=0),
+        "columns": max((columns for _, columns in tables), default=0),
+        "code_lines": max((lines_of_code(cell) for cell in code), default=0),
+        "shown": max((len(tables_of(cell)) + figures_of(cell) for cell in cells), default=0),
+        "minutes": words / WORDS_A_MINUTE + seconds / 60,
+    }
 
 
 def lesson(cells: Iterable[Cell]) -> Iterator[Cell]:
@@ -155,20 +115,3 @@ def figures_of(cell: Cell) -> int:
     """How many figures a cell shows."""
     outputs = [output.get("data", {}) for output in cell.get("outputs", [])]
     return sum("image/png" in data or "image/svg+xml" in data for data in outputs)
-
-
-def reading_time(papers: str = "") -> int:
-    """Prints a row a notebook."""
-    read = [asdict(measure(path)) for path in choose(papers).values()]
-    names = list(read[0])
-    print("  ".join(f"{name:>12}" if name != "notebook" else f"{name:<22}" for name in names))
-    for row in read:
-        shown = [f"{row['notebook']:<22}"]
-        shown += [
-            f"{row[name]:>12.1f}" if name == "minutes" else f"{row[name]:>12,}"
-            for name in names[1:]
-        ]
-        print("  ".join(shown))
-    minutes = [row["minutes"] for row in read]
-    print(f"minutes, without exercises: {sum(minutes):.0f} in all, at most {max(minutes):.0f}")
-    return 0
