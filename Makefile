@@ -5,7 +5,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS DATA LOG ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS LOG ARGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))
@@ -29,7 +29,7 @@ WORDS = $(call option,ARGS,args)
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= RUNS= DATA= LOG= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= RUNS= LOG= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@"$$BOOT" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -103,12 +103,9 @@ compare: setup  ## two runs or two models row by row (A= B=), or any number side
 	@$(if $(RUNS),PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site)
 	$(KATAYORI) compare $(if $(RUNS),--runs="$$RUNS","$$A" "$$B") $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(WORDS)
 
-.PHONY: expect equal
+.PHONY: expect
 expect: reproduce  ## write data/expected anew from the default run and show what changed (PAPERS=)
 	$(KATAYORI) expect $(call option,PAPERS,papers) $(WORDS)
-
-equal: setup  ## whether two commits compute the same on one commit's data (A= B= DATA=)
-	$(KATAYORI) equal "$$A" "$$B" $(call option,DATA,data) $(call option,PAPERS,papers) $(WORDS)
 
 site: setup  ## a run as pages to read, without a server or a network (PROFILE= MODELS= RUNS="others beside it")
 	@PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site

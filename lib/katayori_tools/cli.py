@@ -380,20 +380,6 @@ def _add_data(commands: Commands) -> None:
     )
     add_papers(one)
 
-    one = new_command(
-        commands,
-        "equal",
-        calling("equality"),
-        "whether two commits compute the same on the same data",
-    )
-    one.add_argument("a", help="a commit, or with --folders a folder of run folders")
-    one.add_argument("b", help="the other one")
-    one.add_argument("--data", help="the commit whose data/ both are given (default: b's)")
-    one.add_argument("--papers", help="only these papers, by number (default: all)")
-    one.add_argument(
-        "--folders", action="store_true", help="compare two folders of outputs, running nothing"
-    )
-
 
 def _add_reading(commands: Commands) -> None:
     """Commands that list or show what is there."""

@@ -70,7 +70,6 @@ SLOW_MODULES = {
     "test_data_jubaku.py",
     "test_data_judge.py",
     "test_engines.py",
-    "test_equality.py",
     "test_every_model.py",
     "test_exercises.py",
     "test_first_page.py",
