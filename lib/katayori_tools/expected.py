@@ -10,6 +10,10 @@ whole number, and they differ by at most `RELATIVE` of the larger one or by at m
 counts and texts are compared exactly, and a zero may be a rounding error elsewhere. Numbers are
 recognised cell by cell; NaN (an empty cell) equals only NaN. Numbers are stored with ten
 significant digits, far more than the comparison needs.
+
+A row is found by its key, not by its number (`key_columns` chooses the columns of the key), so a
+row or a column more does not shift the others. What only one side has is gone or new; of the rows
+that both have every cell is compared; rows in another order are one difference.
 """
 
 import csv
@@ -32,13 +36,18 @@ PROFILE = "recorded"
 RELATIVE = 1e-7
 ABSOLUTE = 1e-12
 DIGITS = 10
-SHOWN = 20  # lines of differences that `make expect` prints
+SHOWN = 5  # differences that are printed of a table
 RESULTS = "results"  # the table made of results.json
 FIGURES = "figures"  # what is plotted, as tables
-#: A result is found by these fields; the others of its row are compared.
-RESULT_KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
 #: `difference` is left out: it is value - published, and a difference of near numbers loses digits.
-RESULT_VALUES = (
+RESULT_COLUMNS = (
+    "requirement",
+    "what",
+    "model",
+    "dataset",
+    "source",
+    "prompt_id",
+    "cell",
     "headline",
     "value",
     "unit",
@@ -69,31 +78,40 @@ class Table(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One difference, printed as one line; `row` counts from 1, or is a result's key."""
+    """One difference, printed as one line.
+
+    `kind` is "table", "column" or "row" with " gone" or " new", "columns in another order",
+    "rows in another order", or "value", which alone has what was expected and what was got.
+    """
 
     paper: str
     table: str
-    row: str
-    column: str
-    expected: str
-    got: str
+    kind: str
+    row: str = ""
+    column: str = ""
+    expected: str = ""
+    got: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.paper}/{self.table}"
-        if self.row:
-            place += f", row {self.row}"
-        if self.column:
-            place += f", column {self.column}"
-        return f"{place}: expected {_short(self.expected)}, got {_short(self.got)}"
+        return f"{self.paper}/{self.table}: {self.told()}"
+
+    def told(self) -> str:
+        """The difference without the name of its table."""
+        where = ", ".join(part for part in (_short(self.row), self.column) if part)
+        if self.kind == "value":
+            expected, got = _short(self.expected) or "nothing", _short(self.got) or "nothing"
+            return f"{where}: expected {expected}, got {got}"
+        return f"{self.kind}: {where}" if where else self.kind
 
 
 Tables = Mapping[str, Table]
 Same = Callable[[str, str], bool]
+Key = tuple[str | int, ...]  # cells of a row, and which of the rows with these cells it is
 
 
 def _short(text: str, limit: int = 120) -> str:
     """A cell on one line; a long one is cut."""
-    line = " ".join(text.split()) or "nothing"
+    line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[:limit]}…"
 
 
@@ -128,11 +146,9 @@ def compare_tables(
     """Every difference between two runs' tables of one paper: tables, columns, rows, then cells."""
     for name in sorted(expected.keys() | got.keys()):
         if name not in got:
-            yield Difference(paper, name, "", "", "a table", "no such table")
+            yield Difference(paper, name, "table gone")
         elif name not in expected:
-            yield Difference(paper, name, "", "", "no such table", "a table")
-        elif name == RESULTS:
-            yield from _compare_results(paper, expected[name], got[name], same)
+            yield Difference(paper, name, "table new")
         else:
             yield from compare_table(paper, name, expected[name], got[name], same)
 
@@ -140,22 +156,94 @@ def compare_tables(
 def compare_table(
     paper: str, name: str, expected: Table, got: Table, same: Same
 ) -> Iterator[Difference]:
-    """The differences of one table: names and order of columns, number of rows, then cell by cell.
-
-    Columns that only one side has are named once; where the numbers of rows differ, the rows are
-    not compared.
-    """
+    """The differences of one table: columns, rows, then the cells of the rows that both have."""
     yield from _compare_columns(paper, name, expected.columns, got.columns)
-    if len(expected.rows) != len(got.rows):
-        sizes = (f"{len(expected.rows)} rows", f"{len(got.rows)} rows")
-        yield Difference(paper, name, "", "", *sizes)
-        return
     shared = shared_columns(paper, name, expected.columns, got.columns)
-    for number, (row, other) in enumerate(zip(expected.rows, got.rows, strict=True), start=1):
-        for column, place, other_place in shared:
-            if not same(row[place], other[other_place]):
-                cells = (row[place], other[other_place])
-                yield Difference(paper, name, str(number), column, *cells)
+    names = [column for column, _, _ in shared]
+    cells = [[row[place] for _, place, _ in shared] for row in expected.rows]
+    others = [[row[place] for _, _, place in shared] for row in got.rows]
+    key = key_columns(cells, others)
+    rows, other_rows = _by_key(cells, key), _by_key(others, key)
+    yield from _compare_keys(paper, name, rows, other_rows)
+    for one in (one for one in rows if one in other_rows):
+        for column, cell, other in zip(names, rows[one], other_rows[one], strict=True):
+            if not same(cell, other):
+                yield Difference(paper, name, "value", _label(one), column, cell, other)
+
+
+def key_columns(rows: list[list[str]], others: list[list[str]]) -> list[int]:
+    """The columns of two tables of the same columns by which a row of one is found in the other.
+
+    Text columns are the key. Where they do not tell all rows of both tables apart, whole-number
+    columns join them (a question's number) if one table's numbers are among the other's: a count
+    that changed is no key. Of these the columns on the right go first while as many rows stay
+    apart: a verdict, a status or a reason is a value of its row, unless nothing else tells two rows
+    apart. Rows that no column tells apart are taken in their order.
+    """
+    width = len((rows or others or [[]])[0])
+    sides = [
+        ({row[place] for row in rows}, {row[place] for row in others}) for place in range(width)
+    ]
+
+    def rows_apart(key: list[int]) -> list[int]:
+        tables = (rows, others)
+        return [len({tuple(row[place] for place in key) for row in table}) for table in tables]
+
+    key = [place for place, (cells, other) in enumerate(sides) if _texts(cells) and _texts(other)]
+    if rows_apart(key) != [len(rows), len(others)]:
+        numbers = [
+            place
+            for place, (cells, other) in enumerate(sides)
+            if all(WHOLE.fullmatch(cell) for cell in cells | other)
+            and (cells <= other or other <= cells)
+        ]
+        key = sorted(key + numbers)
+    apart = rows_apart(key)
+    for place in reversed(key):
+        fewer = [other for other in key if other != place]
+        if rows_apart(fewer) == apart:
+            key = fewer
+    return key
+
+
+def _texts(cells: set[str]) -> bool:
+    """Whether a column is one of text: with words, and with no number but whole ones (levels)."""
+    numbers = {cell for cell in cells if NUMBER.fullmatch(cell)}
+    return bool(cells - numbers - {""}) and all(WHOLE.fullmatch(cell) for cell in numbers)
+
+
+def _by_key(rows: list[list[str]], key: list[int]) -> dict[Key, list[str]]:
+    """The rows by the cells of their key and their number among the rows with these cells."""
+    found: dict[Key, list[str]] = {}
+    seen: Counter[Key] = Counter()
+    for row in rows:
+        cells = tuple(row[place] for place in key)
+        seen[cells] += 1
+        found[*cells, seen[cells]] = row
+    return found
+
+
+def _label(key: Key) -> str:
+    """A row's key as it is printed: its cells, and which of the rows with these cells it is."""
+    *cells, number = key
+    words = " / ".join(str(cell) for cell in cells if cell)
+    if not words:
+        return f"row {number}"
+    return words if number == 1 else f"{words} ({number})"
+
+
+def _compare_keys(
+    paper: str, name: str, rows: Mapping[Key, list[str]], others: Mapping[Key, list[str]]
+) -> Iterator[Difference]:
+    """Rows that only one side has, and the order of those that both have."""
+    for key in rows:
+        if key not in others:
+            yield Difference(paper, name, "row gone", _label(key))
+    for key in others:
+        if key not in rows:
+            yield Difference(paper, name, "row new", _label(key))
+    if [key for key in rows if key in others] != [key for key in others if key in rows]:
+        yield Difference(paper, name, "rows in another order")
 
 
 def _compare_columns(
@@ -163,15 +251,13 @@ def _compare_columns(
 ) -> Iterator[Difference]:
     for column in expected:
         if column not in got:
-            yield Difference(paper, name, "", column, "a column", "no such column")
+            yield Difference(paper, name, "column gone", column=column)
     for column in got:
         if column not in expected:
-            yield Difference(paper, name, "", column, "no such column", "a column")
+            yield Difference(paper, name, "column new", column=column)
     order = [column for column in expected if column in got]
-    other_order = [column for column in got if column in expected]
-    if order != other_order:
-        orders = ("columns " + ", ".join(order), "columns " + ", ".join(other_order))
-        yield Difference(paper, name, "", "", *orders)
+    if order != [column for column in got if column in expected]:
+        yield Difference(paper, name, "columns in another order")
 
 
 def shared_columns(
@@ -193,35 +279,26 @@ def shared_columns(
     return shared
 
 
-def _compare_results(paper: str, expected: Table, got: Table, same: Same) -> Iterator[Difference]:
-    """Results are found by their key, so that a new one does not shift the others."""
-    yield from _compare_columns(paper, RESULTS, expected.columns, got.columns)
-    rows, other_rows = _by_key(expected), _by_key(got)
-    for key in sorted(rows.keys() | other_rows.keys()):
-        label = " / ".join(part for part in key if part)
-        if key not in other_rows:
-            yield Difference(paper, RESULTS, label, "", "a result", "no such result")
-        elif key not in rows:
-            yield Difference(paper, RESULTS, label, "", "no such result", "a result")
-        else:
-            row, other = rows[key], other_rows[key]
-            for column in RESULT_VALUES:
-                if not same(row[column], other[column]):
-                    yield Difference(paper, RESULTS, label, column, row[column], other[column])
+def summary(differences: list[Difference]) -> Iterator[str]:
+    """One line with counts for each table that differs, and below it its first differences."""
+    tables: dict[str, list[Difference]] = {}
+    for one in differences:
+        tables.setdefault(one.table, []).append(one)
+    for table, found in tables.items():
+        counts = Counter(one.kind for one in found)
+        yield f"  {table}: {', '.join(_counted(kind, n) for kind, n in counts.items())}"
+        told = [one.told() for one in found if one.row or one.column]
+        yield from (f"    {line}" for line in told[:SHOWN])
+        if len(told) > SHOWN:
+            yield f"    … and {len(told) - SHOWN} more"
 
 
-def _by_key(table: Table) -> dict[tuple[str, ...], dict[str, str]]:
-    """The rows of a results table by key; a key that occurs again gets its number."""
-    rows: dict[tuple[str, ...], dict[str, str]] = {}
-    seen: Counter[tuple[str, ...]] = Counter()
-    for cells in table.rows:
-        row = dict.fromkeys((*RESULT_KEY, *RESULT_VALUES), "")
-        row.update(zip(table.columns, cells, strict=True))
-        key = tuple(row[column] for column in RESULT_KEY)
-        seen[key] += 1
-        again = (f"({seen[key]})",) if seen[key] > 1 else ()
-        rows[key + again] = row
-    return rows
+def _counted(kind: str, number: int) -> str:
+    """`3 rows gone`; what is there once in a table (its rows in another order) has no number."""
+    what, _, change = kind.partition(" ")
+    if change not in ("", "gone", "new") or what == "table":
+        return kind
+    return f"{number} {what}{'s' if number > 1 else ''} {change or 'changed'}"
 
 
 # -- reading and writing ---------------------------------------------------------------------------
@@ -273,8 +350,8 @@ def read_tables(folder: Path) -> dict[str, Table]:
 
 
 def _results_table(results: list[dict]) -> Table:
-    columns = [*RESULT_KEY, *RESULT_VALUES]
-    return Table(columns, [[_text(row.get(column)) for column in columns] for row in results])
+    rows = [[_text(row.get(column)) for column in RESULT_COLUMNS] for row in results]
+    return Table(list(RESULT_COLUMNS), rows)
 
 
 def _text(value: object) -> str:
@@ -346,23 +423,6 @@ def write(paper: str, got: Tables) -> list[Difference]:
     return changes
 
 
-def _summary(paper: str, changes: list[Difference]) -> str:
-    """One line: how many tables are new or gone, how many cells changed in how many tables."""
-    whole = [change for change in changes if not change.row and not change.column]
-    new = sum(change.got == "a table" for change in whole)
-    gone = sum(change.got == "no such table" for change in whole)
-    cells = [change for change in changes if change.row and change.column]
-    shape = len(changes) - new - gone - len(cells)
-    tables = len({change.table for change in cells})
-    parts = [
-        f"{new} tables added",
-        f"{gone} removed",
-        f"{shape} changes of rows or columns",
-        f"{len(cells)} cells changed in {tables} tables",
-    ]
-    return f"{paper:<16} {', '.join(parts)}"
-
-
 def expect(*, papers: str = "") -> int:
     """`make expect`: the expected tables from the run of the default profile, and what changed."""
     run = paths.outputs_dir() / PROFILE
@@ -372,9 +432,8 @@ def expect(*, papers: str = "") -> int:
     tables = {paper: read_run(run / paper) for paper in chosen}
     for paper in chosen:
         changes = write(paper, tables[paper])
-        print(_summary(paper, changes))
-        for change in changes[:SHOWN]:
-            print(f"  {change}")
-        if len(changes) > SHOWN:
-            print(f"  … and {len(changes) - SHOWN} more (git diff data/{FOLDER}/{paper})")
+        differing = len({change.table for change in changes})
+        print(f"{paper}: {differing} tables differ" if differing else f"{paper}: nothing differs")
+        for line in summary(changes):
+            print(line)
     return 0

@@ -101,7 +101,7 @@ def test_a_figure_more_or_less_is_a_difference(tmp_path):
     before = expected.read_run(tmp_path)
     run.figure("gaps", dots())
     (found,) = expected.compare_tables("p", before, expected.read_run(tmp_path))
-    assert str(found) == "p/figures/gaps: expected no such table, got a table"
+    assert str(found) == "p/figures/gaps: table new"
     assert set(expected.read_tables(tmp_path)) == set(before)
 
 
