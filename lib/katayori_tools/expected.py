@@ -64,8 +64,6 @@ RESULT_COLUMNS = (
     "published",
     "verdict",
 )
-#: Columns that may differ from machine to machine: (paper, table, column), and why.
-LEFT_OUT: dict[tuple[str, str, str], str] = {}
 WHOLE = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf|nan", re.IGNORECASE)
 
@@ -158,7 +156,7 @@ def compare_table(
 ) -> Iterator[Difference]:
     """The differences of one table: columns, rows, then the cells of the rows that both have."""
     yield from _compare_columns(paper, name, expected.columns, got.columns)
-    shared = shared_columns(paper, name, expected.columns, got.columns)
+    shared = shared_columns(expected.columns, got.columns)
     names = [column for column, _, _ in shared]
     cells = [[row[place] for _, place, _ in shared] for row in expected.rows]
     others = [[row[place] for _, _, place in shared] for row in got.rows]
@@ -260,10 +258,8 @@ def _compare_columns(
         yield Difference(paper, name, "columns in another order")
 
 
-def shared_columns(
-    paper: str, name: str, expected: list[str], got: list[str]
-) -> list[tuple[str, int, int]]:
-    """Name of every column that is compared and its place in both; equal names in their order."""
+def shared_columns(expected: list[str], got: list[str]) -> list[tuple[str, int, int]]:
+    """Name of every column that both have and its place in both; equal names in their order."""
     places: dict[tuple[str, int], int] = {}
     seen: Counter[str] = Counter()
     for place, column in enumerate(got):
@@ -274,7 +270,7 @@ def shared_columns(
     for place, column in enumerate(expected):
         other_place = places.get((column, seen[column]))
         seen[column] += 1
-        if other_place is not None and (paper, name, column) not in LEFT_OUT:
+        if other_place is not None:
             shared.append((column, place, other_place))
     return shared
 
