@@ -383,13 +383,6 @@ def _add_data(commands: Commands) -> None:
 
 def _add_reading(commands: Commands) -> None:
     """Commands that list or show what is there."""
-    new_command(
-        commands,
-        "trace",
-        calling("notebooks"),
-        "the evidence of each requirement, counted and checked",
-    )
-
     one = new_command(
         commands,
         "site",

@@ -124,15 +124,3 @@ def check(notebook: Path, values: dict[str, object]) -> None:
                 f"{notebook.name} has no parameter '{name}'; valid: {', '.join(declared)}"
             )
         _require(notebook, declared[name], value)
-
-
-def trace() -> int:
-    """`katayori trace`: counts of data/traceability.csv, and what it names that is not there."""
-    from katayori.report import evidence
-
-    table = evidence.evidence()
-    print(evidence.counts(table).to_string(index=False))
-    lines = evidence.problems(table)
-    for line in lines:
-        print(f"trace: {line}")
-    return 1 if lines else 0

@@ -38,7 +38,7 @@ from katayori_tools.site_notebooks import PICTURES, Book, page_of, read_book
 from katayori_tools.site_papers import paper_page, papers_page, plain
 from katayori_tools.site_play import PAGE
 from katayori_tools.site_reference import ROOMS, pages_of_interface
-from katayori_tools.site_results import FILES, evidence_page, gallery_page, glossary_page
+from katayori_tools.site_results import FILES, gallery_page, glossary_page
 
 #: What a reader may type into the search, whatever the pages hold.
 KANA = "".join(map(chr, range(0x3041, 0x3100)))
@@ -135,10 +135,9 @@ def _notebooks(sources: Sources) -> list[str]:
 
 def _results(sources: Sources) -> list[str]:
     sources.made["gallery"] = gallery_page(sources.books, sources.folder)
-    sources.made["evidence"] = evidence_page()
     sources.made["models"] = of_runs(sources.runs, sources.folder)
     sources.made["explorer"] = explorer_page(sources.explored, sources.folder)
-    return ["models", "explorer", "gallery", "evidence"]
+    return ["models", "explorer", "gallery"]
 
 
 def _interface(sources: Sources) -> list[str]:

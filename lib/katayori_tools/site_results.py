@@ -1,10 +1,9 @@
-"""Pages that gather what lies in a run: all figures and tables, the terms, the evidence."""
+"""Pages that gather what lies in a run: all figures and tables, and the terms."""
 
 import shutil
 from pathlib import Path
 from typing import Any
 
-from katayori.report import evidence
 from katayori.report.tables import escape
 from katayori_tools.site_notebooks import Book, Made, html_cell
 from katayori_tools.site_papers import made_page, table, text
@@ -75,25 +74,3 @@ def glossary_page(terms: list[dict[str, Any]]) -> Any:
         lines.append([escape(term["term"]), japanese, escape(term["meaning"]), escape(papers), see])
     heads = ["Term", "日本語", "Meaning", "Notebooks", "Computed by"]
     return made_page([text(opening), html_cell(table(heads, lines, "Terms of the notebooks"))])
-
-
-def evidence_page() -> Any:
-    """Each requirement of the papers: whether it holds, and where that can be seen."""
-    rows = evidence.evidence()
-    opening = (
-        "# Evidence table\n\nWhat the five papers require, numbered, and what shows that it is"
-        " here. *Holds*: all of it. *Partly*: the last column says what is missing. *Text only*:"
-        " written, computed by nothing. *Not possible here*: the last column says why. The same"
-        " table lies in `data/traceability.csv`; `katayori trace` checks that whatever it names is"
-        " there."
-    )
-    counted = evidence.counts(rows)
-    counts = [[escape(value) for value in row] for row in counted.itertuples(index=False)]
-    lines = [[escape(value or "—") for value in row] for row in rows.itertuples(index=False)]
-    heads = ["Requirement", "Verdict", "Seen in", "Tests that fail without it", "Why"]
-    cells = [
-        text(opening),
-        html_cell(table([str(name) for name in counted], counts, "Counts by paper and verdict")),
-        html_cell(table(heads, lines, "Requirements and their evidence")),
-    ]
-    return made_page(cells)

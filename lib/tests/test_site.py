@@ -25,7 +25,6 @@ from thin_playgrounds import thin
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report import evidence
 from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
@@ -180,7 +179,6 @@ OURS = {
         "models",
         "explorer",
         "gallery",
-        "evidence",
         "compare",
         "harness",
         "measured",
@@ -350,13 +348,10 @@ def test_the_gallery_holds_every_figure_and_table_with_its_files(site):
     assert all((site.folder / name).is_file() for name in files)
 
 
-def test_terms_and_evidence_are_those_of_the_files(site):
+def test_terms_are_those_of_the_file(site):
     terms = yaml.safe_load((paths.data_dir() / "glossary.yaml").read_text("utf-8"))
     shown = [row.td.get_text() for row in article(site, "glossary.html").select("tbody tr")]
     assert sorted(shown) == sorted(term["term"] for term in terms)
-    table = article(site, "evidence.html").find_all("table")[-1]
-    ids = [row.td.get_text() for row in table.select("tbody tr")]
-    assert ids == evidence.evidence()["requirement"].tolist()
 
 
 def test_links_of_our_texts_lead_to_pages_of_the_run(site):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.data import catalogue, published
 from katayori.metrics import audit, rank_tests
-from katayori.report import coverage, evidence, overview, power_text
+from katayori.report import coverage, overview, power_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +66,6 @@ def analyse(
     levels = _levels(power, keep)
     covered = keep.table("coverage", coverage.coverage())
     worst = _worst(covered, keep)
-    keep.table("traceability", evidence.evidence())
-    keep.table("requirements", evidence.counts(evidence.evidence()))
     return Analysis(
         papers=papers,
         measures=overview.measures(folder),
