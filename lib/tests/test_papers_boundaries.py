@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from katayori.errors import UnavailableError
-from katayori.papers import all_papers, answers, examples, get_paper, of_prefix, person_words
+from katayori.papers import answers, examples, get_paper, person_words
 from katayori.papers.discrim_eval import examples as discrim_examples, simulated as applicants
 from katayori.papers.inter_jbbq import (
     examples as inter_examples,
@@ -94,11 +94,6 @@ def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
     assert paper.read("official", {"questions": "mine.yaml"}) == ("frame", "name", [])
     paper.read("official", {})
     assert seen == [("study", "mine.yaml"), ("official", "")]
-
-
-def test_a_paper_is_found_by_the_prefix_of_its_requirements():
-    assert [of_prefix(paper.prefix) for paper in all_papers()] == list(all_papers())
-    assert of_prefix("ZZ") is None
 
 
 def test_who_refuses_says_so_under_every_prompt():

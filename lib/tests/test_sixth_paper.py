@@ -28,8 +28,6 @@ from katayori.prompting.store import Response
 
 
 class Toy(Paper):
-    prefix = "TO"
-    n_requirements = 2
     clusters = "questions"
     cluster_column = "item_id"
     options = ("yes", "no")

@@ -62,15 +62,3 @@ def all_papers() -> list[Paper]:
         True
     """
     return [get_paper(paper_id) for paper_id in paper_ids()]
-
-
-def of_prefix(prefix: str) -> Paper | None:
-    """The paper whose requirements begin with a prefix (`DE`); None for those that all share.
-
-    Example:
-        >>> of_prefix("DE").id == paper_ids()[0]
-        True
-        >>> print(of_prefix("X"))
-        None
-    """
-    return next((paper for paper in all_papers() if paper.prefix == prefix), None)

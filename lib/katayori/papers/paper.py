@@ -77,7 +77,6 @@ class Paper:
 
     Attributes:
         id: the name of the room, notebook, prompts and data folders.
-        prefix, n_requirements: its numbered requirements, `DE-1` to `DE-37`.
         clusters: what an interval draws as a whole, in the plural. cluster_column: the column of
             the items that tells it.
         options: what an answer may be. gold_column: the column of the items that names the right
@@ -96,8 +95,6 @@ class Paper:
     """
 
     id: str
-    prefix: ClassVar[str]
-    n_requirements: ClassVar[int]
     clusters: ClassVar[str]
     cluster_column: ClassVar[str]
     options: ClassVar[tuple[str, ...]]

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class DiscrimEval(Paper):
-    prefix = "DE"
-    n_requirements = 37
     clusters = "questions"
     cluster_column = "decision_question_id"
     options = ("yes", "no")

@@ -18,8 +18,6 @@ BALANCED = "balanced"
 
 
 class InterJbbq(Paper):
-    prefix = "IJ"
-    n_requirements = 20
     clusters = "families"
     cluster_column = "focal_id"
     options = ("0", "1", "2")

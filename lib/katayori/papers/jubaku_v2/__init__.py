@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class JubakuV2(Paper):
-    prefix = "JU"
-    n_requirements = 24
     clusters = "cases"
     cluster_column = "case_id"
     options = ("A", "B")

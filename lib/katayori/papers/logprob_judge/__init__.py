@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class LogprobJudge(Paper):
-    prefix = "LJ"
-    n_requirements = 23
     clusters = "pairs of answers"
     cluster_column = "item_id"
     options = ("A", "B", "C")

@@ -16,8 +16,6 @@ OF_BBQ = 1000
 
 
 class PersonaJbbq(Paper):
-    prefix = "PJ"
-    n_requirements = 23
     clusters = "templates"
     cluster_column = "template_id"
     options = ("0", "1", "2")
