@@ -47,9 +47,6 @@ PYTEST = @OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pypr
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 1200 \
   --nbval-sanitize-with lib/tests/nbval_sanitize.cfg lib/tests $(NOTEBOOKS)
 
-sweep: setup  ## one notebook under many settings, one table (PAPERS=01 ARGS="--vary draws=99,499 --vary seed=1,2,3")
-	$(KATAYORI) sweep $(OPTIONS) $(SERVER) $(WORDS)
-
 gates: setup  ## layout, lint and types, compared with the list of older code (ARGS=--update)
 	@$(BIN)/ruff format -q --check lib
 	$(KATAYORI) gates $(WORDS)
@@ -148,5 +145,5 @@ clean:  ## remove run folders and tool caches (recordings, downloads and .venv s
 	@find outputs -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	@rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis lib/.pytest_cache lib/.ruff_cache lib/.hypothesis
 
-.PHONY: help setup reproduce sweep gates check test test-all lab data record live estimate batch convert analyse compare site doctor bench nb simulate lock clean
+.PHONY: help setup reproduce gates check test test-all lab data record live estimate batch convert analyse compare site doctor bench nb simulate lock clean
 .DEFAULT_GOAL := help

@@ -148,34 +148,10 @@ def _add_run(one: argparse.ArgumentParser, profile: str) -> None:
 
 
 def _add_reproduce(commands: Commands) -> None:
-    """The commands that run notebooks."""
+    """The command that runs notebooks: which, on what, and how many at once."""
     one = new_command(
         commands, "reproduce", calling("reproduce"), "run notebooks into outputs/<profile>/<paper>/"
     )
-    _add_notebook_run(one)
-    one.add_argument(
-        "--timeout", type=int, default=1800, help="seconds a cell may take; 0 for no limit (1800)"
-    )
-    one.add_argument("--force", action="store_true", help="run even what is up to date")
-
-    one = new_command(
-        commands,
-        "sweep",
-        calling("sweep"),
-        "run one notebook under every combination of some parameters, into one table",
-    )
-    _add_notebook_run(one)
-    one.add_argument(
-        "--vary",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE,VALUE",
-        help="a notebook parameter and its values; once for each parameter that changes",
-    )
-
-
-def _add_notebook_run(one: argparse.ArgumentParser) -> None:
-    """Options of commands that run notebooks: which, on what, and how many at once."""
     _add_run(one, "recorded")
     add_server(one, asks=False)
     one.add_argument(
@@ -203,6 +179,10 @@ def _add_notebook_run(one: argparse.ArgumentParser) -> None:
         metavar="N",
         help="notebooks at once (2)",
     )
+    one.add_argument(
+        "--timeout", type=int, default=1800, help="seconds a cell may take; 0 for no limit (1800)"
+    )
+    one.add_argument("--force", action="store_true", help="run even what is up to date")
 
 
 def _add_asking(commands: Commands) -> None:

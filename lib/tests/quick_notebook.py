@@ -26,7 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from katayori_tools import plain_run
+import plain_run
+
 from katayori_tools.reproduce import SKIPPED, Job
 
 FACTOR = 1.01

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import stub_model
 from bs4 import BeautifulSoup
+from plain_run import run_cells
 from stub_model import Says, Stub
 
 from katayori import paths
@@ -29,7 +30,6 @@ from katayori.report import first_page
 from katayori_tools import cli, reproduce
 from katayori_tools.choices import USUAL_RUNNING, Asking, NotebookRun, Running
 from katayori_tools.options import filled
-from katayori_tools.plain_run import run_cells
 
 NAMES = ("my-model@custom", "Org/Model-7B@vllm", "llama3:8b@ollama")
 WAYS = ("live", "imported")

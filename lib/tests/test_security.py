@@ -442,8 +442,7 @@ def _sources():
 
 def test_no_code_of_ours_unpickles_evaluates_or_unpacks():
     found = {name: sins for name, source in _sources() if (sins := list(_sins(source)))}
-    # A sweep runs the cells of our own notebooks, as a kernel would.
-    assert found == {"plain_run.py": ["compile", "exec"]}
+    assert found == {}
 
 
 @pytest.mark.parametrize(

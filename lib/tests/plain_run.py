@@ -9,7 +9,6 @@ import pkgutil
 import sys
 import types
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -136,8 +135,3 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
             yield
         finally:
             plt.close("all")
-
-
-def paths_of(folder: Path) -> set[str]:
-    """The files below a folder, by their path in it."""
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
