@@ -499,15 +499,6 @@ def _add_keeping(commands: Commands) -> None:
     )
     add_papers(one)
 
-    one = new_command(
-        commands,
-        "measure-code",
-        calling("measure_code"),
-        "density, complexity, types, repeated code and imports, of one commit beside another",
-    )
-    one.add_argument("commits", nargs="*", help="the earlier one, and the later (default: here)")
-    one.add_argument("--no-types", action="store_true", help="leave out mypy, the slow part")
-
     new_command(
         commands,
         "work",
