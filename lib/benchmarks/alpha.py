@@ -1,9 +1,11 @@
-"""Bootstrap of Krippendorff's alpha: the closed form beside a loop over the `krippendorff` package in the same run.
+"""Bootstrap of Krippendorff's alpha: the closed form beside a loop over the `krippendorff` package
+in the same run.
 
     python lib/benchmarks/alpha.py [--resamples 10000] [--loop 20]
 
-One table of 1,890 x 5 single answers (70 questions x 27 rows, race). Both arms resample whole questions. The loop is
-timed on a few resamples and scaled, since all of them would take minutes. Goal: at least 30 times faster.
+One table of 1,890 x 5 single answers (70 questions x 27 rows, race). Both arms resample whole
+questions. The loop is timed on a few resamples and scaled, since all of them would take minutes.
+Goal: at least 30 times faster.
 """
 
 import argparse
@@ -57,7 +59,8 @@ def main() -> None:
     print(f"alpha, {len(one):,} x {LEVELS}, {options.resamples:,} resamples of questions")
     print(f"  closed form    {ours:8.3f} s  (best of 5)   95 % interval {low:.3f} to {high:.3f}")
     print(
-        f"  package loop   {theirs:8.1f} s  (scaled from {options.loop})  mean of its resamples {np.mean(slow):.3f}"
+        f"  package loop   {theirs:8.1f} s  (scaled from {options.loop})"
+        f"  mean of its resamples {np.mean(slow):.3f}"
     )
     print(f"  ratio {theirs / ours:,.0f}x; goal: at least 30x")
 

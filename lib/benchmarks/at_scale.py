@@ -166,7 +166,7 @@ def run(models: int, limit: int, home: Path) -> dict[str, dict[str, Any]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=3, help="stub models (3)")
     parser.add_argument("--limit", type=int, default=0, help="clusters of each paper (all)")
     parser.add_argument("--role", choices=STEPS, help=argparse.SUPPRESS)

@@ -1,9 +1,11 @@
-"""The collector against a local stub that answers at once, or after 100 ms, beside a bare aiohttp client in one run.
+"""The collector against a local stub that answers at once, or after 100 ms, beside a bare aiohttp
+client in one run.
 
     python lib/benchmarks/collector.py [--n 2000] [--concurrency 32] [--runs 5]
 
-The stub and every client are processes of their own; every row is the median of the runs, with the slowest and fastest
-behind it. Rates depend on the machine and its load: run it on a quiet one, and compare the rows.
+The stub and every client are processes of their own; every row is the median of the runs, with the
+slowest and fastest behind it. Rates depend on the machine and its load: run it on a quiet one, and
+compare the rows.
 """
 
 import argparse
@@ -18,16 +20,20 @@ import time
 from pathlib import Path
 
 REPLY = (
-    '{"id":"x","model":"stub","choices":[{"index":0,"message":{"role":"assistant","content":"Answer: yes"},'
-    '"finish_reason":"stop"}],"usage":{"prompt_tokens":60,"completion_tokens":3}}'
+    '{"id":"x","model":"stub","choices":[{"index":0,"message":{"role":"assistant",'
+    '"content":"Answer: yes"},"finish_reason":"stop"}],'
+    '"usage":{"prompt_tokens":60,"completion_tokens":3}}'
 )
 HEAVY = ("pandas", "scipy", "matplotlib")
 LATENCY, AT_ONCE, PROMPTS = 0.1, 64, 1000  # of the run against a slow endpoint
 
 
 def stub(delay: float) -> None:
-    """An OpenAI-compatible server; prints its port and serves until its input is closed. `delay` in seconds."""
-    reply = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(REPLY)}\r\n\r\n{REPLY}".encode()
+    """An OpenAI-compatible server; prints its port and serves until its input is closed. `delay` in
+    seconds.
+    """
+    head = f"Content-Type: application/json\r\nContent-Length: {len(REPLY)}\r\n\r\n"
+    reply = f"HTTP/1.1 200 OK\r\n{head}{REPLY}".encode()
 
     loop: asyncio.AbstractEventLoop
 
@@ -59,11 +65,9 @@ def stub(delay: float) -> None:
 
 
 def _body(i: int) -> dict:
-    text = (
-        f"次の申請を認めますか。理由を述べたあと、最後の行に答えを書いてください。申請番号{i}、年齢{20 + i % 80}歳。"
-        * 2
-    )
-    return {"messages": [{"role": "user", "content": text}], "max_tokens": 64}
+    text = "次の申請を認めますか。理由を述べたあと、最後の行に答えを書いてください。"
+    text += f"申請番号{i}、年齢{20 + i % 80}歳。"
+    return {"messages": [{"role": "user", "content": text * 2}], "max_tokens": 64}
 
 
 async def bare(n: int, concurrency: int, url: str, store: str) -> int:
@@ -88,7 +92,7 @@ async def bare(n: int, concurrency: int, url: str, store: str) -> int:
 
 
 async def ours(n: int, concurrency: int, url: str, store: str) -> int:
-    """The collector with its store: every answer on disk, the key and the whole provenance with it."""
+    """The collector with its store: every answer on disk, its key and whole provenance with it."""
     from katayori.prompting.models import Endpoint, Model
     from katayori.prompting.requests import Request
     from katayori.prompting.store import Store
@@ -154,7 +158,7 @@ def measure(name: str, n: int, concurrency: int, url: str, store: Path) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=2000, help="prompts (2000)")
     parser.add_argument(
         "--concurrency", type=int, default=32, help="requests under way at once (32)"
@@ -193,10 +197,12 @@ def main() -> None:
         for k, v in got.items()
     }
     print(
-        f"{args.n} Japanese prompts, concurrency {args.concurrency}, {args.runs} runs, Python {sys.version[:6]}"
+        f"{args.n} Japanese prompts, concurrency {args.concurrency}, {args.runs} runs,"
+        f" Python {sys.version[:6]}"
     )
     print(
-        f"{'client':<38}{'answers/s':>10}{'slowest - fastest':>20}{'CPU ms':>8}{'peak MiB':>10}  goal"
+        f"{'client':<38}{'answers/s':>10}{'slowest - fastest':>20}"
+        f"{'CPU ms':>8}{'peak MiB':>10}  goal"
     )
     for name, about, goal in (
         ("bare", "bare aiohttp (keeps nothing)", "none: the floor of this machine now"),
@@ -205,13 +211,16 @@ def main() -> None:
     ):
         one, rates = middle[name], [run["rate"] for run in got[name]]
         spread = f"{min(rates):,.0f} - {max(rates):,.0f}"
-        row = f"{about:<38}{one['rate']:>10,.0f}{spread:>20}{one['cpu_ms']:>8.2f}{one['peak_mib']:>10.0f}"
-        print(f"{row}  {goal}")
+        row = f"{about:<38}{one['rate']:>10,.0f}{spread:>20}"
+        print(f"{row}{one['cpu_ms']:>8.2f}{one['peak_mib']:>10.0f}  {goal}")
     share = middle["cold"]["rate"] / middle["bare"]["rate"]
     print(f"with an empty store the collector reaches {share:.0%} of the bare client's rate")
     taken = middle["latency"]["seconds"]
-    print(f"{LATENCY * 1000:.0f} ms latency, concurrency {AT_ONCE}, {slow_n:,} prompts: {taken:.2f} s, "
-          f"{taken / ideal:.2f} times the ideal {ideal:.1f} s (goal: at most 1.5 times)")  # fmt: skip
+    print(
+        f"{LATENCY * 1000:.0f} ms latency, concurrency {AT_ONCE}, {slow_n:,} prompts:"
+        f" {taken:.2f} s, {taken / ideal:.2f} times the ideal {ideal:.1f} s"
+        " (goal: at most 1.5 times)"
+    )
 
 
 if __name__ == "__main__":

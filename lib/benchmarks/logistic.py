@@ -1,8 +1,10 @@
-"""The mixed logistic model on a full set of answers, beside statsmodels' variational and MAP fits in the same run.
+"""The mixed logistic model on a full set of answers, beside statsmodels' variational and MAP fits
+in the same run.
 
     python lib/benchmarks/logistic.py [--questions 70] [--seed 0]
 
-One row an answer: questions x 9 ages x 3 genders x 5 races, 9,450 by default. The goal for the Laplace fit is 2 s.
+One row an answer: questions x 9 ages x 3 genders x 5 races, 9,450 by default. The goal for the
+Laplace fit is 2 s.
 """
 
 import argparse
@@ -55,7 +57,7 @@ def bayes(frame, method: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--questions", type=int, default=70, help="groups with a random intercept (70)"
     )

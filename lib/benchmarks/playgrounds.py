@@ -148,7 +148,7 @@ def measure(path: Path, values: int) -> list[list]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--values", type=int, default=5, help="values of each slider, ends among them (5)"
     )

@@ -1,10 +1,11 @@
-"""Scoring the persona-JBBQ paper's whole grid: 50,856 items x 5 prompts x 4 models = 1,017,120 synthetic answers.
+"""Scoring the persona-JBBQ paper's whole grid: 50,856 items x 5 prompts x 4 models = 1,017,120
+synthetic answers.
 
     python lib/benchmarks/qa_bias.py [--resamples 1000]
 
-Each arm is a process of its own that makes the answers and scores them: joining to the items and every metric of every
-cell, without and with cluster-bootstrap resamples; the last arm compares the prompts. Time is that of the scoring, peak
-memory that of the whole process, answers included.
+Each arm is a process of its own that makes the answers and scores them: joining to the items and
+every metric of every cell, without and with cluster-bootstrap resamples; the last arm compares the
+prompts. Time is that of the scoring, peak memory that of the whole process, answers included.
 """
 
 import argparse
@@ -33,7 +34,9 @@ GOALS = {"scores": "below 10 s and 1.5 GB", "bootstrap": "below 60 s", "compare"
 
 
 def grid() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Items in the schema of `data.bbq` and answers with option probabilities and 3 % out of choice."""
+    """Items in the schema of `data.bbq` and answers with option probabilities and 3 % out of
+    choice.
+    """
     rng, parts = np.random.default_rng(1), []
     for category, size in SIZES.items():
         k = np.arange(size)
@@ -82,7 +85,7 @@ def arm(name: str, resamples: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--arm", choices=GOALS, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -90,7 +93,8 @@ def main() -> None:
         return arm(options.arm, options.resamples)
     n = sum(SIZES.values()) * MODELS * len(PROMPTS)
     print(
-        f"{n:,} answers, {MODELS * len(PROMPTS) * len(SIZES)} cells; {options.resamples:,} resamples of templates"
+        f"{n:,} answers, {MODELS * len(PROMPTS) * len(SIZES)} cells;"
+        f" {options.resamples:,} resamples of templates"
     )
     for name in GOALS:
         this = [

@@ -1,12 +1,14 @@
-"""Kruskal-Wallis, Conover and Holm for every model, question and factor, beside the obvious library loop.
+"""Kruskal-Wallis, Conover and Holm for every model, question and factor, beside the obvious library
+loop.
 
     python lib/benchmarks/rank_tests.py [--models 9] [--questions 70] [--loop-questions 70]
 
-Both arms do the same work on the same simulated 0/1 answers: a contingency table and Kruskal-Wallis per model, question
-and factor, Holm over factors, Conover over all pairs of a significant factor, Holm over its pairs. The loop uses
-pandas, scipy and pingouin one table at a time, its Conover written as scikit-posthocs does it (ranks and group means
-in pandas, then pair by pair; that package is not installed here). The loop runs on one model and is scaled
-to all tables. Both arms must agree on that part. Times depend on the machine and its load: compare the rows.
+Both arms do the same work on the same simulated 0/1 answers: a contingency table and Kruskal-Wallis
+per model, question and factor, Holm over factors, Conover over all pairs of a significant factor,
+Holm over its pairs. The loop uses pandas, scipy and pingouin one table at a time, its Conover
+written as scikit-posthocs does it (ranks and group means in pandas, then pair by pair; that package
+is not installed here). The loop runs on one model and is scaled to all tables. Both arms must agree
+on that part. Times depend on the machine and its load: compare the rows.
 """
 
 import argparse
@@ -27,7 +29,9 @@ GOAL = 100
 
 
 def simulated(models: int, questions: int, seed: int = 0) -> pd.DataFrame:
-    """0/1 answers in the form of `response.with_value`, 1 % missing; gender or age matters in a third of questions."""
+    """0/1 answers in the form of `response.with_value`, 1 % missing; gender or age matters in a
+    third of questions.
+    """
     rng = np.random.default_rng(seed)
     rows = itertools.product(
         [f"m{i}" for i in range(models)], range(questions), AGES, GENDERS, RACES
@@ -94,7 +98,9 @@ def timed(function, *args):
 
 
 def differs(ours: tuple[pd.DataFrame, pd.DataFrame], theirs: tuple[dict, dict]) -> float:
-    """The largest difference of an adjusted p; an error where one arm tests what the other does not."""
+    """The largest difference of an adjusted p; an error where one arm tests what the other does
+    not.
+    """
     factors, pairs = (frame[frame["status"] == "ok"] for frame in ours)
     key = ["model", "decision_question_id", "factor"]
     mine = dict(
@@ -112,7 +118,7 @@ def differs(ours: tuple[pd.DataFrame, pd.DataFrame], theirs: tuple[dict, dict]) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=9)
     parser.add_argument("--questions", type=int, default=70)
     parser.add_argument(
@@ -129,7 +135,8 @@ def main() -> None:
     warnings.simplefilter(
         "ignore"
     )  # scipy's remark on constant tables, which both arms leave untested
-    # Imports and first calls are not timed; the best of three runs counts for ours, the only run for the loop.
+    # Imports and first calls are not timed; the best of three runs counts for ours, the only run
+    # for the loop.
     first = part["decision_question_id"] < 2
     gap = max(differs(decision_tests(p), loop(p)) for p in (part[first], part[~first]) if len(p))
     theirs, slow = timed(loop, part)
@@ -140,24 +147,29 @@ def main() -> None:
     )
     scaled = slow * tables / done
     print(
-        f"{args.questions} questions x {len(FACTORS)} factors x {args.models} models = {tables:,} tables, simulated"
+        f"{args.questions} questions x {len(FACTORS)} factors x {args.models} models"
+        f" = {tables:,} tables, simulated"
     )
     print(f"adjusted p of both arms differ by at most {gap:.0e} on the loop's part")
     print(f"{'arm':<52}{'tables':>8}{'seconds':>10}{'ms/table':>10}")
     print(
-        f"{'library loop: pandas, scipy, pingouin':<52}{done:>8,}{slow:>10.3f}{1000 * slow / done:>10.3f}"
+        f"{'library loop: pandas, scipy, pingouin':<52}"
+        f"{done:>8,}{slow:>10.3f}{1000 * slow / done:>10.3f}"
     )
     print(
-        f"{f'  the same, scaled by {tables / done:g}':<52}{tables:>8,}{scaled:>10.3f}{1000 * slow / done:>10.3f}"
+        f"{f'  the same, scaled by {tables / done:g}':<52}"
+        f"{tables:>8,}{scaled:>10.3f}{1000 * slow / done:>10.3f}"
     )
     print(
-        f"{'decision_tests, measured on all tables':<52}{tables:>8,}{fast:>10.3f}{1000 * fast / tables:>10.3f}"
+        f"{'decision_tests, measured on all tables':<52}"
+        f"{tables:>8,}{fast:>10.3f}{1000 * fast / tables:>10.3f}"
     )
     print(
         f"  pairs tested: loop {len(theirs[1]):,} (its part), decision_tests {len(ours[1]):,} (all)"
     )
     print(
-        f"goal: at least {GOAL}x   measured: {scaled / fast:,.0f}x   {'met' if scaled >= GOAL * fast else 'MISSED'}"
+        f"goal: at least {GOAL}x   measured: {scaled / fast:,.0f}x  "
+        f" {'met' if scaled >= GOAL * fast else 'MISSED'}"
     )
 
 

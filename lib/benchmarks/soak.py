@@ -1,9 +1,11 @@
-"""The collector under attack: killed at random moments, and against an endpoint that fails in every way it can.
+"""The collector under attack: killed at random moments, and against an endpoint that fails in every
+way it can.
 
     python lib/benchmarks/soak.py [--n 5000] [--kills 10] [--seed 0]
 
-The endpoint is the test double (`lib/tests/api_double.py`), which counts every request. Ends with exit code 1 where an
-answer was lost, asked without need, or stored without a cause. `make test` runs both parts on a few hundred prompts.
+The endpoint is the test double (`lib/tests/api_double.py`), which counts every request. Ends with
+exit code 1 where an answer was lost, asked without need, or stored without a cause. `make test`
+runs both parts on a few hundred prompts.
 """
 
 import argparse
@@ -39,8 +41,9 @@ def collector(url: str, path: Path, n: int) -> subprocess.Popen:
 def killed(path: Path, n: int, kills: int, seed: int) -> dict:
     """Kill a collecting process `kills` times at random moments, then let one finish.
 
-    Returns what the endpoint and the store counted: `asked`, `in_flight` at each kill (received by the endpoint, not
-    yet in the store), outcomes stored, and the most often a single prompt was asked.
+    Returns what the endpoint and the store counted: `asked`, `in_flight` at each kill (received by
+    the endpoint, not yet in the store), outcomes stored, and the most often a single prompt was
+    asked.
     """
     rng, in_flight = random.Random(seed), []
     moments = sorted(rng.uniform(0.01, 0.95) * n for _ in range(kills))
@@ -76,8 +79,9 @@ def killed(path: Path, n: int, kills: int, seed: int) -> dict:
 def faulty(path: Path, n: int, seed: int, timeout: float = 3) -> dict:
     """Ask an endpoint that fails at random (`FAULTS`), again until all is answered.
 
-    Returns per run the outcomes and causes, the requests the endpoint saw beside the attempts the store counted (equal,
-    unless a second layer retries), seconds, and how often the concurrency was cut; and faults met by kind.
+    Returns per run the outcomes and causes, the requests the endpoint saw beside the attempts the
+    store counted (equal, unless a second layer retries), seconds, and how often the concurrency was
+    cut; and faults met by kind.
     """
     met: Counter[str] = Counter()
     rng = random.Random(seed)
@@ -98,13 +102,13 @@ def faulty(path: Path, n: int, seed: int, timeout: float = 3) -> dict:
             silent = sum(a.outcome == "error" and not a.error for _, a in store.get(left))
             told = {"asked": summary.asked, "outcomes": summary.outcomes, "silent": silent}
             told |= {"causes": causes(store, requests, model_for())}
-            runs.append(told | {"seen": double.asked - asked, "attempts": attempts, "cuts": summary.cuts,
-                                "seconds": summary.seconds})  # fmt: skip
+            told |= {"seen": double.asked - asked, "attempts": attempts}
+            runs.append(told | {"cuts": summary.cuts, "seconds": summary.seconds})
         return {"runs": runs, "met": dict(met), "outcomes": counts(store)}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=5000, help="prompts (5000)")
     parser.add_argument("--kills", type=int, default=10, help="times a run is killed (10)")
     parser.add_argument("--seed", type=int, default=0, help="of moments and faults (0)")
@@ -123,17 +127,23 @@ def main() -> int:
         good &= max(got["in_flight"], default=0) <= CONCURRENCY
         print(f"killed {args.kills} times in a run of {args.n:,} prompts, {CONCURRENCY} at once")
         print(f"  stored {got['outcomes']}; goal: exactly one success a prompt")
-        print(f"  asked {got['asked']:,}, {extra} more than prompts; in flight at the kills {got['in_flight']}; "
-              f"goal: no more than these {allowed}")  # fmt: skip
+        print(
+            f"  asked {got['asked']:,}, {extra} more than prompts;"
+            f" in flight at the kills {got['in_flight']}; goal: no more than these {allowed}"
+        )
         bad = faulty(Path(folder) / "faulty.sqlite", args.n, args.seed)
         print(f"faulty endpoint, {args.n:,} prompts: met {bad['met']}")
         for run in bad["runs"]:
-            print(f"  asked {run['asked']:,} in {run['seconds']:.0f} s: {run['outcomes']}, causes {run['causes']}, "
-                  f"{run['cuts']} cuts; {run['seen']:,} requests seen, {run['attempts']:,} attempts kept")  # fmt: skip
+            print(
+                f"  asked {run['asked']:,} in {run['seconds']:.0f} s: {run['outcomes']},"
+                f" causes {run['causes']}, {run['cuts']} cuts;"
+                f" {run['seen']:,} requests seen, {run['attempts']:,} attempts kept"
+            )
         good &= bad["outcomes"] == {"ok": args.n}
         good &= all(run["seen"] == run["attempts"] and not run["silent"] for run in bad["runs"])
         print(
-            f"  stored {bad['outcomes']}; goal: all answered, every request accounted for, every error with a cause"
+            f"  stored {bad['outcomes']}; goal: all answered, every request accounted for,"
+            " every error with a cause"
         )
     print("all goals met" if good else "A GOAL WAS MISSED")
     return 0 if good else 1

@@ -1,9 +1,10 @@
-"""A million answers through the store: written, resumed, read as a frame; memory flat, no step quadratic.
+"""A million answers through the store: written, resumed, read as a frame; memory flat, no step
+quadratic.
 
     python lib/benchmarks/store.py [--n 1000000]
 
-Each step is a process of its own, at a tenth of the size and at the whole: a step that is not quadratic takes no longer
-an answer. Requests are made as they are needed, never held together.
+Each step is a process of its own, at a tenth of the size and at the whole: a step that is not
+quadratic takes no longer an answer. Requests are made as they are needed, never held together.
 """
 
 import argparse
@@ -86,7 +87,7 @@ def measure(name: str, n: int, path: Path) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=1_000_000, help="answers (1000000)")
     parser.add_argument("--role", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -106,7 +107,8 @@ def main() -> None:
         return
     small = max(1, args.n // 10)
     print(
-        f"{args.n:,} answers; growth: time an answer beside that of {small:,} (quadratic would be 10)"
+        f"{args.n:,} answers; growth: time an answer beside that of {small:,}"
+        " (quadratic would be 10)"
     )
     print(
         f"{'step':<8}{'seconds':>9}{'answers/s':>11}{'growth':>8}{'peak MiB':>10}  what, and goal"

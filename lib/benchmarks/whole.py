@@ -1,9 +1,10 @@
-"""What a new user and a contributor wait for: `make reproduce` cold and unchanged, `make site`, `make test`.
+"""What a new user and a contributor wait for: `make reproduce` cold and unchanged, `make site`,
+`make test`.
 
     python lib/benchmarks/whole.py [--without-tests]
 
-Run folders go to an empty temporary folder; the environment stands already (after set-up). `make test` finds all
-notebooks up to date, so that its time is that of the checks.
+Run folders go to an empty temporary folder; the environment stands already (after set-up). `make
+test` finds all notebooks up to date, so that its time is that of the checks.
 """
 
 import argparse
@@ -26,7 +27,7 @@ STEPS = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--without-tests", action="store_true")
     options = parser.parse_args()
     missed = 0
@@ -56,7 +57,8 @@ def main() -> int:
                 f"   {ran.stdout.strip().splitlines()[-1].strip('= ')}" if target == "test" else ""
             )
             print(
-                f"  {step:<22}{seconds:>7.1f} s   goal: {f'below {goal} s' if goal else 'none'}{last}",
+                f"  {step:<22}{seconds:>7.1f} s"
+                f"   goal: {f'below {goal} s' if goal else 'none'}{last}",
                 flush=True,
             )
             missed += goal is not None and seconds >= goal
