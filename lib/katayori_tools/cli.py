@@ -483,16 +483,6 @@ def _add_keeping(commands: Commands) -> None:
     """Commands for those who work on Katayori itself."""
     one = new_command(
         commands,
-        "gates",
-        calling("gates"),
-        "ruff and mypy, compared with the list of older code",
-    )
-    one.add_argument(
-        "--update", action="store_true", help="take what is mended off lib/offenders.yaml"
-    )
-
-    one = new_command(
-        commands,
         "audit-items",
         calling("audit_items"),
         "surface rules, slots, doubles, order of mention, residuals of two models",

@@ -210,8 +210,9 @@ def steps(target: str) -> list[str]:
 
 def test_check_is_the_gates_and_the_fast_tests_and_runs_no_notebook():
     commands = steps("check")
-    assert [line for line in commands if "ruff format -q --check lib" in line]
-    assert [line for line in commands if "katayori gates" in line]
+    assert [line for line in commands if "ruff format --quiet --check" in line]
+    assert [line for line in commands if "ruff check" in line]
+    assert [line for line in commands if "-m mypy" in line]
     tests = [line for line in commands if "pytest" in line]
     assert len(tests) == 1
     assert "-m 'not slow' lib/tests" in tests[0]
@@ -224,7 +225,7 @@ def test_test_reproduces_first_passes_the_gates_once_and_ends_with_pytest(target
     commands = steps(target)
     places = [
         [place for place, line in enumerate(commands) if part in line]
-        for part in ("katayori reproduce", "katayori gates", "-m pytest")
+        for part in ("katayori reproduce", "ruff check", "-m pytest")
     ]
     assert [len(place) for place in places] == [1, 1, 1]
     assert places[0] < places[2] and places[1] < places[2] == [len(commands) - 1]

@@ -1,160 +1,103 @@
-"""The gates on a small invented checkout: what is new fails, what is mended leaves the list."""
+"""The gates of `lib/pyproject.toml` see what they promise, and no exception is left standing."""
 
 import json
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 
 from katayori import paths
-from katayori_tools import gates
 
-PYPROJECT = """\
-[tool.ruff]
-line-length = 100
-[tool.ruff.lint]
-select = ["F"]
-[tool.ruff.lint.mccabe]
-max-complexity = 10
-[tool.ruff.lint.pylint]
-max-args = 7
-"""
-BRANCHES = "".join(f"    if x == {number}:\n        return {number}\n" for number in range(12))
-TANGLED = f"def tangled(x):\n{BRANCHES}    return x\n"
+SETTINGS = paths.root() / "lib" / "pyproject.toml"
+ANYWHERE = (
+    "lib/katayori/new.py",
+    "lib/katayori_tools/new.py",
+    "lib/tests/test_new.py",
+    "lib/benchmarks/new.py",
+    "notebooks/09_new.ipynb",
+    "notebooks/solutions/09_new.py",
+)
 
 
-@pytest.fixture
-def tree(tmp_path, monkeypatch):
-    """A checkout with one tangled function, which is on the list."""
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "lib" / "pyproject.toml").write_text(PYPROJECT)
-    (tmp_path / "lib" / "old.py").write_text(TANGLED)
-    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
-    monkeypatch.setattr(gates, "mypy_findings", lambda: {})
-    assert run(update=True) == 0
-    return tmp_path
+def ruff(*words: str, text: str = "") -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "ruff", words[0], "--config", str(SETTINGS), *words[1:]]
+    return subprocess.run(command, cwd=paths.root(), input=text, capture_output=True, text=True)
 
 
-def run(update: bool = False) -> int:
-    return gates.gates(update=update)
-
-
-def notebook(source: str) -> str:
+def as_file(name: str, source: str) -> str:
+    """The text of a file of that name: of a notebook with one cell, or the source itself."""
+    if not name.endswith(".ipynb"):
+        return source
     cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}}
-    cells = [cell | {"outputs": [], "source": source}]
+    cells = [cell | {"outputs": [], "source": source.rstrip("\n")}]
     about = {"metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps({"cells": cells} | about)
 
 
-@pytest.mark.parametrize("name", ["09_new.ipynb", "solutions/09_new.py"])
-def test_a_notebook_or_solution_that_is_not_formatted_fails_until_it_is(tree, capsys, name):
-    def write(source: str) -> None:
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(notebook(source) if file.suffix == ".ipynb" else source + "\n")
-
-    file = tree / "notebooks" / name
-    write(f"x = [1,2]  # {'long ' * 15}")  # 88 columns would be too few for it
-    assert run() == 1
-    assert f"format notebooks/{name}: 1, the list allows 0" in capsys.readouterr().err
-    write(f"x = [1, 2]  # {'long ' * 15}".rstrip())
-    assert run() == 0
+def breaks(name: str, source: str) -> set[str]:
+    """The rules that a source breaks as a file of that name."""
+    words = ("--output-format", "json", "--stdin-filename", name, "-")
+    done = ruff("check", *words, text=as_file(name, source))
+    return {row["code"] for row in json.loads(done.stdout)}
 
 
-def test_an_older_notebook_on_the_list_has_to_leave_it_once_it_is_formatted(tree, capsys):
-    file = tree / "notebooks" / "02_old.ipynb"
-    file.write_text(notebook("x = [1,2]"))
-    listed = yaml.safe_load(gates.offenders_file().read_text())
-    gates.offenders_file().write_text(
-        yaml.safe_dump(listed | {"format": {"notebooks/02_old.ipynb": 1}})
-    )
-    assert run() == 0
-    file.write_text(notebook("x = [1, 2]"))
-    assert run() == 1
-    assert "format notebooks/02_old.ipynb: 0, the list says 1" in capsys.readouterr().err
-    assert run(update=True) == 0 and "format" not in gates.offenders_file().read_text()
+def tangled(complexity: int) -> str:
+    branches = "".join(f"    if x == {n}:\n        return {n}\n" for n in range(complexity - 1))
+    return f"def tangled(x):\n{branches}    return x\n"
 
 
-def test_the_list_of_a_tree_names_the_function_and_its_measure(tree):
-    assert yaml.safe_load(gates.offenders_file().read_text()) == {
-        "C901": {"lib/old.py:tangled": 13}
-    }
-    assert run() == 0
+def many(arguments: int) -> str:
+    return f"def many({', '.join(f'a{n}' for n in range(arguments))}): ...\n"
 
 
+def long(columns: int) -> str:
+    return f'X = "{"x" * (columns - 6)}"\n'
+
+
+@pytest.mark.parametrize("name", ANYWHERE)
 @pytest.mark.parametrize(
-    ("file", "text", "line"),
-    [
-        ("new.py", TANGLED, "C901 lib/new.py:tangled: 13, the list allows 0"),
-        ("old.py", TANGLED + "    if x:\n        return 0\n", "C901 lib/old.py:tangled: 14, "),
-        ("new.py", "def f(a, b, c, d, e, f, g, h): ...\n", "PLR0913 lib/new.py:f: 8, "),
-        ("new.py", f"X = '{'x' * 100}'\n" * 2, "E501 lib/new.py: 2, the list allows 0"),
-        ("new.py", "import os\n", "F401 lib/new.py: 1, the list allows 0"),
-        ("new.py", "def (\n", "lib/new.py: "),
-    ],
+    ("rule", "made", "most"), [("C901", tangled, 10), ("PLR0913", many, 7), ("E501", long, 100)]
 )
-def test_a_new_offender_fails_with_one_line_and_is_never_listed(tree, capsys, file, text, line):
-    (tree / "lib" / file).write_text(text)
-    before = gates.offenders_file().read_text()
-    assert run() == 1
-    assert line in capsys.readouterr().err
-    assert run(update=True) == 1
-    told = capsys.readouterr().err
-    assert line in told and "nothing written" in told
-    assert gates.offenders_file().read_text() == before
+def test_one_more_than_allowed_is_seen_in_any_new_file(name, rule, made, most):
+    assert rule not in breaks(name, made(most))
+    assert rule in breaks(name, made(most + 1))
 
 
-def test_a_mended_offender_fails_until_it_is_off_the_list(tree, capsys):
-    (tree / "lib" / "old.py").write_text("")
-    assert run() == 1
-    told = capsys.readouterr().err
-    assert "C901 lib/old.py:tangled: 0, the list says 13; take it off the list" in told
-    assert run(update=True) == 0
-    assert yaml.safe_load(gates.offenders_file().read_text()) == {}
-    assert run() == 0
+@pytest.mark.parametrize("name", ANYWHERE)
+def test_a_new_file_that_is_not_formatted_is_seen(name):
+    def differs(source: str) -> int:
+        words = ("--check", "--stdin-filename", name, "-")
+        return ruff("format", *words, text=as_file(name, source)).returncode
+
+    assert differs(f"x = [1,2]  # {'long ' * 15}".rstrip() + "\n") == 1
+    assert differs(f"x = [1, 2]  # {'long ' * 15}".rstrip() + "\n") == 0  # 88 columns are too few
 
 
-def test_a_function_in_a_notebook_is_found(tree, capsys):
-    cell = '{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, %s}'
-    source = '"source": ["def many(a, b, c, d, e, f, g, h):\\n", "    pass"]'
-    tail = '"metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-    book = f'{{"cells": [{cell % source}], {tail}'
-    (tree / "notebooks" / "n.ipynb").write_text(book)
-    assert run() == 1
-    assert "PLR0913 notebooks/n.ipynb:many: 8, " in capsys.readouterr().err
+def excepted() -> dict[str, list[str]]:
+    """Pattern of files -> the rules that they may break; braces written out."""
+    lint = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["tool"]["ruff"]["lint"]
+    written = {}
+    for pattern, rules in lint["per-file-ignores"].items():
+        before, _, rest = pattern.partition("{")
+        inside, _, after = rest.partition("}")
+        for name in inside.split(","):
+            written[before + name + after] = rules
+    return written
 
 
-def test_mypys_errors_are_counted_by_file(tree, monkeypatch, capsys):
-    printed = (
-        "lib/a.py:1: error: one  [misc]\n"
-        "lib/a.py:2: note: no error\n"
-        "lib/a.py:9: error: two  [misc]\n"
-        "lib/b.py:3: error: three  [misc]\n"
-        "Found 3 errors in 2 files (checked 5 source files)\n"
-    )
-    assert gates.count_mypy(printed) == {"mypy": {"lib/a.py": 2, "lib/b.py": 1}}
-    assert gates.count_mypy("Success: no issues found in 5 source files\n") == {}
-    monkeypatch.setattr(gates, "mypy_findings", lambda: gates.count_mypy(printed))
-    monkeypatch.setattr(gates, "MYPY_PYTHON", gates.sys.version_info[:2])
-    assert run() == 1
-    assert "mypy lib/a.py: 2, the list allows 0" in capsys.readouterr().err
-
-
-def test_another_python_keeps_what_the_list_says_of_mypy(tree, monkeypatch, capsys):
-    gates.offenders_file().write_text("C901: {lib/old.py:tangled: 13}\nmypy: {lib/a.py: 2}\n")
-    monkeypatch.setattr(gates, "MYPY_PYTHON", (2, 7))
-    monkeypatch.setattr(gates, "mypy_findings", lambda: pytest.fail("mypy must not run"))
-    assert run() == 0 and "Python 2.7 only" in capsys.readouterr().err
-    (tree / "lib" / "old.py").write_text("")
-    assert run(update=True) == 0
-    assert yaml.safe_load(gates.offenders_file().read_text()) == {"mypy": {"lib/a.py": 2}}
-
-
-def test_a_tool_that_cannot_run_is_named(tree):
-    (tree / "lib" / "pyproject.toml").write_text("[tool.ruff]\nline-length = 'x'\n")
-    with pytest.raises(gates.KatayoriError, match="ruff did not run"):
-        run()
+def test_whoever_is_excepted_needs_it():
+    """A mended file leaves the list; nobody is excepted from complexity or arguments."""
+    unexcepted = ("--config", "lint.per-file-ignores = {}", "--output-format", "json")
+    rows = json.loads(ruff("check", *unexcepted, "lib").stdout)
+    broken = {(row["code"], Path(row["filename"])) for row in rows}
+    assert {code for code, _ in broken} == {"E501", "F811"}
+    for pattern, rules in excepted().items():
+        files = list((paths.root() / "lib").glob(pattern))
+        for rule in rules:
+            assert any((rule, file) in broken for file in files), f"{pattern} breaks no {rule}"
 
 
 def noqas() -> list[tuple[Path, str]]:
@@ -174,10 +117,3 @@ def test_a_rule_is_switched_off_ten_times_at_most_each_with_its_reason():
     assert len(found) <= 10, found
     without = [line for _, line in found if not re.search(r": [A-Z]+\d+\s+\(.{5,}\)", line)]
     assert not without, without
-
-
-def test_the_committed_list_names_files_that_are_there():
-    for rule, places in gates.listed().items():
-        for place, count in places.items():
-            assert (paths.root() / place.split(":")[0]).is_file(), (rule, place)
-            assert count > 0, (rule, place)

@@ -27,7 +27,6 @@ from katayori.papers.logprob_judge import schema as logprob_judge
 from katayori.papers.persona_jbbq import items as persona_items, schema as persona_jbbq
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import glossary_schema
-from katayori_tools import gates
 from katayori_tools.engines import weights
 from katayori_tools.exports import measures
 from katayori_tools.papers.jubaku_v2 import construct
@@ -44,7 +43,6 @@ KINDS: dict[str, Any] = {
     "data/weights.yaml": weights.WeightsFile,
     "data/export.yaml": measures.ExportFile,
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
-    "lib/offenders.yaml": gates.Offenders,
     "data/papers/*.yaml": paper_facts_schema.PaperFacts,
     "data/glossary.yaml": list[glossary_schema.Term],
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
