@@ -42,8 +42,8 @@ reproduce: setup  ## run the notebooks into outputs/<profile>/ (PAPERS= PROFILE=
 # One worker more than cores, since some tests wait for browsers and kernels; a module or a notebook
 # stays whole, the longest come first (conftest.py).
 WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PYTEST = @OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir . \
-  -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+PYTEST = @OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir .
+PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # Rules and their exceptions stand in lib/pyproject.toml.
 LINTED = --config lib/pyproject.toml lib notebooks
 TYPES = $(BIN)/python -m mypy --config-file lib/pyproject.toml --no-error-summary lib/katayori lib/katayori_tools
@@ -56,14 +56,15 @@ gates: setup  ## layout, lint and types of library, tools, tests and notebooks
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then $(TYPES); \
 	  else echo 'gates: types are checked under Python 3.11 only, where numpy is the one they are written for' >&2; fi
 
-check: gates  ## gates and the fast tests, below a minute
-	$(PYTEST) -q -m 'not slow' lib/tests
+# In one process: each worker would import everything once more, which takes longer than the tests.
+check: gates  ## gates and what finds a break in a minute
+	$(PYTEST) -q -m 'quick and not slow' lib/tests
 
-test: reproduce gates  ## gates, all tests but the slowest, and each notebook against its outputs
-	$(PYTEST) -m 'not slow_all' $(NBVAL)
+test: reproduce gates  ## gates, all tests but the slowest, each notebook against its outputs (PAPERS=01: one paper's)
+	$(PYTEST) $(PARALLEL) -m 'not slow_all' $(call option,PAPERS,papers) $(NBVAL)
 
 test-all: reproduce gates  ## as test, with what is too slow for every run (before an issue is closed)
-	$(PYTEST) $(NBVAL)
+	$(PYTEST) $(PARALLEL) $(NBVAL)
 
 lab: setup  ## open JupyterLab on copies of the notebooks in outputs/work
 	$(KATAYORI) work

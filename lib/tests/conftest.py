@@ -8,6 +8,7 @@ import yaml
 from hypothesis import settings
 
 from katayori import paths
+from katayori_tools import notebooks
 
 # No test is judged by the clock. A check of a commit draws the same examples each time, so that it
 # passes or fails by the commit; on a developer's machine each run draws new ones.
@@ -49,56 +50,28 @@ MARKERS = {
     "mirror": "needs third-party data in KATAYORI_MIRROR",
     "browser": "needs Chromium",
 }
-# Other marks say when a test is run: `make check` leaves out both, `make test` the second.
+# Other marks say when a test is run: `make check` takes the modules of `QUICK` but for their slow
+# tests, `make test` everything but the second mark.
 SPEEDS = {
+    "quick": "part of `make check`",
     "slow": "too slow for `make check`",
     "slow_all": "too slow for every `make test`; run by `make test-all`",
 }
-
-
-#: Modules that start kernels, browsers, servers or processes, or read all recordings or whole study
-#: sets: none of their tests is part of `make check`.
-SLOW_MODULES = {
-    "test_answers.py",
-    "test_asking.py",
-    "test_base_models.py",
-    "test_batch.py",
-    "test_collect.py",
-    "test_construct.py",
-    "test_data_bbq.py",
-    "test_data_inter_jbbq.py",
-    "test_data_jubaku.py",
-    "test_data_judge.py",
-    "test_engines.py",
-    "test_every_model.py",
-    "test_exercises.py",
-    "test_first_page.py",
-    "test_gates.py",
-    "test_harness_logs.py",
-    "test_importers.py",
-    "test_inputs.py",
-    "test_lab.py",
-    "test_likelihood.py",
-    "test_metrics_audit.py",
-    "test_notebook_jubaku_v2.py",
-    "test_prompting_respondents.py",
-    "test_prompting_store.py",
-    "test_proofread.py",
-    "test_recorded.py",
-    "test_report_claims_discrim_eval.py",
-    "test_report_figures.py",
-    "test_report_pages.py",
-    "test_run.py",
-    "test_security.py",
-    "test_servers.py",
-    "test_simulate.py",
-    "test_site.py",
-    "test_site_playgrounds.py",
-    "test_site_vega.py",
-    "test_site_explorer.py",
-    "test_site_models.py",
-    "test_source.py",
-    "test_stopping.py",
+QUICKLY = "quick and not slow"
+#: What finds a break in a minute: layout, make, keys, stores, parsers, prompts, the statistics
+#: against their oracles, tables and figures. Together they take at most a minute of processor.
+QUICK = {
+    f"test_{name}.py"
+    for name in """
+    boundaries catalogue claims distributions environment expected finish_reasons gates house
+    interval_figure make measure_logs metrics_agreement metrics_intervals metrics_option_slots
+    metrics_outcomes metrics_position_free metrics_position_free_scores metrics_qa_intervals
+    metrics_rank_tests metrics_reason_rules metrics_response models_registry_content
+    notebook_contract notebook_rules packaging project prompting_exchange prompting_parsing
+    prompting_recordings prompting_verdicts published report_exercises report_results
+    report_tables results_rows run_folders second_jubaku_v2 seed_rules traceability
+    verdict_forms wire
+    """.split()
 }
 NOTEBOOKS = paths.root() / "notebooks"  # of this checkout, whatever a test names as its root
 #: A credential that may appear nowhere.
@@ -166,17 +139,38 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{name}: {about}")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--papers", default="", help="tests and notebooks of these papers alone")
+
+
+def is_of(path, papers):
+    """Whether a notebook is one of these papers', or a module names them and no other paper."""
+    known = notebooks.registry()
+    if path.suffix == ".ipynb":
+        return known[path.stem[notebooks.NUMBER :]] in papers.values()
+    text = path.read_text(encoding="utf-8")
+    named = {paper for paper in known if paper in text or paper in path.name}
+    return bool(named) and named <= papers.keys()
+
+
 def pytest_ignore_collect(collection_path, config):
-    """`make check` does not even import the modules that it leaves out."""
-    if config.option.markexpr == "not slow" and collection_path.name in SLOW_MODULES:
+    """Modules that are left out are not even imported."""
+    module = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    if not module and collection_path.suffix != ".ipynb":
+        return None
+    if module and config.option.markexpr == QUICKLY and collection_path.name not in QUICK:
         return True
+    if papers := config.getoption("--papers"):
+        return True if not is_of(collection_path, notebooks.choose(papers)) else None
     return None
 
 
 def pytest_collection_modifyitems(items):
     """Longest modules and notebooks first; what is too slow for each test run is so for `check`."""
     for item in items:
-        if item.get_closest_marker("slow_all") or item.path.name in SLOW_MODULES:
+        if item.path.name in QUICK:
+            item.add_marker(pytest.mark.quick)
+        if item.get_closest_marker("slow_all"):
             item.add_marker(pytest.mark.slow)
     last = len(LONGEST)
     items.sort(key=lambda item: LONGEST.get(item.path.name, last))

@@ -215,8 +215,8 @@ def test_check_is_the_gates_and_the_fast_tests_and_runs_no_notebook():
     assert [line for line in commands if "-m mypy" in line]
     tests = [line for line in commands if "pytest" in line]
     assert len(tests) == 1
-    assert "-m 'not slow' lib/tests" in tests[0]
-    assert re.search(r" -n [2-9]", tests[0])
+    assert "-m 'quick and not slow' lib/tests" in tests[0]
+    assert " -n " not in tests[0]
     assert not [line for line in commands if "reproduce" in line or "nbval" in line]
 
 
@@ -230,6 +230,7 @@ def test_test_reproduces_first_passes_the_gates_once_and_ends_with_pytest(target
     assert [len(place) for place in places] == [1, 1, 1]
     assert places[0] < places[2] and places[1] < places[2] == [len(commands) - 1]
     tests = commands[-1]
+    assert re.search(r" -n [2-9]", tests)
     assert "--nbval " in tests and "--dist loadfile" in tests and "not slow'" not in tests
     assert without in tests and ("-m 'not" in tests) == bool(without)
     books = sorted((paths.root() / "notebooks").glob("*.ipynb"))

@@ -251,6 +251,7 @@ def test_the_bootstrap_resamples_whole_questions():
     assert found == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     """DE-27: 120 simulated studies of 40 questions against alpha of the population they come
     from."""
@@ -323,6 +324,7 @@ def test_a_fair_respondent_has_the_same_floor_for_every_factor():
     )
 
 
+@pytest.mark.slow
 def test_a_very_rare_answer_defeats_band_and_interval():
     """A limit to know: 23 "no" by chance, no two in one row, give the lowest alpha they can, with
     all of the interval below 0 and below the floor. Only shuffling within questions shows that
@@ -434,6 +436,7 @@ def test_permuted_alphas_are_those_of_shuffled_tables():
         assert p == pytest.approx(below[factor] / 150, abs=0.12)
 
 
+@pytest.mark.slow
 def test_a_planted_effect_is_found_and_a_fair_respondent_is_not():
     """DE-32: only the factor that acts falls below its noise floor; fair respondents give uniform
     p."""

@@ -63,6 +63,7 @@ def test_the_hidden_lean_is_found_behind_a_locked_place(lean, skew):
         assert lean_of(read[read["reading"] == "probability"]) - lean > 1.0
 
 
+@pytest.mark.slow
 def test_a_fair_locked_model_leans_hardly_ever():
     rng = np.random.default_rng(3)
     far = 0

@@ -193,6 +193,7 @@ def test_ratios_outside_0_and_1_are_refused(bad):
 # -- Conover (DE-21) -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, database=None)
 @given(st.one_of(BINARY, RATIOS))
 def test_conover_is_the_formula(table):
@@ -338,6 +339,7 @@ def uneven(kind):
     return pd.concat(frames, ignore_index=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sampled", "probability"])
 def test_batches_equal_the_loop(kind):
     """DE-20 to DE-22, DE-12, DE-16: all tables at once give what the functions of one table give

@@ -285,6 +285,7 @@ def test_option_probabilities_sum_the_variants_of_a_word():
     )  # as one vendor pads
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(max_size=6), st.floats(-50, 0)), min_size=1, max_size=20))
 def test_option_probabilities_never_raise(top):
     found = option_probabilities(top, ("yes", "no"))

@@ -182,6 +182,7 @@ def test_a_sentence_that_goes_on_after_its_letters_is_no_verdict(pieces):
         assert parse_verdict("Aは" + text, reason_first=False).answer is None
 
 
+@pytest.mark.slow
 @given(
     st.text(
         alphabet="ABCＡ [](){}「」。、:：はです答え優れているのを判断しますと評価\n", max_size=80
