@@ -147,9 +147,9 @@ def items_of(
     """
     room = get_paper(paper)
     room.check_dataset(dataset)
-    of_second = room.second_edition()
-    if dataset in of_second:
-        items = take(of_second[dataset](), size)
+    later = room.later_sets()
+    if dataset in later:
+        items = take(later[dataset](), size)
     elif dataset in room.more:
         items = room.load_more(dataset, size)
     elif size is None and (limit or own):

@@ -63,7 +63,7 @@ NAMED_FIRST = {
     "other_first": "non_target",
 }
 #: Sets that take each pair in one order of mention on purpose; over all pairs both are as frequent.
-ONE_ORDER = ("study2_orders",)
+ONE_ORDER = ("study2_orders", "study3_orders")
 
 Row = dict[str, Any]
 

@@ -198,7 +198,8 @@ def _add_asking(commands: Commands) -> None:
             )
         if name == "record":
             one.add_argument("--limit", type=positive, help="ask about so many items (a pilot)")
-            one.add_argument("--edition", choices=("first", "second"), help="only this edition")
+            editions = ("first", "second", "third")
+            one.add_argument("--edition", choices=editions, help="only this edition")
             _add_recorder(one)
         else:
             add_limit(one, "ask about so many")
@@ -214,7 +215,7 @@ def _add_recorder(one: argparse.ArgumentParser) -> None:
     does = one.add_mutually_exclusive_group()
     for name, about in RECORDER.items():
         does.add_argument(f"--{name}", dest="control", action="store_const", const=name, help=about)
-    about = "time N requests of each entry of the second edition and write the table of hours;"
+    about = "time N requests of each entry of an edition (the second) and write its table of hours;"
     about += " 0: as planned, or as measured before"
     does.add_argument(
         "--pilot", dest="pilots", type=int, choices=range(10_001), metavar="N", help=about

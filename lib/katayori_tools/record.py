@@ -10,6 +10,7 @@ from katayori.prompting.store import Store, store_path
 from katayori_tools import record_control, recording
 from katayori_tools.collect import terminable
 from katayori_tools.notebooks import names
+from katayori_tools.record_hours import MOST_HOURS
 from katayori_tools.record_pilot import pilot
 from katayori_tools.record_plan import Work, requests_of, works
 from katayori_tools.recorder import How, Recorder, export
@@ -22,7 +23,7 @@ class Recording:
     Attributes:
         papers, models: names with commas or spaces between; empty are all of the plan. engine,
         base_url: who answers, without them the plan's engine. concurrency: requests at once. limit:
-        items, for a pilot. edition: `first` or `second`, empty for both.
+        items, for a pilot. edition: one of `record_plan.EDITIONS`, empty for all.
     """
 
     papers: str = ""
@@ -58,6 +59,8 @@ def record(chosen: Recording, *, control: str = "", pilots: int | None = None) -
         CONTROLS[control](chosen)
         return 0
     edition = chosen.edition or ("" if pilots is None else "second")
+    if pilots is not None:
+        expect(edition, MOST_HOURS, "edition with a table of hours")
     planned = works(names(chosen.papers), names(chosen.models), edition)
     how = How(chosen.engine, chosen.base_url, chosen.concurrency, chosen.limit)
     for work in planned:
@@ -71,7 +74,7 @@ def record(chosen: Recording, *, control: str = "", pilots: int | None = None) -
     ):
         if pilots is None:
             return _record(recorder, planned)
-        pilot(recorder, planned, pilots)
+        pilot(recorder, planned, pilots, edition)
     return 0
 
 

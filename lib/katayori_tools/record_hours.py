@@ -1,4 +1,4 @@
-"""How long the second edition takes: the table of requests, rate and hours, and what fits."""
+"""How long a later edition takes: the table of requests, rate and hours, and what fits."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -10,8 +10,8 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools.recording import replace_file
 
-#: Hours on two cores that the second edition may take; what is beyond them is cut from the end.
-MOST_HOURS = 14.0
+#: Hours on two cores that an edition may take; what is beyond them is cut from the end.
+MOST_HOURS = {"second": 14.0, "third": 4.0}
 #: Requests a second to plan with, before a pilot: by kind, for a model below 1 billion parameters
 #: and for a larger one.
 PLANNED = {"chat": (7.0, 2.0), "likelihood": (8.0, 1.5)}
@@ -28,36 +28,36 @@ COLUMNS = (
 )
 
 
-def table_file() -> Path:
-    """The table of the second edition, committed beside the recordings."""
-    return paths.data_dir() / "recorded" / "plan_second.csv"
+def table_file(edition: str) -> Path:
+    """The table of a later edition, committed beside the recordings."""
+    return paths.data_dir() / "recorded" / f"plan_{edition}.csv"
 
 
-def read_table() -> dict[tuple[str, ...], dict[str, str]]:
+def read_table(edition: str) -> dict[tuple[str, ...], dict[str, str]]:
     """Rows of the table by paper, data set, prompts and model; empty where there is none yet."""
-    if not table_file().exists():
+    if not table_file(edition).exists():
         return {}
-    with table_file().open(encoding="utf-8", newline="") as file:
+    with table_file(edition).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {tuple(row[name] for name in COLUMNS[:4]): row for row in rows}
 
 
 def hours_of(works: Sequence[Sequence[str]]) -> float | None:
-    """The hours that the table gives some rows (by its first four columns) that are kept.
+    """The hours that the tables give some rows (by their first four columns) that are kept.
 
-    None where it lacks one of them.
+    None where they lack one of them. What two editions list, the later one asks.
     """
-    known = read_table()
+    known = {key: row for edition in MOST_HOURS for key, row in read_table(edition).items()}
     rows = [known.get(tuple(each)) for each in works]
     if any(row is None for row in rows):
         return None
     return sum(float(row["hours"]) for row in rows if row and row["kept"] == "kept")
 
 
-def fit(rows: list[dict[str, Any]]) -> None:
+def fit(rows: list[dict[str, Any]], most: float) -> None:
     """Gives rows, which are in the order of priority, their hours, and whether they are kept.
 
-    From the first that goes beyond `MOST_HOURS` on, all are cut.
+    From the first that goes beyond `most` hours on, all are cut.
     """
     total = 0.0
     for row in rows:
@@ -65,7 +65,7 @@ def fit(rows: list[dict[str, Any]]) -> None:
         row["rate"] = max(round(row["rate"], 2), 0.01)
         row["hours"] = row["requests"] / row["rate"] / 3600
         total += row["hours"]
-        row["kept"] = "kept" if total <= MOST_HOURS else "cut"
+        row["kept"] = "kept" if total <= most else "cut"
 
 
 def pace(created: Iterable[float]) -> float:
@@ -85,10 +85,10 @@ def pace(created: Iterable[float]) -> float:
     return len(worked) / seconds if len(worked) >= FEWEST and seconds else 0.0
 
 
-def write(rows: list[dict[str, Any]]) -> None:
+def write(rows: list[dict[str, Any]], edition: str) -> None:
     if not rows:
-        raise KatayoriError("the recording plan lists no second edition of these papers")
-    file = table_file()
+        raise KatayoriError(f"the recording plan lists no {edition} edition of these papers")
+    file = table_file(edition)
     file.parent.mkdir(parents=True, exist_ok=True)
     lines = [",".join(COLUMNS), *(",".join(_cells(row)) for row in rows)]
     replace_file(file, ("\n".join(lines) + "\n").encode())
@@ -100,11 +100,11 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [f"{shown[name]:g}" if name == "priority" else str(shown[name]) for name in COLUMNS]
 
 
-def shown(rows: list[dict[str, Any]]) -> str:
+def shown(rows: list[dict[str, Any]], edition: str) -> str:
     import pandas as pd
 
     frame = pd.DataFrame([_cells(row) for row in rows], columns=list(COLUMNS))
     kept = sum(row["hours"] for row in rows if row["kept"] == "kept")
     total = sum(row["hours"] for row in rows)
-    sums = f"{kept:.1f} h kept of {total:.1f} h; at most {MOST_HOURS:.0f} h"
-    return f"{frame.to_string(index=False)}\n{sums}\nwritten to {table_file().name}"
+    sums = f"{kept:.1f} h kept of {total:.1f} h; at most {MOST_HOURS[edition]:.0f} h"
+    return f"{frame.to_string(index=False)}\n{sums}\nwritten to {table_file(edition).name}"

@@ -1,4 +1,4 @@
-"""Pilots: times some requests of each entry of the second edition, for the table of hours."""
+"""Pilots: times some requests of each entry of a later edition, for the table of hours."""
 
 import sys
 import time
@@ -19,24 +19,24 @@ BORROWED = "same paper"
 UNMEASURED = ("plan", BORROWED)
 
 
-def pilot(recorder: Recorder, works: Sequence[Work], n: int) -> list[dict[str, Any]]:
-    """Ask `n` requests of each piece of work and time them; print and write the table.
+def pilot(recorder: Recorder, works: Sequence[Work], n: int, edition: str) -> list[dict[str, Any]]:
+    """Ask `n` requests of each piece of work of an edition, time them, print and write its table.
 
     What is asked stays in the store: the recording does not ask it again. Without pilots (`n` 0),
     and where nothing is left to be timed, rates are those at which the store's answers came, else
     those measured before, else those of the same paper, model and kind, else the planned ones. The
     engine's start is not counted.
     """
-    before, rows = record_hours.read_table(), []
+    before, rows = record_hours.read_table(edition), []
     for work in works:
         row = _row(work, len(recorder.requests(work, stand_in="・" * 200)), before)
         row |= _rate(recorder, work, n)
         rows.append(row)
     _borrow(works, rows)
-    record_hours.fit(rows)
-    record_hours.write(rows)
+    record_hours.fit(rows, record_hours.MOST_HOURS[edition])
+    record_hours.write(rows, edition)
     _into_manifests(works, rows)
-    print(record_hours.shown(rows))
+    print(record_hours.shown(rows, edition))
     return rows
 
 

@@ -1,7 +1,8 @@
 """What `make record` asks, piece by piece in its order: data/papers/*.yaml as `Work`.
 
-The first edition is listed by paper. `second_edition` is one list of all papers; its entries are
-worked off by priority, and of one priority with the smaller model first.
+The first edition is listed by paper. `second_edition` and `third_edition` are one list of all
+papers each; their entries are worked off by priority, and of one priority with the smaller model
+first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 #: The section of the plan that lists the second edition.
 SECOND = "second_edition"
-EDITIONS = ("first", "second")
+#: The sections of the editions that are listed by priority.
+SECTIONS = {"second": SECOND, "third": "third_edition"}
+EDITIONS = ("first", *SECTIONS)
 #: The endpoint that scores continuations; chats go to the local engine that is named.
 SCORER = "local-scorer"
 
@@ -40,7 +43,7 @@ class Work:
         repetitions: which ones are asked; (0,) is asking once.
         size, sample: so many items make up the set, or are a part for show.
         whole: the column whose groups an unfinished recording keeps.
-        priority: 0 for the first edition, then the order of the second.
+        priority: 0 for the first edition, then the order of the later ones. edition: which.
     """
 
     paper: str
@@ -54,6 +57,7 @@ class Work:
     sample: int | None = None
     whole: str = ""
     priority: float = 0
+    edition: str = "first"
 
     @property
     def name(self) -> str:
@@ -75,18 +79,19 @@ class Work:
 def works(papers: Sequence[str] = (), models: Sequence[str] = (), edition: str = "") -> list[Work]:
     """The pieces of work of some papers and models (default: all), in the order they are done.
 
-    `edition`: `first` or `second`; default, one after the other. Raises KatayoriError for names
+    `edition`: one of `EDITIONS`; default, one after the other. Raises KatayoriError for names
     that the plan lacks, and for what is wrong with an entry, before anything is asked.
     """
     expect(edition, ("", *EDITIONS), "edition of the recording plan")
     out: list[Work] = []
     for paper in papers or paper_ids():
-        first = _first(paper) if edition != "second" else []
-        second = _second(paper) if edition != "first" else []
-        known = dict.fromkeys(work.model for work in (*first, *second))
+        listed = _first(paper) if edition in ("", "first") else []
+        for later in SECTIONS:
+            listed += _later(paper, later) if edition in ("", later) else []
+        known = dict.fromkeys(work.model for work in listed)
         for name in sorted(set(models)):
             expect(name, known, f"model of the recording plan of {paper}")
-        out += [work for work in (*first, *second) if not models or work.model in models]
+        out += [work for work in listed if not models or work.model in models]
     return sorted(out, key=lambda work: (work.priority, _size(work) if work.priority else 0.0))
 
 
@@ -101,15 +106,16 @@ def _first(paper: str) -> list[Work]:
     return [_work(paper, e, model) for model in known for e in entries if model in e["models"]]
 
 
-def _second(paper: str) -> list[Work]:
-    """The second edition of a paper; nothing where the plan does not list one."""
+def _later(paper: str, edition: str) -> list[Work]:
+    """A later edition of a paper; nothing where the plan does not list one."""
     out = []
-    for number, entry in enumerate(paper_facts.of(paper).get(SECOND) or (), 1):
-        with within(f"papers/{paper}.yaml, {SECOND}, entry {number}"):
+    section = SECTIONS[edition]
+    for number, entry in enumerate(paper_facts.of(paper).get(section) or (), 1):
+        with within(f"papers/{paper}.yaml, {section}, entry {number}"):
             if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
                 raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")
             _check_prompts(paper, entry)
-            out += [_work(paper, entry, model) for model in entry["models"]]
+            out += [_work(paper, entry, model, edition) for model in entry["models"]]
     return out
 
 
@@ -128,7 +134,7 @@ def _repetitions(entry: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(range(given) if type(given) is int else given)
 
 
-def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
+def _work(paper: str, entry: Mapping[str, Any], model: str, edition: str = "first") -> Work:
     more = {name: entry[name] for name in ("kind", "size", "sample", "whole") if name in entry}
     priority, dataset = entry.get("priority", 0), entry["dataset"]
     return Work(
@@ -139,19 +145,25 @@ def _work(paper: str, entry: Mapping[str, Any], model: str) -> Work:
         entry.get("variant", dataset if priority else ""),
         repetitions=_repetitions(entry),
         priority=priority,
+        edition=edition,
         **more,
     )
 
 
 def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
-    """The items to ask; a part of a second-edition data set keeps groups (`whole`) together."""
+    """The items to ask; a part of a data set of a later edition keeps groups (`whole`) together.
+
+    Of the third edition those are asked that were written anew: answers to the others are there.
+    """
     room = get_paper(work.paper)
-    of_second = room.second_edition()
-    recorded_in = work.variant in of_second and room.recorded_in(work.dataset)
+    later = room.later_sets()
+    recorded_in = work.variant in later and room.recorded_in(work.dataset)
     dataset = work.variant if recorded_in else work.dataset
-    if dataset not in of_second:
+    if dataset not in later:
         return asking.items_of(work.paper, dataset, size)
-    items = of_second[dataset]()
+    items = later[dataset]()
+    if dataset in room.third_edition():
+        items = room.written_anew(items)
     known = work.whole if work.whole in items else None
     if size is not None and known == room.cluster_column:
         rows = _in_turn(work.paper, items, size).to_dict("records")

@@ -147,6 +147,7 @@ def export(store: Store, requests: list[Request], work: Work, how: How) -> None:
             continue
         settings = _settings(work, pairs[0][0], how) | {"planned": len(mine)}
         settings |= {"sample": work.sample} if work.sample else {}
+        settings |= {"edition": 3} if work.edition == "third" else {}
         settings |= {"rate": round(rate, 2)} if rate else {}  # of all prompts of the work together
         if not work.ours:
             pairs = [(q, bare(q, a)) for q, a in pairs]

@@ -9,6 +9,7 @@ native reader: what a machine read is logged as a machine's reading, never as `r
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +22,7 @@ from katayori.data import files
 from katayori.data.schema import Lenient, Text
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha_jackknife, krippendorff_alpha
-from katayori.papers import paper_ids
+from katayori.papers import get_paper, paper_ids
 from katayori.report.results import harmless
 from katayori_tools import forms, study_sets
 from katayori_tools.notebooks import names
@@ -123,7 +124,7 @@ def _raters_of(papers: Sequence[str]) -> ModuleType:
 
 
 def items_of(papers: Sequence[str]) -> pd.DataFrame:
-    """Every Japanese text of both editions once: folder, item_id, items, text, cluster.
+    """Every Japanese text of all editions once: folder, item_id, items, text, cluster.
 
     Items that differ in the order of options or the wording of a prompt share a text; `item_id` is
     the first of them, `items` their number over all data sets of the edition.
@@ -131,12 +132,19 @@ def items_of(papers: Sequence[str]) -> pd.DataFrame:
     parts = []
     for paper in papers:
         for one in study_sets.study_sets(paper):
-            texts = _texts(one)
+            texts = _texts(_unread(one))
             parts.append(texts[texts["text"].str.contains(JAPANESE)])
     together = pd.concat(parts, ignore_index=True)
     by = together.groupby(["folder", "key"], sort=False)
     first = by.first().assign(items=by.size())
     return first.reset_index()[["folder", "item_id", "items", "text", "cluster"]]
+
+
+def _unread(one: study_sets.StudySet) -> study_sets.StudySet:
+    """Of a set of the third edition what was written anew: the rest stands in the second."""
+    if one.edition != study_sets.THIRD:
+        return one
+    return replace(one, items=get_paper(one.paper).written_anew(one.items))
 
 
 def _texts(one: study_sets.StudySet) -> pd.DataFrame:
@@ -287,7 +295,7 @@ def _today(folders: Sequence[str]) -> dict[tuple[str, str], tuple[str, str]]:
 
 def _paper(folder: str) -> str:
     """The paper whose items a folder holds."""
-    return folder if folder in paper_ids() else folder.removesuffix("_2")
+    return folder if folder in paper_ids() else re.sub(r"_[23]$", "", folder)
 
 
 # -- agreement and log ---------------------------------------------------------------------------

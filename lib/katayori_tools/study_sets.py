@@ -1,4 +1,4 @@
-"""Every study set there is, of both editions, for the tools that look at all of them."""
+"""Every study set there is, of all editions, for the tools that look at all of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from katayori.data.schema import Lenient
 from katayori.errors import expect
 from katayori.papers import get_paper, paper_ids
 
-FIRST, SECOND = 1, 2
+FIRST, SECOND, THIRD = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class StudySet:
 
     Attributes:
         paper: whose items they are.
-        edition: 1 or 2.
+        edition: 1, 2 or 3.
         name: of the data set, as recordings name it: `study` in the first edition; the setting
             that gives it where `study` is the second.
         items: the frame, a row an item.
@@ -66,6 +66,12 @@ def second_edition(paper: str) -> Iterator[StudySet]:
         yield StudySet(paper, SECOND, name, load())
 
 
+def third_edition(paper: str) -> Iterator[StudySet]:
+    """The data sets of the third edition, none where nothing was written anew."""
+    for name, load in get_paper(paper).third_edition().items():
+        yield StudySet(paper, THIRD, name, load())
+
+
 def study_sets(paper: str) -> list[StudySet]:
     """All data sets of a paper, the first edition first.
 
@@ -76,16 +82,18 @@ def study_sets(paper: str) -> list[StudySet]:
         ['study']
     """
     expect(paper, paper_ids(), "paper with study items")
-    return [*first_edition(paper), *second_edition(paper)]
+    return [*first_edition(paper), *second_edition(paper), *third_edition(paper)]
 
 
 def editions(paper: str) -> tuple[int, ...]:
     """The editions that the repository holds.
 
-    Of a paper whose `study` is the second that one, and the first where a setting still gives it.
+    Of a paper whose `study` is the second that one, and the first where a setting still gives it;
+    the third where it has one.
     """
     room = get_paper(paper)
-    return (SECOND,) if room.recorded_as and not room.first_as else (FIRST, SECOND)
+    first = () if room.recorded_as and not room.first_as else (FIRST,)
+    return (*first, SECOND, THIRD) if room.third_edition() else (*first, SECOND)
 
 
 def folder(paper: str, edition: int) -> Path:

@@ -86,11 +86,12 @@ PLAN = [
 ]
 
 
-def write_plan(data, first=(), second=()):
+def write_plan(data, first=(), second=(), third=()):
     """Puts what is to be recorded of discrim_eval into a checkout's data folder."""
     file = data / "papers" / "discrim_eval.yaml"
     facts = yaml.safe_load(file.read_text(encoding="utf-8"))
     facts |= {"recording": list(first), "second_edition": [dict(one) for one in second]}
+    facts |= {"third_edition": [dict(one) for one in third]}
     file.write_text(yaml.safe_dump(facts), encoding="utf-8")
 
 

@@ -285,19 +285,40 @@ def test_what_is_finished_is_exported_while_a_recorder_runs(house, capsys):
 def test_pilots_measure_rates_and_the_table_says_what_fits(engines, house, capsys, monkeypatch):
     """Without a pilot the planned rates count; a pilot's answers are not asked again."""
     record.record(_recording(), pilots=0)
-    rows = list(record_hours.read_table().values())
+    rows = list(record_hours.read_table("second").values())
     assert [row["rate"] for row in rows] == ["7.00", "2.00"] and engines.asked == 0
     assert {row["kept"] for row in rows} == {"kept"} and rows[0]["rate_from"] == "plan"
     record.record(_recording(), pilots=2)
     assert engines.asked == 4 and recordings.manifest("discrim_eval") == {}
-    measured = list(record_hours.read_table().values())
+    measured = list(record_hours.read_table("second").values())
     assert all(row["rate_from"] == "pilot of 2" for row in measured)
     record.record(_recording(), pilots=0)
-    assert list(record_hours.read_table().values()) == measured
+    assert list(record_hours.read_table("second").values()) == measured
     assert "h kept of" in capsys.readouterr().out
     record.record(_recording())
     assert engines.asked == 12
     assert record_hours.hours_of([["discrim_eval", "study", "de_answer_line", SMALL]]) is not None
+
+
+def test_the_third_edition_has_its_own_table_and_is_named_in_the_manifest(engines, house, capsys):
+    """What the second edition lists stays as it is; the first has no table of hours."""
+    record.record(_recording(), pilots=0)
+    before = record_hours.table_file("second").read_bytes()
+    later = ENTRY | {"variant": "study3_seed2", "models": [SMALL]}
+    write_plan(house / "data", second=[ENTRY], third=[later])
+    third = record.Recording(papers="discrim_eval", edition="third")
+    record.record(third, pilots=2)
+    assert "at most 4 h" in capsys.readouterr().out
+    assert [row["rate_from"] for row in record_hours.read_table("third").values()] == ["pilot of 2"]
+    assert record_hours.table_file("second").read_bytes() == before
+    assert record.record(third) == 0
+    [entry] = recordings.manifest("discrim_eval").values()
+    assert (entry["variant"], entry["edition"], entry["count"]) == ("study3_seed2", 3, 6)
+    record.record(_recording(models=SMALL))
+    earlier = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
+    assert earlier and "edition" not in earlier
+    with pytest.raises(KatayoriError, match="edition with a table of hours 'first'"):
+        record.record(record.Recording(papers="discrim_eval", edition="first"), pilots=0)
 
 
 def test_the_pace_of_a_recording_is_measured_by_its_answers(house, monkeypatch):
@@ -313,7 +334,7 @@ def test_the_pace_of_a_recording_is_measured_by_its_answers(house, monkeypatch):
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert entry["rate"] == 0.5
     record.record(_recording(), pilots=0)
-    [row] = record_hours.read_table().values()
+    [row] = record_hours.read_table("second").values()
     assert (row["rate"], row["rate_from"]) == ("0.50", "recording")
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     told = (entry["rate"], entry["rate_from"], entry["hours"])
@@ -333,13 +354,15 @@ def test_an_entry_that_was_never_timed_has_the_rate_of_its_paper(house, monkeypa
             store.put(request, Response("ok", "Answer: no", "stop", created=1.0 + 4 * moment))
     for _ in range(2):  # the second time reads the table of the first
         record.record(_recording(), pilots=0)
-        rows = [(row["rate"], row["rate_from"]) for row in record_hours.read_table().values()]
+        rows = [
+            (row["rate"], row["rate_from"]) for row in record_hours.read_table("second").values()
+        ]
         assert rows == [("0.25", "recording"), ("0.25", "same paper")]
 
 
 def test_what_goes_beyond_the_hours_is_cut_with_all_that_follows():
     rows = [{"requests": n, "rate": 1.0} for n in (36_000, 18_000, 3_600)]
-    record_hours.fit(rows)
+    record_hours.fit(rows, 14.0)
     assert [(row["hours"], row["kept"]) for row in rows] == [
         (10.0, "kept"),
         (5.0, "cut"),

@@ -92,6 +92,21 @@ def test_an_entry_that_lacks_something_says_what(planned):
         record_plan.works(["discrim_eval"])
 
 
+def test_an_edition_is_listed_by_its_section(house):
+    later = ENTRY | {"priority": 1, "variant": "study3_seed2"}
+    write_plan(house / "data", [], [ENTRY], [later])
+    listed = {e: record_plan.works(["discrim_eval"], (), e) for e in record_plan.EDITIONS}
+    assert not listed["first"]
+    assert [(work.variant, work.edition) for work in listed["second"]] == [("seed2", "second")] * 2
+    assert [(work.variant, work.edition) for work in listed["third"]] == [
+        ("study3_seed2", "third")
+    ] * 2
+    assert len(record_plan.works(["discrim_eval"], [SMALL])) == 2
+    write_plan(house / "data", [], [], [later | {"prompts": ["de_none"]}])
+    with pytest.raises(KatayoriError, match="third_edition, entry 1"):
+        record_plan.works(["discrim_eval"])
+
+
 @pytest.mark.parametrize("given, asked", [(1, {0}), (3, {0, 1, 2}), ([1, 4], {1, 4})])
 def test_repetitions_are_a_number_or_a_list(planned, given, asked):
     planned(ENTRY | {"repetitions": given, "sample": 4})

@@ -24,11 +24,15 @@ OURS = [
 
 
 def planned_part(paper, entry):
-    """The items of an entry that the plan gives a size, so that groups stay whole; else nothing."""
+    """The items of an entry of which a part is asked, so many that groups stay whole, or those that
+    were written anew; else nothing.
+    """
     fields = ("model", "dataset", "variant")
-    for work in record_plan.works([paper], edition="second"):
+    anew = get_paper(paper).third_edition()
+    for work in record_plan.works([paper]):
         of_entry = all(getattr(work, name) == entry[name] for name in fields)
-        if of_entry and entry["prompt_id"] in work.prompts and work.size:
+        is_part = work.priority and (work.size or work.dataset in anew)
+        if of_entry and entry["prompt_id"] in work.prompts and is_part:
             return record_plan.rows_of(work, work.size)
     return []
 

@@ -119,7 +119,7 @@ def _are_repetitions(given: Any) -> Any:
 
 
 class SecondRecording(Recording):
-    """An entry of the second edition."""
+    """An entry of the second or the third edition."""
 
     priority: Annotated[Number, Field(ge=1)]
     kind: Literal["chat", "likelihood"] = "chat"
@@ -168,3 +168,4 @@ class PaperFacts(Schema):
     design: Design | None = None
     recording: list[Recording] | None = None
     second_edition: list[SecondRecording] | None = None
+    third_edition: list[SecondRecording] | None = None

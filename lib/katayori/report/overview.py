@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from katayori.data.catalogue import Dataset
 
+#: The edition whose recorded shards no notebook reads yet.
+UNREAD = 3
 PAGE = [
     "model",
     "source",
@@ -50,6 +52,8 @@ def papers() -> "pd.DataFrame":
 def recorded(manifests: Mapping[str, Mapping[str, Any]]) -> "pd.DataFrame":
     """The recorded shards of `manifests` (by paper), a row each.
 
+    Those of the third edition are left out as long as no notebook reads them.
+
     Returns:
         paper, model, prompt_id, variant, answers (of how many planned), planned, engine, recorded
         (the day).
@@ -69,6 +73,7 @@ def recorded(manifests: Mapping[str, Mapping[str, Any]]) -> "pd.DataFrame":
         }
         for paper, manifest in manifests.items()
         for shard in manifest.values()
+        if shard.get("edition") != UNREAD
     ]
     columns = ["paper", "model", "prompt_id", "variant", "answers", "planned", "engine", "recorded"]
     return pd.DataFrame(rows, columns=columns)
