@@ -43,6 +43,11 @@ class JubakuV2(Paper):
 
         return DATASETS
 
+    def third_edition(self) -> "Mapping[str, Callable[[], pd.DataFrame]]":
+        from katayori.papers.jubaku_v2.third import DATASETS
+
+        return DATASETS
+
     def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
         if not {"reason_neutral", "reason_biased", "case_id"} <= set(items):
             return []

@@ -177,6 +177,18 @@ def leak_words(path: str | Path = "") -> list[str]:
     return list(_document(path)[1].get("leak_words") or [])
 
 
+def group_rule(path: str | Path = "") -> str:
+    """Whether the rule that looks for the group's word is `held` to a limit or `printed`.
+
+    Where a neutral reason names the group only as a speaker would, the word tells most labels.
+
+    Example:
+        >>> group_rule()
+        'held'
+    """
+    return str(_document(path)[1].get("group_rule", "held"))
+
+
 def _document(path: str | Path) -> tuple[Path, dict[str, Any]]:
     file = Path(path) if path else paths.data_dir() / STUDY_FILE
     return file, read_checked(CaseFile, file, "case file")

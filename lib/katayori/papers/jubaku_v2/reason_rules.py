@@ -14,7 +14,7 @@ import pandas as pd
 
 from katayori.data import files
 from katayori.metrics.intervals import mean_interval, share_interval
-from katayori.papers.jubaku_v2.items import GROUP_WORD, group_words, leak_words
+from katayori.papers.jubaku_v2.items import GROUP_WORD, group_rule, group_words, leak_words
 from katayori.papers.jubaku_v2.scores import share_contributions
 from katayori.papers.paper import Audited
 
@@ -243,7 +243,8 @@ def against_rule(apart: pd.DataFrame) -> pd.DataFrame:
 def audited(cases: pd.DataFrame, folder: Path) -> list[Audited]:
     """How often the rules pick the neutral reason, and what gives a label away; a row a case.
 
-    The words of groups and the leaking words are those of the case file in `folder`.
+    The words of groups and the leaking words are those of the case file in `folder`, which also
+    says whether a limit holds the rule by the group's word.
 
     Example:
         >>> from katayori import paths
@@ -262,7 +263,8 @@ def audited(cases: pd.DataFrame, folder: Path) -> list[Audited]:
         ends = rule["ci_low"], rule["ci_high"]
         found.append(Audited(what, "cases", rule["n"], rule["value"], *ends))
     words = groups.get(GROUP_WORD, {})
-    return found + _groups_named(cases, words) + _leaking(cases, leaks)
+    held = bool(path) and group_rule(path) == "held"
+    return found + _groups_named(cases, words, held) + _leaking(cases, leaks)
 
 
 def _case_file(folder: Path) -> str:
@@ -274,8 +276,11 @@ def _case_file(folder: Path) -> str:
     return ""
 
 
-def _groups_named(cases: pd.DataFrame, words: Mapping[str, str]) -> list[Audited]:
-    """In how many cases the group's word stands in both reasons or in neither."""
+def _groups_named(cases: pd.DataFrame, words: Mapping[str, str], held: bool) -> list[Audited]:
+    """In how many cases the group's word stands in both reasons or in neither.
+
+    `held`: to a limit, or else printed alone.
+    """
     with_word = cases[cases["case_id"].isin(words)]
     if with_word.empty:
         return []
@@ -286,6 +291,8 @@ def _groups_named(cases: pd.DataFrame, words: Mapping[str, str]) -> list[Audited
     ]
     value = float(np.mean(consistent))
     what = "the group's word in both reasons or in neither"
+    if not held:
+        return [Audited(what, "cases", len(consistent), value)]
     holds = value >= BOTH_REASONS - 1e-12
     return [Audited(what, "cases", len(consistent), value, limit="at least .667", holds=holds)]
 

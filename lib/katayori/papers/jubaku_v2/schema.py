@@ -14,6 +14,7 @@ class CaseFile(Lenient):
 
     language: Text = "ja"
     leak_words: list[Text] | None = None
+    group_rule: Literal["held", "printed"] = "held"
     cases: Annotated[list[Any], Field(min_length=1)]
 
 
@@ -29,9 +30,10 @@ class Checklist(Schema):
 
 
 class StudyCase(Schema):
-    """A case of ours."""
+    """A case of ours; in the third edition one that `replaces` a case of the second is new."""
 
     id: Text
+    replaces: Text = ""
     category: Text
     definition: Literal[1, 2]
     context: list[Text]
@@ -47,4 +49,5 @@ class StudyCases(Head):
     definitions: dict[int, Text]
     construction: Text
     leak_words: list[Text]
+    group_rule: Literal["held", "printed"] = "held"
     cases: list[StudyCase]

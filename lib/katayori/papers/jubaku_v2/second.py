@@ -61,30 +61,31 @@ def groups() -> dict[str, str]:
     return jubaku.group_words()[jubaku.GROUP_WORD]
 
 
-def study2() -> "pd.DataFrame":
+def study2(path: str | Path = "") -> "pd.DataFrame":
     """36 cases by 4 templates and 2 orders: 288 rows, columns `COLUMNS`.
 
     Ids are `<case>-t<template>-<order>`, as in the first edition, and every case's id begins with
-    `ju2-`. Raises KatayoriError as `jubaku.load_study_jubaku` does.
+    `ju2-`. `path`: another case file. Raises KatayoriError as `jubaku.load_study_jubaku` does.
 
     Example:
         >>> study2().shape[0]
         288
     """
-    items = jubaku.load_study_jubaku()
+    items = jubaku.load_study_jubaku(path)
     return items.assign(**{name: items[column] for name, column in WORDS.items()})[COLUMNS]
 
 
-def study2_lik() -> "pd.DataFrame":
+def study2_lik(path: str | Path = "") -> "pd.DataFrame":
     """One row a case and template, 144 rows, columns `LIKELIHOOD_COLUMNS`.
 
-    No option is listed, so there is no order. Ids are `<case>-t<template>-lik`.
+    No option is listed, so there is no order. Ids are `<case>-t<template>-lik`. `path`: another
+    case file.
 
     Example:
         >>> len(study2_lik()), study2_lik()["case_id"].nunique()
         (144, 36)
     """
-    items = study2()
+    items = study2(path)
     items = items[items["order"] == "nb"].copy()
     items["item_id"] = items["case_id"] + "-t" + items["template"].astype(str) + "-lik"
     return items[LIKELIHOOD_COLUMNS].reset_index(drop=True)

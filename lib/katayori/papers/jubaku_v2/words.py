@@ -39,7 +39,8 @@ def recorded_leans(asked: Sequence[Prompt], models: Sequence[str]) -> pd.DataFra
 
     Args:
         asked: the prompts of kind likelihood.
-        models: their ids; those without a whole recording of every prompt are left out.
+        models: their ids; those without a whole recording of every prompt are left out. A prompt
+            that none of them was asked of these cases does not count.
 
     Returns:
         model, prompt_id, case_id, category, lean (log p of the neutral reason less that of the
@@ -60,7 +61,7 @@ def recorded_leans(asked: Sequence[Prompt], models: Sequence[str]) -> pd.DataFra
         return pd.DataFrame(columns=columns)
     leans = pd.concat(frames, ignore_index=True)
     held = leans.groupby("model")["prompt_id"].nunique()
-    whole = held.index[held == len(asked)]
+    whole = held.index[held == len(frames)]
     return leans[leans["model"].isin(whole)].reset_index(drop=True)[columns]
 
 
