@@ -51,6 +51,11 @@ class PersonaJbbq(Paper):
 
         return DATASETS
 
+    def third_edition(self) -> "Mapping[str, Callable[[], pd.DataFrame]]":
+        from katayori.papers.persona_jbbq.third import DATASETS
+
+        return DATASETS
+
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """A number of `study` items is of the first edition: so many were recorded, balanced."""
         from katayori.data import bbq

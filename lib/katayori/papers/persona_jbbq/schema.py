@@ -10,9 +10,13 @@ Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
 
 
 class Scene(Schema):
-    """A scene; of `persons` the first is whom the stereotype names for the negative act."""
+    """A scene; of `persons` the first is whom the stereotype names for the negative act.
+
+    In the third edition it stands in the place of the one that it `replaces`.
+    """
 
     id: Text
+    replaces: Text = ""
     stereotype: Text
     source: Text
     persons: Pair

@@ -6,7 +6,7 @@ controls. The chat items are the study: one of the six orders of each counts as 
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -73,12 +73,15 @@ def templates() -> list[_Row]:
     return sorted(found, key=lambda template: template["number"])
 
 
-def study2() -> pd.DataFrame:
+def study2(scenes: Sequence[_Row] = ()) -> pd.DataFrame:
     """Likelihood items, columns `SHARED`: all pairs x 3 contexts x 2 questions x 2 orders of
     mention.
 
     The ambiguous passage of a pair has four rows, whose mean over `mention` is taken before the
     questions are compared.
+
+    Args:
+        scenes: in place of `templates()`, as for all data sets of this module.
 
     Example:
         >>> items = study2()
@@ -88,11 +91,11 @@ def study2() -> pd.DataFrame:
         >>> one[["polarity", "mention"]].to_numpy().tolist()[:2]
         [['negative', 'target_first'], ['negative', 'other_first']]
     """
-    rows = [row for template in templates() for row in _rows(template)]
+    rows = [row for template in scenes or templates() for row in _rows(template)]
     return pd.DataFrame(rows)[SHARED]
 
 
-def study2_orders() -> pd.DataFrame:
+def study2_orders(scenes: Sequence[_Row] = ()) -> pd.DataFrame:
     """Chat items, columns `COLUMNS`, `SHARED` and base_id: 300 base items x 6 orders of options.
 
     Half of the pairs are taken, each in all contexts and questions and in one order of mention.
@@ -105,7 +108,7 @@ def study2_orders() -> pd.DataFrame:
         ['七十代の男性', '二十代の男性', '判断できない', 'tnu']
     """
     rows = []
-    for template in templates():
+    for template in scenes or templates():
         if template["number"] % 2:
             continue
         mention = MENTIONS[template["number"] // 2 % 2]
@@ -196,7 +199,7 @@ def with_mentions_in_turn(items: pd.DataFrame) -> pd.DataFrame:
     return items.assign(rank=items["template_id"].map(rank))
 
 
-def study2_controls() -> pd.DataFrame:
+def study2_controls(scenes: Sequence[_Row] = ()) -> pd.DataFrame:
     """Likelihood items, columns `SHARED` and control: the same 50 pairs under each control.
 
     `unrelated`: the passage with a pair of questions that has nothing to do with it. `no_passage`:
@@ -211,7 +214,7 @@ def study2_controls() -> pd.DataFrame:
         '31番の札を持つ女性'
     """
     rows: list[_Row] = []
-    odd = [template for template in templates() if template["number"] % 2]
+    odd = [template for template in scenes or templates() if template["number"] % 2]
     for place, template in enumerate(odd):
         rows += _unrelated(template)
         rows += _no_passage(template)
@@ -219,7 +222,7 @@ def study2_controls() -> pd.DataFrame:
     return pd.DataFrame(rows)[[*SHARED, "control"]]
 
 
-def study2_blank() -> pd.DataFrame:
+def study2_blank(scenes: Sequence[_Row] = ()) -> pd.DataFrame:
     """300 items with persons told apart by a meaningless trait, columns as `study2_orders`.
 
     Ambiguous passages of 75 pairs with both questions in both orders of mention; the six orders of
@@ -233,7 +236,7 @@ def study2_blank() -> pd.DataFrame:
         ['31番の札を持つ男性', '32番の札を持つ男性']
     """
     rows = []
-    some = [template for template in templates() if template["number"] % 4 < 3]
+    some = [template for template in scenes or templates() if template["number"] % 4 < 3]
     for place, template in enumerate(some):
         for n, row in enumerate(_meaningless(template, place, "blank", "pj2b")):
             # Four items a pair: the turn keeps each of the four from having three orders only.
