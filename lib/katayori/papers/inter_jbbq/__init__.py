@@ -38,6 +38,8 @@ class InterJbbq(Paper):
         "orders": ORDERS,
     }
     asked_in = "study"
+    #: A quarter of the first edition, small enough to be answered by a slow model.
+    more = ("published_quarter",)
     recorded_as = BALANCED
     first_as: ClassVar[Mapping[str, str]] = {"preset": PRESET}
 
@@ -57,8 +59,18 @@ class InterJbbq(Paper):
         made = items.generate(topics, own.get("preset", "") or PRESET)
         return made, items.study_version(topics), []
 
+    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        from katayori.papers.inter_jbbq import items
+
+        return items.quarter(items.generate(preset=PRESET))
+
     def second_edition(self) -> "Mapping[str, Callable[[], pd.DataFrame]]":
         from katayori.papers.inter_jbbq.second import DATASETS
+
+        return DATASETS
+
+    def third_edition(self) -> "Mapping[str, Callable[[], pd.DataFrame]]":
+        from katayori.papers.inter_jbbq.third import DATASETS
 
         return DATASETS
 

@@ -140,6 +140,22 @@ def generate(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def quarter(items: pd.DataFrame) -> pd.DataFrame:
+    """One family in four, whole, spread evenly over contexts and focal attributes.
+
+    Families are sorted by topic, context, focal attribute and number, and every fourth is taken,
+    from the third on.
+
+    Example:
+        >>> some = quarter(generate())
+        >>> len(some), some["focal_id"].nunique(), some["topic"].nunique()
+        (1440, 26, 4)
+    """
+    families = items.drop_duplicates("focal_id")
+    ordered = families.sort_values(["topic", "context_id", "focal", "rank"], kind="stable")
+    return items[items["focal_id"].isin(ordered["focal_id"].iloc[2::4])].reset_index(drop=True)
+
+
 def load_items(items: str, path: str | Path = "") -> tuple[pd.DataFrame, str]:
     """The generated items, and the name and version of their data set.
 

@@ -140,6 +140,15 @@ class Edit(Schema):
     reason: Text
 
 
+class ThirdTopic(Head):
+    """What was written anew of a topic of the second edition."""
+
+    topic: Text
+    profile: list[SecondClause] = Field(default_factory=list)
+    contexts: list[Passage] = Field(default_factory=list)
+    review: list[Note]
+
+
 class SecondTopic(Head):
     """A topic of the second edition."""
 

@@ -13,7 +13,7 @@ Person a is always Aさん and b Bさん; who is named first and who has the bad
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -89,7 +89,7 @@ def _check(name: str, topic: _Row) -> None:
                 raise KatayoriError(f"{name}.yaml exclusions: {attribute} has no word {min(lost)}")
 
 
-def balanced() -> pd.DataFrame:
+def balanced(told: Sequence[_Row] = ()) -> pd.DataFrame:
     """All 240 families: 720 pairs of profiles in four ways, 2,880 rows, columns `COLUMNS`.
 
     The columns of the first edition mean what they mean there but for one thing: `a` is Aさん and
@@ -97,18 +97,21 @@ def balanced() -> pd.DataFrame:
     `bad` (told first); `bad` is the person of whom the bad fact is told in a clear context. Of the
     families of a passage no two have the same ambiguous text.
 
+    Args:
+        told: in place of `topics()`, as for all data sets of this module.
+
     Example:
         >>> balanced().groupby("item").size().unique()
         array([4])
     """
     rows: list[_Row] = []
-    for item in _all_items():
+    for item in _all_items(told or topics()):
         ways = product((False, True), ("negative", "neutral"))
         rows += [_row(item, clear, question) for clear, question in ways]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def balanced_quarter() -> pd.DataFrame:
+def balanced_quarter(told: Sequence[_Row] = ()) -> pd.DataFrame:
     """One family in four, whole, in the twelve ways a paired contrast of likelihoods needs.
 
     Each pair of profiles is told in both orders of mention: ambiguous, clear for A and clear for B,
@@ -121,13 +124,13 @@ def balanced_quarter() -> pd.DataFrame:
         (2160, 60)
     """
     rows = []
-    for item in _all_items():
+    for item in _all_items(told or topics()):
         if _in_quarter(item):
             rows += [_answers(row) for row in _twelve(item)]
     return pd.DataFrame(rows, columns=[*COLUMNS, *ANSWERS])
 
 
-def balanced_blank() -> pd.DataFrame:
+def balanced_blank(told: Sequence[_Row] = ()) -> pd.DataFrame:
     """The ambiguous passages with persons told apart by a trait that means nothing.
 
     40 passages x 2 sides of the trait x 2 orders of mention x 2 questions: 320 rows, columns
@@ -140,7 +143,7 @@ def balanced_blank() -> pd.DataFrame:
         (320, ['ambiguous'])
     """
     rows: list[_Row] = []
-    for topic_number, topic in enumerate(topics()):
+    for topic_number, topic in enumerate(told or topics()):
         for place, context in enumerate(topic["contexts"]):
             for side, mention in product((0, 1), "ab"):
                 cell = (topic_number, place, side, mention)
@@ -159,10 +162,10 @@ DATASETS: dict[str, Callable[[], pd.DataFrame]] = {
 # --- the design -----------------------------------------------------------------------------------
 
 
-def _all_items() -> Iterator[_Row]:
+def _all_items(told: Sequence[_Row]) -> Iterator[_Row]:
     """Every pair of profiles with what its family is told with, families in their order."""
     tally: Counter[tuple] = Counter()
-    for topic_number, topic in enumerate(topics()):
+    for topic_number, topic in enumerate(told):
         for place, context in enumerate(topic["contexts"]):
             seen: set[tuple[str, str]] = set()
             for number in range(FAMILIES):
