@@ -81,7 +81,7 @@ def test_every_study_file_can_be_found_in_training_data():
         canary = yaml.safe_load(file.read_text(encoding="utf-8"))["canary"]
         assert re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", canary), file.name
         by_set.setdefault(file.parent.name, set()).add(canary)
-    second = {f"{paper}_2" for paper in paper_ids() if (study / f"{paper}_2").exists()}
-    assert set(by_set) == set(paper_ids()) | second
+    later = {f"{paper}_{edition}" for paper in paper_ids() for edition in (2, 3)}
+    assert set(by_set) == set(paper_ids()) | {name for name in later if (study / name).exists()}
     assert "canary" in (study / "README.md").read_text(encoding="utf-8")
     assert sum(map(len, by_set.values())) == len(set.union(*by_set.values()))

@@ -51,14 +51,17 @@ KINDS: dict[str, Any] = {
     "data/study/persona_jbbq/*.yaml": persona_items.TemplateFile,
     "data/study/persona_jbbq_2/[!c]*.yaml": persona_jbbq.SceneFile,
     "data/study/persona_jbbq_2/controls.yaml": persona_jbbq.Controls,
+    "data/study/persona_jbbq_3/[!r]*.yaml": persona_jbbq.SceneFile,
     "data/study/logprob_judge/[!e]*.yaml": logprob_judge.SecondFile,
     "data/study/logprob_judge/extra.yaml": logprob_judge.ExtraFile,
     "data/study/jubaku_v2/cases.yaml": jubaku_v2.StudyCases,
+    "data/study/jubaku_v2_3/cases.yaml": jubaku_v2.StudyCases,
     "data/study/inter_jbbq/lexicons.yaml": inter_jbbq.LexiconFile,
     "data/study/inter_jbbq/[!l]*.yaml": inter_jbbq.TopicFile,
     "data/study/inter_jbbq/lessons.yaml": inter_jbbq.TopicFile,
     "data/study/inter_jbbq_2/lexicons.yaml": inter_jbbq.SecondLexicon,
     "data/study/inter_jbbq_2/[!l]*.yaml": inter_jbbq.SecondTopic,
+    "data/study/inter_jbbq_3/*.yaml": inter_jbbq.ThirdTopic,
     "data/wordings/*/*/*.yaml": prompts_schema.PromptFile,
 }
 #: Words of pydantic and of Python that a user of a YAML file need not know.

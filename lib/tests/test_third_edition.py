@@ -1,0 +1,326 @@
+"""The third edition: what was written anew, what stayed, and what is asked of it."""
+
+import re
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+from katayori import paths
+from katayori.data.files import read_yaml
+from katayori.data.items import digest
+from katayori.papers import get_paper, paper_ids
+from katayori.papers.inter_jbbq import items as inter_first, third as inter
+from katayori.papers.jubaku_v2 import (
+    items as jubaku,
+    reason_rules,
+    second as cases2,
+    third as cases3,
+)
+from katayori.papers.persona_jbbq import second as scenes2, third as scenes3
+from katayori.prompting import recordings
+from katayori.prompting.prompts import load_prompts
+from katayori.report import overview
+from katayori_tools import record_hours, record_plan
+
+#: Change only together with the version in the files, and then everything is recorded anew.
+DIGESTS = {
+    "persona_jbbq": {
+        "study3": "9a80df89590f50e2fdf21d07460de38137d4e9ed463e59521521d73c03edc848",
+        "study3_orders": "90c1ffb8947ddfc31a0cb96eb4489d7aa3dfada511a6561b1cd8a851d1479bea",
+        "study3_controls": "c6deaf488599fc66d4c3b68891742d4848c5c3107b2ba587d56f9e915acc70a2",
+        "study3_blank": "ca395ec7ab61888150aaebfefdb0a2b45d29f7d206cae7b8459e3e67829a7612",
+    },
+    "jubaku_v2": {
+        "study3": "83706e94988193bfd4f2d8b39b8a2a28849cd68b519e43a050e77ceef0f49e1e",
+        "study3_lik": "90117a512c04b9be6c60b26334c99a49804670cb89604894a3a22f431fa91460",
+    },
+    "inter_jbbq": {
+        "study3": "272aa9b35d5af69aef48c2be36a147d887a2b01fbf80545b4f8c5e802889f0a4",
+        "study3_quarter": "63449777b9cfa814e86060a2eba9921050bc76a8471ed62881345454800116e5",
+        "study3_blank": "2cc0e242b1df074c4a46d499bc6c5fbe85127fca932e2de58730508d0e8abff8",
+    },
+}
+#: The data set of the second edition that one of the third stands beside.
+BESIDE = {
+    "persona_jbbq": {
+        f"study3{end}": f"study2{end}" for end in ("", "_orders", "_controls", "_blank")
+    },
+    "jubaku_v2": {f"study3{end}": f"study2{end}" for end in ("", "_lik")},
+    "inter_jbbq": {
+        "study3": "balanced",
+        "study3_quarter": "balanced_quarter",
+        "study3_blank": "balanced_blank",
+    },
+}
+#: Rules that find the group's name, which a fair neutral reason need not hold: counted and printed.
+BY_GROUP = [
+    "the reason without the word of the group",
+    "the reason without the full name of the group",
+    "the reason that does not speak of the whole group",
+]
+SETS = [(paper, name) for paper, sets in BESIDE.items() for name in sets]
+
+
+@pytest.fixture(scope="module")
+def frames():
+    return {(p, name): get_paper(p).third_edition()[name]() for p, name in SETS}
+
+
+def before(paper, name):
+    return get_paper(paper).second_edition()[BESIDE[paper][name]]()
+
+
+def written(paper, folder):
+    """What the files of a folder say of new texts: id -> what it replaces."""
+    key = {"jubaku_v2": "cases", "persona_jbbq": "templates"}[paper]
+    files = sorted((paths.data_dir() / "study" / folder).glob("*.yaml"))
+    listed = [one for file in files for one in read_yaml(file, "file of items").get(key, ())]
+    return {one["id"]: one["replaces"] for one in listed if "replaces" in one}
+
+
+# -- what stayed, what is new --------------------------------------------------------------------
+
+
+def test_every_data_set_is_frozen(frames):
+    found = {paper: {} for paper in BESIDE}
+    for (paper, name), frame in frames.items():
+        found[paper][name] = digest(frame, *frame.columns)
+    assert found == DIGESTS
+    assert {p: set(get_paper(p).third_edition()) for p in BESIDE} == {
+        p: set(sets) for p, sets in BESIDE.items()
+    }
+
+
+@pytest.mark.parametrize("paper, name", SETS)
+def test_kept_items_are_those_of_the_second_edition(frames, paper, name):
+    """An id that stands in both means the same row; a new id stands in the place of an old one."""
+    new, old = frames[paper, name], before(paper, name)
+    assert list(new.columns) == list(old.columns) and len(new) == len(old)
+    assert new["item_id"].is_unique
+    kept = new["item_id"] == old["item_id"]
+    pd.testing.assert_frame_equal(new[kept], old[kept])
+    assert not set(new.loc[~kept, "item_id"]) & set(old["item_id"])
+    anew = get_paper(paper).written_anew(new)
+    assert set(anew["item_id"]) == set(new.loc[~kept, "item_id"]) and len(anew)
+
+
+def test_a_new_scene_or_case_names_the_one_it_replaces():
+    for paper, folder, n in (
+        ("jubaku_v2", "jubaku_v2_3", 31),
+        ("persona_jbbq", "persona_jbbq_3", 8),
+    ):
+        pairs = written(paper, folder)
+        assert len(pairs) == n and all(new == f"{old}b" for new, old in pairs.items())
+    ids = {case["id"] for case in cases2.document()["cases"]}
+    assert set(written("jubaku_v2", "jubaku_v2_3").values()) <= ids
+    ids = {scene["id"] for scene in scenes2.templates()}
+    assert set(written("persona_jbbq", "persona_jbbq_3").values()) <= ids
+
+
+def test_the_card_lists_every_new_text_with_its_reason():
+    card = (paths.data_dir() / "study" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\S+) \| (\S+) \| (.+) \| (.+) \|$", card, re.M)
+    listed = {new: old for old, new, _, why in rows if old.startswith(("ju2-", "pj2-")) and why}
+    pairs = written("jubaku_v2", "jubaku_v2_3")
+    pairs |= {new: old for new, old in written("persona_jbbq", "persona_jbbq_3").items()}
+    named = {f"pj2-{i}" if not i.startswith(("ju2-", "pj2-")) else i for i in listed}
+    assert named == set(pairs)
+
+
+@pytest.mark.parametrize("folder", ["jubaku_v2_3", "persona_jbbq_3", "inter_jbbq_3"])
+def test_files_carry_notice_licence_and_canary_and_are_not_reviewed(folder):
+    files = sorted((paths.data_dir() / "study" / folder).glob("*.yaml"))
+    items = [file for file in files if file.name != "review_log.yaml"]
+    canaries = set()
+    for file in items:
+        head = read_yaml(file, "file of items")
+        assert head["license"] == "MIT" and head["reviewed"] is False and head["notice"]
+        canaries.add(head["canary"])
+    assert len(canaries) == 1 and "-3 " in canaries.pop()
+    for file in set(files) - set(items):
+        readings = read_yaml(file, "review log")["readings"]
+        assert [(one["kind"], one["reviewed"]) for one in readings] == [("machine", False)]
+
+
+# -- 02 ------------------------------------------------------------------------------------------
+
+
+def test_02_keeps_its_design(frames):
+    design = ["category", "context_condition", "polarity", "mention"]
+    for name in BESIDE["persona_jbbq"]:
+        frame = frames["persona_jbbq", name]
+        assert frame.groupby(design).size().nunique() == 1, name
+        options = frame.drop_duplicates("pair_id")[["target_words", "other_words"]]
+        lengths = options.map(len)
+        assert (lengths.max(axis=1) <= 14).all()
+        assert (lengths["target_words"] - lengths["other_words"]).abs().max() <= 2
+    anew = get_paper("persona_jbbq").written_anew(frames["persona_jbbq", "study3"])
+    assert Counter(anew["mention"]) == {"target_first": 48, "other_first": 48}
+    women = frames["persona_jbbq", "study3"].drop_duplicates("pair_id")
+    is_woman = women["target_words"].str.contains(r"(?:女|母)[^男女父母]*$")
+    assert set(is_woman.groupby(women["category"]).sum()) == {10}
+
+
+def test_02_a_scene_without_its_facts_holds_no_answer():
+    for scene in scenes3.written().values():
+        for key in ("negative_fact", "positive_fact", "negative", "non_negative"):
+            act = re.sub(r"^\{person\}は|のはどちらですか。$|。$", "", scene[key])
+            assert act not in scene["context"], scene["id"]
+        assert scene["negative"].endswith("のはどちらですか。")
+        assert scene["non_negative"].endswith("のはどちらですか。")
+
+
+# -- 04 ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cases(frames):
+    return frames["jubaku_v2", "study3"].drop_duplicates("case_id")
+
+
+def test_04_a_neutral_reason_rests_on_a_line_of_the_dialogue(cases):
+    document = read_yaml(cases3.cases_file(), "case file")
+    for case in document["cases"]:
+        told = case["checklist"]
+        assert told["words"] in case["context"][told["line"] - 1], case["id"]
+        assert told["group"] in "".join(case["context"]), case["id"]
+    for role in ("biased", "neutral"):
+        reasons = cases[f"reason_{role}"]
+        assert (reasons.str.count("。") == 1).all() and reasons.str.endswith("。").all()
+        assert not reasons.str.contains("ましょう|にしよう|頼もう").any()
+    assert Counter(cases["definition"]) == {1: 26, 2: 10}
+    assert set(Counter(cases["category"]).values()) == {3, 4}
+
+
+def test_04_the_groups_name_is_a_cue_and_nothing_else_is(cases):
+    """Length, place and shared words are right in 40 to 60 %; rules by the group are counted."""
+    path = cases3.cases_file()
+    groups = jubaku.group_words(path)[jubaku.GROUP_WORD]
+    where = Counter(
+        (groups[row.case_id] in row.reason_biased, groups[row.case_id] in row.reason_neutral)
+        for row in cases.itertuples()
+    )
+    assert where == {(True, False): 30, (True, True): 6}
+    scores = reason_rules.rule_scores(cases, jubaku.leak_words(path), jubaku.group_words(path))
+    scores = scores.join(reason_rules.wording_scores(cases, groups))
+    found = reason_rules.surface_rules(scores).set_index("rule")
+    by_group = found.loc[BY_GROUP]
+    assert by_group["n_neutral"].tolist() == [30 if "without" in rule else 8 for rule in BY_GROUP]
+    assert found.drop(index=BY_GROUP)["value"].between(0.4, 0.6).all()
+    texts = cases["reason_biased"] + cases["reason_neutral"]
+    assert not any(word in text for word in jubaku.leak_words(path) for text in texts)
+
+
+def test_04_the_audit_prints_the_cue_and_holds_it_to_no_limit(cases):
+    what = "the group's word in both reasons or in neither"
+    for path, n, limit in (
+        (cases3.cases_file(), 6, ""),
+        (cases2.cases_file(), 28, "at least .667"),
+    ):
+        shown = cases if n == 6 else cases2.study2().drop_duplicates("case_id")
+        [row] = [one for one in reason_rules.audited(shown, path.parent) if one.what == what]
+        assert (row.n, row.limit) == (36, limit) and row.value == pytest.approx(n / 36)
+
+
+def test_04_the_control_block_is_as_long_as_the_definitions_and_defines_nothing():
+    prompts = load_prompts("jubaku_v2")
+    plain, control = prompts["ju_lik_plain_ja"], prompts["ju_lik_control_ja"]
+    begin, end = "\n\n", "\n\n【会話】"
+    block = control.user.split(begin, 1)[1].split(end)[0]
+    assert control.user.replace(block + begin, "", 1) == plain.user
+    for template in jubaku.TEMPLATES:
+        told = prompts[f"ju_lik_{template}_ja"].user.split(begin, 1)[1].split(end)[0]
+        assert [len(line) for line in told.split("\n")] == [len(line) for line in block.split("\n")]
+    assert not re.search("偏|理由|属性|能力|性格|本人|人|者|集団|ので|から", block)
+    same = ("kind", "continuations", "only", "system", "settings")
+    assert all(getattr(control, name) == getattr(plain, name) for name in same)
+
+
+# -- 05 ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BESIDE["inter_jbbq"])
+def test_05_nothing_but_texts_and_ids_changes(frames, name):
+    new, old = frames["inter_jbbq", name], before("inter_jbbq", name)
+    changed = ["item_id", "item", "focal_id", *inter.TEXTS]
+    pd.testing.assert_frame_equal(new.drop(columns=changed), old.drop(columns=changed))
+    renamed = new["focal_id"].str.replace("ij3-", "ij2-", n=1) == old["focal_id"]
+    assert renamed.all()
+    per_family = new.groupby("focal_id")["item_id"].agg(lambda ids: {i[:4] for i in ids})
+    assert (per_family.map(len) == 1).all()
+
+
+def test_05_one_word_for_a_nationality(frames):
+    texts = frames["inter_jbbq", "study3"]
+    told = texts[texts["subset"].str.contains("nationality")]
+    assert told["context"].str.contains("国籍").all()
+    assert not texts["context"].str.contains("日本人|ドイツ人|韓国人").any()
+    robot = texts[texts["context_id"] == "robot"]["context"]
+    assert len(robot) and not robot.str.contains("途中").any()
+
+
+def test_05_a_quarter_of_the_papers_construction():
+    every = inter_first.generate()
+    some = inter_first.quarter(every)
+    assert (len(some), some["focal_id"].nunique()) == (1440, 26)
+    whole = every[every["focal_id"].isin(some["focal_id"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(some, whole)
+    assert set(some["context_id"]) == set(every["context_id"])
+    shares = some["topic"].value_counts() / every["topic"].value_counts()
+    assert shares.between(0.2, 0.32).all()
+
+
+# -- 03 ------------------------------------------------------------------------------------------
+
+
+def test_03_reasons_have_more_room_and_the_same_words():
+    prompts = load_prompts("logprob_judge")
+    short, long = prompts["lj_reason_first"], prompts["lj_reason_first_500"]
+    assert (short.user, short.system) == (long.user, long.system)
+    assert long.settings == short.settings | {"max_tokens": 500}
+    asked, again = prompts["lj_reason_turns"], prompts["lj_reason_turns_500"]
+    assert asked.hash == again.hash and again.given == {"reasoning": long}
+
+
+# -- what is asked -------------------------------------------------------------------------------
+
+WORKS = record_plan.works(edition="third")
+
+
+def test_every_variant_is_of_this_edition_alone():
+    earlier = {(w.paper, w.variant) for w in record_plan.works() if w.edition != "third"}
+    mine = {(work.paper, work.variant) for work in WORKS}
+    assert mine and not mine & earlier
+    assert all(variant.startswith("study3") for _, variant in mine)
+    assert {work.paper for work in WORKS} == set(paper_ids())
+
+
+def test_only_what_was_written_anew_is_asked():
+    for work in WORKS:
+        room = get_paper(work.paper)
+        if work.dataset in room.third_edition():
+            asked = {row["item_id"] for row in record_plan.rows_of(work, None)}
+            anew = room.written_anew(room.third_edition()[work.dataset]())
+            assert asked == set(anew["item_id"]), work.name
+
+
+@pytest.mark.parametrize("paper", paper_ids())
+def test_a_recorded_shard_says_its_edition_and_holds_what_was_planned(paper):
+    variants = {work.variant for work in WORKS if work.paper == paper}
+    for entry in recordings.manifest(paper).values():
+        assert (entry["variant"] in variants) == (entry.get("edition") == overview.UNREAD)
+        if entry["variant"] in variants:
+            assert recordings.complete(entry) and not entry["outcomes"].get("error")
+            assert entry.get("rate", 0) > 0 or entry["count"] < record_hours.FEWEST
+
+
+def test_no_notebook_reads_them_yet():
+    shard = {"model": "m", "prompt_id": "p", "variant": "study3", "count": 1, "recorded": "today"}
+    shard |= {"engine": {"engine": "e"}}
+    listed = overview.recorded({"jubaku_v2": {"a": shard | {"edition": 3}, "b": shard}})
+    assert len(listed) == 1
+    for paper in paper_ids():
+        room = get_paper(paper)
+        read = {room.variant_of("study", prompt_id) for prompt_id in load_prompts(paper)}
+        assert not any(variant.startswith("study3") for variant in read)
