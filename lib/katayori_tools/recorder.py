@@ -113,7 +113,8 @@ class Recorder:
             scoring.score_all(requests, model, endpoint, self.store)
             return
         options = {"base_url": url, "concurrency": self.how.concurrency}
-        collect_sync(requests, model, endpoint, self.store, **options)
+        patience = float(vllm_env.PATIENCE)
+        collect_sync(requests, model, endpoint, self.store, timeout=patience, **options)
 
     def engine(self, model: Model, endpoint: Endpoint) -> str:
         """The address of the engine of a model, started where another or none is running.

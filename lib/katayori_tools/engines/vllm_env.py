@@ -26,6 +26,9 @@ REQUIREMENTS = Path(__file__).with_name("requirements-vllm.txt")
 #: share one. Concurrency shifts log probabilities slightly, so a recording repeats at the same one
 #: only.
 CONCURRENCY = 192
+#: Seconds that a step of the engine or an answer may take: a recorder gives way to other work,
+#: which may hold the cores for hours. Of itself the engine would end after five minutes.
+PATIENCE = 14_400
 PLATFORM = ("Linux", "x86_64")
 SERVER_FLAGS = ("--no-enable-chunked-prefill", "--enable-prefix-caching")
 SERVER_OPTIONS = {
@@ -195,6 +198,8 @@ def environment() -> dict[str, str]:
         **os.environ,
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": str(PATIENCE),
+        "VLLM_ENGINE_READY_TIMEOUT_S": str(PATIENCE),
         "PYTHONNOUSERSITE": "1",
         "VLLM_CACHE_ROOT": str(folder() / "compiled"),
         # GiB; the server refuses to start where less is free beside the weights.
