@@ -54,7 +54,7 @@ def test_ids_of_the_second_edition_are_no_ids_of_the_first(paper):
     assert not any(set(first.items["item_id"]) & one for one in ids)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_models_share_no_noise_under_rule_2_and_do_under_rule_1():
     rows = [row for paper in paper_ids() for row in audit_items.residual_rows(paper)]
     assert not audit_items.broken_limits(rows)

@@ -916,7 +916,7 @@ def test_the_body_sent_is_the_body_kept(store):
     assert json.loads(stored[0]) == request.body and stored[1] == request.key
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_the_benchmark_runs():
     """`make bench` on 50 prompts: its rows, no claim about time."""
     script = Path(__file__).parents[1] / "benchmarks" / "collector.py"

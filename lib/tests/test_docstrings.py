@@ -39,7 +39,14 @@ def examples(module, name):
     return doctest.DocTestParser().get_doctest(inspect.getdoc(function) or "", names, name, None, 0)
 
 
-@pytest.mark.parametrize("name", modules())
+def cases():
+    """Modules as cases of a test; those of papers, which read whole studies, are slow."""
+    slow = pytest.mark.slow_all
+    own = "katayori.papers."
+    return [pytest.param(n, marks=slow) if n.startswith(own) else n for n in modules()]
+
+
+@pytest.mark.parametrize("name", cases())
 def test_examples_run(name):
     module = importlib.import_module(name)
     failed = []

@@ -1,9 +1,10 @@
 """Every notebook runs for every name of a user's model, live and imported, whatever goes wrong.
 
 A case is one run of some papers. All pairs of a name, a way, a trouble, a paper and a number of
-models are covered by few cases (`COVER`); the full matrix runs with the marker `slow_all`. A server
-on loopback is the model (`stub_model`); notebooks run without a kernel (`plain_run`), and once
-for every paper by the real command.
+models are covered by few cases (`COVER`), which `make test-all` runs with the full matrix;
+`make test` runs each paper's notebook on one live model. A server on loopback is the model
+(`stub_model`); notebooks run without a kernel (`plain_run`), and once for every paper by the real
+command.
 """
 
 import itertools
@@ -224,6 +225,13 @@ def check(case: Case, folder: Path) -> None:
         assert all(re.fullmatch(r"[\w.@-]+", name) for name in names)
 
 
+@pytest.mark.parametrize("paper", paper_ids())
+def test_each_notebook_runs_on_a_live_model(paper, own, without_kernel, monkeypatch):
+    case = Case(NAMES[:1], "live", "none", (paper,))
+    check(case, run(case, own, monkeypatch))
+
+
+@pytest.mark.slow_all
 @pytest.mark.parametrize("case", COVER, ids=str)
 def test_notebooks_run(case, own, without_kernel, monkeypatch):
     check(case, run(case, own, monkeypatch))

@@ -340,7 +340,7 @@ def test_a_checked_export_has_no_required_finding_in_any_format(outputs, checks,
     assert files - {"findings.csv"} <= listed
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_planted_faults_are_required_findings(outputs, checks):
     made_run(outputs / "recorded")
     cli.main(["export", "--papers", PAPER])

@@ -69,6 +69,7 @@ def test_without_a_place_letters_have_a_value(asked):
     assert (letters["ci_low"] > 0).all()
 
 
+@pytest.mark.slow_all
 @pytest.mark.parametrize("liked", [0.0, 0.5])
 def test_a_judge_that_makes_nothing_of_answers_is_rejected_at_the_level(asked, liked):
     """With a liking for the longer answer, too: on our pairs it is the better one in half."""

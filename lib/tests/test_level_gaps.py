@@ -40,6 +40,7 @@ def test_what_is_planted_is_recovered_beside_a_second_effect():
     assert set(found.loc["age", "level"]) == {"20 to 100"}
 
 
+@pytest.mark.slow_all
 def test_noise_is_called_a_gap_in_at_most_a_twentieth_of_studies():
     """400 studies with an effect of age and none of gender and race: at most 31 (99 %) each."""
     rng = np.random.default_rng(1)

@@ -37,6 +37,7 @@ def beside(rng, **sizes):
     return mere_words.beside_mere_words(asked(rng, **sizes), blank)
 
 
+@pytest.mark.slow_all
 def test_the_attribute_that_moves_more_is_found_beside_another_and_the_rest_are_not():
     """Race moves three times as far as words (nine times in squares), gender twice as little."""
     readings, ratios = [], []
@@ -52,7 +53,7 @@ def test_the_attribute_that_moves_more_is_found_beside_another_and_the_rest_are_
     assert 5 < np.median(ratios) < 9.5
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_words_like_the_blank_are_hardly_ever_called_more():
     """1,000 studies without an effect: Holm holds 5 %, the interval holds 1 in 93 to 97 %."""
     any_found, covered = 0, 0

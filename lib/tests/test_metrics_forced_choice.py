@@ -152,7 +152,7 @@ def test_a_fixed_share_has_a_status_and_no_test():
     assert fc.accuracy(frame_of(always("neutral"), range(4))).iloc[0]["status"] == "few_clusters"
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 @pytest.mark.parametrize("cases", [10, 27])
 def test_intervals_over_cases_cover(cases, monkeypatch):
     """Point 1: 95 % intervals over few cases hold where variants of a case agree, cancel or

@@ -40,6 +40,7 @@ def test_an_effect_in_all_readings_is_found():
     assert {one["n_universes"] for one in found} == {8}
 
 
+@pytest.mark.slow_all
 def test_noise_is_hardly_ever_a_finding_although_universes_agree():
     """600 studies of pure noise: at most 43 (99 %) below .05, for both statistics."""
     found = [summary(universes(np.random.default_rng([1, s])), draws=199) for s in range(600)]
@@ -121,6 +122,7 @@ def test_stricter_rules_find_no_more_and_families_are_kept_apart():
     assert (together["share_after_holm"] <= together["share_holds"]).all()
 
 
+@pytest.mark.slow_all
 def test_holm_over_models_finds_noise_no_more_often_than_its_level():
     """200 families of 5 models of noise: some reading of some model is found in at most 5 %.
 

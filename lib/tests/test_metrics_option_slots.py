@@ -82,7 +82,7 @@ def preferring(items, rng, effect=0.0, preference=2.5):
     return answered(items, chosen.astype(str))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_level_and_power_beside_a_preference_for_a_place(items):
     """On noise with a place preferred the raw test errs, that beyond the slots keeps its level.
 

@@ -72,7 +72,7 @@ def test_a_place_liked_by_wording_hides_a_lean_unless_it_is_learned_by_wording()
     assert (plain.loc[plain["lean"] == 0, "found"] <= 0.068).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 @pytest.mark.parametrize("cell", simulate_position.cells(), ids=str)
 def test_the_first_batch_gives_what_is_stored(cell):
     first = simulate_position.BATCHES[0]

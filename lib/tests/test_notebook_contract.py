@@ -43,8 +43,16 @@ MUTATIONS = {
     "04_jubaku_v2": ("katayori.papers.jubaku_v2.scores:_share", "value"),
     "05_inter_jbbq": ("katayori.papers.inter_jbbq.scores:_cell", "value"),
 }
-#: The one that stays in `make test`; nbval starts a kernel for each.
+#: The one that stays in `make test`.
 QUICKEST = "04_jubaku_v2"
+
+
+def but_one_slow(names):
+    """The notebooks as cases of a test; all but the quickest are left to `make test-all`."""
+    slow = pytest.mark.slow_all
+    return [name if name == QUICKEST else pytest.param(name, marks=slow) for name in names]
+
+
 #: What is mutated in a run without a kernel: the tables of the default run must tell. Each function
 #: with the entry of its result that is scaled (empty: all of it); its table should come early.
 #: A new notebook adds three or more.
@@ -782,8 +790,8 @@ def not_told(reported: dict, mutations: dict[str, str]) -> list[str]:
     return wrong + [f"never right: {line}" for line in differing if line["table"] not in passed]
 
 
-@pytest.mark.slow  # the overview needs the run that `make test` makes first
-@pytest.mark.parametrize("name", TABLE_MUTATIONS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", but_one_slow(TABLE_MUTATIONS))
 def test_a_metric_that_moves_by_one_percent_changes_an_expected_table(name, tmp_path):
     """The same run shows first that the tables are right while nothing is mutated."""
     mutations = TABLE_MUTATIONS[name]
@@ -887,13 +895,7 @@ def checked_with(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == QUICKEST else pytest.param(name, marks=pytest.mark.slow_all)
-        for name in MUTATIONS
-    ],
-)
+@pytest.mark.parametrize("name", but_one_slow(MUTATIONS))
 def test_a_metric_that_moves_by_one_percent_fails_the_check(name, tmp_path):
     """Contract, Notebooks. `make test` also runs nbval on the unchanged notebook, which must pass.
 

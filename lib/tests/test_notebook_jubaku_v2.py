@@ -77,6 +77,7 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow_all
 def test_recorded_answers_are_shown_without_a_change_of_code(root):
     """JU-12 to JU-15: shards that lie there are scored by default, beside the simulated respondents."""
     shards("study", "study2", [f"ju_{t}_ja" for t in jubaku.TEMPLATES])
@@ -132,6 +133,7 @@ def test_the_official_profile(root):
     assert (accuracy["n"] + accuracy["n_invalid"] == 24).all()
 
 
+@pytest.mark.slow_all
 def test_without_answers_the_official_profile_is_skipped(root, monkeypatch):
     """Contract: nothing is replaced by other items or simulated answers; the reason is named."""
     command = [

@@ -252,6 +252,7 @@ def test_a_fair_slot_locked_respondent_has_no_lean_and_is_flagged(analysed):
     assert found <= 5
 
 
+@pytest.mark.slow_all
 def test_a_liking_that_depends_on_the_wording_shrinks_calibrated_and_not_permuted(analysed):
     _, found, kept = analysed(planted(0.8, by_wording=True, reads=1.0))
     permuted, calibrated = (row_of(found.scores, name) for name in ("permuted", "calibrated"))
@@ -300,6 +301,7 @@ def two_simulated() -> Asked:
     return ask(study, wording, asked_with)
 
 
+@pytest.mark.slow_all
 def test_simulated_respondents_are_read_by_the_whole_notebook(moved):
     asked = two_simulated()
     kept = Kept()
@@ -313,6 +315,7 @@ def test_simulated_respondents_are_read_by_the_whole_notebook(moved):
     assert lesson.bound_told(asked) == ""
 
 
+@pytest.mark.slow_all
 def test_letters_of_who_writes_one_place_alone_are_no_reading_of_bias(moved):
     asked = two_simulated()
     everything = asked.in_all_orders

@@ -215,6 +215,7 @@ def test_pausing_resuming_and_stopping(child, house, capsys):
     assert record_control.running() is None and record_control.state()["state"] == "stopped"
 
 
+@pytest.mark.slow_all
 def test_a_recorder_and_what_it_starts_give_way(child, house):
     """Its own nice value and that of its group, which alone counts between sessions."""
     record_control.start([])
@@ -240,6 +241,7 @@ other.kill()
         assert int(said) == wanted
 
 
+@pytest.mark.slow_all
 def test_a_recorder_that_ends_at_once_says_why(child):
     with pytest.raises(KatayoriError, match=r"ended at once; its last lines: .*no such thing"):
         record.record(_recording(limit=3), control="background")

@@ -59,7 +59,7 @@ def folder(root: Path, paper: str) -> Path:
     return root / "outputs" / "recorded" / paper
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_failures_are_told_at_the_end_and_the_others_finish(ran):
     root, done = ran
     assert done.returncode == 1

@@ -295,8 +295,8 @@ def test_hostile_answers_do_not_act_in_a_report(tmp_path):
     assert ATTACKS[0] in html.unescape(re.sub(r"<[^>]*>", "", dom))
 
 
+@pytest.mark.slow_all
 @pytest.mark.browser
-@pytest.mark.slow
 def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     """Every page of a run whose notebook, results and reasons are attacks, with all scripts."""
     monkeypatch.setenv("KATAYORI_ROOT", str(HERE))

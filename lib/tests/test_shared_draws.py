@@ -70,7 +70,7 @@ def test_answers_are_drawn_by_their_own_chance():
         assert drawn.loc[high, "value"].mean() == pytest.approx(0.75, abs=0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_the_lesson_lays_the_first_editions_answers_beside_planted_ones(both):
     kept = Kept()
     draws = lib.shared_draws(both, kept).set_index("drawn")
@@ -88,7 +88,7 @@ def test_the_lesson_lays_the_first_editions_answers_beside_planted_ones(both):
     assert "shared_draws" in kept.tables
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 @pytest.mark.parametrize("models, own_design", [(BOTH[:1], True), (BOTH, False)])
 def test_one_model_or_items_of_the_users_have_no_lesson(models, own_design):
     assert lib.shared_draws(asked(models, own_design=own_design), Kept()).empty

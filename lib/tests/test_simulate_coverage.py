@@ -41,7 +41,7 @@ def test_the_table_is_whole(table, kind):
     assert (own["covered"] <= own["given"]).all() and (own["given"] <= own["draws"]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_seed_of_the_first_and_last_cell_gives_what_is_stored(table, kind):
     """Contract, Long simulations."""

@@ -33,6 +33,7 @@ def limits(table):
 # -- the stored tables -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow_all
 def test_the_tables_are_whole_and_of_this_code_and_these_recordings(table, levels):
     assert list(table.columns) == simulate_spike.COLUMNS
     assert list(levels.columns) == simulate_spike.LEVEL_COLUMNS
@@ -49,6 +50,7 @@ def test_the_tables_are_whole_and_of_this_code_and_these_recordings(table, level
         assert set(one["second"]) == {0.0, method.second}
 
 
+@pytest.mark.slow_all
 @pytest.mark.parametrize(
     "name",
     ["likelihood", "letter", pytest.param("gender, sampled, any_effect", marks=pytest.mark.slow)],

@@ -578,6 +578,7 @@ def look(tab, path, width):
     return wrong
 
 
+@pytest.mark.slow_all
 @pytest.mark.browser
 def test_every_page_is_sound_in_a_real_browser(site, tab):
     """At any width no request, message or overflow, no squeezed text, every picture drawn and named."""
@@ -638,6 +639,7 @@ LOOKED_AT = ("index", "discrim_eval", "01_discrim_eval", "papers", "gallery", "g
 LOOKED_AT += ("models", "explorer")
 
 
+@pytest.mark.slow_all
 @pytest.mark.browser
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_pages_have_no_grave_barriers(site, tab, mode):

@@ -13,6 +13,8 @@ from katayori.errors import KatayoriError, UnavailableError
 from katayori_tools import environment, exploring, papers, site, site_explorer
 from katayori_tools.exploring import Explored, as_data, table_part, text_part
 
+pytestmark = pytest.mark.slow_all  # the whole site is built
+
 pytest_plugins = ["browser"]
 
 #: Barriers that stop a reader, as axe finds them.

@@ -30,6 +30,8 @@ from katayori_tools import (
     site_models,
 )
 
+pytestmark = pytest.mark.slow_all  # the whole site is built
+
 pytest_plugins = ["browser"]
 
 #: Barriers that stop a reader, as axe finds them.

@@ -22,6 +22,8 @@ from katayori_tools.site_notebooks import read_book
 from katayori_tools.site_papers import paper_page
 from katayori_tools.site_play import Answer, Column, Control, Playground, Sliders
 
+pytestmark = pytest.mark.slow_all  # the whole site is built
+
 pytest_plugins = ["browser"]
 
 SEED = 20251121

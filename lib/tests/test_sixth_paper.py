@@ -243,7 +243,7 @@ def results(folder: Path) -> dict[str, dict]:
     return {row["what"]: row for row in rows}
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
     katayori(checkout, "reproduce", "--papers", "toy")
     found = results(checkout / "outputs" / "recorded" / "toy")
@@ -258,7 +258,7 @@ def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
     assert "toy.html" in (site / "papers.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_a_sixth_paper_asks_a_users_model(checkout):
     """A model that always says yes is right in half of the questions."""
     named = ["--papers", "toy", "--models", "my-model@custom"]
@@ -279,7 +279,7 @@ def test_a_sixth_paper_asks_a_users_model(checkout):
     assert "my-model@custom" in (run / "site" / "toy.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.slow_all
 def test_the_other_commands_know_a_sixth_paper(checkout):
     for words in (["audit-items"], ["review"]):
         katayori(checkout, *words, "--papers", "toy")

@@ -372,8 +372,8 @@ def talks(tmp_path_factory):
     return [folder / f"{book.stem}.html" for book in BOOKS]
 
 
+@pytest.mark.slow_all
 @pytest.mark.browser
-@pytest.mark.slow
 def test_nothing_of_a_committed_talk_is_cut_off(talks, tab):
     """Every slide is seen whole, in letters of at least 12 of its 720 lines, pictures large."""
     for path in talks:
@@ -405,8 +405,8 @@ def printed(tab) -> list[tuple[float, float]]:
     return [(float(width), float(height)) for width, height in boxes]
 
 
+@pytest.mark.slow_all
 @pytest.mark.browser
-@pytest.mark.slow
 def test_a_talk_prints_a_page_a_slide_and_with_notes_on_paper(talks, tab):
     """16:9 with hidden notes; A4, each slide with its notes below, while they are shown."""
     for path in talks:

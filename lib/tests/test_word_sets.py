@@ -33,6 +33,7 @@ def ranks(rng, **sizes):
     return table.set_index("factor")["rank"]
 
 
+@pytest.mark.slow_all
 def test_an_attribute_that_moves_more_is_first_beside_one_that_moves_like_words():
     found = pd.DataFrame([ranks(np.random.default_rng(k), race=0.4) for k in range(20)])
     assert (found["race"] == 1).all()

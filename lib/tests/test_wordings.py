@@ -57,6 +57,7 @@ def test_an_instruction_that_moves_everybody_moves_no_gap():
     assert table.loc["race", "value"] == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow_all
 def test_on_noise_hardly_anything_is_told_apart_though_the_level_was_chosen():
     """At most 67 in a thousand, here of 200: the furthest level is furthest by chance, too."""
     rng = np.random.default_rng(6)

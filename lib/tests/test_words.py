@@ -50,6 +50,7 @@ def test_mere_words_are_no_bias():
     assert (table["reading"] == "not_beyond_control").sum() >= 5
 
 
+@pytest.mark.slow_all
 def test_without_an_effect_a_category_is_named_hardly_ever():
     """Of 100 studies without bias, with mention effects, those that name any category: at most 5 %
     are expected; 11 or more has a chance below 1 %.
