@@ -103,8 +103,8 @@ def test_recorded_leans_of_both_models_are_read():
     leans = words.recorded_leans(words.ITEMS, prompt, [*models, "gpt-4o"])
     assert set(leans["model"]) == set(models) and leans["lean"].notna().all()
     assert words.recorded_leans(words.ITEMS, prompt, ["gpt-4o"]).empty
-    with pytest.raises(KatayoriError, match="unknown data set of persona_jbbq 'study3'"):
-        words.recorded_leans("study3", prompt, models)
+    with pytest.raises(KatayoriError, match="unknown data set of persona_jbbq 'study9'"):
+        words.recorded_leans("study9", prompt, models)
 
 
 def test_too_few_templates_are_said_in_words():

@@ -46,10 +46,10 @@ CATEGORIES = Spoken("all categories", "category", "templates")
 def recorded_scores(
     paper: str, dataset: str, prompt: Prompt, models: Sequence[str]
 ) -> pd.DataFrame:
-    """The recorded likelihoods of a data set of the second edition.
+    """The recorded likelihoods of a data set of the second or third edition.
 
     Args:
-        paper: its id. dataset: of its second edition. prompt: one that asks for likelihoods.
+        paper: its id. dataset: of one of these editions. prompt: one that asks for likelihoods.
         models: their ids; those without a whole recording are left out.
 
     Returns:
@@ -72,7 +72,7 @@ def recorded_scores(
     room = get_paper(paper)
     room.check_dataset(dataset)
     whole = recordings.whole(paper, prompt.id, dataset)
-    items = room.second_edition()[dataset]()
+    items = room.later_sets()[dataset]()
     asked = [name for name in models if name in whole]
     if not asked:
         return pd.DataFrame(columns=[*items.columns, "model", "prompt_id"])
