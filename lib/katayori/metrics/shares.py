@@ -1,0 +1,165 @@
+"""The interval of a share over clusters, narrower where a design balances the answers of a cluster.
+
+In a counterbalanced design the answers of one cluster correlate negatively: a model that follows
+the position takes the biased option in exactly half of a case's variants. Such clusters tell more
+than as many independent answers, and the interval may be narrower than that of independent answers.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import t
+
+from katayori.errors import KatayoriError
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, clopper_pearson
+
+#: The smallest p by inversion; a smaller one is given as this.
+SMALLEST_P = 1e-10
+_RARE = 6  # clusters with the rarer answer, from which the variance between clusters is used
+
+
+class _Sample(NamedTuple):
+    """What the clusters tell of a share."""
+
+    share: float
+    n: float
+    clusters: int
+    design_effect: float
+    rare: bool
+    status: str
+
+
+def _sample(hits: Sequence[float], totals: Sequence[float]) -> _Sample:
+    y, n_c = np.asarray(hits, float), np.asarray(totals, float)
+    if y.shape != n_c.shape:
+        raise KatayoriError(
+            f"a share: {len(y)} clusters of hits, {len(n_c)} of totals; give both for each cluster"
+        )
+    if not (np.isfinite(y).all() and np.isfinite(n_c).all()):
+        raise KatayoriError("a share: a cluster without a number; leave it out or give 0 of 0")
+    if (y > n_c + 1e-9).any() or (y < 0).any():
+        raise KatayoriError("a share: a cluster has more hits than answers, or fewer than none")
+    y, n_c = y[n_c > 0], n_c[n_c > 0]
+    clusters, n = len(n_c), float(n_c.sum())
+    if not n:
+        return _Sample(np.nan, 0.0, 0, np.nan, False, "no_valid_answer")
+    share = float(y.sum() / n)
+    if clusters < NO_INTERVAL_BELOW:
+        return _Sample(share, n, clusters, np.nan, False, "few_clusters")
+    if 0 < share < 1 and np.allclose(y / n_c, share):
+        return _Sample(share, n, clusters, 1.0, False, "same_in_every_cluster")
+    with_rarer = min((y > 0).sum(), (y < n_c).sum())
+    rare = bool(with_rarer < min(_RARE, clusters))
+    effect = _design_effect(y, n_c)
+    return _Sample(share, n, clusters, max(effect, n / clusters) if rare else effect, rare, "ok")
+
+
+def _design_effect(y: np.ndarray, n_c: np.ndarray) -> float:
+    """Step 1 of `cluster_share`."""
+    clusters, n = len(n_c), n_c.sum()
+    share = y.sum() / n
+    if share in (0.0, 1.0):
+        return 1.0
+    squares = ((y - share * n_c) ** 2).sum()
+    scale = clusters / (clusters - 1) / (n * share * (1 - share))
+    if squares * scale >= 1:
+        return float(squares * scale)
+    made_up = (n / clusters * max(share, 1 - share)) ** 2
+    return float(min(1.0, (squares + made_up) * scale))
+
+
+def _size(sample: _Sample, level: float) -> float:
+    """How many independent answers the sample is worth (steps 2 and 3)."""
+    size = sample.n / sample.design_effect
+    if sample.rare or sample.status == "same_in_every_cluster":
+        return size
+    upper = (1 + level) / 2
+    return float(size * (t.ppf(upper, sample.n - 1) / t.ppf(upper, sample.clusters - 1)) ** 2)
+
+
+def cluster_share(
+    hits: Sequence[float], totals: Sequence[float], level: float = 0.95
+) -> dict[str, Any]:
+    """A share of answers and its interval over clusters, for counterbalanced designs too.
+
+    Args:
+        hits: number of hits in each cluster (shape: clusters).
+        totals: number of valid answers in each cluster; clusters without any do not count.
+        level: of the interval.
+
+    Returns:
+        value (hits / answers), ci_low, ci_high, n (answers), clusters, n_effective, design_effect,
+        se (sqrt of design_effect p (1 - p) / n), status: `ok`; `same_in_every_cluster` (every
+        cluster has the same share, other than 0 and 1: fixed by the design, the interval treats
+        answers as independent); `few_clusters` (fewer than 5: no interval); `no_valid_answer`.
+
+    Steps, for C clusters with y_c hits of n_c answers, n answers in all, the share p and
+    r_c = y_c - p n_c:
+
+        1. deff = C/(C-1) sum r_c^2 / (n p (1-p)). Where it is below 1, one made-up cluster of mean
+           size is added whose answers all go the rarer way: deff = min(1, C/(C-1)
+           [sum r_c^2 + (n/C max(p, 1-p))^2] / (n p (1-p))).
+        2. Where the rarer answer occurs in fewer than min(6, C) clusters, deff is at least n/C: no
+           more than C answers count.
+        3. n_eff = n/deff (t_{n-1} / t_{C-1})^2 with quantiles at 1 - (1-level)/2; without the
+           correction by t in the cases of step 2.
+        4. Clopper and Pearson's interval of p n_eff hits among n_eff.
+
+    A higher level has an interval that holds the one of a lower level, so that a p by inversion
+    exists (`share_p`). With 10 to 20 clusters of 24 answers, of which most are locked to a position
+    and about a fifth read, coverage is about .89.
+
+    Raises:
+        KatayoriError: more hits than answers in a cluster, different lengths.
+
+    Source: E. L. Korn and B. I. Graubard, Survey Methodology 24 (1998), 193-201; step 1 is ours.
+
+    Example:
+        >>> found = cluster_share([5, 4, 4, 5] * 5, [8] * 20)
+        >>> found["value"], round(found["ci_low"], 3), round(found["ci_high"], 3)
+        (0.5625, 0.493, 0.63)
+    """
+    sample = _sample(hits, totals)
+    out: dict[str, Any] = {"value": sample.share, "ci_low": np.nan, "ci_high": np.nan}
+    out |= {"n": int(sample.n), "clusters": sample.clusters, "n_effective": np.nan}
+    out |= {"design_effect": sample.design_effect, "se": np.nan, "status": sample.status}
+    if sample.status in ("no_valid_answer", "few_clusters"):
+        return out
+    size = _size(sample, level)
+    low, high = clopper_pearson(sample.share * size, size, level)
+    se = np.sqrt(sample.design_effect * sample.share * (1 - sample.share) / sample.n)
+    return out | {"ci_low": low, "ci_high": high, "n_effective": size, "se": float(se)}
+
+
+def share_p(hits: Sequence[float], totals: Sequence[float], line: float) -> float:
+    """p of a share against a line: 1 - the smallest level at which its interval excludes the line.
+
+    NaN where there is no interval, and where the share is fixed by the design; 1 where the line
+    lies in every interval; never below 1e-10.
+
+    Source: inversion of `cluster_share`, by bisection over the level.
+
+    Example:
+        >>> round(share_p([7, 6, 8, 5, 7, 6, 8, 4], [8] * 8, 0.5), 4)
+        0.007
+    """
+    sample = _sample(hits, totals)
+    if sample.status != "ok":
+        return np.nan
+    above = sample.share > line
+
+    def beyond(log_p: float) -> float:
+        """How far the interval stays off the line; below 0 where it holds the line."""
+        level = 1 - float(np.exp(log_p))
+        size = _size(sample, level)
+        low, high = clopper_pearson(sample.share * size, size, level)
+        return low - line if above else line - high
+
+    smallest, largest = np.log(SMALLEST_P), np.log1p(-1e-6)
+    if beyond(largest) <= 0:
+        return 1.0
+    if beyond(smallest) > 0:
+        return SMALLEST_P
+    return float(np.exp(brentq(beyond, smallest, largest, xtol=1e-9)))

@@ -1,0 +1,107 @@
+"""A share over clusters: counterbalanced designs, nesting in the level, p and limit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.stats import beta, t
+
+from katayori.errors import KatayoriError
+from katayori.metrics.intervals import share_interval
+from katayori.metrics.shares import SMALLEST_P, cluster_share, share_p
+
+#: 160 of 288 answers over 36 cases of 8: 25 cases one above a half, 9 one below, 2 at it.
+BALANCED = ([5] * 25 + [3] * 9 + [4] * 2, [8] * 36)
+
+clusters = st.lists(
+    st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
+    min_size=5,
+    max_size=25,
+)
+
+
+def test_counterbalanced_answers_tell_more_than_independent_ones():
+    """160 of 288 over 36 cases: [.494, .616] as independent answers, [.506, .605] as balanced."""
+    found = cluster_share(*BALANCED)
+    old = share_interval(*BALANCED)
+    assert found["value"] == pytest.approx(160 / 288)
+    assert (old["ci_low"], old["ci_high"]) == pytest.approx((0.494, 0.616), abs=0.001)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((0.506, 0.605), abs=0.001)
+    assert 0.02 < share_p(*BALANCED, 0.5) < 0.04
+
+
+def test_the_formula_of_a_balanced_design_written_out():
+    y = np.array(BALANCED[0])
+    p, n = 160 / 288, 288
+    squares = ((y - 8 * p) ** 2).sum() + (8 * p) ** 2
+    effect = 36 / 35 * squares / (n * p * (1 - p))
+    size = n / effect * (t.ppf(0.975, 287) / t.ppf(0.975, 35)) ** 2
+    found = cluster_share(*BALANCED)
+    assert found["design_effect"] == pytest.approx(effect) and effect < 1
+    assert found["ci_low"] == pytest.approx(beta.ppf(0.025, p * size, size - p * size + 1))
+    assert found["ci_high"] == pytest.approx(beta.ppf(0.975, p * size + 1, size - p * size))
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters)
+def test_only_balanced_clusters_differ_from_independent_ones(sample):
+    """Where the design effect is 1 or more, everything is as in `share_interval`."""
+    y, n = map(list, zip(*sample, strict=True))
+    new, old = cluster_share(y, n), share_interval(y, n)
+    assert (new["value"], new["n"], new["status"]) == (old["value"], old["n"], old["status"])
+    if new["design_effect"] >= 1:
+        assert (new["ci_low"], new["ci_high"]) == pytest.approx((old["ci_low"], old["ci_high"]))
+    else:
+        assert old["ci_low"] < new["ci_low"] < new["ci_high"] < old["ci_high"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters, st.floats(0.05, 0.95))
+def test_intervals_are_nested_and_p_is_where_the_line_leaves(sample, line):
+    y, n = map(list, zip(*sample, strict=True))
+    ends = [cluster_share(y, n, level) for level in (0.5, 0.8, 0.9, 0.95, 0.99)]
+    lows, highs = [one["ci_low"] for one in ends], [one["ci_high"] for one in ends]
+    assert lows == sorted(lows, reverse=True) and highs == sorted(highs)
+    p = share_p(y, n, line)
+    if ends[0]["status"] != "ok":
+        assert np.isnan(p)
+    elif p in (1.0, SMALLEST_P):
+        found = cluster_share(y, n, 1 - 1e-6 if p == 1.0 else 1 - SMALLEST_P)
+        assert p == 1.0 or not found["ci_low"] <= line <= found["ci_high"]
+    else:
+        assert p < 1
+        for factor, held in ((0.99, True), (1.01, False)):
+            found = cluster_share(y, n, 1 - min(p * factor, 0.9999))
+            assert (found["ci_low"] <= line <= found["ci_high"]) == held
+
+
+def test_statuses():
+    same = cluster_share([2] * 20, [6] * 20)
+    assert same["status"] == "same_in_every_cluster" and same["design_effect"] == 1
+    assert same["ci_low"] == pytest.approx(beta.ppf(0.025, 40, 81))
+    assert np.isnan(share_p([2] * 20, [6] * 20, 0.5))
+    few = cluster_share([1, 2, 0, 1], [4] * 4)
+    assert few["status"] == "few_clusters" and np.isnan(few["ci_low"]) and few["value"] == 0.25
+    assert cluster_share([], [])["status"] == "no_valid_answer"
+    none = cluster_share([0] * 10, [40] * 10)
+    assert none["ci_high"] == pytest.approx(beta.ppf(0.975, 1, 10)), "10 clusters, not 400 answers"
+    with pytest.raises(KatayoriError, match="more hits"):
+        cluster_share([5], [4])
+    with pytest.raises(KatayoriError, match="2 clusters of hits, 1 of totals"):
+        cluster_share([1, 1], [4])
+
+
+@pytest.mark.parametrize("reading", [0.0, 0.6])
+def test_coverage_of_a_balanced_design(reading):
+    """40 cases of 8, half of each biased by position; those that read lean to .7 of their cases."""
+    rng = np.random.default_rng(11)
+    draws, covered = 700, 0
+    truth = 0.5 + reading * 0.2 * 0.5
+    for _ in range(draws):
+        reads = rng.random(40) < reading
+        leaning = rng.random(40) < 0.7
+        moved = rng.binomial(4, 0.5, 40)
+        plain = 4 + rng.integers(-1, 2, 40)
+        y = np.where(reads, np.where(leaning, 4 + moved, 4 - moved), plain)
+        found = cluster_share(y.tolist(), [8] * 40)
+        covered += bool(found["ci_low"] <= truth <= found["ci_high"])
+    assert covered / draws >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
