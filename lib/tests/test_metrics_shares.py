@@ -7,7 +7,7 @@ from scipy.stats import beta, t
 
 from katayori.errors import KatayoriError
 from katayori.metrics.intervals import share_interval
-from katayori.metrics.shares import SMALLEST_P, cluster_share, share_p
+from katayori.metrics.shares import ABOUT_BELOW, SMALLEST_P, cluster_share, share_limits, share_p
 
 #: 160 of 288 answers over 36 cases of 8: 25 cases one above a half, 9 one below, 2 at it.
 BALANCED = ([5] * 25 + [3] * 9 + [4] * 2, [8] * 36)
@@ -105,3 +105,37 @@ def test_coverage_of_a_balanced_design(reading):
         found = cluster_share(y.tolist(), [8] * 40)
         covered += bool(found["ci_low"] <= truth <= found["ci_high"])
     assert covered / draws >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
+
+
+# --- limit of detection ---------------------------------------------------------------------------
+
+
+def test_the_limit_is_found_in_four_of_five_studies():
+    """A share at the limit of detection of a sample, drawn anew."""
+    rng = np.random.default_rng(5)
+    y = [6, 4, 5, 7, 3, 5] * 5
+    limit = share_limits(y, [10] * 30, line=0.5)["limit_up"]
+    drawn = rng.binomial(10, 0.5 + limit, (500, 30))
+    found = [cluster_share(one.tolist(), [10] * 30)["ci_low"] > 0.5 for one in drawn]
+    assert 0.74 <= np.mean(found) <= 0.87
+
+
+def test_limits_up_and_down_apart():
+    y, n = [1, 0, 2, 1, 0, 2, 1, 1, 0, 2] * 2, [10] * 20
+    at_a_tenth = share_limits(y, n, line=0.1)
+    assert 0 < at_a_tenth["limit_down"] < at_a_tenth["limit_up"]
+    mirrored = share_limits([10 - one for one in y], n, line=0.9)
+    assert mirrored["limit_down"] == pytest.approx(at_a_tenth["limit_up"])
+    assert not at_a_tenth["about"]
+    assert share_limits(y[: ABOUT_BELOW - 1], n[:-1], line=0.1)["about"]
+
+
+def test_no_limit_where_nothing_can_be_found():
+    few = share_limits([1, 2, 0, 1], [4] * 4, line=0.5)
+    fixed = share_limits([2] * 20, [4] * 20, line=0.5)
+    out_of_reach = share_limits([0, 1, 1, 0, 1], [1] * 5, line=0.05)
+    for found in (few["limit_up"], fixed["limit_down"], out_of_reach["limit_down"]):
+        assert np.isnan(found)
+    assert out_of_reach["limit_up"] > 0
+    at_zero = share_limits([0, 1, 0, 0, 0, 1] * 5, [4] * 30, line=0.0)
+    assert np.isnan(at_zero["limit_down"]) and at_zero["limit_up"] > 0
