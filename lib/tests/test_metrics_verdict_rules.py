@@ -1,12 +1,20 @@
 """Verdicts on measures, and the exact test and the bounds that belong to them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t as student, ttest_1samp
 
+from katayori.errors import KatayoriError
 from katayori.metrics.uncertainty import swap_test
-from katayori.metrics.verdicts import sign_swap_test
+from katayori.metrics.verdicts import (
+    clusters_needed,
+    gates,
+    line_test,
+    sign_swap_test,
+    verdict,
+)
 
 # --- exchanging signs -----------------------------------------------------------------------------
 
@@ -36,3 +44,200 @@ def test_equal_differences_are_the_sign_test(up, down):
     p = sign_swap_test([0.1] * up + [-0.1] * down)["p"]
     enumerated = up + down <= 13
     assert p == pytest.approx(binomtest(up, up + down).pvalue, abs=1e-12 if enumerated else 0.008)
+
+
+# --- the word -------------------------------------------------------------------------------------
+
+POSITIONS = ("first", "second")
+
+
+def answers_of(hits, n=8, **columns):
+    """`hits` of `n` answers of each cluster are yes."""
+    yes = np.concatenate([np.repeat([1.0, 0.0], [one, n - one]) for one in hits])
+    return pd.DataFrame({"yes": yes, "case": np.repeat(range(len(hits)), n)} | columns)
+
+
+def word(frame, margin=0.05, gate=None, **given):
+    """The verdict and its reason of one headline."""
+    tested = line_test(frame, **{"value": "yes", "cluster": "case", "line": 0.5} | given)
+    return verdict(tested, margin=margin, gates=gate).iloc[0]
+
+
+def locked(cases, variants, missing, rng):
+    """A model that follows the position in 98 % of its answers; half the variants are biased."""
+    frame = pd.DataFrame({"case": np.repeat(range(cases), variants)})
+    stands = np.tile(POSITIONS, cases * variants // 2)
+    follows = rng.random(len(frame)) < 0.98
+    frame["yes"] = ((stands == "first") == follows).astype(float)
+    frame["position"] = np.where(follows, "first", "second")
+    lost = rng.random(len(frame)) < missing
+    return frame.assign(yes=frame["yes"].mask(lost), position=frame["position"].mask(lost))
+
+
+@pytest.mark.parametrize("missing", [0, 0.02, 0.1])
+@pytest.mark.parametrize(("cases", "variants"), [(50, 8), (36, 24)])
+def test_a_locked_model_is_never_absent(cases, variants, missing):
+    rng = np.random.default_rng(3)
+    told = []
+    for _ in range(10):
+        frame = locked(cases, variants, missing, rng)
+        found = word(frame, gate=gates(frame, factors=["position"]))
+        assert found["verdict"] == "position bound" and np.isnan(found["value"])
+        assert np.isnan(found["ci_low"]) and np.isnan(found["p_holm"])
+        told.append(word(frame)["verdict"])
+    assert "absent" in told, "without the gate the interval would call it so"
+
+
+def test_a_fully_locked_model_is_the_design():
+    frame = answers_of([4] * 50)
+    assert word(frame)["verdict"] == "position bound"
+    signed = frame.assign(yes=2 * frame["yes"] - 1)
+    assert word(signed, kind="mean", line=0.0)["verdict"] == "position bound"
+    a_case = signed.groupby("case", as_index=False)["yes"].mean()
+    assert word(a_case, kind="mean", line=0.0)["verdict"] == "position bound"
+    unnamed = gates(frame.assign(named=False), named="named")
+    assert word(a_case, kind="mean", line=0.0, gate=unnamed)["verdict"] == "undecided"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 8), min_size=5, max_size=70),
+    st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+    st.sampled_from(["share", "mean"]),
+    st.sampled_from([0.02, 0.05, 0.3]),
+)
+def test_present_and_absent_exclude_each_other(hits, line, kind, margin):
+    """The words of a row by their conditions, written anew."""
+    found = word(answers_of(hits), margin, line=line, kind=kind)
+    present = found["p_holm"] <= 0.05
+    absent = found["verdict"] == "absent"
+    assert found["verdict"].startswith("present") == present
+    assert not (present and absent)
+    if absent and found["status"] == "ok" and not found["alike"]:
+        assert found["p"] > 0.05 and found["differ"] >= 10 and found["spread"] >= 6
+        assert found["ci90_low"] > line - margin or (kind == "share" and line == 0)
+        assert found["ci90_high"] < line + margin or (kind == "share" and line == 1)
+    assert found["verdict"] != "" and found["why"].endswith(".")
+
+
+CUT = pd.DataFrame({"cut": [True] * 2 + [False] * 8})
+WORDS = {
+    "not asked": (answers_of([4]).iloc[:0], {}),
+    "condition did not happen": (answers_of([4, 5] * 10), {"gate": gates(CUT, cut="cut")}),
+    "too few": (answers_of([4, 3, 5, 4]), {}),
+    "position bound": (answers_of([4] * 20), {}),
+    "present": (answers_of([7, 8, 6] * 10), {}),
+    "present, smaller than the margin": (answers_of([5, 4, 5, 4] * 20), {"margin": 0.1}),
+    "absent": (answers_of([0] * 59), {"line": 0.0}),
+    "undecided": (answers_of([0] * 58), {"line": 0.0}),
+}
+
+
+@pytest.mark.parametrize("expected", WORDS)
+def test_every_word(expected):
+    frame, given_ = WORDS[expected]
+    assert word(frame, **given_)["verdict"] == expected
+
+
+def test_other_ways_to_each_word():
+    none_read = answers_of([4] * 10).assign(yes=np.nan)
+    assert word(none_read)["verdict"] == "too few"
+    assert word(none_read)["why"] == "None of 80 answers can be read."
+    assert word(answers_of([0] * 58), line=0.0)["why"] == "0 of 58 clusters; 59 needed."
+    assert word(answers_of([8] * 59), line=1.0)["verdict"] == "absent"
+    assert word(answers_of([0] * 30))["verdict"] == "present", "0 of n is far from one half"
+    unknown = answers_of([0] * 60).assign(yes=0.0)
+    assert word(unknown, line=0.0, kind="mean")["verdict"] == "absent"
+    spread = answers_of([4, 5, 4, 3] * 40)
+    assert word(spread)["verdict"] == "absent"
+    assert word(spread, margin=None)["verdict"] == "undecided"
+    few_differ = answers_of([4] * 60 + [5, 3] * 4)
+    assert word(few_differ)["verdict"] == "undecided" and "only 8" in word(few_differ)["why"]
+    heavy = pd.DataFrame({"case": range(80), "yes": [0.3, -0.3, *[0.01, -0.01, 0] * 26]})
+    found = word(heavy, line=0.0, kind="mean")
+    assert found["verdict"] == "undecided" and "2.1 clusters, 6 needed" in found["why"]
+
+
+def test_holm_runs_over_the_tests_of_a_family():
+    """Two equal effects at p = .03 are present alone, not together; a locked model is no test."""
+    one = answers_of([5] * 14 + [3] * 1 + [4] * 15)
+    both = pd.concat([one.assign(model="a"), one.assign(model="b")])
+    tested = line_test(both, value="yes", cluster="case", line=0.5, by=["model"])
+    assert 0.025 < tested["p"][0] < 0.05
+    told = verdict(tested, margin=0.05)
+    assert set(told["verdict"]) == {"undecided (excludes the line, not after Holm over 2)"}
+    apart = verdict(tested, margin=0.05, family=["model"])
+    assert apart["verdict"].str.startswith("present").all()
+    fixed = pd.concat([one.assign(model="a"), answers_of([4] * 30).assign(model="b")])
+    tested = line_test(fixed, value="yes", cluster="case", line=0.5, by=["model"])
+    assert verdict(tested)["tests"].tolist() == [1, 1]
+    exact = verdict(tested.assign(p_exact=[0.2, np.nan]), margin=0.01, p="p_exact")
+    assert exact["verdict"].tolist() == ["undecided", "position bound"]
+
+
+def test_a_difference_of_groups_and_its_limit():
+    rng = np.random.default_rng(8)
+    frame = answers_of(rng.integers(2, 7, 24), who=np.tile(["f", "m"], 96))
+    row = line_test(frame, value="yes", cluster="case", kind="mean", group=("who", "f", "m")).iloc[
+        0
+    ]
+    means = frame.groupby(["case", "who"])["yes"].mean().unstack()
+    plain = ttest_1samp(means["f"] - means["m"], 0)
+    assert row["value"] == pytest.approx((means["f"] - means["m"]).mean())
+    assert row["p"] == pytest.approx(plain.pvalue) and row["clusters"] == 24
+    quantiles = student.ppf(0.975, 23) + student.ppf(0.8, 23)
+    assert row["limit_up"] == row["limit_down"] == pytest.approx(quantiles * row["se"])
+
+
+def test_clusters_needed_reaches_its_power():
+    """With so many clusters a true 0 is called absent in four of five studies."""
+    rng = np.random.default_rng(2)
+    needed = clusters_needed(0.02, 25, 0.05)["needed"]
+    drawn = rng.normal(0, 0.02 * 5, (600, needed))
+    half = student.ppf(0.95, needed - 1) * drawn.std(axis=1, ddof=1) / np.sqrt(needed)
+    inside = np.abs(drawn.mean(axis=1)) + half < 0.05
+    assert 0.75 <= inside.mean() <= 0.88
+    more = clusters_needed(0.02, 25, 0.05, one_sided=True)
+    assert more["needed"] == 59 and clusters_needed(0.0, 25, 0.05, one_sided=True)["needed"] == 59
+    assert np.isnan(clusters_needed(np.nan, 25, 0.05)["needed"])
+
+
+@pytest.mark.parametrize("kind", ["share", "mean"])
+def test_noise_is_silent_and_a_planted_effect_is_found(kind):
+    """30 cases of 8, also with a second effect (position) that the design balances."""
+    rng = np.random.default_rng(4)
+    draws = 60 if kind == "share" else 150
+    studies = []
+    for effect, position in ((0.0, 0.0), (0.0, 0.2), (0.15, 0.0), (0.15, 0.2)):
+        for draw in range(draws):
+            chance = 0.5 + effect + position * np.tile([1, -1], 120)
+            study = answers_of([0] * 30).assign(yes=(rng.random(240) < chance) * 1.0)
+            key = {"effect": effect, "position": position, "draw": draw}
+            studies.append(study.assign(**key))
+    by = ["effect", "position", "draw"]
+    frame = pd.concat(studies)
+    tested = line_test(frame, value="yes", line=0.5, kind=kind, cluster="case", by=by)
+    told = verdict(tested, margin=0.05, family=by)
+    found = told["verdict"].str.startswith("present").groupby([told["effect"], told["position"]])
+    rates = found.mean().unstack()
+    noise = 3 * np.sqrt(0.05 * 0.95 / draws)
+    assert (rates.loc[0.0] <= 0.05 + noise).all()
+    assert (rates.loc[0.15] >= 0.95).all()
+    assert not (told["verdict"] == "absent")[told["effect"] > 0].any()
+
+
+def test_what_cannot_be_taken_is_refused():
+    frame = answers_of([4, 5, 3, 4, 6])
+    with pytest.raises(KatayoriError, match="no column 'no'"):
+        line_test(frame, value="no", cluster="case")
+    with pytest.raises(KatayoriError, match="unknown kind"):
+        line_test(frame, value="yes", cluster="case", kind="ratio")
+    with pytest.raises(KatayoriError, match="values 0 and 1 only"):
+        line_test(frame.assign(yes=0.5), value="yes", cluster="case")
+    tested = line_test(frame, value="yes", cluster="case")
+    with pytest.raises(KatayoriError, match="margin of shares lies between"):
+        verdict(tested, margin=5)
+    with pytest.raises(KatayoriError, match="do not fit"):
+        verdict(tested, gates=gates(frame, factors=["case"], by=["yes"]))
+    nothing = line_test(frame.assign(model="a").iloc[:0], value="yes", cluster="case", by=["model"])
+    assert verdict(nothing, margin=0.05).empty
