@@ -9,10 +9,13 @@ from scipy.stats import binomtest, t as student, ttest_1samp
 from katayori.errors import KatayoriError
 from katayori.metrics.uncertainty import swap_test
 from katayori.metrics.verdicts import (
+    bounds,
     clusters_needed,
+    filled,
     gates,
     line_test,
     sign_swap_test,
+    standing,
     verdict,
 )
 
@@ -241,3 +244,112 @@ def test_what_cannot_be_taken_is_refused():
         verdict(tested, gates=gates(frame, factors=["case"], by=["yes"]))
     nothing = line_test(frame.assign(model="a").iloc[:0], value="yes", cluster="case", by=["model"])
     assert verdict(nothing, margin=0.05).empty
+
+
+# --- answers that cannot be read ------------------------------------------------------------------
+
+answer = st.tuples(
+    st.sampled_from(["biased", "counter_biased", "unknown"]),
+    st.booleans(),
+    st.sampled_from(["one", "two"]),
+    st.integers(0, 6),
+)
+SIGNS = {"biased": 1.0, "counter_biased": -1.0, "unknown": 0.0}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(answer, min_size=6, max_size=40))
+def test_the_full_data_lie_inside_the_bounds(rows):
+    """Accuracy, share of yes, Diff-bias, clear contexts, a difference of contexts or models."""
+    frame = pd.DataFrame(rows, columns=["role", "readable", "group", "item"])
+    frame = frame.assign(sign=frame["role"].map(SIGNS), right=(frame["role"] == "unknown") * 1.0)
+    lost = ~frame["readable"]
+    seen = frame.assign(sign=frame["sign"].mask(lost), right=frame["right"].mask(lost))
+    b, c = ((seen["sign"] == sign).sum() for sign in (1, -1))
+    n, x, k = len(frame), lost.sum(), seen["right"].sum()
+
+    def inside(full, given_, expected=None, **names):
+        found = bounds(given_, cluster="item", **names).iloc[0]
+        assert found["low_bound"] - 1e-12 <= full <= found["high_bound"] + 1e-12
+        if expected is not None:
+            assert (found["low_bound"], found["high_bound"]) == pytest.approx(expected)
+        assert not found["ci_low"] > found["low_bound"] + 1e-12
+        assert not found["ci_high"] < found["high_bound"] - 1e-12
+
+    inside(frame["right"].mean(), seen, (k / n, (k + x) / n), value="right")
+    signed = {"value": "sign", "kind": "mean", "span": (-1, 1)}
+    inside(frame["sign"].mean(), seen, ((b - c - x) / n, (b - c + x) / n), **signed)
+    if (frame["sign"] != 0).any():
+        named = b + c + x
+        ends = ((b - c - x) / named, (b - c + x) / named)
+        full = frame["sign"][frame["sign"] != 0].mean()
+        inside(full, seen[seen["sign"] != 0], ends, **signed)
+    if frame["group"].nunique() == 2:
+        means = frame.groupby("group")["right"].mean()
+        parts = seen.groupby("group")
+        asked, hits = parts.size(), parts["right"].sum()
+        more = asked - parts["right"].count()
+        low, high = hits / asked, (hits + more) / asked
+        ends = (low["one"] - high["two"], high["one"] - low["two"])
+        group = {"value": "right", "group": ("group", "one", "two")}
+        inside(means["one"] - means["two"], seen, ends, **group)
+
+
+def test_a_scenario_without_variation_ends_at_its_bound():
+    frame = pd.DataFrame({"sign": [-1.0] * 9 + [np.nan], "case": range(10)})
+    row = bounds(frame, value="sign", kind="mean", span=(-1, 1), cluster="case").iloc[0]
+    assert row["ci_low"] == row["low_bound"] == -1
+    assert row["ci_high"] > row["high_bound"] == pytest.approx(-0.8)
+
+
+def test_bounds_cover_the_truth_where_losses_depend_on_the_answer():
+    rng = np.random.default_rng(6)
+    chance = np.repeat(rng.beta(4, 6, (150, 40)), 6, axis=1).ravel()
+    frame = pd.DataFrame({"yes": (rng.random(len(chance)) < chance) * 1.0})
+    frame["study"], frame["case"] = (
+        np.repeat(range(150), 240),
+        np.tile(np.repeat(range(40), 6), 150),
+    )
+    lost = (frame["yes"] == 1) & (rng.random(len(frame)) < 0.2)
+    seen = frame.assign(yes=frame["yes"].mask(lost))
+    found = bounds(seen, value="yes", cluster="case", by=["study"])
+    assert found["ci_low"].le(0.4).mean() >= 0.97 <= found["ci_high"].ge(0.4).mean()
+    assert found["value"].mean() < 0.36, "the readable answers alone are off"
+
+
+def standing_of(frame, line=0.5, **given_):
+    frames = [frame, *(filled(frame, end=end, value="yes") for end in ("low", "high"))]
+    return standing(
+        *(
+            verdict(line_test(one, value="yes", cluster="case", line=line, **given_), margin=0.05)
+            for one in frames
+        )
+    ).iloc[0]
+
+
+def test_a_verdict_stands_only_where_both_ends_agree():
+    clear = answers_of([7, 8, 6, 7] * 15)
+    assert standing_of(clear)["verdict"] == "present"
+    some = clear.assign(yes=clear["yes"].mask(clear.index % 20 == 0))
+    assert standing_of(some)["verdict"] == "present"
+    half = clear.assign(yes=clear["yes"].mask(clear.index % 10 < 6))
+    found = standing_of(half)
+    assert word(half)["verdict"] == "present" and found["verdict"] == "undecided"
+    assert "present if low, present if high" in found["why"], "on two sides of the line"
+    unbiased = answers_of([4, 5, 4, 3] * 40)
+    lost = unbiased.assign(yes=unbiased["yes"].mask(unbiased.index % 10 == 0))
+    assert word(lost)["verdict"] == "absent" and standing_of(lost)["verdict"] == "undecided"
+    hardly = unbiased.assign(yes=unbiased["yes"].mask(unbiased.index % 200 == 0))
+    assert standing_of(hardly)["verdict"] == "absent", "no more than 1 %"
+    few = answers_of([7, 8, 6]).assign(yes=lambda one: one["yes"].mask(one.index == 0))
+    assert standing_of(few)["verdict"] == "too few"
+    with pytest.raises(KatayoriError, match="different lengths"):
+        standing(pd.DataFrame({"n": [1]}), pd.DataFrame(), pd.DataFrame())
+
+
+def test_fillings_are_refused_outside_the_span():
+    frame = pd.DataFrame({"yes": [1.0, -1.0, np.nan], "case": [1, 2, 3]})
+    with pytest.raises(KatayoriError, match="outside 0 to 1"):
+        filled(frame, end="low", value="yes")
+    with pytest.raises(KatayoriError, match="unknown end"):
+        filled(frame, end="middle", value="yes", span=(-1, 1))
