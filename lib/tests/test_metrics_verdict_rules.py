@@ -242,7 +242,9 @@ def test_what_cannot_be_taken_is_refused():
         verdict(tested, margin=5)
     with pytest.raises(KatayoriError, match="do not fit"):
         verdict(tested, gates=gates(frame, factors=["case"], by=["yes"]))
-    nothing = line_test(frame.assign(model="a").iloc[:0], value="yes", cluster="case", by=["model"])
+    with pytest.raises(KatayoriError, match="by='line' is a column of the result"):
+        line_test(frame.assign(line="a"), value="yes", cluster="case", by="line")
+    nothing = line_test(frame.assign(model="a").iloc[:0], value="yes", cluster="case", by="model")
     assert verdict(nothing, margin=0.05).empty
 
 

@@ -101,7 +101,7 @@ def line_test(
     line: float = 0.0,
     kind: str = "share",
     cluster: str = "cluster",
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     group: tuple[str, Any, Any] | None = None,
 ) -> pd.DataFrame:
     """A share, a mean or a difference of two groups against a line, over clusters.
@@ -139,6 +139,7 @@ def line_test(
         [['share', 0.75, 40, 10, 'ok']]
     """
     expect(kind, KINDS, "kind")
+    by = _keys("line_test", by)
     held = {value: _NUMBER, cluster: Column("label", "template-1")}
     _check("line_test", frame, held | dict.fromkeys(by, _LABEL))
     rows = []
@@ -174,6 +175,17 @@ def _check(function: str, frame: Any, wanted: Mapping[str, Column]) -> None:
             there = ", ".join(map(repr, frame.columns)) or "none"
             raise FrameError(f"{function}: no column {name!r}; name one of those there: {there}")
         check_column(frame[name], holds, f"{function}: column {name!r}")
+
+
+def _keys(function: str, by: str | Sequence[str]) -> list[str]:
+    """The names of `by`; FrameError for one that is a column of the result."""
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        if name in (*TESTED, *GATES):
+            raise FrameError(
+                f"{function}: by={name!r} is a column of the result; rename yours, e.g. my_{name}"
+            )
+    return names
 
 
 def _sums(values: pd.Series, clusters: pd.Series) -> qa_intervals.Ratio:
@@ -243,7 +255,7 @@ def gates(
     factors: Sequence[str] = (),
     cut: str | None = None,
     named: str | None = None,
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """What forbids a verdict: answers by position, texts that were cut off.
 
@@ -272,6 +284,7 @@ def gates(
         >>> found[["factor", "factor_level", "factor_share"]].to_numpy().tolist()
         [['position', 'first', 0.95]]
     """
+    by = _keys("gates", by)
     wanted = dict.fromkeys([*factors, *by], _LABEL)
     wanted |= {cut: _FLAG} if cut else {}
     wanted |= {named: Column("flag", True, may_miss=True)} if named else {}
@@ -591,7 +604,7 @@ def bounds(
     kind: str = "share",
     span: tuple[float, float] = (0, 1),
     cluster: str = "cluster",
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     group: tuple[str, Any, Any] | None = None,
 ) -> pd.DataFrame:
     """Between which values a result lies, whatever the unreadable answers would have been.
@@ -623,6 +636,7 @@ def bounds(
         >>> found[["low_bound", "high_bound", "n", "n_invalid"]].to_numpy().tolist()
         [[0.5, 0.75, 30.0, 10.0]]
     """
+    by = _keys("bounds", by)
     names: dict[str, Any] = {"value": value, "kind": kind, "cluster": cluster, "by": by}
     out = line_test(frame, **names, group=group)
     for end in ("low", "high"):
