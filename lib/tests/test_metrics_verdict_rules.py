@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest, t as student, ttest_1samp
 
 from katayori.errors import KatayoriError
+from katayori.metrics.shares import cluster_share
 from katayori.metrics.uncertainty import swap_test
 from katayori.metrics.verdicts import (
     bounds,
@@ -190,6 +191,20 @@ def test_a_difference_of_groups_and_its_limit():
     assert row["p"] == pytest.approx(plain.pvalue) and row["clusters"] == 24
     quantiles = student.ppf(0.975, 23) + student.ppf(0.8, 23)
     assert row["limit_up"] == row["limit_down"] == pytest.approx(quantiles * row["se"])
+
+
+def test_both_levels_of_a_share_and_of_a_mean():
+    hits = [4, 5, 4, 3, 6, 4, 2] * 4
+    shares = line_test(answers_of(hits), value="yes", cluster="case").iloc[0]
+    means = line_test(answers_of(hits), value="yes", cluster="case", kind="mean").iloc[0]
+    plain = ttest_1samp(np.array(hits) / 8, 0)
+    for names, level in ((("ci_low", "ci_high"), 0.95), (("ci90_low", "ci90_high"), 0.9)):
+        whole = cluster_share(hits, [8] * 28, level)
+        assert list(shares[list(names)]) == pytest.approx([whole["ci_low"], whole["ci_high"]])
+        assert list(means[list(names)]) == pytest.approx(list(plain.confidence_interval(level)))
+    residuals = np.array(hits) - 8 * shares["value"]
+    assert shares["spread"] == pytest.approx((residuals**2).sum() ** 2 / (residuals**4).sum())
+    assert shares["differ"] == means["differ"] == 16, "12 clusters have 4 of 8"
 
 
 def test_clusters_needed_reaches_its_power():
