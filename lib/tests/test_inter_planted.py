@@ -16,6 +16,8 @@ from katayori.papers.inter_jbbq import (
 )
 from katayori_tools.papers.inter_jbbq import simulate
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 CELL = ["model", "source", "prompt_id"]
 DRAWS = 60
 

@@ -13,6 +13,8 @@ from katayori.papers.logprob_judge.analysis.places import _lean, places
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 #: What a judge that leans gives the first place, in log odds: it decides nearly every letter.
 SLOT = 3.0
 #: What it makes of the better answer, and the dice of each call.

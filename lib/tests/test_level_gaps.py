@@ -9,6 +9,8 @@ import pytest
 from katayori.papers.discrim_eval import level_gaps
 from katayori.papers.discrim_eval.mere_words import BLANK_OF
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 PEOPLE = pd.DataFrame(
     itertools.product(range(20), range(20, 101, 10), "fmn", "abcde"),
     columns=["decision_question_id", "age", "gender", "race"],

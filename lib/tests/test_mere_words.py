@@ -10,6 +10,8 @@ from scipy.special import expit
 from katayori.papers.discrim_eval import mere_words
 from katayori.prompting.prompts import load_prompts
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 PROMPT = load_prompts("discrim_eval")["de_answer_prefix"]
 PEOPLE = pd.DataFrame(
     itertools.product(range(30), range(9), range(3), range(5)),

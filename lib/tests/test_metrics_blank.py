@@ -11,6 +11,8 @@ from katayori.errors import KatayoriError
 from katayori.metrics import blank, spike, spike_statistics as statistics
 from katayori.metrics.exchange_tests import exchange_test
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 NINE, THREE, FIVE = 9, 3, 5
 
 

@@ -15,6 +15,8 @@ from katayori.metrics.multiverse import (
     summary,
 )
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 READ = Choice("read by", {"letter": "the paper's", "probability": "finer"})
 WEIGHT = Choice("weight", {"answers": "as asked", "clusters": "a template is one case"})
 DENOMINATOR = Choice("denominator", {"valid": "the paper's", "all": "nothing is dropped"})

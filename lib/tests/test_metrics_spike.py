@@ -14,6 +14,8 @@ from katayori.metrics import paired_contrasts, position_free, spike, spike_stati
 from katayori.metrics.exchange_tests import exchange_test
 from katayori.metrics.spike import Choices, Found, Leans, Plan, Statistic, YesNo
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 LEVELS, AGES = 3, 5
 
 

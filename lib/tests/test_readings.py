@@ -15,6 +15,8 @@ from katayori.papers.study import Wanted, open_study
 from katayori.prompting import letters, parsing
 from katayori.prompting.prompts import load_prompts
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 DIGITS = {"options": ("0", "1", "2")}
 
 

@@ -226,6 +226,8 @@ def test_a_recorder_and_what_it_starts_give_way(child, house):
     code = """
 import os, subprocess, sys
 from katayori_tools import priority
+
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
 if "low" in sys.argv:
     priority.gives_way(os.getpid())
 other = subprocess.Popen(["sleep", "60"], start_new_session=True)

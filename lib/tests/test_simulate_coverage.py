@@ -10,6 +10,8 @@ from katayori.papers.logprob_judge import scores as verdicts
 from katayori.report import coverage
 from katayori_tools import simulate_coverage as simulate
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 KINDS = list(simulate.KINDS)
 #: Kinds and the functions whose docstrings tell their coverage.
 OURS = {

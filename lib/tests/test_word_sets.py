@@ -10,6 +10,8 @@ from katayori.papers.discrim_eval.mere_words import BLANK_OF, QUESTION
 from katayori.papers.discrim_eval.second import load_blank_sets, load_third, twenty_questions
 from katayori.prompting.prompts import load_prompts
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 PROMPT = load_prompts("discrim_eval")["de_answer_prefix"]
 THIRD = load_third()
 THIRD = THIRD[THIRD[QUESTION].isin(twenty_questions())].reset_index(drop=True)

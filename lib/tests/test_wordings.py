@@ -11,6 +11,8 @@ from katayori.papers.discrim_eval.mere_words import QUESTION
 from katayori.papers.discrim_eval.second import load_plain, load_third
 from katayori.prompting.prompts import load_prompts
 
+pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
+
 THIRD = load_third()
 PLAIN = "without pronouns"
 MODEL = {"model": "m", "source": "recorded"}
