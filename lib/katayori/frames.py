@@ -1,0 +1,182 @@
+"""What every verb does with its frames: look at the columns, go cell by cell, give a flat frame.
+
+A *verb* takes a tidy frame (a row an answer) with its columns by name and gives one flat frame:
+
+    by..., names, value, n, n_invalid, clusters, ci_low, ci_high, status, more...
+
+A frame of answers that were not asked for is empty and says why (`not_asked`); a verb on it gives
+an empty frame that says the same, so that no cell of a notebook needs an `if`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from katayori.frame_checks import Column, FrameError, check_column
+
+#: What every verb gives, behind the columns of `by` and the names of what is measured.
+GIVEN = ("value", "n", "n_invalid", "clusters", "ci_low", "ci_high", "status")
+#: What a column may have to hold.
+LABEL = Column("label", "template-1")
+LABEL_OR_NONE = Column("label", "template-1", may_miss=True)
+NUMBER = Column("number", 1)
+NUMBER_OR_NONE = Column("number", 1, may_miss=True)
+FLAG = Column("flag", True)
+_REASON = "reason"
+_SHOWN = 12  # columns of a frame that a message names
+
+
+def not_asked(reason: str, columns: Iterable[str] = ()) -> pd.DataFrame:
+    """An empty frame with the reason why nothing is in it.
+
+    Example:
+        >>> reason_of(not_asked("no probabilities were asked for"))
+        'no probabilities were asked for'
+    """
+    frame = pd.DataFrame(columns=list(columns))
+    frame.attrs[_REASON] = reason
+    return frame
+
+
+def reason_of(frame: pd.DataFrame) -> str:
+    """Why a frame is empty; nothing where no reason is known.
+
+    Example:
+        >>> reason_of(pd.DataFrame())
+        ''
+    """
+    return str(frame.attrs.get(_REASON, "")) if frame.empty else ""
+
+
+def require(
+    verb: str, frame: Any, columns: Mapping[str, Column], by: str | Sequence[str] = ()
+) -> list[str]:
+    """Looks whether a frame has the columns that a verb needs; gives the names of `by` as a list.
+
+    Args:
+        verb: its name, which begins every message.
+        frame: to look at. columns: name in the frame -> what it must hold.
+        by: columns that are measured apart.
+
+    Raises:
+        FrameError (a KatayoriError): no frame; a column that is lacking, twice there, or holds
+        something else; a column of `by` that has the name of a column of the result.
+
+    Example:
+        >>> require("share", pd.DataFrame({"right": [1], "model": "m"}), {"right": NUMBER}, "model")
+        ['model']
+        >>> require("share", pd.DataFrame({"right": [1]}), {"yes": NUMBER})
+        Traceback (most recent call last):
+        ...
+        katayori.frame_checks.FrameError: share: no column 'yes'; columns there: 'right'
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise FrameError(
+            f"{verb}: a {type(frame).__name__} is no frame; give a pandas DataFrame, e.g."
+            " pd.DataFrame({'yes': [1, 0], 'question': ['a', 'b']})"
+        )
+    names = [by] if isinstance(by, str) else list(by)
+    wanted = dict(columns) | {name: LABEL_OR_NONE for name in names if name not in columns}
+    for name, holds in wanted.items():
+        if name not in frame:
+            raise FrameError(f"{verb}: no column {name!r}; columns there: {_columns(frame)}")
+        if isinstance(frame[name], pd.DataFrame):
+            raise FrameError(f"{verb}: two columns are called {name!r}; rename one")
+        check_column(frame[name], holds, f"{verb}: column {name!r}")
+    if taken := [name for name in names if name in (*GIVEN, "measure")]:
+        raise FrameError(
+            f"{verb}: by={taken[0]!r} is a column of the result; give it another name first, e.g."
+            f" frame.rename(columns={{{taken[0]!r}: 'my_{taken[0]}'}})"
+        )
+    return names
+
+
+def _columns(frame: pd.DataFrame) -> str:
+    there = [repr(name) for name in frame.columns[:_SHOWN]]
+    there += ["..."] if len(frame.columns) > _SHOWN else []
+    return ", ".join(there) or "none"
+
+
+def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Key and rows of every cell of `by`, in the order of the frame; none of an empty frame.
+
+    A missing value is a value of its own. Without any column in `by` the frame is one cell.
+
+    Example:
+        >>> frame = pd.DataFrame({"model": ["b", "b", "a"]})
+        >>> [(key, len(cell)) for key, cell in cells(frame, ["model"])]
+        [({'model': 'b'}, 2), ({'model': 'a'}, 1)]
+    """
+    if frame.empty:
+        return
+    if not by:
+        yield {}, frame
+        return
+    for key, cell in frame.groupby(list(by), sort=False, dropna=False, observed=True):
+        yield dict(zip(by, key, strict=True)), cell
+
+
+def flat(
+    rows: Iterable[Mapping[Any, Any]],
+    of: pd.DataFrame,
+    by: Sequence[str] = (),
+    names: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> pd.DataFrame:
+    """The frame that a verb gives: by..., names..., `GIVEN`, more...
+
+    Args:
+        rows: one a cell or more. of: the frame that was measured, whose reason goes on.
+        by: columns measured apart. names: of what is measured, such as `level`.
+        more: columns of the verb behind the common ones.
+
+    Example:
+        >>> list(flat([], pd.DataFrame(), by=["model"], more=["p"]))[-2:]
+        ['status', 'p']
+    """
+    out = pd.DataFrame(list(rows), columns=[*by, *names, *GIVEN, *more])
+    if reason := reason_of(of):
+        out.attrs[_REASON] = reason
+    return out
+
+
+def by_factor(frame: pd.DataFrame, factors: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """The answers once for each factor, so that verbs can compare its levels row by row.
+
+    Args:
+        frame: a row an answer, with a column an attribute.
+        factors: name -> the attributes that make it, such as `{"age": ["age"], "gender_race":
+            ["gender", "race"]}`.
+
+    Returns:
+        the frame's columns with factor, level (the factor's attributes, joined by "-":
+        "female-Asian") and row (the other attributes, joined as well): answers of one question and
+        row differ in the level only. Levels are texts, in the order of the frame.
+
+    Raises:
+        FrameError: an attribute that is no column.
+
+    Example:
+        >>> answers = pd.DataFrame({"age": [20, 80], "gender": ["f", "m"], "yes": [1, 0]})
+        >>> long = by_factor(answers, {"age": ["age"], "gender": ["gender"]})
+        >>> long[["factor", "level", "row", "yes"]].to_numpy().tolist()[:2]
+        [['age', '20', 'f', 1], ['age', '80', 'm', 0]]
+    """
+    attributes = list(dict.fromkeys(name for own in factors.values() for name in own))
+    require("by_factor", frame, dict.fromkeys(attributes, LABEL))
+    parts = []
+    for factor, own in factors.items():
+        others = [name for name in attributes if name not in own]
+        level, row = _joined(frame, own), _joined(frame, others)
+        parts.append(frame.assign(factor=factor, level=level, row=row))
+    out = pd.concat(parts, ignore_index=True)
+    out.attrs = dict(frame.attrs)
+    return out
+
+
+def _joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    text = pd.Series("", frame.index, dtype=object)
+    for number, name in enumerate(names):
+        text = text + ("-" if number else "") + frame[name].astype(str)
+    return text
