@@ -68,8 +68,8 @@ QUICK = {
     metrics_outcomes metrics_position_free metrics_position_free_scores metrics_qa_intervals
     metrics_rank_tests metrics_reason_rules metrics_response models_registry_content
     notebook_contract notebook_rules packaging project prompting_exchange prompting_parsing
-    prompting_recordings prompting_verdicts published report_exercises report_results
-    report_tables results_rows run_folders second_jubaku_v2 seed_rules traceability
+    prompting_recordings prompting_verdicts published study report_exercises report_results
+    report_tables results_keep results_rows run_folders second_jubaku_v2 seed_rules traceability
     verdict_forms wire
     """.split()
 }

@@ -10,7 +10,7 @@ import pytest
 from katayori.errors import KatayoriError
 from katayori.papers.claims import Claim, check_claims
 from katayori.report import provenance
-from katayori.report.results import FIELDS, Run, read_results
+from katayori.report.results import ADDED, FIELDS, Run, read_results
 
 
 @pytest.fixture
@@ -23,9 +23,10 @@ def load(run, name="results.json"):
 
 
 def test_fields_are_the_contract():
-    contract = "paper requirement what model dataset source prompt_id cell headline value unit n"
-    contract += " n_invalid clusters ci_low ci_high blank blank_status detects detects_status"
-    contract += " status published difference verdict"
+    contract = "paper requirement what model dataset source prompt_id variant cell headline value"
+    contract += " unit n n_invalid clusters ci_low ci_high status line margin limit verdict why"
+    contract += " low_bound high_bound control published difference"
+    contract += " blank blank_status detects detects_status"
     assert tuple(contract.split()) == FIELDS
 
 
@@ -35,8 +36,8 @@ def test_clusters_are_counted_and_older_files_are_read(run):
     run.row("DE-24", "other", 0.5, source="live")
     run.save()
     assert [row["clusters"] for row in load(run)] == [12, None]
-    assert load(run, "provenance.json")["results_schema"] == 2
-    added = {"clusters", "blank", "blank_status", "detects", "detects_status"}
+    assert load(run, "provenance.json")["results_schema"] == 3
+    added = ADDED
     old = [{k: v for k, v in row.items() if k not in added} for row in load(run)]
     (run.folder / "results.json").write_text(json.dumps(old), encoding="utf-8")
     frame = read_results(run.folder)

@@ -92,7 +92,7 @@ class Prompt:
         return out
 
 
-def _places(prompt: Prompt) -> set[str]:
+def places(prompt: Prompt) -> set[str]:
     """What an item must hold; with a second turn also the model's answer to the first."""
     places = set(re.findall(r"\{(\w+)\}", prompt.user))
     return places | {"reasoning"} if prompt.follow_up else places
@@ -130,7 +130,7 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
             raise KatayoriError(
                 f"prompt file {name}.yaml: its kind must be {prompt.kind}, not {prompts[name].kind}"
             )
-        if missing := _places(prompt) - _places(prompts[name]):
+        if missing := places(prompt) - places(prompts[name]):
             raise KatayoriError(
                 f"prompt file {name}.yaml: the user text lacks the place {{{min(missing)}}}"
             )
@@ -159,7 +159,7 @@ def _read(file: Path, paper: str, *, own: bool) -> Prompt:
         raise KatayoriError(
             f"prompt file {file.name} says id {prompt.id!r}, paper {prompt.paper!r}"
         )
-    if not _places(prompt):
+    if not places(prompt):
         raise KatayoriError(
             f"prompt file {file.name}: the user text has no place to fill, such as {{question}}"
         )

@@ -7,15 +7,16 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.report import calibration, first_page, provenance
+from katayori.report import calibration, evidence, first_page, provenance
 from katayori.report.tables import unwrap
+from katayori.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,7 @@ FIELDS = (
     "dataset",
     "source",
     "prompt_id",
+    "variant",
     "cell",
     "headline",
     "value",
@@ -38,19 +40,32 @@ FIELDS = (
     "clusters",
     "ci_low",
     "ci_high",
-    *calibration.FIELDS,
     "status",
+    "line",
+    "margin",
+    "limit",
+    "verdict",
+    "why",
+    "low_bound",
+    "high_bound",
+    "control",
     "published",
     "difference",
-    "verdict",
+    *calibration.FIELDS,
 )
-#: Schema 2 adds `clusters`, blank and limit of detection. What an earlier version wrote lacks them
-#: and is read all the same.
-SCHEMA = 2
-ADDED = {"clusters", *calibration.FIELDS}
-NUMBERS = ("value", "published", "difference", "ci_low", "ci_high", "blank", "detects")
+#: Schema 2 added `clusters`, blank and limit of detection; schema 3 the verdict with its line,
+#: margin, limit, reason, bounds and control, and the variant of the recording. What an earlier
+#: version wrote lacks them and is read all the same. The fields of `calibration` go when no
+#: notebook writes them.
+SCHEMA = 3
+OF_VERDICT = ("line", "margin", "limit", "why", "low_bound", "high_bound", "control")
+ADDED = {"clusters", "variant", *OF_VERDICT, *calibration.FIELDS}
+NUMBERS = (
+    *("value", "published", "difference", "ci_low", "ci_high", "blank", "detects"),
+    *("line", "margin", "limit", "low_bound", "high_bound", "control"),
+)
 COUNTS = ("n", "n_invalid", "clusters")
-TEXTS = ("model", "dataset", "prompt_id", "unit", "status", "verdict")
+TEXTS = ("model", "dataset", "prompt_id", "unit", "status", "verdict", "why", "variant")
 STATUSES = ("blank_status", "detects_status")
 KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
@@ -103,9 +118,79 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
+        self._studies: list[Study] = []
 
     def __repr__(self) -> str:
         return f"Run({self.paper!r})"  # no path: it may be shown in a compared cell
+
+    def open(self, **how: Any) -> Study:
+        """Opens a study of the paper (`Study.open`), or ends the notebook as skipped.
+
+        The first study is what the run is about: its parameters, data set and answers stand in what
+        `save` writes. Further ones, such as simulated respondents, are counted there, too.
+        """
+        with self.skipping():
+            study = Study.open(self.paper, **how)
+        if not self._studies:
+            self.parameters = how | self.parameters
+        self._studies.append(study)
+        return study
+
+    def keep(
+        self,
+        name: str,
+        frame: "pd.DataFrame",
+        what: str = "",
+        *,
+        value: str = "value",
+        by: Iterable[str] = (),
+        prompt: str = "",
+        **common: Any,
+    ) -> "pd.DataFrame":
+        """Keeps a frame as a table and, where `what` is given, a result of each of its rows.
+
+        Args:
+            name: of the table. frame: of a verb, or any other.
+            what: what the value is, in words; empty: a table only.
+            value: the column of the value. by: the columns that tell rows apart.
+            prompt: id of the prompt that was answered.
+            common: fields of all rows, such as `unit="points"` or `headline=True`.
+
+        Columns that bear the name of a field (n, ci_low, line, margin, limit, verdict, why, ...)
+        are taken row by row. The requirement is that of the evidence table, the data set that of
+        the study, the source that of the model's answers.
+
+        Returns:
+            the frame with the source of each model behind the model.
+
+        Raises:
+            ValueError: two rows with the same key, a column that is not there.
+        """
+        kept = self._with_source(frame)
+        self.table(name, kept)
+        if not what or kept.empty:
+            return kept
+        about = {"dataset": self._studies[0].dataset} if self._studies else {}
+        about |= {"prompt_id": prompt} if prompt else {}
+        if "source" not in kept:
+            about["source"] = self._studies[0].source if self._studies else "none"
+        if prompt and self._studies and "variant" not in kept:
+            kept = kept.assign(variant=self._studies[0].variant(prompt))
+        required = evidence.requirements(self.paper, name)
+        self.rows(kept, required, what, value=value, cell=by, **{**about, **common})
+        return kept.drop(columns="variant") if "variant" not in frame else kept
+
+    def _with_source(self, frame: "pd.DataFrame") -> "pd.DataFrame":
+        """The frame with the source of each model's answers, where it has none."""
+        if "model" not in frame or "source" in frame or not self._studies:
+            return frame
+        sources: dict[str, str] = {}
+        for study in self._studies:
+            sources |= study.sources()
+        out = frame.copy()
+        out.insert(list(frame).index("model") + 1, "source", frame["model"].map(sources))
+        out.attrs = dict(frame.attrs)
+        return out
 
     def row(
         self,
@@ -155,7 +240,7 @@ class Run:
             )
         if new["difference"] is None and value is not None and published is not None:
             new["difference"] = value - published
-        new |= calibration.beside(new)
+        new |= _beside(new)
         for name in STATUSES:
             if new[name] and new[name] not in calibration.WHY:
                 raise ValueError(f"{name} {new[name]!r} is not one of {', '.join(calibration.WHY)}")
@@ -269,6 +354,9 @@ class Run:
         """
         import pandas as pd
 
+        if self._studies:
+            self.answers(*self._studies[0].frames())
+            about = _merged([study.provenance() for study in self._studies]) | about
         rows = [self._rows[key] for key in sorted(self._rows, key=str)]
         self._write("results.json", _json(rows))
         self._write("answers.json", _json(provenance.without_secrets(self._outcomes)))
@@ -332,6 +420,26 @@ def _rows_of(file: Path) -> list[dict[str, Any]]:
             f"{file} is not a results file of this version: delete it and run `make reproduce`."
         )
     return rows
+
+
+def _beside(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Blank and limit of a result under their older names, for readers that know no others."""
+    if all(row[name] is None for name in (*OF_VERDICT, "verdict")):
+        return calibration.beside(row)
+    old = {"blank": row["control"], "detects": row["limit"]}
+    return old | {f"{name}_status": "" if value is None else "ok" for name, value in old.items()}
+
+
+def _merged(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several studies note of themselves, as one record."""
+    out: dict[str, Any] = {"datasets": {}, "prompts": {}, "models": [], "answers_by_source": {}}
+    for record in records:
+        out["datasets"] |= record["datasets"]
+        out["prompts"] |= record["prompts"]
+        out["models"] += [one for one in record.get("models", ()) if one not in out["models"]]
+        for source, n in record.get("answers_by_source", {}).items():
+            out["answers_by_source"][source] = out["answers_by_source"].get(source, 0) + n
+    return out
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

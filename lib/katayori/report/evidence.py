@@ -1,0 +1,31 @@
+"""Which requirement a kept table or figure serves, as data/traceability.csv says."""
+
+import csv
+import re
+from functools import lru_cache
+
+from katayori import paths
+
+#: `01_discrim_eval#alpha`: number and id of a notebook, and what it keeps.
+_KEPT = re.compile(r"\d\d_(?P<paper>\w+)#(?P<name>\w+)")
+
+
+def requirements(paper: str, name: str) -> str:
+    """The requirements that name a kept table or figure, joined by "; "; empty where none does.
+
+    Example:
+        >>> requirements("discrim_eval", "no such table")
+        ''
+    """
+    return "; ".join(_by_place(paper).get(name, ()))
+
+
+@lru_cache
+def _by_place(paper: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    with (paths.data_dir() / "traceability.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            for place in _KEPT.finditer(row["where"]):
+                if place["paper"] == paper:
+                    found.setdefault(place["name"], []).append(row["requirement"])
+    return found

@@ -1,0 +1,273 @@
+"""A study: the items, the prompts, and the answers of the models that were asked.
+
+A notebook opens one and reads its answers prompt by prompt, each a tidy frame (a row an answer, the
+item's columns beside it). Where the answers come from (recordings, a live model, an imported file,
+simulated respondents) makes no difference to what is done with them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from katayori import profiles
+from katayori.errors import UnavailableError, expect
+from katayori.papers import answers, get_paper
+from katayori.papers.items import OwnItems
+from katayori.papers.study import Study as Opened, Wanted, open_study
+from katayori.prompting import recordings
+from katayori.prompting.models import get_model
+from katayori.prompting.prompts import Prompt, load_prompts, places
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: One answer to each item.
+ONCE = (0,)
+
+
+@dataclass(frozen=True)
+class Study:
+    """An open study.
+
+    Attributes:
+        paper: its id. prompts: by id. items: those that are asked, a row a request.
+        everything: all items of the set. dataset: the set in words, with its version.
+        kind: `study`, or `official` for items of others.
+        source: `recorded`, `live`, `imported` or `simulated`.
+        models: ids of the models that were asked; simulated respondents where no model was.
+        simulated: ids of the simulated respondents that answer beside them.
+        notes: what was noticed on reading a user's own files, a line each.
+        own_design: whether items and prompts are this project's own, so that what was recorded
+            beside the study may stand beside it.
+    """
+
+    paper: str
+    prompts: Mapping[str, Prompt]
+    items: "pd.DataFrame"
+    everything: "pd.DataFrame"
+    dataset: str
+    kind: str
+    source: str
+    models: tuple[str, ...]
+    simulated: tuple[str, ...]
+    notes: tuple[str, ...]
+    own_design: bool
+    _names: Mapping[str, str]
+    _answers_file: str | Path = ""
+    _asked: Sequence[str] = ()
+    _read: dict[tuple[Any, ...], "pd.DataFrame"] = field(default_factory=dict)
+
+    @staticmethod
+    def open(  # noqa: PLR0913 (one call with named arguments opens everything)
+        paper: str,
+        *,
+        profile: str = "recorded",
+        models: Sequence[str] = (),
+        prompts: str = "",
+        asked: Sequence[str] = (),
+        limit: int = 0,
+        only: Sequence[str] = (),
+        answers_file: str | Path = "",
+        shown: Literal["shared", "whole", "each"] = "whole",
+        **own: str,
+    ) -> "Study":
+        """Opens the study of a paper.
+
+        Args:
+            paper: its id.
+            profile: a name of data/profiles.yaml or a file of the user's: which items, whose
+                answers, how many.
+            models: names; empty: all that are recorded, and the simulated respondents.
+            prompts: a folder of prompt files that replaces our wording.
+            asked: ids of the prompts that every model must have been asked; the first decides which
+                recorded models are shown. Empty: the first prompt of the paper.
+            limit: so many clusters (0: as the profile says). only: the clusters to choose from.
+            answers_file: imported answers.
+            shown: which recorded models are shown, as `papers.study.Wanted` says.
+            own: files and settings that take the place of the paper's items, by name, such as
+                `questions="mine.yaml"`.
+
+        Raises:
+            UnavailableError: items or answers that are not on this machine; a live run without a
+            model. KatayoriError: what is wrong in a name or a file.
+
+        Example:
+            >>> from katayori.papers import paper_ids
+            >>> study = Study.open(paper_ids()[0], models=["sim-fair"], limit=2)
+            >>> study.models, len(study.items)
+            (('sim-fair',), 270)
+        """
+        chosen = profiles.load(profile)
+        wording = load_prompts(paper, prompts)
+        main = list(asked) or list(wording)[:1]
+        for name in main:
+            expect(name, wording, f"prompt of {paper}")
+        files = OwnItems(**own)
+        wanted = Wanted(models, limit, only, files, answers_file, shown=shown)
+        opened = open_study(paper, chosen, [wording[name] for name in main], wanted)
+        ours = opened.source == "recorded" and not (opened.official or prompts or files)
+        names = {get_model(name)[0].id: name for name in opened.asked}
+        simulated = [one for one, name in names.items() if get_model(name)[0].simulated]
+        real = [one for one in names if one not in simulated]
+        return Study(
+            paper=paper,
+            prompts=wording,
+            items=_as_asked(opened),
+            everything=opened.everything,
+            dataset=opened.dataset,
+            kind=opened.kind,
+            source=opened.source,
+            models=tuple(real or simulated),
+            simulated=tuple(simulated if real else ()),
+            notes=opened.notes,
+            own_design=ours,
+            _names=names,
+            _answers_file=answers_file,
+            _asked=main,
+        )
+
+    def answers(
+        self,
+        prompt: str,
+        *,
+        models: Sequence[str] | None = None,
+        items: str = "",
+        repetitions: Sequence[int] = ONCE,
+    ) -> "pd.DataFrame":
+        """The answers to a prompt, a row an answer, with the columns of its item.
+
+        Args:
+            prompt: its id.
+            models: ids; by default `models` of the study.
+            items: the items of the study, or the name of a set that was recorded beside it, such as
+                a control wording.
+            repetitions: which of several answers to the same request.
+
+        Returns:
+            item_id, model, prompt_id, repetition, outcome, answer, source, note, text,
+            finish_reason, p_<option> and mass where probabilities were asked for, variant (of the
+            recording that was read), and the item's columns. What was not asked gives an empty
+            frame that says why (`frames.reason_of`).
+
+        Raises:
+            UnavailableError: no answer to one of the prompts that every model must have been asked.
+            KatayoriError: an unknown prompt or model; recorded answers to another wording.
+
+        Example:
+            >>> from katayori.papers import paper_ids
+            >>> study = Study.open(paper_ids()[0], models=["sim-fair"], limit=2)
+            >>> study.answers(next(iter(study.prompts)))["source"].unique().tolist()
+            ['simulated']
+        """
+        expect(prompt, self.prompts, f"prompt of {self.paper}")
+        chosen = tuple(self.models if models is None else models)
+        for name in chosen:
+            expect(name, self._names, "model of this study")
+        key = (prompt, chosen, items, tuple(repetitions))
+        if key not in self._read:
+            self._read[key] = self._answers(*key)
+        return self._read[key].copy()
+
+    def _answers(
+        self, prompt_id: str, models: Sequence[str], items: str, repetitions: Sequence[int]
+    ) -> "pd.DataFrame":
+        import pandas as pd
+
+        prompt, parts, reasons = self.prompts[prompt_id], [], []
+        rows, variant = self.items, self.variant(prompt_id)
+        if items and not self.own_design:
+            reasons.append(f"the set {items} was asked beside this project's own items only")
+            models = ()
+        elif items:
+            rows, variant = self._set(items), items
+        how = {"repetitions": list(repetitions), "dataset": items or self.kind, "variant": variant}
+        for name in models:
+            try:
+                parts.append(self._of_model(name, rows, prompt, how, items))
+            except UnavailableError as error:
+                if prompt_id in self._asked and not items:
+                    raise
+                reasons.append(f"{name}: {error}")
+        if parts:
+            return pd.concat(parts, ignore_index=True).assign(variant=variant)
+        frame = answers.get(rows.head(0), prompt, [])
+        frame.attrs["reason"] = "; ".join(reasons) or "no model was asked"
+        return frame.assign(variant=pd.Series(dtype=object))
+
+    def _of_model(
+        self, name: str, rows: "pd.DataFrame", prompt: Prompt, how: Mapping[str, Any], items: str
+    ) -> "pd.DataFrame":
+        """The answers of one model. UnavailableError where it was not asked."""
+        asked_as = self._names[name]
+        model, _ = get_model(asked_as)
+        source = "simulated" if model.simulated else self.source
+        if not answers.able([asked_as], source, prompt, how["variant"]):
+            raise UnavailableError(_unable(prompt, source))
+        if source == "recorded":
+            ids = recordings.item_ids(self.paper, prompt.id, how["variant"], [name])
+            kept = rows[rows["item_id"].isin(ids)]
+            if kept.empty:
+                raise UnavailableError(f"no answers to {prompt.id} are recorded for these items")
+            return answers.get(kept, prompt, [asked_as], source=source, **how)
+        if items:
+            raise UnavailableError(f"the set {items} was asked of recorded models only")
+        where = {"source": source, "answers_file": self._answers_file}
+        return answers.get(rows, prompt, [asked_as], **where, **how)
+
+    def variant(self, prompt: str) -> str:
+        """The variant of the recordings of a prompt; other answers have none."""
+        recorded = self.source == "recorded"
+        return get_paper(self.paper).variant_of(self.kind, prompt) if recorded else ""
+
+    def sources(self) -> dict[str, str]:
+        """Where the answers of each model come from."""
+        simulated = {name for name, given in self._names.items() if get_model(given)[0].simulated}
+        return {name: "simulated" if name in simulated else self.source for name in self._names}
+
+    def _set(self, name: str) -> "pd.DataFrame":
+        """The items of a set that was recorded beside the study."""
+        sets = get_paper(self.paper).later_sets()
+        expect(name, sets, f"set of {self.paper}")
+        return sets[name]()
+
+    def frames(self) -> "Iterator[pd.DataFrame]":
+        """All answers that were read so far."""
+        return iter(list(self._read.values()))
+
+    def provenance(self) -> dict[str, Any]:
+        """What a run notes of the study: data sets, prompts, models and counts of answers."""
+        from katayori.data.items import digest
+
+        read = [frame for frame in self.frames() if len(frame)]
+        ids = sorted({prompt for prompt, *_ in self._read})
+        used = answers.provenance(self.paper, list(self._names.values()), *read) if read else {}
+        filled = sorted({place for one in ids for place in places(self.prompts[one])})
+        columns = [place for place in filled if place in self.items]
+        return {
+            "datasets": {self.dataset: digest(self.items, *columns)},
+            "prompts": {one: self.prompts[one].hash for one in ids},
+            **used,
+        }
+
+    def __str__(self) -> str:
+        counted = f"{len(self.items):,} of {len(self.everything):,} items of {self.dataset}"
+        asked = f"{self.source} answers of {', '.join(self.models)}"
+        beside = f"; beside them {', '.join(self.simulated)}" if self.simulated else ""
+        return "\n".join([f"{counted}; {asked}{beside}.", *self.notes])
+
+
+def _as_asked(opened: Opened) -> "pd.DataFrame":
+    """The items a row a request, with the places that prompts are filled from."""
+    room = get_paper(opened.paper)
+    rows = opened.rows
+    return rows if len(rows) != len(opened.items) else room.as_asked(rows)
+
+
+def _unable(prompt: Prompt, source: str) -> str:
+    """Why a model cannot be asked with a prompt."""
+    if source == "recorded":
+        return f"no answers to {prompt.id} are recorded"
+    if prompt.kind == "likelihood":
+        return f"its server gives no likelihood of given texts, which {prompt.id} needs"
+    return f"its server does not continue an answer that was begun, which {prompt.id} needs"

@@ -1,0 +1,78 @@
+"""`Run.keep`: a table and its results in one call; `Run.open`: the study that they are about."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from katayori.frames import not_asked
+from katayori.report.results import Run
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Run("discrim_eval", tmp_path / "run", seed=1)
+
+
+def load(run, name="results.json"):
+    return json.loads((run.folder / name).read_text(encoding="utf-8"))
+
+
+def test_a_kept_frame_is_a_table_and_a_result_a_row(run):
+    study = run.open(asked=["de_answer_line"], limit=1)
+    log = study.answers("de_answer_line")
+    frame = log.groupby("model", sort=False)["outcome"].agg(value=lambda o: (o == "ok").mean())
+    frame = frame.reset_index().assign(n=135, ci_low=0.5, ci_high=1.0, limit=0.1, line=0.5)
+    frame = frame.assign(verdict="present", why="p = .01", control=0.02, factor="age")
+    kept = run.keep(
+        "alpha", frame, "alpha", by=["factor"], prompt="de_answer_line", headline=True, unit="share"
+    )
+    assert list(kept)[:3] == ["model", "source", "value"] and len(kept) == 2
+    run.save()
+    table = pd.read_csv(run.folder / "tables" / "alpha.csv")
+    assert list(table) == list(kept) and "variant" not in table
+    first, second = load(run)
+    assert [first["model"], second["model"]] == list(study.models)
+    wanted = {"requirement": first["requirement"], "what": "alpha", "source": "recorded"}
+    wanted |= {
+        "variant": "seed2",
+        "dataset": "katayori-discrim-study v1",
+        "cell": {"factor": "age"},
+    }
+    wanted |= {"limit": 0.1, "line": 0.5, "verdict": "present", "why": "p = .01", "control": 0.02}
+    wanted |= {"prompt_id": "de_answer_line", "headline": True, "unit": "share", "n": 135}
+    assert first | wanted == first
+    assert "DE-24" in first["requirement"].split("; ")
+    # Readers that have not moved find both under their older names.
+    assert (first["blank"], first["detects"], first["detects_status"]) == (0.02, 0.1, "ok")
+
+
+def test_a_run_notes_its_studies(run):
+    study = run.open(asked=["de_answer_line"], limit=1)
+    study.answers("de_answer_line")
+    planted = run.open(models=["sim-fair"], limit=1)
+    planted.answers("de_answer_line")
+    kept = run.keep("alpha", pd.DataFrame({"model": ["sim-fair", study.models[0]], "value": 1.0}))
+    assert kept["source"].tolist() == ["simulated", "recorded"]
+    run.save()
+    about = load(run, "provenance.json")
+    assert about["parameters"]["limit"] == 1 and about["parameters"]["seed"] == 1
+    assert about["answers"] == {"recorded": 270, "simulated": 135}
+    assert about["results_schema"] == 3
+    assert [one["asked"] for one in load(run, "answers.json")["prompts"]] == [135, 135]
+
+
+def test_what_was_not_asked_is_an_empty_table_without_results(run):
+    empty = not_asked("no probabilities were asked for", ["model", "value", "status"])
+    assert run.keep("gaps", empty, "gap", by=["model"]).attrs == empty.attrs
+    run.save()
+    assert load(run) == []
+    assert (run.folder / "tables" / "gaps.csv").read_text() == "model,value,status\n"
+
+
+def test_two_rows_of_one_cell_are_refused(run):
+    frame = pd.DataFrame({"model": "m", "value": [0.5, 0.6], "factor": ["age", "race"]})
+    with pytest.raises(ValueError, match="share the cell"):
+        run.keep("alpha", frame, "alpha", source="live")
+    with pytest.raises(ValueError, match="no column level"):
+        run.keep("alpha", frame, "alpha", by=["level"], source="live")
