@@ -231,6 +231,12 @@ class Study:
         expect(name, sets, f"set of {self.paper}")
         return sets[name]()
 
+    def published(self, name: str) -> "pd.DataFrame":
+        """A table of figures that the paper prints (data/published), a row a figure."""
+        from katayori.data import published
+
+        return published.load(self.paper, name)
+
     def frames(self) -> "Iterator[pd.DataFrame]":
         """All answers that were read so far."""
         return iter(list(self._read.values()))

@@ -97,7 +97,7 @@ def size_by_question(
     for key, one in cells(frame[frame[p].notna()], [question]):
         told = one[p].to_numpy(float)
         odds = logit(np.clip(told, EDGE, 1 - EDGE))
-        size, df = _explained(odds, one[level], [one[name] for name in beside])
+        size, df = explained(odds, one[level], [one[name] for name in beside])
         row: dict[str, Any] = {"question": key[question], "size": np.nan, "df": df, "n": len(one)}
         row["n_levels"] = one[level].nunique()
         row["n_edge"] = int(((told < EDGE) | (told > 1 - EDGE)).sum())
@@ -114,9 +114,7 @@ def _dummies(column: pd.Series) -> np.ndarray:
     return np.eye(codes.max() + 1)[codes]
 
 
-def _explained(
-    odds: np.ndarray, level: pd.Series, beside: Sequence[pd.Series]
-) -> tuple[float, int]:
+def explained(odds: np.ndarray, level: pd.Series, beside: Sequence[pd.Series]) -> tuple[float, int]:
     """Sum of squares and degrees of freedom of the level beyond the other columns."""
     others = np.hstack([np.ones((len(odds), 1)), *map(_dummies, beside)])
     basis = _basis(others)
