@@ -7,15 +7,28 @@ would cancel out.
 """
 
 import itertools
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, rankdata, t as student
+from scipy.stats import t as student
 
+from katayori.metrics import ranks as rank_verbs
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
-from katayori.metrics.ranks import holm, holm_multipliers
+from katayori.metrics.ranks import (
+    DIGITS,
+    _by_level,
+    _centred_ranks,
+    _Crossed,
+    _crossed,
+    _h_tests,
+    _HTests,
+    _numbers,
+    _pair_tests,
+    _trend,
+    holm,
+    holm_multipliers,
+)
 from katayori.metrics.response import ATTRIBUTES, FACTORS, checked
 
 KEYS = ["model", "source", "decision_question_id"]
@@ -27,124 +40,6 @@ PAIR_COLUMNS = [
     *(*KEYS, "factor", "level_1", "level_2", "ratio_1", "ratio_2", "difference", "t", "df"),
     *("p_raw", "multiplier", "p_holm", "significant", "direction", "status"),
 ]
-DIGITS = 12  # so that .1 + .2 ties with .3
-
-
-# -- many tables at once: arrays of tables x rows x levels, NaN = missing --------------------------
-
-
-def _centred_ranks(values: np.ndarray) -> np.ndarray:
-    """Average ranks along the last axis minus their mean, NaN where a value is missing."""
-    present = ~np.isnan(values)
-    # Missing values are ranked last, so that they move no other rank.
-    ranks = rankdata(np.where(present, np.round(values, DIGITS), np.inf), axis=-1)
-    middle = (present.sum(axis=-1, keepdims=True) + 1) / 2
-    return np.where(present, ranks - middle, np.nan)
-
-
-class _HTests(NamedTuple):
-    """Kruskal-Wallis of many tables (first axis), and what the tests of pairs take from it."""
-
-    h: np.ndarray
-    df: np.ndarray
-    p: np.ndarray
-    epsilon_squared: np.ndarray
-    n: np.ndarray
-    status: np.ndarray
-    within: np.ndarray  # sum of squares of the ranks within levels
-    n_level: np.ndarray  # tables x levels, as the rest
-    ratio: np.ndarray
-    rank: np.ndarray
-
-    def of(self, chosen: np.ndarray) -> "_HTests":
-        """The tests of the chosen tables."""
-        return _HTests(*(field[chosen] for field in self))
-
-
-def _h_tests(cells: np.ndarray, ranks: np.ndarray) -> _HTests:
-    """Kruskal-Wallis of every table, from its values and their centred ranks."""
-    present = ~np.isnan(ranks)
-    filled = np.where(present, ranks, 0.0)
-    n_level = present.sum(axis=1)
-    n = n_level.sum(axis=1)
-    df = np.maximum((n_level > 0).sum(axis=1) - 1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rank = filled.sum(axis=1) / n_level
-        ratio = np.nansum(cells, axis=1) / n_level
-        # Centred average ranks are multiples of 1/2, so both sums are exactly 0 where all values
-        # (of a level) tie.
-        total = (filled**2).sum(axis=(1, 2))
-        within = np.where(present, (ranks - rank[:, None, :]) ** 2, 0.0).sum(axis=(1, 2))
-        h = (n - 1) * np.nansum(n_level * rank**2, axis=1) / total
-        problems = {"no_data": n == 0, "one_group": df < 1, "constant": total == 0}
-        status = np.select(list(problems.values()), list(problems), "ok").astype(object)
-        ok = status == "ok"
-        p = np.where(ok, chi2.sf(h, df), np.nan)
-        effect = np.where(ok, h / (n - 1), np.nan)
-    h = np.where(status == "constant", 0.0, np.where(ok, h, np.nan))
-    return _HTests(
-        h=h,
-        df=df,
-        p=p,
-        epsilon_squared=effect,
-        n=n,
-        status=status,
-        within=within,
-        n_level=n_level,
-        ratio=ratio,
-        rank=rank,
-    )
-
-
-class _PairTests(NamedTuple):
-    """Conover's tests of many tables: places of both levels (pairs); the rest tables x pairs."""
-
-    first: np.ndarray
-    second: np.ndarray
-    ratio_1: np.ndarray
-    ratio_2: np.ndarray
-    difference: np.ndarray
-    rank_difference: np.ndarray
-    t: np.ndarray
-    df: np.ndarray
-    p: np.ndarray
-    status: np.ndarray
-
-
-def _pair_tests(tests: _HTests) -> _PairTests:
-    """Conover's t of every pair of levels of every table."""
-    first, second = np.triu_indices(tests.ratio.shape[1], 1)
-    n_1 = tests.n_level[:, first]
-    n_2 = tests.n_level[:, second]
-    shape = n_1.shape
-    df = np.broadcast_to((tests.n - (tests.n_level > 0).sum(axis=1))[:, None], shape)
-    within = np.broadcast_to(tests.within[:, None], shape)
-    of_table = np.broadcast_to(tests.status[:, None], shape)
-    # The first that holds of: an empty level, what is wrong with the table, no df, no variance.
-    status = np.where(within == 0, "zero_within_variance", "ok").astype(object)
-    status[df < 1] = "no_df"
-    status = np.where(of_table != "ok", of_table, status)
-    status[(n_1 == 0) | (n_2 == 0)] = "one_group"
-    ratio_1 = tests.ratio[:, first]
-    ratio_2 = tests.ratio[:, second]
-    rank_difference = tests.rank[:, first] - tests.rank[:, second]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # S^2 (N - 1 - H) is the sum of squares of the ranks within the levels.
-        error = np.sqrt(within / df * (1 / n_1 + 1 / n_2))
-        t = np.where(status == "ok", rank_difference / error, np.nan)
-        p = np.minimum(2 * student.sf(np.abs(t), df), 1)
-    return _PairTests(
-        first=first,
-        second=second,
-        ratio_1=ratio_1,
-        ratio_2=ratio_2,
-        difference=np.round(ratio_1 - ratio_2, DIGITS),
-        rank_difference=rank_difference,
-        t=t,
-        df=df,
-        p=p,
-        status=status,
-    )
 
 
 # -- one table -------------------------------------------------------------------------------------
@@ -310,15 +205,6 @@ def decision_tests(values: pd.DataFrame, level: float = 0.05) -> tuple[pd.DataFr
     return factors, pairs[PAIR_COLUMNS]
 
 
-class _Tables(NamedTuple):
-    """All tables in one array: tables x ages x genders x races."""
-
-    keys: pd.DataFrame  # of each table
-    means: np.ndarray
-    labels: dict[str, list]  # attribute -> its levels
-    exists: np.ndarray  # whether a cell was asked about
-
-
 class _FactorTests(NamedTuple):
     """The tests of one factor in all tables, and what its frame adds to them."""
 
@@ -330,15 +216,6 @@ class _FactorTests(NamedTuple):
     trend: np.ndarray
 
 
-def _by_level(array: np.ndarray, factor: str) -> np.ndarray:
-    """An array of `_Tables` as tables x rows x levels of one factor."""
-    axis = {name: 1 + place for place, name in enumerate(ATTRIBUTES)}
-    others = [axis[name] for name in ATTRIBUTES if name not in FACTORS[factor]]
-    own = [axis[name] for name in FACTORS[factor]]
-    n_levels = math.prod(array.shape[place] for place in own)
-    return array.transpose([0, *others, *own]).reshape(len(array), -1, n_levels)
-
-
 def _level_names(labels: dict[str, list], factor: str) -> list:
     """The levels of one attribute as they are, those of two joined: "female-Asian"."""
     if len(FACTORS[factor]) == 1:
@@ -347,10 +224,11 @@ def _level_names(labels: dict[str, list], factor: str) -> list:
     return ["-".join(map(str, row)) for row in crossed]
 
 
-def _factor_tests(tables: _Tables, ranks: np.ndarray, factor: str) -> _FactorTests:
+def _factor_tests(tables: _Crossed, ranks: np.ndarray, factor: str) -> _FactorTests:
     levels = _level_names(tables.labels, factor)
-    asked = _by_level(tables.exists, factor)
-    tests = _h_tests(_by_level(tables.means, factor), _by_level(ranks, factor))
+    asked = _by_level(tables.exists, FACTORS[factor], ATTRIBUTES)
+    own = FACTORS[factor]
+    tests = _h_tests(_by_level(tables.means, own, ATTRIBUTES), _by_level(ranks, own, ATTRIBUTES))
     dropped = asked.any(axis=1) & (tests.n_level == 0)
     names = [", ".join(itertools.compress(map(str, levels), row)) for row in dropped.tolist()]
     unknown = np.full(len(ranks), np.nan)
@@ -360,7 +238,9 @@ def _factor_tests(tables: _Tables, ranks: np.ndarray, factor: str) -> _FactorTes
         tests=tests,
         n_invalid=asked.sum(axis=(1, 2)) - tests.n,
         dropped_levels=np.array(names, dtype=object),
-        trend=_trend(levels, tests) if factor == "age" else unknown,
+        trend=_trend(_numbers(np.array(levels, dtype=object)), tests)
+        if factor == "age"
+        else unknown,
     )
 
 
@@ -392,45 +272,10 @@ def _factor_frame(keys: pd.DataFrame, of_factors: list[_FactorTests], level: flo
     )[FACTOR_COLUMNS]
 
 
-def _cells(values: pd.DataFrame) -> _Tables:
-    """The answers of every table as means of its cells.
-
-    A table has the cross of the levels it was asked about, with or without an answer.
-    """
-    table = values.groupby(KEYS, sort=False, observed=True).ngroup().to_numpy()
-    keys = values[KEYS].iloc[np.unique(table, return_index=True)[1]].reset_index(drop=True)
-    codes = [table]
-    labels = {}
-    for name in ATTRIBUTES:
-        code, names = pd.factorize(values[name])
-        codes.append(code)
-        labels[name] = list(names)
-    shape = (len(keys), *(len(names) for names in labels.values()))
-    size = math.prod(shape)
-    cell = np.ravel_multi_index(tuple(codes), shape)
-    value = checked(values["value"])
-    valid = ~np.isnan(value)
-    with np.errstate(invalid="ignore"):
-        means = np.bincount(cell[valid], value[valid], size) / np.bincount(
-            cell[valid], minlength=size
-        )
-    given = np.bincount(cell, minlength=size).reshape(shape) > 0
-    has_age = given.any(axis=(2, 3), keepdims=True)
-    has_gender = given.any(axis=(1, 3), keepdims=True)
-    has_race = given.any(axis=(1, 2), keepdims=True)
-    exists = np.logical_and(np.logical_and(has_age, has_gender), has_race)
-    return _Tables(keys, means.reshape(shape), labels, exists)
-
-
-def _trend(levels: list, tests: _HTests) -> np.ndarray:
-    """Spearman correlation of the levels' mean ratios with the levels, where these are numbers; NaN
-    elsewhere."""
-    numbers = pd.to_numeric(pd.Series(levels), errors="coerce").to_numpy(float)
-    x = _centred_ranks(np.where(tests.n_level > 0, numbers, np.nan))
-    y = _centred_ranks(tests.ratio)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rho = np.nansum(x * y, axis=1) / np.sqrt(np.nansum(x**2, axis=1) * np.nansum(y**2, axis=1))
-    return np.where(np.isnan(numbers).any(), np.nan, rho)
+def _cells(values: pd.DataFrame) -> _Crossed:
+    """The answers of every table as means of its cells: tables x ages x genders x races."""
+    checked(values["value"])
+    return _crossed(values, "value", KEYS, ATTRIBUTES)
 
 
 def _pair_frame(one: _FactorTests, chosen: np.ndarray, level: float) -> pd.DataFrame:
@@ -623,9 +468,7 @@ def share_ends(frame: pd.DataFrame, column: str) -> dict[str, Any]:
     }
 
 
-def chance_alarms(
-    values: pd.DataFrame, *, draws: int = 100, seed: int = 0, level: float = 0.05
-) -> pd.DataFrame:
+def chance_alarms(values: pd.DataFrame, *, draws: int = 100, seed: int = 0) -> pd.DataFrame:
     """On how many questions some factor would be significant if no attribute mattered.
 
     Holm guards each question by itself; over many questions false alarms add up. The answers of
@@ -648,55 +491,19 @@ def chance_alarms(
         >>> alarms[["n", "n_tests", "status"]].to_numpy().tolist()
         [[8, 32, 'ok']]
     """
-    if values.empty:
-        columns = ["n", "n_invalid", "n_tests", "observed", "expected", "low", "high", "status"]
-        return pd.DataFrame(columns=["model", "source", *columns])
-    tables = _cells(values)
-    flat = tables.means.reshape(len(tables.keys), -1)
-    ranks = _centred_ranks(flat)
-    place = _dealing_places(flat)
-    rng = np.random.default_rng(seed)
-
-    def p_of_factors(dealt: np.ndarray) -> np.ndarray:
-        """p of Kruskal-Wallis for every factor (tables x factors) from ranks of every cell."""
-        by_level = [_by_level(dealt.reshape(tables.means.shape), factor) for factor in FACTORS]
-        return np.column_stack([_h_tests(ranked, ranked).p for ranked in by_level])
-
-    def some_significant(dealt: np.ndarray) -> np.ndarray:
-        return np.any(holm(p_of_factors(dealt)) < level, axis=1)
-
-    model = tables.keys.groupby(["model", "source"], sort=False).ngroup().to_numpy()
-    counts = np.array(
-        [np.bincount(model, some_significant(_dealt(ranks, place, rng))) for _ in range(draws)]
+    checked(values["value"])
+    found = rank_verbs.chance_alarms(
+        values,
+        value="value",
+        factors=FACTORS,
+        by=["model", "source"],
+        cluster="decision_question_id",
+        draws=draws,
+        seed=seed,
     )
-    tests = np.isfinite(p_of_factors(ranks)).sum(axis=1)
-    out = tables.keys[["model", "source"]].drop_duplicates(ignore_index=True)
-    out["n"] = np.bincount(model, tests > 0).astype(int)
-    out["n_invalid"] = np.bincount(model, tests == 0).astype(int)
-    out["n_tests"] = np.bincount(model, tests).astype(int)
-    out["observed"] = np.bincount(model, some_significant(ranks)).astype(int)
-    out["expected"] = counts.mean(axis=0)
-    out["low"], out["high"] = np.quantile(counts, [0.025, 0.975], axis=0)
-    problems = {"none_tested": out["n"] == 0, "no_variation": out["low"] == out["high"]}
-    status = np.select(list(problems.values()), list(problems), "ok")
-    out.loc[status != "ok", ["low", "high"]] = np.nan
-    out.loc[status == "none_tested", "expected"] = np.nan
-    return out.assign(status=status)
-
-
-def _dealing_places(flat: np.ndarray) -> np.ndarray:
-    """0 for cells with a value, infinity for others: added to chance, it sorts the latter last."""
-    return np.where(np.isnan(flat), np.inf, 0.0)
-
-
-def _dealt(ranks: np.ndarray, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each row's values in chance order, its missing cells where they were."""
-    order = np.argsort(place + rng.random(ranks.shape), axis=1)
-    shuffled = np.take_along_axis(ranks, order, axis=1)
-    out = np.full(ranks.shape, np.nan)
-    # The values stand first now, in as many places as there are cells with a value.
-    out[np.isfinite(place)] = shuffled[np.isfinite(np.sort(place, axis=1))]
-    return out
+    names = {"tests": "n_tests", "value": "expected", "ci_low": "low", "ci_high": "high"}
+    columns = ["n", "n_invalid", "n_tests", "observed", "expected", "low", "high", "status"]
+    return found.rename(columns=names)[["model", "source", *columns]]
 
 
 def level_ranges(values: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
@@ -727,9 +534,9 @@ def level_ranges(values: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     tables = _cells(values)
     parts = [
         tables.keys.assign(
-            factor=factor, **_largest_difference(_by_level(tables.means, factor), level)
+            factor=factor, **_largest_difference(_by_level(tables.means, own, ATTRIBUTES), level)
         )
-        for factor in FACTORS
+        for factor, own in FACTORS.items()
     ]
     return pd.concat(parts, ignore_index=True)
 

@@ -1,15 +1,239 @@
-"""Tests of ranks, one cell at a time, and p values adjusted for how many were asked."""
+"""Tests of ranks: do answers differ between the levels of a factor, inside one question?
 
-from collections.abc import Sequence
+Two steps, each with Holm's method: `kruskal` for every factor of a question; then, inside a factor
+that passes, `conover` for every pair of its levels:
+
+    tests = ranks.kruskal(long, value="yes", level="level", by=["model", "question", "factor"])
+    tests = ranks.adjust(tests, p="p", family=["model", "question"])
+    found = tests.loc[tests["p_holm"] < 0.05, ["model", "question", "factor"]]
+    pairs = ranks.conover(long.merge(found), value="yes", level="level", by=list(found))
+    pairs = ranks.adjust(pairs, p="p", family=list(found))
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import chi2, rankdata, t as student
 
 from katayori.frame_checks import Column
-from katayori.frames import LABEL_OR_NONE, require
+from katayori.frames import GIVEN, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, flat, require
 
-# -- families of tests -----------------------------------------------------------------------------
+DIGITS = 12  # so that .1 + .2 ties with .3
+ALARM_BELOW = 0.05
+_OF_TESTS = ("p", "df", "epsilon_squared", "trend", "dropped_levels")
+_OF_PAIRS = ("p", "t", "df", "mean_1", "mean_2", "direction")
+_OF_ALARMS = ("observed", "tests")
+
+# -- verbs -----------------------------------------------------------------------------------------
+
+
+def kruskal(
+    frame: pd.DataFrame, *, value: str, level: str, by: str | Sequence[str] = ()
+) -> pd.DataFrame:
+    """Kruskal and Wallis's test of every cell: do the values of some level rank higher?
+
+    Formula: H = (N - 1) sum n_l r_l^2 / sum r^2 with r the average ranks of the cell less their
+    mean, r_l the mean of a level; ties are corrected by it. p by chi-square with levels - 1 degrees
+    of freedom. Of 0 and 1 it is (N - 1) / N times Pearson's chi-square. Answers count as
+    independent.
+
+    Args:
+        frame: a row an answer; average repeated answers of one prompt first.
+        value: its column of numbers, of any unit; missing: unreadable. Values are rounded to 12
+            digits, so that means that differ by rounding tie.
+        level: the column whose values are compared. by: columns tested apart, such as model,
+            question and factor.
+
+    Returns:
+        by..., value (H), n, n_invalid, clusters (1: a cell is looked at by itself), ci_low, ci_high
+        (missing: a test has no interval), status, p, df, epsilon_squared (H / (N - 1), the share of
+        the ranks' variance between levels), trend (Spearman correlation of the levels' means with
+        the levels, where all are numbers), dropped_levels (those without a value, which cost a
+        degree of freedom). status: `ok`; `constant` (all values tie: H 0, p missing); `one_group`
+        (only one level has values) and `no_data`, both with H missing.
+
+    Raises:
+        FrameError: a column that is lacking or holds something else, an answer without level.
+
+    Source: W. H. Kruskal and W. A. Wallis, Journal of the American Statistical Association 47
+    (1952) 583-621; H is that of `scipy.stats.kruskal`. Effect size: M. Tomczak and E. Tomczak,
+    Trends in Sport Sciences 21 (2014) 19-25.
+
+    Example:
+        >>> answers = pd.DataFrame({"group": [*"aaaabbbb"], "yes": [0, 0, 0, 1, 1, 1, 1, 1]})
+        >>> found = kruskal(answers, value="yes", level="group")
+        >>> found[["value", "n", "p", "df"]].round(3).to_numpy().tolist()
+        [[4.2, 8.0, 0.04, 1.0]]
+    """
+    by = require("kruskal", frame, {value: NUMBER_OR_NONE, level: LABEL}, by)
+    if frame.empty:
+        return flat([], frame, by, more=_OF_TESTS)
+    tables = _tables(frame, value, level, by)
+    tests = _h_tests(tables.values, tables.ranks)
+    out = tables.given(tests, value=tests.h, status=tests.status)
+    out = out.assign(
+        p=tests.p,
+        df=tests.df,
+        epsilon_squared=tests.epsilon_squared,
+        trend=_trend(_numbers(tables.levels), tests),
+        dropped_levels=_dropped(tables.levels, tests.n_level),
+    )
+    return out[[*by, *GIVEN, *_OF_TESTS]]
+
+
+def conover(
+    frame: pd.DataFrame, *, value: str, level: str, by: str | Sequence[str] = ()
+) -> pd.DataFrame:
+    """Conover's test of every pair of levels of every cell, p not adjusted.
+
+    Formula: t = (r_1 - r_2) / sqrt(S^2 (N - 1 - H) / (N - G) (1/n_1 + 1/n_2)) with the mean ranks
+    of two levels and the pooled variance of the ranks within all G levels; two-sided p by t with
+    N - G degrees of freedom. Meant for cells in which `kruskal` finds a difference.
+
+    Args:
+        frame, value, level, by: as in `kruskal`.
+
+    Returns:
+        by..., level_1, level_2, value (mean of level 1 less that of level 2, in the unit of the
+        value), n, n_invalid (of the cell, whose variance is pooled), clusters (1), ci_low, ci_high
+        (missing), status, p, t, df, mean_1, mean_2, direction ("female > male": whose mean is
+        higher; "female = male"; `unclear` where means and mean ranks point opposite ways). Pairs
+        with a level without any value have no row. status: `ok`; `constant`; `no_df` (one value a
+        level); `zero_within_variance` (levels differ and nothing varies inside them), all but `ok`
+        with t and p missing.
+
+    Raises:
+        FrameError: as in `kruskal`.
+
+    Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed. (1999), section 5.2.
+
+    Example:
+        >>> answers = pd.DataFrame({"group": [*"aaaabbbb"], "yes": [0, 0, 0, 1, 1, 1, 1, 0]})
+        >>> found = conover(answers, value="yes", level="group")
+        >>> found[["level_1", "level_2", "value", "direction"]].to_numpy().tolist()
+        [['a', 'b', -0.5, 'b > a']]
+    """
+    by = require("conover", frame, {value: NUMBER_OR_NONE, level: LABEL}, by)
+    names = ("level_1", "level_2")
+    if frame.empty:
+        return flat([], frame, by, names, _OF_PAIRS)
+    tables = _tables(frame, value, level, by)
+    tests = _h_tests(tables.values, tables.ranks)
+    pairs = _pair_tests(tests)
+    table, pair = np.nonzero(pairs.status != "one_group")
+    chosen = tables.given(
+        tests, value=pairs.difference[table, pair], status=pairs.status[table, pair], table=table
+    )
+    out = chosen.assign(
+        level_1=tables.levels[table, pairs.first[pair]],
+        level_2=tables.levels[table, pairs.second[pair]],
+        p=pairs.p[table, pair],
+        t=pairs.t[table, pair],
+        df=pairs.df[table, pair],
+        mean_1=pairs.ratio_1[table, pair],
+        mean_2=pairs.ratio_2[table, pair],
+    )
+    rank_difference = pairs.rank_difference[table, pair]
+    return out.assign(direction=_directions(out, rank_difference))[
+        [*by, *names, *GIVEN, *_OF_PAIRS]
+    ]
+
+
+def _directions(pairs: pd.DataFrame, rank_difference: np.ndarray) -> np.ndarray:
+    """Which level of a pair has the higher mean, where the ranks do not say otherwise."""
+    mean = np.sign(pairs["value"].to_numpy(float))
+    rank = np.sign(np.round(rank_difference, DIGITS))
+    first, second = (pairs[name].astype(str) for name in ("level_1", "level_2"))
+    texts = [first + " > " + second, second + " > " + first, first + " = " + second]
+    return np.select([mean != rank, mean > 0, mean < 0], ["unclear", *texts[:2]], texts[2])
+
+
+def chance_alarms(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    factors: Mapping[str, Sequence[str]],
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+    draws: int = 100,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """On how many questions would some factor be significant if no attribute mattered?
+
+    Holm's method guards each question by itself; over many questions false alarms add up. The
+    answers of each question are dealt anew over its persons (where they are missing they stay
+    missing), and `kruskal` with Holm over the factors is done again. A question alarms where the
+    smallest p after Holm is below .05.
+
+    Args:
+        frame: a row an answer; answers of one person to one question are averaged.
+        value: its column of numbers; missing: unreadable.
+        factors: name -> the attributes that make it, as in `frames.by_factor`.
+        by: columns counted apart, such as the model. cluster: the question.
+        draws, seed: of the dealing, which is one for all cells of `by`.
+
+    Returns:
+        by..., value (questions expected to alarm by chance: mean over the draws), n (questions with
+        a test), n_invalid (without), clusters (n), ci_low, ci_high (2.5 and 97.5 % points of the
+        draws), status (`ok`; `none_tested`; `no_variation`: the same number in all draws), observed
+        (questions that alarm), tests (done in all).
+
+    Raises:
+        FrameError: a column that is lacking or holds something else.
+
+    Source: permutation within questions; P. Good, Permutation Tests, 3rd ed. (2005).
+
+    Example:
+        >>> persons = {"age": [20, 20, 80, 80] * 5, "gender": ["f", "m"] * 10}
+        >>> answers = pd.DataFrame(persons).assign(question=np.repeat(range(5), 4))
+        >>> answers["yes"] = (answers["age"] == 20) * 1.0
+        >>> both = {"age": ["age"], "gender": ["gender"]}
+        >>> found = chance_alarms(answers, value="yes", factors=both, draws=9)
+        >>> found[["n", "observed", "tests"]].to_numpy().tolist()
+        [[5, 0, 10]]
+    """
+    attributes = list(dict.fromkeys(name for own in factors.values() for name in own))
+    held = {value: NUMBER_OR_NONE, cluster: LABEL} | dict.fromkeys(attributes, LABEL)
+    by = require("chance_alarms", frame, held, by)
+    if frame.empty:
+        return flat([], frame, by, more=_OF_ALARMS)
+    crossed = _crossed(frame, value, [*by, cluster], attributes)
+    of_questions = crossed.means.reshape(len(crossed.keys), -1)
+    ranks = _centred_ranks(of_questions)
+    place = _dealing_places(of_questions)
+    rng = np.random.default_rng(seed)
+
+    def p_of_factors(dealt: np.ndarray) -> np.ndarray:
+        """p of Kruskal-Wallis for every factor (questions x factors) from ranks of every cell."""
+        whole = dealt.reshape(crossed.means.shape)
+        by_level = [_by_level(whole, own, attributes) for own in factors.values()]
+        return np.column_stack([_h_tests(ranked, ranked).p for ranked in by_level])
+
+    def some_significant(dealt: np.ndarray) -> np.ndarray:
+        return np.any(holm(p_of_factors(dealt)) < ALARM_BELOW, axis=1)
+
+    cell = _numbered(crossed.keys, by)
+    counts = np.array(
+        [np.bincount(cell, some_significant(_dealt(ranks, place, rng))) for _ in range(draws)]
+    )
+    tests = np.isfinite(p_of_factors(ranks)).sum(axis=1)
+    out = crossed.keys.iloc[np.unique(cell, return_index=True)[1]].reset_index(drop=True)
+    out["n"] = np.bincount(cell, tests > 0).astype(int)
+    out["n_invalid"] = np.bincount(cell, tests == 0).astype(int)
+    out["clusters"] = out["n"]
+    out["tests"] = np.bincount(cell, tests).astype(int)
+    out["observed"] = np.bincount(cell, some_significant(ranks)).astype(int)
+    out["value"] = counts.mean(axis=0)
+    out["ci_low"], out["ci_high"] = np.quantile(counts, [0.025, 0.975], axis=0)
+    problems = {"none_tested": out["n"] == 0, "no_variation": out["ci_low"] == out["ci_high"]}
+    out["status"] = np.select(list(problems.values()), list(problems), "ok")
+    out.loc[out["status"] != "ok", ["ci_low", "ci_high"]] = np.nan
+    out.loc[out["status"] == "none_tested", "value"] = np.nan
+    return out[[*by, *GIVEN, *_OF_ALARMS]]
 
 
 def adjust(frame: pd.DataFrame, *, p: str, family: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -38,10 +262,7 @@ def adjust(frame: pd.DataFrame, *, p: str, family: str | Sequence[str] = ()) -> 
     names = [family] if isinstance(family, str) else list(family)
     require("adjust", frame, {p: Column("probability", 0.03, may_miss=True)})
     require("adjust", frame, dict.fromkeys(names, LABEL_OR_NONE))
-    number = pd.Series(0, frame.index)
-    if names:
-        number = frame.groupby(names, sort=False, dropna=False, observed=True).ngroup()
-    families = frame[p].astype(float).groupby(number)
+    families = frame[p].astype(float).groupby(_numbered(frame, names))
     adjusted = families.transform(lambda one: holm(one.to_numpy()))
     return frame.assign(p_holm=adjusted, tests=families.transform("count").astype(int))
 
@@ -82,3 +303,271 @@ def holm(p: npt.ArrayLike) -> np.ndarray:
     out = np.empty_like(p)
     np.put_along_axis(out, order, np.minimum(steps, 1), axis=-1)
     return out
+
+
+# -- frames as arrays ------------------------------------------------------------------------------
+
+
+class _Tables(NamedTuple):
+    """The cells of a frame as arrays of one shape, filled up with NaN."""
+
+    keys: pd.DataFrame  # of each table
+    levels: np.ndarray  # tables x levels: names in the order of the frame, None where none is left
+    values: np.ndarray  # tables x rows x levels
+    ranks: np.ndarray  # the same, centred
+    asked: np.ndarray  # rows of the frame in each table
+
+    def given(
+        self,
+        tests: "_HTests",
+        *,
+        value: np.ndarray,
+        status: np.ndarray,
+        table: np.ndarray | None = None,
+    ) -> pd.DataFrame:
+        """Keys and common columns of the chosen tables, in their order (all, unless told)."""
+        table = np.arange(len(self.keys)) if table is None else table
+        return (
+            self.keys.iloc[table]
+            .reset_index(drop=True)
+            .assign(
+                value=value,
+                n=tests.n[table],
+                n_invalid=(self.asked - tests.n)[table],
+                clusters=1,
+                ci_low=np.nan,
+                ci_high=np.nan,
+                status=status,
+            )
+        )
+
+
+def _numbered(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """The number of the cell each row is in, in the order of the frame."""
+    if not names:
+        return np.zeros(len(frame), dtype=int)
+    return frame.groupby(list(names), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+
+
+def _tables(frame: pd.DataFrame, value: str, level: str, by: Sequence[str]) -> _Tables:
+    table = _numbered(frame, by)
+    keys = frame[list(by)].iloc[np.unique(table, return_index=True)[1]].reset_index(drop=True)
+    code, labels = pd.factorize(frame[level])
+    # Levels of a table stand side by side in the order of the frame, answers of a level below.
+    own, column = np.unique(table * len(labels) + code, return_inverse=True)
+    first = np.searchsorted(own, np.arange(len(keys)) * len(labels))
+    place = column - first[table]
+    row = pd.Series(column).groupby(column).cumcount().to_numpy()
+    levels = np.full((len(keys), place.max() + 1), None, dtype=object)
+    levels[table, place] = frame[level].to_numpy(object)
+    values = np.full((len(keys), row.max() + 1, levels.shape[1]), np.nan)
+    values[table, row, place] = frame[value].to_numpy(float)
+    ranks = _centred_ranks(values.reshape(len(keys), -1)).reshape(values.shape)
+    return _Tables(keys, levels, values, ranks, np.bincount(table))
+
+
+def _dropped(levels: np.ndarray, n_level: np.ndarray) -> list[str]:
+    """The names of a table's levels without any value, as one text."""
+    empty = (n_level == 0) & (levels != None)  # noqa: E711 (an array of names)
+    return [", ".join(map(str, names[lost])) for names, lost in zip(levels, empty, strict=True)]
+
+
+class _Crossed(NamedTuple):
+    """All tables in one array: tables x levels of each attribute."""
+
+    keys: pd.DataFrame  # of each table
+    means: np.ndarray
+    labels: dict[str, list]  # attribute -> its levels
+    exists: np.ndarray  # whether a cell was asked about
+
+
+def _crossed(
+    frame: pd.DataFrame, value: str, keys: Sequence[str], attributes: Sequence[str]
+) -> _Crossed:
+    """The answers of every table as means of its cells.
+
+    A table has the cross of the levels it was asked about, with or without an answer.
+    """
+    table = _numbered(frame, keys)
+    names = frame[list(keys)].iloc[np.unique(table, return_index=True)[1]].reset_index(drop=True)
+    codes = [table]
+    labels = {}
+    for name in attributes:
+        code, levels = pd.factorize(frame[name])
+        codes.append(code)
+        labels[name] = list(levels)
+    shape = (len(names), *(len(levels) for levels in labels.values()))
+    size = math.prod(shape)
+    cell = np.ravel_multi_index(tuple(codes), shape)
+    number = frame[value].to_numpy(float)
+    valid = ~np.isnan(number)
+    with np.errstate(invalid="ignore"):
+        means = np.bincount(cell[valid], number[valid], size) / np.bincount(
+            cell[valid], minlength=size
+        )
+    given = np.bincount(cell, minlength=size).reshape(shape) > 0
+    axes = range(1, len(shape))
+    exists = np.ones(shape, dtype=bool)
+    for axis in axes:
+        exists &= given.any(axis=tuple(other for other in axes if other != axis), keepdims=True)
+    return _Crossed(names, means.reshape(shape), labels, exists)
+
+
+def _by_level(array: np.ndarray, own: Sequence[str], attributes: Sequence[str]) -> np.ndarray:
+    """An array of `_Crossed` as tables x rows x levels of the factor that `own` attributes make."""
+    axis = {name: 1 + place for place, name in enumerate(attributes)}
+    others = [axis[name] for name in attributes if name not in own]
+    levels = [axis[name] for name in own]
+    n_levels = math.prod(array.shape[place] for place in levels)
+    return array.transpose([0, *others, *levels]).reshape(len(array), -1, n_levels)
+
+
+def _dealing_places(flat: np.ndarray) -> np.ndarray:
+    """0 for cells with a value, infinity for others: added to chance, it sorts the latter last."""
+    return np.where(np.isnan(flat), np.inf, 0.0)
+
+
+def _dealt(ranks: np.ndarray, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Each row's values in chance order, its missing cells where they were."""
+    order = np.argsort(place + rng.random(ranks.shape), axis=1)
+    shuffled = np.take_along_axis(ranks, order, axis=1)
+    out = np.full(ranks.shape, np.nan)
+    # The values stand first now, in as many places as there are cells with a value.
+    out[np.isfinite(place)] = shuffled[np.isfinite(np.sort(place, axis=1))]
+    return out
+
+
+# -- many tables at once: arrays of tables x rows x levels, NaN = missing --------------------------
+
+
+def _centred_ranks(values: np.ndarray) -> np.ndarray:
+    """Average ranks along the last axis minus their mean, NaN where a value is missing."""
+    present = ~np.isnan(values)
+    # Missing values are ranked last, so that they move no other rank.
+    ranks = rankdata(np.where(present, np.round(values, DIGITS), np.inf), axis=-1)
+    middle = (present.sum(axis=-1, keepdims=True) + 1) / 2
+    return np.where(present, ranks - middle, np.nan)
+
+
+class _HTests(NamedTuple):
+    """Kruskal-Wallis of many tables (first axis), and what the tests of pairs take from it."""
+
+    h: np.ndarray
+    df: np.ndarray
+    p: np.ndarray
+    epsilon_squared: np.ndarray
+    n: np.ndarray
+    status: np.ndarray
+    within: np.ndarray  # sum of squares of the ranks within levels
+    n_level: np.ndarray  # tables x levels, as the rest
+    ratio: np.ndarray
+    rank: np.ndarray
+
+    def of(self, chosen: np.ndarray) -> "_HTests":
+        """The tests of the chosen tables."""
+        return _HTests(*(field[chosen] for field in self))
+
+
+def _h_tests(cells: np.ndarray, ranks: np.ndarray) -> _HTests:
+    """Kruskal-Wallis of every table, from its values and their centred ranks."""
+    present = ~np.isnan(ranks)
+    filled = np.where(present, ranks, 0.0)
+    n_level = present.sum(axis=1)
+    n = n_level.sum(axis=1)
+    df = np.maximum((n_level > 0).sum(axis=1) - 1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rank = filled.sum(axis=1) / n_level
+        ratio = np.nansum(cells, axis=1) / n_level
+        # Centred average ranks are multiples of 1/2, so both sums are exactly 0 where all values
+        # (of a level) tie.
+        total = (filled**2).sum(axis=(1, 2))
+        within = np.where(present, (ranks - rank[:, None, :]) ** 2, 0.0).sum(axis=(1, 2))
+        h = (n - 1) * np.nansum(n_level * rank**2, axis=1) / total
+        problems = {"no_data": n == 0, "one_group": df < 1, "constant": total == 0}
+        status = np.select(list(problems.values()), list(problems), "ok").astype(object)
+        ok = status == "ok"
+        p = np.where(ok, chi2.sf(h, df), np.nan)
+        effect = np.where(ok, h / (n - 1), np.nan)
+    h = np.where(status == "constant", 0.0, np.where(ok, h, np.nan))
+    return _HTests(
+        h=h,
+        df=df,
+        p=p,
+        epsilon_squared=effect,
+        n=n,
+        status=status,
+        within=within,
+        n_level=n_level,
+        ratio=ratio,
+        rank=rank,
+    )
+
+
+class _PairTests(NamedTuple):
+    """Conover's tests of many tables: places of both levels (pairs); the rest tables x pairs."""
+
+    first: np.ndarray
+    second: np.ndarray
+    ratio_1: np.ndarray
+    ratio_2: np.ndarray
+    difference: np.ndarray
+    rank_difference: np.ndarray
+    t: np.ndarray
+    df: np.ndarray
+    p: np.ndarray
+    status: np.ndarray
+
+
+def _pair_tests(tests: _HTests) -> _PairTests:
+    """Conover's t of every pair of levels of every table."""
+    first, second = np.triu_indices(tests.ratio.shape[1], 1)
+    n_1 = tests.n_level[:, first]
+    n_2 = tests.n_level[:, second]
+    shape = n_1.shape
+    df = np.broadcast_to((tests.n - (tests.n_level > 0).sum(axis=1))[:, None], shape)
+    within = np.broadcast_to(tests.within[:, None], shape)
+    of_table = np.broadcast_to(tests.status[:, None], shape)
+    # The first that holds of: an empty level, what is wrong with the table, no df, no variance.
+    status = np.where(within == 0, "zero_within_variance", "ok").astype(object)
+    status[df < 1] = "no_df"
+    status = np.where(of_table != "ok", of_table, status)
+    status[(n_1 == 0) | (n_2 == 0)] = "one_group"
+    ratio_1 = tests.ratio[:, first]
+    ratio_2 = tests.ratio[:, second]
+    rank_difference = tests.rank[:, first] - tests.rank[:, second]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # S^2 (N - 1 - H) is the sum of squares of the ranks within the levels.
+        error = np.sqrt(within / df * (1 / n_1 + 1 / n_2))
+        t = np.where(status == "ok", rank_difference / error, np.nan)
+        p = np.minimum(2 * student.sf(np.abs(t), df), 1)
+    return _PairTests(
+        first=first,
+        second=second,
+        ratio_1=ratio_1,
+        ratio_2=ratio_2,
+        difference=np.round(ratio_1 - ratio_2, DIGITS),
+        rank_difference=rank_difference,
+        t=t,
+        df=df,
+        p=p,
+        status=status,
+    )
+
+
+def _trend(numbers: np.ndarray, tests: _HTests) -> np.ndarray:
+    """Spearman correlation of the levels' means with the levels; NaN where one is no number.
+
+    `numbers`: of the levels (shape: levels, or tables x levels), NaN for a text.
+    """
+    x = _centred_ranks(np.where(tests.n_level > 0, numbers, np.nan))
+    y = _centred_ranks(tests.ratio)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho = np.nansum(x * y, axis=1) / np.sqrt(np.nansum(x**2, axis=1) * np.nansum(y**2, axis=1))
+    is_text = np.isnan(numbers) & (tests.n_level > 0)
+    return np.where(is_text.any(axis=1), np.nan, rho)
+
+
+def _numbers(levels: np.ndarray) -> np.ndarray:
+    """The levels that are numbers, or texts of numbers; NaN for others."""
+    flat_levels = pd.Series(levels.ravel(), dtype=object)
+    return pd.to_numeric(flat_levels, errors="coerce").to_numpy(float).reshape(levels.shape)
