@@ -30,7 +30,6 @@ OPTIONS = pd.DataFrame({"template": np.arange(24), "role_0": ["cat", "dog"] * 12
 OPTIONS["role_1"] = OPTIONS["role_0"].map({"cat": "dog", "dog": "cat"})
 OPTIONS["p_0"] = np.random.default_rng(2).uniform(0.1, 0.9, 24)
 OPTIONS["p_1"] = 1 - OPTIONS["p_0"]
-GROUPS = YES.rename(columns={"level": "group", "question": "cluster"})
 
 CALLS = {
     "diff_bias": lambda frame, **more: measure.diff_bias(frame, **more),
@@ -39,8 +38,6 @@ CALLS = {
     "concordance": lambda frame, **more: measure.concordance(frame, **more),
     "interactions": lambda frame, **more: measure.interactions(frame, ["old", "woman"], **more),
     "position_free": lambda frame, **more: measure.position_free(frame, "cat", "dog", **more),
-    "share": lambda frame, **more: measure.share(frame, **more),
-    "difference": lambda frame, **more: measure.difference(frame, **more),
 }
 FRAMES = {
     "diff_bias": BIAS,
@@ -49,8 +46,6 @@ FRAMES = {
     "concordance": JUDGED,
     "interactions": PROFILES,
     "position_free": OPTIONS,
-    "share": GROUPS,
-    "difference": GROUPS,
 }
 #: A column that each measure needs and that a keyword names.
 NEEDED = {
@@ -60,8 +55,6 @@ NEEDED = {
     "concordance": "judge",
     "interactions": "value",
     "position_free": "cluster",
-    "share": "value",
-    "difference": "group",
 }
 OWN = {"interactions": "correct", "position_free": "template"}
 
@@ -133,26 +126,26 @@ def test_cells_are_measured_apart(name):
 def test_what_is_no_frame_is_said_to_be_none():
     for wrong in (3, "answers.csv", [1, 2], None):
         with pytest.raises(KatayoriError, match="is no frame; give a pandas DataFrame, a dict"):
-            measure.share(wrong)
-    twice = pd.DataFrame([[1, 0]], columns=["value", "value"])
-    with pytest.raises(KatayoriError, match="two columns are called 'value'"):
-        measure.share(twice)
+            measure.diff_bias(wrong)
+    twice = pd.DataFrame([[1, 0]], columns=["role", "role"])
+    with pytest.raises(KatayoriError, match="two columns are called 'role'"):
+        measure.diff_bias(twice)
 
 
 def test_a_value_that_a_column_must_not_hold_is_shown():
     with pytest.raises(KatayoriError, match=r"column 'role' holds 'target' .* one of 'biased'"):
         measure.diff_bias(BIAS.replace({"role": {"biased": "target"}}))
     with pytest.raises(KatayoriError, match=r"column 'value' holds 'yes' .* e\.g\. 1"):
-        measure.share({"value": ["yes", "no"], "cluster": [1, 2]})
+        measure.level_gaps(YES.assign(value="yes"))
     with pytest.raises(KatayoriError, match=r"column 'cluster' is missing in 1 of 2 rows"):
-        measure.share({"value": [1, 0], "cluster": ["a", None]})
+        measure.diff_bias(BIAS.head(2).assign(cluster=["a", None]))
 
 
 def test_a_cluster_must_be_named_or_be_given_up_openly():
-    frame = {"value": [0, 1] * 10}
+    frame = BIAS.drop(columns="cluster")
     with pytest.raises(KatayoriError, match="cluster=None: every row on its own"):
-        measure.share(frame)
-    assert measure.share(frame, cluster=None)["clusters"].tolist() == [20]
+        measure.diff_bias(frame)
+    assert measure.diff_bias(frame, cluster=None)["clusters"].max() > 6
 
 
 def test_asking_for_the_room_loads_nothing_heavy():
@@ -440,7 +433,3 @@ def test_pairs_and_groups_that_cannot_be_are_named():
         measure.mcnemar([1, 2], [1, 0])
     with pytest.raises(KatayoriError, match="must be a list of numbers"):
         measure.mcnemar(["yes", "no"], [1, 0])
-    three = GROUPS.assign(group=["f", "m", "n"] * 8)
-    with pytest.raises(KatayoriError, match=r"groups 'f', 'm', 'n'; name two .* between=\('f'"):
-        measure.difference(three)
-    assert measure.difference(three, between=("f", "n"))["measure"].tolist() == ["f - n"]

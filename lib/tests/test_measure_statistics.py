@@ -134,13 +134,13 @@ def clustered(rng, clusters, per, shares, spread):
     yes = rng.random((per, clusters, 2)) < p
     index = pd.MultiIndex.from_product([range(per), range(clusters), ["a", "b"]])
     frame = pd.Series(yes.ravel().astype(float), index).rename("value").reset_index()
-    return frame.rename(columns={"level_1": "cluster", "level_2": "group"})
+    return frame.rename(columns={"level_1": "question", "level_2": "group"})
 
 
 def test_a_balanced_difference_is_the_paired_t_interval():
     frame = clustered(np.random.default_rng(0), 12, 4, (0.7, 0.5), 0.5)
-    row = measure.difference(frame).iloc[0]
-    means = frame.pivot_table(index="cluster", columns="group", values="value")
+    row = measure.difference(frame, value="value", group="group").iloc[0]
+    means = frame.pivot_table(index="question", columns="group", values="value")
     theirs = stats.ttest_rel(means["a"], means["b"]).confidence_interval()
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((theirs.low, theirs.high))
     assert row["measure"] == "a - b" and row["n"] == 96 and row["clusters"] == 12
@@ -151,14 +151,14 @@ def test_an_unbalanced_difference_has_the_cluster_robust_error(nested):
     rng = np.random.default_rng(3)
     frame = clustered(rng, 16, 5, (0.7, 0.5), 0.8).sample(frac=0.6, random_state=1)
     if nested:
-        frame["group"] = np.where(frame["cluster"] % 2 == 0, "a", "b")
-    row = measure.difference(frame, between=("a", "b")).iloc[0]
+        frame["group"] = np.where(frame["question"] % 2 == 0, "a", "b")
+    row = measure.difference(frame, value="value", group="group", between=("a", "b")).iloc[0]
     x = add_constant((frame["group"] == "a").astype(float))
     fit = OLS(frame["value"], x).fit(
-        cov_type="cluster", cov_kwds={"groups": frame["cluster"], "use_correction": False}
+        cov_type="cluster", cov_kwds={"groups": frame["question"], "use_correction": False}
     )
     assert row["value"] == pytest.approx(fit.params["group"])
-    clusters = frame["cluster"].nunique()
+    clusters = frame["question"].nunique()
     error = fit.bse["group"] * np.sqrt(clusters / (clusters - 1))
     half = stats.t.ppf(0.975, clusters - 1) * error
     assert row["ci_high"] - row["value"] == pytest.approx(half)
@@ -173,7 +173,8 @@ def test_the_difference_covers(clusters):
     truth = [(1 / (1 + np.exp(-(np.log(share / (1 - share)) + many)))).mean() for share in shares]
     covered = []
     for _ in range(400):
-        row = measure.difference(clustered(rng, clusters, 4, shares, spread)).iloc[0]
+        frame = clustered(rng, clusters, 4, shares, spread)
+        row = measure.difference(frame, value="value", group="group").iloc[0]
         if row["status"] == "ok":
             covered.append(row["ci_low"] <= truth[0] - truth[1] <= row["ci_high"])
     assert len(covered) > 380
@@ -183,9 +184,9 @@ def test_the_difference_covers(clusters):
 def test_a_share_is_that_of_the_intervals_that_hold_at_the_edge():
     frame = clustered(np.random.default_rng(2), 10, 3, (0.6, 0.6), 0.7)
     frame.loc[::7, "value"] = np.nan
-    row = measure.share(frame).iloc[0]
+    row = measure.share(frame, value="value").iloc[0]
     valid = frame.dropna()
-    sums = valid.groupby("cluster")["value"].agg(["sum", "size"])
+    sums = valid.groupby("question")["value"].agg(["sum", "size"])
     wanted = share_interval(sums["sum"].tolist(), sums["size"].tolist())
     for name in ("value", "ci_low", "ci_high", "n", "clusters", "status"):
         assert row[name] == wanted[name], name
@@ -193,13 +194,14 @@ def test_a_share_is_that_of_the_intervals_that_hold_at_the_edge():
 
 
 def test_the_kind_of_a_mean_is_what_its_values_are():
-    frame = {"value": [0.2, 0.4, 0.3, 0.6, 0.5, 0.4], "cluster": range(6)}
-    assert measure.share(frame)["measure"].tolist() == ["probability"]
-    assert measure.share(frame | {"value": range(6)})["measure"].tolist() == ["mean"]
-    near = measure.share(frame | {"value": [0.01, 0.02, 0.03, 0.01, 0.02, 0.01]}).iloc[0]
+    frame = pd.DataFrame({"p": [0.2, 0.4, 0.3, 0.6, 0.5, 0.4], "question": range(6)})
+    assert measure.share(frame, value="p")["measure"].tolist() == ["probability"]
+    assert measure.share(frame.assign(p=range(6)), value="p")["measure"].tolist() == ["mean"]
+    low = frame.assign(p=[0.01, 0.02, 0.03, 0.01, 0.02, 0.01])
+    near = measure.share(low, value="p").iloc[0]
     assert near["status"] == "edge" and np.isnan(near["ci_low"])
     with pytest.raises(KatayoriError, match="holds 2, which is no probability"):
-        measure.share(frame | {"value": [0, 1, 2, 0, 0, 0]}, kind="probability")
+        measure.share(frame.assign(p=[0, 1, 2, 0, 0, 0]), value="p", kind="probability")
 
 
 # -- agreement -------------------------------------------------------------------------------------

@@ -1,13 +1,23 @@
 """A share over clusters: counterbalanced designs, nesting in the level, p and limit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import beta, t
 
 from katayori.errors import KatayoriError
+from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics.intervals import share_interval
-from katayori.metrics.shares import ABOUT_BELOW, SMALLEST_P, cluster_share, share_limits, share_p
+from katayori.metrics.shares import (
+    ABOUT_BELOW,
+    SMALLEST_P,
+    cluster_share,
+    difference,
+    share,
+    share_limits,
+    share_p,
+)
 
 #: 160 of 288 answers over 36 cases of 8: 25 cases one above a half, 9 one below, 2 at it.
 BALANCED = ([5] * 25 + [3] * 9 + [4] * 2, [8] * 36)
@@ -139,3 +149,66 @@ def test_no_limit_where_nothing_can_be_found():
     assert out_of_reach["limit_up"] > 0
     at_zero = share_limits([0, 1, 0, 0, 0, 1] * 5, [4] * 30, line=0.0)
     assert np.isnan(at_zero["limit_down"]) and at_zero["limit_up"] > 0
+
+
+# --- verbs ----------------------------------------------------------------------------------------
+
+ANSWERS = pd.DataFrame({"yes": [1.0, 0, 1, 0, None, 1, 1, 0] * 3, "question": np.arange(24) // 3})
+ANSWERS = ANSWERS.assign(who=["f", "m", "m", "f"] * 6, model="a")
+WHO = {"group": "who", "between": ("f", "m")}
+VERBS = {
+    "share": lambda frame, **more: share(frame, value="yes", **more),
+    "difference": lambda frame, **more: difference(frame, value="yes", **WHO | more),
+}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_cells_are_measured_apart_whatever_the_index(name):
+    whole = VERBS[name](ANSWERS)
+    assert list(whole)[:8] == ["measure", *GIVEN] and whole["n_invalid"].tolist() == [3]
+    both = pd.concat([ANSWERS, ANSWERS.assign(model="b")]).sample(frac=1, random_state=1)
+    found = VERBS[name](both, by="model").set_index("model")
+    for model in ("a", "b"):
+        columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
+        own = whole.loc[0, columns].tolist()
+        assert found.loc[model, columns].tolist() == pytest.approx(own)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_what_was_not_asked_for_says_why(name):
+    empty = not_asked("no answers of this prompt", list(ANSWERS))
+    found = VERBS[name](empty, by=["model"])
+    assert reason_of(found) == "no answers of this prompt"
+    assert list(found)[:9] == ["model", "measure", *GIVEN]
+
+
+def test_every_row_on_its_own():
+    assert share(ANSWERS, value="yes", cluster=None)["clusters"].tolist() == [21]
+    apart = difference(ANSWERS, value="yes", **WHO, cluster=None)
+    assert apart["clusters"].tolist() == [9]
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_columns_that_are_lacking_are_named(name):
+    with pytest.raises(KatayoriError, match=f"^{name}: no column 'question'"):
+        VERBS[name](ANSWERS.drop(columns="question"))
+    with pytest.raises(KatayoriError, match="column 'yes' holds 'no'"):
+        VERBS[name](ANSWERS.assign(yes="no"))
+    with pytest.raises(KatayoriError, match="by='status' is a column of the result"):
+        VERBS[name](ANSWERS.assign(status=1), by="status")
+
+
+def test_two_groups_must_be_named_among_three():
+    three = ANSWERS.assign(who=["f", "m", "n"] * 8)
+    with pytest.raises(KatayoriError, match=r"groups 'f', 'm', 'n'; name two .* between=\('f'"):
+        difference(three, value="yes", group="who")
+    found = difference(three, value="yes", group="who", between=("f", "n"))
+    assert found["measure"].tolist() == ["f - n"]
+
+
+def test_a_balanced_share_is_narrower_than_that_of_independent_answers():
+    frame = pd.DataFrame({"yes": np.tile([1.0, 0, 1, 0, 1, 0], 40), "case": np.arange(240) // 6})
+    frame.loc[:5, "yes"] = [1, 1, 1, 1, 0, 0]
+    row = share(frame, value="yes", cluster="case").iloc[0]
+    old = share_interval([4] + [3] * 39, [6] * 40)
+    assert old["ci_low"] < row["ci_low"] < row["ci_high"] < old["ci_high"]

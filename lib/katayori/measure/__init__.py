@@ -33,25 +33,25 @@ if TYPE_CHECKING:
     from katayori.measure.places import position_free
     from katayori.measure.profiles import interactions
     from katayori.measure.raters import alpha, cohen_kappa, fleiss_kappa
-    from katayori.measure.shares import difference, newcombe, share
+    from katayori.metrics.shares import difference, newcombe, share
 
-#: Each function and its module, which is loaded when the function is asked for: pandas, scipy and
-#: statsmodels take a second.
+#: Each function and its module, of this room or of metrics. It is loaded when the function is asked
+#: for: pandas, scipy and statsmodels take a second.
 _MODULES = {
     "alpha": "raters",
     "cohen_kappa": "raters",
     "concordance": "judges",
     "diff_bias": "bias",
-    "difference": "shares",
+    "difference": ".metrics.shares",
     "exchange_test": "exchange",
     "fleiss_kappa": "raters",
     "interactions": "profiles",
     "level_gaps": "exchange",
     "mcnemar": "pairs",
-    "newcombe": "shares",
+    "newcombe": ".metrics.shares",
     "position_free": "places",
     "read_log": "logs",
-    "share": "shares",
+    "share": ".metrics.shares",
 }
 __all__ = [
     "alpha",
@@ -74,7 +74,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"katayori.measure has no {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

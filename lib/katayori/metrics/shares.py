@@ -1,24 +1,33 @@
-"""The interval of a share over clusters, narrower where a design balances the answers of a cluster.
+"""Shares, means and differences of answers, with intervals over clusters.
 
-In a counterbalanced design the answers of one cluster correlate negatively: a model that follows
+A share may have an interval narrower than that of independent answers, where a design balances the
+answers of a cluster. In a counterbalanced design they correlate negatively: a model that follows
 the position takes the biased option in exactly half of a case's variants. Such clusters tell more
-than as many independent answers, and the interval may be narrower than that of independent answers.
+than as many independent answers.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import t
 
 from katayori.errors import KatayoriError
+from katayori.frame_checks import Column, FrameError
+from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
+from katayori.metrics import qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, clopper_pearson
+from katayori.metrics.proportions import newcombe_interval
 
+#: What the values of a share are: 0 and 1, from 0 to 1, any number.
+KINDS = ("share", "probability", "mean")
 #: A limit of detection of a share is printed with "about" below so many clusters.
 ABOUT_BELOW = 20
 #: The smallest p by inversion; a smaller one is given as this.
 SMALLEST_P = 1e-10
+_GROUP = Column("label", "woman")
 _RARE = 6  # clusters with the rarer answer, from which the variance between clusters is used
 
 
@@ -218,3 +227,240 @@ def _limit_up(line: float, n: float, size: float, noise: float, level: float) ->
         return share - np.sqrt(noise * share * (1 - share)) - c
 
     return float(brentq(found, c, 1.0)) - line
+
+
+# --- verbs ----------------------------------------------------------------------------------------
+
+
+def share(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    kind: str = "",
+    by: str | Sequence[str] = (),
+    cluster: str | None = "question",
+) -> pd.DataFrame:
+    """The share of answers that are so, or a mean, with an interval that holds at 0 and at n of n.
+
+    Formula: sum of the values / number of valid answers. Interval of a share: `cluster_share`; of a
+    mean probability and of a mean: t on clusters - 1 degrees of freedom.
+
+    Args:
+        frame: a row an answer. value: its column of numbers or flags; missing: invalid.
+        kind: `share` (values 0 and 1), `probability` (0 to 1) or `mean`; by default what the values
+            of the frame are.
+        by: columns whose values are measured apart.
+        cluster: what would be drawn anew in another study; None: every row.
+
+    Returns:
+        by..., measure (the kind), value, n, n_invalid, clusters, ci_low, ci_high, status:
+        `ok`; `few_clusters` (fewer than 5: no interval); `same_in_every_cluster`; `no_variation`;
+        `edge` (a mean probability near 0 or 1 has no interval); `no_valid_answer`.
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else; an unknown kind; values
+        that are not of the kind.
+
+    Source: Korn and Graubard (1998) for shares; linearisation for means.
+
+    Example:
+        >>> answers = pd.DataFrame({"right": [0] * 20, "question": [*range(10)] * 2})
+        >>> table = share(answers, value="right")
+        >>> table[["measure", "value", "n", "clusters", "ci_high"]].round(2).to_numpy().tolist()
+        [['share', 0.0, 20, 10, 0.31]]
+    """
+    own = {value: NUMBER_OR_NONE} | ({cluster: LABEL} if cluster else {})
+    by = require("share", frame, own, by)
+    chosen = _kind(frame[value], kind, value)
+    rows = []
+    for key, cell in cells(frame, by):
+        ratio = sums(cell[value], _clusters(cell, cluster))
+        n = int(ratio[1].sum())
+        row = {"measure": chosen, "value": np.nan, "n": n, "n_invalid": len(cell) - n}
+        row["clusters"] = qa_intervals.templates_in(ratio)
+        if n:
+            row["value"] = float(ratio[0].sum() / n)
+            row |= _interval(chosen, ratio)
+        else:
+            row |= {**qa_intervals.none(), "status": "no_valid_answer"}
+        rows.append(key | row)
+    return flat(rows, frame, by, names=["measure"])
+
+
+def _kind(values: pd.Series, kind: str, name: str) -> str:
+    """What the values are; KatayoriError where they are not what is asked for."""
+    given = values.dropna().astype(float)
+    fits = {
+        "share": given.isin([0.0, 1.0]),
+        "probability": given.between(0, 1),
+        "mean": pd.Series(True, given.index),
+    }
+    if not kind:
+        return next(known for known in KINDS if fits[known].all())
+    if kind not in KINDS:
+        raise KatayoriError(f"share: no kind {kind!r}; known: {', '.join(KINDS)}")
+    if not fits[kind].all():
+        outside = given[~fits[kind]].iloc[0]
+        raise FrameError(
+            f"share: column {name!r} holds {outside:g}, which is no {kind}; kind='mean' takes any"
+            " number"
+        )
+    return kind
+
+
+def _clusters(cell: pd.DataFrame, cluster: str | None) -> pd.Series:
+    """The cluster of each row; without a column, the row itself."""
+    return cell[cluster] if cluster else pd.Series(range(len(cell)), cell.index)
+
+
+def sums(values: pd.Series, clusters: pd.Series) -> qa_intervals.Ratio:
+    """Sum and number of the valid values of every cluster, in the order of the rows.
+
+    Args:
+        values: of all rows or of some of them, missing ones are not counted.
+        clusters: of all rows; those without a value have 0 of 0.
+
+    Example:
+        >>> sums(pd.Series([1, None, 0]), pd.Series(["a", "b", "a"]))
+        (array([1., 0.]), array([2., 0.]))
+    """
+    names = pd.unique(clusters)
+    groups = values.astype(float).groupby(clusters.loc[values.index], sort=False)
+    total, n = (one.reindex(names, fill_value=0) for one in (groups.sum(), groups.count()))
+    return total.to_numpy(float), n.to_numpy(float)
+
+
+def _interval(kind: str, ratio: qa_intervals.Ratio) -> dict[str, Any]:
+    """ci_low, ci_high and status."""
+    if kind == "share":
+        found = cluster_share(ratio[0].tolist(), ratio[1].tolist())
+        return {name: found[name] for name in ("ci_low", "ci_high", "status")}
+    values = qa_intervals.contributions(ratio)
+    by_t = qa_intervals.probability if kind == "probability" else qa_intervals.difference
+    return by_t(values, qa_intervals.templates_in(ratio))
+
+
+def difference(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    group: str,
+    between: Sequence[Any] = (),
+    by: str | Sequence[str] = (),
+    cluster: str | None = "question",
+) -> pd.DataFrame:
+    """The mean of one group less that of another, with an interval over clusters.
+
+    A cluster may hold answers of both groups (a question asked about a woman and about a man), so
+    that what they share cancels, or of one group only.
+
+    Formula: mean of the first - mean of the second; interval by t on clusters - 1 degrees of
+    freedom, of each cluster's contribution to both ratios of sums.
+
+    Args:
+        frame: a row an answer. value: its column of numbers or flags; missing: invalid.
+        group: the column of the two groups. between: the two, first and second; needed where there
+            are more than two, otherwise in the order of the rows.
+        by: columns whose values are measured apart.
+        cluster: what would be drawn anew in another study; None: every row.
+
+    Returns:
+        by..., measure (`first - second`), value, n, n_invalid, clusters (of the group with fewer),
+        ci_low, ci_high, status, value_first, value_second. status: `ok`; `few_clusters` (fewer than
+        5 in a group: no interval); `no_variation` (all clusters alike: no interval of width 0);
+        `no_valid_answer` (of one group).
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else; other than two groups.
+
+    Source: linearisation, as `qa_intervals.contributions`.
+
+    Example:
+        >>> answers = pd.DataFrame({"yes": [1, 0, 1, 1, 0, 0, 1, 0, 1, 0]})
+        >>> answers = answers.assign(gender=["f", "m"] * 5, question=answers.index // 2)
+        >>> table = difference(answers, value="yes", group="gender")
+        >>> table[["measure", "value", "n", "clusters", "ci_low"]].round(2).to_numpy().tolist()
+        [['f - m', 0.6, 10, 5, -0.08]]
+    """
+    own = {value: NUMBER_OR_NONE, group: _GROUP} | ({cluster: LABEL} if cluster else {})
+    by = require("difference", frame, own, by)
+    rows = []
+    if not frame.empty:
+        two = _two_groups(frame[group], between)
+        for key, cell in cells(frame, by):
+            used = cell[cell[group].isin(two)]
+            clusters = _clusters(used, cluster)
+            parts = [sums(used.loc[used[group] == one, value], clusters) for one in two]
+            rows.append(key | _difference(parts, two, len(used)))
+    return flat(rows, frame, by, names=["measure"], more=["value_first", "value_second"])
+
+
+def _two_groups(groups: pd.Series, between: Sequence[Any]) -> list[Any]:
+    levels = list(pd.unique(groups))
+    chosen = list(between) or levels
+    lacking = [level for level in chosen if level not in levels]
+    if len(chosen) != 2 or lacking:
+        shown = ", ".join(repr(level) for level in levels[:8])
+        raise FrameError(
+            f"difference: column {groups.name!r} has the groups {shown}; name two of them, e.g."
+            f" between={tuple(levels[:2])!r}"
+        )
+    return chosen
+
+
+def _difference(
+    parts: Sequence[qa_intervals.Ratio], groups: Sequence[Any], asked: int
+) -> dict[str, Any]:
+    first, second = parts
+    n = int(first[1].sum() + second[1].sum())
+    clusters = qa_intervals.templates_in(first, second)
+    row = {"measure": f"{groups[0]} - {groups[1]}", "value": np.nan, "n": n, "clusters": clusters}
+    row["n_invalid"] = asked - n
+    if not first[1].sum() or not second[1].sum():
+        return row | {**qa_intervals.none(), "status": "no_valid_answer"}
+    means = [float(total.sum() / counted.sum()) for total, counted in parts]
+    row |= {"value": means[0] - means[1], "value_first": means[0], "value_second": means[1]}
+    return row | qa_intervals.difference(qa_intervals.contributions(first, second), clusters)
+
+
+def newcombe(
+    hits_first: int, n_first: int, hits_second: int, n_second: int, level: float = 0.95
+) -> pd.DataFrame:
+    """The difference of two shares of independent answers, by Newcombe's hybrid score interval.
+
+    It takes every answer as independent of the others: for several answers to one question or
+    template use `difference`.
+
+    Args:
+        hits_first, n_first: hits and answers of the first group; hits_second, n_second: of the
+            second.
+        level: of the interval.
+
+    Returns:
+        One row: measure (`first - second`), value, n (both together), n_invalid (0), clusters (n),
+        ci_low, ci_high, status (`ok`, or `no_valid_answer` where a group has none).
+
+    Raises:
+        KatayoriError: counts that cannot be.
+
+    Source: R. G. Newcombe, Statistics in Medicine 17 (1998), 873-890, method 10.
+
+    Example:
+        >>> newcombe(56, 70, 48, 80)[["value", "ci_low", "ci_high"]].round(4).to_numpy().tolist()
+        [[0.2, 0.0524, 0.3339]]
+    """
+    for hits, n in ((hits_first, n_first), (hits_second, n_second)):
+        if not 0 <= hits <= n:
+            raise KatayoriError(
+                f"newcombe: {hits} hits of {n} answers cannot be; give hits and answers of both"
+                " groups, e.g. newcombe(56, 70, 48, 80)"
+            )
+    n = n_first + n_second
+    row = {"measure": "first - second", "value": np.nan, "n": n, "n_invalid": 0, "clusters": n}
+    if n_first and n_second:
+        low, high = newcombe_interval((hits_first, n_first), (hits_second, n_second), level)
+        row |= {"value": hits_first / n_first - hits_second / n_second, "status": "ok"}
+        row |= {"ci_low": low, "ci_high": high}
+    else:
+        row |= {**qa_intervals.none(), "status": "no_valid_answer"}
+    return flat([row], pd.DataFrame(), names=["measure"])

@@ -169,7 +169,7 @@ def sections(read_log: Read) -> list[Section]:
 def _ratios(frame: pd.DataFrame, names: list[str], name: str) -> pd.DataFrame:
     parts = []
     for factor in names:
-        table = measure.share(frame, by=["model", factor])
+        table = measure.share(frame, value="value", by=["model", factor], cluster="cluster")
         level = factor.removeprefix("factor ") + " " + table[factor].astype(str)
         parts.append(flat_rows(table.assign(measure=name, level=level), ["model", "level"]))
     return together(parts)
