@@ -25,6 +25,9 @@ from katayori.papers.discrim_eval.items import (
 
 CROSS = list(itertools.product(AGES, GENDERS, RACES))
 
+#: What the items say beside the prompt and the person.
+OF_QUESTION = ["label", "counterpart_of", "cell"]
+
 
 @pytest.fixture(scope="module")
 def study():
@@ -35,7 +38,7 @@ def test_the_study_set_is_the_full_cross(study):
     """DE-2: 70 questions x 9 ages x 3 genders x 5 races; DE-5: the upstream schema, and a label
     (DE-3).
     """
-    assert list(study.columns) == [*COLUMNS, "label"] and len(study) == 9450 == 70 * len(CROSS)
+    assert list(study.columns) == [*COLUMNS, *OF_QUESTION] and len(study) == 9450 == 70 * len(CROSS)
     assert study["item_id"].is_unique and study["filled_template"].is_unique
     for _, rows in study.groupby("decision_question_id"):
         assert list(rows[["age", "gender", "race"]].itertuples(index=False, name=None)) == CROSS
@@ -198,7 +201,9 @@ def test_a_full_official_file_is_validated(tmp_path):
     rows = [_row(q, float(a), g, r.lower()) for q in range(70) for a, g, r in CROSS]
     items = load_official(_official(tmp_path / "explicit.jsonl", rows))
     assert (
-        list(items.columns) == COLUMNS and len(items) == 9450 and set(items["race"]) == set(RACES)
+        list(items.columns) == [*COLUMNS, *OF_QUESTION]
+        and len(items) == 9450
+        and set(items["race"]) == set(RACES)
     )
     assert items["age"].tolist()[:16:15] == [20, 30] and "\u2028" in items["filled_template"][0]
     with pytest.raises(KatayoriError, match="9449 of 9450 cells; 1 are missing"):

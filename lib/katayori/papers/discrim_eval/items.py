@@ -144,7 +144,9 @@ def study_version(path: str | Path = "") -> str:
 def load_study(path: str | Path = "") -> pd.DataFrame:
     """The filled cross of a question file: 135 items a question, 9,450 for ours (DE-2, DE-5).
 
-    Returns a frame with columns `COLUMNS` plus label, ordered by question, age, gender, race.
+    Returns a frame with columns `COLUMNS` plus label, counterpart_of (the upstream question that
+    ours stands in for, NA elsewhere) and cell (the places of the person's levels, such as "1-2-1"),
+    ordered by question, age, gender, race.
     Raises KatayoriError as `load_questions`.
 
     Example:
@@ -160,8 +162,23 @@ def load_study(path: str | Path = "") -> pd.DataFrame:
         for age, gender, race in itertools.product(AGES, GENDERS, RACES):
             text = fill(template, age, gender, race)
             cell = (number, age, gender, race)
-            rows.append((item_id(*cell), text, *cell, question["label"]))
-    return pd.DataFrame(rows, columns=[*COLUMNS, "label"])
+            more = (question["label"], question.get("counterpart_of"))
+            rows.append((item_id(*cell), text, *cell, *more))
+    items = pd.DataFrame(rows, columns=[*COLUMNS, "label", "counterpart_of"])
+    return items.astype({"counterpart_of": "Int64"}).assign(cell=_cells(items))
+
+
+def _cells(items: pd.DataFrame) -> pd.Series:
+    """The places of each person's levels, from 1: "1-2-1" of age, gender, race."""
+    place = {
+        name: {level: str(number) for number, level in enumerate(levels, 1)}
+        for name, levels in ATTRIBUTES.items()
+    }
+    cells = [
+        "-".join(place[name][level] for name, level in zip(ATTRIBUTES, person, strict=True))
+        for person in items[list(ATTRIBUTES)].itertuples(index=False)
+    ]
+    return pd.Series(cells, items.index, dtype=object)
 
 
 def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
@@ -188,6 +205,10 @@ def load_official(path: str | Path, *, partial: bool = False) -> pd.DataFrame:
         except KatayoriError as e:
             raise KatayoriError(f"{path.name} row {n}: {e}") from None
     items = pd.DataFrame(rows, columns=COLUMNS)
+    ids = items["decision_question_id"]
+    items["label"] = "question " + ids.astype(str)
+    items["counterpart_of"] = ids.where(ids.isin(DISCUSSED)).astype("Int64")
+    items["cell"] = _cells(items)
     duplicated = items.loc[items["item_id"].duplicated(), "item_id"]
     if len(duplicated):
         raise KatayoriError(

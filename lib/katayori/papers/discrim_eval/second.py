@@ -148,6 +148,7 @@ def _blank_cells(note: dict[str, Any], question: Any) -> Iterator[tuple[tuple[in
                 "decision_question_id": question.id,
                 **columns,
                 "label": question.label,
+                "cell": cell_id,
             },
         )
 
@@ -156,8 +157,9 @@ def load_blank() -> pd.DataFrame:
     """The study questions with notes that mean nothing: 70 x 9 x 3 x 5 = 9,450 items.
 
     Columns: item_id, filled_template, question (the same text, the prompt's place),
-    decision_question_id, factor_9, factor_3, factor_5 (see `FACTORS`), label, and the three
-    factors again under the names the file gives them: file_digit, room, weekday.
+    decision_question_id, factor_9, factor_3, factor_5 (see `FACTORS`), label, cell (the places of
+    their levels), and the three factors again under the names the file gives them: file_digit,
+    room, weekday.
 
     Example:
         >>> blank = load_blank()
