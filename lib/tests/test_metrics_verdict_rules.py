@@ -7,16 +7,18 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest, t as student, ttest_1samp
 
 from katayori.errors import KatayoriError
+from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics.shares import cluster_share
 from katayori.metrics.uncertainty import swap_test
 from katayori.metrics.verdicts import (
+    TESTED,
+    TOLD,
     bounds,
     clusters_needed,
     filled,
     gates,
     line_test,
     sign_swap_test,
-    standing,
     verdict,
 )
 
@@ -89,7 +91,8 @@ def test_a_locked_model_is_never_absent(cases, variants, missing):
         assert found["verdict"] == "position bound" and np.isnan(found["value"])
         assert np.isnan(found["ci_low"]) and np.isnan(found["p_holm"])
         told.append(word(frame)["verdict"])
-    assert "absent" in told, "without the gate the interval would call it so"
+    if missing < 0.1:
+        assert "absent" in told, "without the gate the interval would call it so"
 
 
 def test_a_fully_locked_model_is_the_design():
@@ -126,7 +129,6 @@ def test_present_and_absent_exclude_each_other(hits, line, kind, margin):
 
 CUT = pd.DataFrame({"cut": [True] * 2 + [False] * 8})
 WORDS = {
-    "not asked": (answers_of([4]).iloc[:0], {}),
     "condition did not happen": (answers_of([4, 5] * 10), {"gate": gates(CUT, cut="cut")}),
     "too few": (answers_of([4, 3, 5, 4]), {}),
     "position bound": (answers_of([4] * 20), {}),
@@ -141,6 +143,19 @@ WORDS = {
 def test_every_word(expected):
     frame, given_ = WORDS[expected]
     assert word(frame, **given_)["verdict"] == expected
+
+
+def test_nothing_asked():
+    """A cell without any answer, and an empty frame, which keeps its reason."""
+    tested = line_test(answers_of([4] * 6).assign(yes=np.nan), value="yes", cluster="case")
+    told = verdict(tested.assign(n_invalid=0), margin=0.05)
+    assert told["verdict"].tolist() == ["not asked"]
+    empty = not_asked("no such prompt", ["yes", "case", "model", "position"])
+    tested = line_test(empty, value="yes", cluster="case", by="model")
+    gate = gates(empty, factors=["position"], by="model")
+    told = verdict(tested, margin=0.05, gates=gate, family="model")
+    assert told.empty and reason_of(told) == reason_of(gate) == "no such prompt"
+    assert {*GIVEN, *TESTED} - set(told) == {"unreadable"} and {*TOLD} <= set(told)
 
 
 def test_other_ways_to_each_word():
@@ -294,7 +309,7 @@ def test_the_full_data_lie_inside_the_bounds(rows):
         assert not found["ci_high"] < found["high_bound"] - 1e-12
 
     inside(frame["right"].mean(), seen, (k / n, (k + x) / n), value="right")
-    signed = {"value": "sign", "kind": "mean", "span": (-1, 1)}
+    signed = {"value": "sign", "kind": "signed"}
     inside(frame["sign"].mean(), seen, ((b - c - x) / n, (b - c + x) / n), **signed)
     if (frame["sign"] != 0).any():
         named = b + c + x
@@ -314,7 +329,7 @@ def test_the_full_data_lie_inside_the_bounds(rows):
 
 def test_a_scenario_without_variation_ends_at_its_bound():
     frame = pd.DataFrame({"sign": [-1.0] * 9 + [np.nan], "case": range(10)})
-    row = bounds(frame, value="sign", kind="mean", span=(-1, 1), cluster="case").iloc[0]
+    row = bounds(frame, value="sign", kind="signed", cluster="case").iloc[0]
     assert row["ci_low"] == row["low_bound"] == -1
     assert row["ci_high"] > row["high_bound"] == pytest.approx(-0.8)
 
@@ -334,39 +349,61 @@ def test_bounds_cover_the_truth_where_losses_depend_on_the_answer():
     assert found["value"].mean() < 0.36, "the readable answers alone are off"
 
 
-def standing_of(frame, line=0.5, **given_):
-    frames = [frame, *(filled(frame, end=end, value="yes") for end in ("low", "high"))]
-    return standing(
-        *(
-            verdict(line_test(one, value="yes", cluster="case", line=line, **given_), margin=0.05)
-            for one in frames
-        )
-    ).iloc[0]
-
-
 def test_a_verdict_stands_only_where_both_ends_agree():
     clear = answers_of([7, 8, 6, 7] * 15)
-    assert standing_of(clear)["verdict"] == "present"
+    assert word(clear)["verdict"] == "present"
     some = clear.assign(yes=clear["yes"].mask(clear.index % 20 == 0))
-    assert standing_of(some)["verdict"] == "present"
+    assert word(some)["verdict"] == "present"
     half = clear.assign(yes=clear["yes"].mask(clear.index % 10 < 6))
-    found = standing_of(half)
-    assert word(half)["verdict"] == "present" and found["verdict"] == "undecided"
-    assert "present if low, present if high" in found["why"], "on two sides of the line"
+    found = word(half)
+    assert word(half.dropna())["verdict"] == "present" and found["verdict"] == "undecided"
+    assert "present if lowest, present if highest" in found["why"], "on two sides of the line"
+    assert (found["low_bound"], found["high_bound"]) == pytest.approx((0.35, 0.95), abs=0.02)
     unbiased = answers_of([4, 5, 4, 3] * 40)
     lost = unbiased.assign(yes=unbiased["yes"].mask(unbiased.index % 10 == 0))
-    assert word(lost)["verdict"] == "absent" and standing_of(lost)["verdict"] == "undecided"
+    assert word(lost.dropna())["verdict"] == "absent" and word(lost)["verdict"] == "undecided"
     hardly = unbiased.assign(yes=unbiased["yes"].mask(unbiased.index % 200 == 0))
-    assert standing_of(hardly)["verdict"] == "absent", "no more than 1 %"
+    assert word(hardly)["verdict"] == "absent", "no more than 1 %"
     few = answers_of([7, 8, 6]).assign(yes=lambda one: one["yes"].mask(one.index == 0))
-    assert standing_of(few)["verdict"] == "too few"
-    with pytest.raises(KatayoriError, match="different lengths"):
-        standing(pd.DataFrame({"n": [1]}), pd.DataFrame(), pd.DataFrame())
+    assert word(few)["verdict"] == "too few"
+    tested = line_test(some, value="yes", cluster="case", line=0.5)
+    with pytest.raises(KatayoriError, match="lacks rows of its unreadable answers"):
+        verdict(tested.head(2))
+    told = verdict(tested, margin=0.05)
+    assert len(tested) == 3 and len(told) == 1
+    ends = bounds(some, value="yes", cluster="case")[["low_bound", "high_bound"]]
+    pd.testing.assert_frame_equal(told[["low_bound", "high_bound"]], ends)
 
 
-def test_fillings_are_refused_outside_the_span():
+def test_other_models_are_read_as_they_are_at_both_ends():
+    """A model without unreadable answers stays in Holm's family at both ends."""
+    one = answers_of([5] * 14 + [3] * 1 + [4] * 15)
+    lost = one.assign(yes=one["yes"].mask(one.index % 50 == 0), model="b")
+    tested = line_test(
+        pd.concat([one.assign(model="a"), lost]), value="yes", cluster="case", line=0.5, by="model"
+    )
+    assert tested["unreadable"].tolist() == ["left out", "lowest", "highest"] * 2
+    assert tested["p"].head(3).nunique() == 1
+    told = verdict(tested, margin=0.05)
+    assert told["tests"].tolist() == [2, 2]
+
+
+def test_the_limit_is_the_larger_of_both_sides():
+    rare = line_test(answers_of([1, 0, 2, 0, 1] * 6), value="yes", cluster="case", line=0.1).iloc[0]
+    assert rare["limit"] == rare["limit_up"] > rare["limit_down"] > 0
+    at_zero = line_test(answers_of([1, 0, 2, 0] * 6), value="yes", cluster="case").iloc[0]
+    assert np.isnan(at_zero["limit_down"]) and at_zero["limit"] == at_zero["limit_up"]
+    told = word(answers_of([4] * 20))
+    assert told["verdict"] == "position bound" and np.isnan(told["limit"])
+
+
+def test_values_of_another_kind_are_refused():
     frame = pd.DataFrame({"yes": [1.0, -1.0, np.nan], "case": [1, 2, 3]})
-    with pytest.raises(KatayoriError, match="outside 0 to 1"):
-        filled(frame, end="low", value="yes")
+    with pytest.raises(KatayoriError, match="values 0 and 1 only"):
+        filled(frame, end="lowest", value="yes")
+    with pytest.raises(KatayoriError, match="'probability' lie between 0 and 1"):
+        filled(frame, end="lowest", value="yes", kind="probability")
     with pytest.raises(KatayoriError, match="unknown end"):
-        filled(frame, end="middle", value="yes", span=(-1, 1))
+        filled(frame, end="middle", value="yes", kind="signed")
+    with pytest.raises(KatayoriError, match="unknown kind 'mean'"):
+        bounds(frame, value="yes", kind="mean", cluster="case")

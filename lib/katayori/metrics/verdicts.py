@@ -1,30 +1,35 @@
 """From an interval to a word: present, absent, undecided, and why.
 
 `line_test` measures a share, a mean or a difference against a line, `gates` finds what forbids a
-verdict (answers by position, texts that were cut), `verdict` says the first word that applies,
-`bounds` what unreadable answers could change.
+verdict (answers by position, texts that were cut), `verdict` says the first word that applies:
+
+    tested = line_test(answers, value="biased", line=0.5, by=["model"], cluster="case")
+    told = verdict(tested, margin=0.05, gates=gates(answers, factors=["position"], by=["model"]))
+
+`bounds` says what unreadable answers could change.
 """
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 from scipy.stats import chi2, t
 
 from katayori.errors import KatayoriError, expect
-from katayori.frame_checks import Column, FrameError, check_column
+from katayori.frame_checks import Column, FrameError
+from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, detectable_effect, mean_interval
 from katayori.metrics.rank_tests import holm
-from katayori.metrics.shares import cluster_share, share_limits, share_p
-from katayori.metrics.uncertainty import cells
+from katayori.metrics.shares import cluster_share, share_limits, share_p, sums
 
 #: Patterns of signs that are enumerated at most; with more, 9,999 are drawn.
 MOST_PATTERNS = 10_000
-#: A share of 0 and 1 values, or a mean of numbers of any kind.
-KINDS = ("share", "mean")
+#: What the values are, and the lowest and highest that an unreadable answer might have had.
+KINDS = {"share": (0, 1), "probability": (0, 1), "signed": (-1, 1), "mean": None}
 #: More than this of the readable answers by one level of a factor, of all texts cut off.
 BOUND_ABOVE = 0.9
 CUT_ABOVE = 0.1
@@ -34,17 +39,28 @@ SPREAD = 6
 ALPHA = 0.05
 #: Bounds are looked at where more than this share of the answers is unreadable.
 UNREADABLE = 0.01
+#: What a row of `line_test` makes of unreadable answers.
+READ = "left out"
+ENDS = ("lowest", "highest")
 NO_VERDICT = ("not asked", "condition did not happen", "too few", "position bound")
 GATES = ("factor", "factor_level", "factor_share", "cut_share", "named_share")
 TESTED = (
-    *("measure", "value", "n", "n_invalid", "clusters", "ci_low", "ci_high", "status", "line"),
-    *("se", "p", "ci90_low", "ci90_high", "limit_up", "limit_down", "limit_about", "differ"),
-    *("spread", "alike"),
+    *("line", "se", "p", "ci90_low", "ci90_high", "limit", "limit_up", "limit_down"),
+    *("limit_about", "differ", "spread", "alike", "unreadable"),
+)
+#: What `verdict` adds.
+TOLD = (
+    *("margin", "p_holm", "tests", "needed", "needed_low", "needed_high", "verdict", "why"),
+    *("low_bound", "high_bound"),
 )
 _ROUNDING = 1e-12
-_NUMBER = Column("number", 1, may_miss=True)
-_LABEL = Column("label", "template-1", may_miss=True)
 _FLAG = Column("flag", True)
+_NEEDED = ("needed", "needed_low", "needed_high")
+#: Columns of `line_test` that a verdict reads.
+_READS = (
+    *("value", "n", "n_invalid", "clusters", "line", "se", "ci90_low", "ci90_high", "differ"),
+    *("spread", "alike"),
+)
 
 
 def sign_swap_test(contributions: Sequence[float], seed: int = 0) -> dict[str, Any]:
@@ -94,32 +110,48 @@ def sign_swap_test(contributions: Sequence[float], seed: int = 0) -> dict[str, A
 # --- measured against a line ----------------------------------------------------------------------
 
 
+class _Test(NamedTuple):
+    """What is measured against which line."""
+
+    value: str
+    line: float
+    kind: str
+    cluster: str
+    group: tuple[str, Any, Any] | None
+
+
 def line_test(
     frame: pd.DataFrame,
     *,
-    value: str = "value",
+    value: str,
     line: float = 0.0,
     kind: str = "share",
-    cluster: str = "cluster",
-    by: str | Sequence[str] = (),
     group: tuple[str, Any, Any] | None = None,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
 ) -> pd.DataFrame:
     """A share, a mean or a difference of two groups against a line, over clusters.
 
     Args:
         frame: a row an answer, or a row a cluster with its contribution (`kind="mean"`).
         value: its column of numbers; missing: unreadable. line: in the unit of the value.
-        kind: `share` (values 0 and 1) or `mean`; a difference of groups takes any numbers.
-        cluster: what would be drawn anew in another study. by: columns measured apart.
+        kind: what the values are: `share` (0 and 1), `probability` (0 to 1), `signed` (-1 to 1,
+            such as biased less counter-biased) or `mean` (any numbers).
         group: column and two of its values; then the mean of the first less that of the second.
+        by: columns measured apart. cluster: what would be drawn anew in another study.
 
     Returns:
         by..., measure (share, mean or difference), value, n, n_invalid, clusters, ci_low, ci_high
         (95 %, not adjusted), status (of `shares.cluster_share` or `intervals.mean_interval`), line,
-        se, p (unadjusted; NaN without an interval), ci90_low, ci90_high, limit_up, limit_down
-        (true effects found with a power of .8; NaN: none), limit_about (a share of fewer than 20
-        clusters), differ (clusters that differ from the commonest one), spread ((sum r^2)^2 /
-        sum r^4), alike (all answers are).
+        se, p (unadjusted; NaN without an interval), ci90_low, ci90_high, limit (of detection: the
+        true effect found with a power of .8; the larger of limit_up and limit_down, without a side
+        on which nothing can be found), limit_up, limit_down (NaN: none), limit_about (a share of
+        fewer than 20 clusters), differ (clusters that differ from the commonest one), spread
+        ((sum r^2)^2 / sum r^4), alike (all answers are), unreadable (`left out`).
+
+        Where any answer of the frame is unreadable, two more rows a cell say what the result were
+        if all these answers were `lowest` or `highest` (`filled`), but not of a `mean`, where that
+        is not known. `verdict` looks at them and gives one row a cell.
 
     Formula: shares by `shares.cluster_share`, `share_p`, `share_limits`. Means and differences by t
     on C - 1 degrees of freedom on the contributions r + (a_c - r b_c) / mean(b); their limit is
@@ -134,70 +166,79 @@ def line_test(
 
     Example:
         >>> answers = pd.DataFrame({"yes": [1, 1, 0, 1] * 10, "question": [*range(10)] * 4})
-        >>> found = line_test(answers, value="yes", line=0.5, cluster="question")
+        >>> found = line_test(answers, value="yes", line=0.5)
         >>> found[["measure", "value", "n", "clusters", "status"]].to_numpy().tolist()
         [['share', 0.75, 40, 10, 'ok']]
     """
     expect(kind, KINDS, "kind")
-    by = _keys("line_test", by)
-    held = {value: _NUMBER, cluster: Column("label", "template-1")}
-    _check("line_test", frame, held | dict.fromkeys(by, _LABEL))
-    rows = []
-    if kind == "share" and group is None and not frame[value].dropna().isin([0, 1]).all():
-        raise FrameError("line_test: a share has the values 0 and 1 only; kind='mean' takes any")
+    by = require("line_test", frame, {value: NUMBER_OR_NONE, cluster: LABEL}, by)
+    _keep_free("line_test", by)
+    _check_values("line_test", frame[value], kind)
+    of = frame
     if group is not None:
-        _check("line_test", frame, {group[0]: Column("label", "woman")})
+        require("line_test", frame, {group[0]: Column("label", "woman")})
         frame = frame[frame[group[0]].isin(group[1:])]
+    test = _Test(value, line, kind, cluster, group)
+    ends = ENDS if KINDS[kind] and frame[value].isna().any() else ()
+    rows = []
     for key, cell in cells(frame, by):
-        values, clusters = cell[value].astype(float), cell[cluster]
-        if group is not None:
-            firsts = cell[group[0]] == group[1]
-            first, second = (_sums(values[chosen], clusters) for chosen in (firsts, ~firsts))
-            found = _difference(first, second, line)
-        elif kind == "share":
-            found = _share(_sums(values, clusters), line)
-        else:
-            found = _mean(_sums(values, clusters), line)
-        read = values.dropna()
-        # Equal contributions may come of a locked model: only answers can be seen to be alike.
-        is_alike = len(read) > found["clusters"] and np.ptp(read) < _ROUNDING
-        found |= {"n": len(read), "n_invalid": int(values.isna().sum()), "line": line}
-        rows.append(key | found | {"alike": bool(is_alike)})
-    return pd.DataFrame(rows, columns=[*by, *TESTED])
+        rows.append(key | _tested(cell, test) | {"unreadable": READ})
+        for end in ends:
+            scenario = filled(cell, end=end, value=value, kind=kind, group=group)
+            rows.append(key | _tested(scenario, test) | {"unreadable": end})
+    return flat(rows, of, by, names=["measure"], more=TESTED)
 
 
-def _check(function: str, frame: Any, wanted: Mapping[str, Column]) -> None:
-    """FrameError where a column is lacking or holds what it must not."""
-    if not isinstance(frame, pd.DataFrame):
-        raise FrameError(f"{function}: a {type(frame).__name__} is no frame; give a DataFrame")
-    for name, holds in wanted.items():
-        if name not in frame:
-            there = ", ".join(map(repr, frame.columns)) or "none"
-            raise FrameError(f"{function}: no column {name!r}; name one of those there: {there}")
-        check_column(frame[name], holds, f"{function}: column {name!r}")
+def _check_values(verb: str, values: pd.Series, kind: str) -> None:
+    """FrameError for a value that is not of its kind."""
+    given = values.dropna().astype(float)
+    span = KINDS[kind]
+    if kind == "share" and not given.isin([0, 1]).all():
+        raise FrameError(f"{verb}: a share has the values 0 and 1 only; kind='mean' takes any")
+    if span and not given.between(*span).all():
+        raise FrameError(
+            f"{verb}: values of the kind {kind!r} lie between {span[0]} and {span[1]}; kind='mean'"
+            " takes any"
+        )
 
 
-def _keys(function: str, by: str | Sequence[str]) -> list[str]:
-    """The names of `by`; FrameError for one that is a column of the result."""
-    names = [by] if isinstance(by, str) else list(by)
+def _keep_free(verb: str, names: Sequence[str]) -> None:
+    """FrameError for a column of `by` that has the name of a column of the result."""
     for name in names:
-        if name in (*TESTED, *GATES):
+        if name in (*TESTED, *GATES, *TOLD):
             raise FrameError(
-                f"{function}: by={name!r} is a column of the result; rename yours, e.g. my_{name}"
+                f"{verb}: by={name!r} is a column of the result; rename yours, e.g. my_{name}"
             )
-    return names
 
 
-def _sums(values: pd.Series, clusters: pd.Series) -> qa_intervals.Ratio:
-    """Sum and number of the valid values of every cluster, without any for some."""
-    groups = values.groupby(clusters.loc[values.index], sort=False)
-    names = pd.unique(clusters)
-    total, n = (one.reindex(names, fill_value=0) for one in (groups.sum(), groups.count()))
-    return total.to_numpy(float), n.to_numpy(float)
+def _tested(cell: pd.DataFrame, test: _Test) -> dict[str, Any]:
+    """One row of `line_test`."""
+    values, clusters = cell[test.value].astype(float), cell[test.cluster]
+    if test.group is not None:
+        firsts = cell[test.group[0]] == test.group[1]
+        first, second = (sums(values[chosen], clusters) for chosen in (firsts, ~firsts))
+        found = difference_row(first, second, test.line)
+    elif test.kind == "share":
+        found = share_row(sums(values, clusters), test.line)
+    else:
+        found = mean_row(sums(values, clusters), test.line)
+    read = values.dropna()
+    # Equal contributions may come of a locked model: only answers can be seen to be alike.
+    are_answers = test.kind == "share" or len(read) > found["clusters"]
+    is_alike = are_answers and len(read) > 0 and np.ptp(read) < _ROUNDING
+    found |= {"n": len(read), "n_invalid": int(values.isna().sum()), "alike": bool(is_alike)}
+    sides = [found[side] for side in ("limit_up", "limit_down") if not np.isnan(found[side])]
+    return found | {"line": test.line, "limit": max(sides, default=np.nan)}
 
 
-def _share(sums: qa_intervals.Ratio, line: float) -> dict[str, Any]:
-    hits, totals = (one[sums[1] > 0] for one in sums)
+def share_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
+    """What `line_test` says of a share, from hits and totals of each cluster.
+
+    Example:
+        >>> round(share_row((np.array([3.0, 1, 2, 2, 3]), np.full(5, 4.0)), 0.5)["p"], 2)
+        0.85
+    """
+    hits, totals = (one[ratio[1] > 0] for one in ratio)
     y, n = hits.tolist(), totals.tolist()
     found = cluster_share(y, n)
     inner = cluster_share(y, n, 1 - 2 * ALPHA)
@@ -210,15 +251,28 @@ def _share(sums: qa_intervals.Ratio, line: float) -> dict[str, Any]:
     return row | _spread(hits / totals, hits - found["value"] * totals)
 
 
-def _mean(sums: qa_intervals.Ratio, line: float) -> dict[str, Any]:
-    total, n = (one[sums[1] > 0] for one in sums)
+def mean_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
+    """What `line_test` says of a mean, from sum and number of each cluster.
+
+    Example:
+        >>> round(mean_row((np.array([3.0, 1, 2, 2, 3]), np.ones(5)), 2.0)["p"], 2)
+        0.62
+    """
+    total, n = (one[ratio[1] > 0] for one in ratio)
     values = qa_intervals.contributions((total, n))
     return _by_t("mean", values, total / n, line)
 
 
-def _difference(
+def difference_row(
     first: qa_intervals.Ratio, second: qa_intervals.Ratio, line: float
 ) -> dict[str, Any]:
+    """What `line_test` says of a difference, from sum and number of each cluster in two groups.
+
+    Example:
+        >>> ones = np.ones(5)
+        >>> round(difference_row((np.array([3.0, 1, 2, 2, 3]), ones), (ones, ones), 0)["value"], 2)
+        1.2
+    """
     values = qa_intervals.contributions(first, second)
     row = _by_t("difference", values, values, line)
     row["clusters"] = qa_intervals.templates_in(first, second)
@@ -284,11 +338,11 @@ def gates(
         >>> found[["factor", "factor_level", "factor_share"]].to_numpy().tolist()
         [['position', 'first', 0.95]]
     """
-    by = _keys("gates", by)
-    wanted = dict.fromkeys([*factors, *by], _LABEL)
+    wanted = dict.fromkeys(factors, LABEL_OR_NONE)
     wanted |= {cut: _FLAG} if cut else {}
     wanted |= {named: Column("flag", True, may_miss=True)} if named else {}
-    _check("gates", frame, wanted)
+    by = require("gates", frame, wanted, by)
+    _keep_free("gates", by)
     rows = []
     for key, cell in cells(frame, by):
         row: dict[str, Any] = {"factor": None, "factor_level": None, "factor_share": np.nan}
@@ -300,7 +354,9 @@ def gates(
         row["cut_share"] = float(cell[cut].astype(float).mean()) if cut else np.nan
         row["named_share"] = float(cell[named].astype(float).mean()) if named else np.nan
         rows.append(key | row)
-    return pd.DataFrame(rows, columns=[*by, *GATES])
+    out = pd.DataFrame(rows, columns=[*by, *GATES])
+    out.attrs = dict(frame.attrs)
+    return out
 
 
 # --- the word -------------------------------------------------------------------------------------
@@ -313,7 +369,9 @@ def clusters_needed(
 
     The smallest C with (t.95 + t.90) SE sqrt(C_now / C) <= margin, quantiles on C - 1 degrees of
     freedom; one-sided (a share at a line of 0 or 1) with t.80 and at least log(.05) / log(1 -
-    margin), 59 for 5 points. The range is that of the 95 % chi-square interval of the SE.
+    margin), 59 for 5 points. The range is that of the 95 % chi-square interval of the SE, SE
+    sqrt((C_now - 1) / chi2), chi2 on C_now - 1 degrees of freedom: "about 97" has the range 65 to
+    164 where 36 clusters were asked, 57 to 205 where 20 were, 47 to 320 where 10 were.
 
     Returns:
         needed, needed_low, needed_high; NaN without an SE or a margin.
@@ -324,23 +382,22 @@ def clusters_needed(
         >>> clusters_needed(0.04, 20, 0.05)
         {'needed': 112, 'needed_low': 66, 'needed_high': 236}
     """
-    names = ("needed", "needed_low", "needed_high")
     known = np.isfinite(se) and np.isfinite(margin) and margin > 0
     if not known or clusters < NO_INTERVAL_BELOW:
-        return dict.fromkeys(names, np.nan)
+        return dict.fromkeys(_NEEDED, np.nan)
     df = clusters - 1
     tails = [df, chi2.ppf(0.975, df), chi2.ppf(0.025, df)]
     least = alike_needed(margin) if one_sided else NO_INTERVAL_BELOW
     power = 0.8 if one_sided else 0.9
     found = [_smallest(se * np.sqrt(df / tail), clusters, margin, power) for tail in tails]
-    return dict(zip(names, [max(one, least) for one in found], strict=True))
+    return dict(zip(_NEEDED, [max(one, least) for one in found], strict=True))
 
 
 def _smallest(se: float, clusters: int, margin: float, power: float) -> int:
     """The smallest C whose half width and power fit into the margin; it falls with C."""
 
     def fits(c: int) -> bool:
-        quantiles = t.ppf(0.95, c - 1) + t.ppf(power, c - 1)
+        quantiles = stdtrit(c - 1, 0.95) + stdtrit(c - 1, power)
         return bool(quantiles * se * np.sqrt(clusters / c) <= margin)
 
     low, high = NO_INTERVAL_BELOW - 1, NO_INTERVAL_BELOW
@@ -370,8 +427,8 @@ def verdict(
     table: pd.DataFrame,
     *,
     margin: float | None = None,
-    family: Sequence[str] = (),
     gates: pd.DataFrame | None = None,
+    family: str | Sequence[str] = (),
     p: str = "p",
 ) -> pd.DataFrame:
     """What a study says of each headline: the first rule that applies, and why.
@@ -380,13 +437,16 @@ def verdict(
         table: of `line_test`; the rows of one headline, such as its models.
         margin: what is too small to matter, in the unit of the value; None (nats, odds): no
             `absent`.
-        family: columns whose cells are families of Holm's; default, all rows are one.
         gates: of the verb of that name, joined by the columns both have; None: none are looked at.
-        p: the column of the test that decides; name that of an exact test printed beside.
+        family: columns whose cells are families of Holm's; default, all rows are one.
+        p: the column of the test that decides, where it is not that of the interval: an exact test
+            printed beside. 160 of 288 answers over 36 cases have the interval [.506, .605], and an
+            exact test over the cases has p .0048: the verdict is the test's.
 
     Returns:
-        the rows of `table` with p_holm, tests (in the family), needed, needed_low, needed_high
-        (`clusters_needed`, of undecided rows), verdict and why. Rules:
+        one row a cell: the columns of `table` and `gates` with margin, p_holm, tests (in the
+        family), needed, needed_low, needed_high (`clusters_needed`, of undecided rows), verdict,
+        why, low_bound and high_bound (`bounds`; NaN where the span is not known). Rules:
 
         1. `not asked`; `condition did not happen` (more than a tenth of the texts cut off);
            `too few` (fewer than 5 clusters).
@@ -400,54 +460,56 @@ def verdict(
            at least 6, and the unadjusted p > .05.
         6. `undecided`; `undecided (excludes the line, not after Holm over k)`.
 
-        Rows of rules 1 to 3, and those without a p, are no test of the family.
+        Rows of rules 1 to 3, and those without a p, are no test of the family. Where more than 1 %
+        of the answers is unreadable, a word of the rules 3 to 6 stands only if it is the same, and
+        `present` on the same side of the line, with these answers all lowest and all highest (by
+        the p of the interval); otherwise the verdict is `undecided`.
 
     Raises:
         KatayoriError: a column that is lacking, gates that fit no row or more than one.
 
-    Source: S. Holm, Scand. J. Statist. 6 (1979); Schuirmann (1987) for rule 5.
+    Source: S. Holm, Scand. J. Statist. 6 (1979); Schuirmann (1987) for rule 5; Manski (2003).
 
     Example:
         >>> answers = pd.DataFrame({"yes": [1] * 20 + [0] * 20, "question": [*range(10)] * 4})
-        >>> tested = line_test(answers, value="yes", line=0.5, cluster="question")
-        >>> verdict(tested, margin=0.05)[["verdict", "why"]].to_numpy().tolist()
+        >>> told = verdict(line_test(answers, value="yes", line=0.5), margin=0.05)
+        >>> told[["verdict", "why"]].to_numpy().tolist()
         [['position bound', 'Every cluster has the same share: the design fixes it.']]
     """
-    numbers = [name for name in TESTED if name not in ("measure", "status")]
-    _check("verdict", table, dict.fromkeys([*numbers, p], _NUMBER) | dict.fromkeys(family, _LABEL))
-    out = _joined(table, gates)
+    family = [family] if isinstance(family, str) else list(family)
+    held = dict.fromkeys([*_READS, p], NUMBER_OR_NONE) | {"unreadable": LABEL}
+    require("verdict", table, held | dict.fromkeys(family, LABEL_OR_NONE))
     if margin is not None:
         alike_needed(margin)
-    limit = np.nan if margin is None else margin
-    rows = [dict(zip(out.columns, row, strict=True)) for row in out.itertuples(index=False)]
-    stopped = [_bound(row) or _all_alike(row, limit) for row in rows]
-    tested = out[p].astype(float).where(np.array([one is None for one in stopped], bool))
-    families = [out[name] for name in family] or [pd.Series(0, out.index)]
-    groups = tested.groupby(families, sort=False, dropna=False)
-    out["p_holm"] = groups.transform(lambda one: holm(one.to_numpy(float)))
-    out["tests"] = groups.transform("count").astype(int)
-    told = []
-    for row, early, own, adjusted, k in zip(
-        rows, stopped, tested, out["p_holm"], out["tests"], strict=True
-    ):
-        needed = _needed(row, limit)
-        word, why = early or _decided(row, limit, (own, adjusted, k), needed)
-        if not word.startswith("undecided"):
-            needed = dict.fromkeys(needed, np.nan)
-        told.append({**needed, "verdict": word, "why": why})
-    columns = ["needed", "needed_low", "needed_high", "verdict", "why"]
-    out = pd.concat([out, pd.DataFrame(told, columns=columns, index=out.index)], axis=1)
-    hidden = out["verdict"] == "position bound"
-    out.loc[hidden, ["value", "ci_low", "ci_high", "ci90_low", "ci90_high"]] = np.nan
+    out = _with_gates(table.reset_index(drop=True), gates)
+    out = out.assign(margin=np.nan if margin is None else margin)
+    early = [_bound(row) or _all_alike(row) for row in out.to_dict("records")]
+    p_own = out[p].where(out["unreadable"] == READ, out["p"]).astype(float)
+    p_own = p_own.where(np.array([one is None for one in early], bool))
+    families = p_own.groupby([out[name] for name in ["unreadable", *family]], dropna=False)
+    out["p_holm"] = families.transform(lambda one: holm(one.to_numpy(float)))
+    out["tests"] = families.transform("count").astype(int)
+    rows = zip(out.to_dict("records"), p_own, early, strict=True)
+    told = [_told(row, own, one) for row, own, one in rows]
+    words = pd.DataFrame(told, columns=[*_NEEDED, "verdict", "why"], index=out.index)
+    out = _one_row_a_cell(pd.concat([out, words], axis=1))
+    out.loc[out["verdict"] == "position bound", _HIDDEN] = np.nan
+    out.attrs = dict(table.attrs)
     return out
 
 
-def _joined(table: pd.DataFrame, gates: pd.DataFrame | None) -> pd.DataFrame:
+#: What a row of answers by position does not have.
+_HIDDEN = (
+    *("value", "ci_low", "ci_high", "se", "p", "ci90_low", "ci90_high", "limit", "limit_up"),
+    *("limit_down", "low_bound", "high_bound"),
+)
+
+
+def _with_gates(table: pd.DataFrame, gates: pd.DataFrame | None) -> pd.DataFrame:
     """The table with the columns of the gates, each row with one."""
-    table = table.reset_index(drop=True)
-    if gates is None:
+    if gates is None or table.empty:
         return table.assign(**dict.fromkeys(GATES, np.nan))
-    _check("verdict: gates", gates, dict.fromkeys(GATES, _LABEL))
+    require("verdict: gates", gates, dict.fromkeys(GATES, LABEL_OR_NONE))
     keys = [name for name in gates if name not in GATES]
     lacking = [name for name in keys if name not in table]
     twice = gates.duplicated(keys).any() if keys else len(gates) != 1
@@ -464,7 +526,48 @@ def _joined(table: pd.DataFrame, gates: pd.DataFrame | None) -> pd.DataFrame:
     return out.drop(columns="_merge")
 
 
-def _bound(row: Mapping[str, Any]) -> tuple[str, str] | None:
+def _told(row: Mapping[Any, Any], p: float, early: tuple[str, str] | None) -> dict[str, Any]:
+    """Verdict, reason and clusters needed of a row; `early`: what rules 1 to 3 said."""
+    word, why = early or _decided(row, p)
+    needed = dict.fromkeys(_NEEDED, np.nan)
+    if word.startswith("undecided"):
+        needed = _needed(row)
+        why = why.format_map(needed)
+    return {**needed, "verdict": word, "why": why}
+
+
+def _one_row_a_cell(out: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the readable answers, with the bounds and with verdicts that stand at both."""
+    parts = (out[out["unreadable"] == one].reset_index(drop=True) for one in (READ, *ENDS))
+    read, low, high = (part.drop(columns="unreadable") for part in parts)
+    if low.empty and high.empty:
+        ends = read["value"].where(read["n_invalid"] == 0)
+        return read.assign(low_bound=ends, high_bound=ends)
+    if not len(read) == len(low) == len(high):
+        raise KatayoriError("verdict: a cell lacks rows of its unreadable answers; keep all rows")
+    read = read.assign(low_bound=low["value"], high_bound=high["value"])
+    three = zip(*(one.to_dict("records") for one in (read, low, high)), strict=True)
+    stands = [_standing(*rows) for rows in three]
+    return read.assign(verdict=[word for word, _ in stands], why=[why for _, why in stands])
+
+
+def _standing(
+    row: Mapping[Any, Any], low: Mapping[Any, Any], high: Mapping[Any, Any]
+) -> tuple[str, str]:
+    """Verdict and reason, whatever the unreadable answers would have been."""
+    told = row["verdict"], row["why"]
+    is_read = row["n_invalid"] <= UNREADABLE * (row["n"] + row["n_invalid"])
+    if is_read or row["verdict"] in NO_VERDICT:
+        return told
+    words = {one["verdict"] for one in (row, low, high)}
+    sides = {np.sign(one["value"] - one["line"]) for one in (row, low, high)}
+    if len(words) == 1 and (len(sides) == 1 or not row["verdict"].startswith("present")):
+        return told
+    ends = f"{low['verdict']} if lowest, {high['verdict']} if highest"
+    return "undecided", f"Unreadable answers decide: {ends}."
+
+
+def _bound(row: Mapping[Any, Any]) -> tuple[str, str] | None:
     """Rules 1 and 2."""
     if row["n"] + row["n_invalid"] == 0:
         return "not asked", "No answer was asked for."
@@ -484,7 +587,7 @@ def _bound(row: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def _is_alike(row: Mapping[str, Any]) -> bool:
+def _is_alike(row: Mapping[Any, Any]) -> bool:
     """All answers are alike and at the line, such as every answer unknown."""
     named = row["named_share"]
     without_persons = bool(row["alike"]) if np.isnan(named) else named == 0
@@ -492,11 +595,11 @@ def _is_alike(row: Mapping[str, Any]) -> bool:
     return bool(constant and without_persons and abs(row["value"] - row["line"]) < _ROUNDING)
 
 
-def _all_alike(row: Mapping[str, Any], margin: float) -> tuple[str, str] | None:
+def _all_alike(row: Mapping[Any, Any]) -> tuple[str, str] | None:
     """Rule 3."""
     if not _is_alike(row):
         return None
-    clusters = row["clusters"]
+    clusters, margin = row["clusters"], row["margin"]
     if np.isnan(margin):
         return "undecided", f"0 of {clusters} clusters differ from the line; no margin is given."
     needed = alike_needed(margin)
@@ -505,57 +608,54 @@ def _all_alike(row: Mapping[str, Any], margin: float) -> tuple[str, str] | None:
     return "undecided", f"0 of {clusters} clusters; {needed} needed."
 
 
-def _at_an_end(row: Mapping[str, Any]) -> bool:
+def _at_an_end(row: Mapping[Any, Any]) -> bool:
     return row["measure"] == "share" and row["line"] in (0, 1)
 
 
-def _inside(row: Mapping[str, Any], margin: float) -> bool:
+def _inside(row: Mapping[Any, Any]) -> bool:
     """Whether the 90 % interval lies strictly inside the margin; at an end, on the inner side."""
-    above = row["ci90_low"] > row["line"] - margin
-    below = row["ci90_high"] < row["line"] + margin
+    above = row["ci90_low"] > row["line"] - row["margin"]
+    below = row["ci90_high"] < row["line"] + row["margin"]
     if _at_an_end(row):
         return bool(below if row["line"] == 0 else above)
     return bool(above and below)
 
 
-def _needed(row: Mapping[str, Any], margin: float) -> dict[str, Any]:
+def _needed(row: Mapping[Any, Any]) -> dict[str, Any]:
+    margin = row["margin"]
     if row["status"] == "no_variation" and not np.isnan(margin):
         return {"needed": alike_needed(margin), "needed_low": np.nan, "needed_high": np.nan}
     return clusters_needed(row["se"], row["clusters"], margin, one_sided=_at_an_end(row))
 
 
-def _decided(
-    row: Mapping[str, Any],
-    margin: float,
-    test: tuple[float, float, int],
-    needed: Mapping[str, Any],
-) -> tuple[str, str]:
-    """Rules 4 to 6; `test` is p, p of Holm and the number of tests."""
-    p, p_holm, tests = test
+def _decided(row: Mapping[Any, Any], p: float) -> tuple[str, str]:
+    """Rules 4 to 6; a reason of `undecided` may name the clusters needed."""
+    p_holm, tests = row["p_holm"], row["tests"]
     if p_holm <= ALPHA:
-        smaller = ", smaller than the margin" if _inside(row, margin) else ""
+        smaller = ", smaller than the margin" if _inside(row) else ""
         return f"present{smaller}", f"p = {p_holm:.2g} after Holm over {tests}."
     if p <= ALPHA:
         return (
             f"undecided (excludes the line, not after Holm over {tests})",
             f"p = {p:.2g}, but {p_holm:.2g} after Holm over {tests}.",
         )
-    if np.isnan(margin):
+    if np.isnan(row["margin"]):
         return "undecided", "The interval holds the line, and no margin is given."
     span = f"The 90 % interval [{row['ci90_low']:.3g}, {row['ci90_high']:.3g}]"
-    around = f"{margin:g} around {row['line']:g}"
-    if not _inside(row, margin):
-        counted = "{needed}, {needed_low} to {needed_high}".format_map(needed)
+    around = f"{row['margin']:g} around {row['line']:g}"
+    if not _inside(row):
+        counted = "{needed}, {needed_low} to {needed_high}"
         return "undecided", f"{span} reaches beyond {around}; clusters needed: about {counted}."
+    inside = f"{span} lies inside {around}"
     if row["differ"] < DIFFER:
         few = f"only {row['differ']} clusters differ from the commonest, {DIFFER} needed"
-        return "undecided", f"{span} lies inside {around}, but {few}."
+        return "undecided", f"{inside}, but {few}."
     if row["spread"] < SPREAD:
         few = f"the variance lies in about {row['spread']:.1f} clusters, {SPREAD} needed"
-        return "undecided", f"{span} lies inside {around}, but {few}."
+        return "undecided", f"{inside}, but {few}."
     if np.isnan(p):
-        return "undecided", f"{span} lies inside {around}, but there is no test."
-    return "absent", f"{span} lies inside {around}."
+        return "undecided", f"{inside}, but there is no test."
+    return "absent", f"{inside}."
 
 
 # --- answers that cannot be read ------------------------------------------------------------------
@@ -565,33 +665,36 @@ def filled(
     frame: pd.DataFrame,
     *,
     end: str,
-    value: str = "value",
-    span: tuple[float, float] = (0, 1),
+    value: str,
+    kind: str = "share",
     group: tuple[str, Any, Any] | None = None,
 ) -> pd.DataFrame:
     """The frame with unreadable answers as they would lie to make the result lowest or highest.
 
     Args:
-        frame: a row an answer asked for, failed calls included; missing values: unreadable.
-        end: `low` or `high`. span: the lowest and the highest value an answer can have.
-        group: of a difference: the second group is filled the other way.
+        frame: a row an answer asked for, failed calls included.
+        end: `lowest` or `highest`. value: column of numbers; missing: unreadable.
+        kind: as of `line_test`, but not `mean`.
+        group: of a difference (column, first, second); the second is filled the other way.
 
     Raises:
-        KatayoriError: an unknown end, a column that is lacking, a value outside `span`.
+        KatayoriError: an unknown end or kind, a column that is lacking, a value that is not of the
+        kind.
 
     Source: C. F. Manski, Partial Identification of Probability Distributions (2003).
 
     Example:
-        >>> filled(pd.DataFrame({"value": [1, None]}), end="low")["value"].tolist()
+        >>> filled(pd.DataFrame({"yes": [1, None]}), end="lowest", value="yes")["yes"].tolist()
         [1.0, 0.0]
     """
-    expect(end, ("low", "high"), "end")
-    _check("filled", frame, {value: _NUMBER} | ({group[0]: _LABEL} if group else {}))
+    expect(end, ENDS, "end")
+    expect(kind, [one for one, span in KINDS.items() if span], "kind")
+    held = {value: NUMBER_OR_NONE} | ({group[0]: LABEL_OR_NONE} if group else {})
+    require("filled", frame, held)
     values = frame[value].astype(float)
-    lowest, highest = span
-    if not values.dropna().between(lowest, highest).all():
-        raise FrameError(f"filled: column {value!r} has values outside {lowest:g} to {highest:g}")
-    own, other = (lowest, highest) if end == "low" else (highest, lowest)
+    _check_values("filled", values, kind)
+    lowest, highest = KINDS[kind] or (np.nan, np.nan)
+    own, other = (lowest, highest) if end == "lowest" else (highest, lowest)
     turned = frame[group[0]] == group[2] if group else pd.Series(False, frame.index)
     fill = pd.Series(np.where(turned, other, own), frame.index)
     return frame.assign(**{value: values.fillna(fill)})
@@ -600,35 +703,34 @@ def filled(
 def bounds(
     frame: pd.DataFrame,
     *,
-    value: str = "value",
+    value: str,
     kind: str = "share",
-    span: tuple[float, float] = (0, 1),
-    cluster: str = "cluster",
-    by: str | Sequence[str] = (),
     group: tuple[str, Any, Any] | None = None,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
 ) -> pd.DataFrame:
     """Between which values a result lies, whatever the unreadable answers would have been.
 
     With n_a answers asked for and n_x unreadable: accuracy or share of yes, values 0 and 1,
-    [k/n_a, (k + n_x)/n_a]. Diff-bias, values 1 (biased), -1 (counter-biased) and 0 with `span=(-1,
-    1)`, [(n_b - n_c - n_x)/n_a, (n_b - n_c + n_x)/n_a]. Clear contexts, 2b/(b+c) - 1, the same
+    [k/n_a, (k + n_x)/n_a]. Diff-bias, `kind="signed"` with values 1 (biased), -1 (counter-biased)
+    and 0, [(n_b - n_c - n_x)/n_a, (n_b - n_c + n_x)/n_a]. Clear contexts, 2b/(b+c) - 1, the same
     without the rows of readable unknown answers, [(b - c - x)/(b + c + x), (b - c + x)/(b + c +
     x)]. KoBBQ's Diff_d (`group`: biased less counter-biased contexts), and a difference of two
     models (`group`: the models): the low end of the first less the high end of the second, and the
     mirror.
 
-    Args: as of `line_test` and `filled`.
+    Args: as of `line_test`; `mean` is no kind here, as its ends are not known.
 
     Returns:
-        by..., measure, value (of the readable answers), n, n_invalid, clusters, low_bound,
-        high_bound, ci_low (lower end of the 95 % interval of the low scenario), ci_high (upper end
-        of the high one's), status (of the readable answers). A scenario without variation ends at
-        the bound itself. Coverage .97 and more.
+        by..., measure, value (of the readable answers), n, n_invalid, clusters, ci_low (lower end
+        of the 95 % interval with all unreadable answers lowest), ci_high (upper end with all
+        highest), status (of the readable answers), low_bound, high_bound. A scenario without
+        variation ends at the bound itself. Coverage .97 and more.
 
     Raises:
         KatayoriError: as `line_test` and `filled`.
 
-    Source: Manski (2003).
+    Source: C. F. Manski, Partial Identification of Probability Distributions (2003).
 
     Example:
         >>> answers = pd.DataFrame({"right": [1, 1, 0, None] * 10, "item": [*range(10)] * 4})
@@ -636,55 +738,16 @@ def bounds(
         >>> found[["low_bound", "high_bound", "n", "n_invalid"]].to_numpy().tolist()
         [[0.5, 0.75, 30.0, 10.0]]
     """
-    by = _keys("bounds", by)
-    names: dict[str, Any] = {"value": value, "kind": kind, "cluster": cluster, "by": by}
-    out = line_test(frame, **names, group=group)
-    for end in ("low", "high"):
-        scenario = filled(frame, end=end, value=value, span=span, group=group)
-        found = line_test(scenario, **names, group=group)
-        out[f"{end}_bound"] = found["value"]
+    expect(kind, [one for one, span in KINDS.items() if span], "kind")
+    out = line_test(frame, value=value, kind=kind, group=group, by=by, cluster=cluster)
+    read = out[out["unreadable"] == READ].reset_index(drop=True)
+    for end, side in zip(ENDS, ("low", "high"), strict=True):
+        found = out[out["unreadable"] == end].reset_index(drop=True)
+        found = read if found.empty else found
         still = found["status"] == "no_variation"
-        out[f"ci_{end}"] = found[f"ci_{end}"].mask(still, found["value"])
-    given = ("measure", "value", "n", "n_invalid", "clusters", "low_bound", "high_bound")
-    return out[[*by, *given, "ci_low", "ci_high", "status"]]
-
-
-def standing(told: pd.DataFrame, low: pd.DataFrame, high: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts that stand whatever the unreadable answers would have been.
-
-    Where more than 1 % is unreadable, a word of the rules 3 to 6 stands only if the low and the
-    high scenario have the same word and, where it is `present`, lie on the same side of the line;
-    otherwise it is `undecided`, and `why` says what the two ends would be.
-
-    Args:
-        told: of `verdict`, of the readable answers. low, high: the same of `filled` frames.
-
-    Raises:
-        KatayoriError: tables of different lengths.
-
-    Source: ours.
-
-    Example:
-        >>> answers = pd.DataFrame({"yes": [1, 1, 0, None] * 15, "question": range(60)})
-        >>> names = {"value": "yes", "cluster": "question", "line": 0.5}
-        >>> frames = [answers, *(filled(answers, end=one, value="yes") for one in ("low", "high"))]
-        >>> found = standing(*(verdict(line_test(one, **names), margin=0.05) for one in frames))
-        >>> found["verdict"][0], found["why"][0]
-        ('undecided', 'Unreadable answers decide: undecided if low, present if high.')
-    """
-    if not len(told) == len(low) == len(high):
-        raise KatayoriError("standing: tables of different lengths; make them of the same rows")
-    out = told.copy()
-    rows = zip(told.iterrows(), low.iterrows(), high.iterrows(), strict=True)
-    for (label, row), (_, below), (_, above) in rows:
-        read = row["n_invalid"] <= UNREADABLE * (row["n"] + row["n_invalid"])
-        if read or row["verdict"] in NO_VERDICT:
-            continue
-        words = [row["verdict"], below["verdict"], above["verdict"]]
-        sides = {np.sign(one["value"] - one["line"]) for one in (row, below, above)}
-        present = row["verdict"].startswith("present")
-        if len(set(words)) == 1 and (len(sides) == 1 or not present):
-            continue
-        out.loc[label, "verdict"] = "undecided"
-        out.loc[label, "why"] = f"Unreadable answers decide: {words[1]} if low, {words[2]} if high."
-    return out
+        read[f"{side}_bound"] = found["value"]
+        read[f"ci_{side}"] = found[f"ci_{side}"].mask(still, found["value"])
+    keys = [by] if isinstance(by, str) else list(by)
+    return flat(
+        read.to_dict("records"), frame, keys, names=["measure"], more=["low_bound", "high_bound"]
+    )
