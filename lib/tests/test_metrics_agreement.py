@@ -18,10 +18,10 @@ from katayori.metrics.agreement import (
     alpha_closed_form,
     alpha_jackknife,
     alpha_noise_floor,
-    alpha_pairs,
     alpha_permutation,
     alpha_table,
     krippendorff_alpha,
+    pairs_of_table,
 )
 from katayori.metrics.response import FACTORS, contingency_table
 
@@ -361,15 +361,15 @@ def test_alpha_table_is_one_row_a_table():
 def test_pairs_of_levels():
     """DE-24: all pairs, or one level against each other; a single level has none."""
     table = drawn(np.random.default_rng(13), columns=4).set_axis(list("abcd"), axis=1)
-    found = alpha_pairs(table)
+    found = pairs_of_table(table)
     assert list(zip(found["level_1"], found["level_2"], strict=True)) == list(
         itertools.combinations("abcd", 2)
     )
-    against = alpha_pairs(table, "c")
+    against = pairs_of_table(table, "c")
     assert list(against["level_1"]) == ["c"] * 3 and list(against["level_2"]) == list("abd")
     assert against.loc[0, "alpha"] == pytest.approx(package(table[["c", "a"]]), abs=1e-12)
     assert list(against) == ["level_1", "level_2", *COLUMNS[1:]]
-    none = alpha_pairs(table[["a"]])
+    none = pairs_of_table(table[["a"]])
     assert not len(none) and list(none) == list(against)
 
 

@@ -99,7 +99,7 @@ TABLE_MUTATIONS = {
 LATE_MUTATIONS = {
     "00_overview": {"katayori.report.overview:compare_profiles": "z"},
     "01_discrim_eval": {
-        "katayori.metrics.agreement:alpha_pairs": "alpha",
+        "katayori.metrics.agreement:pairs_of_table": "alpha",
         "katayori.metrics.agreement:krippendorff_alpha": "alpha",
         "katayori.metrics.logistic:average_score": "mean_score",
         "katayori.metrics.response:seed_effect": "mean_p_yes",

@@ -7,6 +7,7 @@ Units are the rows of a contingency table (question x the other attributes), "ra
 """
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import krippendorff
@@ -14,9 +15,23 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from katayori.errors import expect
+from katayori.frame_checks import FrameError
+from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, reason_of, require
+from katayori.metrics import label_agreement
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
+from katayori.metrics.nominal_alpha import category_counts, nominal_alpha, nominal_alpha_interval
 from katayori.metrics.response import ATTRIBUTES, FACTORS, by_model, checked, contingency_table
 from katayori.metrics.uncertainty import FEW_CLUSTERS, cluster_draws, interval
+from katayori.metrics.unit_tables import (
+    UnitTable,
+    as_numbers,
+    codes,
+    from_counts,
+    given_table,
+    label_table,
+    mean_table,
+)
 
 ALPHA_COLUMNS = [
     *("factor", "alpha", "ci_low", "ci_high", "band", "status"),
@@ -164,7 +179,11 @@ def krippendorff_alpha(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights {weights!r}; known: {', '.join(WEIGHTS)}")
-    values = checked(table)
+    return _estimate(checked(table), weights)
+
+
+def _estimate(values: np.ndarray, weights: str) -> dict[str, Any]:
+    """What `krippendorff_alpha` gives, of any numbers."""
     pairable = values[np.isfinite(values).sum(axis=1) >= 2]
     kept = pairable[np.isfinite(pairable)]
     status = "ok"
@@ -382,16 +401,21 @@ def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -
     for factor, table in tables.items():
         found = krippendorff_alpha(table, weights=weights)
         ends = alpha_jackknife(table, weights=weights)
-        status = found["status"]
-        if status == "ok":
-            status = "near_constant" if is_near_constant(table) else ends["status"]
-        if status != "ok":
-            ends |= {"ci_low": np.nan, "ci_high": np.nan}
-        band = found["band"]
-        if band != "undefined":
-            band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
-        rows.append({"factor": factor, **found, **ends, "status": status, "band": band})
+        rows.append({"factor": factor, **found} | _told(found, ends, is_near_constant(table)))
     return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
+
+
+def _told(found: dict[str, Any], ends: dict[str, Any], near_constant: bool) -> dict[str, Any]:
+    """Interval, clusters, status and band of an alpha, which a jackknife may not back."""
+    status = found["status"]
+    if status == "ok":
+        status = "near_constant" if near_constant else ends["status"]
+    if status != "ok":
+        ends = ends | {"ci_low": np.nan, "ci_high": np.nan}
+    band = "undefined"
+    if np.isfinite(found["alpha"]):
+        band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
+    return ends | {"status": status, "band": band}
 
 
 def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.DataFrame:
@@ -472,25 +496,25 @@ def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
         row=one.groupby(others, sort=False).ngroup() if others else 0,
     )
     alpha = alpha_from_replicates(coded, level="level", row="row", question="decision_question_id")
+    return _told_of_repeats(alpha) | {"factor": factor, "by": "replicates"}
+
+
+def _told_of_repeats(alpha: dict[str, Any]) -> dict[str, Any]:
+    """What `alpha_from_replicates` gives with its band, and a status where it has no interval."""
     status = alpha["status"]
     if status == "no_replicates":
         status = "one_answer_a_prompt"
     elif status == "ok" and not alpha["ci_low"] < alpha["ci_high"]:
         enough = alpha["clusters"] >= NO_INTERVAL_BELOW
         status = "one_question_decides" if enough else "few_clusters"
-        alpha |= {"ci_low": np.nan, "ci_high": np.nan}
+        alpha = alpha | {"ci_low": np.nan, "ci_high": np.nan}
     band = "undefined"
     if np.isfinite(alpha["alpha"]):
         band = told_band((alpha["ci_low"], alpha["ci_high"]), alpha["clusters"])
-    return alpha | {
-        "factor": factor,
-        "by": "replicates",
-        "band": band,
-        "status": status,
-    }
+    return alpha | {"band": band, "status": status}
 
 
-def alpha_pairs(table: pd.DataFrame, reference: str | None = None) -> pd.DataFrame:
+def pairs_of_table(table: pd.DataFrame, reference: str | None = None) -> pd.DataFrame:
     """Alpha of every pair of columns, or of `reference` against each other column (DE-24).
 
     Returns level_1, level_2 and the columns of `alpha_table`.
@@ -500,7 +524,7 @@ def alpha_pairs(table: pd.DataFrame, reference: str | None = None) -> pd.DataFra
         >>> left = np.arange(40) % 3 == 0
         >>> right = left ^ (np.arange(40) % 7 == 0)
         >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
-        >>> alpha_pairs(table)[["level_1", "level_2", "n"]].to_numpy().tolist()
+        >>> pairs_of_table(table)[["level_1", "level_2", "n"]].to_numpy().tolist()
         [['a', 'b', 80]]
     """
     levels = list(table)
@@ -519,7 +543,7 @@ def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white") -
     """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race
     against `reference`.
 
-    Returns model, source, factor and the columns of `alpha_pairs`.
+    Returns model, source, factor and the columns of `pairs_of_table`.
 
     Example:
         >>> from katayori.metrics import examples
@@ -531,7 +555,7 @@ def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white") -
 
     def of_pairs(one: pd.DataFrame) -> pd.DataFrame:
         tables = {
-            factor: alpha_pairs(contingency_table(one, factor), anchor)
+            factor: pairs_of_table(contingency_table(one, factor), anchor)
             for factor, anchor in anchors.items()
         }
         return pd.concat(tables, names=["factor"]).reset_index("factor")
@@ -640,3 +664,351 @@ def _alpha_without_noise(sums: np.ndarray) -> tuple[float, float]:
         return np.nan, float(share)
     observed = weighted / n - own_noise
     return float(1 - observed / expected), float(share)
+
+
+# -- verbs -----------------------------------------------------------------------------------------
+
+SCALES = ("interval", "nominal")
+_MORE = ("n_units", "band")
+_Names: TypeAlias = str | Sequence[str]
+
+
+def alpha(
+    frame: Any,
+    *,
+    value: str | None = None,
+    unit: _Names = (),
+    rater: str | None = None,
+    by: _Names = (),
+    cluster: Any = "question",
+    scale: str = "interval",
+    weights: str = "standard",
+) -> pd.DataFrame:
+    """Krippendorff's alpha: do raters, or the levels of a factor, agree on the same units?
+
+    Args:
+        frame: a row an answer; or, without value and rater, a table of units x raters (a frame, an
+            array, a list of rows), in which each column is a rater.
+        value: column of the answers, missing where invalid: numbers, or labels of any kind with
+            `scale="nominal"`. Several numbers of one unit and rater count as their mean.
+        unit: columns that make a unit inside a cluster, such as the other attributes; none: each
+            cluster is one unit.
+        rater: column of the raters, or of the levels that are compared. One without any valid
+            answer is left out.
+        by: columns whose values are measured apart.
+        cluster: what would be drawn anew in another study. Of a table the column that holds it, or
+            a list; without a column `question`, or with None, each unit is a cluster.
+        scale: `interval` (squared difference) or `nominal` (equal or not).
+        weights: `standard`, or `n_i_self_pairs`, in which a value pairs with itself, too (the
+            discrim-eval paper's printed 1/n_i; interval only).
+
+    Returns:
+        by..., value (at most 1; 0: as good as chance), n (values of units with two or more),
+        n_invalid (units x raters without a value), clusters (of such units), ci_low, ci_high (95 %,
+        jackknife over clusters of log(1 - alpha)), status, n_units, band (`told_band`). status:
+        `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`;
+        `near_constant` (of two values one is so rare that alpha tells nothing), `few_clusters`
+        (fewer than 5), `no_variation`, `undefined`: no interval.
+
+    Formula: 1 - D_o / D_e; D_o is the mean disagreement of pairs inside units, D_e of all pairs.
+    With one sampled answer a cell it mixes the noise of answering with disagreement
+    (`alpha_from_repeats`); it is no test of a factor (`exchange.exchange_test`).
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else; texts on an interval
+        scale; two labels of one unit and rater; an unknown scale or weights.
+
+    Source: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section 5.1.2.
+
+    Example:
+        >>> answers = pd.DataFrame({"question": [1, 1, 2, 2, 3, 3], "level": ["f", "m"] * 3})
+        >>> found = alpha(answers.assign(yes=[0, 0, 1, 1, 0, 1]), value="yes", rater="level")
+        >>> found[["value", "n", "n_units", "status"]].round(3).to_numpy().tolist()
+        [[0.444, 6, 3, 'near_constant']]
+        >>> alpha([[0, 0], [1, 1], [0, 1]])["value"].round(3).tolist()
+        [0.444]
+    """
+    expect(scale, SCALES, "scale")
+    expect(weights, WEIGHTS if scale == "interval" else WEIGHTS[:1], f"weights of scale {scale}")
+    if value is None or rater is None:
+        if value is not None or rater is not None or by or unit:
+            raise FrameError(
+                "alpha: a frame with a row an answer needs value= and rater=; a table of units x"
+                " raters has none of value, unit, rater and by"
+            )
+        return _alpha_of_table(frame, cluster, scale, weights)
+    units = _unit_columns(cluster, unit)
+    holds = NUMBER_OR_NONE if scale == "interval" else LABEL_OR_NONE
+    names = require("alpha", frame, {value: holds} | dict.fromkeys([rater, *units], LABEL), by)
+    table_of = mean_table if scale == "interval" else label_table
+    rows = [
+        key | _alpha_row(table_of(cell, value, units, rater), scale, weights)
+        for key, cell in cells(frame, names)
+    ]
+    return flat(rows, frame, names, more=_MORE)
+
+
+def _unit_columns(cluster: str, unit: _Names) -> list[str]:
+    """The columns that make a unit, the cluster first."""
+    names = [unit] if isinstance(unit, str) else list(unit)
+    return list(dict.fromkeys([cluster, *names]))
+
+
+def _alpha_of_table(table: Any, cluster: Any, scale: str, weights: str) -> pd.DataFrame:
+    """`alpha` of units x raters."""
+    if _is_not_asked(table):
+        return flat([], table, more=_MORE)
+    default = isinstance(cluster, str) and cluster == "question"
+    named = isinstance(table, pd.DataFrame) and "question" in table
+    own = given_table("alpha", table, None if default and not named else cluster)
+    return flat([_alpha_row(own, scale, weights)], pd.DataFrame(), more=_MORE)
+
+
+def _is_not_asked(table: Any) -> bool:
+    return isinstance(table, pd.DataFrame) and bool(reason_of(table))
+
+
+def _alpha_row(own: UnitTable, scale: str, weights: str) -> dict[str, Any]:
+    """One row of `alpha`."""
+    if scale == "interval":
+        values = _checked_numbers(own.labels)
+        found = _estimate(values, weights)
+        by_cluster = pd.DataFrame(values, index=pd.Index(own.cluster))
+        ends = alpha_jackknife(by_cluster, weights=weights)
+    else:
+        values, categories = codes(own.labels)
+        counts = category_counts(values, categories)
+        found = _nominal_estimate(values, counts)
+        ends = nominal_alpha_interval(counts, own.cluster)
+    told = _told(found, ends, _is_nearly_one_value(values))
+    return {"value": found["alpha"]} | found | told
+
+
+def _nominal_estimate(values: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
+    """What `krippendorff_alpha` gives, of numbers of categories."""
+    used = counts[counts.sum(axis=1) >= 2]
+    status = "ok"
+    if not len(used):
+        status = "no_pairable"
+    elif used.any(axis=0).sum() < 2:
+        status = "constant"
+    return {
+        "alpha": nominal_alpha(counts),
+        "status": status,
+        "n_units": len(used),
+        "n": int(used.sum()),
+        "n_invalid": int(np.isnan(values).sum()),
+    }
+
+
+def _is_nearly_one_value(values: np.ndarray) -> bool:
+    """Whether a table has two values, of which one is nearly always there."""
+    known = np.unique(values[~np.isnan(values)])
+    if len(known) != 2:
+        return False
+    return is_near_constant(np.where(np.isnan(values), np.nan, values == known[1]))
+
+
+def _checked_numbers(labels: pd.DataFrame) -> np.ndarray:
+    are_numbers = labels.select_dtypes("number").shape == labels.shape
+    values = labels if are_numbers else as_numbers(labels)
+    if values is not None:
+        return values.to_numpy(float)
+    texts = (value for value in labels.to_numpy(object).ravel() if isinstance(value, str))
+    raise FrameError(
+        f"alpha: {next(texts, 'a value')!r} is no number, which scale='interval' needs; for labels"
+        " use scale='nominal'"
+    )
+
+
+def alpha_pairs(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    rater: str,
+    unit: _Names = (),
+    by: _Names = (),
+    cluster: str = "question",
+    reference: Any = None,
+) -> pd.DataFrame:
+    """Krippendorff's alpha of every pair of raters or levels, on numbers.
+
+    Args:
+        frame, value, rater, unit, by, cluster: as of `alpha`.
+        reference: a rater, which is compared with each other one; no other pairs are made. Where it
+            has no valid answer there are no rows.
+
+    Returns:
+        by..., level_1, level_2, then as of `alpha`. Neither interval nor band is adjusted for the
+        number of pairs.
+
+    Raises:
+        KatayoriError: as of `alpha`; a reference that is nowhere in the column of raters.
+
+    Source: the discrim-eval paper, section 5.1.2, figure 3b.
+
+    Example:
+        >>> answers = pd.DataFrame({"question": [1, 1, 1, 2, 2, 2], "race": list("abc") * 2})
+        >>> answers["yes"] = [0, 0, 1, 1, 1, 0]
+        >>> pairs = alpha_pairs(answers, value="yes", rater="race", reference="a")
+        >>> pairs[["level_1", "level_2", "value"]].to_numpy().tolist()
+        [['a', 'b', 1.0], ['a', 'c', -0.5]]
+    """
+    units = _unit_columns(cluster, unit)
+    columns = {value: NUMBER_OR_NONE} | dict.fromkeys([rater, *units], LABEL)
+    names = require("alpha_pairs", frame, columns, by)
+    if reference is not None and len(frame) and not frame[rater].eq(reference).any():
+        there = ", ".join(map(repr, pd.unique(frame[rater])[:8]))
+        raise FrameError(f"alpha_pairs: no {reference!r} in column {rater!r}, which has {there}")
+    rows = []
+    for key, cell in cells(frame, names):
+        own = mean_table(cell, value, units, rater)
+        for first, second in _pairs(list(own.labels), reference):
+            pair = own._replace(labels=own.labels[[first, second]])
+            named = {"level_1": first, "level_2": second}
+            rows.append(key | named | _alpha_row(pair, "interval", "standard"))
+    return flat(rows, frame, names, ["level_1", "level_2"], _MORE)
+
+
+def _pairs(levels: list[Any], reference: Any) -> list[tuple[Any, Any]]:
+    """All pairs of levels, or the reference with each other one."""
+    if reference is None:
+        return list(itertools.combinations(levels, 2))
+    others = [level for level in levels if level != reference]
+    return [(reference, other) for other in others] if reference in levels else []
+
+
+def alpha_from_repeats(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    rater: str,
+    unit: _Names = (),
+    by: _Names = (),
+    cluster: str = "question",
+) -> pd.DataFrame:
+    """Krippendorff's alpha of the probabilities behind the answers, which were asked repeatedly.
+
+    With one answer a cell, alpha mixes the noise of answering with disagreement between levels;
+    repeated answers tell how large the noise is, and it is taken away.
+
+    Args:
+        frame: a row an answer (0 or 1, missing where invalid), several of one unit and rater.
+        value, rater, unit, by, cluster: as of `alpha`.
+
+    Returns:
+        by..., value (alpha, not truncated), n (answers used), n_invalid, clusters, ci_low, ci_high
+        (95 %, jackknife over clusters by t), status, n_units, band, noise_share (share of the
+        variance between cells that is noise). status: `ok`; `one_answer_a_prompt` (no unit with two
+        cells of two answers: no value); `near_constant` (noise explains more than nine tenths: no
+        value); `one_question_decides` (without one cluster alpha is not defined) and `few_clusters`
+        (fewer than 5): no interval.
+
+    Formula, coverage and errors: `alpha_from_replicates`, `alpha`.
+
+    Example:
+        >>> cells = itertools.product(range(10), range(3), "ab", range(4))
+        >>> answers = pd.DataFrame(cells, columns=["question", "row", "level", "repetition"])
+        >>> places = answers["question"] + answers["row"] * (answers["level"] == "b")
+        >>> answers["yes"] = (answers["repetition"] <= places % 4).astype(float)
+        >>> found = alpha_from_repeats(answers, value="yes", unit="row", rater="level")
+        >>> found[["n", "n_units", "clusters", "status"]].to_numpy().tolist()
+        [[240, 30, 10, 'ok']]
+    """
+    units = _unit_columns(cluster, unit)
+    columns = {value: NUMBER_OR_NONE} | dict.fromkeys([rater, *units], LABEL)
+    names = require("alpha_from_repeats", frame, columns, by)
+    rows = []
+    for key, cell in cells(frame, names):
+        # Codes of the units are quicker than their names.
+        coded = pd.DataFrame(
+            {
+                "value": cell[value].astype(float),
+                "level": pd.factorize(cell[rater])[0],
+                "row": cell.groupby(units, sort=False, observed=True).ngroup(),
+                "question": cell[cluster],
+            }
+        )
+        found = alpha_from_replicates(coded, level="level", row="row", question="question")
+        if found["status"] == "no_replicates":
+            found |= {"n": 0, "n_units": 0, "clusters": 0}
+        rows.append(key | {"value": found["alpha"]} | _told_of_repeats(found))
+    return flat(rows, frame, names, more=[*_MORE, "noise_share"])
+
+
+def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd.DataFrame:
+    """Fleiss' kappa of a table of units x raters, labels of any kind.
+
+    Args:
+        table: labels; units that lack one are left out and counted. With `counts`, units x
+            categories: how many raters gave each category, the same number of raters in each unit.
+        cluster: of each unit what would be drawn anew in another study, such as its question: a
+            list, or the column of the frame that holds it. None: each unit on its own.
+
+    Returns:
+        One row: measure, value, n (units), n_invalid (units that lack a label), clusters, ci_low,
+        ci_high (by t on the jackknife over clusters), status: `ok`; `constant` (one category only);
+        `one_annotator`; `no_comparisons`; `few_clusters`, `no_variation`: no interval.
+
+    Raises:
+        KatayoriError: no table; counts that are none, or not of the same number of raters.
+
+    Source: J. L. Fleiss, Psychological Bulletin 76 (1971), 378-382 (by statsmodels).
+
+    Example:
+        >>> fleiss_kappa([[3, 0], [0, 3], [3, 0]], counts=True)["value"].tolist()
+        [1.0]
+    """
+    if _is_not_asked(table):
+        return flat([], table, names=["measure"])
+    own = given_table("fleiss_kappa", table, cluster)
+    return _kappa("fleiss_kappa", from_counts(own) if counts else own)
+
+
+def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = None) -> pd.DataFrame:
+    """Cohen's kappa of two raters, labels of any kind.
+
+    Args:
+        first, second: their labels of the same units, as lists, arrays or columns; or only `first`,
+            a table of two columns.
+        cluster: as of `fleiss_kappa`.
+
+    Returns:
+        as `fleiss_kappa`; n are the units that both labelled.
+
+    Raises:
+        KatayoriError: other lengths, or a table that has not two raters.
+
+    Source: J. Cohen, Educational and Psychological Measurement 20 (1960), 37-46 (by statsmodels).
+
+    Example:
+        >>> cohen_kappa(list("1122"), list("1121"))[["value", "n"]].to_numpy().tolist()
+        [[0.5, 4.0]]
+    """
+    if _is_not_asked(first):
+        return flat([], first, names=["measure"])
+    if second is not None:
+        columns = [pd.Series(list(labels), dtype=object) for labels in (first, second)]
+        if len(columns[0]) != len(columns[1]):
+            raise FrameError(
+                f"cohen_kappa: {len(columns[0])} labels and {len(columns[1])}; give one of each for"
+                ' every unit, e.g. cohen_kappa(["a", "b"], ["a", "a"])'
+            )
+        first = pd.concat(columns, axis=1)
+    own = given_table("cohen_kappa", first, cluster)
+    if own.labels.shape[1] != 2:
+        raise FrameError(
+            f"cohen_kappa: {own.labels.shape[1]} raters; it is of two (fleiss_kappa takes more)"
+        )
+    return _kappa("cohen_kappa", own)
+
+
+def _kappa(measure: str, own: UnitTable) -> pd.DataFrame:
+    values, categories = codes(own.labels)
+    row = label_agreement.agreement_row(measure, values, pd.Series(own.cluster), categories)
+    whole = (~np.isnan(values)).all(axis=1)
+    row |= {"measure": measure, "n_invalid": row["n_left_out"]}
+    row["clusters"] = len(pd.unique(own.cluster[whole]))
+    if row["status"] == "ok":
+        row["status"] = row["ci_status"]
+    return flat([row], pd.DataFrame(), names=["measure"])
