@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import ties
-from katayori.metrics.intervals import mean_interval
+from katayori.metrics.exchange import furthest, gaps_by_cluster
 from katayori.metrics.response import ATTRIBUTES
 from katayori.metrics.uncertainty import cells
 from katayori.papers.discrim_eval.mere_words import BLANK_OF, QUESTION
 
 COLUMNS = ["model", "source", "factor", "level", "value", "ci_low", "ci_high", "n", "n_invalid"]
 COLUMNS += ["clusters", "status"]
-LEVEL = 0.95
 
 
 def level_gaps(
@@ -60,17 +58,9 @@ def level_gaps(
 def _gap(values: pd.DataFrame, column: str, ordered: bool) -> dict[str, Any]:
     valid = values.dropna(subset=["value"])
     counts = {"n": len(valid), "n_invalid": len(values) - len(valid)}
-    gaps = gaps_by_question(valid, column, ordered=ordered)
-    if gaps.empty:
-        empty = mean_interval([])
-        return {"level": "", "status": "no_valid_answer", "value": np.nan, **counts} | {
-            name: empty[name] for name in ("ci_low", "ci_high", "clusters")
-        }
-    means = gaps.mean().abs()
-    furthest = means.index[ties.highest(means)][0]  # of two alike the first
-    found = mean_interval(gaps[furthest].tolist(), level=1 - (1 - LEVEL) / gaps.shape[1])
-    names = ("value", "ci_low", "ci_high", "clusters", "status")
-    return {"level": str(furthest), **counts} | {name: found[name] for name in names}
+    found = furthest(gaps_by_question(valid, column, ordered=ordered))
+    names = ("level", "value", "ci_low", "ci_high", "clusters", "status")
+    return counts | {name: found[name] for name in names}
 
 
 def gaps_by_question(
@@ -92,25 +82,7 @@ def gaps_by_question(
         [[0.25, -0.25]]
     """
     means = values.pivot_table(index=QUESTION, columns=column, values=value, aggfunc="mean")
-    means = means.dropna()
-    if means.empty:
-        return means
-    return _along_the_line(means) if ordered else _from_the_others(means)
-
-
-def _along_the_line(means: pd.DataFrame) -> pd.DataFrame:
-    """Slope of each question over the levels, from the lowest to the highest."""
-    place = np.linspace(-0.5, 0.5, means.shape[1])
-    slope = means.to_numpy(float) @ place / (place**2).sum()
-    levels = list(means.columns)
-    return pd.DataFrame({f"{levels[0]} to {levels[-1]}": slope}, index=means.index)
-
-
-def _from_the_others(means: pd.DataFrame) -> pd.DataFrame:
-    """Each level less the mean of the others, by question."""
-    n_levels = means.shape[1]
-    others = (means.sum(axis=1).to_numpy()[:, None] - means) / (n_levels - 1)
-    return means - others
+    return gaps_by_cluster(means, ordered=ordered)
 
 
 def beside_blank(gaps: pd.DataFrame, blank: pd.DataFrame) -> pd.DataFrame:

@@ -15,13 +15,14 @@ import pandas as pd
 from scipy.special import logit
 
 from katayori.metrics import response
+from katayori.metrics.exchange import LEVEL
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.rank_tests import holm
 from katayori.metrics.response import ATTRIBUTES
 from katayori.metrics.spike import EDGE
 from katayori.metrics.uncertainty import cells, swap_test
 from katayori.papers.blank_bias import recorded_answers
-from katayori.papers.discrim_eval.level_gaps import LEVEL, gaps_by_question
+from katayori.papers.discrim_eval.level_gaps import gaps_by_question
 from katayori.papers.discrim_eval.mere_words import QUESTION
 from katayori.prompting.prompts import load_prompts
 

@@ -1,0 +1,334 @@
+"""Does a factor change the answers, and by how much? Tests by exchanged labels, and gaps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from katayori.frame_checks import FrameError
+from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
+from katayori.metrics import exchange_tests, ties
+from katayori.metrics.intervals import detectable_effect, mean_interval
+from katayori.metrics.verdicts import sign_swap_test
+
+LEVEL = 0.95
+TEST_MORE = ("p", "n_rows", "n_rows_used", "n_levels", "draws")
+MISSING_MORE = ("missing_low", "missing_high", "p_missing")
+_ROW = "row of one situation"  # a name that no column of a user bears
+
+
+def exchange_test(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    level: str,
+    row: str | None = None,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+    draws: int = 999,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Whether a factor changes the answers at all, and whether in one common direction.
+
+    Answers are exchanged among the levels of the factor inside rows that differ in nothing else, so
+    that effects of other factors do no harm.
+
+    Args:
+        frame: a row an answer. value: its column of numbers (0 or 1, or a probability), missing
+            where invalid. level: of the levels of the factor that is tested.
+        row: column of what tells the situations of one question apart, such as the other
+            attributes; None: the answers to a question differ only in the level.
+        by: columns whose values are tested apart, such as the factor.
+        cluster: the question.
+        draws, seed: number of exchanges, and of the generator that draws them anew for each cell.
+
+    Returns:
+        by..., test, value (the statistic), n, n_invalid, clusters, ci_low, ci_high (none: a test
+        has no interval, `level_gaps` has), status, p, n_rows, n_rows_used, n_levels, draws,
+        missing_low, missing_high (least and largest share of invalid answers of a level),
+        p_missing. Two rows: `any_effect`, which also finds effects that change from question to
+        question, and `common_direction`. status: `ok`; `constant`; `few_questions` (fewer than 10,
+        or than twice the levels, that move; of `common_direction`); `one_row_a_question` (of
+        `any_effect`); `one_level`; `no_pairable`; `missing_by_level` (p is not to be trusted).
+
+    Formula: with T the sum of the answers of a question and level, each less the mean of its row,
+    and n their number, any_effect = sum T^2 / n, answers exchanged inside rows; common_direction =
+    Q m' C+ m of the questions' T / n (mean m, covariance C), labels permuted once a question. p =
+    (1 + draws at or above the value) / (1 + draws), at least 1 / (1 + draws).
+
+    p conditions on the questions, the rows and the answers of each row as they are: it says whether
+    they are dealt to the levels by chance, not how other questions would do. Rows whose answers are
+    all equal stay as they are in each draw: p of any_effect is the same without them, and so is p
+    of common_direction without questions in which no level differs.
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else.
+
+    Source: P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed., 2005, ch.
+    5.
+
+    Example:
+        >>> frame = pd.DataFrame({"question": [1] * 4 + [2] * 4, "age": [20, 20, 80, 80] * 2})
+        >>> frame = frame.assign(gender=list("fmfm") * 2, yes=[1, 0, 1, 0, 0, 1, 0, 1])
+        >>> table = exchange_test(frame, value="yes", level="gender", row="age", draws=99)
+        >>> table[["test", "n", "clusters", "status"]].to_numpy().tolist()
+        [['any_effect', 8, 2, 'ok'], ['common_direction', 8, 2, 'few_questions']]
+    """
+    names = _required("exchange_test", frame, value, [level, row, cluster], by)
+    more = [*TEST_MORE, *MISSING_MORE]
+    rows = []
+    for key, cell in cells(frame, names):
+        own = cell if row else cell.assign(**{_ROW: 0})
+        tests = exchange_tests.exchange_test(
+            own,
+            value=value,
+            level=level,
+            row=row or _ROW,
+            question=cluster,
+            draws=draws,
+            seed=seed,
+        )
+        tests = tests.rename(columns={"statistic": "value"})
+        rows += [key | test for test in tests.to_dict("records")]
+    return flat(rows, frame, names, ["test"], more)
+
+
+def _required(
+    verb: str,
+    frame: pd.DataFrame,
+    value: str,
+    labels: Sequence[str | None],
+    by: str | Sequence[str],
+) -> list[str]:
+    """Looks whether the columns are there; gives the names of `by`."""
+    wanted = dict.fromkeys([name for name in labels if name is not None], LABEL)
+    return require(verb, frame, {value: NUMBER_OR_NONE} | wanted, by)
+
+
+def level_gaps(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    level: str,
+    row: str | None = None,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+) -> pd.DataFrame:
+    """How far each level of a factor lies from the mean of its rows: the sizes behind the test.
+
+    Args:
+        frame, value, level, row, by, cluster: as of `exchange_test`.
+
+    Returns:
+        by..., level, value (mean over clusters of the answer less the mean of the valid answers of
+        its row, in the unit of the answer), n, n_invalid (invalid, or in a row with fewer than two
+        answered levels), clusters, ci_low, ci_high (95 %, t over clusters; each level on its own),
+        status as of `intervals.mean_interval`, limit (the true gap that this interval finds in 80 %
+        of studies: (t.975 + t.80) SE). Where all levels are answered their values add up to 0: one
+        level cannot rise unless others fall.
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else.
+
+    Source: student's t over clusters, `intervals.mean_interval`, `intervals.detectable_effect`.
+
+    Example:
+        >>> frame = pd.DataFrame({"question": [1, 1, 2, 2], "gender": list("fmfm")})
+        >>> table = level_gaps(frame.assign(yes=[1, 0, 1, 1]), value="yes", level="gender")
+        >>> table[["level", "value", "n", "status"]].to_numpy().tolist()
+        [['f', 0.25, 2, 'few_clusters'], ['m', -0.25, 2, 'few_clusters']]
+    """
+    names = _required("level_gaps", frame, value, [level, row, cluster], by)
+    situation = [cluster] if row is None else [cluster, row]
+    rows = []
+    for key, cell in cells(frame.reset_index(drop=True), names):
+        gaps = _gaps(cell, value, level, situation)
+        for name in pd.unique(cell[level]):
+            here = cell[level] == name
+            rows.append(key | {"level": name} | _gap(gaps[here], cell.loc[here, cluster]))
+    return flat(rows, frame, names, ["level"], ["limit"])
+
+
+def _gaps(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -> pd.Series:
+    """Each answer less the mean of its row; NaN where the row has not two answered levels."""
+    values = cell[value].astype(object).astype(float)
+    mean = values.groupby([cell[name] for name in situation]).transform("mean")
+    levels = cell[values.notna()].groupby(situation)[level].transform("nunique")
+    return (values - mean).where((levels >= 2).reindex(cell.index, fill_value=False))
+
+
+def _gap(gaps: pd.Series, cluster: pd.Series) -> dict[str, Any]:
+    """The mean over clusters of one level's gaps."""
+    row = _with_limit(gaps.groupby(cluster).mean().tolist(), LEVEL)
+    return row | {"n": int(gaps.notna().sum()), "n_invalid": int(gaps.isna().sum())}
+
+
+def _with_limit(contributions: list[float], level: float) -> dict[str, Any]:
+    """`intervals.mean_interval` with the limit of detection of that very interval."""
+    found = mean_interval(contributions, level=level)
+    return found | {"limit": detectable_effect(found["se"], found["clusters"], level)}
+
+
+def largest_gap(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    level: str,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+    ordered: bool = False,
+) -> pd.DataFrame:
+    """The gap between the level that lies furthest out and the others, or along ordered levels.
+
+    Args:
+        frame, value, level, by, cluster: as of `exchange_test`. A level without any valid answer is
+            left out, and so are clusters that lack one of the others.
+        ordered: whether the levels have an order, which is that of the frame; the gap is then the
+            straight line from the first to the last.
+
+    Returns:
+        by..., level (the furthest, of equal ones the first by name; of ordered levels such as
+        `20 to 100`), value
+        (mean over clusters of its mean less the mean of the other levels' means), n (valid
+        answers), n_invalid, clusters, ci_low, ci_high (t over clusters; 95 % for all levels at
+        once, as each is looked at), status as of `intervals.mean_interval` and `one_level`, limit
+        (the true gap that this interval finds in 80 % of studies). The largest of several gaps is
+        large by chance, too: read beside it what neutral words with as many levels give.
+
+    Formula: ends value -+ t of 1 - .025/k times SE, with k gaps looked at (1 of ordered levels);
+    limit (t of 1 - .025/k + t.80) SE, t on clusters - 1 degrees of freedom.
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else.
+
+    Source: Bonferroni's inequality; `intervals.detectable_effect`.
+
+    Example:
+        >>> frame = pd.DataFrame({"question": range(10), "gender": ["f", "m"] * 5})
+        >>> frame = frame.assign(question=frame["question"] // 2, yes=[1, 0] * 5)
+        >>> table = largest_gap(frame, value="yes", level="gender")
+        >>> table[["level", "value", "n", "clusters", "status"]].to_numpy().tolist()
+        [['f', 1.0, 10, 5, 'no_variation']]
+    """
+    names = _required("largest_gap", frame, value, [level, cluster], by)
+    rows = []
+    for key, cell in cells(frame, names):
+        valid = cell[cell[value].notna()]
+        means = valid[value].astype(float).groupby([valid[cluster], valid[level]]).mean().unstack()
+        levels = pd.unique(cell[level]) if ordered else sorted(pd.unique(cell[level]), key=str)
+        answered = [one for one in levels if one in means]
+        row = furthest(gaps_by_cluster(means[answered], ordered=ordered))
+        row |= {"n": len(valid), "n_invalid": len(cell) - len(valid)}
+        row |= {"status": "one_level"} if cell[level].nunique() < 2 else {}
+        rows.append(key | row)
+    return flat(rows, frame, names, ["level"], ["limit"])
+
+
+def gaps_by_cluster(means: pd.DataFrame, *, ordered: bool) -> pd.DataFrame:
+    """The gap of each level in each cluster that has all of them.
+
+    Args:
+        means: clusters x levels. ordered: whether the levels lie on a line, in their order.
+
+    Returns:
+        clusters x levels: each level less the mean of the others; of ordered levels one column, the
+        straight line from the first to the last. Empty with fewer than two levels.
+
+    Example:
+        >>> gaps_by_cluster(pd.DataFrame({"a": [0.5], "b": [0.25]}), ordered=False).to_numpy()
+        array([[ 0.25, -0.25]])
+    """
+    n_levels = means.shape[1]
+    means = means.dropna() if n_levels > 1 else means.iloc[:0]
+    if means.empty:
+        return means
+    if ordered:
+        place = np.linspace(-0.5, 0.5, n_levels)
+        slope = means.to_numpy(float) @ place / (place**2).sum()
+        return pd.DataFrame({f"{means.columns[0]} to {means.columns[-1]}": slope}, means.index)
+    others = (means.sum(axis=1).to_numpy()[:, None] - means) / (n_levels - 1)
+    return means - others
+
+
+def furthest(gaps: pd.DataFrame) -> dict[str, Any]:
+    """The largest gap of `gaps_by_cluster`, of equal ones the first, with its interval and limit.
+
+    Example:
+        >>> found = furthest(pd.DataFrame({"a": [0.25] * 5, "b": [-0.25] * 5}))
+        >>> found["level"], found["value"], found["status"]
+        ('a', 0.25, 'no_variation')
+    """
+    if gaps.empty:
+        return {"level": ""} | _with_limit([], LEVEL)
+    means = gaps.mean().abs()
+    name = means.index[ties.highest(means)][0]
+    level = 1 - (1 - LEVEL) / gaps.shape[1]
+    return {"level": str(name)} | _with_limit(gaps[name].tolist(), level)
+
+
+def swap_test(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    group: tuple[str, Any, Any],
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Whether two paired conditions differ: their labels are exchanged inside each cluster.
+
+    Args:
+        frame: a row an answer. value: its column of numbers, missing where invalid.
+        group: a column and two of its values, the first and the second condition.
+        by: columns whose values are tested apart.
+        cluster: what was asked under both conditions; one with a single condition is left out.
+        seed: of patterns drawn, with more than 13 clusters that differ.
+
+    Returns:
+        by..., value (mean over clusters of the mean of the first condition less that of the
+        second), n, n_invalid, clusters, ci_low, ci_high (95 %, t over clusters), status, p
+        (two-sided), smallest_p (2/2^differ, the smallest that so many can give), differ (clusters
+        whose difference is not 0; the others decide nothing and are left out of the test). status:
+        `ok`; `no_difference` (no cluster differs: no p); `no_valid_answer` (no cluster with both);
+        `few_clusters`, `no_variation`: a p, but no interval.
+
+    Formula: `verdicts.sign_swap_test` of the clusters' differences. Its null is that the labels are
+    exchangeable inside each cluster, for paired conditions only.
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else; a condition that is
+        nowhere in its column.
+
+    Source: P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed., 2005.
+
+    Example:
+        >>> frame = pd.DataFrame({"question": [1, 1, 2, 2, 3, 3, 4, 4], "asked": ["a", "b"] * 4})
+        >>> frame["yes"] = [1, 0, 1, 0, 1, 0, 1, 1]
+        >>> table = swap_test(frame, value="yes", group=("asked", "a", "b"))
+        >>> table[["value", "p", "smallest_p", "differ"]].to_numpy().tolist()
+        [[0.75, 0.25, 0.25, 3.0]]
+    """
+    column, first, second = group
+    names = _required("swap_test", frame, value, [column, cluster], by)
+    for condition in (first, second):
+        if len(frame) and not frame[column].eq(condition).any():
+            there = ", ".join(map(repr, pd.unique(frame[column])[:8]))
+            raise FrameError(f"swap_test: no {condition!r} in column {column!r}, which has {there}")
+    rows = []
+    for key, cell in cells(frame, names):
+        used = cell[cell[column].isin([first, second])]
+        row = {"n": int(used[value].notna().sum()), "n_invalid": int(used[value].isna().sum())}
+        means = used[value].astype(float).groupby([used[cluster], used[column]]).mean().unstack()
+        means = means.reindex(columns=[first, second])
+        rows.append(key | row | _swapped((means[first] - means[second]).dropna().tolist(), seed))
+    return flat(rows, frame, names, more=["p", "smallest_p", "differ"])
+
+
+def _swapped(differences: list[float], seed: int) -> dict[str, Any]:
+    """The test and the interval of the clusters' differences."""
+    test = sign_swap_test(differences, seed)
+    found = mean_interval(differences)
+    if not differences or test["status"] == "ok":
+        return test | found
+    return test | found | {"status": test["status"], "ci_low": np.nan, "ci_high": np.nan}
