@@ -1,0 +1,132 @@
+"""Verbs of agreement, exchange and gaps reproduce the tables of discrim-eval to the digit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from katayori import frames, paths
+from katayori.metrics import agreement, exchange
+from katayori.metrics.rank_tests import holm
+
+FACTORS = {
+    "age": ["age"],
+    "gender": ["gender"],
+    "race": ["race"],
+    "gender_race": ["gender", "race"],
+}
+CELL = ["model", "source", "factor"]
+NAMES = {"value": "value", "by": CELL, "cluster": "decision_question_id"}
+PER_ROW = NAMES | {"unit": "row", "rater": "level"}
+PER_LEVEL = NAMES | {"level": "level"}
+#: Numbers of the notebook's parameters.
+DRAWS, SEED = 499, 20251121
+#: As the tables are compared by `make test`.
+SAME = {"rtol": 1e-7, "atol": 1e-12, "check_dtype": False}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Sampled answers and P(yes), a row an answer."""
+    from katayori import profiles
+    from katayori.papers.discrim_eval import analysis
+    from katayori.papers.study import Wanted, open_study
+    from katayori.prompting import prompts
+
+    wording = prompts.load_prompts("discrim_eval", "")
+    study = open_study(
+        "discrim_eval",
+        profiles.load("recorded"),
+        [wording["de_answer_line"]],
+        Wanted(shown="whole"),
+    )
+    return analysis.ask(study, wording, draws=DRAWS, seed=SEED, own_design=True)
+
+
+@pytest.fixture(scope="module")
+def sampled(asked):
+    return frames.by_factor(asked.values, FACTORS)
+
+
+@pytest.fixture(scope="module")
+def probability(asked):
+    return frames.by_factor(asked.probabilities, FACTORS)
+
+
+def expected(name, renamed=()):
+    file = paths.data_dir() / "expected" / "discrim_eval" / f"{name}.csv"
+    return pd.read_csv(file, keep_default_na=False, na_values=[""]).rename(columns=dict(renamed))
+
+
+def compared(found, wanted, key):
+    """How many numbers and words are the same; all columns that both have are compared."""
+    found, wanted = (one.set_index(key).sort_index() for one in (found, wanted))
+    common = [name for name in found if name in wanted]
+    pd.testing.assert_frame_equal(found[common], wanted[common], **SAME)
+    print(f"{found[common].size} values of {', '.join(common)} are the same")
+    return found[common].size
+
+
+def test_alpha_of_sampled_answers_and_of_probabilities(sampled, probability):
+    renamed = {"alpha": "value"}.items()
+    found = agreement.alpha(sampled, **PER_ROW)
+    assert compared(found, expected("alpha", renamed), CELL) == 32 * 9
+    of_p = expected("alpha_probability", renamed).query("by == 'P(yes)'")
+    assert compared(agreement.alpha(probability, **PER_ROW), of_p, CELL) == 32 * 9
+
+
+def test_alpha_with_the_printed_weights(sampled):
+    renamed = {"alpha_n_i_self_pairs": "value", "band_n_i_self_pairs": "band_own", "band": "_"}
+    wanted = expected("alpha_variants", renamed.items()).rename(columns={"band_own": "band"})
+    found = agreement.alpha(sampled, **PER_ROW, weights="n_i_self_pairs")
+    assert compared(found, wanted, CELL) == 32 * 8
+
+
+def test_alpha_of_pairs(sampled):
+    plain = sampled[sampled["factor"].isin(["gender", "race"])]
+    both = sampled[sampled["factor"] == "gender_race"]
+    parts = [
+        agreement.alpha_pairs(plain, **PER_ROW),
+        agreement.alpha_pairs(both, **PER_ROW, reference="male-white"),
+    ]
+    wanted = expected("alpha_pairs", {"alpha": "value"}.items())
+    key = [*CELL, "level_1", "level_2"]
+    assert compared(pd.concat(parts), wanted, key) == 8 * (3 + 10 + 14) * 9
+
+
+def test_alpha_from_repeated_answers(asked):
+    many = asked.values[asked.values["source"] == "simulated"]
+    more = pd.concat([many.assign(repetition=0), many.assign(repetition=1)])
+    rng = np.random.default_rng(0)
+    more["value"] = np.where(rng.random(len(more)) < 0.1, 1 - more["value"], more["value"])
+    found = agreement.alpha_from_repeats(frames.by_factor(more, FACTORS), **PER_ROW)
+    wanted = agreement.alpha_without_noise(more, asked.probabilities.iloc[:0])
+    wanted = wanted.rename(columns={"alpha": "value"})
+    assert compared(found, wanted, CELL) == 24 * 9
+    once = agreement.alpha_from_repeats(frames.by_factor(many, FACTORS), **PER_ROW)
+    wanted = agreement.alpha_without_noise(many, asked.probabilities.iloc[:0])
+    compared(once, wanted.rename(columns={"alpha": "value"}), CELL)
+    assert set(once["status"]) == {"one_answer_a_prompt"}
+
+
+@pytest.mark.parametrize("read_by", ["sampled", "probability"])
+def test_exchange_tests_of_the_factors(read_by, request):
+    table = "factor_tests" if read_by == "sampled" else "factor_tests_probability"
+    long = request.getfixturevalue(read_by)
+    found = exchange.exchange_test(long, **PER_LEVEL, row="row", draws=DRAWS, seed=SEED)
+    family = found.groupby(["model", "source", "test"], sort=False)["p"]
+    found["p_holm"] = family.transform(lambda p: holm(p.to_numpy(float)))
+    wanted = expected(table, {"statistic": "value"}.items())
+    assert compared(found, wanted, [*CELL, "test"]) == 64 * 14
+
+
+def test_largest_gaps(sampled, probability):
+    wanted = expected("level_gaps")
+    for read_by, long in (("sampled", sampled), ("P(yes)", probability)):
+        parts = [
+            exchange.largest_gap(long[long["factor"] == "age"], **PER_LEVEL, ordered=True),
+            exchange.largest_gap(long[long["factor"].isin(["gender", "race"])], **PER_LEVEL),
+        ]
+        own = wanted[wanted["read_by"] == read_by]
+        assert compared(pd.concat(parts), own, CELL) == len(own) * 8 == 24 * 8
