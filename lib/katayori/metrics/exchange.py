@@ -10,7 +10,7 @@ from katayori.frame_checks import FrameError
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import exchange_tests, ties
 from katayori.metrics.intervals import detectable_effect, mean_interval
-from katayori.metrics.verdicts import sign_swap_test
+from katayori.metrics.verdicts import TESTED, row_by_t, sign_swap_test
 
 LEVEL = 0.95
 TEST_MORE = ("p", "n_rows", "n_rows_used", "n_levels", "draws")
@@ -193,7 +193,8 @@ def largest_gap(
         (mean over clusters of its mean less the mean of the other levels' means), n (valid
         answers), n_invalid, clusters, ci_low, ci_high (t over clusters; 95 % for all levels at
         once, as each is looked at), status as of `intervals.mean_interval` and `one_level`, limit
-        (the true gap that this interval finds in 80 % of studies). The largest of several gaps is
+        (the true gap that this interval finds in 80 % of studies) and the other columns of
+        `verdicts.line_test` at a line of 0, for `verdicts.verdict`. The largest of several gaps is
         large by chance, too: read beside it what neutral words with as many levels give.
 
     Formula: ends value -+ t of 1 - .025/k times SE, with k gaps looked at (1 of ordered levels);
@@ -218,11 +219,25 @@ def largest_gap(
         means = valid[value].astype(float).groupby([valid[cluster], valid[level]]).mean().unstack()
         levels = pd.unique(cell[level]) if ordered else sorted(pd.unique(cell[level]), key=str)
         answered = [one for one in levels if one in means]
-        row = furthest(gaps_by_cluster(means[answered], ordered=ordered))
+        row = _tested(gaps_by_cluster(means[answered], ordered=ordered))
         row |= {"n": len(valid), "n_invalid": len(cell) - len(valid)}
         row |= {"status": "one_level"} if cell[level].nunique() < 2 else {}
         rows.append(key | row)
-    return flat(rows, frame, names, ["level"], ["limit"])
+    return flat(rows, frame, names, ["level"], TESTED)
+
+
+def _tested(gaps: pd.DataFrame) -> dict[str, Any]:
+    """The largest gap with what `verdicts.verdict` needs of it."""
+    if gaps.empty:
+        return {"level": ""} | row_by_t(np.array([]), np.array([]))
+    place = _furthest(gaps)
+    values = gaps.iloc[:, place].to_numpy(float)
+    return {"level": str(gaps.columns[place])} | row_by_t(values, values, looked_at=gaps.shape[1])
+
+
+def _furthest(gaps: pd.DataFrame) -> int:
+    """The place of the largest gap, of equal ones the first."""
+    return int(np.argmax(ties.highest(gaps.mean().abs())))
 
 
 def gaps_by_cluster(means: pd.DataFrame, *, ordered: bool) -> pd.DataFrame:
@@ -261,10 +276,9 @@ def furthest(gaps: pd.DataFrame) -> dict[str, Any]:
     """
     if gaps.empty:
         return {"level": ""} | _with_limit([], LEVEL)
-    means = gaps.mean().abs()
-    name = means.index[ties.highest(means)][0]
-    level = 1 - (1 - LEVEL) / gaps.shape[1]
-    return {"level": str(name)} | _with_limit(gaps[name].tolist(), level)
+    place = _furthest(gaps)
+    found = _with_limit(gaps.iloc[:, place].tolist(), 1 - (1 - LEVEL) / gaps.shape[1])
+    return {"level": str(gaps.columns[place])} | found
 
 
 def swap_test(

@@ -284,14 +284,35 @@ def difference_row(
 
 def _by_t(measure: str, values: np.ndarray, own: np.ndarray, line: float) -> dict[str, Any]:
     """A mean of contributions by t; `own` are the clusters' own values."""
-    found = mean_interval(values.tolist())
-    inner = mean_interval(values.tolist(), 1 - 2 * ALPHA)
-    limit = detectable_effect(found["se"], found["clusters"])
+    return {"measure": measure} | row_by_t(values, own, line)
+
+
+def row_by_t(
+    values: np.ndarray, own: np.ndarray, line: float = 0.0, looked_at: int = 1
+) -> dict[str, Any]:
+    """What `verdict` needs of a mean of contributions.
+
+    Args:
+        values: the clusters' contributions. own: their own values, for counting those that differ.
+        line: in the unit of the value. looked_at: of so many means this one was chosen; intervals,
+            p and limit hold for all of them at once (Bonferroni).
+
+    Example:
+        >>> values = np.array([0.1, 0.2, 0.15, 0.05, 0.1])
+        >>> row_by_t(values, values)["p"] < row_by_t(values, values, looked_at=3)["p"]
+        True
+    """
+    level = 1 - ALPHA / looked_at
+    found = mean_interval(values.tolist(), level)
+    inner = mean_interval(values.tolist(), 1 - 2 * ALPHA / looked_at)
+    limit = detectable_effect(found["se"], found["clusters"], level)
     p = np.nan
     if found["status"] == "ok":
-        p = float(2 * t.sf(abs(found["value"] - line) / found["se"], found["clusters"] - 1))
-    row = found | {"measure": measure, "p": p, "limit_up": limit, "limit_down": limit}
+        distance = abs(found["value"] - line) / found["se"]
+        p = min(1.0, looked_at * float(2 * t.sf(distance, found["clusters"] - 1)))
+    row = found | {"line": line, "p": p, "limit_up": limit, "limit_down": limit, "limit": limit}
     row |= {"ci90_low": inner["ci_low"], "ci90_high": inner["ci_high"], "limit_about": False}
+    row |= {"alike": False, "unreadable": READ}
     return row | _spread(own, values - values.mean() if len(values) else values)
 
 
