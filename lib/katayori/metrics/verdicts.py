@@ -612,7 +612,8 @@ def _is_alike(row: Mapping[Any, Any]) -> bool:
     """All answers are alike and at the line, such as every answer unknown."""
     named = row["named_share"]
     without_persons = bool(row["alike"]) if np.isnan(named) else named == 0
-    constant = row["status"] == "no_variation" or (row["measure"] == "share" and row["alike"])
+    is_share = row.get("measure") == "share"
+    constant = row["status"] == "no_variation" or (is_share and row["alike"])
     return bool(constant and without_persons and abs(row["value"] - row["line"]) < _ROUNDING)
 
 
@@ -630,7 +631,7 @@ def _all_alike(row: Mapping[Any, Any]) -> tuple[str, str] | None:
 
 
 def _at_an_end(row: Mapping[Any, Any]) -> bool:
-    return row["measure"] == "share" and row["line"] in (0, 1)
+    return row.get("measure") == "share" and row["line"] in (0, 1)
 
 
 def _inside(row: Mapping[Any, Any]) -> bool:

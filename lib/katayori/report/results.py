@@ -178,7 +178,7 @@ class Run:
             kept = kept.assign(variant=self._studies[0].variant(prompt))
         required = evidence.requirements(self.paper, name)
         self.rows(kept, required, what, value=value, cell=by, **{**about, **common})
-        return kept.drop(columns="variant") if "variant" not in frame else kept
+        return kept if "variant" in frame else kept.drop(columns="variant", errors="ignore")
 
     def _with_source(self, frame: "pd.DataFrame") -> "pd.DataFrame":
         """The frame with the source of each model's answers, where it has none."""
