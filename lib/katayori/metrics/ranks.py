@@ -20,7 +20,7 @@ import pandas as pd
 from scipy.stats import chi2, rankdata, t as student
 
 from katayori.frame_checks import Column
-from katayori.frames import GIVEN, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, flat, require
+from katayori.frames import GIVEN, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, flat, numbered, require
 
 DIGITS = 12  # so that .1 + .2 ties with .3
 ALARM_BELOW = 0.05
@@ -216,12 +216,11 @@ def chance_alarms(
     def some_significant(dealt: np.ndarray) -> np.ndarray:
         return np.any(holm(p_of_factors(dealt)) < ALARM_BELOW, axis=1)
 
-    cell = _numbered(crossed.keys, by)
+    cell, out = numbered(crossed.keys, by)
     counts = np.array(
         [np.bincount(cell, some_significant(_dealt(ranks, place, rng))) for _ in range(draws)]
     )
     tests = np.isfinite(p_of_factors(ranks)).sum(axis=1)
-    out = crossed.keys.iloc[np.unique(cell, return_index=True)[1]].reset_index(drop=True)
     out["n"] = np.bincount(cell, tests > 0).astype(int)
     out["n_invalid"] = np.bincount(cell, tests == 0).astype(int)
     out["clusters"] = out["n"]
@@ -262,7 +261,7 @@ def adjust(frame: pd.DataFrame, *, p: str, family: str | Sequence[str] = ()) -> 
     names = [family] if isinstance(family, str) else list(family)
     require("adjust", frame, {p: Column("probability", 0.03, may_miss=True)})
     require("adjust", frame, dict.fromkeys(names, LABEL_OR_NONE))
-    families = frame[p].astype(float).groupby(_numbered(frame, names))
+    families = frame[p].astype(float).groupby(numbered(frame, names)[0])
     adjusted = families.transform(lambda one: holm(one.to_numpy()))
     return frame.assign(p_holm=adjusted, tests=families.transform("count").astype(int))
 
@@ -342,16 +341,8 @@ class _Tables(NamedTuple):
         )
 
 
-def _numbered(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """The number of the cell each row is in, in the order of the frame."""
-    if not names:
-        return np.zeros(len(frame), dtype=int)
-    return frame.groupby(list(names), sort=False, dropna=False, observed=True).ngroup().to_numpy()
-
-
 def _tables(frame: pd.DataFrame, value: str, level: str, by: Sequence[str]) -> _Tables:
-    table = _numbered(frame, by)
-    keys = frame[list(by)].iloc[np.unique(table, return_index=True)[1]].reset_index(drop=True)
+    table, keys = numbered(frame, by)
     code, labels = pd.factorize(frame[level])
     # Levels of a table stand side by side in the order of the frame, answers of a level below.
     own, column = np.unique(table * len(labels) + code, return_inverse=True)
@@ -388,8 +379,7 @@ def _crossed(
 
     A table has the cross of the levels it was asked about, with or without an answer.
     """
-    table = _numbered(frame, keys)
-    names = frame[list(keys)].iloc[np.unique(table, return_index=True)[1]].reset_index(drop=True)
+    table, names = numbered(frame, keys)
     codes = [table]
     labels = {}
     for name in attributes:

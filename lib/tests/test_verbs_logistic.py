@@ -1,0 +1,217 @@
+"""Verbs of logistic models against statsmodels, printed figures and planted effects."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.special import expit
+from scipy.stats import chi2, norm
+
+from katayori import frames
+from katayori.frame_checks import FrameError
+from katayori.metrics import logistic, ranks
+
+AGES = range(20, 101, 10)
+YES_29 = (9, 9, 9, 11, 12, 13, 15, 10, 6)  # of 15 persons an age
+CURVE = {"value": "yes", "x": "age"}
+
+
+def of_counts(yes, n=15, ages=AGES, question=1):
+    rows = [[age, float(k < one)] for age, one in zip(ages, yes, strict=True) for k in range(n)]
+    return pd.DataFrame(rows, columns=["age", "yes"]).assign(question=question)
+
+
+# -- curves ----------------------------------------------------------------------------------------
+
+
+def test_the_four_printed_statistics_of_question_29():
+    answers = of_counts(YES_29)
+    line = logistic.curve_fit(answers, **CURVE).iloc[0]
+    parabola = logistic.curve_fit(answers, **CURVE, degree=2).iloc[0]
+    kruskal = ranks.kruskal(answers, value="yes", level="age").iloc[0]
+    assert f"{line['p']:.3f}" == "0.717"
+    assert f"{parabola['p']:.5f}" == "0.00286"
+    assert f"{parabola['p_lr']:.5f}" == "0.00237"
+    assert f"{kruskal['p']:.4f}" == "0.0245"
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_curves_and_their_intervals_are_those_of_statsmodels(degree):
+    answers = of_counts((3, 7, 9, 8, 12, 10, 13, 9, 5))
+    answers.loc[::7, "yes"] = np.nan
+    found = logistic.curve_fit(answers, **CURVE, degree=degree).iloc[0]
+    mean, sd = answers["age"].mean(), answers["age"].std(ddof=0)
+    kept = answers.dropna()
+
+    def powers(ages, highest):
+        return ((np.asarray(ages, float) - mean) / sd)[:, None] ** np.arange(highest + 1)
+
+    def fitted(highest):
+        family = sm.families.Binomial()
+        return sm.GLM(kept["yes"], powers(kept["age"], highest), family=family).fit(tol=1e-12)
+
+    fit, smaller = fitted(degree), fitted(degree - 1)
+    terms = [found[f"b{power}"] for power in range(degree + 1)]
+    assert terms == pytest.approx(fit.params.tolist(), rel=1e-6)
+    assert (found["value"], found["se"]) == pytest.approx((fit.params.iloc[-1], fit.bse.iloc[-1]))
+    assert found["p"] == pytest.approx(fit.pvalues.iloc[-1])
+    assert found["deviance"] == pytest.approx(fit.deviance)
+    assert found["p_lr"] == pytest.approx(chi2.sf(smaller.deviance - fit.deviance, 1))
+    assert (found["n"], found["n_invalid"]) == (len(kept), len(answers) - len(kept))
+    curve = logistic.fitted_curve(answers, **CURVE, at=[25, 60, 95], degree=degree)
+    eta = powers([25, 60, 95], degree)
+    half = 1.96 * np.sqrt(np.diagonal(eta @ fit.cov_params().to_numpy() @ eta.T))
+    assert curve["value"].to_numpy() == pytest.approx(expit(eta @ fit.params), rel=1e-6)
+    assert curve["ci_low"].to_numpy() == pytest.approx(expit(eta @ fit.params - half), rel=1e-6)
+    assert curve["ci_high"].to_numpy() == pytest.approx(expit(eta @ fit.params + half), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("yes", "ages", "degree", "status"),
+    [
+        ([15] * 9, AGES, 1, "constant"),
+        ([15, 15, 15, 15, 15, 0, 0, 0, 0], AGES, 1, "separation"),
+        ([0, 0, 0, 15, 15, 15, 0, 0, 0], AGES, 2, "separation"),
+        ([3, 9], (20, 60), 2, "too_few_values"),
+        ([3, 9], (20, 60), 1, "ok"),
+    ],
+)
+def test_a_cell_without_a_curve_says_why(yes, ages, degree, status):
+    answers = of_counts(yes, ages=ages)
+    row = logistic.curve_fit(answers, **CURVE, degree=degree).iloc[0]
+    assert row["status"] == status and np.isnan(row["p"]) == (status != "ok")
+    curve = logistic.fitted_curve(answers, **CURVE, at=[20, 60], degree=degree)
+    assert len(curve) == (2 if status == "ok" else 0)
+
+
+def test_cells_are_fitted_apart_in_the_order_of_the_frame():
+    answers = pd.concat([of_counts(YES_29, question=9), of_counts(YES_29[::-1], question=3)])
+    both = logistic.curve_fit(answers, **CURVE, by="question")
+    assert both["question"].tolist() == [9, 3]
+    assert both["value"].iloc[0] == pytest.approx(-both["value"].iloc[1])
+    curve = logistic.fitted_curve(answers, **CURVE, by="question", at=[20.0, 100.0])
+    first, last = curve["value"].iloc[:2], curve["value"].iloc[2:]
+    assert first.tolist() == pytest.approx(last.tolist()[::-1])
+
+
+def test_values_that_are_no_answers_have_no_curve():
+    row = logistic.curve_fit(of_counts(YES_29).assign(yes=0.4), **CURVE).iloc[0]
+    assert row["status"] == "not_binary" and np.isnan(row["yes"])
+    with pytest.raises(FrameError, match="column 'age'"):
+        logistic.curve_fit(of_counts(YES_29).assign(age="old"), **CURVE)
+    with pytest.raises(FrameError, match="degree=0"):
+        logistic.curve_fit(of_counts(YES_29), **CURVE, degree=0)
+
+
+# -- mixed models ----------------------------------------------------------------------------------
+
+
+def persons(effect=1.0, seed=0, questions=30, model="m"):
+    """Answers to questions that lean both ways; the second group says yes more often."""
+    rng = np.random.default_rng(seed)
+    names = ["question", "my age", "group"]
+    sizes = [range(questions), [20, 50, 80], ["a [1]", "b"]]
+    frame = pd.MultiIndex.from_product([*sizes, range(3)], names=[*names, "copy"])
+    frame = frame.to_frame(index=False).assign(model=model)
+    eta = rng.normal(0, 1, questions)[frame["question"]] + effect * (frame["group"] == "b")
+    return frame.assign(yes=(rng.random(len(frame)) < expit(eta)).astype(float))
+
+
+def coefficients(frame, **fixed):
+    fixed = fixed or {"my age": None, "group": "a [1]"}
+    return logistic.mixed_model(frame, value="yes", fixed=fixed, by="model")
+
+
+def test_coefficients_are_those_of_the_formula():
+    answers = persons()
+    answers.loc[::13, "yes"] = np.nan
+    sd = answers["my age"].std(ddof=0)
+    plain = answers.assign(age=(answers["my age"] - answers["my age"].mean()) / sd)
+    plain["g"] = plain["group"].map({"a [1]": "a", "b": "b"})
+    oracle = logistic.mixed_logit(plain, "yes ~ age + g", "question").set_index("term")
+    found = coefficients(answers).set_index("factor")
+    pairs = {"intercept": "Intercept", "my age": "age", "group": "g[T.b]"}
+    for factor, term in (pairs | {"question": "sd(question)"}).items():
+        row, theirs = found.loc[factor], oracle.loc[term]
+        assert row["value"] == pytest.approx(theirs["estimate"], rel=1e-6)
+        assert row["se"] == pytest.approx(theirs["se"], rel=1e-5)
+        assert row["ci_low"] == pytest.approx(theirs["ci_low"], rel=1e-5)
+    assert found.loc["my age", "level"] == "per SD"
+    assert found.loc["question", "level"] == "SD of intercepts"
+    assert set(found["clusters"]) == {30} and set(found["n_invalid"]) == {42}
+
+
+def test_the_planted_effect_comes_back_and_turns_with_the_reference():
+    answers = persons(effect=1.0, questions=60)
+    up = coefficients(answers, group="a [1]").query("factor == 'group'").iloc[0]
+    down = coefficients(answers, group="b").query("factor == 'group'").iloc[0]
+    assert up["ci_low"] < 1.0 < up["ci_high"] and up["p"] < 1e-6
+    assert (up["level"], up["reference"]) == ("b", "a [1]")
+    assert (down["level"], down["reference"]) == ("a [1]", "b")
+    assert down["value"] == pytest.approx(-up["value"], rel=1e-6)
+
+
+def test_models_are_fitted_apart_and_a_number_with_a_reference_is_a_level():
+    both = pd.concat([persons(0.0, 1, model="x"), persons(2.0, 2, model="y")])
+    found = coefficients(both, group=None)
+    effects = found[found["factor"] == "group"].set_index("model")["value"]
+    assert abs(effects["x"]) < 0.6 and effects["y"] > 1.2
+    ages = coefficients(persons(), **{"my age": 50})
+    assert ages.loc[ages["factor"] == "my age", "level"].tolist() == ["20", "80"]
+
+
+def test_a_level_nobody_answered_is_named():
+    answers = persons()
+    answers = pd.concat([answers, answers[:9].assign(group="c", yes=np.nan)])
+    found = coefficients(answers, group="nobody")
+    assert set(found["dropped_levels"]) == {"group c"}
+    assert found.loc[found["factor"] == "group", "reference"].tolist() == ["a [1]"]
+    with pytest.raises(FrameError, match="must be 0 or 1"):
+        coefficients(persons().assign(yes=0.5))
+
+
+# -- scores that average ---------------------------------------------------------------------------
+
+
+def of_levels(model="m", **estimates):
+    rows = [{"factor": "race", "level": name, "value": b} for name, b in estimates.items()]
+    frame = pd.DataFrame(rows).assign(model=model, status="ok", n=90, n_invalid=1, clusters=9)
+    return frame.assign(p=2 * norm.sf(frame["value"].abs() / 0.1))
+
+
+def test_opposite_coefficients_average_to_nothing():
+    frame = pd.concat([of_levels(a=1.0, b=-0.9), of_levels("other", a=1.0, b=0.9)])
+    found = logistic.mean_score(frame, factor="race", by="model").set_index("model")
+    assert found["value"].to_dict() == pytest.approx({"m": 0.05, "other": 0.95})
+    assert found["averaging_hides"].to_dict() == {"m": True, "other": False}
+    assert found.loc["m", ["positive", "negative", "coefficients"]].tolist() == [1, 1, 2]
+    assert found["clusters"].tolist() == [9, 9] and found["ci_low"].isna().all()
+
+
+def test_scaled_scores_lose_the_sign():
+    frame = pd.concat([of_levels("x", a=1.0, b=-2.0), of_levels("y", a=-0.5, b=1.0)])
+    frame = pd.concat([frame, of_levels("z", a=0.0, b=0.0)])
+    found = logistic.scaled_score(frame, by="model").set_index("model")
+    assert found["value"].to_dict() == {"x": 1.0, "y": 0.5, "z": 0.0}
+    assert found.loc["x", "mean_signed"] == -0.5 and set(found["models"]) == {3}
+    alone = logistic.scaled_score(of_levels(a=1.0), by="model")
+    assert alone["status"].tolist() == ["one_model"] and alone["value"].isna().all()
+
+
+# -- nothing ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda frame: logistic.curve_fit(frame, value="yes", x="my age", by="model"),
+        lambda frame: logistic.fitted_curve(frame, value="yes", x="my age", by="model", at=[20]),
+        coefficients,
+        lambda frame: logistic.mean_score(coefficients(frame), factor="group", by="model"),
+        lambda frame: logistic.scaled_score(coefficients(frame), by="model"),
+    ],
+)
+def test_a_model_of_nothing_says_why(verb):
+    nothing = verb(frames.not_asked("not recorded", list(persons())))
+    assert frames.reason_of(nothing) == "not recorded"
+    assert list(nothing) == list(verb(persons(questions=6)))
