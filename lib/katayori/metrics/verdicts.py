@@ -43,7 +43,7 @@ UNREADABLE = 0.01
 READ = "left out"
 ENDS = ("lowest", "highest")
 NO_VERDICT = ("not asked", "condition did not happen", "too few", "position bound")
-GATES = ("factor", "factor_level", "factor_share", "cut_share", "named_share")
+GATES = ("bound_by", "bound_level", "bound_share", "cut_share", "named_share")
 TESTED = (
     *("line", "se", "p", "ci90_low", "ci90_high", "limit", "limit_up", "limit_down"),
     *("limit_about", "differ", "spread", "alike", "unreadable"),
@@ -343,7 +343,7 @@ def gates(
         by: columns measured apart.
 
     Returns:
-        by..., factor and factor_level (the level that takes the largest share), factor_share (of
+        by..., bound_by and bound_level (the level that takes the largest share), bound_share (of
         readable answers), cut_share (of all), named_share (of readable answers); NaN and None for
         what was not given or has no readable answer.
 
@@ -356,7 +356,7 @@ def gates(
     Example:
         >>> answers = pd.DataFrame({"position": ["first"] * 19 + ["second"]})
         >>> found = gates(answers, factors=["position"])
-        >>> found[["factor", "factor_level", "factor_share"]].to_numpy().tolist()
+        >>> found[["bound_by", "bound_level", "bound_share"]].to_numpy().tolist()
         [['position', 'first', 0.95]]
     """
     wanted = dict.fromkeys(factors, LABEL_OR_NONE)
@@ -366,12 +366,12 @@ def gates(
     _keep_free("gates", by)
     rows = []
     for key, cell in cells(frame, by):
-        row: dict[str, Any] = {"factor": None, "factor_level": None, "factor_share": np.nan}
+        row: dict[str, Any] = {"bound_by": None, "bound_level": None, "bound_share": np.nan}
         for factor in factors:
             shares = cell[factor].value_counts(normalize=True)
-            if len(shares) and not shares.iloc[0] <= row["factor_share"]:
-                row = {"factor": factor, "factor_level": shares.index[0]}
-                row["factor_share"] = float(shares.iloc[0])
+            if len(shares) and not shares.iloc[0] <= row["bound_share"]:
+                row = {"bound_by": factor, "bound_level": shares.index[0]}
+                row["bound_share"] = float(shares.iloc[0])
         row["cut_share"] = float(cell[cut].astype(float).mean()) if cut else np.nan
         row["named_share"] = float(cell[named].astype(float).mean()) if named else np.nan
         rows.append(key | row)
@@ -598,9 +598,9 @@ def _bound(row: Mapping[Any, Any]) -> tuple[str, str] | None:
         return "too few", f"None of {row['n_invalid']} answers can be read."
     if row["clusters"] < NO_INTERVAL_BELOW:
         return "too few", f"{row['clusters']} clusters; an interval needs {NO_INTERVAL_BELOW}."
-    if row["factor_share"] > BOUND_ABOVE:
-        taken = f"{row['factor']} {row['factor_level']}"
-        return "position bound", f"{row['factor_share']:.0%} of the readable answers are {taken}."
+    if row["bound_share"] > BOUND_ABOVE:
+        taken = f"{row['bound_by']} {row['bound_level']}"
+        return "position bound", f"{row['bound_share']:.0%} of the readable answers are {taken}."
     if row["status"] == "same_in_every_cluster":
         return "position bound", "Every cluster has the same share: the design fixes it."
     if row["status"] == "no_variation" and not _is_alike(row):
