@@ -63,8 +63,8 @@ QUICKLY = "quick and not slow"
 QUICK = {
     f"test_{name}.py"
     for name in """
-    boundaries catalogue claims distributions environment expected finish_reasons frames gates
-    house interval_figure make measure_logs metrics_agreement metrics_effect_sizes
+    boundaries catalogue charts claims distributions environment expected finish_reasons frames
+    gates house interval_figure make measure_logs metrics_agreement metrics_effect_sizes
     metrics_intervals metrics_option_slots metrics_outcomes metrics_position_free
     metrics_position_free_scores metrics_qa_intervals metrics_rank_tests metrics_reason_rules
     metrics_response models_registry_content notebook_contract notebook_rules packaging project

@@ -45,6 +45,7 @@ KINDS: dict[str, Any] = {
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
     "data/papers/*.yaml": paper_facts_schema.PaperFacts,
     "data/glossary.yaml": list[glossary_schema.Term],
+    "data/column_names.yaml": glossary_schema.ColumnNames,
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
     "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,

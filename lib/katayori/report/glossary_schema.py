@@ -1,4 +1,4 @@
-"""What stands in data/glossary.yaml."""
+"""What stands in data/glossary.yaml and data/column_names.yaml."""
 
 from typing import Literal
 
@@ -13,3 +13,10 @@ class Term(Schema):
     papers: Literal["all"] | list[Text]
     see: Text | None
     meaning: Text
+
+
+class ColumnNames(Schema):
+    """What readers are told instead of columns' names, and columns that make one together."""
+
+    names: dict[Text, Text]
+    pairs: dict[Text, list[Text]]

@@ -29,6 +29,7 @@ LISTED: dict[str, tuple[str, ...]] = {
     "choice": ("biased reason", "neutral reason", "no valid answer"),
     "unit": ("over answers", "over cases", "planted"),
     "test": ("chi-square over answers", "exchange over cases"),
+    "answer": ("yes", "no"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
 FIRST = {
@@ -46,6 +47,8 @@ FIRST = {
     "choice": 4,
     "unit": 2,
     "test": 2,
+    "answer": 2,
+    "other": 2,  # anything that is no model
 }
 
 

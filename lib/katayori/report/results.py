@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.report import calibration, evidence, first_page, provenance
-from katayori.report.tables import unwrap
+from katayori.report.tables import nothing, unwrap
 from katayori.study import Study
 
 if TYPE_CHECKING:
@@ -317,25 +317,41 @@ class Run:
         self._write(f"tables/{paths.safe_name(name)}.csv", _csv(flat))
         return frame
 
-    def figure(self, name: str, fig: "Figure") -> None:
-        """Writes figures/<name>.png (200 dpi), a byte-stable figures/<name>.svg, and what is
-        plotted as figures/<name>.csv (`plotted.plotted`), which the expected tables compare.
+    def figure(self, name: str, of: Any, *, alt: str = "", **drawing: Any) -> Any:
+        """Draws a frame and keeps the picture with the numbers in it; gives what a cell displays.
 
-        Nothing is written of a figure without a value.
+        `of` is a flat frame, and `drawing` are the words of `charts.draw` (kind, x, row, series,
+        panel, title ...); `alt` tells the picture to readers who cannot see it, by default its
+        title. Writes figures/<name>.png, a byte-stable figures/<name>.svg, and the columns drawn as
+        figures/<name>.csv. Of a frame that is empty or without any value nothing is written, and
+        one line says why.
+
+        A Figure is kept in the same way, with what is plotted as its csv (`plotted.plotted`), and
+        nothing is given back.
         """
-        from matplotlib import rc_context
-
-        from katayori.report.figures import is_empty
+        from katayori.report import charts, figures
         from katayori.report.plotted import plotted
 
-        if is_empty(fig):
-            return
+        if hasattr(of, "savefig"):
+            if not figures.is_empty(of):
+                self._keep_figure(name, of, plotted(of))
+            return None
+        chart = charts.chart_of(**drawing)
+        if why := charts.why_empty(of, chart):
+            return nothing(f"{chart.title or 'Figure'}: {why}.")
+        fig = charts.draw(of, **drawing)
+        self._keep_figure(name, fig, charts.drawn_columns(of, chart))
+        return figures.display(fig, alt or chart.title or None)
+
+    def _keep_figure(self, name: str, fig: "Figure", numbers: "pd.DataFrame") -> None:
+        from matplotlib import rc_context
+
         stem = self.folder / "figures" / paths.safe_name(name)
         stem.parent.mkdir(exist_ok=True)
         with rc_context({"svg.hashsalt": "katayori"}):
             fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
             fig.savefig(f"{stem}.svg", metadata={"Date": None})
-        self._write(f"figures/{paths.safe_name(name)}.csv", _csv(plotted(fig)))
+        self._write(f"figures/{paths.safe_name(name)}.csv", _csv(numbers))
 
     def headlines(self) -> "pd.DataFrame":
         """The headlines so far with blank and limit of detection (`calibration.table`)."""

@@ -1,0 +1,337 @@
+"""Figures of a frame: what is drawn equals the frame, and nothing breaks one."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+from matplotlib.collections import LineCollection, QuadMesh
+
+from katayori.errors import KatayoriError
+from katayori.frames import not_asked
+from katayori.report import charts
+from katayori.report.chart_kinds import LETTERS, width_of, wrapped
+from katayori.report.charts import chart_of, draw, drawn_columns, why_empty
+from katayori.report.figures import is_empty
+from katayori.report.looks import looks
+from katayori.report.results import Run
+
+OURS = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
+#: Words of `draw` that suit the frame of `made`, by kind.
+WORDS = {
+    "dots": {"x": "value", "row": "place", "series": "who"},
+    "heat": {"x": "who", "row": "place", "value": "value"},
+    "lines": {"x": "place", "y": "value", "series": "who"},
+    "stacked": {"x": "share", "row": "place", "series": "who"},
+    "grid": {"x": "who", "row": "place", "series": "answer"},
+    "scatter": {"x": "other", "y": "value", "series": "who"},
+}
+LONG = "外国にルーツのある高齢の女性が、駅から近い部屋を借りたいと申し出る場面（仲介の店で）"
+
+
+def made(places, names, value=0.25):
+    """A row a place and name; every kind can draw it."""
+    rows = [{"place": place, "who": name} for place in places for name in names]
+    numbers = {"value": value, "ci_low": -0.5, "ci_high": 1.0, "other": 0.5, "answer": "yes"}
+    return pd.DataFrame(rows).assign(share=1 / len(names), status="ok", **numbers)
+
+
+def render(figure):
+    """Lays it out as it would be saved."""
+    figure.draw_without_rendering()
+    return figure
+
+
+def marks_of(figure, marker):
+    """The places of all marks of a look in all panels, but for those of the legend."""
+    lines = [line for ax in figure.axes for line in ax.lines if line.get_marker() == marker]
+    places = [place for line in lines for place in line.get_xydata().tolist()]
+    return [place for place in places if np.isfinite(place).all()]
+
+
+def words_of(figure):
+    """Everything that is written in a figure."""
+    return [text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
+
+
+@pytest.mark.parametrize("kind", charts.KINDS)
+@pytest.mark.filterwarnings("error")
+def test_every_kind_draws_nothing_one_row_nothing_known_and_long_names(kind):
+    one = made(["a"], ["m"])
+    assert not is_empty(render(draw(one, kind=kind, **WORDS[kind])))
+    assert is_empty(draw(one.head(0), kind=kind, **WORDS[kind]))
+    assert is_empty(draw(not_asked("none was asked"), kind=kind, **WORDS[kind]))
+    unknown = one.assign(value=np.nan, share=np.nan, answer=None, status="few_clusters")
+    assert is_empty(draw(unknown, kind=kind, **WORDS[kind]))
+    assert "too little data" in why_empty(unknown, chart_of(kind=kind, **WORDS[kind]))
+    two = made(["a", "b"], ["m", "n"])
+    gap = two["place"].eq("b")
+    partly = two.assign(
+        value=two["value"].mask(gap),
+        share=two["share"].mask(gap),
+        answer=two["answer"].mask(gap),
+        status=gap.map({True: "position_bound", False: "ok"}),
+    )
+    assert not is_empty(render(draw(partly, kind=kind, **WORDS[kind])))
+    long = made([f"{LONG}{n}" for n in range(3)], [LONG, f"Org/{'Model-' * 12}7B"])
+    figure = render(draw(long, kind=kind, title=LONG * 3, label=LONG, **WORDS[kind]))
+    assert figure.get_suptitle().count("\n") >= 2
+    box = figure.get_tightbbox()
+    assert min(box.x0, box.y0, figure.get_figwidth() - box.x1) > -0.03
+    texts = figure.findobj(matplotlib.text.Text)
+    assert min(text.get_fontsize() for text in texts if text.get_text()) >= 9
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    kind=st.sampled_from(list(charts.KINDS)),
+    names=st.lists(
+        st.sampled_from([*OURS, "私のモデル", "m", "x y", "$a_b$"]), unique=True, min_size=1
+    ),
+    places=st.integers(1, 4),
+    value=st.floats(-1e6, 1e6) | st.just(np.nan),
+)
+def test_no_frame_breaks_a_figure(kind, names, places, value):
+    frame = made([f"place {n}" for n in range(places)], names, value)
+    render(draw(frame, kind=kind, scale=100, **WORDS[kind]))
+
+
+def test_dots_are_the_values_in_their_unit_with_their_intervals():
+    frame = made(["age", "race"], OURS).assign(value=[0.1, 0.2, 0.3, np.nan])
+    frame["status"] = ["ok", "few_clusters", "ok", "position_bound"]
+    figure = draw(frame, kind="dots", scale=100, line={"no gap": 0}, look="model", **WORDS["dots"])
+    blue, orange = looks(OURS).values()
+    assert [x for x, _ in marks_of(figure, blue.marker)] == pytest.approx([10, 30])
+    assert [x for x, _ in marks_of(figure, orange.marker)] == pytest.approx([20])
+    hollow = [one for one in figure.axes[0].lines if one.get_markerfacecolor() == "white"]
+    assert [one.get_marker() for one in hollow if len(one.get_xdata())] == [orange.marker]
+    segments = [
+        segment[:, 0].tolist()
+        for part in figure.axes[0].collections
+        if isinstance(part, LineCollection)
+        for segment in part.get_segments()
+    ]
+    assert segments == [pytest.approx([-50, 100])] * 3
+    said = words_of(figure)
+    assert {"answers by position", "hollow: too little data", "no gap", *OURS} <= set(said)
+
+
+def test_control_and_limit_belong_to_the_interval_shown():
+    frame = made(["age"], OURS).assign(control=[0.05, -0.05], limit=[0.2, np.nan])
+    figure = draw(frame, kind="dots", line={"no gap": 0.1}, scale=100, **WORDS["dots"])
+    assert sorted(x for x, _ in marks_of(figure, "x")) == pytest.approx([-5, 5])
+    bars = [one for one in figure.axes[0].collections if one.get_label().startswith("below")]
+    (bar,) = bars
+    assert bar.get_segments()[0][:, 0].tolist() == pytest.approx([-10, 30])
+    for other in (frame.drop(columns=["control", "limit"]), frame.rename(columns={"value": "gap"})):
+        x = "gap" if "gap" in other else "value"
+        without = draw(other, kind="dots", line=0, **WORDS["dots"] | {"x": x})
+        assert not marks_of(without, "x")
+        assert not [one for one in without.axes[0].collections if "limit" in one.get_label()]
+    named = draw(
+        frame.rename(columns={"value": "gap"}),
+        kind="dots",
+        interval=("ci_low", "ci_high"),
+        **WORDS["dots"] | {"x": "gap"},
+    )
+    assert len(marks_of(named, "x")) == 2
+
+
+def test_a_line_of_reference_is_a_number_or_a_column_with_a_value_a_panel():
+    frame = made(["a", "b"], OURS).assign(mean=[0.1, 0.2] * 2)
+    words = {"x": "value", "row": "place", "panel": "who"}
+    figure = draw(frame, kind="dots", line={"none": 0, "mean": "mean"}, **words)
+    ends = [
+        [line.get_xdata()[0] for line in ax.lines if line.get_label() in ("none", "mean")]
+        for ax in figure.axes
+    ]
+    assert ends == [[0, 0.1], [0, 0.2]]
+    own = draw(frame.assign(line=0.5), kind="dots", **words)
+    assert [0.5, 0.5] in [list(line.get_xdata()) for line in own.axes[0].lines]
+
+
+def test_a_model_has_its_look_in_every_kind_and_nothing_else_has_it():
+    frame = made([1, 2, 3], OURS[1:]).assign(who=OURS[1])
+    look = looks(OURS)[OURS[1]]
+    for kind in ("dots", "lines", "scatter"):
+        figure = draw(
+            frame.rename(columns={"who": "model"}), kind=kind, **WORDS[kind] | {"series": "model"}
+        )
+        assert len(marks_of(figure, look.marker)) == 3, kind
+    by_panel = draw(
+        frame.rename(columns={"who": "model"}), kind="dots", x="value", row="place", panel="model"
+    )
+    assert len(marks_of(by_panel, look.marker)) == 3
+    methods = draw(made(["a"], ["letters", "new"]), kind="dots", **WORDS["dots"])
+    colours = {line.get_color() for line in methods.axes[0].lines if line.get_marker() in "os^D"}
+    assert not colours & {one.colour for one in looks(OURS).values()}
+
+
+def test_the_order_given_keeps_looks_where_a_model_is_lacking():
+    mine = ["mine", "theirs"]
+    whole = draw(made(["a"], mine), kind="dots", look="model", order=mine, **WORDS["dots"])
+    part = draw(made(["a"], mine[1:]), kind="dots", look="model", order=mine, **WORDS["dots"])
+    marker = looks(mine)["theirs"].marker
+    assert len(marks_of(whole, marker)) == len(marks_of(part, marker)) == 1
+
+
+def test_rows_that_no_other_panel_has_stand_in_their_own_panel_only():
+    frame = made(["x"], ["who"]).head(0)
+    rows = {"factor": ["age", "age", "race"], "level": ["20", "40", "Asian"], "value": 0.5}
+    frame = pd.DataFrame(rows)
+    figure = draw(frame, kind="dots", x="value", row="level", panel="factor")
+    names = [[one.get_text() for one in ax.get_yticklabels()] for ax in figure.axes]
+    assert names == [["20", "40"], ["Asian"]]
+
+
+def test_heat_writes_every_number_and_brackets_what_is_not_ok():
+    frame = made(["a", "b"], ["m", "n"]).assign(value=[0.1, 0.2, 0.3, np.nan])
+    frame["status"] = ["ok", "few_clusters", "ok", "position_bound"]
+    figure = draw(frame, kind="heat", line=0, **WORDS["heat"])
+    (mesh,) = [one for one in figure.axes[0].collections if isinstance(one, QuadMesh)]
+    drawn = np.ma.filled(mesh.get_array().ravel(), np.nan)
+    assert np.allclose(drawn, [0.1, 0.2, 0.3, np.nan], equal_nan=True)
+    assert mesh.get_clim() == pytest.approx((-0.3, 0.3))
+    assert [one.get_text() for one in figure.axes[0].texts] == ["—", "0.10", "(0.20)", "0.30"]
+    assert {"( ): too little data", "—: answers by position"} <= set(words_of(figure))
+
+
+def test_lines_are_the_values_and_points_have_no_line():
+    curve = pd.DataFrame({"fit": "parabola", "age": np.arange(20, 101.0), "value": 0.5})
+    seen = pd.DataFrame({"fit": "observed", "age": [20.0, 60, 100], "value": [0.2, 0.4, 0.6]})
+    frame = pd.concat([seen.assign(ci_low=0.1, ci_high=0.7), curve])
+    figure = draw(frame, kind="lines", x="age", y="value", series="fit", points=["observed"])
+    observed, parabola = looks(["observed", "parabola"], "other").values()
+    assert marks_of(figure, observed.marker) == [[20, 0.2], [60, 0.4], [100, 0.6]]
+    assert not marks_of(figure, parabola.marker)
+    long = [one for one in figure.axes[0].lines if len(one.get_xdata()) == len(curve)]
+    assert len(long) == 1
+    assert not [
+        one
+        for one in figure.axes[0].lines
+        if one.get_color() == observed.colour and one.get_linestyle() == "-"
+    ]
+
+
+def test_stacked_shares_begin_where_the_last_one_ends():
+    frame = pd.DataFrame({"row": ["a", "a", "b", "b"], "part": ["p", "q"] * 2})
+    frame["share"] = [0.25, 0.75, 1.0, 0.0]
+    figure = draw(frame, kind="stacked", x="share", row="row", series="part", scale=100)
+    bars = [(bar.get_x(), bar.get_width()) for bar in figure.axes[0].patches]
+    assert bars == [(0, 25), (0, 100), (25, 75), (100, 0)]
+    assert [one.get_text() for one in figure.axes[0].texts] == ["25", "100", "75"]
+    with pytest.raises(KatayoriError, match=r"add to 0\.75; right is 1"):
+        draw(frame.tail(3), kind="stacked", x="share", row="row", series="part")
+
+
+def test_the_grid_has_a_mark_an_answer_and_a_cross_where_one_is_missing():
+    frame = made([20, 30, 40], ["f", "m"]).assign(answer=[1, 0, 1, np.nan, 0, 1])
+    figure = draw(frame, kind="grid", **WORDS["grid"])
+    one, zero = (looks(["1", "0"], "answer")[name].marker for name in "10")
+    assert marks_of(figure, one) == [[0, 0], [0, 1], [1, 2]]
+    assert marks_of(figure, zero) == [[1, 0], [0, 2]]
+    assert marks_of(figure, "x") == [[1, 1]]
+    assert "no answer that can be read" in words_of(figure)
+
+
+def test_scatter_has_the_diagonal_where_units_are_the_same():
+    frame = made([1, 2], ["m"]).assign(other=[0, 10], value=[1, 2])
+    figure = draw(frame, kind="scatter", **WORDS["scatter"])
+    ax = figure.axes[0]
+    assert ax.get_xlim() == ax.get_ylim() and "the same in both" in words_of(figure)
+    free = draw(frame, kind="scatter", diagonal="", **WORDS["scatter"])
+    assert free.axes[0].get_xlim() != free.axes[0].get_ylim()
+    assert "the same in both" not in words_of(free)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"kind": "pie", "x": "value"}, "pie"),
+        ({"kind": "heat", "x": "who", "row": "place"}, "needs value="),
+        ({"kind": "dots", "x": "gap"}, "no column 'gap'"),
+        ({"kind": "dots", "x": "who"}, "holds 'm'"),
+        ({"kind": "dots", "x": "value", "line": "mean"}, "no column 'mean'"),
+        ({"kind": "dots", "x": "other", "interval": ("low", "high")}, "no column 'low'"),
+        ({"kind": "dots", "x": "value", "row": "place"}, "two rows of the frame have .*'a'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told_in_one_line(words, told):
+    with pytest.raises(KatayoriError, match=told):
+        draw(made(["a"], ["m", "n"]), **words)
+
+
+def test_an_unknown_word_is_refused():
+    with pytest.raises(TypeError, match="titel"):
+        draw(made(["a"], ["m"]), kind="dots", x="value", titel="x")
+
+
+def test_the_columns_drawn_are_those_that_the_picture_shows():
+    frame = made(["a"], ["m"]).assign(n=3, clusters=2, control=0.0, limit=0.1, seed=7, mean=0.2)
+    chart = chart_of(kind="dots", line={"mean": "mean"}, **WORDS["dots"])
+    assert list(drawn_columns(frame, chart)) == (
+        "place who value ci_low ci_high control limit mean n clusters status".split()
+    )
+
+
+@given(st.text(), st.integers(2, 40))
+def test_wrapped_text_loses_nothing_and_is_narrow(text, width):
+    lines = wrapped(text, width).split("\n")
+    kept = "".join("".join(line.split()) for line in lines)
+    assert kept == "".join(text.split())
+    assert all(width_of(line) <= max(2 * width, 8) for line in lines)
+
+
+def test_letters_can_be_read_on_a_telephone():
+    """8 pixels where a picture of 6.4 inches is 375 pixels wide."""
+    assert LETTERS / 72 / charts.WIDTH * 375 >= 8
+
+
+def test_every_kind_explains_itself_in_its_example():
+    """The example of `draw` and of its small helpers run as they stand."""
+    import doctest
+
+    from katayori.report import chart_kinds, column_names
+
+    for module in (charts, chart_kinds, column_names):
+        found = doctest.testmod(module)
+        assert found.attempted and not found.failed
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Run("discrim_eval", tmp_path / "run")
+
+
+def test_a_run_keeps_the_picture_and_the_frame_that_it_shows(run):
+    frame = made(["a", "b"], ["m"]).assign(n=3, seed=7)
+    words = {"kind": "dots", "title": "no gap", **WORDS["dots"]}
+    shown = run.figure("gaps/of=m", frame, alt="two gaps near 0", **words)
+    assert shown.alt == "two gaps near 0" and shown.data.startswith(b"\x89PNG")
+    files = {file.suffix: file for file in (run.folder / "figures").iterdir()}
+    assert set(files) == {".png", ".svg", ".csv"}
+    kept = pd.read_csv(files[".csv"])
+    columns = "place who value ci_low ci_high n status".split()
+    pd.testing.assert_frame_equal(kept, frame[columns])
+    before = files[".svg"].read_bytes()
+    assert run.figure("gaps/of=m", frame, **words).alt == "no gap"
+    assert files[".svg"].read_bytes() == before
+
+
+def test_a_run_says_in_one_line_why_there_is_no_picture(run):
+    words = {"kind": "dots", "title": "Gaps", **WORDS["dots"]}
+    told = run.figure("gaps", not_asked("no probabilities were asked for"), **words)
+    assert repr(told) == "Gaps: no probabilities were asked for."
+    unknown = made(["a"], ["m"], np.nan).assign(status="few_clusters")
+    assert repr(run.figure("gaps", unknown, **words)) == (
+        "Gaps: no value is defined (too little data)."
+    )
+    assert not (run.folder / "figures").exists()
+
+
+def test_a_run_keeps_a_ready_figure_as_before(run):
+    assert run.figure("gaps", draw(made(["a"], ["m"]), kind="dots", **WORDS["dots"])) is None
+    kept = pd.read_csv(run.folder / "figures" / "gaps.csv")
+    assert set(kept["part"]) >= {"marker", "interval"}
+    run.figure("none", draw(made(["a"], ["m"], np.nan), kind="dots", **WORDS["dots"]))
+    assert not (run.folder / "figures" / "none.csv").exists()
