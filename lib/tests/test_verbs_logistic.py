@@ -188,6 +188,21 @@ def test_opposite_coefficients_average_to_nothing():
     assert found["clusters"].tolist() == [9, 9] and found["ci_low"].isna().all()
 
 
+def test_the_interval_of_a_mean_is_that_of_the_contrast():
+    """Of two levels against a third, by statsmodels on answers without differences of questions."""
+    rng = np.random.default_rng(4)
+    answers = pd.DataFrame({"group": np.tile([*"abc"], 400), "question": np.repeat(range(400), 3)})
+    chance = answers["group"].map({"a": 0.4, "b": 0.6, "c": 0.5})
+    answers["yes"] = (rng.random(len(answers)) < chance).astype(float)
+    model = logistic.mixed_model(answers, value="yes", fixed={"group": "a"})
+    assert set(model["status"]) == {"singular"}  # so that it is the model without intercepts
+    score = logistic.mean_score(model, factor="group").iloc[0]
+    design = pd.get_dummies(answers["group"])[["b", "c"]].astype(float).assign(one=1.0)
+    oracle = sm.Logit(answers["yes"], design).fit(disp=0).t_test([0.5, 0.5, 0])
+    low, high = oracle.conf_int()[0]
+    assert (score["ci_low"], score["ci_high"]) == pytest.approx((low, high), rel=1e-4)
+
+
 def test_scaled_scores_lose_the_sign():
     frame = pd.concat([of_levels("x", a=1.0, b=-2.0), of_levels("y", a=-0.5, b=1.0)])
     frame = pd.concat([frame, of_levels("z", a=0.0, b=0.0)])

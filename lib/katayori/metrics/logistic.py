@@ -1007,14 +1007,15 @@ def _factor_and_level(term: str, named: Mapping[str, str], cluster: str) -> tupl
     return named[name], level
 
 
-def _se_of_means(factors: pd.Series, covariance: np.ndarray) -> np.ndarray:
+def _se_of_means(factors: pd.Series, covariance: np.ndarray) -> pd.Series:
     """Standard error of the mean of a factor's coefficients, repeated in each of its rows."""
-    same = (factors.to_numpy()[:, None] == factors.to_numpy()).astype(float)
-    weight = same / same.sum(axis=1, keepdims=True)
-    # NaN of another factor must not spread: only the factor's own block counts.
-    block = np.where(same > 0, covariance, 0.0)
-    with np.errstate(invalid="ignore"):
-        return np.sqrt(np.diagonal(weight @ block @ weight.T))
+    of_factor = {}
+    for factor in factors.unique():
+        own = (factors == factor).to_numpy()
+        # Only the factor's own block counts: NaN of another factor must not spread.
+        with np.errstate(invalid="ignore"):
+            of_factor[factor] = np.sqrt(covariance[np.ix_(own, own)].mean())
+    return factors.map(of_factor)
 
 
 def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
