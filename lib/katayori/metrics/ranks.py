@@ -19,11 +19,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import chi2, rankdata, t as student
 
-from katayori.frame_checks import Column
+from katayori.frame_checks import Column, FrameError
 from katayori.frames import GIVEN, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, flat, numbered, require
 
 DIGITS = 12  # so that .1 + .2 ties with .3
-ALARM_BELOW = 0.05
 _OF_TESTS = ("p", "df", "epsilon_squared", "trend", "dropped_levels")
 _OF_PAIRS = ("p", "t", "df", "mean_1", "mean_2", "direction")
 _OF_ALARMS = ("observed", "tests")
@@ -161,13 +160,14 @@ def chance_alarms(
     cluster: str = "question",
     draws: int = 100,
     seed: int = 0,
+    error_rate: float = 0.05,
 ) -> pd.DataFrame:
     """On how many questions would some factor be significant if no attribute mattered?
 
     Holm's method guards each question by itself; over many questions false alarms add up. The
     answers of each question are dealt anew over its persons (where they are missing they stay
     missing), and `kruskal` with Holm over the factors is done again. A question alarms where the
-    smallest p after Holm is below .05.
+    smallest p after Holm is below the error rate.
 
     Args:
         frame: a row an answer; answers of one person to one question are averaged.
@@ -175,6 +175,7 @@ def chance_alarms(
         factors: name -> the attributes that make it, as in `frames.by_factor`.
         by: columns counted apart, such as the model. cluster: the question.
         draws, seed: of the dealing, which is one for all cells of `by`.
+        error_rate: promised for each question, all its factors together.
 
     Returns:
         by..., value (questions expected to alarm by chance: mean over the draws), n (questions with
@@ -183,7 +184,7 @@ def chance_alarms(
         (questions that alarm), tests (done in all).
 
     Raises:
-        FrameError: a column that is lacking or holds something else.
+        FrameError: a column that is lacking or holds something else, an error rate outside (0, 1).
 
     Source: permutation within questions; P. Good, Permutation Tests, 3rd ed. (2005).
 
@@ -199,6 +200,8 @@ def chance_alarms(
     attributes = list(dict.fromkeys(name for own in factors.values() for name in own))
     held = {value: NUMBER_OR_NONE, cluster: LABEL} | dict.fromkeys(attributes, LABEL)
     by = require("chance_alarms", frame, held, by)
+    if not 0 < error_rate < 1:
+        raise FrameError(f"chance_alarms: error_rate={error_rate:g}; give one between 0 and 1")
     if frame.empty:
         return flat([], frame, by, more=_OF_ALARMS)
     crossed = _crossed(frame, value, [*by, cluster], attributes)
@@ -214,7 +217,7 @@ def chance_alarms(
         return np.column_stack([_h_tests(ranked, ranked).p for ranked in by_level])
 
     def some_significant(dealt: np.ndarray) -> np.ndarray:
-        return np.any(holm(p_of_factors(dealt)) < ALARM_BELOW, axis=1)
+        return np.any(holm(p_of_factors(dealt)) < error_rate, axis=1)
 
     cell, out = numbered(crossed.keys, by)
     counts = np.array(
@@ -359,7 +362,7 @@ def _tables(frame: pd.DataFrame, value: str, level: str, by: Sequence[str]) -> _
 
 def _dropped(levels: np.ndarray, n_level: np.ndarray) -> list[str]:
     """The names of a table's levels without any value, as one text."""
-    empty = (n_level == 0) & (levels != None)  # noqa: E711 (an array of names)
+    empty = (n_level == 0) & pd.notna(levels)
     return [", ".join(map(str, names[lost])) for names, lost in zip(levels, empty, strict=True)]
 
 
