@@ -71,7 +71,7 @@ QUICK = {
     prompting_exchange prompting_parsing prompting_recordings prompting_verdicts published
     report_exercises report_results report_tables results_keep results_rows run_folders
     second_jubaku_v2 seed_rules study traceability verbs_agreement_exchange verbs_logistic
-    verbs_ranks verdict_forms wire
+    verbs_ranks verbs_response verdict_forms wire
     """.split()
 }
 NOTEBOOKS = paths.root() / "notebooks"  # of this checkout, whatever a test names as its root

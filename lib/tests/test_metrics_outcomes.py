@@ -19,13 +19,13 @@ def frame():
 
 
 def test_counts_hold_every_answer_and_a_model_without_a_valid_one():
-    table = outcomes.outcome_counts(frame()).set_index("model")
+    table = outcomes.outcome_table(frame()).set_index("model")
     assert table[["ok", "refusal", "truncated", "n"]].to_numpy().tolist() == [
         [2, 2, 1, 5],
         [0, 1, 0, 1],
     ]
     assert table["valid_share"].tolist() == [0.4, 0.0]
-    nobody = outcomes.outcome_counts(frame().query("model == 'b'"))
+    nobody = outcomes.outcome_table(frame().query("model == 'b'"))
     assert "ok" not in nobody and nobody["valid_share"].tolist() == [0.0]
 
 

@@ -4,10 +4,51 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from katayori.frame_checks import FRAMES, OUTCOMES
+from katayori.frames import cells, flat, require
+
 BY = ("model", "source", "prompt")
 
 
-def outcome_counts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
+def outcome_counts(
+    frame: pd.DataFrame, *, outcome: str, by: str | Sequence[str] = ()
+) -> pd.DataFrame:
+    """What became of all that was asked: the share of readable answers, and each other outcome.
+
+    Formula: value = n / (n + n_invalid), with n the answers of outcome `ok` among all that were
+    asked, failed calls included.
+
+    Args:
+        frame: a row a request. outcome: the column of outcomes (`frame_checks.OUTCOMES`).
+        by: columns counted apart.
+
+    Returns:
+        by..., value (0 to 1), n (readable), n_invalid, clusters, ci_low, ci_high (missing: this
+        counts the requests that were made), status (`ok`), then the number of each other outcome:
+        out_of_choice, refusal, filtered, truncated, error, which add up to n_invalid.
+
+    Raises:
+        FrameError: a column that is lacking, an outcome of another name.
+
+    Source: the accounting of discrim-eval, section 6.4, whose models all answered 99 % readably.
+
+    Example:
+        >>> asked = pd.DataFrame({"model": "m", "outcome": ["ok", "ok", "refusal", "ok"]})
+        >>> found = outcome_counts(asked, outcome="outcome", by="model")
+        >>> found[["model", "value", "n", "n_invalid", "refusal"]].to_numpy().tolist()
+        [['m', 0.75, 3, 1, 1]]
+    """
+    by = require("outcome_counts", frame, {outcome: FRAMES["answers"].columns["outcome"]}, by)
+    rows = []
+    for key, cell in cells(frame, by):
+        counts = {name: int((cell[outcome] == name).sum()) for name in OUTCOMES}
+        n = counts.pop("ok")
+        row = {"value": n / len(cell), "n": n, "n_invalid": len(cell) - n, "status": "ok"}
+        rows.append(key | row | counts)
+    return flat(rows, frame, by, more=[name for name in OUTCOMES if name != "ok"])
+
+
+def outcome_table(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
     """How many answers have each outcome.
 
     Args:
@@ -20,7 +61,7 @@ def outcome_counts(frame: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
 
     Example:
         >>> frame = pd.DataFrame({"model": "m", "outcome": ["ok", "ok", "refusal", "ok"]})
-        >>> outcome_counts(frame, ["model"]).to_numpy().tolist()
+        >>> outcome_table(frame, ["model"]).to_numpy().tolist()
         [['m', 3, 1, 4, 0.75]]
     """
     counts = frame.groupby([*by, "outcome"], sort=False).size().unstack("outcome", fill_value=0)

@@ -15,8 +15,10 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 from katayori.errors import KatayoriError
-from katayori.frame_checks import OUTCOMES, check_frame
+from katayori.frame_checks import OUTCOMES, FrameError, check_frame
+from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics.intervals import mean_interval, probability_interval, share_interval
+from katayori.metrics.outcomes import outcome_counts
 
 KINDS = ("sampled", "probability")
 ATTRIBUTES = ["age", "gender", "race"]
@@ -306,6 +308,104 @@ def seed_effect(
     return pd.DataFrame(rows, columns=[*columns, "ci_low", "ci_high", "clusters", "status"])
 
 
+def residual_correlation(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    expected: str,
+    rater: str,
+    unit: str,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+) -> pd.DataFrame:
+    """Whether what answers are beyond their own expectation goes together between raters.
+
+    Servers that draw with the same seed for the same item give models of one vocabulary the same
+    noise: then a pattern of the noise looks like a finding that two models agree on.
+
+    Formula: Pearson's correlation of (value - expected) of two raters over their common units.
+
+    Args:
+        frame: a row an answer, one of a rater to a unit. value: the answer, such as 0 or 1.
+        expected: its expectation, such as P(yes); missing, as a missing value: unreadable.
+        rater: the column of models or persons. unit: the item that was answered.
+        by: columns compared apart. cluster: what would be drawn anew in another study.
+
+    Returns:
+        by..., rater_1, rater_2, value (-1 to 1), n (units with all four numbers), n_invalid (other
+        units that both were asked about), clusters, ci_low, ci_high (t over clusters of the mean
+        product of the standardised residuals), status (as of `intervals.mean_interval`), shared
+        (the interval lies above .1). A rater whose residuals are all alike has no row.
+
+    Raises:
+        FrameError: a column that is lacking or holds something else, two answers of one rater to
+        one unit.
+
+    Source: ours; the correlation is that of `numpy.corrcoef`.
+
+    Example:
+        >>> answers = pd.DataFrame({"model": ["a", "b"] * 10, "item": np.repeat(range(10), 2)})
+        >>> answers["question"], answers["p"] = answers["item"] % 5, 0.5
+        >>> answers["yes"] = (answers["item"] > 4) * 1.0
+        >>> found = residual_correlation(
+        ...     answers, value="yes", expected="p", rater="model", unit="item"
+        ... )
+        >>> found[["rater_1", "rater_2", "value", "n"]].to_numpy().tolist()
+        [['a', 'b', 1.0, 10]]
+    """
+    held = {value: NUMBER_OR_NONE, expected: NUMBER_OR_NONE}
+    held |= {rater: LABEL, unit: LABEL, cluster: LABEL}
+    by = require("residual_correlation", frame, held, by)
+    names = ("rater_1", "rater_2")
+    rows = []
+    for key, cell in cells(frame, by):
+        if cell.duplicated([cluster, unit, rater]).any():
+            raise FrameError(
+                f"residual_correlation: some {rater} answered one {unit} twice; keep one"
+            )
+        residuals = cell.assign(residual=cell[value] - cell[expected])
+        wide = residuals.pivot(index=[cluster, unit], columns=rater, values="residual")
+        asked = residuals.assign(asked=True).pivot(
+            index=[cluster, unit], columns=rater, values="asked"
+        )
+        raters = [name for name in cell[rater].unique() if wide[name].std() > 0]
+        for pair in itertools.combinations(raters, 2):
+            both = wide[list(pair)].dropna()
+            n_asked = int(asked[list(pair)].notna().all(axis=1).sum())
+            row = _correlated(both) | {"n_invalid": n_asked - len(both)}
+            rows.append(key | dict(zip(names, pair, strict=True)) | row)
+    return flat(rows, frame, by, names, ["shared"])
+
+
+def _correlated(pair: pd.DataFrame) -> dict[str, Any]:
+    """The correlation of two columns indexed by question and item, with its interval."""
+    values = pair.to_numpy(float)
+    centred = values - (values.mean(axis=0) if len(values) else 0)
+    scale = np.sqrt((centred**2).sum(axis=0).prod())
+    if not scale:
+        return {
+            "n": len(pair),
+            "clusters": 0,
+            "value": np.nan,
+            "ci_low": np.nan,
+            "ci_high": np.nan,
+            "shared": False,
+            "status": "no_variation",
+        }
+    product = centred.prod(axis=1) / scale * len(values)
+    each = pd.Series(product).groupby(pair.index.get_level_values(0)).mean()
+    interval = mean_interval(each.tolist())
+    return {
+        "n": len(pair),
+        "clusters": interval["clusters"],
+        "value": float(product.mean()),
+        "ci_low": interval["ci_low"],
+        "ci_high": interval["ci_high"],
+        "shared": bool(interval["ci_low"] > 0.1),
+        "status": interval["status"],
+    }
+
+
 def shared_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFrame:
     """Whether two models share the draws behind their sampled answers, and so are not independent.
 
@@ -335,47 +435,19 @@ def shared_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFra
     both = sampled[[*keys, "decision_question_id", "value"]].merge(
         probability[[*keys, "value"]], on=keys, suffixes=("", "_p")
     )
-    both["residual"] = both["value"] - both["value_p"]
-    both = both.dropna(subset=["residual"]).drop_duplicates(keys)
-    rows = []
-    for source, part in both.groupby("source", sort=False):
-        index = ["decision_question_id", "item_id"]
-        wide = part.pivot(index=index, columns="model", values="residual")
-        models = [name for name in dict.fromkeys(part["model"]) if wide[name].std() > 0]
-        for model_1, model_2 in itertools.combinations(models, 2):
-            row = {"model_1": model_1, "model_2": model_2, "source": source}
-            rows.append(row | _correlated(wide[[model_1, model_2]].dropna()))
-    names = ["n", "clusters", "correlation", "ci_low", "ci_high", "shared", "status"]
-    return pd.DataFrame(rows, columns=["model_1", "model_2", "source", *names])
-
-
-def _correlated(pair: pd.DataFrame) -> dict[str, Any]:
-    """The correlation of two columns indexed by question and item, with its interval."""
-    values = pair.to_numpy(float)
-    centred = values - (values.mean(axis=0) if len(values) else 0)
-    scale = np.sqrt((centred**2).sum(axis=0).prod())
-    if not scale:
-        return {
-            "n": len(pair),
-            "clusters": 0,
-            "correlation": np.nan,
-            "ci_low": np.nan,
-            "ci_high": np.nan,
-            "shared": False,
-            "status": "no_variation",
-        }
-    product = centred.prod(axis=1) / scale * len(values)
-    each = pd.Series(product).groupby(pair.index.get_level_values(0)).mean()
-    interval = mean_interval(each.tolist())
-    return {
-        "n": len(pair),
-        "clusters": interval["clusters"],
-        "correlation": float(product.mean()),
-        "ci_low": interval["ci_low"],
-        "ci_high": interval["ci_high"],
-        "shared": bool(interval["ci_low"] > 0.1),
-        "status": interval["status"],
-    }
+    both = both.dropna(subset=["value", "value_p"]).drop_duplicates(keys)
+    found = residual_correlation(
+        both,
+        value="value",
+        expected="value_p",
+        rater="model",
+        unit="item_id",
+        by="source",
+        cluster="decision_question_id",
+    )
+    names = {"rater_1": "model_1", "rater_2": "model_2", "value": "correlation"}
+    columns = ["model_1", "model_2", "source", "n", "clusters", "correlation", "ci_low", "ci_high"]
+    return found.rename(columns=names)[[*columns, "shared", "status"]]
 
 
 def unanimous_questions(values: pd.DataFrame) -> pd.DataFrame:
@@ -478,19 +550,15 @@ def missing_report(answers: pd.DataFrame, by: list[str] | None = None) -> pd.Dat
         [[2.0, 1.0, 1.0, 0.5]]
     """
     by = by or ["model", "source", "prompt_id"]
-    counts = answers.pivot_table(
-        index=by, columns="outcome", values="item_id", aggfunc="count", sort=False
+    counts = outcome_counts(answers, outcome="outcome", by=by).rename(
+        columns={"n": "valid", "value": "valid_share"}
     )
-    counts = counts.reindex(columns=["ok", *COUNTED]).fillna(0).astype(int)
-    out = counts.rename(columns={"ok": "valid"})
-    out.insert(0, "prompts", counts.sum(axis=1))
-    out["n_invalid"] = out["prompts"] - out["valid"]
-    out["valid_share"] = out["valid"] / out["prompts"]
+    counts.insert(len(by), "prompts", counts["valid"] + counts["n_invalid"])
+    out = counts[[*by, "prompts", "valid", *COUNTED, "n_invalid", "valid_share"]].copy()
     out["at_least_99pct"] = out["valid_share"] >= VALID_SHARE
     if "note" in answers:
         noted = answers["note"].str.contains("text after", na=False)
     else:
         noted = answers["outcome"].isna()
     n_noted = answers.assign(noted=noted).groupby(by, sort=False)["noted"].sum()
-    out["text_after"] = n_noted.reindex(out.index)
-    return out.reset_index().rename_axis(columns=None)
+    return out.assign(text_after=n_noted.to_numpy())

@@ -27,7 +27,7 @@ class Accuracy:
     """Accuracies and what stands beside them.
 
     Attributes:
-        outcomes: `outcomes.outcome_counts` with words_too and other_words. by_position:
+        outcomes: `outcomes.outcome_table` with words_too and other_words. by_position:
             `outcomes.answer_shares`. places: how often each number is written, and its mean
             probability, with intervals. gaps: model and prompt beside who always writes its
             commonest number. by_topic: `scores.by_topic`. over_passages: the same with passages as
@@ -81,7 +81,7 @@ def accuracy(asked: Asked, keep: Keeper) -> Accuracy:
 def _outcomes(asked: Asked) -> pd.DataFrame:
     """Outcomes, with the valid texts that say more than a number."""
     frame = asked.frame
-    counted = outcomes.outcome_counts(frame)
+    counted = outcomes.outcome_table(frame)
     longer = frame[(frame["outcome"] == "ok") & (frame["note"] != "")]
     said = longer["text"].str.extract(WORDS_AFTER_A_NUMBER)[0].to_numpy()
     rows = asked.items.set_index("item_id").loc[longer["item_id"]].to_dict("records")

@@ -83,7 +83,7 @@ def accuracies(asked: Asked, keep: Keeper) -> Accuracies:
 
 def _came_back(asked: Asked, keep: Keeper) -> tuple[pd.DataFrame, pd.DataFrame]:
     by = [*SPLIT, "template"]
-    counted = keep.table("outcomes", outcomes.outcome_counts(asked.frame, by))
+    counted = keep.table("outcomes", outcomes.outcome_table(asked.frame, by))
     told = [*by, "outcome", "note", "text"]
     invalid = outcomes.commonest_invalid(asked.frame, ["model", "template"], told=told, most=3)
     return counted, keep.table("commonest_invalid", invalid)

@@ -18,7 +18,7 @@ class Design:
     """What was asked and what came back.
 
     Attributes:
-        counted: of `outcomes.outcome_counts`. by_position: of `outcomes.answer_shares`.
+        counted: of `outcomes.outcome_table`. by_position: of `outcomes.answer_shares`.
         invalid: of `outcomes.commonest_invalid`.
     """
 
@@ -47,7 +47,7 @@ def design(asked: Asked, keep: Keeper) -> Design:
     columns = ["model", "source", "prompt", "outcome", "note", "text"]
     invalid = outcomes.commonest_invalid(of_models, told=columns)
     return Design(
-        counted=keep.table("outcomes", outcomes.outcome_counts(asked.frame)),
+        counted=keep.table("outcomes", outcomes.outcome_table(asked.frame)),
         by_position=keep.table("by_position", outcomes.answer_shares(asked.frame)),
         invalid=keep.table("commonest_invalid", invalid),
     )
