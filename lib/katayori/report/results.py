@@ -324,7 +324,7 @@ class Run:
         panel, title ...); `alt` tells the picture to readers who cannot see it, by default its
         title. Writes figures/<name>.png, a byte-stable figures/<name>.svg, and the columns drawn as
         figures/<name>.csv. Of a frame that is empty or without any value nothing is written, and
-        one line says why.
+        one line says why. Without a name nothing is kept: the figure itself is for a widget.
 
         A Figure is kept in the same way, with what is plotted as its csv (`plotted.plotted`), and
         nothing is given back.
@@ -340,6 +340,8 @@ class Run:
         if why := charts.why_empty(of, chart):
             return nothing(f"{chart.title or 'Figure'}: {why}.")
         fig = charts.draw(of, **drawing)
+        if not name:
+            return fig
         self._keep_figure(name, fig, charts.drawn_columns(of, chart))
         return figures.display(fig, alt or chart.title or None)
 
