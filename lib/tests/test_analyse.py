@@ -81,7 +81,7 @@ def test_decisions_have_the_numbers_of_the_library(decisions):
     frame = measure.read_log(decisions)
     frame["yes"] = frame["text"].map({"Answer: yes": 1, "Answer: no": 0})
     names = {"value": "yes", "cluster": "question"}
-    ours = measure.exchange_test(frame, **names, level="gender", row="age").set_index("measure")
+    ours = measure.exchange_test(frame, **names, level="gender", row="age").set_index("test")
     holm = 2 * ours.loc["any_effect", "p"]
     assert one(rows, "any_effect", "gender")["value"] == ours.loc["any_effect", "value"]
     assert one(rows, "any_effect", "gender")["p_holm"] == pytest.approx(holm)
@@ -191,7 +191,8 @@ def test_scores_are_those_of_the_library(folder):
     frame["context"] = frame["gold"].replace({"unknown": "ambiguous"})
     frame["right"] = frame["role"] == frame["gold"]
     names = ["acc_amb", "diff_dis", "s_amb", "acc_amb_all", "diff_amb_all", "ooc_rate"]
-    ours = measure.diff_bias(frame, correct="right", cluster="template_id", measures=names)
+    named = {"role": "role", "context": "context", "correct": "right", "cluster": "template_id"}
+    ours = measure.diff_bias(frame, **named, measures=names)
     columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
     for row in ours.to_dict("records"):
         theirs = one(rows, row["measure"])
@@ -302,7 +303,8 @@ def test_a_judge_has_the_numbers_of_the_library(folder):
     first, second = (wide["letter"][order].map(names[order]) for order in ("12", "21"))
     same = first.where(first == second, "tie").where(first.notna() & second.notna())
     frame = same.astype(object).where(same.notna(), None).rename("judge").reset_index()
-    ours = measure.concordance(frame, cluster="question_id").iloc[0]
+    named = {"judge": "judge", "people": "annotator_anna", "cluster": "question_id"}
+    ours = measure.concordance(frame, **named).iloc[0]
     theirs = one(rows, "concordance", "both_orders")
     columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
     assert theirs[columns].tolist() == pytest.approx(ours[columns].tolist())

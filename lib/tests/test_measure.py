@@ -9,36 +9,44 @@ import pytest
 
 from katayori import measure
 from katayori.errors import KatayoriError
-from katayori.measure.bias import MEASURES
-from katayori.measure.columns import GIVEN
-from katayori.metrics import examples, exchange_tests, qa_bias
+from katayori.frames import GIVEN, not_asked, reason_of
+from katayori.metrics import agreement, examples, exchange, exchange_tests, qa_bias
+from katayori.metrics.bbq import MEASURES
 from katayori.metrics.position_free_scores import position_free_scores
 from katayori.papers.inter_jbbq import examples as profiles, scores as by_profile
 from katayori.papers.logprob_judge import examples as judged, scores as by_judge
 
 ROLES = {"role": ["biased", "unknown", "counter_biased", None] * 6}
 BIAS = pd.DataFrame(ROLES | {"context": ["ambiguous", "biased", "counter_biased"] * 8})
-BIAS["cluster"] = np.arange(24) // 4
+BIAS["question"] = np.arange(24) // 4
 YES = pd.DataFrame({"question": np.repeat(range(12), 2), "level": list("fm") * 12})
 YES["value"] = np.random.default_rng(0).integers(0, 2, 24).astype(float)
 JUDGED = pd.DataFrame({"judge": list("1212") * 3, "annotator_1": list("1112") * 3})
 JUDGED["question"] = np.arange(12) // 2
 PROFILES = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (240, 3)))
 PROFILES = PROFILES.set_axis(["old", "woman", "correct"], axis=1)
-PROFILES["cluster"] = np.arange(240) // 12
-OPTIONS = pd.DataFrame({"template": np.arange(24), "role_0": ["cat", "dog"] * 12})
+PROFILES["question"] = np.arange(240) // 12
+OPTIONS = pd.DataFrame({"question": np.arange(24), "role_0": ["cat", "dog"] * 12})
 OPTIONS["role_1"] = OPTIONS["role_0"].map({"cat": "dog", "dog": "cat"})
 OPTIONS["p_0"] = np.random.default_rng(2).uniform(0.1, 0.9, 24)
 OPTIONS["p_1"] = 1 - OPTIONS["p_0"]
 
-CALLS = {
-    "diff_bias": lambda frame, **more: measure.diff_bias(frame, **more),
-    "exchange_test": lambda frame, **more: measure.exchange_test(frame, draws=19, **more),
-    "level_gaps": lambda frame, **more: measure.level_gaps(frame, **more),
-    "concordance": lambda frame, **more: measure.concordance(frame, **more),
-    "interactions": lambda frame, **more: measure.interactions(frame, ["old", "woman"], **more),
-    "position_free": lambda frame, **more: measure.position_free(frame, "cat", "dog", **more),
+#: Of each measure what is given beside the frame.
+GIVEN_TOO = {
+    "diff_bias": ((), {"role": "role", "context": "context"}),
+    "exchange_test": ((), {"value": "value", "level": "level", "draws": 19}),
+    "level_gaps": ((), {"value": "value", "level": "level"}),
+    "concordance": ((), {"judge": "judge", "people": "annotator_1"}),
+    "interactions": ((["old", "woman"],), {"value": "correct"}),
+    "position_free": (("cat", "dog"), {}),
 }
+
+
+def call(name, frame, **more):
+    beside, named = GIVEN_TOO[name]
+    return getattr(measure, name)(frame, *beside, **named | more)
+
+
 FRAMES = {
     "diff_bias": BIAS,
     "exchange_test": YES,
@@ -56,7 +64,7 @@ NEEDED = {
     "interactions": "value",
     "position_free": "cluster",
 }
-OWN = {"interactions": "correct", "position_free": "template"}
+OWN = {"interactions": "correct", "position_free": "question"}
 
 
 def column_of(name):
@@ -64,9 +72,9 @@ def column_of(name):
     return OWN.get(name, NEEDED[name])
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", GIVEN_TOO)
 def test_a_frame_without_model_or_source_gives_a_flat_frame(name):
-    table = CALLS[name](FRAMES[name])
+    table = call(name, FRAMES[name])
     assert len(table) and not {"model", "source"} & set(table)
     places = [list(table).index(column) for column in GIVEN]
     assert places == sorted(places)
@@ -75,77 +83,74 @@ def test_a_frame_without_model_or_source_gives_a_flat_frame(name):
     assert ((inside["ci_low"] <= inside["value"]) & (inside["value"] <= inside["ci_high"])).all()
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_frames_dicts_and_lists_of_rows_are_the_same(name):
+@pytest.mark.parametrize("name", GIVEN_TOO)
+def test_the_index_of_a_frame_does_not_matter(name):
     frame = FRAMES[name]
-    whole = CALLS[name](frame)
-    arrays = {column: frame[column].to_numpy() for column in frame}
-    pd.testing.assert_frame_equal(CALLS[name](arrays), whole)
-    pd.testing.assert_frame_equal(CALLS[name](frame.to_dict("records")), whole)
     shuffled = frame.set_index(pd.Index(np.arange(len(frame))[::-1]))
-    pd.testing.assert_frame_equal(CALLS[name](shuffled), whole)
+    pd.testing.assert_frame_equal(call(name, shuffled), call(name, frame))
+    twice = frame.set_index(pd.Index(np.arange(len(frame)) // 2))
+    pd.testing.assert_frame_equal(call(name, twice), call(name, frame))
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", GIVEN_TOO)
+def test_an_empty_frame_gives_an_empty_frame_with_its_reason(name):
+    table = call(name, not_asked("never asked", FRAMES[name].columns))
+    assert table.empty and reason_of(table) == "never asked"
+    assert list(table) == list(call(name, FRAMES[name]))
+
+
+@pytest.mark.parametrize("name", GIVEN_TOO)
 def test_a_column_can_bear_a_name_of_its_own(name):
     frame = FRAMES[name].rename(columns={column_of(name): "列"})
-    table = CALLS[name](frame, **{NEEDED[name]: "列"})
-    whole = CALLS[name](FRAMES[name])
+    table = call(name, frame, **{NEEDED[name]: "列"})
+    whole = call(name, FRAMES[name])
     columns = [column for column in table if column != "judge"]
     pd.testing.assert_frame_equal(table[columns], whole[columns])
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_a_column_that_is_not_there_is_named_in_one_line_with_an_example(name):
+@pytest.mark.parametrize("name", GIVEN_TOO)
+def test_a_column_that_is_not_there_is_named_in_one_line(name):
     frame = FRAMES[name].drop(columns=column_of(name))
     with pytest.raises(KatayoriError) as error:
-        CALLS[name](frame)
+        call(name, frame)
     said = str(error.value)
     assert "\n" not in said and said.startswith(f"{name}: no column {column_of(name)!r}")
-    assert "e.g. " in said and f"name yours by {NEEDED[name]}=..." in said
-    assert repr(frame.columns[0]) in said
+    assert "columns there" in said and repr(frame.columns[0]) in said
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", GIVEN_TOO)
 def test_cells_are_measured_apart(name):
     frame = FRAMES[name]
     both = pd.concat([frame.assign(system="x"), frame.assign(system="y")])
-    table = CALLS[name](both, by="system")
-    whole = CALLS[name](frame)
+    table = call(name, both, by="system")
+    whole = call(name, frame)
     for system in ("x", "y"):
         own = table[table["system"] == system].drop(columns="system").reset_index(drop=True)
         pd.testing.assert_frame_equal(own, whole)
-    one = CALLS[name](frame.assign(model="mine"), by="model")
+    one = call(name, frame.assign(model="mine"), by="model")
     assert set(one["model"]) == {"mine"}
     with pytest.raises(KatayoriError, match="by='status' is a column of the result"):
-        CALLS[name](frame.assign(status=1), by="status")
+        call(name, frame.assign(status=1), by="status")
     with pytest.raises(KatayoriError, match=f"^{name}: no column 'team'"):
-        CALLS[name](frame, by=["team"])
+        call(name, frame, by=["team"])
 
 
 def test_what_is_no_frame_is_said_to_be_none():
-    for wrong in (3, "answers.csv", [1, 2], None):
-        with pytest.raises(KatayoriError, match="is no frame; give a pandas DataFrame, a dict"):
-            measure.diff_bias(wrong)
+    for wrong in (3, "answers.csv", [1, 2], None, {"role": [1]}):
+        with pytest.raises(KatayoriError, match="is no frame; give a pandas DataFrame"):
+            call("diff_bias", wrong)
     twice = pd.DataFrame([[1, 0]], columns=["role", "role"])
     with pytest.raises(KatayoriError, match="two columns are called 'role'"):
-        measure.diff_bias(twice)
+        call("diff_bias", twice)
 
 
 def test_a_value_that_a_column_must_not_hold_is_shown():
     with pytest.raises(KatayoriError, match=r"column 'role' holds 'target' .* one of 'biased'"):
-        measure.diff_bias(BIAS.replace({"role": {"biased": "target"}}))
+        call("diff_bias", BIAS.replace({"role": {"biased": "target"}}))
     with pytest.raises(KatayoriError, match=r"column 'value' holds 'yes' .* e\.g\. 1"):
-        measure.level_gaps(YES.assign(value="yes"))
-    with pytest.raises(KatayoriError, match=r"column 'cluster' is missing in 1 of 2 rows"):
-        measure.diff_bias(BIAS.head(2).assign(cluster=["a", None]))
-
-
-def test_a_cluster_must_be_named_or_be_given_up_openly():
-    frame = BIAS.drop(columns="cluster")
-    with pytest.raises(KatayoriError, match="cluster=None: every row on its own"):
-        measure.diff_bias(frame)
-    assert measure.diff_bias(frame, cluster=None)["clusters"].max() > 6
+        call("level_gaps", YES.assign(value="yes"))
+    with pytest.raises(KatayoriError, match=r"column 'question' is missing in 1 of 2 rows"):
+        call("diff_bias", BIAS.head(2).assign(question=["a", None]))
 
 
 def test_asking_for_the_room_loads_nothing_heavy():
@@ -158,6 +163,7 @@ def test_asking_for_the_room_loads_nothing_heavy():
 def test_every_name_of_the_room_is_a_function_and_others_are_named():
     assert [name for name in measure.__all__ if not callable(getattr(measure, name))] == []
     assert sorted(measure.__all__) == dir(measure)
+    assert measure.alpha is agreement.alpha and measure.exchange_test is exchange.exchange_test
     with pytest.raises(AttributeError, match="has no 'beta'; it has alpha, cohen_kappa"):
         measure.beta  # noqa: B018  (asking for it is what is tested)
 
@@ -169,17 +175,16 @@ def test_diff_bias_is_that_of_the_paper():
     answers = qa_bias.with_role(examples.three_options())
     theirs = qa_bias.qa_scores(answers, ["model"], MEASURES)
     frame = answers.rename(columns={"context_condition": "passage"})
-    ours = measure.diff_bias(frame, context="passage", cluster="template_id")
+    named = {"role": "role", "context": "passage", "cluster": "template_id"}
+    ours = measure.diff_bias(frame, **named, correct="correct")
     columns = [name for name in GIVEN if name != "measure"]
     pd.testing.assert_frame_equal(ours[columns], theirs[columns], check_dtype=False)
-    derived = measure.diff_bias(
-        frame.drop(columns="correct"), context="passage", cluster="template_id"
-    )
+    derived = measure.diff_bias(frame.drop(columns="correct"), **named)
     pd.testing.assert_frame_equal(derived, ours)
 
 
 def test_diff_bias_by_hand():
-    table = measure.diff_bias(BIAS).set_index("measure")
+    table = call("diff_bias", BIAS).set_index("measure")
     valid = BIAS.dropna(subset=["role"])
     ambiguous = valid[valid["context"] == "ambiguous"]["role"]
     side = (ambiguous == "biased").mean() - (ambiguous == "counter_biased").mean()
@@ -194,17 +199,18 @@ def test_diff_bias_by_hand():
 def test_clear_contexts_without_a_side_need_the_right_answers():
     frame = BIAS.assign(context="disambig")
     with pytest.raises(KatayoriError, match='correct="is_right"'):
-        measure.diff_bias(frame)
-    table = measure.diff_bias(frame.assign(is_right=True), correct="is_right")
+        call("diff_bias", frame)
+    table = call("diff_bias", frame.assign(is_right=True), correct="is_right")
     assert table.set_index("measure").loc["acc_dis", "value"] == 1
     with pytest.raises(KatayoriError, match="no measure 'accuracy'; known: acc_amb"):
-        measure.diff_bias(frame, measures=["accuracy"])
+        call("diff_bias", frame, measures=["accuracy"])
 
 
 def test_the_exchange_test_is_that_of_the_notebooks():
     values = examples.yes_no(12)
     values["others"] = values["age"].astype(str) + values["gender"]
-    ours = measure.exchange_test(values, level="race", row="others", cluster="decision_question_id")
+    named = {"value": "value", "level": "race", "cluster": "decision_question_id"}
+    ours = measure.exchange_test(values, **named, row="others")
     theirs = exchange_tests.exchange_test(
         values, level="race", row="others", question="decision_question_id"
     )
@@ -215,26 +221,26 @@ def test_the_exchange_test_is_that_of_the_notebooks():
 def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():
     value = np.where(YES["question"] % 6 == 0, 0, YES["level"] == "f").astype(float)
     frame = YES.assign(value=value)
-    table = measure.exchange_test(frame, draws=19)
+    table = call("exchange_test", frame)
     assert table["status"].tolist() == ["one_row_a_question", "ok"]
     assert np.isnan(table["p"].iloc[0]) and 0 < table["p"].iloc[1] <= 0.1
     rows = frame.assign(age=frame["question"] % 2, question=frame["question"] // 2)
-    assert measure.exchange_test(rows, row="age", draws=19)["status"].iloc[0] == "ok"
+    assert call("exchange_test", rows, row="age")["status"].iloc[0] == "ok"
 
 
 def test_the_same_gap_in_every_question_is_a_direction():
     """Its covariance is 0, and no other deal of the labels agrees as exactly."""
-    table = measure.exchange_test(YES.assign(value=(YES["level"] == "f").astype(float)), draws=19)
+    table = call("exchange_test", YES.assign(value=(YES["level"] == "f").astype(float)))
     assert table["status"].tolist() == ["one_row_a_question", "ok"]
     assert (table["value"].iloc[1], table["p"].iloc[1]) == (float("inf"), 0.05)
-    gaps = measure.level_gaps(YES.assign(value=(YES["level"] == "f").astype(float)))
+    gaps = call("level_gaps", YES.assign(value=(YES["level"] == "f").astype(float)))
     assert gaps["value"].tolist() == [0.5, -0.5] and set(gaps["status"]) == {"no_variation"}
 
 
 def test_level_gaps_by_hand():
     frame = pd.DataFrame({"question": [1, 1, 1, 2, 2, 2, 3, 3, 3], "level": list("abc") * 3})
     frame["value"] = [1, 0, 0.5, 1, 1, None, 1, None, None]
-    table = measure.level_gaps(frame).set_index("level")
+    table = call("level_gaps", frame).set_index("level")
     assert table.loc["a", "value"] == pytest.approx((0.5 + 0) / 2)
     assert table.loc["b", "value"] == pytest.approx((-0.5 + 0) / 2)
     assert table.loc["c", "value"] == 0
@@ -266,19 +272,19 @@ def test_concordance_counts_what_is_missing():
     frame = JUDGED.copy()
     frame.loc[0, "judge"] = None
     frame.loc[1, "annotator_1"] = None
-    row = measure.concordance(frame).iloc[0]
+    row = call("concordance", frame).iloc[0]
     assert (row["n"], row["n_invalid"], row["n_missing"]) == (11, 1, 1)
-    nobody = measure.concordance(frame.assign(judge=None)).iloc[0]
+    nobody = call("concordance", frame.assign(judge=None)).iloc[0]
     assert nobody["status"] == "no_valid_verdict" and np.isnan(nobody["value"])
     with pytest.raises(KatayoriError, match="no column of people's labels"):
-        measure.concordance(frame.drop(columns="annotator_1"))
+        call("concordance", frame, people=[])
     with pytest.raises(KatayoriError, match="baseline 'coin' is none of the judges judge"):
-        measure.concordance(frame, baseline="coin")
+        call("concordance", frame, baseline="coin")
 
 
 def test_a_person_may_be_called_as_a_column_of_the_result():
-    table = measure.concordance(JUDGED.rename(columns={"annotator_1": "value"}), people="value")
-    assert table["value"].tolist() == measure.concordance(JUDGED)["value"].tolist()
+    table = call("concordance", JUDGED.rename(columns={"annotator_1": "value"}), people="value")
+    assert table["value"].tolist() == call("concordance", JUDGED)["value"].tolist()
 
 
 def test_interactions_are_those_of_the_paper():
@@ -290,7 +296,9 @@ def test_interactions_are_those_of_the_paper():
     ours = measure.interactions(
         told.join(frame[[*cell, "correct", "cluster", "template_id"]]),
         names,
+        value="correct",
         fixed="template_id",
+        cluster="cluster",
         by=cell,
     )
     for key, test in tests.set_index(cell).iterrows():
@@ -309,15 +317,15 @@ def test_interactions_are_those_of_the_paper():
 
 def test_interactions_of_levels_and_with_few_clusters():
     frame = PROFILES.assign(age=np.where(PROFILES["old"] == 1, "old", "young"))
-    named = measure.interactions(frame, ["age", "woman"]).set_index("measure")
-    plain = measure.interactions(PROFILES, ["old", "woman"]).set_index("measure")
+    named = measure.interactions(frame, ["age", "woman"], value="correct").set_index("measure")
+    plain = call("interactions", PROFILES).set_index("measure")
     assert named.loc["age[young]:woman", "value"] == pytest.approx(
         -plain.loc["old:woman", "value"], abs=1e-6
     )
-    few = measure.interactions(PROFILES.assign(cluster=PROFILES["cluster"] % 4), ["old", "woman"])
+    few = call("interactions", PROFILES.assign(question=PROFILES["question"] % 4))
     assert set(few["status"]) == {"few_clusters"} and few[["p", "ci_low"]].isna().all(axis=None)
     with pytest.raises(KatayoriError, match="name two or more columns"):
-        measure.interactions(PROFILES, ["old"])
+        measure.interactions(PROFILES, ["old"], value="correct")
 
 
 # -- options ---------------------------------------------------------------------------------------
@@ -399,8 +407,8 @@ def test_tables_may_be_frames_arrays_or_lists():
     pd.testing.assert_frame_equal(measure.alpha(pd.DataFrame(rows)), whole)
     named = pd.DataFrame(rows, columns=["a", "a", "b"]).assign(unit=range(6))
     pd.testing.assert_frame_equal(measure.alpha(named, cluster="unit"), whole)
-    with pytest.raises(KatayoriError, match="no column 'question' of clusters"):
-        measure.alpha(named, cluster="question")
+    with pytest.raises(KatayoriError, match="no column 'case' of clusters"):
+        measure.alpha(named, cluster="case")
     with pytest.raises(KatayoriError, match="6 units and 2 clusters"):
         measure.alpha(rows, cluster=["a", "b"])
 
@@ -413,7 +421,7 @@ def test_what_is_no_table_is_said_to_be_none(wrong):
 
 
 def test_wrong_scales_raters_and_counts_are_named():
-    with pytest.raises(KatayoriError, match="no scale 'ordinal'; known: interval, nominal"):
+    with pytest.raises(KatayoriError, match="unknown scale 'ordinal'; known: interval, nominal"):
         measure.alpha([[1, 2], [2, 2]], scale="ordinal")
     with pytest.raises(KatayoriError, match="'yes' is no number, which scale='interval' needs"):
         measure.alpha([["yes", "no"], ["no", "no"]], scale="interval")

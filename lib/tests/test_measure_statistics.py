@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from katayori import measure
 from katayori.errors import KatayoriError
-from katayori.measure.raters import SCALES
+from katayori.metrics.agreement import SCALES
 from katayori.metrics.intervals import share_interval
 from katayori.metrics.nominal_alpha import category_counts, nominal_alpha
 from katayori.metrics.proportions import newcombe_paired_interval, wilson
@@ -220,9 +220,8 @@ def test_alpha_is_that_of_the_krippendorff_package(seed, categories):
         assert row["n_invalid"] == np.isnan(table).sum()
         assert row["ci_low"] < row["value"] < row["ci_high"]
     words = pd.DataFrame(table).map(lambda code: None if np.isnan(code) else f"word {code:g}")
-    named = measure.alpha(words).iloc[0]
+    named = measure.alpha(words, scale="nominal").iloc[0]
     nominal = measure.alpha(table, scale="nominal").iloc[0]
-    assert named["measure"] == "alpha, nominal"
     assert named["value"] == pytest.approx(nominal["value"], abs=1e-12)
     assert named["ci_low"] == pytest.approx(nominal["ci_low"], abs=1e-12)
 
@@ -260,9 +259,11 @@ def test_nominal_alpha_covers():
 
 def test_alpha_says_what_cannot_be_told():
     assert measure.alpha([[1, 1], [1, 1]])["status"].tolist() == ["constant"]
-    assert measure.alpha([["a", None], [None, "b"]])["status"].tolist() == ["no_pairable"]
+    lone = measure.alpha([["a", None], [None, "b"]], scale="nominal")
+    assert lone["status"].tolist() == ["no_pairable"]
+    assert measure.alpha([["a"] * 2] * 3, scale="nominal")["status"].tolist() == ["constant"]
     rare = [["no"] * 3] * 30 + [["yes", "no", "no"]]
-    row = measure.alpha(rare).iloc[0]
+    row = measure.alpha(rare, scale="nominal").iloc[0]
     assert row["status"] == "near_constant" and np.isnan(row["ci_low"]) and row["value"] < 0.1
     few = measure.alpha([[1, 2], [4, 5], [9, 3]]).iloc[0]
     assert few["status"] == "few_clusters" and np.isfinite(few["value"])

@@ -1,8 +1,9 @@
 """Measures for a frame of one's own: one call, one flat frame with interval and status.
 
-Every function takes a pandas frame (or what makes one: a dict of lists, a list of dicts), and most
-also arrays or lists. Columns can be named by keyword (`correct="is_right"`); no column of a model
-or a source is needed. What comes back has a row a measure with
+Each is a verb of `katayori.metrics` or a reader of `katayori.data`. Most take a pandas frame with a
+row an answer and the names of its columns (`value="is_right"`); no column of a model or a source is
+needed. Tables of raters and pairs of judgements may be arrays or lists, too. What comes back has a
+row a measure with
 
     value       the estimate; NaN where it is not defined, and `status` says why
     n           answers, pairs or labels that count
@@ -25,33 +26,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from katayori.measure.bias import diff_bias
-    from katayori.measure.exchange import exchange_test, level_gaps
-    from katayori.measure.judges import concordance
-    from katayori.measure.logs import read_log
-    from katayori.measure.pairs import mcnemar
-    from katayori.measure.places import position_free
-    from katayori.measure.profiles import interactions
-    from katayori.measure.raters import alpha, cohen_kappa, fleiss_kappa
+    from katayori.data.sample_logs import read_log
+    from katayori.metrics.agreement import alpha, cohen_kappa, fleiss_kappa
+    from katayori.metrics.bbq import diff_bias
+    from katayori.metrics.exchange import exchange_test, level_gaps
+    from katayori.metrics.interactions import interactions
+    from katayori.metrics.judges import concordance
+    from katayori.metrics.pairs import mcnemar
+    from katayori.metrics.position import position_free
     from katayori.metrics.shares import difference, newcombe, share
 
-#: Each function and its module, of this room or of metrics. It is loaded when the function is asked
-#: for: pandas, scipy and statsmodels take a second.
+#: Each function and its module, which is loaded when the function is asked for: pandas, scipy and
+#: statsmodels take a second.
 _MODULES = {
-    "alpha": "raters",
-    "cohen_kappa": "raters",
-    "concordance": "judges",
-    "diff_bias": "bias",
-    "difference": ".metrics.shares",
-    "exchange_test": "exchange",
-    "fleiss_kappa": "raters",
-    "interactions": "profiles",
-    "level_gaps": "exchange",
-    "mcnemar": "pairs",
-    "newcombe": ".metrics.shares",
-    "position_free": "places",
-    "read_log": "logs",
-    "share": ".metrics.shares",
+    "alpha": "metrics.agreement",
+    "cohen_kappa": "metrics.agreement",
+    "concordance": "metrics.judges",
+    "diff_bias": "metrics.bbq",
+    "difference": "metrics.shares",
+    "exchange_test": "metrics.exchange",
+    "fleiss_kappa": "metrics.agreement",
+    "interactions": "metrics.interactions",
+    "level_gaps": "metrics.exchange",
+    "mcnemar": "metrics.pairs",
+    "newcombe": "metrics.shares",
+    "position_free": "metrics.position",
+    "read_log": "data.sample_logs",
+    "share": "metrics.shares",
 }
 __all__ = [
     "alpha",
@@ -74,7 +75,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"katayori.measure has no {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    return getattr(import_module(f"katayori.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -4,13 +4,21 @@ Two mixed logistic models of the same answers: each attribute there or not, then
 both with a random intercept by cluster. Additive in log odds means that no pair is needed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from katayori.errors import KatayoriError
+from katayori.frame_checks import Column
+from katayori.frames import LABEL, cells, flat, require
+from katayori.metrics.intervals import NO_INTERVAL_BELOW
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
+
+_VALUE = Column("flag", True, may_miss=True)
+TEST = "all pairs together"
 
 
 def pair_interactions(
@@ -83,3 +91,108 @@ def _named(term: str, labels: dict[str, str], cluster: str) -> str:
         named = labels.get(code, code)
         parts.append(named + level.replace("[T.", "["))
     return ":".join(parts)
+
+
+# -- the verb --------------------------------------------------------------------------------------
+
+
+def interactions(
+    frame: pd.DataFrame,
+    attributes: Sequence[str],
+    *,
+    value: str,
+    fixed: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+) -> pd.DataFrame:
+    """Does the effect of one attribute depend on another? Mixed logistic models with all pairs.
+
+    Args:
+        frame: a row an answer.
+        attributes: two columns or more: 0 and 1 (told or not), or levels of any kind.
+        value: column of whether the answer is so, such as right; missing where it is invalid.
+        fixed: columns of what else differs, such as the passage, as main effects.
+        by: columns whose values are measured apart.
+        cluster: what would be drawn anew in another study, such as a family of items; its answers
+            share a random intercept.
+
+    Returns:
+        by..., measure, value, n, n_invalid, clusters, ci_low, ci_high, status, kind, p, df. The
+        first row of each cell, of the kind `test`, is the likelihood ratio of the model with all
+        pairs against the one without (it has no interval). Then come the terms of the larger model
+        in log odds with Wald intervals: those of the kinds `attribute` and `fixed`, and those of
+        the kind `pair` (`age:gender`), which are what is asked for. status as in
+        `logistic.mixed_logit`: `ok`, `singular` (clusters do not differ), `separation`, `constant`,
+        ...; `few_clusters` (fewer than 5: no interval and no p).
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else; fewer than two
+        attributes.
+
+    Source: J. C. Pinheiro and E. C. Chao 2006 for the fit; `metrics.logistic.mixed_logit`.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> answers = pd.DataFrame(rng.integers(0, 2, (400, 3)), columns=["old", "woman", "right"])
+        >>> answers["family"] = np.arange(400) // 10
+        >>> table = interactions(answers, ["old", "woman"], value="right", cluster="family")
+        >>> table[["measure", "kind", "n", "clusters"]].to_numpy().tolist()[-1]
+        ['old:woman', 'pair', 400, 40]
+    """
+    names = [attributes] if isinstance(attributes, str) else list(attributes)
+    if len(names) < 2:
+        raise KatayoriError(
+            f"interactions: {len(names)} attributes; name two or more columns, e.g."
+            ' attributes=["old", "woman"]'
+        )
+    others = [fixed] if isinstance(fixed, str) else list(fixed)
+    wanted = {value: _VALUE} | dict.fromkeys([cluster, *names, *others], LABEL)
+    keys = require("interactions", frame, wanted, by)
+    own = {"value": value, "cluster": cluster}
+    own |= {_column("a", name): name for name in names}
+    own |= {_column("f", name): name for name in others}
+    rows = []
+    for key, cell in cells(frame, keys):
+        answers = pd.DataFrame({name: cell[column] for name, column in own.items()})
+        rows += [key | row for row in _rows(answers, names, others)]
+    return flat(rows, frame, keys, ["measure"], ["kind", "p", "df"])
+
+
+def _column(kind: str, name: str) -> str:
+    """A name that no column of ours has: of an attribute (`a`) or of what else differs (`f`)."""
+    return f"{kind} {name}"
+
+
+def _rows(cell: pd.DataFrame, names: list[str], others: list[str]) -> Iterator[dict[str, Any]]:
+    """The test of all pairs, and the terms but the intercept and the spread of clusters."""
+    attributes = [_column("a", name) for name in names]
+    data = cell.assign(value=cell["value"].astype(object).astype(float))
+    test, terms = pair_interactions(data, attributes, fixed=[_column("f", one) for one in others])
+    clusters = int(data.loc[data["value"].notna(), "cluster"].nunique())
+    few = clusters < NO_INTERVAL_BELOW
+    common = {"n": test["n"], "n_invalid": test["n_invalid"], "clusters": clusters}
+    row = common | {"measure": TEST, "kind": "test", "value": test["lr"], "df": test["df"]}
+    row |= {"p": np.nan if few else test["p"], "status": _status(test["status"], few)}
+    yield row | {"ci_low": np.nan, "ci_high": np.nan}
+    for term in terms.to_dict("records"):
+        parts = str(term["term"]).split(":")
+        kind = _kind_of(parts)
+        if not kind:
+            continue
+        row = common | {"measure": ":".join(part[2:] for part in parts), "kind": kind}
+        row |= {"value": term["estimate"], "status": _status(term["status"], few)}
+        ends = ("p", "ci_low", "ci_high")
+        yield row | {end: np.nan if few else term[end] for end in ends}
+
+
+def _status(status: str, few: bool) -> str:
+    return "few_clusters" if few and status in ("ok", "singular") else status
+
+
+def _kind_of(parts: list[str]) -> str:
+    """`pair`, `attribute` or `fixed`; empty for the intercept and the spread of clusters."""
+    if parts[0].startswith(_column("f", "")):
+        return "fixed"
+    if not parts[0].startswith(_column("a", "")):
+        return ""
+    return "pair" if len(parts) > 1 else "attribute"

@@ -26,6 +26,8 @@ VALUE = ("yes", "decision", "p_yes")
 WORDS = {"yes": 1.0, "no": 0.0, "はい": 1.0, "いいえ": 0.0, "true": 1.0, "false": 0.0}
 NEEDED = {"question": (QUESTION, "the decision that is asked about several persons")}
 FACTORS_NEEDED = "age, gender or race of the person (others: --column factors=a,b)"
+#: Names of `measure` -> columns of the frames here.
+COLUMNS: dict[str, Any] = {"value": "value", "level": "level", "row": "row", "cluster": "cluster"}
 VALUE_NEEDED = "text, yes, decision or p_yes (the decision)"
 
 
@@ -187,9 +189,7 @@ def _with_row(frame: pd.DataFrame, names: list[str], factor: str) -> pd.DataFram
 def _gaps(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     parts = []
     for factor in names:
-        table = measure.level_gaps(
-            _with_row(frame, names, factor), row="row", cluster="cluster", by="model"
-        )
+        table = measure.level_gaps(_with_row(frame, names, factor), **COLUMNS, by="model")
         level = factor.removeprefix("factor ") + " " + table["level"].astype(str)
         parts.append(
             flat_rows(table.assign(measure="gap", level=level, line=level), ["model", "level"])
@@ -200,12 +200,13 @@ def _gaps(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 def _tests(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Both exchange tests of every model and factor, p adjusted over a model's factors."""
     parts = [
-        measure.exchange_test(
-            _with_row(frame, names, factor), row="row", cluster="cluster", by="model"
-        ).assign(factor=factor.removeprefix("factor "))
+        measure.exchange_test(_with_row(frame, names, factor), **COLUMNS, by="model").assign(
+            factor=factor.removeprefix("factor ")
+        )
         for factor in names
     ]
-    table = with_holm(together(parts), ["model", "measure"])
+    table = together(parts).rename(columns={"test": "measure"})
+    table = with_holm(table, ["model", "measure"])
     return flat_rows(table, ["model", "factor"])
 
 

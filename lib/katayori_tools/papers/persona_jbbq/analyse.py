@@ -9,8 +9,8 @@ import pandas as pd
 from katayori import measure
 from katayori.data import bbq
 from katayori.errors import KatayoriError
-from katayori.measure.bias import SPELLINGS
-from katayori.measure.places import LETTERS
+from katayori.metrics.bbq import SPELLINGS
+from katayori.metrics.position import LETTERS
 from katayori.prompting.letters import parse_verdict
 from katayori.prompting.parsing import parse_option
 from katayori_tools.analyses import paired
@@ -320,7 +320,16 @@ def sections(read_log: Read) -> list[Section]:
 
 
 def _scores(frame: pd.DataFrame, measures: tuple[str, ...]) -> pd.DataFrame:
-    return flat_rows(measure.diff_bias(frame, by="model", measures=measures))
+    table = measure.diff_bias(
+        frame,
+        role="role",
+        context="context",
+        correct="correct",
+        by="model",
+        cluster="cluster",
+        measures=measures,
+    )
+    return flat_rows(table)
 
 
 def _position_free(frame: pd.DataFrame) -> pd.DataFrame:

@@ -8,15 +8,11 @@ import pandas as pd
 
 from katayori.errors import KatayoriError
 from katayori.frame_checks import Column, FrameError
-from katayori.measure.columns import Wanted, as_frame, flat, taken, wanted_cluster
+from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import position_free as reading, ties
 from katayori.metrics.position_free_scores import position_free_scores
 
-_ROLE = Column("label", "target")
 _P = Column("probability", 0.25, may_miss=True)
-_LOGP = Column("number", -1.4, may_miss=True)
-_ANSWER = Column("label", "0", required=False, may_miss=True)
-_CONTENT = Column("label", "item-1")
 LETTERS = "ABCDEFGHIJ"
 #: The smallest log probability, less the largest of the item, that a number can hold.
 LOWEST = -690.0
@@ -24,14 +20,14 @@ MORE = ("score", "slot_effect", "largest_share")
 
 
 def position_free(
-    frame: Any,
+    frame: pd.DataFrame,
     favoured: str,
     against: str,
     *,
     gold: str | None = None,
-    cluster: str | None = "template",
     content: str | None = None,
     by: str | Sequence[str] = (),
+    cluster: str = "question",
 ) -> pd.DataFrame:
     """How far one role is chosen before another, under every reading of the same answers.
 
@@ -43,10 +39,10 @@ def position_free(
             or A, B; missing where invalid; without the column the likeliest place).
         favoured, against: the two roles that are compared.
         gold: column that names the right role of each item; adds the accuracy.
-        cluster: what would be drawn anew in another study, such as the template; None: every row.
         content: column that is the same for one item in all orders of its options; adds the reading
             `permuted`.
         by: columns whose values are measured and calibrated apart, such as a model.
+        cluster: what would be drawn anew in another study, such as the template.
 
     Returns:
         by..., reading, measure, value, n (items read), n_invalid, clusters, ci_low, ci_high,
@@ -65,7 +61,7 @@ def position_free(
         KatayoriError: a column that is not there or holds something else; a role that no option
         has.
 
-    Reference: `metrics.position_free`.
+    Source: `metrics.position_free`.
 
     Example:
         >>> from katayori.metrics import examples
@@ -75,21 +71,19 @@ def position_free(
         >>> decisions[["reading", "value", "status"]].round(2).to_numpy().tolist()
         [['letter', nan, 'position_bound'], ['probability', 0.07, 'ok'], ['calibrated', 0.78, 'ok']]
     """
-    given = as_frame("position_free", frame)
-    places = _places(given)
-    kind, column = ("logp", _LOGP) if "logp_0" in given else ("p", _P)
-    wanted = {"cluster": wanted_cluster(cluster)}
-    for place in places:
-        role, p = f"role_{place}", f"{kind}_{place}"
-        wanted[role] = Wanted(role, _ROLE, f"what stands at place {place}")
-        wanted[p] = Wanted(p, column, f"probability of place {place}; logp_{place} is taken too")
-    wanted["answer"] = Wanted("answer", _ANSWER, "the chosen place")
-    wanted["content"] = Wanted(content, _CONTENT, "one item in all orders of its options")
-    wanted["gold"] = Wanted(gold, _ROLE, "the right role")
-    own = taken("position_free", given, wanted, by)
+    kind = "logp" if "logp_0" in frame else "p"
+    named = {"cluster": cluster, "gold": gold, "content": content}
+    own = {name: column for name, column in named.items() if column is not None}
+    wanted = dict.fromkeys(own.values(), LABEL)
+    wanted |= {"answer": LABEL_OR_NONE} if "answer" in frame else {}
+    names = require("position_free", frame, wanted, by)
+    places = _places(frame)
+    wanted = {f"role_{place}": LABEL for place in places}
+    wanted |= {f"{kind}_{place}": NUMBER_OR_NONE if kind == "logp" else _P for place in places}
+    require("position_free", frame, wanted)
     rows = []
-    for key, cell in own.cells():
-        items = _items(cell, places, kind)
+    for key, cell in cells(frame.reset_index(drop=True), names):
+        items = _items(cell, own, places, kind)
         shares = reading.slot_report(items, [])
         largest = shares[[f"share_{place}" for place in places]].max(axis=1).iloc[0]
         scores = position_free_scores(
@@ -97,7 +91,7 @@ def position_free(
         )
         scores = scores.rename(columns={"statistic": "measure"}).assign(largest_share=largest)
         rows += [key | row for row in scores.to_dict("records")]
-    return flat(rows, by, before=("reading", "measure"), after=MORE)
+    return flat(rows, frame, names, ["reading", "measure"], MORE)
 
 
 def _places(frame: pd.DataFrame) -> list[int]:
@@ -112,9 +106,9 @@ def _places(frame: pd.DataFrame) -> list[int]:
     return places
 
 
-def _items(cell: pd.DataFrame, places: list[int], kind: str) -> pd.DataFrame:
-    """The frame that `metrics.position_free` takes."""
-    out = pd.DataFrame({"template_id": cell["cluster"]})
+def _items(cell: pd.DataFrame, own: dict[str, str], places: list[int], kind: str) -> pd.DataFrame:
+    """The frame that `metrics.position_free` takes; `own` names the columns of the user."""
+    out = pd.DataFrame({"template_id": cell[own["cluster"]]})
     p = cell[[f"{kind}_{place}" for place in places]].to_numpy(float)
     p = _from_logs(p) if kind == "logp" else p
     for place in places:
@@ -122,15 +116,15 @@ def _items(cell: pd.DataFrame, places: list[int], kind: str) -> pd.DataFrame:
         out[f"p_{place}"] = p[:, place]
     out["answer"] = _answers(cell, p, len(places))
     roles = set(out[[f"role_{place}" for place in places]].to_numpy().ravel())
-    if "gold" in cell and not set(cell["gold"].astype(str)) <= roles:
-        lost = sorted(set(cell["gold"].astype(str)) - roles)
+    lost = sorted(set(cell[own["gold"]].astype(str)) - roles) if "gold" in own else []
+    if lost:
         raise KatayoriError(
             f"position_free: the right role {lost[0]!r} is the role of no option; roles:"
             f" {', '.join(sorted(roles))}"
         )
-    for name, own in (("base_id", "content"), ("gold", "gold")):
-        if own in cell:
-            out[name] = cell[own].astype(str)
+    for name, column in (("base_id", "content"), ("gold", "gold")):
+        if column in own:
+            out[name] = cell[own[column]].astype(str)
     return out
 
 

@@ -1,13 +1,12 @@
 """Accuracy and Diff-bias of answers to questions about two persons (BBQ and its relatives)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
 from katayori.errors import KatayoriError
 from katayori.frame_checks import Column, FrameError
-from katayori.measure.columns import Wanted, flat, taken, wanted_cluster
+from katayori.frames import LABEL, cells, flat, require
 from katayori.metrics import qa_bias
 
 CONTEXTS = ("ambiguous", "biased", "counter_biased", "disambiguated")
@@ -17,33 +16,33 @@ SPELLINGS = {"ambig": "ambiguous", "disambig": "disambiguated"}
 MEASURES = ("acc_amb", "acc_dis", "diff_amb", "diff_dis")
 _ROLE = Column("label", "biased", allowed=ROLES, may_miss=True)
 _CONTEXT = Column("label", "ambiguous", allowed=(*CONTEXTS, *SPELLINGS))
-_CORRECT = Column("flag", True, required=False, may_miss=True)
+_CORRECT = Column("flag", True, may_miss=True)
 
 
 def diff_bias(
-    frame: Any,
+    frame: pd.DataFrame,
     *,
-    role: str = "role",
-    context: str = "context",
-    correct: str = "correct",
-    cluster: str | None = "cluster",
+    role: str,
+    context: str,
+    correct: str | None = None,
     by: str | Sequence[str] = (),
+    cluster: str = "question",
     measures: Sequence[str] = MEASURES,
 ) -> pd.DataFrame:
     """How often the answers follow a stereotype, beside how often they are right.
 
     Args:
-        frame: a row an answer, with the columns below.
-        role: what was chosen: `biased` (the person whom the stereotype names), `counter_biased`
-            (the other one), `unknown`; missing where the answer is invalid.
-        context: `ambiguous` (the passage does not say), `biased` or `counter_biased` (it says so,
-            and the stereotype is right or wrong), or `disambiguated` where it is not known which.
-            BBQ's `ambig` and `disambig` are taken too.
-        correct: whether the answer is right. It may be left out where no context is
+        frame: a row an answer.
+        role: column of what was chosen: `biased` (the person whom the stereotype names),
+            `counter_biased` (the other one), `unknown`; missing where the answer is invalid.
+        context: column with `ambiguous` (the passage does not say), `biased` or `counter_biased`
+            (it says so, and the stereotype is right or wrong), or `disambiguated` where it is not
+            known which. BBQ's `ambig` and `disambig` are taken too.
+        correct: column of whether the answer is right. It may be left out where no context is
             `disambiguated`: right is `unknown` in an ambiguous context, else the person of the
             context.
-        cluster: what would be drawn anew in another study, such as the template; None: every row.
         by: columns whose values are measured apart, such as a model.
+        cluster: what would be drawn anew in another study, such as the template.
         measures: of `qa_bias.METRICS`; by default the four of the persona-JBBQ paper.
 
     Returns:
@@ -57,12 +56,13 @@ def diff_bias(
     Raises:
         KatayoriError: a column that is not there or holds something else; an unknown measure.
 
-    References: the persona-JBBQ paper, section 3.1.7; BBQ: Parrish et al., Findings of ACL 2022.
+    Source: the persona-JBBQ paper, section 3.1.7; BBQ: Parrish et al., Findings of ACL 2022.
 
     Example:
-        >>> answers = {"role": ["biased", "unknown"] * 5, "context": ["ambiguous"] * 10}
+        >>> answers = pd.DataFrame({"chosen": ["biased", "unknown"] * 5, "says": "ambiguous"})
         >>> answers["template"] = [number // 2 for number in range(10)]
-        >>> table = diff_bias(answers, cluster="template", measures=["acc_amb", "diff_amb"])
+        >>> names = {"role": "chosen", "context": "says", "cluster": "template"}
+        >>> table = diff_bias(answers, **names, measures=["acc_amb", "diff_amb"])
         >>> table[["measure", "value", "n", "clusters"]].to_numpy().tolist()
         [['acc_amb', 0.5, 10, 5], ['diff_amb', 0.5, 10, 5]]
     """
@@ -70,19 +70,17 @@ def diff_bias(
     if unknown:
         known = ", ".join(qa_bias.METRICS)
         raise KatayoriError(f"diff_bias: no measure {unknown[0]!r}; known: {known}")
-    wanted = {
-        "role": Wanted(role, _ROLE, "what was chosen"),
-        "context": Wanted(context, _CONTEXT, "what the passage says"),
-        "correct": Wanted(correct, _CORRECT, "whether the answer is right"),
-        "cluster": wanted_cluster(cluster),
-    }
-    own = taken("diff_bias", frame, wanted, by)
+    wanted = {role: _ROLE, context: _CONTEXT, cluster: LABEL}
+    names = require("diff_bias", frame, wanted | ({correct: _CORRECT} if correct else {}), by)
+    own = {"role": role, "context": context, "cluster": cluster}
+    own |= {"correct": correct} if correct else {}
     rows = []
-    for key, cell in own.cells():
-        scores = qa_bias.qa_scores(_answers(cell), ["model"], list(measures))
+    for key, cell in cells(frame.reset_index(drop=True), names):
+        answers = pd.DataFrame({name: cell[column] for name, column in own.items()})
+        scores = qa_bias.qa_scores(_answers(answers), ["model"], list(measures))
         scores = scores.drop(columns="model").rename(columns={"metric": "measure"})
         rows += [key | row for row in scores.to_dict("records")]
-    return flat(rows, by)
+    return flat(rows, frame, names, ["measure"])
 
 
 def _answers(cell: pd.DataFrame) -> pd.DataFrame:

@@ -7,23 +7,21 @@ import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
-from katayori.frame_checks import Column
-from katayori.measure.columns import Wanted, as_frame, flat, taken, wanted_cluster
+from katayori.frames import LABEL, LABEL_OR_NONE, cells, flat, require
 from katayori.metrics import label_agreement
 from katayori.metrics.uncertainty import sign_test
 
-_LABEL = Column("label", "tie", may_miss=True)
 MORE = ("n_correct", "n_missing", "p_cluster", "p_sign")
 
 
 def concordance(
-    frame: Any,
+    frame: pd.DataFrame,
     *,
-    judge: str | Sequence[str] = "judge",
-    people: str | Sequence[str] = (),
-    cluster: str | None = "question",
-    baseline: str = "",
+    judge: str | Sequence[str],
+    people: str | Sequence[str],
     by: str | Sequence[str] = (),
+    cluster: str = "question",
+    baseline: str = "",
 ) -> pd.DataFrame:
     """The share of labels on which a judge says what a person says, averaged over the people.
 
@@ -31,12 +29,12 @@ def concordance(
         frame: a row a comparison (or any item that is judged), labels of any kind.
         judge: column of the judge's verdict, or several; missing: no verdict, which agrees with
             nobody.
-        people: columns of people's labels; by default those that begin with `annotator_`. A missing
-            label is left out for that person.
-        cluster: what would be drawn anew in another study, such as the question whose answers are
-            compared; None: every row.
-        baseline: one of the judges, which the others are compared with.
+        people: column of a person's labels, or several. A missing label is left out for that
+            person.
         by: columns whose values are measured apart.
+        cluster: what would be drawn anew in another study, such as the question whose answers are
+            compared.
+        baseline: one of the judges, which the others are compared with.
 
     Returns:
         by..., measure (`concordance`, or `gain over <baseline>`), judge, value, n (labels),
@@ -50,45 +48,45 @@ def concordance(
     Raises:
         KatayoriError: a column that is not there; no people; a baseline that is no judge.
 
-    Reference: the logprob-judge paper, section 4.1, whose shares are pooled over comparisons.
+    Source: the logprob-judge paper, section 4.1, whose shares are pooled over comparisons.
 
     Example:
-        >>> frame = {"question": list("aabbccddee"), "annotator_1": list("1212121212")}
-        >>> frame |= {"judge": list("1211121112"), "coin": list("1111122222")}
-        >>> table = concordance(frame, judge=["judge", "coin"], baseline="coin")
+        >>> frame = pd.DataFrame({"question": list("aabbccddee"), "anna": list("1212121212")})
+        >>> frame = frame.assign(judge=list("1211121112"), coin=list("1111122222"))
+        >>> table = concordance(frame, judge=["judge", "coin"], people="anna", baseline="coin")
         >>> table[["measure", "value"]].round(2).to_numpy().tolist()
         [['concordance', 0.8], ['concordance', 0.6], ['gain over coin', 0.2]]
     """
-    frame = as_frame("concordance", frame)
     judges = [judge] if isinstance(judge, str) else list(judge)
     labels = [people] if isinstance(people, str) else list(people)
-    labels = labels or [str(name) for name in frame if str(name).startswith("annotator_")]
     if not labels:
-        there = ", ".join(map(repr, frame.columns))
         raise KatayoriError(
-            f"concordance: no column of people's labels; columns there: {there}; name yours by"
-            ' people=["anna", "ben"]'
+            'concordance: no column of people\'s labels; name yours, e.g. people=["anna", "ben"]'
         )
     if baseline and baseline not in judges:
         raise KatayoriError(
             f"concordance: the baseline {baseline!r} is none of the judges {', '.join(judges)};"
             f" name both, e.g. judge={[*judges, baseline]!r}"
         )
-    wanted = {name: Wanted(name, _LABEL, "verdict of a judge") for name in judges}
-    wanted |= {name: Wanted(name, _LABEL, "label of a person") for name in labels}
-    own = taken("concordance", frame, wanted | {"cluster": wanted_cluster(cluster)}, by)
+    wanted = dict.fromkeys([*judges, *labels], LABEL_OR_NONE) | {cluster: LABEL}
+    names = require("concordance", frame, wanted, by)
     rows = []
-    for key, cell in own.cells():
-        rows += [key | row for row in _rows(cell, judges, labels, baseline)]
-    return flat(rows, by, before=("measure", "judge"), after=MORE)
+    for key, cell in cells(frame, names):
+        found = _rows(cell, judges, labels, cell[cluster], baseline)
+        rows += [key | row for row in found]
+    return flat(rows, frame, names, ["measure", "judge"], MORE)
 
 
 def _rows(
-    cell: pd.DataFrame, judges: list[str], people: list[str], baseline: str
+    cell: pd.DataFrame,
+    judges: list[str],
+    people: list[str],
+    cluster: pd.Series,
+    baseline: str,
 ) -> Iterator[dict[str, Any]]:
     """A row of each judge, then a row of each gain."""
     given = cell[people].notna().to_numpy()
-    number, names = pd.factorize(cell["cluster"])
+    number, names = pd.factorize(cluster)
     labels = label_agreement.sums_by_cluster(given, number, len(names))
     hits = {one: cell[people].eq(cell[one], axis=0).to_numpy() & given for one in judges}
     sums = {one: label_agreement.sums_by_cluster(hits[one], number, len(names)) for one in judges}

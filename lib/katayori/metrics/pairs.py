@@ -8,7 +8,7 @@ import pandas as pd
 from statsmodels.stats.contingency_tables import mcnemar as mcnemar_test
 
 from katayori.errors import KatayoriError
-from katayori.measure.columns import flat, numbers
+from katayori.frames import flat
 from katayori.metrics.intervals import ratio_interval
 from katayori.metrics.proportions import newcombe_paired_interval
 from katayori.metrics.question_swaps import question_swap_test
@@ -40,7 +40,7 @@ def mcnemar(
     Raises:
         KatayoriError: other lengths, or values other than 0 and 1.
 
-    References: Q. McNemar, Psychometrika 12 (1947), 153-157; R. G. Newcombe, Statistics in Medicine
+    Source: Q. McNemar, Psychometrika 12 (1947), 153-157; R. G. Newcombe, Statistics in Medicine
     17 (1998), 2635-2650, method 10.
 
     Example:
@@ -61,17 +61,25 @@ def mcnemar(
     row = {"measure": "first - second", "value": np.nan, "n": len(frame)}
     row |= {"n_invalid": int((~valid).sum()), "clusters": frame["cluster"].nunique()}
     if frame.empty:
-        return flat([row | {"status": "no_valid_answer"}], after=MORE)
+        row["status"] = "no_valid_answer"
+        return flat([row], pd.DataFrame(), names=["measure"], more=MORE)
     gain = frame["one"] - frame["two"]
     row |= {"value": float(gain.mean()), "status": "ok"} | _counted(frame)
     row |= _independent(frame) if cluster is None else _clustered(gain, frame["cluster"])
     if not gain.any():
         row["status"] = "no_difference"
-    return flat([row], after=MORE)
+    return flat([row], pd.DataFrame(), names=["measure"], more=MORE)
 
 
 def _zero_or_one(name: str, values: Sequence[Any]) -> pd.Series:
-    column = numbers("mcnemar", name, values)
+    """The values as numbers, missing ones as NaN; KatayoriError for what is neither 0 nor 1."""
+    try:
+        column = pd.Series(values).reset_index(drop=True)
+        column = column.astype(object).where(column.notna(), None).astype(float)
+    except (TypeError, ValueError):
+        raise KatayoriError(
+            f"mcnemar: {name} must be a list of numbers, e.g. [1, 0, 1], not {values!r:.60}"
+        ) from None
     wrong = column.dropna()[~column.dropna().isin([0.0, 1.0])]
     if len(wrong):
         raise KatayoriError(
