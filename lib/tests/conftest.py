@@ -64,14 +64,14 @@ QUICK = {
     f"test_{name}.py"
     for name in """
     boundaries catalogue charts claims distributions environment expected finish_reasons frames
-    gates house interval_figure make measure_logs metrics_agreement metrics_effect_sizes
-    metrics_intervals metrics_option_slots metrics_outcomes metrics_position_free
-    metrics_position_free_scores metrics_qa_intervals metrics_rank_tests metrics_reason_rules
-    metrics_response models_registry_content notebook_contract notebook_rules packaging project
-    prompting_exchange prompting_parsing prompting_recordings prompting_verdicts published
-    report_exercises report_results report_tables results_keep results_rows run_folders
-    second_jubaku_v2 seed_rules study traceability verbs_agreement_exchange verbs_logistic
-    verbs_ranks verbs_response verdict_forms wire
+    gates house house_rules interval_figure make measure_logs metrics_agreement
+    metrics_effect_sizes metrics_intervals metrics_option_slots metrics_outcomes
+    metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_rank_tests
+    metrics_reason_rules metrics_response models_registry_content notebook_contract
+    notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
+    prompting_verdicts published report_exercises report_results report_tables results_keep
+    results_rows run_folders second_jubaku_v2 seed_rules study traceability
+    verbs_agreement_exchange verbs_logistic verbs_ranks verbs_response verdict_forms wire
     """.split()
 }
 NOTEBOOKS = paths.root() / "notebooks"  # of this checkout, whatever a test names as its root
