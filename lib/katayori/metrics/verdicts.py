@@ -450,7 +450,7 @@ def verdict(
     margin: float | None = None,
     gates: pd.DataFrame | None = None,
     family: str | Sequence[str] = (),
-    p: str = "p",
+    p: str | None = None,
 ) -> pd.DataFrame:
     """What a study says of each headline: the first rule that applies, and why.
 
@@ -460,9 +460,9 @@ def verdict(
             `absent`.
         gates: of the verb of that name, joined by the columns both have; None: none are looked at.
         family: columns whose cells are families of Holm's; default, all rows are one.
-        p: the column of the test that decides, where it is not that of the interval: an exact test
-            printed beside. 160 of 288 answers over 36 cases have the interval [.506, .605], and an
-            exact test over the cases has p .0048: the verdict is the test's.
+        p: the column of the test that decides; None: the p that belongs to the interval. Name that
+            of an exact test where one is printed beside: 160 of 288 answers over 36 cases have the
+            interval [.506, .605], and an exact test over the cases has p .0048: its p decides.
 
     Returns:
         one row a cell: the columns of `table` and `gates` with margin, p_holm, tests (in the
@@ -498,7 +498,8 @@ def verdict(
         [['position bound', 'Every cluster has the same share: the design fixes it.']]
     """
     family = [family] if isinstance(family, str) else list(family)
-    held = dict.fromkeys([*_READS, p], NUMBER_OR_NONE) | {"unreadable": LABEL}
+    p = p or "p"
+    held = dict.fromkeys([*_READS, "p", p], NUMBER_OR_NONE) | {"unreadable": LABEL}
     require("verdict", table, held | dict.fromkeys(family, LABEL_OR_NONE))
     if margin is not None:
         alike_needed(margin)
