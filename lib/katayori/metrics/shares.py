@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
-from scipy.stats import t
+from scipy.special import betainc, betaincc, stdtrit
 
 from katayori.errors import KatayoriError
 from katayori.frame_checks import Column, FrameError
@@ -87,7 +87,7 @@ def _size(sample: _Sample, level: float) -> float:
     if sample.rare or sample.status == "same_in_every_cluster":
         return size
     upper = (1 + level) / 2
-    return float(size * (t.ppf(upper, sample.n - 1) / t.ppf(upper, sample.clusters - 1)) ** 2)
+    return float(size * (stdtrit(sample.n - 1, upper) / stdtrit(sample.clusters - 1, upper)) ** 2)
 
 
 def cluster_share(
@@ -159,14 +159,15 @@ def share_p(hits: Sequence[float], totals: Sequence[float], line: float) -> floa
     sample = _sample(hits, totals)
     if sample.status != "ok":
         return np.nan
+    if sample.share == line:
+        return 1.0
     above = sample.share > line
 
     def beyond(log_p: float) -> float:
-        """How far the interval stays off the line; below 0 where it holds the line."""
-        level = 1 - float(np.exp(log_p))
-        size = _size(sample, level)
-        low, high = clopper_pearson(sample.share * size, size, level)
-        return low - line if above else line - high
+        """Above 0 where the interval at level 1 - p excludes the line."""
+        p = float(np.exp(log_p))
+        size = _size(sample, 1 - p)
+        return p / 2 - _tail(sample.share, size, line, above=above)
 
     smallest, largest = np.log(SMALLEST_P), np.log1p(-1e-6)
     if beyond(largest) <= 0:
@@ -174,6 +175,17 @@ def share_p(hits: Sequence[float], totals: Sequence[float], line: float) -> floa
     if beyond(smallest) > 0:
         return SMALLEST_P
     return float(np.exp(brentq(beyond, smallest, largest, xtol=1e-9)))
+
+
+def _tail(share: float, size: float, line: float, *, above: bool) -> float:
+    """The tail of Clopper and Pearson's interval that ends at the line, of a share above it or not.
+
+    The interval of level 1 - 2 tail ends there.
+    """
+    hits = share * size
+    if above:
+        return float(betainc(hits, size - hits + 1, line))
+    return float(betaincc(hits + 1, size - hits, line))
 
 
 def share_limits(
@@ -207,7 +219,7 @@ def share_limits(
     if sample.status != "ok":
         return {"limit_up": np.nan, "limit_down": np.nan, "about": about}
     size = _size(sample, level)
-    noise = float(t.ppf(power, sample.clusters - 1)) ** 2 * sample.design_effect / sample.n
+    noise = float(stdtrit(sample.clusters - 1, power)) ** 2 * sample.design_effect / sample.n
     up, down = (_limit_up(one, sample.n, size, noise, level) for one in (line, 1 - line))
     return {"limit_up": up, "limit_down": down, "about": about}
 
@@ -215,18 +227,18 @@ def share_limits(
 def _limit_up(line: float, n: float, size: float, noise: float, level: float) -> float:
     """The limit upwards; `noise` is the squared quantile times deff / n."""
 
-    def above_line(share: float) -> float:
-        return clopper_pearson(share * size, size, level)[0] - line
+    def beyond(share: float) -> float:
+        """Above 0 where the interval of this share excludes the line."""
+        return (1 - level) / 2 - _tail(share, size, line, above=True)
 
-    if line >= 1 or above_line(1.0) <= 0:
+    if line >= 1 or beyond(1.0) <= 0:
         return np.nan
     least = max(line, 1 / n)  # no share between 0 and 1 of n can be seen
-    c = least if above_line(least) > 0 else float(brentq(above_line, least, 1.0))
-
-    def found(share: float) -> float:
-        return share - np.sqrt(noise * share * (1 - share)) - c
-
-    return float(brentq(found, c, 1.0)) - line
+    c = least if beyond(least) > 0 else float(brentq(beyond, least, 1.0))
+    # The larger root of (p1 - c)^2 = noise p1 (1 - p1).
+    half = c + noise / 2
+    p1 = (half + np.sqrt(half**2 - (1 + noise) * c**2)) / (1 + noise)
+    return float(p1) - line
 
 
 # --- verbs ----------------------------------------------------------------------------------------
