@@ -55,11 +55,6 @@ data.bbq: frames requirement
 data.catalogue: requirement
 data.published: frames requirement
 frame_checks: columns
-measure.bias: columns
-measure.columns: frames
-measure.exchange: columns
-measure.judges: columns
-measure.profiles: columns
 metrics.agreement: columns requirement
 metrics.audit: bundle requirement
 metrics.blank: bundle columns
