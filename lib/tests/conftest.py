@@ -72,6 +72,7 @@ QUICK = {
     prompting_verdicts published report_exercises report_results report_tables results_keep
     results_rows run_folders second_jubaku_v2 seed_rules study traceability
     verbs_agreement_exchange verbs_logistic verbs_ranks verbs_response verdict_forms wire
+    written_exercises
     """.split()
 }
 NOTEBOOKS = paths.root() / "notebooks"  # of this checkout, whatever a test names as its root

@@ -1,7 +1,8 @@
 """Every exercise: its solution passes the notebook's own check, anything else gets a hint.
 
 Nothing raises. An exercise is a code cell that calls `check`; what a reader fills in are its lines
-`name = ...`. Its solution is the code cell at the same place in the file of `notebooks/solutions`.
+`name = ...`. Its solution is the code cell at the same place in the file of `notebooks/solutions`;
+the cells `wrong: words` behind it are wrong answers, whose message must have these words.
 """
 
 import ast
@@ -13,6 +14,8 @@ from io import StringIO
 import pytest
 
 from katayori import paths
+from katayori.data.files import read_as
+from katayori.report.exercises_schema import ExercisesFile
 
 BOOKS = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 WRONG = [
@@ -74,14 +77,22 @@ def _is_blank(node):
     )
 
 
-def solutions(book):
-    """The code cells of a solutions file."""
+def solved(book):
+    """Of each exercise the code that solves it, and {words of the message: code of a wrong one}."""
     text = (book.parent / "solutions" / f"{book.stem}.py").read_text(encoding="utf-8")
-    return [
-        cell
-        for cell in re.split(r"^# %%", text, flags=re.M)[1:]
-        if not cell.startswith(" [markdown]")
-    ]
+    found = []
+    for cell in re.split(r"^# %%", text, flags=re.M)[1:]:
+        title, _, code = cell.partition("\n")
+        if title.startswith(" wrong: "):
+            found[-1][1][title.removeprefix(" wrong: ")] = code
+        elif title != " [markdown]":
+            found.append((code, {}))
+    return found
+
+
+def solutions(book):
+    """The code that solves each exercise."""
+    return [code for code, _ in solved(book)]
 
 
 def message(book, k, answers):
@@ -124,6 +135,22 @@ def test_no_solution_is_left_over():
 def test_the_solution_solves_it(book, k):
     said = message(book, k, solutions(book)[k]).strip()
     assert said.startswith("Right. ")
+
+
+#: Notebooks whose exercises stand in data/exercises.yaml have wrong solutions, too.
+MOVED = read_as(ExercisesFile, paths.registry("exercises.yaml")).notebooks
+
+
+@pytest.mark.parametrize(
+    ("book", "k"), [case for case in CASES if int(case.values[0].stem[:2]) in MOVED]
+)
+def test_each_wrong_solution_is_refused_by_the_name_of_its_slip(book, k):
+    """Three or more for each exercise, all of them different from the solution."""
+    _, wrong = solved(book)[k]
+    assert len(wrong) >= 3
+    for words, code in wrong.items():
+        said = " ".join(message(book, k, code).split())
+        assert said.startswith("Not yet. ") and words in said, (words, said)
 
 
 @pytest.mark.parametrize(("book", "k"), CASES)

@@ -26,7 +26,7 @@ from katayori.papers.jubaku_v2 import schema as jubaku_v2
 from katayori.papers.logprob_judge import schema as logprob_judge
 from katayori.papers.persona_jbbq import items as persona_items, schema as persona_jbbq
 from katayori.prompting import models_schema, prompts_schema
-from katayori.report import glossary_schema
+from katayori.report import exercises_schema, glossary_schema
 from katayori_tools.engines import weights
 from katayori_tools.exports import measures
 from katayori_tools.papers.jubaku_v2 import construct
@@ -46,6 +46,7 @@ KINDS: dict[str, Any] = {
     "data/papers/*.yaml": paper_facts_schema.PaperFacts,
     "data/glossary.yaml": list[glossary_schema.Term],
     "data/column_names.yaml": glossary_schema.ColumnNames,
+    "data/exercises.yaml": exercises_schema.ExercisesFile,
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
     "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,

@@ -1,7 +1,7 @@
 """Exercises: what counts as right, a hint for each wrong answer, and why the right one is right.
 
-A paper's exercises stand in `exercises.py` of its folder, by number. `report.exercises.check` tells
-a reader what `judged` says.
+Exercises stand by number in data/exercises.yaml, or in `exercises.py` of a paper's folder until
+they move there. `report.exercises.check` tells a reader what `judged` says.
 """
 
 import re

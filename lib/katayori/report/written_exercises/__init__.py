@@ -1,0 +1,133 @@
+"""Functions that readers write, compared with the right one on inputs that go from simple to hard.
+
+Each module holds one `COMPARISON`; data/exercises.yaml names it and has the hints of its slips.
+"""
+
+import copy
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+Result: TypeAlias = float | list[Any] | None
+#: Numbers as far apart as this count as different.
+TOLERANCE = 1e-6
+#: Characters of an error or a result that a message repeats.
+LONGEST = 200
+
+
+class Outcome(NamedTuple):
+    """What a function gave: a result, or what stopped it."""
+
+    result: Result = None
+    stopped: str = ""
+
+    def agrees(self, other: "Outcome") -> bool:
+        """Whether both gave the same, or were stopped by errors of the same kind."""
+        if self.stopped or other.stopped:
+            return self.stopped.split(":")[0] == other.stopped.split(":")[0]
+        return _same(self.result, other.result)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a reader's function is compared with.
+
+    Attributes:
+        given: the name of an input. gives: the name of a result, with its verb ("alpha is").
+        inputs: draws all inputs, simple ones first, so that one slip shows at a time.
+        right: the right result of an input: a number, None where undefined, or a list of these.
+        slips: name -> the result of an input for who makes this slip.
+    """
+
+    given: str
+    gives: str
+    inputs: Callable[[], Sequence[Any]]
+    right: Callable[[Any], Result]
+    slips: Mapping[str, Callable[[Any], Result]]
+
+    def problem(self, answer: Any, hints: Mapping[str, str], otherwise: str) -> str:
+        """The first input on which a function is wrong, and a hint; nothing where it is right.
+
+        Args:
+            answer: the reader's function. hints: slip -> what is told of it.
+            otherwise: what is told where no slip gives the same.
+        """
+        inputs = self.inputs()
+        rights = [outcome(self.right, one) for one in inputs]
+        came = [outcome(answer, one) for one in inputs]
+        wrong = [i for i, right in enumerate(rights) if not came[i].agrees(right)]
+        if not wrong:
+            return ""
+        first = wrong[0]
+        slip = self._slip([inputs[i] for i in wrong], [came[i] for i in wrong])
+        right = rights[first].result
+        wanted = "undefined (None)" if right is None else as_text(right)
+        return (
+            f"For {self.given} = {as_text(inputs[first])} {self.gives} {wanted}; your function"
+            f" {_done(came[first])}. {hints[slip] if slip else otherwise}"
+        )
+
+    def _slip(self, inputs: Sequence[Any], came: Sequence[Outcome]) -> str:
+        """The slip that gives the same on the first of these inputs, and on most of the others."""
+        agreeing = {}
+        for name, slip in self.slips.items():
+            same = [outcome(slip, one).agrees(own) for one, own in zip(inputs, came, strict=True)]
+            if same[0]:
+                agreeing[name] = sum(same)
+        return max(agreeing, key=lambda name: agreeing[name], default="")
+
+
+def outcome(function: Callable[[Any], Any], given: Any) -> Outcome:
+    """What a function gives for an input of its own, or the error that stopped it.
+
+    Example:
+        >>> outcome(lambda rows: 1 / len(rows), [])
+        Outcome(result=None, stopped='ZeroDivisionError: division by zero')
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Outcome(_read(function(copy.deepcopy(given))))
+    except Exception as error:  # a reader's own code may raise anything
+        return Outcome(stopped=f"{type(error).__name__}: {str(error)[:LONGEST]}")
+
+
+def _read(result: Any) -> Result:
+    """A number, None for an undefined one, or a list of these."""
+    if result is None:
+        return None
+    if isinstance(result, str | bytes | bool | dict):
+        raise TypeError(f"the result {result!r} is not a number")
+    is_scalar = getattr(result, "ndim", None) == 0
+    if isinstance(result, Iterable) and not is_scalar:
+        return [_read(one) for one in result]
+    number = float(result)
+    return None if math.isnan(number) else number
+
+
+def _same(one: Result, other: Result) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, list) or isinstance(other, list) or one is None or other is None:
+        return one is None and other is None
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+def as_text(value: Any) -> str:
+    """An input or a result as a reader would write it.
+
+    Example:
+        >>> as_text([[1, None], [0.25, float("nan")]]), as_text(1 / 3)
+        ('[[1, None], [0.25, nan]]', '0.3333')
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(as_text(one) for one in value)}]"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _done(came: Outcome) -> str:
+    if came.stopped:
+        return f"stops with {came.stopped}"
+    return "gives None or nan" if came.result is None else f"gives {as_text(came.result)[:LONGEST]}"

@@ -1,0 +1,182 @@
+"""Functions of readers: no wrong formula passes, and known slips are named.
+
+Oracles: the krippendorff package and statsmodels, on every input.
+"""
+
+import doctest
+import math
+import pkgutil
+from functools import partial
+from importlib import import_module
+
+import krippendorff
+import numpy as np
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from katayori import paths
+from katayori.data.files import read_as
+from katayori.report import written_exercises
+from katayori.report.exercises import ASK_FOR_MORE, check
+from katayori.report.exercises_schema import ExercisesFile, Function
+from katayori.report.written_exercises import Comparison, alpha, holm, outcome
+
+MODULES = [
+    import_module(f"{written_exercises.__name__}.{one.name}")
+    for one in pkgutil.iter_modules(written_exercises.__path__)
+]
+NAMES = [module.__name__.split(".")[-1] for module in MODULES]
+FILE = read_as(ExercisesFile, paths.registry("exercises.yaml"))
+#: Module -> (numbers of notebook and exercise, the exercise).
+ASKED = {
+    one.compared: ((notebook, number), one)
+    for notebook, exercises in FILE.notebooks.items()
+    for number, one in exercises.items()
+    if isinstance(one, Function)
+}
+SLIPS = [
+    pytest.param(name, slip, id=f"{name}-{slip}")
+    for name, module in zip(NAMES, MODULES, strict=True)
+    for slip in module.COMPARISON.slips
+]
+comparison = {name: m.COMPARISON for name, m in zip(NAMES, MODULES, strict=True)}
+
+
+def said(capsys, name, answer, **more):
+    check(*ASKED[name][0], answer, **more)
+    return " ".join(capsys.readouterr().out.split())
+
+
+# -- inputs and right results ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fifty_inputs_are_the_same_every_time(name):
+    inputs = comparison[name].inputs()
+    assert len(inputs) == 50
+    assert repr(inputs) == repr(comparison[name].inputs())
+
+
+def test_rows_have_two_to_five_levels_gaps_single_values_and_undefined_cases():
+    inputs = alpha.inputs()
+    assert {len(rows[0]) for rows in inputs} == {2, 3, 4, 5}
+    rows = [row for one in inputs for row in one]
+    known = [[value for value in row if value is not None and value == value] for row in rows]
+    assert {len(row) for row in known} == {0, 1, 2, 3, 4, 5}
+    assert any(None in row for row in rows) and any(value != value for row in rows for value in row)
+    assert {value for row in known for value in row} > {0, 0.2, 1, 4}
+    assert [alpha.right(one) is None for one in inputs] == [False] * 45 + [True] * 5
+
+
+def test_p_are_in_any_order_tied_above_the_cap_and_undefined():
+    inputs = holm.inputs()
+    known = [[one for one in p if one is not None and one == one] for p in inputs]
+    assert any(p != sorted(p) for p in known) and any(len(set(p)) < len(p) for p in known)
+    assert any(len(p) * min(p) > 1 for p in known if p)
+    assert [] in known and sum(a != b for a, b in zip(known, inputs, strict=True)) >= 10
+
+
+@pytest.mark.parametrize("rows", alpha.inputs()[:45], ids=repr)
+def test_the_right_alpha_is_that_of_the_package(rows):
+    table = np.array(rows, float)
+    package = krippendorff.alpha(reliability_data=table.T, level_of_measurement="interval")
+    assert alpha.right(rows) == pytest.approx(package, abs=1e-12)
+    assert alpha.by_pairs(rows) == pytest.approx(package, abs=1e-12)
+
+
+@pytest.mark.parametrize("p", [p for p in holm.inputs() if outcome(holm.right, p).result], ids=repr)
+def test_the_right_p_are_those_of_statsmodels(p):
+    given = np.array(p, float)
+    known = ~np.isnan(given)
+    expected = np.full(len(p), np.nan)
+    if known.any():
+        expected[known] = multipletests(given[known], method="holm")[1]
+    np.testing.assert_allclose(holm.right(p), expected, atol=1e-12)
+    np.testing.assert_allclose(np.array(holm.by_steps(p), float), expected, atol=1e-12)
+
+
+# -- what is told ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_functions_pass_with_none_and_with_nan(capsys, name):
+    other = {"alpha": alpha.by_pairs, "holm": holm.by_steps}[name]
+    for function in (comparison[name].right, other, lambda one: np.array(other(one), float)):
+        assert said(capsys, name, function).startswith("Right. ")
+
+
+@pytest.mark.parametrize(("name", "slip"), SLIPS)
+def test_a_known_slip_is_named_with_its_own_hint(capsys, name, slip):
+    function, hints = comparison[name].slips[slip], ASKED[name][1].slips[slip]
+    first = said(capsys, name, function)
+    assert first.startswith("Not yet. For ") and first.endswith(f"{hints.hint} {ASK_FOR_MORE}")
+    second = said(capsys, name, function, more=True)
+    assert second.endswith(hints.more) and second.split(";")[0] == first.split(";")[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_slip_has_hints_and_every_hint_a_slip(name):
+    assert list(ASKED[name][1].slips) == list(comparison[name].slips)
+    assert len({one.hint for one in ASKED[name][1].slips.values()}) == len(comparison[name].slips)
+
+
+def test_two_slips_show_one_after_the_other(capsys):
+    both = partial(alpha.by_pairs, others=lambda m: 1, undefined=1.0)
+    hints = ASKED["alpha"][1].slips
+    assert hints["no_division"].hint in said(capsys, "alpha", both)
+    one_mended = partial(alpha.by_pairs, undefined=1.0)
+    assert hints["one_where_undefined"].hint in said(capsys, "alpha", one_mended)
+
+
+def test_what_no_slip_explains_gets_the_general_hint(capsys):
+    told = said(capsys, "alpha", lambda rows: 0.25)
+    assert ASKED["alpha"][1].hint in told and "your function gives 0.25" in told
+    assert ASKED["holm"][1].more in said(capsys, "holm", lambda p: [0.5] * len(p), more=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda rows: 1 / 0, "stops with ZeroDivisionError: division by zero"),
+        (lambda: 1, "stops with TypeError"),
+        (lambda rows: "0.5", "stops with TypeError: the result '0.5' is not a number"),
+        (lambda rows: True, "the result True is not a number"),
+        (lambda rows: None, "gives None or nan"),
+        (lambda rows: math.nan, "gives None or nan"),
+        (lambda rows: list(range(1000)), "gives [0, 1, 2"),
+        (lambda rows: math.inf, "gives inf"),
+    ],
+)
+def test_whatever_a_function_does_is_told_in_words(capsys, function, words):
+    told = said(capsys, "alpha", function)
+    assert told.startswith("Not yet. For rows = [[") and words in told
+    assert len(told) < 900
+
+
+def test_a_function_that_changes_its_input_spoils_nothing(capsys):
+    def empties(rows):
+        result = alpha.by_pairs(rows)
+        rows.clear()
+        return result
+
+    assert said(capsys, "alpha", empties).startswith("Right. ")
+
+
+def test_the_slip_that_explains_more_is_named():
+    tried = Comparison(
+        given="x",
+        gives="the square is",
+        inputs=lambda: [0, 2, 3],
+        right=lambda x: float(x * x),
+        slips={"doubled": lambda x: 2.0 * x + (x == 2), "one_more": lambda x: x * x + 1.0},
+    )
+    hints = {"doubled": "Doubled.", "one_more": "One more."}
+    told = tried.problem(lambda x: x * x + (x > 1), hints, "?")
+    assert told == "For x = 2 the square is 4; your function gives 5. One more."
+    assert tried.problem(lambda x: x * x, hints, "?") == ""
+
+
+@pytest.mark.parametrize("module", [written_exercises, *MODULES], ids=lambda one: one.__name__)
+def test_examples_run(module):
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
