@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from katayori.frames import not_asked
+from katayori.report import evidence
 from katayori.report.results import Run
 
 
@@ -24,9 +25,8 @@ def test_a_kept_frame_is_a_table_and_a_result_a_row(run):
     frame = log.groupby("model", sort=False)["outcome"].agg(value=lambda o: (o == "ok").mean())
     frame = frame.reset_index().assign(n=135, ci_low=0.5, ci_high=1.0, limit=0.1, line=0.5)
     frame = frame.assign(verdict="present", why="p = .01", control=0.02, factor="age")
-    kept = run.keep(
-        "alpha", frame, "alpha", by=["factor"], prompt="de_answer_line", headline=True, unit="share"
-    )
+    about = {"by": ["factor"], "prompt": "de_answer_line", "headline": True, "unit": "share"}
+    kept = run.keep("alpha", frame, what="alpha", **about)
     assert list(kept)[:3] == ["model", "source", "value"] and len(kept) == 2
     run.save()
     table = pd.read_csv(run.folder / "tables" / "alpha.csv")
@@ -52,7 +52,7 @@ def test_a_run_notes_its_studies(run):
     study.answers("de_answer_line")
     planted = run.open(models=["sim-fair"], limit=1)
     planted.answers("de_answer_line")
-    kept = run.keep("alpha", pd.DataFrame({"model": ["sim-fair", study.models[0]], "value": 1.0}))
+    kept = run.keep("other", pd.DataFrame({"model": ["sim-fair", study.models[0]], "value": 1.0}))
     assert kept["source"].tolist() == ["simulated", "recorded"]
     run.save()
     about = load(run, "provenance.json")
@@ -64,7 +64,7 @@ def test_a_run_notes_its_studies(run):
 
 def test_what_was_not_asked_is_an_empty_table_without_results(run):
     empty = not_asked("no probabilities were asked for", ["model", "value", "status"])
-    assert run.keep("gaps", empty, "gap", by=["model"]).attrs == empty.attrs
+    assert run.keep("gaps", empty, what="gap", by=["model"]).attrs == empty.attrs
     run.save()
     assert load(run) == []
     assert (run.folder / "tables" / "gaps.csv").read_text() == "model,value,status\n"
@@ -73,6 +73,17 @@ def test_what_was_not_asked_is_an_empty_table_without_results(run):
 def test_two_rows_of_one_cell_are_refused(run):
     frame = pd.DataFrame({"model": "m", "value": [0.5, 0.6], "factor": ["age", "race"]})
     with pytest.raises(ValueError, match="share the cell"):
-        run.keep("alpha", frame, "alpha", source="live")
+        run.keep("other", frame, what="alpha", source="live")
     with pytest.raises(ValueError, match="no column level"):
-        run.keep("alpha", frame, "alpha", by=["level"], source="live")
+        run.keep("alpha", frame, what="alpha", by=["level"], source="live")
+
+
+def test_what_the_values_of_a_table_are_stands_with_the_paper(run, monkeypatch):
+    facts = {"what": "alpha, sampled", "by": ["factor"], "prompt": "de_answer_line"}
+    monkeypatch.setattr(evidence, "kept", lambda paper, name: {"alpha": facts}.get(name, {}))
+    frame = pd.DataFrame({"model": "m", "value": [0.5, 0.6], "factor": ["age", "race"]})
+    run.keep("alpha", frame, source="live")
+    run.keep("other", frame)
+    run.save()
+    told = {(row["what"], row["cell"]["factor"], row["prompt_id"]) for row in load(run)}
+    assert told == {("alpha, sampled", name, "de_answer_line") for name in ("age", "race")}

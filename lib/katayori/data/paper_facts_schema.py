@@ -73,6 +73,18 @@ class Calibrated(Schema):
     no_limit: Text | None = None
 
 
+class Kept(Schema):
+    """What the values of a kept table are: what `Run.keep` needs beside the frame."""
+
+    what: Text
+    value: Text = "value"
+    by: list[Text] = Field(default_factory=list)
+    prompt: str = ""
+    unit: str = ""
+    source: str = ""
+    headline: bool = False
+
+
 class ReferenceRow(Schema):
     """The row of a run's results that gives a panel its line."""
 
@@ -163,6 +175,7 @@ class PaperFacts(Schema):
     page: Page
     first_page: FirstPage | None = None
     calibration: list[Calibrated] | None = None
+    kept: dict[str, Kept] | None = None
     profile: list[Panel]
     simulated: dict[str, Text] | None = None
     design: Design | None = None

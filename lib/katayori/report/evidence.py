@@ -1,10 +1,15 @@
-"""Which requirement a kept table or figure serves, as data/traceability.csv says."""
+"""What a kept table or figure stands for.
+
+Which requirement it serves says data/traceability.csv, what its values are data/papers/<id>.yaml.
+"""
 
 import csv
 import re
 from functools import lru_cache
+from typing import Any
 
 from katayori import paths
+from katayori.data import paper_facts
 
 #: `01_discrim_eval#alpha`: number and id of a notebook, and what it keeps.
 _KEPT = re.compile(r"\d\d_(?P<paper>\w+)#(?P<name>\w+)")
@@ -18,6 +23,17 @@ def requirements(paper: str, name: str) -> str:
         ''
     """
     return "; ".join(_by_place(paper).get(name, ()))
+
+
+def kept(paper: str, name: str) -> dict[str, Any]:
+    """What the values of a kept table are (`kept` of data/papers/<id>.yaml); empty: a table only.
+
+    Example:
+        >>> kept("discrim_eval", "no such table")
+        {}
+    """
+    facts = paper_facts.of(paper) if paper in paper_facts.ids() else {}
+    return dict((facts.get("kept") or {}).get(name, {}))
 
 
 @lru_cache

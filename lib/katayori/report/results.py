@@ -136,25 +136,15 @@ class Run:
         self._studies.append(study)
         return study
 
-    def keep(
-        self,
-        name: str,
-        frame: "pd.DataFrame",
-        what: str = "",
-        *,
-        value: str = "value",
-        by: Iterable[str] = (),
-        prompt: str = "",
-        **common: Any,
-    ) -> "pd.DataFrame":
-        """Keeps a frame as a table and, where `what` is given, a result of each of its rows.
+    def keep(self, name: str, frame: "pd.DataFrame", **about: Any) -> "pd.DataFrame":
+        """Keeps a frame as a table and, where it is said what its values are, a result a row.
 
         Args:
             name: of the table. frame: of a verb, or any other.
-            what: what the value is, in words; empty: a table only.
-            value: the column of the value. by: the columns that tell rows apart.
-            prompt: id of the prompt that was answered.
-            common: fields of all rows, such as `unit="points"` or `headline=True`.
+            about: what the values are; by default what `kept` of data/papers/<id>.yaml says of this
+                name. what (in words; without it the frame is a table only), value (the column of
+                the value, by default `value`), by (the columns that tell rows apart), prompt (the
+                id of the one that was answered), and fields of all rows, such as unit or headline.
 
         Columns that bear the name of a field (n, ci_low, line, margin, limit, verdict, why, ...)
         are taken row by row. The requirement is that of the evidence table, the data set that of
@@ -168,17 +158,21 @@ class Run:
         """
         kept = self._with_source(frame)
         self.table(name, kept)
+        given = evidence.kept(self.paper, name) | about
+        what, by = given.pop("what", ""), given.pop("by", ())
         if not what or kept.empty:
             return kept
-        about = {"dataset": self._studies[0].dataset} if self._studies else {}
-        about |= {"prompt_id": prompt} if prompt else {}
-        if "source" not in kept:
-            about["source"] = self._studies[0].source if self._studies else "none"
-        if prompt and self._studies and "variant" not in kept:
-            kept = kept.assign(variant=self._studies[0].variant(prompt))
+        value, prompt = given.pop("value", "value"), given.pop("prompt", "")
+        fields: dict[str, Any] = {"prompt_id": prompt} if prompt else {}
+        fields["source"] = "none"
+        if self._studies:
+            study = self._studies[0]
+            fields |= {"source": study.source, "dataset": study.dataset}
+            fields |= {"variant": study.variant(prompt)} if prompt else {}
+        fields = {field: one for field, one in fields.items() if field not in kept}
         required = evidence.requirements(self.paper, name)
-        self.rows(kept, required, what, value=value, cell=by, **{**about, **common})
-        return kept if "variant" in frame else kept.drop(columns="variant", errors="ignore")
+        self.rows(kept, required, what, value=value, cell=by, **{**fields, **given})
+        return kept
 
     def _with_source(self, frame: "pd.DataFrame") -> "pd.DataFrame":
         """The frame with the source of each model's answers, where it has none."""
