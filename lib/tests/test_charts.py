@@ -291,9 +291,9 @@ def test_every_kind_explains_itself_in_its_example():
     """The example of `draw` and of its small helpers run as they stand."""
     import doctest
 
-    from katayori.report import chart_kinds, column_names
+    from katayori.report import chart_kinds, column_names, tables
 
-    for module in (charts, chart_kinds, column_names):
+    for module in (charts, chart_kinds, column_names, tables):
         found = doctest.testmod(module)
         assert found.attempted and not found.failed
 

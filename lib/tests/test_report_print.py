@@ -4,11 +4,13 @@ import base64
 import re
 
 import nbformat
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori import paths
+from katayori.report.tables import show
 from katayori_tools.pages import write_report
 
 pytest_plugins = ["browser"]
@@ -71,6 +73,18 @@ def test_a_column_that_leaves_the_page_is_noticed(tab, tmp_path):
     assert tab.js(TOO_WIDE) == []
     tab.call("Emulation.setEmulatedMedia", media="screen")
     assert len(tab.js(TOO_WIDE)) == 1
+
+
+@pytest.mark.browser
+def test_many_rows_scroll_on_the_screen_and_are_whole_on_paper(tab, tmp_path):
+    markup = show(pd.DataFrame({"x": range(60)}), columns=["x"])._repr_html_()
+    output = new_output("display_data", {"text/html": markup})
+    path = report_of([new_markdown_cell("# x"), new_code_cell("t", outputs=[output])], tmp_path)
+    hidden = "(b => b.scrollHeight - b.clientHeight)(document.querySelector('.katayori-rows'))"
+    on_paper(tab, path)
+    assert tab.js(hidden) <= 1
+    tab.call("Emulation.setEmulatedMedia", media="screen")
+    assert tab.js(hidden) > 300
 
 
 def test_a_report_lists_its_sections(tmp_path):

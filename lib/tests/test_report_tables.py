@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from katayori.errors import KatayoriError
+from katayori.frames import not_asked
 from katayori.papers import paper_ids
 from katayori.papers.claims import Claim, check_claims
-from katayori.report.tables import escape, glossary, show, show_text, terms, with_interval
+from katayori.report.tables import BOX, escape, glossary, show, show_text, terms, with_interval
 from katayori.report.widgets import explorer
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
@@ -184,3 +185,71 @@ def test_the_glossary_gives_every_term_one_meaning_and_a_place():
         assert shared < own and len(own - shared) >= 6
     with pytest.raises(KatayoriError, match="paper of the glossary"):
         glossary("discrim")
+
+
+VERB = pd.DataFrame(
+    {
+        "model": ["m", "n", "o"],
+        "value": [0.1234, np.nan, 0.5],
+        "n": [70, 0, np.nan],
+        "clusters": [70.0, np.nan, 12],
+        "ci_low": [-0.1, np.nan, 0.25],
+        "ci_high": [0.2, np.nan, np.nan],
+        "status": ["ok", "position_bound", None],
+        "p_holm": [1.0, np.nan, 0.0001],
+        "significant": [False, True, True],
+        "limit": [0.05, np.nan, np.nan],
+        "seed_of_mine": [1, 2, 3],
+    }
+)
+
+
+def heads(shown):
+    found = re.findall(r"<th [^>]*>(.*?)</th>", shown._repr_html_(), re.S)
+    return [html.unescape(head) for head in found]
+
+
+def test_chosen_columns_have_names_for_readers_and_one_interval():
+    columns = "seed_of_mine model n value ci_low ci_high limit clusters p_holm significant".split()
+    shown = show(VERB, 1, columns=columns, names={"clusters": "questions"}, scale=100)
+    assert heads(shown) == [
+        *("seed of mine", "model", "answers", "value", "95 % interval", "limit of detection"),
+        *("questions", "p after Holm", "significant"),
+    ]
+    assert cells(shown) == [
+        *("1", "m", "70", "12.3", "[-10.0, 20.0]", "5.0", "70", "1.0", "no"),
+        *("2", "n", "0", "— (answers by position)", "—", "—", "—", "—", "yes"),
+        *("3", "o", "—", "50.0", "—", "—", "12", "<0.1", "yes"),
+    ]
+    assert repr(shown).splitlines()[1].split()[:4] == ["1", "m", "70", "12.3"]
+
+
+def test_a_status_is_told_once_in_words():
+    shown = show(VERB, columns=["model", "value", "status"])
+    assert heads(shown) == ["model", "value", "remark"]
+    assert cells(shown)[3:] == ["n", "—", "answers by position", "o", "0.500", ""]
+
+
+def test_chosen_columns_are_looked_for():
+    with pytest.raises(KatayoriError, match="show: no column 'alpha'"):
+        show(VERB, columns=["model", "alpha"])
+    with pytest.raises(TypeError, match="colums"):
+        show(VERB, colums=["model"])
+
+
+def test_many_chosen_rows_are_all_there_and_scroll_on_the_screen_only():
+    short, long = (pd.DataFrame({"x": range(n)}) for n in (12, 1100))
+    assert "katayori-rows" not in show(short, columns=["x"])._repr_html_()
+    shown = show(long, columns=["x"])
+    assert len(cells(shown)) == 1000 and "100 more rows" in shown._repr_html_()
+    assert "max-height: 24em" in BOX and "@media print { .katayori-rows { max-height: none" in BOX
+    assert "katayori-rows" not in show(long)._repr_html_()  # as notebooks are committed today
+
+
+def test_an_empty_frame_says_its_own_reason():
+    empty = not_asked("no probabilities were asked for", ["model"])
+    for shown in (show(empty, caption="Gaps"), show(empty, columns=["model"], caption="Gaps")):
+        assert repr(shown) == "Gaps: no probabilities were asked for."
+    assert repr(show(VERB.head(0), columns=["model"])) == (
+        "Table: no answers of this run belong here."
+    )

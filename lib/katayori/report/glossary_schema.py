@@ -20,3 +20,4 @@ class ColumnNames(Schema):
 
     names: dict[Text, Text]
     pairs: dict[Text, list[Text]]
+    in_unit: list[Text]

@@ -5,12 +5,15 @@ nbval compares both forms.
 
 import html
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.errors import expect
 from katayori.metrics.interval_text import with_interval as with_interval
+from katayori.report import column_names
+from katayori.report.status_words import mark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +23,14 @@ OVERVIEW = "overview"
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
+#: More rows than these scroll in a box of fixed height; more than those are not shown.
+SCROLLS, MOST_ROWS = 12, 1_000
+#: The box on the screen and on paper; pages, which allow no style of an output, have the same.
+BOX = """<style>
+.katayori-rows { max-height: 24em; overflow: auto }
+.katayori-rows th { position: sticky; top: 0; background: var(--jp-layout-color0, Canvas) }
+@media print { .katayori-rows { max-height: none; overflow: visible } }
+</style>"""
 #: How the markup of `nothing` begins; escaped text can never look like it.
 NOTHING = '<p class="nothing">'
 _HIDDEN = [
@@ -69,27 +80,106 @@ def nothing(text: str) -> Shown:
     return Shown(f"{NOTHING}{escape(text)}</p>", visible(text))
 
 
+class Chosen(TypedDict, total=False):
+    """What `show` is told of a frame of a verb."""
+
+    columns: Sequence[str]
+    names: Mapping[str, str]
+    scale: float
+
+
 def show(
     frame: Any,
     digits: int = 3,
     caption: str | None = None,
     max_rows: int = 60,
     missing: str = "no answers of this run belong here",
+    **chosen: Unpack[Chosen],
 ) -> Shown:
     """A frame for the eye: floats to `digits` places, text escaped and clipped.
 
     What is undefined is an em dash. The index is shown only if named. Beyond `max_rows` the number
     of rows left out is stated. An empty frame becomes one sentence (see `nothing`): its caption and
-    what is `missing`.
+    the reason that it carries, else what is `missing`.
+
+    With `columns`, those columns are shown in that order, with names for readers
+    (data/column_names.yaml, or your own in `names`), an interval in one column, values and what is
+    in their unit times `scale`, and a status in words; every row is shown, and more than 12 scroll
+    in a box, but not on paper.
+
+    Raises:
+        FrameError: a column that is lacking.
+
+    Example:
+        >>> import pandas as pd
+        >>> row = {"factor": "age", "value": 0.25, "ci_low": 0.2, "ci_high": 0.3, "clusters": 70}
+        >>> columns = ["factor", "value", "ci_low", "ci_high", "clusters"]
+        >>> names = {"value": "gap, points", "clusters": "questions"}
+        >>> show(pd.DataFrame([row]), 1, columns=columns, names=names, scale=100)
+        factor  gap, points  95 % interval  questions
+        age            25.0   [20.0, 30.0]         70
     """
     if not len(frame):
-        return nothing(f"{caption or 'Table'}: {missing}.")
-    frame = _with_index(frame)
-    heads, rows = as_text(frame, digits, max_rows)
-    right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
-    left_out = f"… {len(frame) - max_rows:,} more rows" if len(frame) > max_rows else ""
-    parts = heads, rows, right, caption, left_out
-    return Shown(_markup(*parts), _text(*parts))
+        return nothing(f"{caption or 'Table'}: {frame.attrs.get('reason') or missing}.")
+    left_out = len(frame) - (MOST_ROWS if chosen else max_rows)
+    more = f"… {left_out:,} more rows" if left_out > 0 else ""
+    if chosen:
+        heads, rows, right = _for_readers(frame, digits, **chosen)
+    else:
+        frame = _with_index(frame)
+        heads, rows = as_text(frame, digits, max_rows)
+        right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
+    parts = heads, rows, right, caption, more
+    markup = _markup(*parts)
+    if chosen and len(rows) > SCROLLS:
+        markup = f'{BOX}<div class="katayori-rows">{markup}</div>'
+    return Shown(markup, _text(*parts))
+
+
+def _for_readers(
+    frame: "pd.DataFrame",
+    digits: int,
+    *,
+    columns: Sequence[str],
+    names: Mapping[str, str] | None = None,
+    scale: float = 1,
+) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Heads, rows, and which columns are numbers."""
+    from katayori.frames import LABEL_OR_NONE, require
+
+    require("show", frame, dict.fromkeys(columns, LABEL_OR_NONE))
+    frame = frame.head(MOST_ROWS)
+    in_unit = column_names.listed().in_unit
+    texts: dict[str, list[str]] = {}
+    for column in columns:
+        factor = scale if column in in_unit else 1.0
+        texts[column] = [_value(one, column, digits, factor) for one in frame[column]]
+    if "value" in texts and "status" in frame and "status" not in texts:
+        why = [_value(one, "status", digits, 1) for one in frame["status"]]
+        both = zip(texts["value"], why, strict=True)
+        texts["value"] = [f"— ({said})" if one == "—" and said else one for one, said in both]
+    for name, (low, high) in column_names.listed().pairs.items():
+        if low in texts and high in texts:
+            ends = zip(texts[low], texts.pop(high), strict=True)
+            texts[low] = ["—" if "—" in pair else f"[{', '.join(pair)}]" for pair in ends]
+            texts = {name if one == low else one: own for one, own in texts.items()}
+    heads = [(names or {}).get(one) or column_names.human(one) for one in texts]
+    are_numbers = [one not in frame or frame[one].dtype.kind in "iuf" for one in texts]
+    return heads, [list(row) for row in zip(*texts.values(), strict=True)], are_numbers
+
+
+def _value(value: Any, column: str, digits: int, factor: float) -> str:
+    """A value for readers: counts without decimals, a status in words, yes and no."""
+    value = unwrap(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if column == "status":
+        return mark(value) if isinstance(value, str) and value != "ok" else ""
+    if isinstance(value, int | float) and column in column_names.listed().in_unit:
+        return _cell(float(factor * value), digits, column)
+    if isinstance(value, float) and value.is_integer() and not column.startswith("p"):
+        return str(int(value))
+    return _cell(value, digits, column)
 
 
 def as_text(frame: Any, digits: int = 3, max_rows: int = 60) -> tuple[list[str], list[list[str]]]:
