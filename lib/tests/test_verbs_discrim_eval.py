@@ -1,5 +1,7 @@
 """Verbs of agreement, exchange and gaps reproduce the tables of discrim-eval to the digit."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,8 +29,8 @@ SAME = {"rtol": 1e-7, "atol": 1e-12, "check_dtype": False}
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def asked():
+@cache
+def answers():
     """Sampled answers and P(yes), a row an answer."""
     from katayori import profiles
     from katayori.papers.discrim_eval import analysis
@@ -43,6 +45,11 @@ def asked():
         Wanted(shown="whole"),
     )
     return analysis.ask(study, wording, draws=DRAWS, seed=SEED, own_design=True)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return answers()
 
 
 @pytest.fixture(scope="module")
