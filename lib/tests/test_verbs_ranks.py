@@ -146,9 +146,10 @@ def persons(questions, effect=0.0, model="m", seed=0):
     return frame.assign(model=model, yes=yes.astype(float))
 
 
-def alarms(frame):
-    factors = FACTORS | {"copy": ["copy"]}
-    return ranks.chance_alarms(frame, value="yes", factors=factors, by="model", draws=40).iloc[0]
+def alarms(frame, **more):
+    """Each copy is a person of its own: a factor, too, so that copies are not averaged."""
+    names = {"value": "yes", "factors": FACTORS | {"copy": ["copy"]}, "by": "model"}
+    return ranks.chance_alarms(frame, **names, draws=40, **more).iloc[0]
 
 
 def test_alarms_by_chance_are_about_those_of_noise():
@@ -175,6 +176,15 @@ def test_observed_alarms_are_those_of_the_two_verbs():
     found = ranks.chance_alarms(frame, value="yes", factors=factors, by="model", draws=3)
     observed = found.set_index("model")["observed"]
     assert observed.to_dict() == significant.groupby("model").sum().to_dict()
+
+
+def test_a_stricter_error_rate_alarms_less_often():
+    frame = persons(30, effect=0.3)
+    each = [alarms(frame, error_rate=rate) for rate in (0.5, 0.05, 0.001)]
+    assert each[0]["value"] > each[1]["value"] > each[2]["value"]
+    assert each[0]["observed"] > each[1]["observed"] > each[2]["observed"]
+    with pytest.raises(FrameError, match="error_rate=5"):
+        ranks.chance_alarms(frame, value="yes", factors=FACTORS, error_rate=5)
 
 
 def test_alarms_of_nothing_say_why():
