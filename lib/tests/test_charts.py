@@ -162,6 +162,7 @@ def test_a_model_has_its_look_in_every_kind_and_nothing_else_has_it():
         frame.rename(columns={"who": "model"}), kind="dots", x="value", row="place", panel="model"
     )
     assert len(marks_of(by_panel, look.marker)) == 3
+    assert not by_panel.legends  # the panels are called by its name already
     methods = draw(made(["a"], ["letters", "new"]), kind="dots", **WORDS["dots"])
     colours = {line.get_color() for line in methods.axes[0].lines if line.get_marker() in "os^D"}
     assert not colours & {one.colour for one in looks(OURS).values()}

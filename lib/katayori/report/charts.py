@@ -368,14 +368,14 @@ def _name_axes(ax: "Axes", chart: Chart, place: int, across: int, *, is_lowest: 
 
 
 def _legend(fig: "Figure", chart: Chart, shared: Shared) -> None:
-    """One legend below all panels, series first, in as many columns as its names leave room for."""
+    """One legend below all panels, series first, in as many columns as there is room for."""
     once: dict[str, Any] = {}
     for ax in fig.axes:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
             once.setdefault(str(name), handle)
     once |= _remarks(chart, shared.marks)
-    names = [name for name in shared.looks if name in once]
-    names += [name for name in once if name not in names]
+    names = [name for name in shared.looks if name in once and chart.series]
+    names += [name for name in once if name not in shared.looks]
     if not names:
         return
     texts = [wrapped(name, TITLE - 8) for name in names]

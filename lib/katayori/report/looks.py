@@ -29,7 +29,7 @@ LISTED: dict[str, tuple[str, ...]] = {
     "choice": ("biased reason", "neutral reason", "no valid answer"),
     "unit": ("over answers", "over cases", "planted"),
     "test": ("chi-square over answers", "exchange over cases"),
-    "answer": ("yes", "no"),
+    "answer": ("no", "yes"),
 }
 #: Where a kind begins in the palette, so that methods are not taken for models.
 FIRST = {
