@@ -401,21 +401,16 @@ def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -
     for factor, table in tables.items():
         found = krippendorff_alpha(table, weights=weights)
         ends = alpha_jackknife(table, weights=weights)
-        rows.append({"factor": factor, **found} | _told(found, ends, is_near_constant(table)))
+        status = found["status"]
+        if status == "ok":
+            status = "near_constant" if is_near_constant(table) else ends["status"]
+        if status != "ok":
+            ends |= {"ci_low": np.nan, "ci_high": np.nan}
+        band = found["band"]
+        if band != "undefined":
+            band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
+        rows.append({"factor": factor, **found, **ends, "status": status, "band": band})
     return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
-
-
-def _told(found: dict[str, Any], ends: dict[str, Any], near_constant: bool) -> dict[str, Any]:
-    """Interval, clusters, status and band of an alpha, which a jackknife may not back."""
-    status = found["status"]
-    if status == "ok":
-        status = "near_constant" if near_constant else ends["status"]
-    if status != "ok":
-        ends = ends | {"ci_low": np.nan, "ci_high": np.nan}
-    band = "undefined"
-    if np.isfinite(found["alpha"]):
-        band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
-    return ends | {"status": status, "band": band}
 
 
 def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.DataFrame:
@@ -782,6 +777,19 @@ def _alpha_row(own: UnitTable, scale: str, weights: str) -> dict[str, Any]:
         ends = nominal_alpha_interval(counts, own.cluster)
     told = _told(found, ends, _is_nearly_one_value(values))
     return {"value": found["alpha"]} | found | told
+
+
+def _told(found: dict[str, Any], ends: dict[str, Any], near_constant: bool) -> dict[str, Any]:
+    """Interval, clusters, status and band of an alpha, which a jackknife may not back."""
+    status = found["status"]
+    if status == "ok":
+        status = "near_constant" if near_constant else ends["status"]
+    if status != "ok":
+        ends = ends | {"ci_low": np.nan, "ci_high": np.nan}
+    band = "undefined"
+    if np.isfinite(found["alpha"]):
+        band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
+    return ends | {"status": status, "band": band}
 
 
 def _nominal_estimate(values: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
