@@ -10,8 +10,7 @@ from pathlib import Path
 
 #: The rooms whose functions users call, in the order of the contents, with what they hold.
 ROOMS = {
-    "measure": "one call a measure, for frames and arrays of your own",
-    "metrics": "scores, intervals and tests: functions of frames and arrays",
+    "metrics": "scores, intervals and tests of frames and arrays (those of `measure` among them)",
     "papers": "what each paper adds: its items, readings, analyses and claims",
     "report": "tables, figures, results and the pages made of them",
     "data": "loaders of data sets, the catalogue, the papers' printed figures",
