@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from katayori import frames, paths
-from katayori.metrics import agreement, exchange, verdicts
-from katayori.metrics.rank_tests import holm
+from katayori.metrics import agreement, exchange, ranks, verdicts
 
 FACTORS = {
     "age": ["age"],
@@ -123,8 +122,7 @@ def test_exchange_tests_of_the_factors(read_by, request):
     table = "factor_tests" if read_by == "sampled" else "factor_tests_probability"
     long = request.getfixturevalue(read_by)
     found = exchange.exchange_test(long, **PER_LEVEL, row="row", draws=DRAWS, seed=SEED)
-    family = found.groupby(["model", "source", "test"], sort=False)["p"]
-    found["p_holm"] = family.transform(lambda p: holm(p.to_numpy(float)))
+    found = ranks.adjust(found, p="p", family=["model", "source", "test"])
     wanted = expected(table, {"statistic": "value"}.items())
     assert compared(found, wanted, [*CELL, "test"]) == 64 * 14
 
