@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
-from scipy.special import betainc, betaincc, stdtrit
+from scipy.special import betainc, betaincc, betaincinv, stdtrit
 
 from katayori.errors import KatayoriError
 from katayori.frame_checks import Column, FrameError
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import qa_intervals
-from katayori.metrics.intervals import NO_INTERVAL_BELOW, clopper_pearson
+from katayori.metrics.intervals import NO_INTERVAL_BELOW
 from katayori.metrics.proportions import newcombe_interval
 
 #: What the values of a share are: 0 and 1, from 0 to 1, any number.
@@ -32,62 +32,70 @@ _RARE = 6  # clusters with the rarer answer, from which the variance between clu
 
 
 class _Sample(NamedTuple):
-    """What the clusters tell of a share."""
+    """What the clusters tell of a share, or of many shares at once."""
 
-    share: float
-    n: float
-    clusters: int
-    design_effect: float
-    rare: bool
-    status: str
+    share: Any
+    n: Any
+    clusters: Any
+    design_effect: Any
+    rare: Any
+    status: Any
 
 
-def _sample(hits: Sequence[float], totals: Sequence[float]) -> _Sample:
+def _samples(hits: Any, totals: Any) -> _Sample:
+    """Of each row of hits and totals (shape: samples x clusters)."""
     y, n_c = np.asarray(hits, float), np.asarray(totals, float)
     if y.shape != n_c.shape:
         raise KatayoriError(
-            f"a share: {len(y)} clusters of hits, {len(n_c)} of totals; give both for each cluster"
+            f"a share: {y.shape[-1]} clusters of hits, {n_c.shape[-1]} of totals; give both for"
+            " each cluster"
         )
     if not (np.isfinite(y).all() and np.isfinite(n_c).all()):
         raise KatayoriError("a share: a cluster without a number; leave it out or give 0 of 0")
     if (y > n_c + 1e-9).any() or (y < 0).any():
         raise KatayoriError("a share: a cluster has more hits than answers, or fewer than none")
-    y, n_c = y[n_c > 0], n_c[n_c > 0]
-    clusters, n = len(n_c), float(n_c.sum())
-    if not n:
-        return _Sample(np.nan, 0.0, 0, np.nan, False, "no_valid_answer")
-    share = float(y.sum() / n)
-    if clusters < NO_INTERVAL_BELOW:
-        return _Sample(share, n, clusters, np.nan, False, "few_clusters")
-    if 0 < share < 1 and np.allclose(y / n_c, share):
-        return _Sample(share, n, clusters, 1.0, False, "same_in_every_cluster")
-    with_rarer = min((y > 0).sum(), (y < n_c).sum())
-    rare = bool(with_rarer < min(_RARE, clusters))
-    effect = _design_effect(y, n_c)
-    return _Sample(share, n, clusters, max(effect, n / clusters) if rare else effect, rare, "ok")
+    clusters, n = (n_c > 0).sum(axis=1), n_c.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = y.sum(axis=1) / n
+        effect = _design_effect(y, n_c, share)
+        same = (np.isclose(y / n_c, share[:, None]) | (n_c == 0)).all(axis=1)
+        rare = _with_rarer(y, n_c) < np.minimum(_RARE, clusters)
+        effect = np.where(rare, np.maximum(effect, n / clusters), effect)
+    kinds = {"no_valid_answer": n == 0, "few_clusters": clusters < NO_INTERVAL_BELOW}
+    kinds["same_in_every_cluster"] = same & (share > 0) & (share < 1)
+    status = np.select(list(kinds.values()), list(kinds), "ok")
+    effect = np.select([status == "ok", status == "same_in_every_cluster"], [effect, 1.0], np.nan)
+    return _Sample(share, n, clusters, effect, rare & (status == "ok"), status)
 
 
-def _design_effect(y: np.ndarray, n_c: np.ndarray) -> float:
+def _sample(hits: Sequence[float], totals: Sequence[float]) -> _Sample:
+    """Of one sample."""
+    found = _samples([hits], [totals])
+    return _Sample(*(one.item() for one in found))
+
+
+def _with_rarer(y: np.ndarray, n_c: np.ndarray) -> np.ndarray:
+    """In how many clusters the rarer answer occurs."""
+    return np.minimum((y > 0).sum(axis=1), (y < n_c).sum(axis=1))
+
+
+def _design_effect(y: np.ndarray, n_c: np.ndarray, share: np.ndarray) -> np.ndarray:
     """Step 1 of `cluster_share`."""
-    clusters, n = len(n_c), n_c.sum()
-    share = y.sum() / n
-    if share in (0.0, 1.0):
-        return 1.0
-    squares = ((y - share * n_c) ** 2).sum()
+    clusters, n = (n_c > 0).sum(axis=1), n_c.sum(axis=1)
+    squares = ((y - share[:, None] * n_c) ** 2).sum(axis=1)
     scale = clusters / (clusters - 1) / (n * share * (1 - share))
-    if squares * scale >= 1:
-        return float(squares * scale)
-    made_up = (n / clusters * max(share, 1 - share)) ** 2
-    return float(min(1.0, (squares + made_up) * scale))
+    made_up = (n / clusters * np.maximum(share, 1 - share)) ** 2
+    balanced = np.minimum(1.0, (squares + made_up) * scale)
+    effect = np.where(squares * scale >= 1, squares * scale, balanced)
+    return np.where((share == 0) | (share == 1), 1.0, effect)
 
 
-def _size(sample: _Sample, level: float) -> float:
+def _size(sample: _Sample, level: float) -> Any:
     """How many independent answers the sample is worth (steps 2 and 3)."""
-    size = sample.n / sample.design_effect
-    if sample.rare or sample.status == "same_in_every_cluster":
-        return size
     upper = (1 + level) / 2
-    return float(size * (stdtrit(sample.n - 1, upper) / stdtrit(sample.clusters - 1, upper)) ** 2)
+    correction = (stdtrit(sample.n - 1, upper) / stdtrit(sample.clusters - 1, upper)) ** 2
+    plain = sample.rare | (sample.status == "same_in_every_cluster")
+    return sample.n / sample.design_effect * np.where(plain, 1.0, correction)
 
 
 def cluster_share(
@@ -132,16 +140,34 @@ def cluster_share(
         >>> found["value"], round(found["ci_low"], 3), round(found["ci_high"], 3)
         (0.5625, 0.493, 0.63)
     """
-    sample = _sample(hits, totals)
-    out: dict[str, Any] = {"value": sample.share, "ci_low": np.nan, "ci_high": np.nan}
-    out |= {"n": int(sample.n), "clusters": sample.clusters, "n_effective": np.nan}
-    out |= {"design_effect": sample.design_effect, "se": np.nan, "status": sample.status}
-    if sample.status in ("no_valid_answer", "few_clusters"):
-        return out
+    found = cluster_shares([hits], [totals], level)
+    row = {name: one.item() for name, one in found.items()}
+    return row | {"n": int(row["n"])}
+
+
+def cluster_shares(hits: Any, totals: Any, level: float = 0.95) -> dict[str, np.ndarray]:
+    """`cluster_share` of many samples at once, for simulations.
+
+    Args:
+        hits, totals: of each sample and cluster (shape: samples x clusters).
+
+    Example:
+        >>> cluster_shares([[1, 0, 2, 1, 1], [2] * 5], [[2] * 5] * 2)["value"].tolist()
+        [0.5, 1.0]
+    """
+    sample = _samples(hits, totals)
     size = _size(sample, level)
-    low, high = clopper_pearson(sample.share * size, size, level)
-    se = np.sqrt(sample.design_effect * sample.share * (1 - sample.share) / sample.n)
-    return out | {"ci_low": low, "ci_high": high, "n_effective": size, "se": float(se)}
+    y = sample.share * size
+    tail = (1 - level) / 2
+    low = np.where(sample.share == 0, 0.0, betaincinv(y, size - y + 1, tail))
+    high = np.where(sample.share == 1, 1.0, betaincinv(y + 1, size - y, 1 - tail))
+    known = np.isfinite(sample.design_effect)
+    ends = {"ci_low": np.where(known, low, np.nan), "ci_high": np.where(known, high, np.nan)}
+    out = {"value": sample.share, **ends, "n": sample.n, "clusters": sample.clusters}
+    out |= {"n_effective": size, "design_effect": sample.design_effect}
+    with np.errstate(invalid="ignore"):
+        se = np.sqrt(sample.design_effect * sample.share * (1 - sample.share) / sample.n)
+    return out | {"se": se, "status": sample.status}
 
 
 def share_p(hits: Sequence[float], totals: Sequence[float], line: float) -> float:
