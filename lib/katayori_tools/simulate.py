@@ -2,6 +2,9 @@
 
 power_factor.csv: the tests of one factor beside a second attribute (`simulate_factor`).
 
+intervals.csv, verdicts.csv: how often the intervals over clusters of `metrics.shares` hold, and how
+often the verdicts made of them are wrong (`simulate_intervals`, `simulate_verdicts`).
+
 interval_coverage.csv: how often intervals hold what was planted (`simulate_coverage`).
 
 spike.csv, own_level.csv: what methods find in the recorded values when a known shift is added to
@@ -33,8 +36,10 @@ from katayori_tools import (
     simulate_contrasts,
     simulate_coverage,
     simulate_factor,
+    simulate_intervals,
     simulate_position,
     simulate_spike,
+    simulate_verdicts,
 )
 from katayori_tools.papers import collected
 from katayori_tools.simulate_hash import digest
@@ -135,6 +140,8 @@ def known_tables() -> dict[str, Callable[[], pd.DataFrame]]:
     planted = {
         "position_free": simulate_position.position_table,
         "paired_contrasts": simulate_contrasts.contrast_table,
+        "intervals": simulate_intervals.interval_table,
+        "verdicts": simulate_verdicts.verdict_table,
     }
     return tables | {"interval_coverage": _coverage} | spikes | planted
 

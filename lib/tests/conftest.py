@@ -70,7 +70,7 @@ QUICK = {
     metrics_reason_rules metrics_response models_registry_content notebook_contract
     notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published report_exercises report_results report_tables results_keep
-    results_rows run_folders second_jubaku_v2 seed_rules study traceability
+    results_rows run_folders second_jubaku_v2 seed_rules simulate_verdicts study traceability
     verbs_agreement_exchange verbs_logistic verbs_ranks verbs_response verdict_forms wire
     written_exercises
     """.split()

@@ -63,6 +63,8 @@ def quick(tmp_path, monkeypatch):
         monkeypatch.setattr(simulate.simulate_spike, table, lambda: covered)
     monkeypatch.setattr(simulate.simulate_position, "position_table", lambda: covered)
     monkeypatch.setattr(simulate.simulate_contrasts, "contrast_table", lambda: covered)
+    monkeypatch.setattr(simulate.simulate_intervals, "interval_table", lambda: covered)
+    monkeypatch.setattr(simulate.simulate_verdicts, "verdict_table", lambda: covered)
     monkeypatch.setattr(simulate.paths, "data_dir", lambda: tmp_path)
     return tmp_path / "simulated"
 

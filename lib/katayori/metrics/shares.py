@@ -127,8 +127,13 @@ def cluster_share(
         4. Clopper and Pearson's interval of p n_eff hits among n_eff.
 
     A higher level has an interval that holds the one of a lower level, so that a p by inversion
-    exists (`share_p`). With 10 to 20 clusters of 24 answers, of which most are locked to a position
-    and about a fifth read, coverage is about .89.
+    exists (`share_p`).
+
+    Coverage (data/simulated/intervals.csv; 5 to 50 clusters of 4 to 24 answers): shares of 0 to one
+    half, correlation inside clusters 0 and .2, equal and ragged sizes: 0 of 270 cells below 93 %,
+    lowest .933. Models that follow the position but in some clusters that they read: 17 of 744
+    cells below 93 %, all of 24 answers a cluster of which a tenth or a fifth is read; with 10
+    clusters lowest .844, mostly about .89, with 20 and more .876.
 
     Raises:
         KatayoriError: more hits than answers in a cluster, different lengths.
@@ -233,7 +238,8 @@ def share_limits(
         with fewer than 5 clusters, or where the share is fixed by the design), about (fewer than 20
         clusters).
 
-    Power: .76 to .80 at one half from 20 clusters, .74 to .83 upwards at .1.
+    Power at the limit (data/simulated/verdicts.csv): from 20 clusters .76 to .80 at one half, .78
+    to .82 upwards and .69 to .80 downwards at .1; with 10 clusters .67 to .76 at one half.
 
     Example:
         >>> found = share_limits([4, 5, 3, 6] * 5, [8] * 20, line=0.5)

@@ -155,9 +155,10 @@ def line_test(
 
     Formula: shares by `shares.cluster_share`, `share_p`, `share_limits`. Means and differences by t
     on C - 1 degrees of freedom on the contributions r + (a_c - r b_c) / mean(b); their limit is
-    (t.975 + t.80) SE. A mean of probabilities over skewed clusters covers .895 with 5 clusters and
-    .912 with 10: prefer the mean log odds. With fewer than 10 clusters of unequal size the interval
-    by t is up to 12 % narrower than CR2.
+    (t.975 + t.80) SE. A mean of probabilities over skewed clusters (log odds about 2, SD 1.5)
+    covers .861 with 5 clusters and .909 with 10; the mean log odds cover .945: prefer them. With
+    fewer than 10 clusters of unequal size the interval by t is up to 12 % narrower than CR2. One
+    answer excludes a line of 0.
 
     Raises:
         KatayoriError: a column that is lacking or holds something else, an unknown kind.
@@ -481,6 +482,11 @@ def verdict(
            at least 6, and the unadjusted p > .05.
         6. `undecided`; `undecided (excludes the line, not after Holm over k)`.
 
+        Simulated (data/simulated/verdicts.csv; 10 to 100 clusters, one test a family): without an
+        effect shares are `present` in at most .0515 of studies, a Diff-bias in .056, a mean of
+        exponential contributions in .086. At the margin shares are `absent` in at most .063, means
+        in .076. A model that follows the position is never `absent`.
+
         Rows of rules 1 to 3, and those without a p, are no test of the family. Where more than 1 %
         of the answers is unreadable, a word of the rules 3 to 6 stands only if it is the same, and
         `present` on the same side of the line, with these answers all lowest and all highest (by
@@ -748,7 +754,8 @@ def bounds(
         by..., measure, value (of the readable answers), n, n_invalid, clusters, ci_low (lower end
         of the 95 % interval with all unreadable answers lowest), ci_high (upper end with all
         highest), status (of the readable answers), low_bound, high_bound. A scenario without
-        variation ends at the bound itself. Coverage .97 and more.
+        variation ends at the bound itself. Coverage of a share .954 and more where only yes is
+        lost (data/simulated/intervals.csv).
 
     Raises:
         KatayoriError: as `line_test` and `filled`.
