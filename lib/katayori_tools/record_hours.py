@@ -8,6 +8,7 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.prompting.store import Response
 from katayori_tools.recording import replace_file
 
 #: Hours on two cores that an edition may take; what is beyond them is cut from the end.
@@ -66,6 +67,20 @@ def fit(rows: list[dict[str, Any]], most: float) -> None:
         row["hours"] = row["requests"] / row["rate"] / 3600
         total += row["hours"]
         row["kept"] = "kept" if total <= most else "cut"
+
+
+def rate_of(answers: Iterable[Response | None]) -> float:
+    """Answers a second while they were recorded; 0 where this is not known (`pace`).
+
+    Scores come a batch at once, each with its share of the batch's seconds (`latency`), so that
+    times of arrival say little: those shares count. Answers in words come side by side, and their
+    times of arrival count.
+    """
+    known = [answer for answer in answers if answer]
+    spent = [a.latency for a in known if a.finish_reason == "scored" and a.latency]
+    if len(spent) >= FEWEST:
+        return len(spent) / sum(spent)
+    return pace(a.created for a in known if a.finish_reason != "scored")
 
 
 def pace(created: Iterable[float]) -> float:

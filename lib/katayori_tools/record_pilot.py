@@ -89,7 +89,7 @@ def _askable(recorder: Recorder, work: Work, requests: list[Request]) -> bool:
 def _recorded(recorder: Recorder, requests: list[Request]) -> float:
     """Requests a second of those that are recorded; 0 where this is not known."""
     stored = recorder.store.get(requests)
-    return record_hours.pace(answer.created for _, answer in stored if answer)
+    return record_hours.rate_of(answer for _, answer in stored)
 
 
 def _row(

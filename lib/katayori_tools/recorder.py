@@ -137,7 +137,7 @@ def export(store: Store, requests: list[Request], work: Work, how: How) -> None:
     """
     answered = list(store.get(requests))
     group = work.whole or "item_id"
-    rate = record_hours.pace(a.created for _, a in answered if a)
+    rate = record_hours.rate_of(a for _, a in answered)
     open_groups = {q.fields[group] for q, a in answered if a is None or a.outcome == "error"}
     for prompt_id in work.prompts:
         mine = [(q, a) for q, a in answered if q.prompt_id == prompt_id]

@@ -8,6 +8,7 @@ import threading
 import time
 import types
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -344,6 +345,20 @@ def test_the_pace_of_a_recording_is_measured_by_its_answers(house, monkeypatch):
     told = (entry["rate"], entry["rate_from"], entry["hours"])
     assert told == (0.5, "recording", round(6 / 0.5 / 3600, 3))
     assert record_hours.pace([86400.0] * 9) == 0
+
+
+def test_scores_are_timed_by_the_seconds_of_their_batches():
+    """Two batches of thirty, 300 s and 150 s: the pause between the two and before them is open."""
+    moments, shares = [1000.0] * 30 + [1300.0] * 30, [10.0] * 30 + [5.0] * 30
+    scores = [
+        Response("ok", "[[-1.0, 2]]", "scored", latency=share, created=moment)
+        for moment, share in zip(moments, shares, strict=True)
+    ]
+    assert record_hours.rate_of([*scores, None]) == pytest.approx(60 / 450)
+    assert record_hours.rate_of(scores[:40]) == 0
+    words = [Response("ok", "1", "stop", latency=90.0, created=1.0 + n / 2) for n in range(101)]
+    assert record_hours.rate_of(words) == 2.0
+    assert record_hours.rate_of([replace(score, latency=0.0) for score in scores]) == 0
 
 
 def test_an_entry_that_was_never_timed_has_the_rate_of_its_paper(house, monkeypatch):
