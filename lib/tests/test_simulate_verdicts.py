@@ -132,10 +132,10 @@ def rates_of(question, kind):
 def test_false_verdicts_are_as_rare_as_docstrings_say():
     assert rates_of("no effect", "share").max() == 0.0515
     means = rates_of("no effect", "mean")
-    assert means["Diff-bias"].max() == pytest.approx(0.056, abs=0.0005)
+    assert means["Diff-bias"].max() == 0.0555
     assert means.max() == means["exponential"].max() == 0.086
     assert rates_of("at the margin", "share").max() == 0.063
-    assert rates_of("at the margin", "mean").max() == pytest.approx(0.076, abs=0.0005)
+    assert rates_of("at the margin", "mean").max() == 0.0755
 
 
 def test_effects_at_the_limit_are_found_in_about_four_of_five_studies():

@@ -483,9 +483,9 @@ def verdict(
         6. `undecided`; `undecided (excludes the line, not after Holm over k)`.
 
         Simulated (data/simulated/verdicts.csv; 10 to 100 clusters, one test a family): without an
-        effect shares are `present` in at most .0515 of studies, a Diff-bias in .056, a mean of
+        effect shares are `present` in at most .0515 of studies, a Diff-bias in .0555, a mean of
         exponential contributions in .086. At the margin shares are `absent` in at most .063, means
-        in .076. A model that follows the position is never `absent`.
+        in .0755. A model that follows the position is never `absent`.
 
         Rows of rules 1 to 3, and those without a p, are no test of the family. Where more than 1 %
         of the answers is unreadable, a word of the rules 3 to 6 stands only if it is the same, and
