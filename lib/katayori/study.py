@@ -8,7 +8,7 @@ simulated respondents) makes no difference to what is done with them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from katayori import profiles
 from katayori.errors import UnavailableError, expect
@@ -59,7 +59,7 @@ class Study:
     _read: dict[tuple[Any, ...], "pd.DataFrame"] = field(default_factory=dict)
 
     @staticmethod
-    def open(  # noqa: PLR0913 (one call with named arguments opens everything)
+    def open(
         paper: str,
         *,
         profile: str = "recorded",
@@ -69,7 +69,6 @@ class Study:
         limit: int = 0,
         only: Sequence[str] = (),
         answers_file: str | Path = "",
-        shown: Literal["shared", "whole", "each"] = "whole",
         **own: str,
     ) -> "Study":
         """Opens the study of a paper.
@@ -84,7 +83,6 @@ class Study:
                 recorded models are shown. Empty: the first prompt of the paper.
             limit: so many clusters (0: as the profile says). only: the clusters to choose from.
             answers_file: imported answers.
-            shown: which recorded models are shown, as `papers.study.Wanted` says.
             own: files and settings that take the place of the paper's items, by name, such as
                 `questions="mine.yaml"`.
 
@@ -104,6 +102,7 @@ class Study:
         for name in main:
             expect(name, wording, f"prompt of {paper}")
         files = OwnItems(**own)
+        shown = get_paper(paper).shown
         wanted = Wanted(models, limit, only, files, answers_file, shown=shown)
         opened = open_study(paper, chosen, [wording[name] for name in main], wanted)
         ours = opened.source == "recorded" and not (opened.official or prompts or files)

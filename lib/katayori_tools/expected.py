@@ -39,6 +39,10 @@ DIGITS = 10
 SHOWN = 5  # differences that are printed of a table
 RESULTS = "results"  # the table made of results.json
 FIGURES = "figures"  # what is plotted, as tables
+#: Columns that only rows with a verdict, or of a recording, have.
+VERDICT_COLUMNS = (
+    *("variant", "line", "margin", "limit", "why", "low_bound", "high_bound", "control"),
+)
 #: `difference` is left out: it is value - published, and a difference of near numbers loses digits.
 RESULT_COLUMNS = (
     "requirement",
@@ -346,8 +350,13 @@ def read_tables(folder: Path) -> dict[str, Table]:
 
 
 def _results_table(results: list[dict]) -> Table:
-    rows = [[_text(row.get(column)) for column in RESULT_COLUMNS] for row in results]
-    return Table(list(RESULT_COLUMNS), rows)
+    """The rows of results.json; of the columns of verdicts those that some row fills."""
+    columns = list(RESULT_COLUMNS)
+    for name in VERDICT_COLUMNS:
+        if name not in columns and any(row.get(name) is not None for row in results):
+            columns.append(name)
+    rows = [[_text(row.get(column)) for column in columns] for row in results]
+    return Table(columns, rows)
 
 
 def _text(value: object) -> str:

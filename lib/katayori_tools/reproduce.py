@@ -33,8 +33,9 @@ FILES = frozenset({"answers_file", "prompts"})
 # What differs from run to run (times, widget state, the Python version) goes from the committed
 # notebooks.
 KEPT = "{'kernelspec', ('language_info', 'name')}"
-# What people write about a cell stays: its slides, whether it is folded, why it is long.
-OF_CELLS = "{'tags', 'talk', 'jupyter', 'breach'}"
+# What people write about a cell stays: its slides, whether it is folded, why it is long, and what
+# can be changed in it.
+OF_CELLS = "{'tags', 'talk', 'jupyter', 'breach', 'change'}"
 CLEAR = (
     "--ClearMetadataPreprocessor.enabled=True",
     f"--ClearMetadataPreprocessor.preserve_nb_metadata_mask={KEPT}",

@@ -37,7 +37,7 @@ BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 #: A new notebook adds its line.
 MUTATIONS = {
     "00_overview": ("katayori.metrics.rank_tests:kruskal_wallis", "H"),  # of the audit
-    "01_discrim_eval": ("katayori.metrics.agreement:krippendorff_alpha", "alpha"),
+    "01_discrim_eval": ("katayori.metrics.agreement:alpha", "value"),
     "02_persona_jbbq": ("katayori.metrics.qa_bias:_values", "acc_amb"),
     "03_logprob_judge": ("katayori.prompting.letters:verdict_probabilities", "p_A"),
     "04_jubaku_v2": ("katayori.papers.jubaku_v2.scores:_share", "value"),
@@ -64,10 +64,10 @@ TABLE_MUTATIONS = {
         "katayori.report.overview:power": "rate",
     },
     "01_discrim_eval": {
-        "katayori.metrics.logistic:lines_against_ranks": "line",
-        "katayori.metrics.response:missing_report": "valid_share",
-        "katayori.metrics.factor_tests:factor_tests": "p_holm",
-        "katayori.metrics.response:ratio_over_questions": "ratio",
+        "katayori.metrics.agreement:alpha": "value",
+        "katayori.metrics.exchange:exchange_test": "p",
+        "katayori.metrics.exchange:largest_gap": "value",
+        "katayori.metrics.shares:share": "value",
     },
     "02_persona_jbbq": {
         "katayori.metrics.qa_bias:compare_prompts": "difference",
@@ -99,10 +99,10 @@ TABLE_MUTATIONS = {
 LATE_MUTATIONS = {
     "00_overview": {"katayori.report.overview:compare_profiles": "z"},
     "01_discrim_eval": {
-        "katayori.metrics.agreement:pairs_of_table": "alpha",
-        "katayori.metrics.agreement:krippendorff_alpha": "alpha",
-        "katayori.metrics.logistic:average_score": "mean_score",
-        "katayori.metrics.response:seed_effect": "mean_p_yes",
+        "katayori.metrics.effect_sizes:effect_size": "value",
+        "katayori.metrics.exchange:swap_test": "value",
+        "katayori.metrics.logistic:mixed_model": "value",
+        "katayori.metrics.ranks:kruskal": "p",
     },
     "02_persona_jbbq": {"katayori.metrics.qa_bias:_values": "acc_amb"},
     "03_logprob_judge": {"katayori.papers.logprob_judge.scores:human_agreement": "value"},

@@ -71,7 +71,7 @@ def test_what_was_not_asked_is_an_empty_table_without_results(run):
 
 
 def test_two_rows_of_one_cell_are_refused(run):
-    frame = pd.DataFrame({"model": "m", "value": [0.5, 0.6], "factor": ["age", "race"]})
+    frame = pd.DataFrame({"model": "m", "value": [0.5, 0.6], "factor": "age"})
     with pytest.raises(ValueError, match="share the cell"):
         run.keep("other", frame, what="alpha", source="live")
     with pytest.raises(ValueError, match="no column level"):
@@ -87,3 +87,10 @@ def test_what_the_values_of_a_table_are_stands_with_the_paper(run, monkeypatch):
     run.save()
     told = {(row["what"], row["cell"]["factor"], row["prompt_id"]) for row in load(run)}
     assert told == {("alpha, sampled", name, "de_answer_line") for name in ("age", "race")}
+
+
+def test_a_group_that_a_reader_adds_tells_rows_apart(run):
+    frame = pd.DataFrame({"model": "m", "gender": ["f", "m"], "value": 0.5, "factor": "age"})
+    run.keep("other", frame, what="share", by=["factor"], source="live")
+    run.save()
+    assert [row["cell"]["gender"] for row in load(run)] == ["f", "m"]

@@ -87,7 +87,7 @@ def test_simulated_respondents_answer_alone_or_beside_models(decisions):
     ],
 )
 def test_other_papers_open_in_the_same_way(paper, prompt, share):
-    study = Study.open(paper, asked=[prompt], shown="shared", limit=2)
+    study = Study.open(paper, asked=[prompt], limit=2)
     log = study.answers(prompt)
     assert set(log["model"]) == set(REAL)
     assert len(log) * share == 2 * len(study.items)  # one of the four wordings of 04 is one prompt

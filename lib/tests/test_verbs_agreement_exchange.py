@@ -10,7 +10,7 @@ from scipy import stats
 
 from katayori import frames
 from katayori.errors import KatayoriError
-from katayori.metrics import agreement, exchange
+from katayori.metrics import agreement, exchange, verdicts
 from katayori.metrics.intervals import mean_interval
 
 KEY = ["question", "age", "level"]
@@ -330,3 +330,19 @@ def test_the_limit_is_found_in_four_studies_of_five():
     found = exchange.level_gaps(frame, **TESTED, by="study").query("level == 'a'")
     assert (found["ci_low"] > 0).mean() == pytest.approx(0.8, abs=3 * 0.0163)
     assert found["limit"].mean() == pytest.approx(gap, rel=0.03)
+
+
+def test_the_verdict_of_a_largest_gap_holds_for_all_levels_looked_at():
+    """p and both intervals are those of one of three levels; a number names a level, too."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"question": np.repeat(range(30), 3), "age": [20, 50, 80] * 30})
+    frame["yes"] = 0.5 + rng.normal(0, 0.1, 90) + 0.12 * (frame["age"] == 80)
+    found = exchange.largest_gap(frame, value="yes", level="age").iloc[0]
+    means = frame.pivot(index="question", columns="age", values="yes")
+    gap = means[80] - means[[20, 50]].mean(axis=1)
+    test = stats.ttest_1samp(gap, 0)
+    assert (found["level"], found["p"]) == ("80", pytest.approx(3 * test.pvalue))
+    wide = test.confidence_interval(1 - 0.05 / 3)
+    assert found[["ci_low", "ci_high"]].tolist() == pytest.approx([wide.low, wide.high])
+    told = verdicts.verdict(pd.DataFrame([found]), margin=0.05)
+    assert told["verdict"].item() == "present"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, expect
@@ -86,6 +86,8 @@ class Paper:
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
             are not this project's own.
+        shown: which recorded models a study shows: `whole`, `shared` or `each`, as
+            `papers.study.Wanted` says.
         recorded_as: the data set of the second edition that `study` reads, after which its
             recordings are named; empty where `study` is the first edition.
         asked_anew: the prompts whose answers to `study` were recorded again, each with the variant
@@ -104,6 +106,7 @@ class Paper:
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
+    shown: ClassVar[Literal["shared", "whole", "each"]] = "shared"
     recorded_as: ClassVar[str] = ""
     asked_anew: ClassVar[Mapping[str, str]] = {}
     first_as: ClassVar[Mapping[str, str]] = {}

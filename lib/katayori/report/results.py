@@ -148,7 +148,8 @@ class Run:
 
         Columns that bear the name of a field (n, ci_low, line, margin, limit, verdict, why, ...)
         are taken row by row. The requirement is that of the evidence table, the data set that of
-        the study, the source that of the model's answers.
+        the study, the source that of the model's answers. Where `by` does not tell rows apart, all
+        other columns of text do.
 
         Returns:
             the frame with the source of each model behind the model.
@@ -171,6 +172,7 @@ class Run:
             fields |= {"variant": study.variant(prompt)} if prompt else {}
         fields = {field: one for field, one in fields.items() if field not in kept}
         required = evidence.requirements(self.paper, name)
+        by = _telling(kept, list(by), value)
         self.rows(kept, required, what, value=value, cell=by, **{**fields, **given})
         return kept
 
@@ -432,6 +434,18 @@ def _rows_of(file: Path) -> list[dict[str, Any]]:
             f"{file} is not a results file of this version: delete it and run `make reproduce`."
         )
     return rows
+
+
+def _telling(frame: "pd.DataFrame", by: list[str], value: str) -> list[str]:
+    """The columns that tell rows apart: those of `by` and, where they do not, all others of text.
+
+    So a reader who measures more groups apart in a cell keeps them all.
+    """
+    head = [name for name in ("model", "source") if name in frame]
+    if not all(name in frame for name in by) or not frame.duplicated([*head, *by]).any():
+        return by
+    texts = [str(name) for name in frame if frame[name].dtype.kind not in "iufb"]
+    return [*by, *(name for name in texts if name not in (*by, *head, value, *FIELDS))]
 
 
 def _beside(row: Mapping[str, Any]) -> dict[str, Any]:

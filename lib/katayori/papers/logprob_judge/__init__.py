@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 class LogprobJudge(Paper):
+    shown = "each"
     clusters = "pairs of answers"
     cluster_column = "item_id"
     options = ("A", "B", "C")
