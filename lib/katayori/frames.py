@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frame_checks import Column, FrameError, check_column
+from katayori.columns import Column, FrameError, check_column
 
 #: What every verb gives, behind the columns of `by` and the names of what is measured.
 GIVEN = ("value", "n", "n_invalid", "clusters", "ci_low", "ci_high", "status")
@@ -70,7 +70,7 @@ def require(
         >>> require("share", pd.DataFrame({"right": [1]}), {"yes": NUMBER})
         Traceback (most recent call last):
         ...
-        katayori.frame_checks.FrameError: share: no column 'yes'; columns there: 'right'
+        katayori.columns.FrameError: share: no column 'yes'; columns there: 'right'
     """
     if not isinstance(frame, pd.DataFrame):
         raise FrameError(

@@ -34,7 +34,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.store import Store
-from katayori.report import first_page
+from katayori.report import outcomes
 from katayori_tools import collect as collecting
 from katayori_tools.answers import causes
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
@@ -153,7 +153,7 @@ def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
     assert "error 4" in capsys.readouterr().err
     frame = answers_frame(requests, [answer for _, answer in store.get(requests)], "live")
     assert frame["answer"].isna().all()
-    [table] = first_page.outcomes(frame)["prompts"]
+    [table] = outcomes.outcomes(frame)["prompts"]
     assert (table["outcomes"], table["causes"]) == (summary.outcomes, told)
 
 

@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.metrics.uncertainty import FEW_CLUSTERS
-from katayori.report import calibration, first_page, status_words
+from katayori.report import calibration, first_page, outcomes, status_words
 from katayori.report.results import Run
 from katayori.report.tables import nothing, show
 from katayori_tools.pages import write_report
@@ -338,7 +338,7 @@ def test_an_empty_table_is_one_sentence():
 
 
 def test_simulated_answers_are_not_counted():
-    told = first_page.outcomes(answers(3, source="simulated"), answers(5))
+    told = outcomes.outcomes(answers(3, source="simulated"), answers(5))
     assert [(one["source"], one["valid"], one["asked"]) for one in told["prompts"]] == [
         ("live", 5, 100)
     ]

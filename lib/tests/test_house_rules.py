@@ -93,7 +93,6 @@ report.overview_analysis: bundle frames requirement
 report.overview_lesson: bundle
 report.power_figure: frames
 report.provenance: requirement
-report.results: requirement
 """
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from katayori.columns import FrameError
 from katayori.errors import expect
-from katayori.frame_checks import FrameError
 from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, reason_of, require
 from katayori.metrics import label_agreement
 from katayori.metrics.intervals import NO_INTERVAL_BELOW

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError
-from katayori.frame_checks import Column, FrameError
 from katayori.frames import LABEL, cells, flat, require
 from katayori.metrics import qa_bias
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
+from katayori.metrics.effect_sizes import explained
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.spike import (
     EDGE,
@@ -107,27 +108,6 @@ def size_by_question(
         rows.append(row)
     columns = ["question", "size", "df", "n", "n_levels", "n_edge", "status"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _dummies(column: pd.Series) -> np.ndarray:
-    codes = pd.factorize(column)[0]
-    return np.eye(codes.max() + 1)[codes]
-
-
-def explained(odds: np.ndarray, level: pd.Series, beside: Sequence[pd.Series]) -> tuple[float, int]:
-    """Sum of squares and degrees of freedom of the level beyond the other columns."""
-    others = np.hstack([np.ones((len(odds), 1)), *map(_dummies, beside)])
-    basis = _basis(others)
-    own = _dummies(level)
-    own = own - basis @ (basis.T @ own)
-    added = _basis(own)
-    return float(((added.T @ odds) ** 2).sum()), added.shape[1]
-
-
-def _basis(columns: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the space of some columns."""
-    left, singular, _ = np.linalg.svd(columns, full_matrices=False)
-    return left[:, singular > 1e-8 * max(1.0, singular[0])]
 
 
 def size_ratio(real: pd.DataFrame, blank: pd.DataFrame, *, seed: int = 0) -> dict[str, Any]:

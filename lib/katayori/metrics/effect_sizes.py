@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
-from katayori.metrics.blank import explained
 from katayori.metrics.intervals import mean_interval
 
 
@@ -64,3 +63,24 @@ def effect_size(
         row |= {"clusters": found["clusters"], "n": len(valid), "n_invalid": len(cell) - len(valid)}
         rows.append(key | row | {"status": found["status"] if logs else "no_valid_answer"})
     return flat(rows, frame, by)
+
+
+def _dummies(column: pd.Series) -> np.ndarray:
+    codes = pd.factorize(column)[0]
+    return np.eye(codes.max() + 1)[codes]
+
+
+def explained(odds: np.ndarray, level: pd.Series, beside: Sequence[pd.Series]) -> tuple[float, int]:
+    """Sum of squares and degrees of freedom of the level beyond the other columns."""
+    others = np.hstack([np.ones((len(odds), 1)), *map(_dummies, beside)])
+    basis = _basis(others)
+    own = _dummies(level)
+    own = own - basis @ (basis.T @ own)
+    added = _basis(own)
+    return float(((added.T @ odds) ** 2).sum()), added.shape[1]
+
+
+def _basis(columns: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the space of some columns."""
+    left, singular, _ = np.linalg.svd(columns, full_matrices=False)
+    return left[:, singular > 1e-8 * max(1.0, singular[0])]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frame_checks import FrameError
+from katayori.columns import FrameError
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import exchange_tests, ties
 from katayori.metrics.intervals import detectable_effect, mean_interval

@@ -17,7 +17,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit, log_expit, logsumexp, xlogy
 from scipy.stats import chi2, norm
 
-from katayori.frame_checks import FrameError
+from katayori.columns import FrameError
 from katayori.frames import (
     GIVEN,
     LABEL,

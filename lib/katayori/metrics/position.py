@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError
-from katayori.frame_checks import Column, FrameError
 from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import position_free as reading, ties
 from katayori.metrics.position_free_scores import position_free_scores

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-from katayori.frame_checks import FrameError
+from katayori.columns import FrameError
 from katayori.metrics import qa_bias, qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
 from katayori.metrics.rank_tests import holm

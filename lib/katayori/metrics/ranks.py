@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import chi2, rankdata, t as student
 
-from katayori.frame_checks import Column, FrameError
+from katayori.columns import Column, FrameError
 from katayori.frames import GIVEN, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, flat, numbered, require
 
 DIGITS = 12  # so that .1 + .2 ties with .3

@@ -18,12 +18,12 @@ import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import chi2, t
 
+from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError, expect
-from katayori.frame_checks import Column, FrameError
 from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, detectable_effect, mean_interval
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.metrics.shares import cluster_share, share_limits, share_p, sums
 
 #: Patterns of signs that are enumerated at most; with more, 9,999 are drawn.

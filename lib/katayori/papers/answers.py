@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from katayori.columns import OF_ANSWERS
 from katayori.errors import KatayoriError, UnavailableError, expect
-from katayori.frame_checks import OF_ANSWERS
 from katayori.papers import get_paper
 from katayori.prompting import exchange, recordings
 from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, answers_frame

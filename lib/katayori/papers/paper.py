@@ -171,14 +171,9 @@ class Paper:
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
         """The rows in the orders of options that the setting `orders` asks for (see `ORDERS`).
 
-        KatayoriError for another value than `all`.
+        Papers whose options stand in an order have `option_orders.in_orders` here.
         """
-        if not own.get("orders"):
-            return rows
-        from katayori.data import bbq
-
-        expect(own["orders"], ("all",), "orders")
-        return bbq.in_all_orders(rows)
+        return rows
 
     def recorded_in(self, dataset: str) -> Mapping[str, str]:
         """Settings (see `OwnFile`) in which the recordings of `study` or `official` were asked."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from katayori.columns import OF_ANSWERS
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
-from katayori.frame_checks import OF_ANSWERS
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from katayori.report.exercises import check
-    from katayori.report.results import Run
+    from katayori.report.explorers import explorer, playground
+    from katayori.report.run import Run
     from katayori.report.tables import glossary, show, show_text
-    from katayori.report.widgets import explorer, playground
 
 __all__ = ["Run", "check", "explorer", "glossary", "playground", "show", "show_text"]
 _MODULES = {
-    "Run": "results",
+    "Run": "run",
     "check": "exercises",
-    "explorer": "widgets",
+    "explorer": "explorers",
     "glossary": "tables",
-    "playground": "widgets",
+    "playground": "explorers",
     "show": "tables",
     "show_text": "tables",
 }

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from katayori.columns import FrameError
 from katayori.errors import expect
-from katayori.frame_checks import FrameError
 from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, reason_of, require
 from katayori.report.chart_kinds import (
     BESIDE_ROWS,
@@ -28,8 +28,8 @@ from katayori.report.chart_kinds import (
     wrapped,
 )
 from katayori.report.column_names import human
-from katayori.report.figures import use_style
 from katayori.report.looks import FIRST, Look, looks
+from katayori.report.pictures import use_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,6 @@ is shown.
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,78 +31,7 @@ VALID_ENOUGH = 0.9
 DEMONSTRATION = 2
 #: Units that count things.
 WHOLE = ("questions", "items", "cases", "comparisons")
-MAX_TEXT, MAX_TEXTS, MAX_LINES, MAX_ROWS = 80, 3, 10, 24
-
-
-def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
-    """Counts of outcomes, and the commonest texts that were no valid answer, of frames of answers.
-
-    Simulated answers are left out. Returns `prompts`: model, source, prompt_id, asked, valid,
-    outcomes (a count each), the `MAX_TEXTS` commonest causes of errors (a count each) and the days
-    of the first and the last answer (empty where unknown); and `invalid`: model, outcome, text (cut
-    to `MAX_TEXT` characters; of an error its cause) and times, at most `MAX_TEXTS` a model.
-    """
-    counted: dict[tuple[str, str, str], Counter[str]] = {}
-    causes: dict[tuple[str, str, str], Counter[str]] = {}
-    times: dict[tuple[str, str, str], list[float]] = {}
-    texts: dict[str, Counter[tuple[str, str]]] = {}
-    for frame in frames:
-        for key, part in frame.groupby(["model", "source", "prompt_id"], sort=False):
-            model, source, _ = key
-            if source == "simulated":
-                continue
-            counted.setdefault(key, Counter()).update(part["outcome"])
-            times.setdefault(key, []).extend(_moments(part))
-            invalid = part[part["outcome"] != "ok"]
-            invalid_texts = map(_invalid_text, invalid.to_dict("records"))
-            pairs = list(zip(invalid["outcome"], invalid_texts, strict=True))
-            texts.setdefault(model, Counter()).update(pairs)
-            of_errors = (cause for outcome, cause in pairs if outcome == "error")
-            causes.setdefault(key, Counter()).update(of_errors)
-    return {
-        "prompts": [
-            _of_prompt(key, counts, times[key])
-            | {"causes": dict(causes[key].most_common(MAX_TEXTS))}
-            for key, counts in counted.items()
-        ],
-        "invalid": [
-            {"model": model, "outcome": outcome, "text": text, "times": n}
-            for model, counts in texts.items()
-            for (outcome, text), n in counts.most_common(MAX_TEXTS)
-        ],
-    }
-
-
-def _moments(part: Any) -> list[float]:
-    """Seconds since 1970 of the answers that tell theirs."""
-    if "created" not in part:
-        return []
-    return [float(moment) for moment in part["created"] if moment > 0]
-
-
-def _invalid_text(row: dict[str, Any]) -> str:
-    """The text, or of an error the words before the first colon: what follows may name a server."""
-    if row["outcome"] == "error":
-        return str(row.get("note") or "").partition(":")[0][:MAX_TEXT]
-    text = str(row["text"])
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
-
-
-def _of_prompt(
-    key: tuple[str, str, str], counts: Counter[str], moments: list[float]
-) -> dict[str, Any]:
-    model, source, prompt_id = key
-    days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in moments]
-    return {
-        "model": model,
-        "source": source,
-        "prompt_id": prompt_id,
-        "asked": counts.total(),
-        "valid": counts["ok"],
-        "outcomes": dict(sorted(counts.items())),
-        "first": min(days, default=""),
-        "last": max(days, default=""),
-    }
+MAX_LINES, MAX_ROWS = 10, 24
 
 
 def is_own(folder: Path) -> bool:

@@ -7,7 +7,7 @@ as a user's own model, takes a look that no listed name of its kind has, by orde
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from katayori.report.figures import MARKERS, OKABE_ITO
+from katayori.report.pictures import MARKERS, OKABE_ITO
 
 #: The order is the look: the first name has the first colour and the first marker.
 LISTED: dict[str, tuple[str, ...]] = {

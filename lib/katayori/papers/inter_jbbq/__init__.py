@@ -83,6 +83,11 @@ class InterJbbq(Paper):
         """By rank, so that an interrupted run is balanced, too."""
         return items.sort_values("rank", kind="stable")
 
+    def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
+        from katayori.data import option_orders
+
+        return option_orders.in_orders(rows, own)
+
     def cluster_of(self, items: "pd.DataFrame") -> "pd.Series":
         """An item of others whose family is not known stands for itself."""
         column = items[self.cluster_column]

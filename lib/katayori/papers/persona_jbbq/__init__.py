@@ -79,10 +79,11 @@ class PersonaJbbq(Paper):
 
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
         """The study's second edition has ids of its own for every order."""
+        from katayori.data import option_orders
         from katayori.papers.persona_jbbq import second
 
         if own.get("orders") != "all" or "base_id" not in rows:
-            return super().in_orders(rows, own)
+            return option_orders.in_orders(rows, own)
         return second.in_orders(rows)
 
     def recorded_in(self, dataset: str) -> Mapping[str, str]:

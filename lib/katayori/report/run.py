@@ -1,0 +1,475 @@
+"""A notebook's run folder: results.json, tables, figures, provenance.
+
+One `Run` a notebook, no other place.
+"""
+
+import json
+import math
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from katayori import paths
+from katayori.errors import KatayoriError, UnavailableError
+from katayori.report import evidence, outcomes, provenance
+from katayori.report.tables import nothing, unwrap
+from katayori.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+#: Names of blank and limit of detection for readers that have not moved; they go with these.
+OLDER = ("blank", "blank_status", "detects", "detects_status")
+FIELDS = (
+    "paper",
+    "requirement",
+    "what",
+    "model",
+    "dataset",
+    "source",
+    "prompt_id",
+    "variant",
+    "cell",
+    "headline",
+    "value",
+    "unit",
+    "n",
+    "n_invalid",
+    "clusters",
+    "ci_low",
+    "ci_high",
+    "status",
+    "line",
+    "margin",
+    "limit",
+    "verdict",
+    "why",
+    "low_bound",
+    "high_bound",
+    "control",
+    "published",
+    "difference",
+    *OLDER,
+)
+#: Schema 2 added `clusters`, blank and limit of detection; schema 3 the verdict with its line,
+#: margin, limit, reason, bounds and control, and the variant of the recording. What an earlier
+#: version wrote lacks them and is read all the same. `OLDER` goes when no notebook writes it.
+SCHEMA = 3
+OF_VERDICT = ("line", "margin", "limit", "why", "low_bound", "high_bound", "control")
+ADDED = {"clusters", "variant", *OF_VERDICT, *OLDER}
+NUMBERS = (
+    *("value", "published", "difference", "ci_low", "ci_high", "blank", "detects"),
+    *("line", "margin", "limit", "low_bound", "high_bound", "control"),
+)
+COUNTS = ("n", "n_invalid", "clusters")
+TEXTS = ("model", "dataset", "prompt_id", "unit", "status", "verdict", "why", "variant")
+KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
+#: Columns that say something of the column `value`, and of no other.
+OF_VALUE = ("ci_low", "ci_high", "line", "margin", "limit", "low_bound", "high_bound", "control")
+#: The status of values that have no interval of their own, by their unit.
+NO_INTERVAL = {"p": "p_value", "rank": "a rank"}
+SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
+# Spreadsheets run these; the full-width forms count too where the locale is Japanese.
+FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
+
+
+def plain(value: Any) -> Any:
+    """A JSON-ready scalar: numpy scalars unwrapped, NaN, NA and infinities None.
+
+    TypeError for anything else.
+    """
+    value = unwrap(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{value!r} is not a scalar")
+
+
+def _number(name: str, value: Any) -> int | float | None:
+    value = plain(value)
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be a number, not {value!r}")
+    return int(value) if isinstance(value, bool) else value
+
+
+def _count(name: str, value: Any) -> int | None:
+    number = _number(name, value)
+    if number is None:
+        return None
+    if number != int(number) or number < 0:
+        raise ValueError(f"{name} must be a count, not {plain(value)!r}")
+    return int(number)
+
+
+class Run:
+    """The run folder of one paper's notebook; an empty `output_dir` means a new temporary folder.
+
+    >>> run = Run("<id>", output_dir, profile=profile, seed=seed)
+    """
+
+    def __init__(self, paper: str, output_dir: str | Path = "", **parameters: Any) -> None:
+        self.paper, self.parameters = paper, parameters
+        self.folder = (
+            Path(output_dir) if str(output_dir) else Path(tempfile.mkdtemp(prefix="katayori-"))
+        )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._outcomes: dict[str, list[dict[str, Any]]] = {}
+        self._studies: list[Study] = []
+
+    def __repr__(self) -> str:
+        return f"Run({self.paper!r})"  # no path: it may be shown in a compared cell
+
+    def open(self, **how: Any) -> Study:
+        """Opens a study of the paper (`Study.open`), or ends the notebook as skipped.
+
+        The first study is what the run is about: its parameters, data set and answers stand in what
+        `save` writes. Further ones, such as simulated respondents, are counted there, too.
+        """
+        with self.skipping():
+            study = Study.open(self.paper, **how)
+        if not self._studies:
+            self.parameters = how | self.parameters
+        self._studies.append(study)
+        return study
+
+    def keep(self, name: str, frame: "pd.DataFrame", **about: Any) -> "pd.DataFrame":
+        """Keeps a frame as a table and, where it is said what its values are, a result a row.
+
+        Args:
+            name: of the table. frame: of a verb, or any other.
+            about: what the values are; by default what `kept` of data/papers/<id>.yaml says of this
+                name. what (in words; without it the frame is a table only), value (the column of
+                the value, by default `value`), by (the columns that tell rows apart), prompt (the
+                id of the one that was answered), and fields of all rows, such as unit or headline.
+
+        Columns that bear the name of a field (n, ci_low, line, margin, limit, verdict, why, ...)
+        are taken row by row. The requirement is that of the evidence table, the data set that of
+        the study, the source that of the model's answers. Where `by` does not tell rows apart, all
+        other columns of text do.
+
+        Returns:
+            the frame with the source of each model behind the model.
+
+        Raises:
+            ValueError: two rows with the same key, a column that is not there.
+        """
+        out = kept = self._with_source(frame)
+        self.table(name, kept)
+        given = evidence.kept(self.paper, name) | about
+        what, by = given.pop("what", ""), given.pop("by", ())
+        if not what or kept.empty:
+            return out
+        value, prompt = given.pop("value", "value"), given.pop("prompt", "")
+        fields: dict[str, Any] = {"prompt_id": prompt} if prompt else {}
+        fields["source"] = "none"
+        if self._studies:
+            study = self._studies[0]
+            fields |= {"source": study.source, "dataset": study.dataset}
+            fields |= {"variant": study.variant(prompt)} if prompt else {}
+        fields = {field: one for field, one in fields.items() if field not in kept}
+        if value != "value":
+            kept = _without_interval(kept, str(given.get("unit")))
+        required = evidence.requirements(self.paper, name)
+        by = _telling(kept, list(by), value)
+        self.rows(kept, required, what, value=value, cell=by, **{**fields, **given})
+        return out
+
+    def _with_source(self, frame: "pd.DataFrame") -> "pd.DataFrame":
+        """The frame with the source of each model's answers, where it has none."""
+        if "model" not in frame or "source" in frame or not self._studies:
+            return frame
+        sources: dict[str, str] = {}
+        for study in self._studies:
+            sources |= study.sources()
+        out = frame.copy()
+        out.insert(list(frame).index("model") + 1, "source", frame["model"].map(sources))
+        out.attrs = dict(frame.attrs)
+        return out
+
+    def row(
+        self,
+        requirement: str,
+        what: str,
+        value: Any,
+        *,
+        source: str,
+        ci: Any = (None, None),
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Adds one result and returns it; the same key again replaces it.
+
+        So a cell can be run twice. `ci` is (low, high). `more`, all optional: the texts model,
+        dataset, prompt_id, unit, status ("ok") and verdict; cell (a dict that tells rows apart);
+        headline (bool); the counts n, n_invalid and clusters (independent units behind the
+        interval); the numbers published and difference (default: value - published). NaN and
+        infinities become null and need a status that says why. blank and detects (in the unit of
+        the value) with blank_status and detects_status: a headline that brings none gets what
+        `calibration.beside` finds, or the reason why there is none.
+        ValueError: unknown source, undefined value with status "ok", a value or count that is not a
+        number. TypeError: unknown field.
+        """
+        if source not in SOURCES:
+            raise ValueError(f"source {source!r} is not one of {', '.join(SOURCES)}")
+        if unknown := more.keys() - set(FIELDS):
+            raise TypeError(
+                f"a result has no field {', '.join(sorted(unknown))}; "
+                f"the fields are {', '.join(FIELDS)}"
+            )
+        new: dict[str, Any] = dict.fromkeys(FIELDS)
+        new |= {"cell": {}, "status": "ok", "ci_low": ci[0], "ci_high": ci[1], **more}
+        new["paper"] = self.paper
+        new["requirement"] = requirement
+        new["what"] = what
+        new["source"] = source
+        new["value"] = value
+        new |= {name: plain(new[name]) for name in TEXTS}
+        new |= {name: _number(name, new[name]) for name in NUMBERS}
+        new |= {name: _count(name, new[name]) for name in COUNTS}
+        new["headline"] = bool(plain(new["headline"]))
+        new["cell"] = {str(name): plain(level) for name, level in (new["cell"] or {}).items()}
+        value, published = new["value"], new["published"]
+        if not new["status"] or (value is None and new["status"] == "ok"):
+            raise ValueError(
+                f"{requirement} {what}: an undefined value needs a status that says why"
+            )
+        if new["difference"] is None and value is not None and published is not None:
+            new["difference"] = value - published
+        new |= self._beside(new)
+        self._rows[_key(new)] = new
+        return new
+
+    def _beside(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Control and limit of a result under their older names."""
+        old = {"blank": row["control"], "detects": row["limit"]}
+        status = {f"{name}_status": "" if value is None else "ok" for name, value in old.items()}
+        return old | status
+
+    def rows(
+        self,
+        frame: "pd.DataFrame",
+        requirement: str,
+        what: str,
+        *,
+        value: str = "value",
+        cell: Iterable[str] = (),
+        clusters_in: str = "clusters",
+        **common: Any,
+    ) -> "pd.DataFrame":
+        """Adds every row of a tidy frame and returns the frame.
+
+        `value` names the value column, `cell` the columns that tell rows apart, `clusters_in` the
+        column that counts clusters; columns named like a field of the contract (model, source, n,
+        ci_low, status ...) are taken row by row, `common` gives the rest.
+        ValueError: two rows with the same key (a column is missing from `cell`).
+        """
+        missing = [name for name in (value, *cell) if name not in frame.columns]
+        if missing:
+            there = ", ".join(map(str, frame.columns))
+            raise ValueError(f"no column {', '.join(missing)}; the frame has {there}")
+        given_once = {"paper", "cell", "value", "requirement", "what"}
+        by_row = [field for field in FIELDS if field in frame.columns and field not in given_once]
+        seen = set()
+        for record in frame.to_dict("records"):
+            fields = common | {field: record[field] for field in by_row}
+            if clusters_in in frame.columns:
+                fields["clusters"] = record[clusters_in]
+            levels = {name: record[name] for name in cell}
+            new = self.row(requirement, what, record[value], cell=levels, **fields)
+            if _key(new) in seen:
+                raise ValueError(
+                    f"{requirement} {what}: two rows share the cell {new['cell']}; "
+                    "name more columns"
+                )
+            seen.add(_key(new))
+        return frame
+
+    def table(self, name: str, frame: "pd.DataFrame") -> "pd.DataFrame":
+        """Writes tables/<name>.csv and returns the frame as it came.
+
+        The name may hold a model's (see `paths.safe_name`). UTF-8, full precision; text that a
+        spreadsheet would run as a formula gets a leading apostrophe.
+        """
+        named = any(level is not None for level in frame.index.names)
+        flat = frame.reset_index() if named else frame
+        self._write(f"tables/{paths.safe_name(name)}.csv", _csv(flat))
+        return frame
+
+    def figure(self, name: str, frame: "pd.DataFrame", *, alt: str = "", **drawing: Any) -> Any:
+        """Draws a frame and keeps the picture with the numbers in it; gives what a cell displays.
+
+        Args:
+            name: of the files. Without a name nothing is kept: the figure itself is for a widget.
+            frame: a flat frame. drawing: the words of `charts.draw` (kind, x, row, series, panel,
+                title ...).
+            alt: tells the picture to readers who cannot see it; by default its title.
+
+        Writes figures/<name>.png, a byte-stable figures/<name>.svg, and the columns drawn as
+        figures/<name>.csv. Of a frame that is empty or without any value nothing is written, and
+        one line says why.
+        """
+        from katayori.report import charts, pictures
+
+        chart = charts.chart_of(**drawing)
+        if why := charts.why_empty(frame, chart):
+            return nothing(f"{chart.title or 'Figure'}: {why}.")
+        fig = charts.draw(frame, **drawing)
+        if not name:
+            return fig
+        self._keep_figure(name, fig, charts.drawn_columns(frame, chart))
+        return pictures.display(fig, alt or chart.title or None)
+
+    def _keep_figure(self, name: str, fig: "Figure", numbers: "pd.DataFrame") -> None:
+        from matplotlib import rc_context
+
+        stem = self.folder / "figures" / paths.safe_name(name)
+        stem.parent.mkdir(exist_ok=True)
+        with rc_context({"svg.hashsalt": "katayori"}):
+            fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
+            fig.savefig(f"{stem}.svg", metadata={"Date": None})
+        self._write(f"figures/{paths.safe_name(name)}.csv", _csv(numbers))
+
+    def answers(self, *frames: Any) -> None:
+        """Keeps what came back of these frames of answers, for `save` (`outcomes.outcomes`)."""
+        self._outcomes = outcomes.outcomes(*frames)
+
+    def save(self, **about: Any) -> "pd.DataFrame":
+        """Writes results.json, answers.json and provenance.json.
+
+        `about`: arguments of `provenance.collect`.
+
+        Returns requirement, rows, undefined: a frame that is the same on every machine.
+        """
+        import pandas as pd
+
+        if self._studies:
+            self.answers(*self._studies[0].frames())
+            about = _merged([study.provenance() for study in self._studies]) | about
+        rows = [self._rows[key] for key in sorted(self._rows, key=str)]
+        self._write("results.json", _json(rows))
+        self._write("answers.json", _json(provenance.without_secrets(self._outcomes)))
+        record = provenance.collect(parameters=self.parameters, **about)
+        self._write("provenance.json", _json({"results_schema": SCHEMA, **record}))
+        (self.folder / "skipped.json").unlink(missing_ok=True)
+        frame = pd.DataFrame(rows, columns=list(FIELDS))
+        counts = (
+            frame["value"].isna().groupby(frame["requirement"]).agg(rows="size", undefined="sum")
+        )
+        return counts.astype(int).reset_index()
+
+    @contextmanager
+    def skipping(self) -> Iterator[None]:
+        """`with run.skipping():` ends the notebook as skipped where something is not here.
+
+        That is data or answers which this machine does not have.
+        """
+        try:
+            yield
+        except UnavailableError as error:
+            self.skip(str(error))
+
+    def skip(self, reason: str) -> NoReturn:
+        """Ends the notebook without failing it.
+
+        Writes skipped.json, prints the reason, raises SystemExit(0).
+        """
+        self._write("skipped.json", _json({"paper": self.paper, "reason": reason}))
+        print(f"skipped: {reason}")
+        raise SystemExit(0)  # the one exception papermill lets through, by this very name
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        # A lone surrogate from a broken answer is written as its escape instead of ending the run.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+def read_results(path: Path) -> "pd.DataFrame":
+    """The rows of a run folder, or of all run folders in a profile's: columns `FIELDS`.
+
+    Empty where nothing has run. KatayoriError for a damaged file.
+    """
+    import pandas as pd
+
+    file = path / "results.json"
+    files = [file] if file.is_file() else sorted(path.glob("[!.]*/results.json"))
+    rows = [row for file in files for row in _rows_of(file)]
+    return pd.DataFrame(rows, columns=list(FIELDS))
+
+
+def _rows_of(file: Path) -> list[dict[str, Any]]:
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        damaged = any(set(row) | ADDED != set(FIELDS) for row in rows)
+    except (ValueError, TypeError):
+        damaged = True
+    if damaged:
+        raise KatayoriError(
+            f"{file} is not a results file of this version: delete it and run `make reproduce`."
+        )
+    return rows
+
+
+def _without_interval(frame: "pd.DataFrame", unit: str) -> "pd.DataFrame":
+    """The frame without what belongs to its column `value`, where another column is the result."""
+    out = frame.drop(columns=[*OF_VALUE], errors="ignore")
+    status = NO_INTERVAL.get(unit, "no_interval")
+    told = out["status"].replace("ok", status) if "status" in out else status
+    return out.assign(status=told)
+
+
+def _telling(frame: "pd.DataFrame", by: list[str], value: str) -> list[str]:
+    """The columns that tell rows apart: those of `by` and, where they do not, all others of text.
+
+    So a reader who measures more groups apart in a cell keeps them all.
+    """
+    head = [name for name in ("model", "source") if name in frame]
+    if not all(name in frame for name in by) or not frame.duplicated([*head, *by]).any():
+        return by
+    texts = [str(name) for name in frame if frame[name].dtype.kind not in "iufb"]
+    return [*by, *(name for name in texts if name not in (*by, *head, value, *FIELDS))]
+
+
+def _merged(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several studies note of themselves, as one record."""
+    out: dict[str, Any] = {"datasets": {}, "prompts": {}, "models": [], "answers_by_source": {}}
+    for record in records:
+        out["datasets"] |= record["datasets"]
+        out["prompts"] |= record["prompts"]
+        out["models"] += [one for one in record.get("models", ()) if one not in out["models"]]
+        for source, n in record.get("answers_by_source", {}).items():
+            out["answers_by_source"][source] = out["answers_by_source"].get(source, 0) + n
+    return out
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells a row from the others of a run."""
+    cell = json.dumps(row["cell"], sort_keys=True)
+    return tuple(cell if name == "cell" else row[name] or "" for name in KEY)
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _csv(frame: "pd.DataFrame") -> str:
+    """A frame as a CSV file that a spreadsheet may open."""
+    safe = frame.astype(object).map(harmless).rename(columns=harmless)
+    return safe.to_csv(index=False, lineterminator="\n")
+
+
+def harmless(value: Any) -> Any:
+    """A text as a spreadsheet may open it; other values as they are.
+
+    What would start a formula gets an apostrophe.
+    """
+    if not isinstance(value, str):
+        return value
+    # csv readers break lines at a bare \r
+    text = value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")
+    return f"'{text}" if FORMULA.match(value) else text
