@@ -53,7 +53,20 @@ def test_markdown_quotes_and_full_width_are_tolerated(text, answer):
     assert parse_yes_no(text) == ("ok", answer, "")
 
 
+@pytest.mark.parametrize(
+    "label", ["Answer: Answer:", "**Answer:** answer:", "Answer: Answer: Answer:"]
+)
+def test_a_label_that_is_repeated_is_one_label(label):
+    """Small models begin the line that they were shown once more: 56 of 9,450 in the 0.5B."""
+    assert parse_yes_no(f"{label} no.") == ("ok", "no", "")
+    assert parse_yes_no(f"{label} yes\nThe reason follows.").note == "text after the answer"
+    assert parse_yes_no(f"{label} yes or no").outcome == "out_of_choice"
+    assert parse_yes_no(label).outcome == parse_yes_no(f"{label} not").outcome == "out_of_choice"
+
+
 NOT_CHOSEN = [
+    "Answer: answer",
+    "Answer: the answer: no",
     "Answer: yes/no",
     "Answer: yes / no",
     "Answer: yes or no",

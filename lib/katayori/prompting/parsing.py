@@ -27,7 +27,9 @@ class Parsed(NamedTuple):
 
 # Every pattern is bounded, so that hostile text of any length takes linear time.
 _TAG = re.compile(r"<(/?)(think|thinking|reasoning)\b[^<>]{0,200}>", re.I)
-_ANSWER = re.compile(r"[\W_]*answer[\W_]{0,10}:[\W_]{0,10}(yes|no)(?![^\W_])(.*)", re.I | re.S)
+_ANSWER = re.compile(
+    r"[\W_]*(?:answer[\W_]{0,10}:[\W_]{0,10}){1,3}(yes|no)(?![^\W_])(.*)", re.I | re.S
+)
 # What follows the word where none was chosen: "yes or no", "yes/no", "yes, no" (but not "yes, no
 # doubt").
 _OTHER = re.compile(r"([\W_]{0,20}(?:(?:or|and)[\W_]{1,20})?)(yes|no)(?![^\W_])[\W_]*(\w)?", re.I)
@@ -62,10 +64,11 @@ def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
     """The answer on a line that starts with "Answer:" (DE-13).
 
     Thinking blocks go first; Unicode is folded (NFKC), so full-width letters count; markdown,
-    quotes and a period around the word are tolerated; of several answer lines the last wins; text
-    after the answer is noted, not missed. An answer line in another language, one that names both
-    options ("yes or no"), or none, is `out_of_choice`. A text cut at the token limit is `truncated`
-    and never read, since a later line could have changed it.
+    quotes and a period around the word are tolerated, and so is the label said up to three times
+    ("Answer: Answer: no"); of several answer lines the last wins; text after the answer is noted,
+    not missed. An answer line in another language, one that names both options ("yes or no"), or
+    none, is `out_of_choice`. A text cut at the token limit is `truncated` and never read, since a
+    later line could have changed it.
     """
     if cut := cut_short(finish_reason):
         return cut
