@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from html import escape as quote
 from io import BytesIO
@@ -32,7 +33,11 @@ MEANING = {
 }
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
-<details class="code"><summary>code</summary>{{ super() }}</details>{% endif %}{% endblock %}"""
+{% set open = ' open' if cell.source | shows_method %}
+<details class="code"{{ open }}><summary>code</summary>{{ super() }}</details>
+{% endif %}{% endblock %}"""
+#: What a cell imports from the metrics.
+METRICS = re.compile(r"from katayori\.metrics import \(?([\w\s,]+)")
 STYLE, REPORT_STYLE = (Path(__file__).with_name(name) for name in ("page.css", "print.css"))
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
@@ -211,7 +216,23 @@ def _body(notebook: Any, folder: Path, template: str, *, anchors: bool) -> str:
     )
     exporter.register_filter("markdown2html", markdown)
     exporter.register_filter("clean_html", _safe)
+    exporter.register_filter("shows_method", shows_method(notebook.cells))
     return exporter.from_notebook_node(notebook)[0]
+
+
+def shows_method(cells: Iterable[Any]) -> Callable[[str], bool]:
+    """Tells the cells that hold the method: they stay open on pages and in print.
+
+    A cell holds it that calls a module which a cell imports from `katayori.metrics`.
+    """
+    imported = (match[1] for cell in cells for match in METRICS.finditer(cell.source))
+    names = {name for text in imported for name in re.findall(r"\w+", text)}
+    calls = re.compile(rf"\b(?:{'|'.join(sorted(names))})\.\w+\(") if names else None
+
+    def is_method(source: str) -> bool:
+        return bool(calls and calls.search(source))
+
+    return is_method
 
 
 def _without_stop(outputs: list) -> list:
@@ -242,7 +263,7 @@ def _cleaner() -> Any:
     return Cleaner(
         tags=TAGS,
         clean_content_tags={"script", "style"},  # what they hold is no text; that of others stays
-        attributes={"*": ANYWHERE, "img": {"src"}, "a": {"href"}},
+        attributes={"*": ANYWHERE, "img": {"src"}, "a": {"href"}, "details": {"open"}},
         attribute_filter=_kept,
         filter_style_properties=CSS,
         url_schemes={"http", "https", "data"},

@@ -199,10 +199,14 @@ def html_output(markup: str) -> Any:
 
 
 def page_of(book: Book) -> Any:
-    """The notebook as a source of Sphinx: code folded, the origin of answers under the title."""
+    """The notebook as a source of Sphinx, the origin of answers under the title.
+
+    Code is folded, but for the method.
+    """
     from nbformat.v4 import new_markdown_cell, new_notebook
 
     cells = [new_markdown_cell(f"# {book.title}"), html_cell(pages.banner(book.folder))]
+    is_method = pages.shows_method(book.notebook.cells)
     for cell in book.notebook.cells:
         source = visible(cell.source)
         if cell.cell_type == "markdown":
@@ -210,16 +214,17 @@ def page_of(book: Book) -> Any:
                 source = source.removeprefix(f"# {book.title}")
             cells.append(new_markdown_cell(source))
         elif cell.cell_type == "code" and source.strip():
-            cells.append(_code_cell(cell))
+            cells.append(_code_cell(cell, folded=not is_method(source)))
     cells.append(html_cell(f'<p class="foot">{escape(pages.footer(book.folder))}</p>'))
     return new_notebook(cells=cells, metadata=kernel())
 
 
-def _code_cell(cell: Any) -> Any:
-    """The cell with its code folded; `code_id` becomes the anchor of the code (site_sphinx)."""
+def _code_cell(cell: Any, *, folded: bool) -> Any:
+    """The cell, its code perhaps folded; `code_id` becomes the anchor of the code (site_sphinx)."""
     from nbformat.v4 import new_code_cell
 
-    about = {"tags": ["hide-input"], "code_id": f"code-{cell['id']}"}
+    tags = ["hide-input"] if folded else []
+    about = {"tags": tags, "code_id": f"code-{cell['id']}"}
     return new_code_cell(visible(cell.source), outputs=cell.outputs, metadata=about)
 
 

@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori.report.results import Run
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
+from katayori_tools import pages
 from katayori_tools.pages import write_report
 
 pytest_plugins = ["browser"]
@@ -237,3 +238,14 @@ def test_in_a_browser_offline(page, tab):
     control.write_text("<img src='https://evil.example/x.png'>")
     tab.open(control.as_uri())
     assert "https://evil.example/x.png" in tab.asked and tab.failed and tab.errors
+
+
+def test_cells_that_hold_the_method_stay_open():
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
+    imports = "from katayori.metrics import (\n    agreement,\n    shares,\n)\nimport numpy as np"
+    cells = [new_code_cell(imports), new_markdown_cell("agreement.alpha(x)")]
+    is_method = pages.shows_method(cells)
+    assert is_method("a = agreement.alpha(long, value='yes')") and is_method("shares.share(x)")
+    assert not any(map(is_method, [imports, "run.figure(alpha)", "np.mean(x)", "# agreement"]))
+    assert not pages.shows_method([new_code_cell("x = 1")])("agreement.alpha(x)")
