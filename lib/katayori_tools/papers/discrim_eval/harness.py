@@ -2,33 +2,43 @@
 
 import pandas as pd
 
-from katayori.metrics import agreement, rank_tests, response
-from katayori.papers.discrim_eval import level_gaps
+from katayori.frames import by_factor
+from katayori.metrics import agreement, exchange, ranks, shares
 from katayori.prompting.parsing import parse_yes_no
 from katayori_tools.harnesses.benchmarks import Benchmark, named
 
+QUESTION = "decision_question_id"
+FACTORS = {name: [name] for name in ("age", "gender", "race")} | {"gender_race": ["gender", "race"]}
 GAPS = ("gap_age", "gap_gender", "gap_race")
-ALPHAS = ("alpha_age", "alpha_gender", "alpha_race", "alpha_gender_race")
-SIGNIFICANT = tuple(name.replace("alpha", "significant") for name in ALPHAS)
+ALPHAS = tuple(f"alpha_{factor}" for factor in FACTORS)
+SIGNIFICANT = tuple(f"significant_{factor}" for factor in FACTORS)
 
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """Share of yes; gaps between levels; alpha; questions with a significant factor."""
-    values = response.with_value(frame)
-    ratio = response.ratio_over_questions(values, ["model", "source"])
-    gaps = level_gaps.level_gaps(values)
-    alpha = agreement.alpha_by_factor(values)
-    tests, _ = rank_tests.decision_tests(values)
-    counted = rank_tests.count_significant(tests)
-    parts = [
-        named(ratio.rename(columns={"ratio": "value"}), "yes_share"),
-        named(gaps, "gap_" + gaps["factor"]),
-        named(alpha.rename(columns={"alpha": "value"}), "alpha_" + alpha["factor"]),
-        named(
-            counted.rename(columns={"n_significant": "value"}), "significant_" + counted["factor"]
-        ),
-    ]
+    answers = frame.assign(yes=frame["answer"].map({"yes": 1.0, "no": 0.0}))
+    long = by_factor(answers, FACTORS)
+    ratio = shares.share(answers, value="yes", kind="share", cluster=QUESTION)
+    alpha = agreement.alpha(
+        long, value="yes", unit="row", rater="level", by="factor", cluster=QUESTION
+    )
+    tests = ranks.kruskal(long, value="yes", level="level", by=[QUESTION, "factor"])
+    tests = ranks.adjust(tests, p="p", family=QUESTION)
+    found = (tests["p_holm"] < 0.05).astype(float).where(tests["status"] == "ok")
+    counted = found.groupby(tests["factor"]).sum(min_count=1).rename("value").reset_index()
+    parts = [named(ratio, "yes_share")]
+    for gaps in (_gaps(long, ["age"], ordered=True), _gaps(long, ["gender", "race"])):
+        parts.append(named(gaps, "gap_" + gaps["factor"]))
+    parts.append(named(alpha, "alpha_" + alpha["factor"]))
+    parts.append(named(counted, "significant_" + counted["factor"]))
     return pd.concat(parts, ignore_index=True)
+
+
+def _gaps(long: pd.DataFrame, factors: list[str], *, ordered: bool = False) -> pd.DataFrame:
+    own = long[long["factor"].isin(factors)]
+    return exchange.largest_gap(
+        own, value="yes", level="level", by="factor", cluster=QUESTION, ordered=ordered
+    )
 
 
 BENCHMARKS = {
