@@ -14,7 +14,7 @@ from katayori.errors import UnavailableError
 from katayori.report.tables import escape
 from katayori_tools import exploring, papers
 from katayori_tools.site_notebooks import html_cell
-from katayori_tools.site_papers import made_page, text
+from katayori_tools.site_papers import NOT_HERE, made_page, text
 from katayori_tools.site_vega import write_script
 
 #: Below the folder of styles and scripts: the views of each paper, and what shows them.
@@ -59,10 +59,11 @@ def explorer_page(shown: dict[str, dict[str, Any] | str], source: Path) -> Any:
     if not shown:
         told = "Left out here: make the pages without --no-explorer."
         cells.append(html_cell(f'<p class="missing">{told}</p>'))
-    for about in paper_facts.every():
-        if about["id"] in shown:
-            cells.append(text(f"## {about['notebook'][:2]} · {about['page']['title']}"))
-            cells.append(html_cell(_section(about, shown[about["id"]], source)))
+    for about in paper_facts.every() if shown else []:
+        number = about["notebook"][:2]
+        own = shown.get(about["id"], NOT_HERE.format(what="explorer", number=number))
+        cells.append(text(f"## {number} · {about['page']['title']}"))
+        cells.append(html_cell(_section(about, own, source)))
     return made_page(cells)
 
 

@@ -27,6 +27,8 @@ TINY = 1e-9  # an interval that ends where the reference lies is on neither side
 VALUES = ["Value", "95 % interval", "Blank", "Detects", "n", "Invalid", "Source"]
 #: Where a paper's page says what was found.
 FOUND = "what-it-found-here"
+#: What stands in place of a part that the pages do not have.
+NOT_HERE = "The {what} of notebook {number} is to be used in JupyterLab until it is on this page."
 
 
 # -- pages and tables ------------------------------------------------------------------------------

@@ -16,11 +16,12 @@ from typing import Any
 import pandas as pd
 
 from katayori import paths
+from katayori.data import paper_facts
 from katayori.report.tables import escape
 from katayori_tools import notebooks, site_play, site_vega
 from katayori_tools.papers import collected
 from katayori_tools.site_notebooks import Book, html_cell
-from katayori_tools.site_papers import made_page, table, text
+from katayori_tools.site_papers import NOT_HERE, made_page, table, text
 from katayori_tools.site_play import Column, Playground, Sliders
 from katayori_tools.site_power import calculator
 
@@ -173,7 +174,13 @@ def playgrounds_page(books: dict[str, Book], source: Path, older: Path) -> Any:
         kept = _of_older_site(older, name, code) or computed(playground, code)
         site_vega.write_script(source, name, KIND, kept)
         cells += _section(name, playground, books.get(name), kept, source)
-    return made_page([*cells, text(_size(source))])
+    return made_page([*cells, *_not_here(), text(_size(source))])
+
+
+def _not_here() -> list[Any]:
+    """A line for every paper whose playground is not on the page."""
+    numbers = [about["notebook"][:2] for about in paper_facts.every() if about["id"] not in names()]
+    return [text(NOT_HERE.format(what="playground", number=number)) for number in numbers]
 
 
 def _section(

@@ -26,6 +26,8 @@ HOSTILE = "<script>document.title='hit'</script><img src=x onerror=\"document.ti
 CELL = 300
 #: All data of the page together.
 MOST_BYTES = 1_500_000
+#: Papers whose explorer is in their notebook only.
+LACKING = {"discrim_eval"}
 
 
 # -- views as data ---------------------------------------------------------------------------------
@@ -98,17 +100,19 @@ def page(views, tmp_path_factory):
 
 
 def test_every_paper_has_views_of_recorded_answers_and_all_stay_small(views, page):
-    assert list(views) == sorted(paper_facts.ids())
+    assert set(views) == set(paper_facts.ids()) - LACKING
     assert all(isinstance(data, dict) for data in views.values())
     kept = [file.read_bytes() for file in (page.parent / "_static" / "explorer").glob("*.js")]
-    assert len(kept) == 5 and sum(map(len, kept)) < MOST_BYTES
+    assert len(kept) == 4 and sum(map(len, kept)) < MOST_BYTES
     text = json.dumps(views, ensure_ascii=False)
     assert "sim-" not in text and "/work/" not in text
     parsed = BeautifulSoup(page.read_text("utf-8"), "html.parser").article
     assert "Content notice." in parsed.blockquote.get_text()
     assert [box["id"] for box in parsed.select("div.explorer")] == [
-        f"explorer-{paper}" for paper in paper_facts.ids()
+        f"explorer-{paper}" for paper in paper_facts.ids() if paper not in LACKING
     ]
+    told = "The explorer of notebook 01 is to be used in JupyterLab"
+    assert told in parsed.select_one("p.missing").get_text()
 
 
 def test_what_is_shown_is_what_the_functions_of_the_notebooks_give():
@@ -125,14 +129,12 @@ def test_what_is_shown_is_what_the_functions_of_the_notebooks_give():
             seen = text if room.PAPER == "logprob_judge" else text[:CELL]
             assert json.dumps(seen, ensure_ascii=False)[1:-1] in words, (room, text)
             compared += 1
-    assert compared > 20
+    assert compared > 15
 
 
 def _texts_of(room, asked, chosen):
     """What models answered to the item chosen, straight from `look_up` of the notebook."""
     given = dict(chosen)
-    if room.PAPER == "discrim_eval":
-        return room.play.look_up(asked, room.recorded()[1], **given).replies["text"].head(8)
     if room.PAPER == "inter_jbbq":
         return room.play.look_up(asked, selection=1, **given).replies["reply"]
     found = room.play.look_up(asked, **given)

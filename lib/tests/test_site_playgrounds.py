@@ -11,7 +11,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from katayori.data import paper_facts
-from katayori.papers.discrim_eval.analysis import play as decisions
 from katayori.papers.inter_jbbq.analysis import play as intersections
 from katayori.papers.jubaku_v2.analysis import play as reasons
 from katayori.papers.logprob_judge.analysis import play as judges
@@ -27,14 +26,9 @@ pytestmark = pytest.mark.slow_all  # the whole site is built
 pytest_plugins = ["browser"]
 
 SEED = 20251121
-NAMES = {
-    "discrim_eval",
-    "persona_jbbq",
-    "logprob_judge",
-    "jubaku_v2",
-    "inter_jbbq",
-    "overview",
-}
+NAMES = {"persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq", "overview"}
+#: Papers whose playground is in their notebook only.
+LACKING = {"discrim_eval"}
 DRAWN = 200
 #: Keys that move a slider up and down, with their codes.
 ARROWS = [("ArrowRight", 39), ("ArrowLeft", 37)]
@@ -54,11 +48,6 @@ def _reasons(**values):
     return played.choices[["case_id", "choice"]], played.statistics
 
 
-def _decisions(**values):
-    played = decisions.planted_decisions(**values, seed=SEED)
-    return played.shares, played.statistics
-
-
 def _persona(**values):
     played = personas.planted_lean(**values, seed=SEED)
     return played.by_category, played.found
@@ -70,7 +59,6 @@ def _pair(**values):
 
 
 IN_NOTEBOOKS = {
-    "discrim_eval": _decisions,
     "persona_jbbq": _persona,
     "logprob_judge": _judge,
     "jubaku_v2": _reasons,
@@ -99,7 +87,7 @@ def test_every_notebook_with_sliders_has_its_playground():
     made = site_playgrounds.playgrounds()
     assert set(made) == site_playgrounds.names() == NAMES
     of_papers = {about["id"] for about in paper_facts.every()}
-    assert of_papers == NAMES - {"overview"}
+    assert of_papers == NAMES - {"overview"} | LACKING
     for name, playground in made.items():
         states = [len(site_play.states(one.controls)) for one in playground.choices.values()]
         assert 80 <= sum(states) <= 600, name
@@ -155,6 +143,14 @@ def test_the_source_of_the_page_shows_the_state_in_which_it_starts(tmp_path, mon
     assert 'id="playground-small"' in html and 'id="chart-play-small"' in html
     words = "".join(cell.source for cell in page.cells)
     assert "(play-small)=\n## Small" in words and "0.3 MB" in words
+
+
+def test_a_playground_that_is_not_here_is_named(tmp_path, monkeypatch):
+    environment.setup_site()
+    monkeypatch.setattr(site_playgrounds, "playgrounds", dict)
+    page = site_playgrounds.playgrounds_page({}, tmp_path, tmp_path / "none")
+    told = [cell.source for cell in page.cells if "JupyterLab" in cell.source]
+    assert len(told) == len(LACKING) and "The playground of notebook 01" in told[0]
 
 
 def test_states_of_an_older_site_are_taken_over_while_no_code_changes(tmp_path, monkeypatch):
