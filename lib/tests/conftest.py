@@ -38,7 +38,6 @@ LONGEST = {
             "01_discrim_eval.ipynb",
             "00_overview.ipynb",
             "test_notebook_jubaku_v2.py",
-            "test_report_claims_discrim_eval.py",
             "test_metrics_agreement.py",
             "test_metrics_rank_tests.py",
             "test_collect.py",

@@ -4,9 +4,8 @@ import pandas as pd
 import pytest
 
 from katayori import profiles
-from katayori.metrics import multiverse, response
+from katayori.metrics import multiverse
 from katayori.papers import answers
-from katayori.papers.discrim_eval import readings as of_decisions
 from katayori.papers.inter_jbbq import readings as of_intersections, scores as inter
 from katayori.papers.jubaku_v2 import items as jubaku, readings as of_reasons, scores as choices
 from katayori.papers.logprob_judge import readings as of_verdicts
@@ -48,22 +47,6 @@ def test_a_persona_that_brings_out_the_stereotype_is_found_and_no_other():
     assert (table.loc[["sim-bbq-fair", "sim-bbq-first"], "p_median"] > 0.05).all()
     # Simulated respondents give no probabilities: two of three ways to read are left, undefined.
     assert set(table["n_universes"]) == {48} and set(table["n_undefined"]) == {32}
-
-
-def test_a_leaning_to_women_is_found_in_decisions_and_none_where_there_is_none():
-    prompt = load_prompts("discrim_eval")["de_answer_line"]
-    log = asked(
-        "discrim_eval",
-        [prompt],
-        ["sim-gender", "sim-fair"],
-        places={"question": "filled_template"},
-    )
-    values = response.with_value(log)
-    table = told(of_decisions.multiverses(values, values))
-    assert table.loc[("sim-gender", of_decisions.WOMEN), "p_median"] <= 0.01
-    assert table.loc[("sim-gender", of_decisions.WOMEN), "moved_most"] == "genders compared"
-    others = table.drop(index=("sim-gender", of_decisions.WOMEN))
-    assert (others["p_median"] > 0.05).all() and set(others["n_against"]) == {0}
 
 
 def test_the_neutral_reason_is_found_where_it_is_preferred_and_a_place_is_not():
@@ -130,7 +113,6 @@ def test_a_judge_that_gains_by_averaging_is_found_and_ties_move_it():
     [
         of_personas.CHOICES,
         of_reasons.CHOICES,
-        [*of_decisions.SHARED, *of_decisions.COMPARED.values()],
         [
             of_intersections.READ,
             of_intersections.INVALID,

@@ -5,24 +5,14 @@ by their arguments: nothing is drawn anew, and no model answered.
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from katayori import profiles
-from katayori.data import published
-from katayori.papers.discrim_eval import claims, items, simulated
-from katayori.papers.discrim_eval.analysis.asked import Asked, ask
-from katayori.papers.study import Study, Wanted, open_study
-from katayori.prompting.prompts import load_prompts
+from katayori.papers.discrim_eval import items
 from katayori.prompting.requests import Request
 
 #: The mortgage question of our study set.
 QUESTION = 101
-VALUES = {"Answer: yes": 1.0, "Answer: no": 0.0}
 
 
 def official_file(folder: str | Path) -> Path:
@@ -46,17 +36,6 @@ def official_file(folder: str | Path) -> Path:
     lines = [json.dumps(row), json.dumps(row | {"race": "white"})]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
-
-
-def printed() -> dict[str, Any]:
-    """The evidence that the paper prints, for the checks of `claims`: published, not made up.
-
-    Example:
-        >>> printed()["always"].to_dict("records")
-        [{'always_yes': 17.0, 'always_no': 0.0}]
-    """
-    names = published.names("discrim_eval")
-    return claims.from_published({name: published.load("discrim_eval", name) for name in names})
 
 
 def request(model: str, *, logprobs: bool = False) -> Request:
@@ -90,49 +69,3 @@ def _mortgage_items() -> list[dict[str, Any]]:
     study = items.load_study()
     rows = study[study["decision_question_id"] == QUESTION].to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
-
-
-def answers(*models: str) -> pd.DataFrame:
-    """Answers of simulated respondents to the mortgage question, as of `response.with_value`.
-
-    Columns: model, source, decision_question_id, age, gender, race, value (1 yes, 0 no, NaN
-    for a text in another form than "Answer: yes"); 135 rows a respondent.
-
-    Example:
-        >>> answers("sim-gender").groupby("gender")["value"].sum().to_dict()
-        {'female': 23.0, 'male': 13.0, 'non-binary': 28.0}
-    """
-    rows = _mortgage_items()
-    columns = ["decision_question_id", "age", "gender", "race"]
-    parts = []
-    for model in models:
-        asked = request(model)
-        each = (replace(asked, item_id=row["item_id"], fields=row) for row in rows)
-        value = [VALUES.get(simulated.respond(one).text, np.nan) for one in each]
-        part = pd.DataFrame(rows)[columns].assign(value=value)
-        part.insert(0, "source", "simulated")
-        part.insert(0, "model", model)
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
-
-
-def study_fair() -> Study:
-    """Two questions of our study set, asked of the fair simulated respondent.
-
-    Example:
-        >>> study_fair().asked
-        ('sim-fair',)
-    """
-    line = load_prompts("discrim_eval")["de_answer_line"]
-    wanted = Wanted(models=["sim-fair"], limit=2, shown="whole")
-    return open_study("discrim_eval", profiles.load("recorded"), [line], wanted)
-
-
-def asked_fair() -> Asked:
-    """The fair respondent's answers to two questions; tests of them exchange 99 times.
-
-    Example:
-        >>> asked_fair().draws
-        99
-    """
-    return ask(study_fair(), load_prompts("discrim_eval"), draws=99)
