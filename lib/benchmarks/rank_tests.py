@@ -23,7 +23,7 @@ from scipy import stats
 
 from katayori.metrics.rank_tests import decision_tests
 from katayori.metrics.response import ATTRIBUTES, FACTORS
-from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES
+from katayori.papers.discrim_eval import AGES, GENDERS, RACES
 
 GOAL = 100
 

@@ -10,8 +10,7 @@ from conftest import write_plan
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.papers import all_papers, paper_ids
-from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers import all_papers, discrim_eval, paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.store import Response, Store, store_path
@@ -158,7 +157,9 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
         ("smollm2-135m", items.head(7), 7),
         ("qwen2.5-coder-0.5b", items, 7),
     ):
-        monkeypatch.setattr(discrim_eval, "load_items", lambda *_, held=held: (held, "official"))
+        monkeypatch.setattr(
+            discrim_eval, "load_items", lambda *_, held=held: (held, "official", [])
+        )
         with Double() as double:
             record.record(_recording(models=model, base_url=double.url))
         assert double.asked == asked

@@ -9,8 +9,7 @@ from test_asking import chosen
 from test_collect import ask, run
 
 from katayori.errors import KatayoriError
-from katayori.papers import answers, get_paper, paper_ids
-from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers import answers, discrim_eval, get_paper, paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts

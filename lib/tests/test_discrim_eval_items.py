@@ -11,8 +11,8 @@ import pytest
 
 from katayori.data import catalogue
 from katayori.errors import KatayoriError
-from katayori.papers.discrim_eval import items as discrim_eval
-from katayori.papers.discrim_eval.items import (
+from katayori.papers import discrim_eval
+from katayori.papers.discrim_eval import (
     AGES,
     COLUMNS,
     GENDERS,
@@ -268,18 +268,16 @@ def test_the_upstream_rows_of_the_mirror_load():
     assert items["filled_template"].str.len().min() > 100
 
 
-def test_the_catalogue_of_questions():
+def test_counterparts_and_labels_stand_beside_the_items(tmp_path):
     """DE-3: labels and counterparts of our questions; upstream ones stand for themselves and carry
     their number.
     """
-    items = discrim_eval.load_study()
-    ours = discrim_eval.question_catalogue(items, "")
-    assert len(ours) == 70 and (ours["prompts"] == 135).all() and ours["label"].notna().all()
-    named = ours.dropna(subset=["counterpart_of"]).set_index("counterpart_of")[
-        "decision_question_id"
-    ]
-    assert named.to_dict() == {29: 101, 89: 130, 19: 131}
-    upstream = items.replace({"decision_question_id": {101: 29}})
-    theirs = discrim_eval.question_catalogue(upstream).set_index("decision_question_id")
+    ours = load_study().groupby("decision_question_id")
+    assert len(ours) == 70 and ours.size().eq(135).all()
+    assert ours["label"].nunique().eq(1).all()
+    named = ours["counterpart_of"].first().dropna().astype(int)
+    assert {theirs: own for own, theirs in named.items()} == {29: 101, 89: 130, 19: 131}
+    path = _official(tmp_path / "part.jsonl", [_row(29), _row(102)])
+    theirs = load_official(path, partial=True).set_index("decision_question_id")
     assert theirs.loc[29, "counterpart_of"] == 29 and theirs["counterpart_of"].notna().sum() == 1
     assert theirs.loc[102, "label"] == "question 102"

@@ -71,14 +71,13 @@ metrics.spike_statistics: frames
 papers.answers: frames statistics
 papers.blank_bias: statistics
 papers.claims: requirement
-papers.discrim_eval.*: bundle columns frames requirement statistics
 papers.inter_jbbq.*: bundle columns frames requirement statistics
 papers.items: bundle frames statistics
 papers.jubaku_v2.*: bundle columns frames requirement statistics
 papers.keeping: requirement statistics
 papers.limits: statistics
 papers.logprob_judge.*: bundle frames requirement statistics
-papers.paper: frames statistics
+papers.paper: statistics
 papers.person_words: statistics
 papers.persona_jbbq.*: bundle columns frames requirement statistics
 prompting.distributions: requirement

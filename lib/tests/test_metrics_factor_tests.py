@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from katayori.metrics.factor_tests import FACTOR_COLUMNS, factor_tests, rows_of
 from katayori.metrics.rank_tests import holm
-from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers import discrim_eval
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from katayori.metrics.logistic import (
 from katayori.metrics.rank_tests import decision_tests
 from katayori.metrics.response import with_value
 from katayori.papers.answers import get as ask
-from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES, load_study
+from katayori.papers.discrim_eval import AGES, GENDERS, RACES, load_study
 from katayori.prompting.prompts import load_prompts
 
 NAN = np.nan

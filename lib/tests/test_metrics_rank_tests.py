@@ -28,7 +28,7 @@ from katayori.metrics.rank_tests import (
     question_table,
 )
 from katayori.metrics.response import FACTORS, contingency_table
-from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES
+from katayori.papers.discrim_eval import AGES, GENDERS, RACES
 
 NAN = np.nan
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8)

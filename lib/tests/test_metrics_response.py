@@ -25,8 +25,16 @@ from katayori.metrics.response import (
     with_value,
 )
 from katayori.papers.answers import get as ask
-from katayori.papers.discrim_eval.items import AGES, GENDERS, RACES, item_id, load_study
-from katayori.papers.discrim_eval.simulated import AGE_HUMP, GENDER_EFFECT, RACE_EFFECT
+from katayori.papers.discrim_eval import (
+    AGE_HUMP,
+    AGES,
+    GENDER_EFFECT,
+    GENDERS,
+    RACE_EFFECT,
+    RACES,
+    item_id,
+    load_study,
+)
 from katayori.prompting.prompts import load_prompts
 
 NAN = np.nan

@@ -1,12 +1,13 @@
 """Small changes of the papers' rooms or of prompting that other tests would not notice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from katayori.errors import UnavailableError
-from katayori.papers import answers, examples, get_paper, person_words
-from katayori.papers.discrim_eval import examples as discrim_examples, simulated as applicants
+from katayori.papers import answers, discrim_eval, examples, get_paper, person_words
 from katayori.papers.inter_jbbq import (
     examples as inter_examples,
     named_person,
@@ -86,19 +87,20 @@ def test_probabilities_over_topics_have_no_log_odds():
 
 def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
     """Own questions are read as study questions, whatever data set a profile names."""
-    from katayori.papers.discrim_eval import items
-
     seen = []
-    monkeypatch.setattr(items, "load_items", lambda *told: seen.append(told) or ("frame", "name"))
+    monkeypatch.setattr(discrim_eval, "load_items", lambda *told: seen.append(told))
     paper = get_paper("discrim_eval")
-    assert paper.read("official", {"questions": "mine.yaml"}) == ("frame", "name", [])
+    paper.read("official", {"questions": "mine.yaml"})
     paper.read("official", {})
     assert seen == [("study", "mine.yaml"), ("official", "")]
 
 
 def test_who_refuses_says_so_under_every_prompt():
-    for logprobs in (False, True):
-        said = applicants.respond(discrim_examples.request("sim-refuses", logprobs=logprobs))
+    item = discrim_eval.load_study().iloc[0].to_dict()
+    [request] = examples.requests(1)
+    for body in ({}, {"logprobs": True}):
+        asked = replace(request, model="sim-refuses", body=body, fields=item)
+        said = discrim_eval.respond(asked)
         assert said.text.strip().startswith("I") and "Answer" not in said.text
 
 

@@ -16,9 +16,8 @@ from api_double import Double, counts, endpoint_for, model_for, requests_for
 from katayori import paths
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import all_papers, answers, get_paper
+from katayori.papers import all_papers, answers, discrim_eval, get_paper
 from katayori.papers.answers import get as ask
-from katayori.papers.discrim_eval import items as discrim_eval, simulated as simulated_decisions
 from katayori.papers.inter_jbbq import items as inter_jbbq, simulated as simulated_inter
 from katayori.papers.jubaku_v2 import simulated as simulated_choices
 from katayori.papers.logprob_judge import (
@@ -256,7 +255,7 @@ def test_a_missing_key_or_address_names_the_variable(monkeypatch, tmp_path):
 
 # --- simulated respondents ------------------------------------------------------------------------
 
-SIMULATED = sorted(simulated_decisions.EFFECTS)
+SIMULATED = sorted(discrim_eval.EFFECTS)
 
 
 def test_the_registry_lists_exactly_the_simulated_respondents():
@@ -300,7 +299,7 @@ def test_simulated_answers_are_the_same_on_every_machine(asked):
 def _planted(frame, model, factor):
     """Share of yes by group, and the planted share."""
     rows = frame[frame["model"] == model]
-    planted = [simulated_decisions.probability_yes(model, row) for row in rows.to_dict("records")]
+    planted = [discrim_eval.probability_yes(model, row) for row in rows.to_dict("records")]
     shares = (rows["answer"] == "yes").groupby(rows[factor]).mean()
     return shares, rows.assign(planted=planted).groupby(factor)["planted"].mean()
 
@@ -327,11 +326,8 @@ def test_each_respondent_moves_what_it_says_and_nothing_else(asked):
         rows = asked["de_answer_prefix"]
         return rows[rows["model"] == model].groupby(factor)["p_yes"].mean()
 
-    assert sum(simulated_decisions.RACE_EFFECT.values()) == 0
-    assert (
-        list(simulated_decisions.AGE_HUMP.values())
-        == list(simulated_decisions.AGE_HUMP.values())[::-1]
-    )
+    assert sum(discrim_eval.RACE_EFFECT.values()) == 0
+    assert list(discrim_eval.AGE_HUMP.values()) == list(discrim_eval.AGE_HUMP.values())[::-1]
     race = shares("sim-race-opposite", "race")
     assert list(race.sort_values().index) == [
         "white",
@@ -357,9 +353,7 @@ def test_probabilities_are_the_planted_ones(asked):
     frame = asked["de_answer_prefix"]
     rows = frame[(frame["model"] == "sim-age-hump")].head(300)
     for row in rows.to_dict("records"):
-        assert row["p_yes"] == pytest.approx(
-            simulated_decisions.probability_yes("sim-age-hump", row)
-        )
+        assert row["p_yes"] == pytest.approx(discrim_eval.probability_yes("sim-age-hump", row))
         assert row["mass"] == pytest.approx(1) and row["answer"] == (
             "yes" if row["p_yes"] >= 0.5 else "no"
         )
@@ -384,14 +378,14 @@ def test_repetitions_are_independent_draws(study, prompts):
     frame = ask(items, prompts["de_answer_line"], ["sim-fair"], places=PLACES, repetitions=40)
     assert len(frame) == 135 * 40
     share = (frame["answer"] == "yes").mean()
-    planted = simulated_decisions.probability_yes("sim-fair", items.iloc[0].to_dict())
+    planted = discrim_eval.probability_yes("sim-fair", items.iloc[0].to_dict())
     assert 0.02 < planted < 0.98 and abs(share - planted) < 4 * math.sqrt(
         planted * (1 - planted) / len(frame)
     )
     with pytest.raises(
         KatayoriError, match="unknown simulated respondent 'sim-x'; known: sim-fair"
     ):
-        simulated_decisions.probability_yes("sim-x", {})
+        discrim_eval.probability_yes("sim-x", {})
 
 
 # --- ask ------------------------------------------------------------------------------------------

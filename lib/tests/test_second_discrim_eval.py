@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from katayori.papers import get_paper
-from katayori.papers.discrim_eval import items as discrim_eval, second as second_discrim
+from katayori.papers import discrim_eval, get_paper
 from katayori.prompting.prompts import load_prompts
 
 SIZES = {"blank": 9450, "blank_sets": 8100, "plain": 3150, "third": 3150, "twenty": 2700}
@@ -109,11 +108,11 @@ def test_the_third_is_balanced_in_levels_and_pairs(frames, name):
 def test_three_questions_in_a_row_use_all_cells():
     cells = itertools.product(range(9), range(3), range(5))
     for cell in cells:
-        assert sum(second_discrim.is_in_third(n, cell) for n in range(3)) == 1
+        assert sum(discrim_eval.is_in_third(n, cell) for n in range(3)) == 1
 
 
 def test_every_set_of_notes_has_the_sizes_of_the_attributes():
-    sets = second_discrim.blank_sets()
+    sets = discrim_eval.blank_sets()
     assert [note["id"] for note in sets] == ["blank", *(f"set{n}" for n in range(1, 10))]
     for note in sets:
         assert [len(set(note[size])) for size in ("nine", "three", "five")] == [9, 3, 5]
@@ -121,7 +120,7 @@ def test_every_set_of_notes_has_the_sizes_of_the_attributes():
 
 
 def test_twenty_questions_cover_the_domains_and_the_discussed_questions():
-    chosen = second_discrim.twenty_questions()
+    chosen = discrim_eval.twenty_questions()
     questions = discrim_eval.load_questions().set_index("id")
     assert len(set(chosen)) == 20
     assert set(questions.loc[chosen, "domain"]) == set(questions["domain"])
@@ -161,6 +160,6 @@ def test_the_reversed_prompt_names_no_before_yes():
 
 
 def test_the_notice_stands_in_every_file():
-    for name in (second_discrim.BLANK_FILE, second_discrim.PLAIN_FILE):
-        document = second_discrim.files.ours(name)
+    for name in (discrim_eval.BLANK_FILE, discrim_eval.PLAIN_FILE):
+        document = discrim_eval.files.ours(name)
         assert document["license"] == "MIT" and document["notice"] and document["canary"]

@@ -16,8 +16,7 @@ from test_prompting_store import GOLDEN
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import answers, get_paper
-from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers import answers, discrim_eval, get_paper
 from katayori.prompting import models
 from katayori.prompting.models import Server, at_server, get_model, normalised, registry
 from katayori.prompting.prompts import load_prompts

@@ -10,8 +10,7 @@ import pytest
 
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import paper_ids
-from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers import discrim_eval, paper_ids
 from katayori.papers.inter_jbbq import second
 from katayori.papers.items import (
     OwnItems,

@@ -12,10 +12,14 @@ from katayori.errors import expect
 FOLDER = "papers"
 
 
+def names() -> set[str]:
+    """The ids of the papers; no file is read for it."""
+    return {file.stem for file in paths.registry(FOLDER).glob("*.yaml")}
+
+
 def ids() -> tuple[str, ...]:
     """The ids of the papers, in the order of their notebooks."""
-    names = [file.stem for file in paths.registry(FOLDER).glob("*.yaml")]
-    return tuple(sorted(names, key=lambda name: _read(name)["notebook"]))
+    return tuple(sorted(names(), key=lambda name: _read(name)["notebook"]))
 
 
 def _read(paper_id: str) -> dict[str, Any]:

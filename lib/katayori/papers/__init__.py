@@ -1,4 +1,4 @@
-"""The papers, each in a room of its own: `katayori/papers/<id>/`, found by looking at the folders.
+"""The papers, each in a room of its own: a module `katayori/papers/<id>.py` or a folder.
 
 Example:
     >>> [get_paper(paper_id).id == paper_id for paper_id in rooms()] == [True] * len(rooms())
@@ -13,15 +13,21 @@ from katayori.data import paper_facts
 from katayori.errors import expect
 from katayori.papers.paper import Paper
 
+HERE = Path(__file__).parent
+
 
 def rooms() -> list[str]:
     """The names of the rooms in the order of the alphabet; no file of data is read for it.
 
+    A room is a module or a folder here that has the name of a file of facts (data/papers).
+
     Example:
-        >>> "paper" in rooms()  # a module, no room
+        >>> "paper" in rooms()  # a module that no paper is named for
         False
     """
-    return sorted(file.parent.name for file in Path(__file__).parent.glob("*/__init__.py"))
+    folders = {file.parent.name for file in HERE.glob("*/__init__.py")}
+    there = folders | {file.stem for file in HERE.glob("*.py")}
+    return sorted(there & paper_facts.names())
 
 
 def paper_ids() -> tuple[str, ...]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Parser = Callable[[str, str], Parsed]
 #: Items, their name with its version, and what a user should know about them, a line each.
 Everything = tuple["pd.DataFrame", str, list[str]]
+#: Data sets by name, each with its reader.
+Sets = Mapping[str, Callable[[], "pd.DataFrame"]]
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Paper:
             option; empty where no option is right. shortest: the shortest text that is read as an
             answer.
         own_files: names of what a user may give in place of its items.
+        places: places of the prompts that a column of another name fills -> that column.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
             are not this project's own.
@@ -103,6 +106,7 @@ class Paper:
     gold_column: ClassVar[str] = ""
     shortest: ClassVar[str] = "{}"
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
+    places: ClassVar[Mapping[str, str]] = {}
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
@@ -130,11 +134,11 @@ class Paper:
         """The items of one of `more`, at least `size` of them."""
         raise NotImplementedError
 
-    def second_edition(self) -> Mapping[str, "Callable[[], pd.DataFrame]"]:
+    def second_edition(self) -> Sets:
         """The data sets of the second edition by name, each with its reader."""
         return {}
 
-    def third_edition(self) -> Mapping[str, "Callable[[], pd.DataFrame]"]:
+    def third_edition(self) -> Sets:
         """The data sets of the third edition by name: those of the second, in part written anew.
 
         A kept item has its id and its recorded answers there. No notebook reads the third yet.
@@ -146,7 +150,7 @@ class Paper:
         kept = {name for load in self.second_edition().values() for name in load()["item_id"]}
         return items[~items["item_id"].isin(kept)].reset_index(drop=True)
 
-    def later_sets(self) -> Mapping[str, "Callable[[], pd.DataFrame]"]:
+    def later_sets(self) -> Sets:
         """The data sets of the second and of the third edition by name."""
         return {**self.second_edition(), **self.third_edition()}
 
@@ -166,7 +170,8 @@ class Paper:
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """The rows that prompts are filled from."""
-        return items
+        filled = {place: items[column] for place, column in self.places.items()}
+        return items.assign(**filled) if filled else items
 
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
         """The rows in the orders of options that the setting `orders` asks for (see `ORDERS`).

@@ -11,7 +11,7 @@ from typing import Any
 from katayori import paths
 from katayori.data import paper_facts
 
-#: `01_discrim_eval#alpha`: number and id of a notebook, and what it keeps.
+#: `01_paper#table`: number and id of a notebook, and what it keeps.
 _KEPT = re.compile(r"\d\d_(?P<paper>\w+)#(?P<name>\w+)")
 
 
@@ -19,7 +19,7 @@ def requirements(paper: str, name: str) -> str:
     """The requirements that name a kept table or figure, joined by "; "; empty where none does.
 
     Example:
-        >>> requirements("discrim_eval", "no such table")
+        >>> requirements("no such paper", "table")
         ''
     """
     return "; ".join(_by_place(paper).get(name, ()))
@@ -29,7 +29,7 @@ def kept(paper: str, name: str) -> dict[str, Any]:
     """What the values of a kept table are (`kept` of data/papers/<id>.yaml); empty: a table only.
 
     Example:
-        >>> kept("discrim_eval", "no such table")
+        >>> kept("no such paper", "table")
         {}
     """
     facts = paper_facts.of(paper) if paper in paper_facts.ids() else {}

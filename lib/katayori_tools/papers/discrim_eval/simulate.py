@@ -9,7 +9,7 @@ import pandas as pd
 
 from katayori.metrics import exchange_tests, rank_tests, spike_statistics
 from katayori.metrics.spike import Recorded, Statistic, YesNo
-from katayori.papers.discrim_eval import items as discrim_eval
+from katayori.papers import discrim_eval
 from katayori.prompting.parsing import option_probabilities
 from katayori_tools.simulate_methods import EXCHANGES, Method, Shard, steps
 from katayori_tools.simulate_power import PROMISED, Curves, Found, _below, _design

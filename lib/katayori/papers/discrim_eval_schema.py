@@ -1,4 +1,4 @@
-"""What stands in the question file, ours or a user's, and in the files of the second edition."""
+"""What stands in the question file, ours or a user's, and in the files of the sets beside it."""
 
 from typing import Annotated, Any, ClassVar
 

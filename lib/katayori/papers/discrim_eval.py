@@ -1,0 +1,683 @@
+"""Yes/no decisions about persons of several ages, genders and races (notebook 01).
+
+Two data sets share one form: the official explicit subset, which the user's machine downloads, and
+our study set of 70 decision questions, filled by code. A user's own questions are one more file of
+the study set's form. Beside the study stand sets that were recorded for comparison: `blank` and
+`blank_sets` ask about persons told apart by notes that mean nothing (a control wording), `plain`
+has no pronouns, `third` and `twenty` are parts of the study set.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from katayori import paths
+from katayori.data import files
+from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.papers.paper import Everything, OwnFile, Paper, Sets
+from katayori.prompting.parsing import Parsed, parse_yes_no
+from katayori.prompting.requests import Request
+from katayori.prompting.simulated import uniform
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from katayori.papers.discrim_eval_schema import PlainFile
+
+AGES = tuple(range(20, 101, 10))
+GENDERS = ("male", "female", "non-binary")
+RACES = ("white", "Black", "Hispanic", "Native American", "Asian")
+ATTRIBUTES = {"age": AGES, "gender": GENDERS, "race": RACES}
+#: Question ids the paper discusses one by one: enlistment, mortgage, property deed.
+DISCUSSED = (19, 29, 89)
+COLUMNS = ["item_id", "filled_template", "decision_question_id", "age", "gender", "race"]
+STUDY_FILE = "study/discrim_eval/questions.yaml"
+BLANK_FILE = "study/discrim_eval_2/blank.yaml"
+PLAIN_FILE = "study/discrim_eval_2/plain.yaml"
+#: Which column of a blank stands where which attribute of the study set stands.
+FACTORS = {"age": "factor_9", "gender": "factor_3", "race": "factor_5"}
+
+_LEVELS = ("nine", "three", "five")
+_NOUN = {"male": "man", "female": "woman", "non-binary": "non-binary person"}
+_THEY = ("they", "them", "their", "theirs", "themself")
+#: Words of the slots by gender; `_THEY` are the names of the slots, too.
+_PRONOUNS = {
+    "male": ("he", "him", "his", "his", "himself"),
+    "female": ("she", "her", "her", "hers", "herself"),
+    "non-binary": _THEY,
+}
+_SLOT = re.compile(r"\{([^{}]*)\}")
+
+
+class DiscrimEval(Paper):
+    clusters = "questions"
+    cluster_column = "decision_question_id"
+    options = ("yes", "no")
+    shortest = "Answer: {}"
+    shown = "whole"
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "questions": OwnFile("01: a question file (.yaml)", is_a="file")
+    }
+    places: ClassVar[Mapping[str, str]] = {"question": "filled_template"}
+    # The seeds of the first answers told no model apart (rule 1); probabilities know no seed.
+    asked_anew: ClassVar[Mapping[str, str]] = {"de_answer_line": "seed2"}
+
+    def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        questions = own.get("questions", "")
+        return load_items("study" if questions else dataset, questions)
+
+    def second_edition(self) -> Sets:
+        return DATASETS
+
+    def parse(self, text: str, finish_reason: str) -> Parsed:
+        return parse_yes_no(text, finish_reason)
+
+    def simulated(self) -> tuple[str, ...]:
+        """All but the one that refuses everything, which shows nothing."""
+        return tuple(name for name in super().simulated() if name != "sim-refuses")
+
+    def simulate(self, request: Request) -> Response:
+        return respond(request)
+
+
+PAPER = DiscrimEval()
+
+# -- filling a question ----------------------------------------------------------------------------
+
+
+def item_id(question_id: int, age: int, gender: str, race: str) -> str:
+    """The id of one filled question; the same rule for every data set.
+
+    Example:
+        >>> item_id(29, 20, "male", "Native American")
+        'q029-020-male-native_american'
+    """
+    return f"q{question_id:03d}-{age:03d}-{gender}-{race}".replace(" ", "_").lower()
+
+
+def fill(template: str, age: int, gender: str, race: str) -> str:
+    """Fill the slots of one decision question.
+
+    Slots: `{person}`, `{a_person}`, `{A_person}`; the pronouns `{they}` `{them}` `{their}`
+    `{theirs}` `{themself}`, capitalised or not; `{singular|plural}` verb forms that agree with
+    `{they}`.
+
+    Raises KatayoriError for a slot outside this list.
+
+    Example:
+        >>> fill("{A_person} says {they} {is|are} late.", 80, "non-binary", "Asian")
+        'An 80-year-old Asian non-binary person says they are late.'
+    """
+    words = dict(zip(_THEY, _PRONOUNS[gender], strict=True))
+    return _filled(template, _person(age, gender, race), words, plural=gender == "non-binary")
+
+
+def fill_blank(template: str, note: str) -> str:
+    """A study template about "a person (note)", with the pronoun they throughout.
+
+    Example:
+        >>> fill_blank("{A_person} has come. {They} {is|are} late.", "Room 21")
+        'A person (Room 21) has come. They are late.'
+    """
+    words = dict(zip(_THEY, _THEY, strict=True))
+    return _filled(template, f"person ({note})", words, plural=True)
+
+
+def fill_plain(template: str, age: int, gender: str, race: str) -> str:
+    """A study template that says "the person" again where a pronoun stood.
+
+    Example:
+        >>> fill_plain("{A_person} waits. {They} {is|are} late.", 20, "female", "white")
+        'A 20-year-old white woman waits. The person is late.'
+    """
+    return _filled(template, _person(age, gender, race), _plain().words, plural=False)
+
+
+def _person(age: int, gender: str, race: str) -> str:
+    return f"{age}-year-old {race} {_NOUN[gender]}"
+
+
+def _filled(template: str, person: str, pronouns: Mapping[str, str], *, plural: bool) -> str:
+    article = "an" if person.startswith(("8", "11-", "18-")) else "a"
+    words = {"person": person, "a_person": f"{article} {person}"}
+    words["A_person"] = f"{article.capitalize()} {person}"
+    for slot, word in pronouns.items():
+        words[slot] = word
+        words[slot.capitalize()] = word.capitalize()
+
+    def replace(match: re.Match[str]) -> str:
+        slot = match.group(1)
+        if "|" in slot:
+            singular, many = slot.split("|", 1)
+            return many if plural else singular
+        if slot not in words:
+            raise KatayoriError(
+                f"unknown slot {{{slot}}} in a question; slots are {', '.join(sorted(words))}"
+            )
+        return words[slot]
+
+    return _SLOT.sub(replace, template)
+
+
+# -- the study set, or a user's questions ----------------------------------------------------------
+
+
+def _questions(path: str | Path) -> dict[str, Any]:
+    """The content of a question file, ours for an empty path, with every question checked."""
+    from katayori.papers.discrim_eval_schema import QuestionFile
+
+    path = Path(path) if path else paths.data_dir() / STUDY_FILE
+    document = files.read_checked(QuestionFile, path, "question file")
+    seen: set[int] = set()
+    for question in document["questions"]:
+        if problem := _problem(question, seen):
+            raise KatayoriError(f"{path.name}: question {problem}")
+        seen.add(question["id"])
+    return document
+
+
+def _problem(question: Mapping[str, Any], seen: set[int]) -> str:
+    number, template = question["id"], question["template"]
+    if number in seen:
+        return f"id {number!r} appears twice"
+    if not {"person", "a_person", "A_person"} & set(_SLOT.findall(template)):
+        return f"{number} names nobody; use {{a_person}} or {{person}}"
+    try:
+        filled = fill(template, 20, "female", "white")
+    except KatayoriError as e:
+        return f"{number}: {e}"
+    return f"{number} has an unclosed or nested {{slot}}" if {"{", "}"} & set(filled) else ""
+
+
+def load_questions(path: str | Path = "") -> "pd.DataFrame":
+    """The decision questions of a file, one row each: id, label, domain, counterpart_of, template.
+
+    `counterpart_of` is the upstream question id our question stands in for, NA elsewhere. An empty
+    path means our study set. Raises KatayoriError naming the file, the question and what is wrong
+    with it.
+
+    Example:
+        >>> questions = load_questions()
+        >>> len(questions), questions["domain"].nunique()
+        (70, 16)
+        >>> questions[["id", "label", "counterpart_of"]].to_dict("records")[0]
+        {'id': 101, 'label': 'finance: approving a mortgage', 'counterpart_of': 29}
+    """
+    import pandas as pd
+
+    columns = ["id", "label", "domain", "counterpart_of", "template"]
+    questions = pd.DataFrame(_questions(path)["questions"]).reindex(columns=columns)
+    return questions.astype({"counterpart_of": "Int64"})
+
+
+def study_version(path: str | Path = "") -> str:
+    """Name and version of a question file, printed under every table computed from it.
+
+    Example:
+        >>> study_version()
+        'katayori-discrim-study v1'
+    """
+    return files.versions([_questions(path)], "user questions")
+
+
+def load_study(path: str | Path = "") -> "pd.DataFrame":
+    """The filled cross of a question file: 135 items a question, 9,450 for ours.
+
+    Returns a frame with columns `COLUMNS` plus label, counterpart_of (the upstream question that
+    ours stands in for, NA elsewhere) and cell (the places of the person's levels, such as "1-2-1"),
+    ordered by question, age, gender, race.
+    Raises KatayoriError as `load_questions`.
+
+    Example:
+        >>> study = load_study()
+        >>> len(study), study["decision_question_id"].nunique()
+        (9450, 70)
+        >>> study.loc[0, "filled_template"].split(" has ")[0]
+        'A 20-year-old white man'
+    """
+    import pandas as pd
+
+    rows = []
+    for question in _questions(path)["questions"]:
+        number, template = question["id"], question["template"]
+        for age, gender, race in itertools.product(AGES, GENDERS, RACES):
+            text = fill(template, age, gender, race)
+            cell = (number, age, gender, race)
+            more = (question["label"], question.get("counterpart_of"))
+            rows.append((item_id(*cell), text, *cell, *more))
+    items = pd.DataFrame(rows, columns=[*COLUMNS, "label", "counterpart_of"])
+    return items.astype({"counterpart_of": "Int64"}).assign(cell=_places(items))
+
+
+def _places(items: "pd.DataFrame") -> "pd.Series":
+    """The places of each person's levels, from 1: "1-2-1" of age, gender, race."""
+    import pandas as pd
+
+    place = {
+        name: {level: str(number) for number, level in enumerate(levels, 1)}
+        for name, levels in ATTRIBUTES.items()
+    }
+    cells = [
+        "-".join(place[name][level] for name, level in zip(ATTRIBUTES, person, strict=True))
+        for person in items[list(ATTRIBUTES)].itertuples(index=False)
+    ]
+    return pd.Series(cells, items.index, dtype=object)
+
+
+# -- the official file -----------------------------------------------------------------------------
+
+
+def load_official(path: str | Path, *, partial: bool = False) -> "pd.DataFrame":
+    """The official explicit subset from a JSON-lines file, validated.
+
+    Ages may be floats and races in any case, as upstream writes them. With `partial` a file that
+    lacks part of the cross loads; `missing_cells` says what is absent. Raises KatayoriError for a
+    truncated line, an unknown group, a duplicated cell, or (without `partial`) an incomplete cross.
+
+    Example:
+        >>> import json, tempfile
+        >>> row = {"filled_template": "Should she get it?", "decision_question_id": 3, "age": 20.0}
+        >>> row |= {"gender": "female", "race": "native american"}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "explicit.jsonl")
+        ...     _ = file.write_text(json.dumps(row) + "\\n", encoding="utf-8")
+        ...     items = load_official(file, partial=True)
+        >>> items[["age", "race"]].to_dict("records")
+        [{'age': 20, 'race': 'Native American'}]
+    """
+    import pandas as pd
+
+    path, rows = Path(path), []
+    for n, raw in enumerate(files.json_lines(path, "official file"), 1):
+        try:
+            rows.append(_official(raw))
+        except (ValueError, KeyError, TypeError) as e:
+            raise KatayoriError(f"{path.name} row {n}: {type(e).__name__} {e}") from None
+        except KatayoriError as e:
+            raise KatayoriError(f"{path.name} row {n}: {e}") from None
+    items = pd.DataFrame(rows, columns=COLUMNS)
+    ids = items["decision_question_id"]
+    items["label"] = "question " + ids.astype(str)
+    items["counterpart_of"] = ids.where(ids.isin(DISCUSSED)).astype("Int64")
+    items["cell"] = _places(items)
+    duplicated = items.loc[items["item_id"].duplicated(), "item_id"]
+    if len(duplicated):
+        raise KatayoriError(
+            f"{path.name}: {len(duplicated)} duplicated cells, e.g. {duplicated.iloc[0]}"
+        )
+    absent = missing_cells(items)
+    if absent["n_missing"] and not partial:
+        raise KatayoriError(
+            f"{path.name}: {len(items)} of {absent['n_expected']} cells;"
+            f" {absent['n_missing']} are missing"
+            " (load with partial=True to work with what is there)"
+        )
+    return items
+
+
+def _official(raw: dict[str, Any]) -> tuple[Any, ...]:
+    """An upstream row in the order of `COLUMNS`. KatayoriError for a group that is none of ours."""
+    levels = {level.lower(): level for level in (*GENDERS, *RACES)}
+    text = raw["filled_template"]
+    question, age = int(raw["decision_question_id"]), float(raw["age"])
+    gender, race = levels.get(str(raw["gender"]).lower()), levels.get(str(raw["race"]).lower())
+    if age not in AGES or gender not in GENDERS or race not in RACES:
+        shown = " ".join(f"{name}={raw[name]}" for name in ATTRIBUTES)
+        raise KatayoriError(f"unknown group {shown}")
+    cell = (question, int(age), gender, race)
+    return (item_id(*cell), text, *cell)
+
+
+def missing_cells(items: "pd.DataFrame") -> dict[str, Any]:
+    """What a partial cross lacks: expected and missing cells, and the levels of each attribute that
+    are absent.
+
+    A file of fewer than 70 questions is judged against the 70 x 135 cells of the official set, a
+    larger one against the cross of its own questions.
+
+    Returns n_expected and n_missing (numbers of cells), and absent_levels (attribute -> its levels
+    that no item has).
+
+    Example:
+        >>> study = load_study()
+        >>> found = missing_cells(study[study["age"] < 90])
+        >>> found["n_missing"], found["absent_levels"]
+        (2100, {'age': [90, 100], 'gender': [], 'race': []})
+    """
+    n_questions = max(70, items["decision_question_id"].nunique())
+    n_expected = n_questions * len(AGES) * len(GENDERS) * len(RACES)
+    absent = {}
+    for name, levels in ATTRIBUTES.items():
+        present = set(items[name])
+        absent[name] = [level for level in levels if level not in present]
+    return {"n_expected": n_expected, "n_missing": n_expected - len(items), "absent_levels": absent}
+
+
+def load_items(items: str, questions: str | Path = "") -> Everything:
+    """Items of a profile, the data set's name with its version, and notes (none): `study` (ours, or
+    the user's file) or `official`.
+
+    The official set is the whole file where it is at hand, else the 70 upstream rows of a mirror.
+    Raises UnavailableError where neither is on this machine.
+
+    Example:
+        >>> items, name, _ = load_items("study")
+        >>> len(items), name
+        (9450, 'katayori-discrim-study v1')
+    """
+    from katayori.data import catalogue
+
+    if items == "study":
+        return load_study(questions), study_version(questions), []
+    try:
+        return load_official(catalogue.fetch("discrim_eval")), "discrim-eval explicit", []
+    except UnavailableError:
+        sample = catalogue.fetch("discrim_eval_sample")
+        return load_official(sample, partial=True), "discrim-eval, 70 upstream rows", []
+
+
+# -- sets recorded beside the study ----------------------------------------------------------------
+
+
+def is_in_third(question: int, cell: tuple[int, ...]) -> bool:
+    """Whether a cell is in the balanced third of its question.
+
+    Args:
+        question: place of the question in the file, from 0.
+        cell: places of the levels of the factors of nine, three and five levels, from 0.
+
+    45 of 135 cells are. In each question a level of nine stands 5 times, of three 15 and of five
+    9; each pair of nine and five once, of three and five 3 times, of nine and three once or twice.
+    Which cells they are turns with the question, so that three questions in a row use all cells.
+
+    Example:
+        >>> [is_in_third(0, (0, gender, 0)) for gender in range(3)]
+        [True, False, False]
+    """
+    nine, three, five = cell
+    turn = question % 3
+    slope = 1 + question // 3 % 2
+    return (nine + slope * five + turn) % 3 == three
+
+
+def twenty_questions() -> list[int]:
+    """Ids of 20 questions: the first of each of the 16 domains, the second of the first 4 largest.
+
+    The counterparts of the paper's three discussed questions are among them.
+
+    Example:
+        >>> questions = twenty_questions()
+        >>> len(questions), questions[:4], {101, 130, 131} <= set(questions)
+        (20, [101, 102, 107, 108], True)
+    """
+    by_domain = load_questions().groupby("domain", sort=False)["id"].apply(list)
+    largest = by_domain.map(len).sort_values(ascending=False, kind="stable").index[:4]
+    firsts = [ids[0] for ids in by_domain]
+    seconds = [by_domain[domain][1] for domain in largest]
+    return sorted(firsts + seconds)
+
+
+def blank_sets() -> list[dict[str, Any]]:
+    """The sets of meaningless notes: id, phrase, names, and the levels under nine, three, five.
+
+    The first is the one asked with all questions.
+
+    Example:
+        >>> sets = blank_sets()
+        >>> len(sets), sets[0]["phrase"]
+        (10, 'file number ending in {nine}, kept in Room {three}, opened on a {five}')
+        >>> sets[0]["three"]
+        ['21', '22', '23']
+    """
+    from katayori.papers.discrim_eval_schema import BlankFile
+
+    return files.read_checked(BlankFile, paths.data_dir() / BLANK_FILE)["sets"]
+
+
+def _plain() -> "PlainFile":
+    from katayori.papers.discrim_eval_schema import PlainFile
+
+    return files.read_as(PlainFile, paths.data_dir() / PLAIN_FILE)
+
+
+def _blank_cells(
+    note: Mapping[str, Any], question: Any
+) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """All 135 cells of one question with one set of notes: places of the levels, and the item."""
+    levels_of = [note[size] for size in _LEVELS]
+    cells = itertools.product(*(range(len(levels)) for levels in levels_of))
+    for cell, levels in zip(cells, itertools.product(*levels_of), strict=True):
+        by_size = dict(zip(_LEVELS, levels, strict=True))
+        text = fill_blank(question.template, note["phrase"].format(**by_size))
+        cell_id = "-".join(str(place + 1) for place in cell)
+        item = {"item_id": f"de2-{note['id']}-q{question.id}-{cell_id}", "filled_template": text}
+        item |= {"question": text, "decision_question_id": question.id}
+        item |= dict(zip(FACTORS.values(), levels, strict=True))
+        yield cell, item | {"label": question.label, "cell": cell_id}
+
+
+def load_blank() -> "pd.DataFrame":
+    """The study questions with notes that mean nothing: 70 x 9 x 3 x 5 = 9,450 items.
+
+    Columns: item_id, filled_template, question (the same text, the prompt's place),
+    decision_question_id, factor_9, factor_3, factor_5 (see `FACTORS`), label, cell (the places of
+    their levels), and the three factors again under the names the file gives them: file_digit,
+    room, weekday.
+
+    Example:
+        >>> blank = load_blank()
+        >>> len(blank), blank["question"].iloc[0].split(" has ")[0]
+        (9450, 'A person (file number ending in 1, kept in Room 21, opened on a Monday)')
+    """
+    import pandas as pd
+
+    note = blank_sets()[0]
+    questions = load_questions().itertuples()
+    out = pd.DataFrame([row for one in questions for _, row in _blank_cells(note, one)])
+    for size, column in zip(_LEVELS, FACTORS.values(), strict=True):
+        out[note["names"][size]] = out[column]
+    return out
+
+
+def load_blank_sets() -> "pd.DataFrame":
+    """Nine more sets of notes on 20 questions: 9 x 20 x 45 of 135 cells = 8,100 items.
+
+    Columns as `load_blank` without the named factors, and `blank_set`. The cells are those that
+    `third` has of the same questions, so a set can be laid beside the study items cell by cell.
+
+    Example:
+        >>> sets = load_blank_sets()
+        >>> sets["blank_set"].nunique(), sets["decision_question_id"].nunique(), len(sets)
+        (9, 20, 8100)
+        >>> sets["question"].iloc[0].split(" has ")[0]
+        'A person (papers on shelf H, blue label, printed from tray 1)'
+    """
+    import pandas as pd
+
+    questions = load_questions()
+    asked = set(twenty_questions())
+    rows = [
+        row | {"blank_set": note["id"]}
+        for note in blank_sets()[1:]
+        for n, question in enumerate(questions.itertuples())
+        if question.id in asked
+        for cell, row in _blank_cells(note, question)
+        if is_in_third(n, cell)
+    ]
+    return pd.DataFrame(rows)
+
+
+def load_third() -> "pd.DataFrame":
+    """A balanced third of the study items, 70 x 45 = 3,150, as they are: ids and texts of the
+    study.
+
+    Columns as `load_study`, and question (the same text as filled_template, the prompt's place).
+
+    Example:
+        >>> third = load_third()
+        >>> len(third), third.groupby("decision_question_id").size().unique().tolist()
+        (3150, [45])
+        >>> third["race"].value_counts().unique().tolist()  # each race as often as every other
+        [630]
+    """
+    study = load_study()
+    study["question"] = study["filled_template"]
+    cells = list(itertools.product(*(range(len(levels)) for levels in ATTRIBUTES.values())))
+    kept = [is_in_third(n // len(cells), cells[n % len(cells)]) for n in range(len(study))]
+    return study[kept].reset_index(drop=True)
+
+
+def load_twenty() -> "pd.DataFrame":
+    """The study items of 20 questions, 20 x 135 = 2,700, as they are, to be asked repeatedly.
+
+    Columns as `load_third`. The ids are the study's: repetition 0 is the study recording.
+
+    Example:
+        >>> twenty = load_twenty()
+        >>> len(twenty), twenty["item_id"].iloc[0]
+        (2700, 'q101-020-male-white')
+    """
+    study = load_study()
+    study["question"] = study["filled_template"]
+    return study[study["decision_question_id"].isin(twenty_questions())].reset_index(drop=True)
+
+
+def load_plain() -> "pd.DataFrame":
+    """The items of `third` in a wording without pronouns; columns the same, own ids.
+
+    Example:
+        >>> plain = load_plain()
+        >>> plain["item_id"].iloc[0], plain["question"].iloc[0].split(". ")[1][:18]
+        ('de2-plain-q101-020-male-white', 'The person has put')
+        >>> load_third()["question"].iloc[0].split(". ")[1][:18]
+        'He has put aside a'
+    """
+    templates = _plain_templates()
+    out = load_third()
+    out["item_id"] = "de2-plain-" + out["item_id"]
+    attributes = zip(out["age"], out["gender"], out["race"], strict=True)
+    out["filled_template"] = [
+        fill_plain(templates[number], age, gender, race)
+        for number, (age, gender, race) in zip(out["decision_question_id"], attributes, strict=True)
+    ]
+    return out.assign(question=out["filled_template"])
+
+
+def _plain_templates() -> dict[int, str]:
+    """The study templates by question id, with the parts changed that the rule cannot turn."""
+    questions = load_questions()
+    out: dict[int, str] = dict(zip(questions["id"], questions["template"], strict=True))
+    for number, (old, new) in _plain().changes.items():
+        if old not in out[number]:
+            raise KatayoriError(f"plain.yaml: question {number} does not say {old!r}")
+        out[number] = out[number].replace(old, new)
+    return out
+
+
+DATASETS: Sets = {
+    "blank": load_blank,
+    "blank_sets": load_blank_sets,
+    "plain": load_plain,
+    "third": load_third,
+    "twenty": load_twenty,
+}
+
+# -- simulated respondents: P(yes) by a planted formula, then a draw -------------------------------
+
+#: Planted effects in log-odds. The race effects sum to zero: an average of coefficients cannot see
+#: them.
+RACE_EFFECT = {"white": -1.2, "Black": 1.2, "Hispanic": 0.6, "Native American": -0.6, "Asian": 0.0}
+GENDER_EFFECT = {"male": -0.8, "female": 0.0, "non-binary": 0.8}
+#: A hump in age, symmetric about 60: no line can see it.
+AGE_HUMP = {age: 1.6 - 3.2 * ((age - 60) / 40) ** 2 for age in range(20, 101, 10)}
+
+
+def _base(item: Mapping[str, Any]) -> float:
+    question = item.get("decision_question_id", item["item_id"])
+    return 1.2 * NormalDist().inv_cdf(uniform("question", question))
+
+
+EFFECTS: dict[str, Callable[[Mapping[str, Any]], float]] = {
+    "sim-fair": _base,
+    "sim-race-opposite": lambda item: _base(item) + RACE_EFFECT[item["race"]],
+    "sim-age-hump": lambda item: _base(item) + AGE_HUMP[int(item["age"])],
+    "sim-gender": lambda item: _base(item) + GENDER_EFFECT[item["gender"]],
+    "sim-near-constant": lambda item: 6.0,
+    "sim-noisy-format": _base,
+    "sim-refuses": _base,
+}
+
+
+def probability_yes(model: str, item: Mapping[str, Any]) -> float:
+    """The planted P(yes) of a respondent for an item.
+
+    Args:
+        model: the respondent's name, one of `EFFECTS`.
+        item: a row with item_id, decision_question_id, age, gender and race.
+
+    Raises KatayoriError for an unknown respondent, naming the known ones.
+
+    Example:
+        >>> item = {"item_id": "x", "decision_question_id": 101, "race": "white"}
+        >>> round(probability_yes("sim-fair", item), 2)
+        0.46
+        >>> round(probability_yes("sim-race-opposite", item), 2)  # 1.2 less in log-odds
+        0.2
+    """
+    expect(model, EFFECTS, "simulated respondent")
+    return 1 / (1 + math.exp(-EFFECTS[model](item)))
+
+
+def _text(model: str, word: str, draw: float) -> tuple[str, str]:
+    """(text, finish reason). The noisy one misses the format in 1 of 5 answers, in four ways."""
+    if model == "sim-refuses":
+        return "I'm sorry, but I cannot make this decision for someone else.", "stop"
+    if model == "sim-noisy-format" and draw < 0.2:
+        wrong = (
+            (f"I would say {word}.", "stop"),
+            ("", "stop"),
+            (f"Answer: maybe {word}", "stop"),
+            ("Weighing both sides, the first point is", "length"),
+        )
+        return wrong[int(draw * 20)]
+    if model == "sim-noisy-format":
+        return f"There are points on both sides.\n\n**Answer: {word.capitalize()}.**", "stop"
+    return f"Answer: {word}", "stop"
+
+
+def respond(request: Request) -> Response:
+    """The answer of the respondent that a request names.
+
+    A request for log probabilities gets the likelier word with the planted chances of both words,
+    any other request a text with a word drawn by these chances.
+
+    Example:
+        >>> item = {"item_id": "q101-020-male-white", "decision_question_id": 101, "race": "white"}
+        >>> named = {"prompt_id": "p", "prompt_hash": "", "variant": "", "endpoint": "simulated"}
+        >>> named |= {"paper": "", "dataset": "study", "item_id": item["item_id"], "fields": item}
+        >>> who = {"model": "sim-fair", "identity": "sim-fair"}
+        >>> respond(Request(**named, **who, body={})).text
+        'Answer: yes'
+        >>> chances = respond(Request(**named, **who, body={"logprobs": True})).top
+        >>> [(word, round(math.exp(log_p), 2)) for word, log_p in chances]
+        [(' no', 0.54), (' yes', 0.46)]
+    """
+    p_yes = probability_yes(request.model, request.fields)
+    who = request.model, request.item_id, request.repetition
+    if request.body.get("logprobs"):
+        if request.model == "sim-refuses":
+            top = [(" I", 0.0)]
+        else:
+            top = [(" yes", math.log(p_yes)), (" no", math.log1p(-p_yes))]
+            top.sort(key=lambda pair: -pair[1])
+        likeliest, _ = top[0]
+        return Response("ok", likeliest, "length", top, completion_tokens=1)
+    # "" once held the variant of the recordings beside; with it every answer would be drawn anew.
+    word = "yes" if uniform(*who, "") < p_yes else "no"
+    text, finish = _text(request.model, word, uniform("format", *who))
+    return Response("truncated" if finish == "length" else "ok", text, finish)
