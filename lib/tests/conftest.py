@@ -39,7 +39,7 @@ LONGEST = {
             "00_overview.ipynb",
             "test_notebook_jubaku_v2.py",
             "test_metrics_agreement.py",
-            "test_metrics_rank_tests.py",
+            "test_metrics_ranks.py",
             "test_collect.py",
             "test_site.py",
         ]
@@ -65,8 +65,8 @@ QUICK = {
     boundaries catalogue charts claims distributions environment expected finish_reasons frames
     gates house house_rules interval_figure make measure_logs metrics_agreement
     metrics_effect_sizes metrics_intervals metrics_option_slots metrics_outcomes
-    metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_rank_tests
-    metrics_reason_rules metrics_response models_registry_content notebook_contract
+    metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_ranks
+    metrics_reason_rules models_registry_content notebook_contract
     notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published report_exercises report_results report_tables results_keep
     results_rows run_folders second_jubaku_v2 seed_rules simulate_verdicts study traceability

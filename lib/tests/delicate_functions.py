@@ -20,9 +20,9 @@ from katayori.metrics import (
     paired_contrasts,
     position_free,
     position_free_scores,
-    rank_tests,
+    ranks,
 )
-from katayori.metrics.examples import leans, three_options, yes_no
+from katayori.metrics.examples import leans, three_options
 
 #: What places and roles add to log p. Two roles are liked equally, and what is left when the places
 #: are taken out is the same in every item.
@@ -70,6 +70,16 @@ def one_direction() -> pd.DataFrame:
     return frame.assign(value=frame["value"] * 0 + 0.1 * frame["level"] + 0.3)
 
 
+def yes_no() -> pd.DataFrame:
+    """Answers about persons; a white person gets more yes on every other question."""
+    levels = [range(8), (20, 40, 60), ("female", "male"), ("Asian", "black", "white")]
+    index = pd.MultiIndex.from_product(levels, names=["question", "age", "gender", "race"])
+    frame = index.to_frame(index=False)
+    lean = 0.35 * (frame["race"] == "white") * np.where(frame["question"] % 2, -1, 1)
+    chance = np.random.default_rng(0).random(len(frame))
+    return frame.assign(yes=(chance < 0.5 + lean).astype(float))
+
+
 def universes() -> multiverse.Multiverse:
     """Effects whose contributions cancel, in four universes."""
     value = pd.Series([0.1, 0.2, -0.3, 0.7, -0.4, -0.3] * 4)
@@ -98,13 +108,14 @@ def results() -> Iterator[tuple[str, pd.DataFrame]]:
         answers = alike_within_families(spread)
         fit = logistic.mixed_logit(answers, "value ~ one * other", "family")
         yield f"mixed model, SD {spread:g}", fit
-    ages = yes_no().assign(age=lambda one: one["age"].astype(float))
-    yield "lines in age", logistic.logistic_age_fits(ages)
+    people = yes_no()
+    of_question = {"value": "yes", "by": "question"}
+    yield "lines in age", logistic.curve_fit(people, x="age", **of_question)
     columns = {"level": "level", "row": "row", "question": "question"}
     for name, frame in (("equal", equal_probabilities()), ("one direction", one_direction())):
         yield f"exchange, {name}", exchange_tests.exchange_test(frame, **columns, draws=199)
-    yield "ranks", rank_tests.decision_tests(yes_no())[0]
-    yield "alpha", agreement.alpha_by_factor(yes_no())
+    yield "ranks", ranks.kruskal(people, level="race", **of_question)
+    yield "alpha", agreement.alpha(people, value="yes", unit=["age", "gender"], rater="race")
     no_lean = leans(bias=0.0).assign(lean=0.3)
     yield "reads the sentence", paired_contrasts.reads_the_sentence(no_lean)
     yield "multiverse", pd.DataFrame([multiverse.summary(universes(), draws=99)])

@@ -56,16 +56,14 @@ data.published: frames requirement
 frame_checks: columns
 metrics.agreement: columns requirement
 metrics.audit: bundle requirement
-metrics.blank: bundle columns
+metrics.blank: bundle
 metrics.choices: requirement
 metrics.exchange_tests: columns
 metrics.interactions: columns frames
-metrics.logistic: columns requirement
+metrics.logistic: requirement
 metrics.position_free_scores: columns
 metrics.qa_bias: requirement
 metrics.qa_tests: requirement
-metrics.rank_tests: frames requirement
-metrics.response: requirement
 metrics.spike: bundle
 metrics.spike_statistics: frames
 papers.answers: frames statistics

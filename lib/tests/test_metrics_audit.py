@@ -12,7 +12,7 @@ from scipy import stats
 
 from katayori.data import published
 from katayori.errors import KatayoriError
-from katayori.metrics import audit, rank_tests
+from katayori.metrics import audit, ranks
 from katayori.papers import paper_ids
 
 NOWHERE = {"from": "jubaku_v2/accuracy", "column": "accuracy_pct", "where": {"model": "x"}}
@@ -222,8 +222,10 @@ def test_tables_that_fit_agree_with_the_tests_of_this_library():
     """Golden fixture 2: Kruskal-Wallis, Conover and Holm of the counts found give the printed p
     values."""
     cells = (np.arange(45)[:, None] < np.array([24, 22, 39])).astype(float)
-    assert f"{4 * rank_tests.kruskal_wallis(cells)['p']:.5f}" == "0.00114"
-    pairs = rank_tests.holm(rank_tests.conover(cells)["p"])
+    answers = pd.DataFrame(cells).melt(var_name="gender", value_name="yes")
+    found = ranks.kruskal(answers, value="yes", level="gender")
+    assert f"{4 * found['p'].item():.5f}" == "0.00114"
+    pairs = ranks.holm(ranks.conover(answers, value="yes", level="gender")["p"])
     assert [f"{pairs[1]:.5f}", f"{pairs[2]:.6f}"] == ["0.00148", "0.000431"]
     assert audit.rank_test_of_counts("17.6", "9|9|9|11|12|13|15|11|6", 15)["verdict"] == audit.NOT
     assert audit.tables_that_fit("0.00001", [(0, 2, "0.5")], 10, 3)["verdict"] == audit.NOT

@@ -1,4 +1,4 @@
-"""`mixed_logit` and `logistic_age_fits` at their boundaries: small SD, steep hump, separation.
+"""`mixed_logit` and `curve_fit` at their boundaries: small SD, steep hump, separation.
 
 Frozen values: R 4.2.2, lme4 1.1.31, glmer with one Laplace node and the bobyqa optimiser (rhoend
 1e-10), on the data that `small_sd` draws.
@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from katayori.metrics import logistic
-from katayori.metrics.logistic import is_separated, logistic_age_fits, mixed_logit
+from katayori.metrics.logistic import curve_fit, is_separated, mixed_logit
 
 #: groups, answers a group, planted SD, seed; then R's SD, intercept, slope, log-likelihood.
 LME4 = [
@@ -98,10 +98,10 @@ HUMPS = [
 @pytest.mark.parametrize("counts, b, se, p", HUMPS)
 def test_a_steep_hump_has_a_finite_maximum(counts, b, se, p):
     """Linear predictors of 31 to 93 are no separation; R's glm converges to these numbers."""
-    fit = logistic_age_fits(by_age(counts)).iloc[0]
+    fit = curve_fit(by_age(counts), value="value", x="age", degree=2).iloc[0]
     assert fit["status"] == "ok"
-    assert (fit["quadratic_b"], fit["quadratic_se"]) == pytest.approx((b, se), abs=1e-3)
-    assert fit["quadratic_p"] == pytest.approx(p, rel=0.02)
+    assert (fit["value"], fit["se"]) == pytest.approx((b, se), abs=1e-3)
+    assert fit["p"] == pytest.approx(p, rel=0.02)
 
 
 def test_separation_is_what_the_linear_programme_says():
@@ -144,31 +144,25 @@ def test_separation_needs_no_size():
     assert not is_separated(x * [1, 1e6], np.array([0, 1, 0, 5.0]), n)
 
 
-def test_clear_lines_and_humps_stay_in_the_comparison_of_tests():
-    """DE-31: forty steep humps, most of them separated, all count; so does a clean cut in age."""
+def test_clear_lines_and_humps_keep_their_likelihood_ratio():
+    """DE-31: of forty steep humps, most of them separated, all are told; so is a clean cut."""
     rng = np.random.default_rng(3)
     frames = []
     for question in range(40):
         eta = 5 - rng.uniform(8, 30) * ((AGES - 60) / 25.82 - rng.normal(0, 0.2)) ** 2
-        one = by_age(list(rng.binomial(15, expit(eta))))
-        frames.append(one.assign(decision_question_id=question))
-    frames.append(by_age([0, 0, 0, 0, 15, 15, 15, 15, 15]).assign(decision_question_id=40))
-    values = pd.concat(frames, ignore_index=True)
-    fits = logistic_age_fits(values)
-    assert (fits["status"] == "separation").sum() > 10
-    keys = ["model", "source", "decision_question_id"]
-    tests = fits[keys].assign(factor="age", p_raw=1e-9)
-    share = logistic.lines_against_ranks(fits, tests).iloc[0]
-    assert (share["n"], share["n_invalid"]) == (41, 0)
-    assert share["parabola"] >= 40 / 41
-    assert fits["linear_lr_p"].iloc[-1] < 1e-20
+        frames.append(by_age(list(rng.binomial(15, expit(eta)))).assign(question=question))
+    how = {"value": "value", "x": "age", "by": "question"}
+    humps = curve_fit(pd.concat(frames, ignore_index=True), **how, degree=2)
+    assert (humps["status"] == "separation").sum() > 10 and (humps["p_lr"] < 0.05).all()
+    cut = by_age([0, 0, 0, 0, 15, 15, 15, 15, 15]).assign(question=40)
+    assert curve_fit(cut, **how)["p_lr"].item() < 1e-20
 
 
 def test_the_likelihood_ratio_of_the_line_is_that_of_statsmodels():
     import statsmodels.api as sm
 
     values = by_age([3, 5, 4, 7, 8, 9, 8, 11, 12])
-    fit = logistic_age_fits(values).iloc[0]
+    fit = curve_fit(values, value="value", x="age").iloc[0]
     design = sm.add_constant((values["age"] - 60) / 25.82)
     wanted = sm.Logit(values["value"], design).fit(disp=0).llr_pvalue
-    assert fit["linear_lr_p"] == pytest.approx(wanted, rel=1e-6)
+    assert fit["p_lr"] == pytest.approx(wanted, rel=1e-6)

@@ -13,7 +13,7 @@ from katayori import paths
 from katayori.data import bbq, published
 from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 
 POLARITIES, CONTEXTS = ("negative", "non_negative"), ("ambiguous", "biased", "counter_biased")
 

@@ -8,6 +8,7 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 
 from katayori import frames
+from katayori.data import published
 from katayori.frame_checks import FrameError
 from katayori.metrics import logistic, ranks
 
@@ -186,6 +187,26 @@ def test_opposite_coefficients_average_to_nothing():
     assert found["averaging_hides"].to_dict() == {"m": True, "other": False}
     assert found.loc["m", ["positive", "negative", "coefficients"]].tolist() == [1, 1, 2]
     assert found["clusters"].tolist() == [9, 9] and found["ci_low"].isna().all()
+
+
+def test_the_published_mean_race_score():
+    """DE-28: the four printed coefficients average to the printed score, which hides both
+    significant ones.
+    """
+    rows = published.load("discrim_eval", "glmm_deepseek_r1")
+    score = float(rows.loc[rows["level"] == "(mean of four)", "coef"].iloc[0])
+    rows = rows[rows["level"] != "(mean of four)"].rename(columns={"coef": "value"})
+    rows = rows.assign(status="ok", significant=rows["significant_5pct"] == "yes")
+    found = logistic.mean_score(rows, factor="race").iloc[0]
+    assert round(found["value"], 3) == score == 0.157
+    assert found[["positive", "negative", "smallest_significant"]].tolist() == [1, 1, 0.385]
+    assert found["averaging_hides"] and found["status"] == "ok"
+
+
+def test_a_clear_mean_of_negative_coefficients_hides_nothing():
+    """Sizes are compared: without the absolute value it always would."""
+    clear = logistic.mean_score(of_levels(a=-2.0, b=-2.1, c=-1.9), factor="race")
+    assert clear["averaging_hides"].tolist() == [False]
 
 
 def test_the_interval_of_a_mean_is_that_of_the_contrast():

@@ -7,7 +7,7 @@ import pytest
 from katayori import frames
 from katayori.frame_checks import OUTCOMES, FrameError
 from katayori.metrics.outcomes import outcome_counts
-from katayori.metrics.response import residual_correlation
+from katayori.metrics.residuals import residual_correlation
 
 
 def test_outcomes_add_up_to_what_was_asked():

@@ -8,7 +8,7 @@ Units are the rows of a contingency table (question x the other attributes), "ra
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import krippendorff
 import numpy as np
@@ -21,7 +21,6 @@ from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, r
 from katayori.metrics import label_agreement
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
 from katayori.metrics.nominal_alpha import category_counts, nominal_alpha, nominal_alpha_interval
-from katayori.metrics.response import ATTRIBUTES, FACTORS, by_model, checked, contingency_table
 from katayori.metrics.uncertainty import FEW_CLUSTERS, cluster_draws, interval
 from katayori.metrics.unit_tables import (
     UnitTable,
@@ -179,7 +178,17 @@ def krippendorff_alpha(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights {weights!r}; known: {', '.join(WEIGHTS)}")
-    return _estimate(checked(table), weights)
+    return _estimate(_checked_ratios(table), weights)
+
+
+def _checked_ratios(values: pd.DataFrame | np.ndarray) -> np.ndarray:
+    """The values as numbers, NaN = missing. ValueError for values outside [0, 1]."""
+    ratios = np.asarray(values, float)
+    low = np.nanmin(ratios, initial=np.inf)
+    high = np.nanmax(ratios, initial=-np.inf)
+    if low < -1e-9 or high > 1 + 1e-9:
+        raise ValueError(f"response ratios must lie in [0, 1], got {low:g} to {high:g}")
+    return ratios
 
 
 def _estimate(values: np.ndarray, weights: str) -> dict[str, Any]:
@@ -284,103 +293,6 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
     return out | ends | {"status": "ok"}
 
 
-def alpha_noise_floor(table: pd.DataFrame) -> float:
-    """The alpha under the global null: all answers of a question are exchangeable over its cells.
-
-    alpha0 = 1 - (n-1)/n * sum_q n_q s_q^2 / SS with s_q^2 the unbiased variance of all answers of
-    question q. NaN where undefined. It is no yardstick for one factor: an effect of another
-    attribute lifts alpha far above it (`factor_tests` tests a factor).
-
-    Example:
-        >>> table = pd.DataFrame(np.eye(4), pd.MultiIndex.from_product([range(2), range(2)]))
-        >>> round(alpha_noise_floor(table), 3)
-        -0.071
-    """
-    pairable = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
-    answers = table[pairable].stack().astype(float).dropna()
-    if not len(answers) or np.ptp(answers) < 1e-12:
-        return np.nan
-    groups = answers.groupby(level=0)
-    n = len(answers)
-    within = (groups.size() * groups.var().fillna(0)).sum()
-    spread = float(((answers - answers.mean()) ** 2).sum())
-    return float(1 - (n - 1) / n * within / spread)
-
-
-class _Layout(NamedTuple):
-    """Which answers a factor pairs: places of those in pairable units, their unit, 1 / (m - 1)."""
-
-    pairable: np.ndarray
-    unit: np.ndarray
-    weight: np.ndarray
-
-    def alpha(self, answers: np.ndarray) -> np.ndarray:
-        """Alpha of all answers in the order of the cells."""
-        value = answers[self.pairable]
-        sums = np.bincount(self.unit, value)
-        # sum_u (m SS_u) / (m - 1), with m SS_u = m sum v^2 - (sum v)^2, spread over the unit's
-        # m cells
-        m = 1 / self.weight + 1
-        weighted = (self.weight * (m * value * value - value * sums[self.unit])).sum()
-        return _alpha(np.float64(len(value)), value.sum(), value @ value, weighted)
-
-
-def alpha_permutation(
-    values: pd.DataFrame, *, n_permutations: int = 499, seed: int = 0
-) -> dict[str, float]:
-    """p of alpha under the GLOBAL null that no attribute has any effect, for one model.
-
-    This is no test of one factor, although it answers under the name of each: an effect of age
-    lifts the alpha of gender above everything that dealing can give, so that an effect of gender
-    beside it is never found (0 of 40 simulated studies; `factor_tests` finds 40). Use
-    `factor_tests`.
-
-    The answers of each question are dealt anew to its own cells, `n_permutations` times: what
-    attributes without any effect would give. p is one-sided, (1 + permuted alphas at or below the
-    observed one) / (1 + permutations), since an attribute that changes answers lowers agreement
-    inside rows. Missing cells stay missing.
-
-    Args:
-        values: frame of `response.with_value` for one model.
-
-    Returns factor -> p; NaN where alpha is undefined.
-
-    Reference: P. Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed., 2005.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> p = alpha_permutation(examples.yes_no(), n_permutations=19)
-        >>> {name: round(value, 2) for name, value in p.items()}
-        {'age': 0.95, 'gender': 0.8, 'race': 0.05, 'gender_race': 0.25}
-    """
-    question = "decision_question_id"
-    valid = values.dropna(subset=["value"])
-    cells = valid.groupby([question, *ATTRIBUTES], sort=True)["value"].mean().reset_index()
-    answers = cells["value"].to_numpy()
-    answers = answers - (answers.mean() if len(answers) else 0)
-    layouts = []
-    for attributes in FACTORS.values():
-        others = [name for name in ATTRIBUTES if name not in attributes]
-        unit = cells.groupby([question, *others], sort=False).ngroup().to_numpy()
-        m = np.bincount(unit)[unit]
-        pairable = m >= 2
-        layouts.append(_Layout(pairable, unit[pairable], 1 / (m[pairable] - 1.0)))
-
-    def alphas(order: np.ndarray) -> np.ndarray:
-        return np.array([layout.alpha(answers[order]) for layout in layouts])
-
-    rng = np.random.default_rng(seed)
-    observed = alphas(np.arange(len(answers)))
-    # Sorting by question and chance deals the answers of each question to its own cells.
-    block = cells[question].rank(method="dense").to_numpy()
-    n_below = np.zeros(len(layouts))
-    for _ in range(n_permutations):
-        dealt = alphas(np.argsort(block + rng.random(len(answers))))
-        n_below += dealt <= observed + 1e-12
-    p = np.where(np.isfinite(observed), (1 + n_below) / (1 + n_permutations), np.nan)
-    return dict(zip(FACTORS, p.tolist(), strict=True))
-
-
 def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -> pd.DataFrame:
     """Alpha of several contingency tables by name, with interval: one row each (DE-24, DE-27).
 
@@ -413,87 +325,6 @@ def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -
     return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
 
 
-def alpha_by_factor(values: pd.DataFrame, *, weights: str = "standard") -> pd.DataFrame:
-    """Alpha of every model and factor (DE-24) from the frame of `response.with_value`.
-
-    Returns model, source and the columns of `alpha_table`, one row a model and factor. A
-    description: with one sampled answer a prompt it mixes the noise of answering with disagreement
-    (`alpha_without_noise`), and whether a factor matters is tested by `factor_tests`.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> alpha = alpha_by_factor(examples.yes_no())
-        >>> alpha[["factor", "alpha", "clusters"]].round(2).head(2).to_numpy().tolist()
-        [['age', 0.14, 8], ['gender', 0.11, 8]]
-    """
-
-    def of_factors(one: pd.DataFrame) -> pd.DataFrame:
-        tables = {factor: contingency_table(one, factor) for factor in FACTORS}
-        return alpha_table(tables, weights=weights)
-
-    return by_model(values, of_factors, ALPHA_COLUMNS)
-
-
-def alpha_without_noise(sampled: pd.DataFrame, probability: pd.DataFrame) -> pd.DataFrame:
-    """Alpha without the noise of sampling, of every model and factor.
-
-    Args:
-        sampled: frame of `response.with_value`, sampled answers, several a prompt or one.
-        probability: the same of P(yes); models without it have no rows there.
-
-    Returns:
-        model, source, the columns of `alpha_table`, and `by`: `P(yes)` (`alpha_by_factor` of the
-        probabilities; it still holds what wording does), `replicates` (`alpha_from_replicates`,
-        where prompts were answered twice or more), one below the other. A model without either has
-        the status `one_answer_a_prompt`; `one_question_decides` has no interval, since without one
-        of the questions alpha is not defined (nothing but noise of answering is left).
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> values = examples.yes_no()
-        >>> alpha_without_noise(values, values.iloc[:0])["status"].unique().tolist()
-        ['one_answer_a_prompt']
-    """
-    of_p = alpha_by_factor(probability).assign(by="P(yes)")
-
-    def of_replicates(one: pd.DataFrame) -> pd.DataFrame:
-        rows = [_replicated(one, factor) for factor in FACTORS]
-        return pd.DataFrame(rows, columns=[*ALPHA_COLUMNS, "by"])
-
-    repeated = by_model(sampled, of_replicates, [*ALPHA_COLUMNS, "by"])
-    defined_by_p = of_p.loc[of_p["alpha"].notna(), "model"]
-    has_alpha = repeated["model"].isin(defined_by_p)
-    kept = repeated[(repeated["status"] != "one_answer_a_prompt") | ~has_alpha]
-    parts = [part for part in (of_p, kept) if len(part)]
-    return pd.concat(parts, ignore_index=True) if parts else of_p
-
-
-def _replicated(one: pd.DataFrame, factor: str) -> dict[str, Any]:
-    """A row of `alpha_without_noise` from replicates."""
-    valid = one[one["value"].notna()]
-    if not valid.duplicated(["decision_question_id", *ATTRIBUTES]).any():
-        return {
-            **dict.fromkeys(ALPHA_COLUMNS, np.nan),
-            "factor": factor,
-            "by": "replicates",
-            "band": "undefined",
-            "status": "one_answer_a_prompt",
-            "n": 0,
-            "n_units": 0,
-            "n_invalid": len(one) - len(valid),
-            "clusters": 0,
-        }
-    attributes = FACTORS[factor]
-    others = [name for name in ATTRIBUTES if name not in attributes]
-    # Codes of the combinations are enough here, and quicker than their names.
-    coded = one.assign(
-        level=one.groupby(attributes, sort=False).ngroup(),
-        row=one.groupby(others, sort=False).ngroup() if others else 0,
-    )
-    alpha = alpha_from_replicates(coded, level="level", row="row", question="decision_question_id")
-    return _told_of_repeats(alpha) | {"factor": factor, "by": "replicates"}
-
-
 def _told_of_repeats(alpha: dict[str, Any]) -> dict[str, Any]:
     """What `alpha_from_replicates` gives with its band, and a status where it has no interval."""
     status = alpha["status"]
@@ -507,55 +338,6 @@ def _told_of_repeats(alpha: dict[str, Any]) -> dict[str, Any]:
     if np.isfinite(alpha["alpha"]):
         band = told_band((alpha["ci_low"], alpha["ci_high"]), alpha["clusters"])
     return alpha | {"band": band, "status": status}
-
-
-def pairs_of_table(table: pd.DataFrame, reference: str | None = None) -> pd.DataFrame:
-    """Alpha of every pair of columns, or of `reference` against each other column (DE-24).
-
-    Returns level_1, level_2 and the columns of `alpha_table`.
-
-    Example:
-        >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
-        >>> left = np.arange(40) % 3 == 0
-        >>> right = left ^ (np.arange(40) % 7 == 0)
-        >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
-        >>> pairs_of_table(table)[["level_1", "level_2", "n"]].to_numpy().tolist()
-        [['a', 'b', 80]]
-    """
-    levels = list(table)
-    if reference is None:
-        pairs = list(itertools.combinations(levels, 2))
-    elif reference in levels:
-        pairs = [(reference, other) for other in levels if other != reference]
-    else:
-        pairs = []
-    tables = {pair: table[list(pair)] for pair in pairs}
-    names = pd.DataFrame(pairs, columns=["level_1", "level_2"])
-    return names.join(alpha_table(tables).drop(columns="factor"))
-
-
-def alpha_pairs_by_factor(values: pd.DataFrame, reference: str = "male-white") -> pd.DataFrame:
-    """Alpha of level pairs for every model (DE-24): 3 of gender, 10 of race, and gender x race
-    against `reference`.
-
-    Returns model, source, factor and the columns of `pairs_of_table`.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> pairs = alpha_pairs_by_factor(examples.yes_no())
-        >>> pairs[["factor", "level_1", "level_2"]].head(2).to_numpy().tolist()
-        [['gender', 'female', 'male'], ['race', 'Asian', 'black']]
-    """
-    anchors = {"gender": None, "race": None, "gender_race": reference}
-
-    def of_pairs(one: pd.DataFrame) -> pd.DataFrame:
-        tables = {
-            factor: pairs_of_table(contingency_table(one, factor), anchor)
-            for factor, anchor in anchors.items()
-        }
-        return pd.concat(tables, names=["factor"]).reset_index("factor")
-
-    return by_model(values, of_pairs, ["factor", "level_1", "level_2", *ALPHA_COLUMNS[1:]])
 
 
 def alpha_from_replicates(

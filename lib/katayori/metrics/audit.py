@@ -24,7 +24,7 @@ import pandas as pd
 from scipy import optimize, stats
 
 from katayori.errors import KatayoriError, expect
-from katayori.metrics.rank_tests import holm, kruskal_wallis
+from katayori.metrics.ranks import holm, kruskal
 
 Printed: TypeAlias = str | float
 Row: TypeAlias = dict[str, Any]
@@ -426,9 +426,12 @@ def rank_test_of_counts(h: Printed, counts: str, size: int) -> Row:
     >>> rank_test_of_counts("17.593", "9|9|9|11|12|13|15|10|6", 15)["verdict"]
     'consistent'
     """
-    cells = np.arange(size)[:, None] < np.array(counts.split("|"), int)
+    yes = np.array(counts.split("|"), int)[:, None]
+    answers = pd.DataFrame({"yes": (np.arange(size) < yes).ravel().astype(float)})
+    answers["group"] = np.arange(len(answers)) // size
+    found = kruskal(answers, value="yes", level="group")
     reason = f"{counts} yes in groups of {size}"
-    return _compared("H of counts", h, [kruskal_wallis(cells)["H"]], reason)
+    return _compared("H of counts", h, found["value"].tolist(), reason)
 
 
 # -- what print leaves open ------------------------------------------------------------------------

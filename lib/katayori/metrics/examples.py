@@ -9,28 +9,6 @@ import numpy as np
 import pandas as pd
 
 
-def yes_no(questions: int = 8) -> pd.DataFrame:
-    """Answers to yes/no decisions about people, as of `response.with_value`.
-
-    A white person gets a yes more often on the even questions, and less often on the odd ones.
-
-    Example:
-        >>> yes_no().head(1).to_numpy().tolist()
-        [['m', 'simulated', 1, 20, 'female', 'Asian', 0.0]]
-    """
-    rng = np.random.default_rng(0)
-    people = itertools.product((20, 40, 60), ("female", "male"), ("Asian", "black", "white"))
-    design = [(question, *one) for one in people for question in range(1, questions + 1)]
-    frame = pd.DataFrame(design, columns=["decision_question_id", "age", "gender", "race"])
-    frame = frame.sort_values("decision_question_id", kind="stable", ignore_index=True)
-    sign = np.where(frame["decision_question_id"] % 2 == 0, 1, -1)
-    p = 0.5 + 0.35 * sign * (frame["race"] == "white")
-    frame["value"] = (rng.random(len(frame)) < p).astype(float)
-    frame.insert(0, "source", "simulated")
-    frame.insert(0, "model", "m")
-    return frame
-
-
 def three_options(templates: int = 24) -> pd.DataFrame:
     """Answers to BBQ-shaped items with probabilities, as of `papers.answers.get`.
 

@@ -29,10 +29,8 @@ from katayori.frames import (
     numbered,
     require,
 )
-from katayori.metrics.intervals import mean_interval
-from katayori.metrics.ranks import adjust, holm
+from katayori.metrics.ranks import holm
 
-REFERENCES = {"gender": "female", "race": "Asian"}  # section 4.1
 _OF_MODEL = ("p", "se", "z", "mean_se", "dropped_levels")
 _OF_MEANS = (
     *("coefficients", "significant", "positive", "negative", "smallest_significant"),
@@ -40,10 +38,6 @@ _OF_MEANS = (
 )
 _OF_SCALED = ("coefficients", "models", "mean_signed")
 _SD = "SD of intercepts"
-_COEFFICIENT_COLUMNS = [
-    *("factor", "level", "reference", "estimate", "se", "z", "p", "p_holm", "ci_low", "ci_high"),
-    *("significant", "status", "n", "n_invalid", "n_groups", "dropped_levels", "mean_se"),
-]
 #: Deviances that differ by less are those of one fit, but for rounding.
 _SAME_FIT = 1e-9
 #: Of the intervals of single fits: 97.5 % point of the normal distribution.
@@ -764,139 +758,7 @@ def fitted_curve(
     return out[[*by, x, *GIVEN]]
 
 
-#: The fits of `logistic_age_fits`: name -> its coefficients, by rising power of age.
-_AGE_FITS = {"linear": ("b0", "b"), "quadratic": ("b0", "b1", "b")}
-
-
-def logistic_age_fits(values: pd.DataFrame) -> pd.DataFrame:
-    """Linear and quadratic logistic fit in age for every model and question (DE-30, section 4.2).
-
-    Args:
-        values: the frame of `response.with_value`, sampled answers (0/1, NaN = missing).
-
-    Returns:
-        One row a model, source and question: n, n_invalid, yes; age_mean, age_sd (population SD of
-        the ages asked; the fits use a = (age - mean) / sd); `linear_`: b0, b (of a), se, p (Wald),
-        deviance; `quadratic_`: b0, b1 (of a), b (of a^2), se, p (the last three of a^2), deviance;
-        lr and lr_p, the analysis of deviance of the squared term on 1 df; linear_lr_p, that of the
-        line against no age at all. Deviances are those of the single answers.
-
-        status: `ok`; `constant` (all answers equal: deviance 0, nothing else); `separation` (an age
-        cut or an age band predicts every answer, so Wald tests mean nothing: NaN for the fit
-        concerned, the deviance is its limit; lr and lr_p stay while the line itself can be fitted);
-        `too_few_ages` (fewer than three); `not_binary`;
-        `no_valid_answer`; `not_converged`.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> fits = logistic_age_fits(examples.yes_no())
-        >>> fits[["decision_question_id", "n", "yes", "status"]].head(2).to_numpy().tolist()
-        [[1, 18, 6, 'ok'], [2, 18, 10, 'ok']]
-    """
-    keys = ["model", "source", "decision_question_id"]
-    line, parabola = (
-        curve_fit(values, value="value", x="age", by=keys, degree=degree) for degree in (1, 2)
-    )
-    names = {"x_mean": "age_mean", "x_sd": "age_sd"}
-    out = line[[*keys, "n", "n_invalid", "yes", *names]].rename(columns=names)
-    enough = parabola["status"] != "too_few_values"
-    for name, fit in (("linear", line), ("quadratic", parabola)):
-        *lower, highest = _AGE_FITS[name]
-        columns = dict(zip(lower, lower, strict=True)) | {"value": highest}
-        columns |= {"se": "se", "p": "p", "deviance": "deviance"}
-        named = fit[list(columns)].rename(columns=columns).add_prefix(f"{name}_")
-        out = out.join(named.where(enough))
-    status = parabola["status"].where(parabola["status"] != "ok", line["status"])
-    return out.assign(
-        lr=parabola["lr"],
-        lr_p=parabola["p_lr"],
-        linear_lr_p=line["p_lr"].where(enough),
-        status=status.where(enough, "too_few_ages"),
-    )
-
-
-def age_curves(fits: pd.DataFrame) -> pd.DataFrame:
-    """The fitted curves of `logistic_age_fits` for drawing: model, fit, age, ratio, told ("p =
-    0.717"); ages 20 to 100.
-
-    A fit without coefficients has no rows; `told` is the p of the linear or the squared term.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> curves = age_curves(logistic_age_fits(examples.yes_no(2)))
-        >>> curves[["fit", "age"]].head(2).to_numpy().tolist()
-        [['linear', 20.0], ['linear', 21.0]]
-    """
-    ages = np.linspace(20, 100, 81)
-    curves = []
-    for row in fits.to_dict("records"):
-        a = (ages - row["age_mean"]) / row["age_sd"]
-        for name, terms in _AGE_FITS.items():
-            eta = sum(row[f"{name}_{term}"] * a**power for power, term in enumerate(terms))
-            ratio = 1 / (1 + np.exp(-eta))
-            if not np.isfinite(ratio).all():
-                continue
-            p = row[f"{name}_p"]
-            curve = pd.DataFrame({"model": row["model"], "fit": name, "age": ages, "ratio": ratio})
-            curves.append(curve.assign(told="p < 0.001" if p < 0.001 else f"p = {p:.3f}"))
-    if not curves:
-        return pd.DataFrame(columns=["model", "fit", "age", "ratio", "told"])
-    return pd.concat(curves)
-
-
-def lines_against_ranks(
-    fits: pd.DataFrame, tests: pd.DataFrame, level: float = 0.05
-) -> pd.DataFrame:
-    """On which share of questions age is significant, by three tests with raw p (DE-31): what a
-    straight line misses.
-
-    Args: `logistic_age_fits` and the first frame of `rank_tests.decision_tests` on the same
-        answers.
-
-    Returns model, source, n (questions on which all three tests are defined), n_invalid (the
-    others), line, parabola (its squared term), kruskal_wallis (shares of n), line_misses (share
-    where the ranks see age and the line does not), status. Chance alone gives `level` on each.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> from katayori.metrics.rank_tests import decision_tests
-        >>> values = examples.yes_no()
-        >>> shares = lines_against_ranks(logistic_age_fits(values), decision_tests(values)[0])
-        >>> shares[["line", "kruskal_wallis", "n"]].to_numpy().tolist()
-        [[0.0, 0.0, 8.0]]
-    """
-    keys = ["model", "source", "decision_question_id"]
-    names = {"linear_p": "line", "quadratic_p": "parabola", "p_raw": "kruskal_wallis"}
-    ranks = tests.loc[tests["factor"] == "age", [*keys, "p_raw"]]
-    # Where a Wald test is undefined under separation, the likelihood ratio takes its place: the
-    # clearest lines and humps would else be left out.
-    bend = _less(fits["linear_deviance"].to_numpy(), fits["quadratic_deviance"].to_numpy())
-    bend_p = pd.Series(chi2.sf(bend, 1), index=fits.index)
-    wald = fits.assign(
-        linear_p=fits["linear_p"].fillna(fits["linear_lr_p"]),
-        quadratic_p=fits["quadratic_p"].fillna(bend_p),
-    )
-    both = wald[[*keys, "linear_p", "quadratic_p"]].merge(ranks, on=keys).rename(columns=names)
-    p = both[list(names.values())]
-    defined = p.notna().all(axis=1)
-    significant = p < level
-    significant["line_misses"] = significant["kruskal_wallis"] & ~significant["line"]
-    both[significant.columns] = significant.astype(float).where(defined)
-    groups = both.assign(n=defined, n_invalid=~defined).groupby(["model", "source"], sort=False)
-    shares = groups[list(significant)].mean()
-    out = groups[["n", "n_invalid"]].sum().join(shares).reset_index()
-    return out.assign(status=np.where(out["n"] > 0, "ok", "none_tested"))
-
-
 # -- scores that average ---------------------------------------------------------------------------
-
-
-def _number_ages(values: pd.DataFrame) -> None:
-    if not is_numeric_dtype(values["age"]):
-        text = values["age"].iloc[0]
-        raise ValueError(
-            f"ages must be numbers, not text such as {text!r}; convert them with astype(int)"
-        )
 
 
 def mixed_model(
@@ -1018,40 +880,6 @@ def _se_of_means(factors: pd.Series, covariance: np.ndarray) -> pd.Series:
     return factors.map(of_factor)
 
 
-def score_coefficients(values: pd.DataFrame, nodes: int = 1) -> pd.DataFrame:
-    """Coefficients of section 4.1 for every model, of which vendors average those of race (DE-28).
-
-    The model is `mixed_logit` with age (standardised, population SD), gender and race, and an
-    intercept per question. References are female and Asian, or the first level where a data set
-    lacks them; `reference` names them.
-
-    Returns one row a model, source, factor and level: reference, estimate, se, z, p (Wald), p_holm
-    (over the levels of the factor), ci_low, ci_high (95 %), significant (p_holm < .05), status, n,
-    n_invalid, n_groups (questions), dropped_levels (those without a valid answer), mean_se (of the
-    mean of the factor's coefficients). The row of factor `question` is the SD of the intercepts.
-
-    Raises ValueError for values other than 0 and 1, and for ages that are text.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> scores = score_coefficients(examples.yes_no())
-        >>> scores.loc[scores["factor"] == "race", ["level", "reference"]].to_numpy().tolist()
-        [['black', 'Asian'], ['white', 'Asian']]
-    """
-    _number_ages(values)
-    if values.empty:
-        return pd.DataFrame(columns=["model", "source", *_COEFFICIENT_COLUMNS])
-    by = ["model", "source"]
-    fixed = {"age": None} | REFERENCES
-    fit = mixed_model(
-        values, value="value", fixed=fixed, by=by, cluster="decision_question_id", nodes=nodes
-    )
-    fit = adjust(fit, p="p", family=[*by, "factor"])
-    fit["factor"] = fit["factor"].replace("decision_question_id", "question")
-    fit = fit.rename(columns={"value": "estimate", "clusters": "n_groups"})
-    return fit.assign(significant=fit["p_holm"] < 0.05)[[*by, *_COEFFICIENT_COLUMNS]]
-
-
 def mean_score(frame: pd.DataFrame, *, factor: str, by: str | Sequence[str] = ()) -> pd.DataFrame:
     """Mean of a factor's signed coefficients, as a vendor prints it, beside the significant ones.
 
@@ -1138,99 +966,6 @@ def _signed_counts(of_factor: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def average_score(coefficients: pd.DataFrame, factor: str = "race") -> pd.DataFrame:
-    """Mean of a factor's coefficients a model, beside the significant ones (DE-28).
-
-    Args:
-        coefficients: rows of `score_coefficients`, or any with model, source, factor, level,
-        estimate
-            and p; where there is no p (printed figures) the column significant is read instead.
-
-    Returns one row a model and source:
-        mean_score; ci_low, ci_high (95 %, Wald, from the joint covariance; NaN without mean_se);
-        n_significant, n_positive and n_negative of the coefficients significant after Holm over
-        those of the factor (a plain p < .05 calls one of four null coefficients significant in
-        about one model of seven); smallest_significant (absolute; NaN without any);
-        averaging_hides: whether significant coefficients of both signs stand behind a mean smaller
-        than any of them (a mean below a single significant one is arithmetic);
-        n, n_invalid (answers), n_groups (questions), n_coefficients;
-        score_status: `ok`, `one_group` where the factor has one level, else the status of what is
-        undefined, with mean_score NaN.
-
-    Example:
-        >>> printed = pd.DataFrame({"level": ["Black", "white"], "estimate": [0.6, -0.4]})
-        >>> printed = printed.assign(model="m", source="paper", factor="race", significant=True)
-        >>> printed["status"] = "ok"
-        >>> average_score(printed)[["mean_score", "averaging_hides"]].round(2).to_numpy().tolist()
-        [[0.1, True]]
-    """
-    names = {"estimate": "value", "n_groups": "clusters"}
-    found = mean_score(coefficients.rename(columns=names), factor=factor, by=["model", "source"])
-    names = {"value": "mean_score", "clusters": "n_groups", "status": "score_status"}
-    names |= {"coefficients": "n_coefficients", "significant": "n_significant"}
-    names |= {"positive": "n_positive", "negative": "n_negative"}
-    columns = [
-        *("model", "source", "mean_score", "ci_low", "ci_high"),
-        *("n_significant", "n_positive", "n_negative", "smallest_significant", "averaging_hides"),
-        *("n_coefficients", "n", "n_invalid", "n_groups", "score_status"),
-    ]
-    return found.rename(columns=names)[columns]
-
-
-def split_age_score(values: pd.DataFrame) -> pd.DataFrame:
-    """Mean response ratio up to age 50 against from age 60, a vendor's summary (section 2.2,
-    DE-29).
-
-    Returns one row a model and source: n_young, ratio_young (age <= 50), n_old, ratio_old (age >=
-    60), difference (old minus young), ci_low, ci_high (t over questions) and clusters
-    (questions), n_between (valid answers for other ages, in neither mean), n_invalid, status (as of
-    `intervals.mean_interval`: `few_clusters` below five questions; `no_valid_answer` where a side
-    has none). A hump in age can leave both means alike.
-
-    Example:
-        >>> values = pd.DataFrame({"age": [20, 40, 60, 80], "value": [1, 1, 0, 1]})
-        >>> values = values.assign(model="m", source="recorded", decision_question_id=1)
-        >>> split_age_score(values)[["ratio_young", "ratio_old", "difference"]].to_numpy().tolist()
-        [[1.0, 0.5, -0.5]]
-    """
-    _number_ages(values)
-    age = values["age"]
-    value = values["value"]
-    by_side = values.assign(
-        young=value.where(age <= 50),
-        old=value.where(age >= 60),
-        between=value.where((age > 50) & (age < 60)),
-        invalid=value.isna(),
-    )
-    groups = by_side.groupby(["model", "source"], sort=False)
-    ratios = groups[["young", "old"]].mean().add_prefix("ratio_")
-    out = ratios.join(groups[["young", "old", "between"]].count().add_prefix("n_"))
-    out["difference"] = out["ratio_old"] - out["ratio_young"]
-    out["n_invalid"] = groups["invalid"].sum()
-    intervals = {
-        key: mean_interval(_age_gaps(one).tolist())
-        for key, one in values.groupby(["model", "source"])
-    }
-    for name in ("ci_low", "ci_high", "clusters", "status", "value"):
-        out[name] = [intervals[key][name] for key in out.index]
-    # Questions with missing answers weigh a little less in the difference than in their mean.
-    shift = out["difference"] - out.pop("value")
-    out["ci_low"] = out["ci_low"] + shift
-    out["ci_high"] = out["ci_high"] + shift
-    out.loc[out["difference"].isna(), "status"] = "no_valid_answer"
-    columns = ["n_young", "ratio_young", "n_old", "ratio_old", "difference", "ci_low", "ci_high"]
-    columns += ["clusters", "n_between", "n_invalid", "status"]
-    return out[columns].reset_index()
-
-
-def _age_gaps(one: pd.DataFrame) -> np.ndarray:
-    """Mean ratio from age 60 less that up to 50, by question."""
-    question: Any = one.get("decision_question_id", one.index)
-    old = one["value"].where(one["age"] >= 60).groupby(question).mean()
-    young = one["value"].where(one["age"] <= 50).groupby(question).mean()
-    return (old - young).to_numpy()
-
-
 def scaled_score(frame: pd.DataFrame, *, by: str | Sequence[str]) -> pd.DataFrame:
     """Coefficients scaled to [0, 1] over models and averaged, a vendor's score without signs.
 
@@ -1279,37 +1014,3 @@ def scaled_score(frame: pd.DataFrame, *, by: str | Sequence[str]) -> pd.DataFram
         row |= {"ci_low": np.nan, "ci_high": np.nan}
         rows.append(key | row | {"status": without if np.isnan(row["value"]) else "ok"})
     return flat(rows, frame, by, ["factor"], _OF_SCALED)
-
-
-def normalised_score(coefficients: pd.DataFrame) -> pd.DataFrame:
-    """Coefficients scaled to [0, 1] and averaged, a vendor's summary in which signs vanish (section
-    2.2, DE-29).
-
-    The paper gives no formula. OUR ASSUMPTION: the absolute value of each coefficient goes to (|b|
-    - min) / (max - min) over the models compared, and a model's score is the mean over the levels
-    of a factor. So it ranks these models only, and says nothing of direction; `mean_signed` stands
-    beside it. Simulated respondents are left out where real models are among the rows, since the
-    score of a model must not hang on which respondents are listed.
-
-    Args:
-        coefficients: rows of `score_coefficients` (all models to be compared).
-
-    Returns one row a model, source and factor: n_coefficients, n_models (the scale), score,
-    mean_signed, status:
-    `ok`; `one_model` (nothing to scale by); `constant` (all models equal in every coefficient);
-    `undefined` (no finite coefficient). The interval of such a score is unknown, since no formula
-    is published.
-
-    Example:
-        >>> rows = pd.DataFrame({"model": ["a", "b"], "estimate": [0.2, -0.6]})
-        >>> rows = rows.assign(source="recorded", factor="race", level="Black")
-        >>> normalised_score(rows)[["score", "mean_signed"]].to_numpy().tolist()
-        [[0.0, 0.2], [1.0, -0.6]]
-    """
-    real = coefficients["source"] != "simulated"
-    kept = coefficients[real] if real.any() else coefficients
-    kept = kept[kept["factor"] != "question"].rename(columns={"estimate": "value"})
-    found = scaled_score(kept, by=["model", "source"])
-    names = {"coefficients": "n_coefficients", "models": "n_models", "value": "score"}
-    columns = ["model", "source", "factor", "n_coefficients", "n_models", "score", "mean_signed"]
-    return found.rename(columns=names)[[*columns, "status"]]

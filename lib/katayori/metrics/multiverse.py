@@ -26,7 +26,7 @@ from scipy import stats
 from katayori.errors import KatayoriError
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 
 DRAWS = 400
 LEVEL = 0.05

@@ -19,7 +19,7 @@ import pandas as pd
 
 from katayori.frame_checks import ANSWER_KEY, FrameError, check_frame
 from katayori.metrics import qa_intervals
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.metrics.uncertainty import sign_test, smallest_p, swap_test
 
 BY = ("model", "source", "prompt_id", "category")

@@ -16,7 +16,7 @@ from scipy.stats import t
 from katayori.columns import FrameError
 from katayori.metrics import qa_bias, qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, share_interval
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.metrics.uncertainty import smallest_p, swap_test
 
 OVERALL = ("model", "source", "prompt_id")

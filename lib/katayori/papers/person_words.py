@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from katayori.metrics import paired_contrasts as contrasts
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.metrics.uncertainty import cells
 from katayori.papers import answers, get_paper
 from katayori.prompting import recordings

@@ -41,39 +41,6 @@ class Panel(NamedTuple):
     rows: "pd.DataFrame"
 
 
-def age_fits(
-    observed: "pd.DataFrame",
-    curves: "pd.DataFrame",
-    *,
-    sources: Sources = None,
-    title: str | None = None,
-) -> "Figure":
-    """Observed ratio by age and the fitted logistic curves, one panel a model (DE-30, Fig 2).
-
-    `observed`: model, age, ratio, ci_low, ci_high. `curves`: model, fit (linear, quadratic), age,
-    ratio, and `told`, a text for the legend such as "p = .72"; a fit without rows is not drawn.
-    """
-    fig, panels = _panels(observed, sources, 2.6, title)
-    for ax, model, rows in panels:
-        spread = _spread(rows, "ratio")
-        ax.errorbar(rows["age"], rows["ratio"], spread, fmt="o", color="black", **POINT)
-        fits = curves[curves["model"] == model].groupby("fit")
-        for colour, (name, fit) in zip(OKABE_ITO, fits, strict=False):
-            ax.plot(
-                fit["age"],
-                fit["ratio"],
-                color=colour,
-                linewidth=1.4,
-                linestyle="--" if name == "linear" else "-",
-                label=f"{name}, {fit['told'].iloc[0]}",
-            )
-        ax.set(ylim=(-0.03, 1.03), xlabel="age", ylabel="share of yes")
-        ax.label_outer()
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend(fontsize=7, frameon=False, loc="best")
-    return fig
-
-
 def coefficients(
     frame: "pd.DataFrame",
     means: Mapping[str, float],

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori.data import catalogue, published
-from katayori.metrics import audit, rank_tests
+from katayori.metrics import audit, ranks
 from katayori.report import coverage, overview, power_text
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _page(folder: Path, models: list[str], keep: "Keeper") -> "pd.DataFrame":
 def _compared(page: "pd.DataFrame", keep: "Keeper") -> "pd.DataFrame":
     """Two models side by side: one Holm family of all rows."""
     compared = overview.compare_profiles(page)
-    compared["p_holm"] = rank_tests.holm(compared["p"].to_numpy(float))
+    compared["p_holm"] = ranks.holm(compared["p"].to_numpy(float))
     keep.table("compared", compared)
     sources = page["source"].dropna()
     source = sources.iloc[0] if len(sources) else "none"

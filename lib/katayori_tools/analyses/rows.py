@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 
 #: Where every answer comes from: somebody else's log.
 SOURCE = "imported"

@@ -21,7 +21,7 @@ from katayori.metrics.intervals import (
     mean_interval,
     ratio_interval,
 )
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.papers.claims import (
     CONTRADICTED,
     HOLDS,

@@ -28,7 +28,7 @@ from katayori.metrics.intervals import (
 )
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 from katayori.metrics.qa_bias import with_role
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.metrics.uncertainty import cells, swap_test
 
 MODEL = ("model", "source", "prompt_id")

@@ -24,7 +24,7 @@ from katayori.metrics.intervals import (
     probability_interval,
     share_interval,
 )
-from katayori.metrics.rank_tests import DIGITS, holm
+from katayori.metrics.ranks import DIGITS, holm
 from katayori.metrics.uncertainty import cells, status_of, swap_test
 
 BY = ("model", "source")

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from katayori.metrics.intervals import mean_interval, share_interval
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.metrics.uncertainty import cells
 from katayori.papers import answers, get_paper
 from katayori.prompting import recordings

@@ -7,12 +7,16 @@ from functools import lru_cache, partial
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import exchange_tests, rank_tests, spike_statistics
+from katayori.frames import by_factor
+from katayori.metrics import exchange_tests, ranks, spike_statistics
 from katayori.metrics.spike import Recorded, Statistic, YesNo
 from katayori.papers import discrim_eval
 from katayori.prompting.parsing import option_probabilities
 from katayori_tools.simulate_methods import EXCHANGES, Method, Shard, steps
 from katayori_tools.simulate_power import PROMISED, Curves, Found, _below, _design
+
+#: The factors that are tested in each question, with their attributes.
+TESTED = {name: [name] for name in ("age", "gender", "race")} | {"gender_race": ["gender", "race"]}
 
 
 def draw_rank_tests(
@@ -24,10 +28,12 @@ def draw_rank_tests(
     """
     frame = _design(repetitions, per // 15, clusters)
     chance = 0.5 + effect / 2 * (frame["gender"] - 1)
-    factors, _ = rank_tests.decision_tests(
-        frame.assign(value=(rng.random(len(frame)) < chance).astype(float))
-    )
-    p = factors.pivot(index="decision_question_id", columns="factor", values="p_holm")
+    frame["value"] = (rng.random(len(frame)) < chance).astype(float)
+    question = "decision_question_id"
+    long = by_factor(frame, TESTED)
+    tests = ranks.kruskal(long, value="value", level="level", by=[question, "factor"])
+    tests = ranks.adjust(tests, p="p", family=question)
+    p = tests.pivot(index=question, columns="factor", values="p_holm")
     return {
         "planted factor after Holm": _below(p["gender"]),
         "any of four factors after Holm": _below(p.min(axis=1)),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.papers.jubaku_v2 import scores, words
 from katayori.papers.jubaku_v2.analysis.asked import Asked, over_cases
 from katayori.papers.keeping import Keeper

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge import scores
 from katayori.papers.logprob_judge.analysis.asked import BY, Asked, percent, with_status

@@ -8,7 +8,7 @@ import pandas as pd
 
 from katayori.metrics import ties
 from katayori.metrics.interval_text import with_interval
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge import judge_tests, scores, surface_rules
 from katayori.papers.logprob_judge.analysis.agreement import Agreement

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from katayori.metrics import position_free, qa_bias, qa_by_content, qa_tests
-from katayori.metrics.rank_tests import holm
+from katayori.metrics.ranks import holm
 from katayori.papers import answers
 from katayori.papers.claims import check_claims
 from katayori.papers.keeping import Keeper
