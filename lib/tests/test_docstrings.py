@@ -84,11 +84,10 @@ WITHOUT = {
     # Stored simulations hash their docstrings.
     "logistic": {"mixed_logit", "likelihood_ratio"},
     # They take recorded values or a table of many draws: see simulate_methods and their tests.
-    "blank": {"level_on_own_values", "rank_among_blanks"},
+    "blank": {"level_on_own_values"},
     "spike": {"pooled", "limit_of_detection", "limits_of_detection"},
     "spike_statistics": {
         "exchange_statistic",
-        "log_size_ratio",
         "clustered_mean",
         "choice_difference",
     },

@@ -1,4 +1,4 @@
-"""Effect sizes: what the levels explain, and the rank among words that mean nothing."""
+"""Effect sizes: what the levels of a factor explain."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,6 @@ import pytest
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from katayori.metrics import blank
 from katayori.metrics.effect_sizes import effect_size
 
 
@@ -27,23 +26,6 @@ def test_the_size_is_the_sum_of_squares_of_an_analysis_of_variance(answers):
     wanted = table.loc["C(level)", "sum_sq"] / table.loc["C(level)", "df"]
     assert found["value"].item() == pytest.approx(wanted)
     assert found["status"].item() == "few_clusters" and np.isnan(found["ci_low"].item())
-
-
-def test_sizes_of_several_sets_of_words_rank_as_before(answers):
-    rng = np.random.default_rng(2)
-    sets = [answers.assign(words="persons")]
-    sets += [answers.assign(words=f"w{n}", odds=rng.normal(size=len(answers))) for n in range(4)]
-    frame = pd.concat(sets, ignore_index=True).assign(model="m")
-    found = effect_size(frame, value="odds", level="level", beside=["row"], by=["model", "words"])
-    rank = found["value"].rank(ascending=False)
-    old = []
-    for one in sets:
-        one = one.assign(p=1 / (1 + np.exp(-one["odds"])))
-        how = {"level": "level", "beside": ["row"], "question": "question"}
-        old.append(blank.size_by_question(one, **how).assign(blank_set=one["words"].iloc[0]))
-    told = blank.rank_among_blanks(old[0].drop(columns="blank_set"), pd.concat(old[1:]))
-    assert rank[found["words"] == "persons"].item() == told["rank"]
-    assert found["value"].iloc[0] == pytest.approx(told["size"])
 
 
 def test_what_is_constant_or_unreadable_has_no_size(answers):

@@ -55,7 +55,7 @@ def effect_size(
         logs = []
         for _, one in cells(valid, [cluster]):
             others = [one[name] for name in beside]
-            size, df = explained(one[value].to_numpy(float), one[level], others)
+            size, df = _explained(one[value].to_numpy(float), one[level], others)
             if df and size / df > 1e-12:
                 logs.append(np.log(size / df))
         found = mean_interval(logs)
@@ -65,19 +65,21 @@ def effect_size(
     return flat(rows, frame, by)
 
 
-def _dummies(column: pd.Series) -> np.ndarray:
-    codes = pd.factorize(column)[0]
-    return np.eye(codes.max() + 1)[codes]
-
-
-def explained(odds: np.ndarray, level: pd.Series, beside: Sequence[pd.Series]) -> tuple[float, int]:
+def _explained(
+    values: np.ndarray, level: pd.Series, beside: Sequence[pd.Series]
+) -> tuple[float, int]:
     """Sum of squares and degrees of freedom of the level beyond the other columns."""
-    others = np.hstack([np.ones((len(odds), 1)), *map(_dummies, beside)])
+    others = np.hstack([np.ones((len(values), 1)), *map(_dummies, beside)])
     basis = _basis(others)
     own = _dummies(level)
     own = own - basis @ (basis.T @ own)
     added = _basis(own)
-    return float(((added.T @ odds) ** 2).sum()), added.shape[1]
+    return float(((added.T @ values) ** 2).sum()), added.shape[1]
+
+
+def _dummies(column: pd.Series) -> np.ndarray:
+    codes = pd.factorize(column)[0]
+    return np.eye(codes.max() + 1)[codes]
 
 
 def _basis(columns: np.ndarray) -> np.ndarray:

@@ -266,21 +266,6 @@ def gaps_by_cluster(means: pd.DataFrame, *, ordered: bool) -> pd.DataFrame:
     return means - others
 
 
-def furthest(gaps: pd.DataFrame) -> dict[str, Any]:
-    """The largest gap of `gaps_by_cluster`, of equal ones the first, with its interval and limit.
-
-    Example:
-        >>> found = furthest(pd.DataFrame({"a": [0.25] * 5, "b": [-0.25] * 5}))
-        >>> found["level"], found["value"], found["status"]
-        ('a', 0.25, 'no_variation')
-    """
-    if gaps.empty:
-        return {"level": ""} | _with_limit([], LEVEL)
-    place = _furthest(gaps)
-    found = _with_limit(gaps.iloc[:, place].tolist(), 1 - (1 - LEVEL) / gaps.shape[1])
-    return {"level": str(gaps.columns[place])} | found
-
-
 def swap_test(
     frame: pd.DataFrame,
     *,

@@ -311,26 +311,3 @@ def _any_status(answers: _Answers, status: str) -> str:
     """The status of the test of any effect, which compares the rows of a question."""
     alone = answers.n_rows_used == answers.n_questions
     return "one_row_a_question" if status == "ok" and alone else status
-
-
-def exchange_bounds(frame: pd.DataFrame, *, value: str = "value", **columns: Any) -> pd.DataFrame:
-    """`exchange_test` with every missing answer taken as 1, and again as 0: the bounds of its p.
-
-    `columns` are the other arguments of `exchange_test`. Returns both pairs of rows below each
-    other, with the column `missing_as` in front.
-
-    Example:
-        >>> frame = pd.DataFrame({"question": 1, "row": [1, 1, 2, 2], "level": list("abab")})
-        >>> frame["value"] = [1, 0, 1, None]
-        >>> bounds = exchange_bounds(frame, level="level", row="row", question="question", draws=9)
-        >>> bounds["missing_as"].tolist()
-        [1.0, 1.0, 0.0, 0.0]
-    """
-    parts = []
-    for filled in (1.0, 0.0):
-        one = exchange_test(
-            frame.assign(**{value: frame[value].fillna(filled)}), value=value, **columns
-        )
-        one.insert(0, "missing_as", filled)
-        parts.append(one)
-    return pd.concat(parts, ignore_index=True)

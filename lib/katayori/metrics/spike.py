@@ -192,52 +192,6 @@ class YesNo:
         return planted.assign(value=(rng.random(len(p)) < p).astype(float))
 
 
-@dataclass(frozen=True)
-class BesideBlank:
-    """Recorded P(yes) of an attribute beside P(yes) of meaningless words, cell by cell.
-
-    Null: the two are exchanged in a question or not, by chance, so that the attribute does what
-    words do. Shift: log odds of what stands in the attribute's place move by shift x exposure.
-    Nothing is drawn.
-
-    Args:
-        frame: one row a cell of the design, with `p` and `p_blank` (none missing), `question`,
-            `row`, `exposure` and, for a second attribute, `second_exposure`.
-    """
-
-    frame: pd.DataFrame
-    _odds: np.ndarray = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        require_columns(self.frame, ["p", "p_blank", "question", "row", "exposure"])
-        p = self.frame[["p", "p_blank"]].to_numpy(float)
-        if not ((p >= 0) & (p <= 1)).all():
-            raise KatayoriError("p must lie in 0 to 1 with none missing; leave such rows out")
-        cluster = pd.factorize(self.frame["question"])[0]
-        object.__setattr__(self, "_odds", logit(np.clip(p, EDGE, 1 - EDGE)))
-        object.__setattr__(self, "frame", self.frame.assign(cluster=cluster))
-
-    def nulled(self, rng: np.random.Generator) -> pd.DataFrame:
-        """`value`: log odds in the attribute's place; `blank`: those in the words' place."""
-        cluster = self.frame["cluster"].to_numpy()
-        exchanged = (rng.random(cluster.max() + 1) < 0.5)[cluster]
-        real, words = self._odds.T
-        return self.frame.assign(
-            value=np.where(exchanged, words, real), blank=np.where(exchanged, real, words)
-        )
-
-    def planted(self, nulled: pd.DataFrame, shift: np.ndarray, second: float) -> pd.DataFrame:
-        """`value`: log odds with the shift."""
-        value = nulled["value"].to_numpy() + shift * nulled["exposure"].to_numpy(float)
-        if second:
-            value = value + second * nulled["second_exposure"].to_numpy(float)
-        return nulled.assign(value=value)
-
-    def answered(self, planted: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-        """The log odds as they are."""
-        return planted
-
-
 def _copies(cluster: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Clusters drawn with replacement: places of the rows, and the number of the copy of each."""
     order = np.argsort(cluster, kind="stable")

@@ -19,7 +19,6 @@ from katayori.metrics.position_free import (
     places_of,
 )
 from katayori.metrics.spike import LEVEL, Found, Statistic
-from katayori.metrics.uncertainty import swap_test
 
 TESTS = ("any_effect", "common_direction")
 READINGS = ("letter", "probability", "calibrated", "permuted")
@@ -178,40 +177,6 @@ def exchange_statistic(
         return float(_slopes(rows, planted["value"].to_numpy(float)).mean())
 
     return Statistic(found, expected, "difference in P(yes)")
-
-
-def log_size_ratio(frame: pd.DataFrame, level: str) -> Statistic:
-    """How far the levels move log odds, against words: the log of the ratio of `blank.size_ratio`.
-
-    The estimate is the mean over questions of the log ratio of S1, with its interval over questions
-    (t); it rejects by the test that exchanges attribute and words in each question (p <= .05).
-
-    Args:
-        frame: of `spike.BesideBlank`; every row has every level.
-        level: column of the levels.
-    """
-    rows = _rows_of(frame, level)
-
-    def log_sizes(values: np.ndarray) -> np.ndarray:
-        cells = rows.cells(values)
-        total = (cells - cells.mean(axis=2, keepdims=True)).sum(axis=1)
-        return np.log((total**2).sum(axis=1))
-
-    def log_ratio(drawn: pd.DataFrame) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):  # a question that does not move
-            ratio = log_sizes(drawn["value"].to_numpy()) - log_sizes(drawn["blank"].to_numpy())
-        return ratio[np.isfinite(ratio)]
-
-    def found(drawn: pd.DataFrame, rng: np.random.Generator) -> Found:
-        ratio = log_ratio(drawn)
-        p = swap_test(ratio, int(rng.integers(2**31))) if len(ratio) else np.nan
-        reject = np.nan if np.isnan(p) else float(p <= LEVEL + 1e-12)
-        return _with_interval(mean_interval(ratio.tolist()), reject)
-
-    def expected(planted: pd.DataFrame) -> float:
-        return float(log_ratio(planted).mean())
-
-    return Statistic(found, expected, "log of the ratio to mere words")
 
 
 # -- sums over clusters ----------------------------------------------------------------------------

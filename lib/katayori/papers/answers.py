@@ -322,29 +322,6 @@ def recorded_subset(
     return get(kept, prompt, [model], source="recorded", variant=variant, **options)
 
 
-def recorded_in_part(items: "pd.DataFrame", prompt: Prompt, **options: Any) -> "pd.DataFrame":
-    """Recorded answers of models that were asked only some of the items (a sample, or a recording
-    not yet finished).
-
-    Empty, with all columns, where there are none. `options` go to `get`.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> items = examples.items()
-        >>> list(recorded_in_part(items, examples.prompt()).columns[:4])
-        ['item_id', 'model', 'prompt_id', 'repetition']
-    """
-    import pandas as pd
-
-    shards = recordings.shards(prompt.paper, prompt.id)
-    frames = []
-    for name in [entry["model"] for entry in shards if not recordings.complete(entry)]:
-        frame = recorded_subset(items, prompt, name, **options)
-        if frame is not None:
-            frames.append(frame)
-    return pd.concat(frames, ignore_index=True) if frames else get(items, prompt, [])
-
-
 def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
     """What `Run.save` needs about answers: the models with endpoint, digest and shards, and answer
     counts by source.
