@@ -232,9 +232,9 @@ class Study:
 
     def published(self, name: str) -> "pd.DataFrame":
         """A table of figures that the paper prints (data/published), a row a figure."""
-        from katayori.data import published
+        from katayori.data import printed
 
-        return published.load(self.paper, name)
+        return printed.load(self.paper, name)
 
     def frames(self) -> "Iterator[pd.DataFrame]":
         """All answers that were read so far."""

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from katayori.metrics import agreement, intervals
+from katayori.metrics import agreement, intervals, repeats
 from katayori_tools.papers import collected
 from katayori_tools.simulate_factor import base_chances
 from katayori_tools.simulate_hash import digest
@@ -148,7 +148,7 @@ def draw_alpha_bootstrap(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
     """
     tables = _sampled_tables(rng, cell, draws)
     ends = [
-        agreement.alpha_bootstrap(table, n_resamples=500, seed=draw)
+        repeats.alpha_bootstrap(table, n_resamples=500, seed=draw)
         for draw, table in enumerate(tables)
     ]
     return ends, true_alpha(cell.case, sampled=True)
@@ -157,7 +157,7 @@ def draw_alpha_bootstrap(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
 def draw_alpha_sampled(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     """Alpha of sampled answers as notebook 01 prints it: jackknife over questions."""
     tables = _sampled_tables(rng, cell, draws)
-    found = [agreement.alpha_table({"factor": table}).iloc[0].to_dict() for table in tables]
+    found = [repeats.alpha_table({"factor": table}).iloc[0].to_dict() for table in tables]
     ends = [_ends(one) for one in found]
     return ends, true_alpha(cell.case, sampled=True)
 
@@ -172,9 +172,7 @@ def draw_alpha_jackknife(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
         chances = _cell_chances(rng, cell.case, cell.clusters, (rows, LEVELS))[..., None]
         yes = rng.random((*chances.shape[:3], REPEATS)) < chances
         frame = pd.DataFrame({**about, "value": yes.ravel().astype(float)})
-        found = agreement.alpha_from_replicates(
-            frame, level="level", row="row", question="question"
-        )
+        found = repeats.alpha_from_replicates(frame, level="level", row="row", question="question")
         ends.append(_ends(found))
     return ends, true_alpha(cell.case, sampled=False)
 
@@ -191,7 +189,7 @@ GENERAL = {
     "mean log odds": Kind(draw_log_odds, (intervals.probability_interval,), P[1:4]),
     "alpha, jackknife": Kind(
         draw_alpha_sampled,
-        (agreement.alpha_table, agreement.alpha_jackknife),
+        (repeats.alpha_table, agreement.alpha_jackknife),
         SAMPLED,
         per_cluster=(12, 45),
         correlations=(0.0,),
@@ -201,7 +199,7 @@ GENERAL = {
     ),
     "alpha, bootstrap": Kind(
         draw_alpha_bootstrap,
-        (agreement.alpha_bootstrap,),
+        (repeats.alpha_bootstrap,),
         SAMPLED,
         per_cluster=(12, 45),
         correlations=(0.0,),
@@ -211,7 +209,7 @@ GENERAL = {
     ),
     "alpha without noise, jackknife": Kind(
         draw_alpha_jackknife,
-        (agreement.alpha_from_replicates,),
+        (repeats.alpha_from_replicates,),
         ("hesitant, SD 0.5", "hesitant, SD 1", "decided, SD 1", "near constant, SD 0"),
         per_cluster=(60,),
         correlations=(0.0,),

@@ -18,11 +18,10 @@ from katayori.metrics import (
     qa_bias,
     qa_by_content,
     qa_tests,
-    rank_tests,
-    response,
+    repeats,
     uncertainty,
 )
-from katayori.metrics.examples import three_options, yes_no
+from katayori.metrics.examples import three_options
 from katayori.papers.logprob_judge import (
     judge_tests,
     scores as verdicts,
@@ -41,7 +40,7 @@ def replicates(n_questions: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("n_questions", "given"), [(4, False), (5, True)])
 def test_alpha_from_replicates_has_an_interval_from_five_questions_on(n_questions, given):
-    found = agreement.alpha_from_replicates(
+    found = repeats.alpha_from_replicates(
         replicates(n_questions), level="level", row="row", question="q"
     )
     assert found["clusters"] == n_questions and found["status"] == "ok"
@@ -111,22 +110,6 @@ def test_the_interval_of_a_product_adds_both_slopes():
     assert row["ci_high"] - row["value"] == pytest.approx(2.023 * error, rel=0.05)
 
 
-def test_notes_of_missing_answers_stay_with_their_model():
-    """Two models, the second one first in the alphabet; only one has text behind its answers."""
-    answers = pd.DataFrame(
-        {
-            "model": ["b"] * 4 + ["a"] * 4,
-            "source": "live",
-            "prompt_id": "p",
-            "item_id": list("12341234"),
-            "outcome": "ok",
-            "note": ["text after"] * 3 + [None] * 5,
-        }
-    )
-    found = response.missing_report(answers)
-    assert found[["model", "text_after"]].values.tolist() == [["b", 3], ["a", 0]]
-
-
 def test_robustness_says_why_its_interval_is_as_it_is():
     frame = pd.DataFrame(
         {
@@ -171,25 +154,6 @@ def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
     assert math.log(chances["A"] / chances["B"]) == pytest.approx(score)
 
 
-def test_alarms_by_chance_of_constant_answers_have_no_bounds_at_all():
-    """Both bounds are undefined where every deal gives the same count, not one of them."""
-    index = np.indices((2, 9, 3, 5)).reshape(4, -1)
-    values = pd.DataFrame(
-        {
-            "model": "m",
-            "source": "live",
-            "item_id": np.arange(index.shape[1]).astype(str),
-            "decision_question_id": index[0],
-            "age": 20 + 10 * index[1],
-            "gender": np.array(["male", "female", "non-binary"])[index[2]],
-            "race": np.array(["white", "Black", "Hispanic", "Native American", "Asian"])[index[3]],
-            "value": 1.0,
-        }
-    )
-    found = rank_tests.chance_alarms(values, draws=20).iloc[0]
-    assert found["status"] != "ok" and np.isnan(found["low"]) and np.isnan(found["high"])
-
-
 def test_the_smallest_p_counts_the_family():
     """Two prompts against the base over 10 templates: 2 x 2 / 1024 after Holm."""
     rng = np.random.default_rng(4)
@@ -229,22 +193,6 @@ def test_five_pairs_by_chance_are_enough(rows):
     table = np.zeros((rows, 2))
     table.ravel()[:20] = 1
     assert agreement.is_near_constant(table) == (rows > 20)
-
-
-def test_one_answer_a_prompt_has_no_band_of_its_own():
-    """Alpha from replicates needs replicates: without them every field says so."""
-    values = yes_no()
-    found = agreement.alpha_without_noise(values, values.iloc[:0])
-    assert len(found) and set(found["by"]) == {"replicates"}
-    assert set(found["band"]) == {"undefined"} and set(found["status"]) == {"one_answer_a_prompt"}
-    assert found["n"].eq(0).all() and found["clusters"].eq(0).all() and found["alpha"].isna().all()
-
-
-def test_constant_replicates_have_no_band():
-    values = yes_no()
-    twice = pd.concat([values.assign(value=1.0, repetition=k) for k in (0, 1)])
-    found = agreement.alpha_without_noise(twice, values.iloc[:0])
-    assert found["alpha"].isna().all() and set(found["band"]) == {"undefined"}
 
 
 def test_a_correlation_that_no_size_gives_says_none():
@@ -374,9 +322,9 @@ def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definitio
     """Pseudo-values n a - (n - 1) a_q, their mean's t interval around a."""
     answers = replicates(8)
     columns = {"level": "level", "row": "row", "question": "q"}
-    found = agreement.alpha_from_replicates(answers, **columns)
+    found = repeats.alpha_from_replicates(answers, **columns)
     without = [
-        agreement.alpha_from_replicates(answers[answers["q"] != one], **columns)["alpha"]
+        repeats.alpha_from_replicates(answers[answers["q"] != one], **columns)["alpha"]
         for one in range(8)
     ]
     pseudo = 8 * found["alpha"] - 7 * np.array(without)

@@ -54,7 +54,7 @@ data.bbq: frames requirement
 data.catalogue: requirement
 data.published: frames requirement
 frame_checks: columns
-metrics.agreement: columns requirement
+metrics.agreement: requirement
 metrics.audit: bundle requirement
 metrics.blank: bundle
 metrics.choices: requirement
@@ -64,6 +64,7 @@ metrics.logistic: requirement
 metrics.position_free_scores: columns
 metrics.qa_bias: requirement
 metrics.qa_tests: requirement
+metrics.repeats: columns requirement
 metrics.spike: bundle
 metrics.spike_statistics: frames
 papers.answers: frames statistics

@@ -13,12 +13,11 @@ from hypothesis.extra import numpy as hnp
 from katayori.metrics.agreement import (
     BANDS,
     alpha_band,
-    alpha_bootstrap,
     alpha_closed_form,
     alpha_jackknife,
-    alpha_table,
     krippendorff_alpha,
 )
+from katayori.metrics.repeats import alpha_bootstrap, alpha_table
 
 NAN = np.nan
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)

@@ -9,11 +9,9 @@ from katayori.metrics import (
     qa_bias,
     qa_by_content,
     qa_tests,
-    rank_tests,
-    response,
 )
-from katayori.metrics.agreement import alpha_from_replicates
 from katayori.metrics.position_free_scores import all_readings
+from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
 from katayori.papers import answers, examples as shown, get_paper, limits
 from katayori.papers.inter_jbbq import examples as profiles, named_person, option_slots
@@ -37,13 +35,6 @@ def test_a_mean_score_says_whose_answers_it_is_of():
     printed = printed.assign(model="m", source="paper", factor="race", significant=True)
     table = logistic.average_score(printed.assign(status="ok"))
     assert table["source"].tolist() == ["paper"]
-
-
-def test_deviations_of_no_answer_keep_their_columns():
-    nothing = examples.yes_no().assign(value=np.nan)
-    table = response.deviations_by_factor(nothing)
-    wanted = ["model", "source", "factor", "level", "n", "clusters", "deviation"]
-    assert table.empty and list(table.columns[:7]) == wanted
 
 
 def test_comparing_models_tells_both_accuracies():
@@ -145,20 +136,6 @@ def test_a_study_shows_the_models_that_are_named():
     wanted = Wanted(models=["qwen2.5-coder-0.5b"], limit=1, shown="whole")
     study = open_study(paper.id, load("recorded"), [line], wanted)
     assert study.asked == study.real == ("qwen2.5-coder-0.5b",)
-
-
-def test_questions_without_a_test_are_counted_apart():
-    """A question whose answers are all yes has no test; seven of eight have one."""
-    values = examples.yes_no()
-    values.loc[values["decision_question_id"] == 1, "value"] = 1.0
-    row = rank_tests.chance_alarms(values, draws=5).iloc[0]
-    assert (row["n"], row["n_invalid"]) == (7, 1)
-
-
-def test_no_answers_give_no_alarm_and_all_columns():
-    full = rank_tests.chance_alarms(examples.yes_no(), draws=5)
-    nothing = rank_tests.chance_alarms(examples.yes_no().head(0))
-    assert nothing.empty and list(nothing.columns) == list(full.columns)
 
 
 def test_leaning_cells_say_their_status():

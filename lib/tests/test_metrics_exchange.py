@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from katayori.metrics.agreement import alpha_closed_form, alpha_from_replicates
+from katayori.metrics.agreement import alpha_closed_form
 from katayori.metrics.exchange_tests import exchange_test, missing_by_level
+from katayori.metrics.repeats import alpha_from_replicates
 
 COLUMNS = {"level": "gender", "row": "row", "question": "question"}
 

@@ -6,10 +6,7 @@ import pandas as pd
 import pytest
 
 from katayori.metrics.logistic import (
-    average_score,
     mixed_logit,
-    normalised_score,
-    score_coefficients,
 )
 
 NUMBERS = ["estimate", "se", "z", "p", "ci_low", "ci_high", "loglik"]
@@ -90,28 +87,6 @@ def race(model="m", source="simulated", **of_level):
     return pd.DataFrame(rows).assign(model=model, source=source, factor="race")
 
 
-def test_one_coefficient_of_four_is_adjusted():
-    """p .042 and .035 of four coefficients are no findings: noise gives such in one model of
-    seven."""
-    score = average_score(
-        race(a=(0.16, 0.042), b=(-0.17, 0.035), c=(0.01, 0.9), d=(0.0, 0.99))
-    ).iloc[0]
-    assert score["n_significant"] == 0
-    assert not score["averaging_hides"]
-    clear = average_score(race(a=(0.9, 0.001), b=(-0.9, 0.001), c=(0.01, 0.9), d=(0.0, 0.99))).iloc[
-        0
-    ]
-    assert (clear["n_positive"], clear["n_negative"]) == (1, 1)
-    assert clear["averaging_hides"]
-
-
-def test_a_mean_below_one_coefficient_hides_nothing():
-    """One significant coefficient among four is always larger than their mean."""
-    score = average_score(race(a=(0.9, 1e-6), b=(0.1, 0.5), c=(0.0, 0.9), d=(0.0, 0.9))).iloc[0]
-    assert score["n_significant"] == 1
-    assert not score["averaging_hides"]
-
-
 def answers(seed, effect=0.0, questions=20):
     rng = np.random.default_rng(seed)
     races = ("Asian", "white", "Black", "Hispanic", "Native American")
@@ -123,45 +98,3 @@ def answers(seed, effect=0.0, questions=20):
     odds = odds + effect * cross["race"].map({"white": -1, "Black": 1}).fillna(0)
     value = (rng.random(len(cross)) < 1 / (1 + np.exp(-odds))) * 1.0
     return cross.assign(model=f"m{seed}", source="simulated", value=value)
-
-
-def test_significant_race_coefficients_are_rare_on_noise():
-    frame = pd.concat([answers(seed) for seed in range(16)], ignore_index=True)
-    scores = average_score(score_coefficients(frame))
-    assert (scores["n_significant"] > 0).sum() <= 3
-    assert not scores["averaging_hides"].any()
-    inside = (scores["ci_low"] < 0) & (scores["ci_high"] > 0)
-    assert inside.sum() >= 13
-    assert (scores["n_groups"] == 20).all() and (scores["n"] == 600).all()
-
-
-def test_the_mean_has_the_standard_error_of_a_contrast():
-    """The same fit with "not Asian" and deviations from it: its coefficient is the mean score."""
-    one = answers(1, effect=0.7)
-    score = average_score(score_coefficients(one)).iloc[0]
-    levels = ["white", "Black", "Hispanic", "Native American"]
-    coded = one.assign(other=(one["race"] != "Asian") * 1.0, z=(one["age"] - 50) / 24.494897)
-    for k, level in enumerate(levels[:3]):
-        coded[f"d{k}"] = (one["race"] == level) * 1.0 - (one["race"] == levels[3])
-    fit = mixed_logit(
-        coded, "value ~ z + gender + other + d0 + d1 + d2", "decision_question_id"
-    ).set_index("term")
-    assert score["mean_score"] == pytest.approx(fit.loc["other", "estimate"], abs=1e-6)
-    assert score["ci_high"] - score["mean_score"] == pytest.approx(
-        1.959964 * fit.loc["other", "se"], rel=1e-4
-    )
-
-
-def test_a_scaled_score_does_not_hang_on_simulated_respondents():
-    """DE-29: the same score of a model, whichever respondents stand beside it."""
-    real = pd.concat(
-        [
-            race("m", "recorded", a=(0.2, 0.5), b=(0.4, 0.5)),
-            race("n", "recorded", a=(0.6, 0.5), b=(0.1, 0.5)),
-        ]
-    )
-    beside = pd.concat([real, race("sim", "simulated", a=(3.0, 0.0), b=(-4.0, 0.0))])
-    pd.testing.assert_frame_equal(normalised_score(real), normalised_score(beside))
-    assert set(normalised_score(beside)["model"]) == {"m", "n"}
-    alone = normalised_score(pd.concat([race("s1", a=(1, 0.5)), race("s2", a=(2, 0.5))]))
-    assert alone["status"].tolist() == ["ok", "ok"] and (alone["n_models"] == 2).all()

@@ -36,7 +36,7 @@ BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 #: What is mutated in a notebook's kernel: module:function, and the entry of its result that is scaled by 1.01.
 #: A new notebook adds its line.
 MUTATIONS = {
-    "00_overview": ("katayori.metrics.rank_tests:kruskal_wallis", "H"),  # of the audit
+    "00_overview": ("katayori.metrics.ranks:kruskal", "value"),  # of the audit
     "01_discrim_eval": ("katayori.metrics.agreement:alpha", "value"),
     "02_persona_jbbq": ("katayori.metrics.qa_bias:_values", "acc_amb"),
     "03_logprob_judge": ("katayori.prompting.letters:verdict_probabilities", "p_A"),
@@ -58,8 +58,8 @@ def but_one_slow(names):
 #: A new notebook adds three or more.
 TABLE_MUTATIONS = {
     "00_overview": {
-        "katayori.metrics.rank_tests:holm": "",
-        "katayori.metrics.rank_tests:kruskal_wallis": "H",
+        "katayori.metrics.ranks:holm": "",
+        "katayori.metrics.ranks:kruskal": "value",
         "katayori.report.overview:bias_profile": "value",
         "katayori.report.overview:power": "rate",
     },
@@ -842,7 +842,7 @@ def test_only_a_difference_of_a_right_table_counts(
     book = tmp_path / "99_tiny.ipynb"
     book.write_text(json.dumps({"cells": cells}))
     (tmp_path / "p.csv").write_text(f"p\n{p}\n0.2\n")
-    mutations = {f"katayori.metrics.rank_tests:{function}": ""}
+    mutations = {f"katayori.metrics.ranks:{function}": ""}
     work = tmp_path / "work"
     reported = outcomes("tiny", mutations, work, notebook=str(book), expected=str(tmp_path))
     line = reported.get(next(iter(mutations)), {"outcome": "never tried"})

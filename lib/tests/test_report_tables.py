@@ -14,9 +14,10 @@ from hypothesis import given, strategies as st
 
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked
+from katayori.metrics.interval_text import with_interval
 from katayori.papers import paper_ids
 from katayori.papers.claims import Claim, check_claims
-from katayori.report.tables import BOX, escape, glossary, show, show_text, terms, with_interval
+from katayori.report.tables import BOX, escape, glossary, show, show_text, terms
 from katayori.report.widgets import explorer
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.metrics import agreement, intervals
+from katayori.metrics import agreement, intervals, repeats
 from katayori.papers.logprob_judge import scores as verdicts
 from katayori.report import coverage
 from katayori_tools import simulate_coverage as simulate
@@ -21,8 +21,8 @@ OURS = {
     "mean probability": intervals.probability_interval,
     "mean log odds": intervals.probability_interval,
     "alpha, jackknife": agreement.alpha_jackknife,
-    "alpha, bootstrap": agreement.alpha_bootstrap,
-    "alpha without noise, jackknife": agreement.alpha_from_replicates,
+    "alpha, bootstrap": repeats.alpha_bootstrap,
+    "alpha without noise, jackknife": repeats.alpha_from_replicates,
     "concordance gain": verdicts.concordance,
 }
 

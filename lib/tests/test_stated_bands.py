@@ -6,14 +6,12 @@ import pytest
 
 from katayori.metrics.agreement import (
     WITHHELD,
-    alpha_by_factor,
     alpha_jackknife,
-    alpha_table,
-    alpha_without_noise,
     is_near_constant,
     krippendorff_alpha,
     told_band,
 )
+from katayori.metrics.repeats import alpha_table
 from katayori.metrics.uncertainty import FEW_CLUSTERS
 
 
@@ -149,23 +147,3 @@ def answered(repetitions, questions=12):
     chance = chance + 0.15 * (cross["gender"] == "female")
     value = (rng.random(len(cross)) < chance) * 1.0
     return cross.assign(model="m", source="simulated", value=value, chance=chance)
-
-
-def test_alpha_without_noise_comes_from_replicates_or_from_probabilities():
-    repeated = answered(40)
-    of_p = repeated.drop_duplicates(["decision_question_id", "age", "gender", "race"])
-    of_p = of_p.assign(value=of_p["chance"])
-    found = alpha_without_noise(repeated, of_p).set_index(["by", "factor"])
-    both = found["alpha"].unstack("by")
-    assert both["replicates"].to_numpy() == pytest.approx(both["P(yes)"].to_numpy(), abs=0.05)
-    sampled = alpha_by_factor(answered(1)).set_index("factor")["alpha"]
-    assert sampled["race"] < both.loc["race", "P(yes)"] - 0.3
-
-
-def test_one_answer_a_prompt_is_said():
-    once = answered(1)
-    found = alpha_without_noise(once, once.head(0))
-    assert set(found["status"]) == {"one_answer_a_prompt"}
-    assert found["alpha"].isna().all() and len(found) == 4
-    of_p = alpha_without_noise(once, once.assign(value=once["chance"]))
-    assert set(of_p["by"]) == {"P(yes)"}

@@ -10,7 +10,7 @@ from scipy import stats
 
 from katayori import frames
 from katayori.errors import KatayoriError
-from katayori.metrics import agreement, exchange, verdicts
+from katayori.metrics import agreement, exchange, repeats, verdicts
 from katayori.metrics.intervals import mean_interval
 
 KEY = ["question", "age", "level"]
@@ -30,9 +30,7 @@ TESTED = {"value": "yes", "level": "level"}
 VERBS = {
     "alpha": lambda frame, **more: agreement.alpha(frame, **ASKED, **more),
     "alpha_pairs": lambda frame, **more: agreement.alpha_pairs(frame, **ASKED, **more),
-    "alpha_from_repeats": lambda frame, **more: agreement.alpha_from_repeats(
-        frame, **ASKED, **more
-    ),
+    "alpha_from_repeats": lambda frame, **more: repeats.alpha_from_repeats(frame, **ASKED, **more),
     "exchange_test": lambda frame, **more: exchange.exchange_test(
         frame, **TESTED, row="age", draws=19, **more
     ),
@@ -178,7 +176,7 @@ def test_repeats_give_the_alpha_of_the_probabilities():
     many["yes"] = (rng.random(len(many)) < many["p"]).astype(float)
     columns = {"value": "yes", "rater": "level"}
     truth = agreement.alpha(cells, value="p", rater="level")["value"].iloc[0]
-    found = agreement.alpha_from_repeats(many, **columns).iloc[0]
+    found = repeats.alpha_from_repeats(many, **columns).iloc[0]
     assert found["ci_low"] < truth < found["ci_high"] and abs(found["value"] - truth) < 0.05
     once = agreement.alpha(many.drop_duplicates(["question", "level"]), **columns)["value"].iloc[0]
     assert once < truth - 0.3 and 0 < found["noise_share"] < 0.9

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from katayori import paths
 from katayori.data import files
+from katayori.data.printed import load as load, names as names
 from katayori.data.schema import Schema, Text, Where
-from katayori.errors import expect
 
 #: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded
 #: twice.
@@ -60,26 +60,6 @@ class Audit(Schema):
     """data/published/audit.yaml."""
 
     checks: list[Check]
-
-
-def names(paper: str) -> list[str]:
-    """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the
-    valid papers.
-    """
-    folder = paths.data_dir() / "published"
-    expect(paper, sorted(file.parent.name for file in folder.glob("*/*.csv")), "paper")
-    return sorted(path.stem for path in (folder / paper).glob("*.csv"))
-
-
-def load(paper: str, name: str) -> pd.DataFrame:
-    """One published table as printed, a row a figure, with its `locator`; empty = not published.
-
-    Raises KatayoriError naming the valid papers or tables.
-    """
-    expect(name, names(paper), f"published table of {paper}")
-    file = paths.data_dir() / "published" / paper / f"{name}.csv"
-    # `table` is a label: as a number, tables 4.1 and 4.10 would be one.
-    return pd.read_csv(file, dtype={"table": str}, keep_default_na=False, na_values=[""])
 
 
 def tables(paper: str) -> dict[str, pd.DataFrame]:

@@ -27,29 +27,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from katayori.data.sample_logs import read_log
-    from katayori.metrics.agreement import alpha, cohen_kappa, fleiss_kappa
+    from katayori.metrics.agreement import alpha
     from katayori.metrics.bbq import diff_bias
     from katayori.metrics.exchange import exchange_test, level_gaps
     from katayori.metrics.interactions import interactions
     from katayori.metrics.judges import concordance
-    from katayori.metrics.pairs import mcnemar
+    from katayori.metrics.kappas import cohen_kappa, fleiss_kappa
+    from katayori.metrics.pairs import mcnemar, newcombe
     from katayori.metrics.position import position_free
-    from katayori.metrics.shares import difference, newcombe, share
+    from katayori.metrics.shares import difference, share
 
 #: Each function and its module, which is loaded when the function is asked for: pandas, scipy and
 #: statsmodels take a second.
 _MODULES = {
     "alpha": "metrics.agreement",
-    "cohen_kappa": "metrics.agreement",
+    "cohen_kappa": "metrics.kappas",
     "concordance": "metrics.judges",
     "diff_bias": "metrics.bbq",
     "difference": "metrics.shares",
     "exchange_test": "metrics.exchange",
-    "fleiss_kappa": "metrics.agreement",
+    "fleiss_kappa": "metrics.kappas",
     "interactions": "metrics.interactions",
     "level_gaps": "metrics.exchange",
     "mcnemar": "metrics.pairs",
-    "newcombe": "metrics.shares",
+    "newcombe": "metrics.pairs",
     "position_free": "metrics.position",
     "read_log": "data.sample_logs",
     "share": "metrics.shares",

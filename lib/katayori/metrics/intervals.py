@@ -18,6 +18,8 @@ from scipy.stats import beta, t
 
 #: With fewer clusters no interval is given, and below the second number a note says so.
 NO_INTERVAL_BELOW = 5
+#: Below this many, an interval over clusters is too narrow to be quoted.
+FEW_CLUSTERS = 10
 FEW_CLUSTERS = 10
 #: A mean probability nearer than this to 0 or 1 has no symmetric interval.
 EDGE = 0.05

@@ -175,17 +175,6 @@ def _jackknife(
     }
 
 
-def categories_of(labels: pd.DataFrame) -> dict[Any, int]:
-    """A number for every label that occurs, in the order of their names.
-
-    Example:
-        >>> categories_of(pd.DataFrame({"ann": ["yes", "no"], "ben": ["no", None]}))
-        {'no': 0, 'yes': 1}
-    """
-    labels_given = pd.unique(pd.Series(labels.to_numpy(dtype=object).ravel()).dropna())
-    return {label: code for code, label in enumerate(sorted(labels_given, key=str))}
-
-
 def _agreement(measure: str, codes: np.ndarray, categories: int) -> float:
     """One measure of comparisons x people, codes of categories; NaN (missing) only for
     Krippendorff's alpha."""

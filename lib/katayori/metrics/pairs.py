@@ -9,8 +9,9 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_test
 
 from katayori.errors import KatayoriError
 from katayori.frames import flat
+from katayori.metrics import qa_intervals
 from katayori.metrics.intervals import ratio_interval
-from katayori.metrics.proportions import newcombe_paired_interval
+from katayori.metrics.proportions import newcombe_interval, newcombe_paired_interval
 from katayori.metrics.question_swaps import question_swap_test
 
 MORE = ("only_first", "only_second", "p", "chi2", "p_chi2", "p_yates", "p_cluster")
@@ -124,3 +125,46 @@ def _clustered(gain: pd.Series, cluster: pd.Series) -> dict[str, Any]:
     found = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
     row = {name: found[name] for name in ("ci_low", "ci_high", "status")}
     return row | {"p_cluster": question_swap_test(sums["sum"].tolist())}
+
+
+def newcombe(
+    hits_first: int, n_first: int, hits_second: int, n_second: int, level: float = 0.95
+) -> pd.DataFrame:
+    """The difference of two shares of independent answers, by Newcombe's hybrid score interval.
+
+    It takes every answer as independent of the others: for several answers to one question or
+    template use `difference`.
+
+    Args:
+        hits_first, n_first: hits and answers of the first group; hits_second, n_second: of the
+            second.
+        level: of the interval.
+
+    Returns:
+        One row: measure (`first - second`), value, n (both together), n_invalid (0), clusters (n),
+        ci_low, ci_high, status (`ok`, or `no_valid_answer` where a group has none).
+
+    Raises:
+        KatayoriError: counts that cannot be.
+
+    Source: R. G. Newcombe, Statistics in Medicine 17 (1998), 873-890, method 10.
+
+    Example:
+        >>> newcombe(56, 70, 48, 80)[["value", "ci_low", "ci_high"]].round(4).to_numpy().tolist()
+        [[0.2, 0.0524, 0.3339]]
+    """
+    for hits, n in ((hits_first, n_first), (hits_second, n_second)):
+        if not 0 <= hits <= n:
+            raise KatayoriError(
+                f"newcombe: {hits} hits of {n} answers cannot be; give hits and answers of both"
+                " groups, e.g. newcombe(56, 70, 48, 80)"
+            )
+    n = n_first + n_second
+    row = {"measure": "first - second", "value": np.nan, "n": n, "n_invalid": 0, "clusters": n}
+    if n_first and n_second:
+        low, high = newcombe_interval((hits_first, n_first), (hits_second, n_second), level)
+        row |= {"value": hits_first / n_first - hits_second / n_second, "status": "ok"}
+        row |= {"ci_low": low, "ci_high": high}
+    else:
+        row |= {**qa_intervals.none(), "status": "no_valid_answer"}
+    return flat([row], pd.DataFrame(), names=["measure"])

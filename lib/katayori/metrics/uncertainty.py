@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.contingency_tables import mcnemar
 
+from katayori.metrics.intervals import FEW_CLUSTERS as FEW_CLUSTERS
+
 PATTERNS = 9999  # of signs, drawn at most
-FEW_CLUSTERS = 10  # below this many, an interval over clusters is too narrow to be quoted
 
 
 def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

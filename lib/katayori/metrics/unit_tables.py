@@ -8,7 +8,6 @@ import pandas as pd
 
 from katayori.columns import FrameError
 from katayori.errors import KatayoriError
-from katayori.metrics import label_agreement
 
 _EXAMPLE = "e.g. [[1, 1], [0, 1], [1, None]], a row a unit and a column a rater"
 
@@ -175,7 +174,7 @@ def codes(labels: pd.DataFrame) -> tuple[np.ndarray, int]:
         >>> found.tolist(), categories
         ([[0.0, 1.0], [0.0, nan]], 2)
     """
-    categories = label_agreement.categories_of(labels)
+    categories = categories_of(labels)
     columns = [labels[name].map(categories, na_action="ignore") for name in labels]
     return np.column_stack([column.to_numpy(float) for column in columns]), len(categories)
 
@@ -205,3 +204,14 @@ def from_counts(own: UnitTable) -> UnitTable:
     counts = numbers.to_numpy(int)
     places = np.arange(counts.shape[1])
     return own._replace(labels=pd.DataFrame([np.repeat(places, one) for one in counts]))
+
+
+def categories_of(labels: pd.DataFrame) -> dict[Any, int]:
+    """A number for every label that occurs, in the order of their names.
+
+    Example:
+        >>> categories_of(pd.DataFrame({"ann": ["yes", "no"], "ben": ["no", None]}))
+        {'no': 0, 'yes': 1}
+    """
+    labels_given = pd.unique(pd.Series(labels.to_numpy(dtype=object).ravel()).dropna())
+    return {label: code for code, label in enumerate(sorted(labels_given, key=str))}

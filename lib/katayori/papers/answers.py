@@ -15,8 +15,7 @@ from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import get_paper
 from katayori.prompting import exchange, recordings
 from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, answers_frame
-from katayori.prompting.likelihood import can_score
-from katayori.prompting.models import Endpoint, Model, at_server, get_endpoint, get_model
+from katayori.prompting.models import Endpoint, Model, at_server, can_score, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import SEED_RULES, Request, build, by_rule

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
 from katayori.prompting.frames import beside_fields
-from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.models import Endpoint, Model, can_score
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 
@@ -35,12 +35,6 @@ COLUMNS = [
     "per_token",
     "note",
 ]
-
-
-def can_score(model: Model, endpoint: Endpoint) -> bool:
-    """Whether a model's endpoint can say how likely given continuations are."""
-    supports = endpoint.supports | model.fields.get("supports", {})
-    return supports.get("likelihood") is True
 
 
 def check_can_score(requests: Sequence[Request], model: Model, endpoint: Endpoint) -> None:

@@ -267,3 +267,9 @@ def at_server(
     if label == UNKNOWN:
         address = UNKNOWN
     return replace(endpoint, server=Server(label, address))
+
+
+def can_score(model: Model, endpoint: Endpoint) -> bool:
+    """Whether a model's endpoint can say how likely given continuations are."""
+    supports = endpoint.supports | model.fields.get("supports", {})
+    return supports.get("likelihood") is True

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from katayori import paths
-from katayori.errors import KatayoriError, UnavailableError
+from katayori.errors import UnavailableError
 from katayori.report import evidence, outcomes, provenance
 from katayori.report.tables import nothing, unwrap
 from katayori.study import Study
@@ -387,32 +387,6 @@ class Run:
         path.parent.mkdir(exist_ok=True)
         # A lone surrogate from a broken answer is written as its escape instead of ending the run.
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-
-
-def read_results(path: Path) -> "pd.DataFrame":
-    """The rows of a run folder, or of all run folders in a profile's: columns `FIELDS`.
-
-    Empty where nothing has run. KatayoriError for a damaged file.
-    """
-    import pandas as pd
-
-    file = path / "results.json"
-    files = [file] if file.is_file() else sorted(path.glob("[!.]*/results.json"))
-    rows = [row for file in files for row in _rows_of(file)]
-    return pd.DataFrame(rows, columns=list(FIELDS))
-
-
-def _rows_of(file: Path) -> list[dict[str, Any]]:
-    try:
-        rows = json.loads(file.read_text(encoding="utf-8"))
-        damaged = any(set(row) | ADDED != set(FIELDS) for row in rows)
-    except (ValueError, TypeError):
-        damaged = True
-    if damaged:
-        raise KatayoriError(
-            f"{file} is not a results file of this version: delete it and run `make reproduce`."
-        )
-    return rows
 
 
 def _without_interval(frame: "pd.DataFrame", unit: str) -> "pd.DataFrame":

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.errors import expect
-from katayori.metrics.interval_text import with_interval as with_interval
 from katayori.report import column_names
 from katayori.report.status_words import mark
 

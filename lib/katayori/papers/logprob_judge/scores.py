@@ -24,12 +24,12 @@ from katayori.metrics.choices import MEANING, unswapped
 from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.label_agreement import (
     agreement_row,
-    categories_of,
     mean_gain,
     mean_share,
     sums_by_cluster,
 )
 from katayori.metrics.uncertainty import cells, sign_test, status_of
+from katayori.metrics.unit_tables import categories_of
 
 BY = ("model", "source", "prompt_id")
 #: The order in which equal means are settled: C, then A, then B (LJ-13).

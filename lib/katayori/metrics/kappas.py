@@ -1,0 +1,95 @@
+"""Agreement of labels beyond chance: Fleiss' and Cohen's kappa."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from katayori.columns import FrameError
+from katayori.frames import flat
+from katayori.metrics import label_agreement
+from katayori.metrics.agreement import is_not_asked
+from katayori.metrics.unit_tables import (
+    UnitTable,
+    codes,
+    from_counts,
+    given_table,
+)
+
+
+def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd.DataFrame:
+    """Fleiss' kappa of a table of units x raters, labels of any kind.
+
+    Args:
+        table: labels; units that lack one are left out and counted. With `counts`, units x
+            categories: how many raters gave each category, the same number of raters in each unit.
+        cluster: of each unit what would be drawn anew in another study, such as its question: a
+            list, or the column of the frame that holds it. None: each unit on its own.
+
+    Returns:
+        One row: measure, value, n (units), n_invalid (units that lack a label), clusters, ci_low,
+        ci_high (by t on the jackknife over clusters), status: `ok`; `constant` (one category only);
+        `one_annotator`; `no_comparisons`; `few_clusters`, `no_variation`: no interval.
+
+    Raises:
+        KatayoriError: no table; counts that are none, or not of the same number of raters.
+
+    Source: J. L. Fleiss, Psychological Bulletin 76 (1971), 378-382 (by statsmodels).
+
+    Example:
+        >>> fleiss_kappa([[3, 0], [0, 3], [3, 0]], counts=True)["value"].tolist()
+        [1.0]
+    """
+    if is_not_asked(table):
+        return flat([], table, names=["measure"])
+    own = given_table("fleiss_kappa", table, cluster)
+    return _kappa("fleiss_kappa", from_counts(own) if counts else own)
+
+
+def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = None) -> pd.DataFrame:
+    """Cohen's kappa of two raters, labels of any kind.
+
+    Args:
+        first, second: their labels of the same units, as lists, arrays or columns; or only `first`,
+            a table of two columns.
+        cluster: as of `fleiss_kappa`.
+
+    Returns:
+        as `fleiss_kappa`; n are the units that both labelled.
+
+    Raises:
+        KatayoriError: other lengths, or a table that has not two raters.
+
+    Source: J. Cohen, Educational and Psychological Measurement 20 (1960), 37-46 (by statsmodels).
+
+    Example:
+        >>> cohen_kappa(list("1122"), list("1121"))[["value", "n"]].to_numpy().tolist()
+        [[0.5, 4.0]]
+    """
+    if is_not_asked(first):
+        return flat([], first, names=["measure"])
+    if second is not None:
+        columns = [pd.Series(list(labels), dtype=object) for labels in (first, second)]
+        if len(columns[0]) != len(columns[1]):
+            raise FrameError(
+                f"cohen_kappa: {len(columns[0])} labels and {len(columns[1])}; give one of each for"
+                ' every unit, e.g. cohen_kappa(["a", "b"], ["a", "a"])'
+            )
+        first = pd.concat(columns, axis=1)
+    own = given_table("cohen_kappa", first, cluster)
+    if own.labels.shape[1] != 2:
+        raise FrameError(
+            f"cohen_kappa: {own.labels.shape[1]} raters; it is of two (fleiss_kappa takes more)"
+        )
+    return _kappa("cohen_kappa", own)
+
+
+def _kappa(measure: str, own: UnitTable) -> pd.DataFrame:
+    values, categories = codes(own.labels)
+    row = label_agreement.agreement_row(measure, values, pd.Series(own.cluster), categories)
+    whole = (~np.isnan(values)).all(axis=1)
+    row |= {"measure": measure, "n_invalid": row["n_left_out"]}
+    row["clusters"] = len(pd.unique(own.cluster[whole]))
+    if row["status"] == "ok":
+        row["status"] = row["ci_status"]
+    return flat([row], pd.DataFrame(), names=["measure"])
