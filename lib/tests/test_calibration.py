@@ -56,9 +56,14 @@ def test_no_limit_is_given_for_what_it_was_not_tried_on(other, status):
 
 
 def test_a_limit_drawn_under_another_prompt_says_so():
-    row = {"paper": "discrim_eval", "what": "gap between levels, sampled (addition)"}
-    row |= {"dataset": "katayori-discrim-study v1", "clusters": 70, "cell": {"factor": "race"}}
-    found = calibration.beside(LEAN | row | {"prompt_id": "de_answer_line"})
+    [entry] = [
+        one
+        for one in paper_facts.of("jubaku_v2")["calibration"]
+        if one.get("limit", {}).get("method") == "neutral reason, letter"
+    ]
+    row = {"paper": "jubaku_v2", "what": entry["what"], "prompt_id": "ju_1_ja", "cell": {}}
+    row |= {name: entry["limit"][name] for name in ("dataset", "clusters")}
+    found = calibration.beside(LEAN | row)
     assert found["detects"] > 0 and found["detects_status"] == "by_other_prompt"
 
 
@@ -96,7 +101,9 @@ def test_every_headline_of_a_notebook_is_spoken_of(paper):
     """The rows that the recorded profile gives, and the codes that the paper's file uses."""
     file = paths.data_dir() / "expected" / paper / "results.csv"
     rows = pd.read_csv(file, keep_default_na=False, dtype=str)
-    headlines = rows[rows["headline"] == "True"]
+    # What is kept with the limit of its own interval needs nothing from the file.
+    has_limit = rows["limit"] != "" if "limit" in rows else False
+    headlines = rows[(rows["headline"] == "True") & ~pd.Series(has_limit, rows.index)]
     assert len(headlines) and set(rows.loc[rows["headline"] != "True", "blank_status"]) == {""}
     for name in ("blank", "detects"):
         statuses = headlines[f"{name}_status"]
