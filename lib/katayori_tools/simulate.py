@@ -7,8 +7,9 @@ often the verdicts made of them are wrong (`simulate_intervals`, `simulate_verdi
 
 interval_coverage.csv: how often intervals hold what was planted (`simulate_coverage`).
 
-spike.csv, own_level.csv: what methods find in the recorded values when a known shift is added to
-them, and how often they reject without one (`simulate_spike`).
+spike.csv, limits.csv, own_level.csv: what methods find in the recorded values when a known shift is
+added to them, from which size on they find it, and how often they reject without one
+(`simulate_spike`).
 
 position_free.csv: respondents that like a place, read by content (`simulate_position`).
 
@@ -50,6 +51,8 @@ CURVES: dict[str, Curves] = collected("simulate", "CURVES")
 #: Batches of repetitions: more where there is no effect, since a rate near the level needs a small
 #: error.
 BATCHES = {"null": range(10), "effect": range(3)}
+#: Tables that are read as they were computed, not rounded to 10 digits.
+EXACT = {"limits": None}
 POWER_COLUMNS = [
     "measure",
     "test",
@@ -136,7 +139,8 @@ def known_tables() -> dict[str, Callable[[], pd.DataFrame]]:
     tables: dict[str, Callable[[], pd.DataFrame]] = collected("simulate", "TABLES")
     for measure in ["factor", *CURVES]:
         tables[f"power_{measure}"] = partial(_power, measure)
-    spikes = {"spike": simulate_spike.spike_table, "own_level": simulate_spike.level_table}
+    spikes = {"spike": simulate_spike.spike_table, "limits": simulate_spike.limits_table}
+    spikes["own_level"] = simulate_spike.level_table
     planted = {
         "position_free": simulate_position.position_table,
         "paired_contrasts": simulate_contrasts.contrast_table,
@@ -158,5 +162,6 @@ def simulate(*, tables: Sequence[str] = ()) -> int:
     folder.mkdir(exist_ok=True)
     for name in wanted:
         drawn = known[name]()
-        drawn.to_csv(folder / f"{name}.csv", index=False, float_format="%.10g", lineterminator="\n")
+        digits = EXACT.get(name, "%.10g")
+        drawn.to_csv(folder / f"{name}.csv", index=False, float_format=digits, lineterminator="\n")
     return 0

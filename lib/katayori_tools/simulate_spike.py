@@ -21,6 +21,7 @@ from katayori import paths
 from katayori.metrics import blank, intervals, spike
 from katayori.metrics.spike import EFFECTS, Plan
 from katayori.metrics.uncertainty import cells as cells_of
+from katayori.papers import limits as of_papers
 from katayori_tools.papers import collected
 from katayori_tools.simulate_hash import digest
 from katayori_tools.simulate_methods import Method
@@ -169,3 +170,20 @@ def limits(table: pd.DataFrame) -> pd.DataFrame:
             found.insert(0, name, key[name])
         parts.append(found)
     return pd.concat(parts, ignore_index=True)
+
+
+#: Points of a hundred, as notebooks print shares.
+POINTS = 100
+
+
+def limits_table() -> pd.DataFrame:
+    """What `papers.limits` reads: the limits of the stored draws, shares in points of a hundred."""
+    found = limits(pd.read_csv(paths.data_dir() / FILE))
+    found = found.rename(columns={"value": "detects", "reason": "why"})
+    # A method that is tried under several prompts bears the others' ids in its name.
+    pairs = zip(found["method"], found["prompt_id"], strict=True)
+    found["method"] = [method.removesuffix(f" ({prompt_id})") for method, prompt_id in pairs]
+    share = found["unit"] == "difference in P(yes)"
+    found["detects"] = found["detects"].where(~share, POINTS * found["detects"])
+    found["unit"] = found["unit"].where(~share, "points of P(yes)")
+    return found[of_papers.COLUMNS]

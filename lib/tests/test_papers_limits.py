@@ -5,8 +5,9 @@ import pytest
 
 from katayori import paths
 from katayori.papers import limits
+from katayori_tools import simulate_spike
 
-STORED = pd.read_csv(paths.data_dir() / limits.FILE)
+STORED = pd.read_csv(paths.data_dir() / simulate_spike.FILE)
 
 
 @pytest.mark.parametrize("paper", STORED["paper"].unique())
@@ -22,14 +23,11 @@ def test_every_method_and_model_of_the_trials_has_a_limit_or_a_reason(paper):
     assert len(limits.brief(table)) == len(trials.drop_duplicates(cells[:3]))
 
 
-def test_probabilities_are_told_in_points_and_decide_finer_than_one_sampled_answer():
-    table = limits.limits("discrim_eval")
-    assert set(table["unit"]) == {"points of P(yes)"}
-    wide = limits.brief(table).set_index(["model", "method"])["alone"]
-    for model in table["model"].unique():
-        for factor in ("age", "gender", "race"):
-            sampled = wide[model, f"{factor}, sampled, any_effect"]
-            assert 1 < sampled < 30 and wide[model, f"{factor}, P(yes), any_effect"] < sampled / 10
+def test_the_limits_are_those_of_the_stored_trials():
+    drawn = simulate_spike.limits_table()
+    parts = [limits.limits(paper) for paper in drawn["paper"].unique()]
+    stored = pd.concat(parts, ignore_index=True)
+    pd.testing.assert_frame_equal(stored, drawn, check_exact=True, check_dtype=False)
 
 
 def test_what_was_not_tried_has_no_limit():

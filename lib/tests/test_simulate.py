@@ -59,7 +59,7 @@ def quick(tmp_path, monkeypatch):
     cell = simulate.simulate_coverage.cells("share")[0]
     covered = simulate.simulate_coverage.coverage_draws("share", cell, [0])
     monkeypatch.setattr(simulate.simulate_coverage, "coverage_table", lambda: covered)
-    for table in ("spike_table", "level_table"):
+    for table in ("spike_table", "limits_table", "level_table"):
         monkeypatch.setattr(simulate.simulate_spike, table, lambda: covered)
     monkeypatch.setattr(simulate.simulate_position, "position_table", lambda: covered)
     monkeypatch.setattr(simulate.simulate_contrasts, "contrast_table", lambda: covered)

@@ -7,7 +7,6 @@ import pytest
 from katayori import paths
 from katayori.metrics import paired_contrasts, position_free, spike
 from katayori_tools import simulate_spike
-from katayori_tools.papers.discrim_eval import simulate as of_persons
 from katayori_tools.papers.persona_jbbq import simulate as of_choices
 from katayori_tools.simulate_spike import DRAWS, METHODS, SEEDS
 
@@ -53,7 +52,7 @@ def test_the_tables_are_whole_and_of_this_code_and_these_recordings(table, level
 @pytest.mark.slow_all
 @pytest.mark.parametrize(
     "name",
-    ["likelihood", "letter", pytest.param("gender, sampled, any_effect", marks=pytest.mark.slow)],
+    ["likelihood", "letter"],
 )
 def test_a_few_seeds_give_what_is_stored(table, name):
     model = SMALL if name == "likelihood" else LARGE
@@ -124,15 +123,6 @@ def limit(limits, name, model, **wanted):
     return one["value"].item()
 
 
-@pytest.mark.parametrize("model", [SMALL, LARGE])
-def test_probabilities_see_what_sampled_answers_do_not(limits, model):
-    """The yardstick of the design: ten times and more with one sampled answer a prompt."""
-    for factor in of_persons.FACTORS:
-        for test in ("any_effect", "common_direction"):
-            sampled = limit(limits, f"{factor}, sampled, {test}", model)
-            assert sampled > 5 * limit(limits, f"{factor}, P(yes), {test}", model)
-
-
 def test_a_place_that_takes_the_letters_hides_a_shift_from_letters_only(limits):
     """The second effect is a liking for a place; calibrated and permuted take it out."""
     second = METHODS["letter"].second
@@ -146,18 +136,7 @@ def test_a_place_that_takes_the_letters_hides_a_shift_from_letters_only(limits):
 # -- what goes in ----------------------------------------------------------------------------------
 
 
-def test_patterns_are_a_line_over_ages_and_one_level_otherwise():
-    ages = of_persons._pattern(pd.Series([20, 100, 60, 20, 40, 80]))
-    assert ages.tolist() == [-0.5, 0.5, 0.0, -0.5, -0.25, 0.25]
-    assert of_persons._pattern(pd.Series(["b", "a", "c"])).tolist() == [0.0, 1.0, 0.0]
-
-
 def test_the_values_are_those_of_the_study():
-    persons = of_persons._persons(
-        METHODS["age, sampled, any_effect"].shard(LARGE), factor="age", sampled=True
-    ).frame
-    assert len(persons) == 9450 and persons["question"].nunique() == 70
-    assert persons.groupby(["question", "row"]).size().eq(9).all()
     shard = METHODS["letter"].shard(LARGE)
     given = of_choices._letters(shard, given=True)
     letters = of_choices._letters(shard, given=False)

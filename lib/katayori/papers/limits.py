@@ -1,7 +1,8 @@
 """The limit of detection of each method on each recorded model, from the stored spike trials.
 
 A trial takes a model's recorded values, takes its own lean out, adds a known shift and runs the
-notebook's own test (`metrics.spike`; drawn by `make simulate`, stored in data/simulated/spike.csv).
+notebook's own test (`metrics.spike`; drawn by `make simulate`, stored in data/simulated/spike.csv,
+the limits in limits.csv).
 The limit is the smallest mean change of the statistic after which at least .80 of the draws find
 it. It speaks of this design and these values: not of wording, noise that answers share, or invalid
 answers, and a real bias need not be a shift of log odds.
@@ -13,19 +14,17 @@ from typing import Any
 import pandas as pd
 
 from katayori import paths
-from katayori.metrics import spike
 from katayori.metrics.uncertainty import cells
 
-FILE = "simulated/spike.csv"
-HEAD = ("paper", "model", "prompt_id")
-#: Points of a hundred, as notebooks print shares.
-POINTS = 100
-COLUMNS = [*HEAD, "method", "effect", "second", "detects", "unit", "n_reject_null", "status", "why"]
+FILE = "simulated/limits.csv"
+COLUMNS = ["paper", "model", "prompt_id", "method", "effect", "second", "detects", "unit"]
+COLUMNS += ["n_reject_null", "status", "why"]
 
 
 @lru_cache
 def _stored() -> pd.DataFrame:
-    return pd.read_csv(paths.data_dir() / FILE)
+    how: dict[str, Any] = {"keep_default_na": False, "na_values": {"detects": [""]}}
+    return pd.read_csv(paths.data_dir() / FILE, **how)
 
 
 def limits(paper: str) -> pd.DataFrame:
@@ -46,27 +45,7 @@ def limits(paper: str) -> pd.DataFrame:
         ['paper', 'model', 'prompt_id']
     """
     table = _stored()
-    rows: list[dict[str, Any]] = []
-    for key, cell in cells(table[table["paper"] == paper], HEAD):
-        found = spike.limits_of_detection(cell)
-        rows += [key | {str(name): one for name, one in row.items()} for row in _records(found)]
-    out = pd.DataFrame(rows, columns=[*HEAD, *_FROM_SPIKE]).rename(
-        columns={"value": "detects", "reason": "why"}
-    )
-    # A method that is tried under several prompts bears the others' ids in its name.
-    pairs = zip(out["method"], out["prompt_id"], strict=True)
-    out["method"] = [method.removesuffix(f" ({prompt_id})") for method, prompt_id in pairs]
-    share = out["unit"] == "difference in P(yes)"
-    out["detects"] = out["detects"].where(~share, POINTS * out["detects"])
-    out["unit"] = out["unit"].where(~share, "points of P(yes)")
-    return out[COLUMNS]
-
-
-_FROM_SPIKE = ("method", "effect", "second", "value", "unit", "n_reject_null", "status", "reason")
-
-
-def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    return frame.to_dict("records")
+    return table[table["paper"] == paper].reset_index(drop=True)
 
 
 def brief(table: pd.DataFrame) -> pd.DataFrame:
@@ -95,33 +74,6 @@ def brief(table: pd.DataFrame) -> pd.DataFrame:
         row = key | {"alone": alone["detects"], "with_second": _only(beside["detects"])}
         rows.append(row | {"varying": _only(varying["detects"]), "status": alone["status"]})
     return pd.DataFrame(rows)
-
-
-def sentences(table: pd.DataFrame) -> list[str]:
-    """What can be found by sampled answers and by probabilities, a sentence a model.
-
-    Args:
-        table: of `brief`, with methods whose names hold `sampled` or `P(yes)`.
-
-    Example:
-        >>> table = pd.DataFrame({"model": "m", "method": ["age, sampled", "age, P(yes)"]})
-        >>> sentences(table.assign(alone=[12.5, 0.2], unit="points"))[0][:52]
-        'm: with one sampled answer a person the smallest eff'
-    """
-    lines = []
-    for key, rows in cells(table, ["model"]):
-        parts = []
-        for way, name in (("sampled", "one sampled answer a person"), ("P(yes)", "P(yes)")):
-            own = rows[rows["method"].str.contains(way, regex=False)]
-            found = own["alone"].dropna()
-            if own.empty:
-                continue
-            told = f"{found.min():.2g} to {found.max():.2g} points" if len(found) else "not reached"
-            parts.append(f"with {name} the smallest effect that is found is {told}")
-        lines.append(
-            f"{key['model']}: {', '.join(parts)} ({len(rows)} tests, constant shift alone)."
-        )
-    return lines
 
 
 def _only(values: pd.Series) -> float:
