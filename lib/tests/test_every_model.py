@@ -258,7 +258,7 @@ ACCURACY = "accuracy by topic, invalid counted as wrong"
 YES = (4 * stub_model.YES_YOUNG + 5 * stub_model.YES_OLD) / 9  # nine ages
 #: paper -> the result, its cell and what was planted.
 EXPECTED = {
-    "discrim_eval": ("response ratio, sampled", {}, YES),
+    "discrim_eval": ("response ratio", {"read_by": "sampled"}, YES),
     "persona_jbbq": ("Diff-bias, ambiguous", {"prompt": "basicP"}, stub_model.BIASED),
     # Both orders name the same answer if one of them does not follow the place.
     "logprob_judge": ("robustness", {"task": "all"}, 2 * stub_model.FIRST * (1 - stub_model.FIRST)),
