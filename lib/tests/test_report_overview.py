@@ -162,25 +162,6 @@ def test_the_judges_line_is_that_of_its_notebook(runs):
     assert found["reference"] == 0.389 and found["means"].startswith("drawing lots")
 
 
-def test_shared_noise_is_told_or_said_to_be_unmeasured(runs):
-    """Review A2: answers of the recorded pair go together; no finding is made twice."""
-    none = overview.coupling(runs)
-    assert none.empty and "not measured" in overview.coupling_sentence(none)
-    run = Run("discrim_eval", runs / "discrim_eval")
-    more = {
-        "source": "recorded",
-        "n": 8916,
-        "ci": (0.7, 0.73),
-        "cell": {"model_1": A, "model_2": B},
-    }
-    run.row("DE-34", overview.COUPLING, 0.716, **more)
-    run.save()
-    told = overview.coupling_sentence(overview.coupling(runs))
-    assert "share their random draws" in told and "0.716 over 8,916 answers (m-one, m-two)" in told
-    alone = overview.coupling(runs).assign(value=0.01)
-    assert "draws of their own" in overview.coupling_sentence(alone)
-
-
 def test_files_without_a_pinned_hash_are_counted():
     """Review A9 and C: explicit.jsonl and the JBBQ files have no hash before a download."""
     table = overview.unpinned(catalogue.load())

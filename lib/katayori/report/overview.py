@@ -304,45 +304,6 @@ def invalid_rates(page: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(frame).reset_index(drop=True)
 
 
-#: The row of notebook 01 that says how far sampled answers of two models share their noise.
-COUPLING = "correlation of two models' answers less their own P(yes)"
-
-
-def coupling(folder: Path) -> "pd.DataFrame":
-    """How far the random draws of two models' sampled answers go together, as notebook 01 found.
-
-    Returns:
-        models, value (the correlation of answer less own P(yes)), ci_low, ci_high, n, status; no
-        row where the run did not measure it.
-    """
-    rows = read_results(folder)
-    rows = rows[rows["what"] == COUPLING]
-    models = [
-        ", ".join(str(name) for name in (model, *cell.values()) if isinstance(name, str) and name)
-        for model, cell in zip(rows["model"], rows["cell"], strict=True)
-    ]
-    columns = ["models", "value", "ci_low", "ci_high", "n", "status"]
-    return rows.assign(models=models)[columns].reset_index(drop=True)
-
-
-def coupling_sentence(coupled: "pd.DataFrame") -> str:
-    """What `coupling` means for a comparison of models, in a sentence."""
-    measured = coupled[coupled["value"].notna()]
-    if measured.empty:
-        return (
-            "Whether sampled answers of two models share their random draws was not measured in "
-            "this run."
-        )
-    worst = measured.sort_values("value", key=abs).iloc[-1]
-    size = f"{worst['value']:.3f} over {worst['n']:,.0f} answers ({worst['models']})"
-    if abs(worst["value"]) < 0.1:
-        return f"Sampled answers of the models have draws of their own: residuals correlate {size}."
-    return (
-        f"Sampled answers of the models share their random draws: residuals correlate {size}. What "
-        "both models show in sampled answers is no finding made twice."
-    )
-
-
 #: What tells the cells of the simulated power tables apart.
 POWER_KEYS = ["measure", "test", "promises", "setting", "planted", "effect"]
 SIZES = ["clusters", "per_cluster", "n"]

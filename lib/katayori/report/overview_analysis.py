@@ -21,9 +21,8 @@ class Analysis:
 
     Attributes:
         papers: `overview.papers`. measures: `overview.measures`. page: `overview.bias_profile`.
-        compared: `overview.compare_profiles`, with p_holm. coupling: one sentence: do models share
-            their noise? checked: `audit.audit_table`. power: `overview.power`. curves: of it, what
-            figures draw. levels: `power_text.levels`. covered: `coverage.coverage`. worst:
+        compared: `overview.compare_profiles`, with p_holm. checked: `audit.audit_table`. power:
+            `overview.power`. levels: `power_text.levels`. covered: `coverage.coverage`. worst:
             `coverage.worst_by_kind`.
     """
 
@@ -31,7 +30,6 @@ class Analysis:
     measures: "pd.DataFrame"
     page: "pd.DataFrame"
     compared: "pd.DataFrame"
-    coupling: str
     checked: "pd.DataFrame"
     power: "pd.DataFrame"
     levels: "pd.DataFrame"
@@ -60,7 +58,6 @@ def analyse(
     keep.table("pins", overview.unpinned(catalogue.load()))
     keep.table("recorded", overview.recorded(manifests))
     page = _page(folder, models, keep)
-    coupling = keep.table("coupling", overview.coupling(folder))
     checked = _audit(keep)
     power = keep.table("power", overview.power())
     levels = _levels(power, keep)
@@ -71,7 +68,6 @@ def analyse(
         measures=overview.measures(folder),
         page=page,
         compared=_compared(page, keep),
-        coupling=overview.coupling_sentence(coupling),
         checked=checked,
         power=power,
         levels=levels,

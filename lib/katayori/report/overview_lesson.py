@@ -263,7 +263,7 @@ def in_short(overall: "Analysis", read: "pd.DataFrame") -> str:
         >>> in_short(overall, readings(overall.page, overall.measures))[:38]
         'No notebook of this run has answers of'
     """
-    parts = [*_of_profiles(read), _of_comparison(overall.compared), overall.coupling]
+    parts = [*_of_profiles(read), _of_comparison(overall.compared)]
     parts += [
         _of_audit(overall.checked),
         _of_levels(overall.levels),
