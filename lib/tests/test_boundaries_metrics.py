@@ -11,7 +11,6 @@ from katayori.metrics import (
     agreement,
     audit,
     exchange_tests,
-    logistic,
     multiverse,
     position_free,
     position_free_scores,
@@ -239,17 +238,6 @@ def scores_of_models() -> pd.DataFrame:
     rows = [("a", "race", 0.2), ("b", "race", -0.6), ("a", "question", 9.0), ("b", "question", 1.0)]
     frame = pd.DataFrame(rows, columns=["model", "factor", "estimate"])
     return frame.assign(source="recorded", level="x")
-
-
-def test_questions_are_no_factor_of_a_normalised_score():
-    assert set(logistic.normalised_score(scores_of_models())["factor"]) == {"race"}
-
-
-def test_one_coefficient_is_a_score_with_its_counts():
-    one = pd.DataFrame({"model": ["m"], "source": "live", "factor": "race", "level": "x"})
-    one = one.assign(estimate=0.4, significant=True, status="ok", n=70, n_invalid=3, n_groups=7)
-    found = logistic.average_score(one)
-    assert found[["n", "n_invalid", "n_groups"]].to_numpy().tolist() == [[70, 3, 7]]
 
 
 def test_the_choice_that_moves_most_comes_with_its_share():

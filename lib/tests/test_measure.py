@@ -10,7 +10,7 @@ import pytest
 from katayori import measure
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
-from katayori.metrics import agreement, examples, exchange, exchange_tests, qa_bias
+from katayori.metrics import agreement, examples, exchange, qa_bias
 from katayori.metrics.bbq import MEASURES
 from katayori.metrics.position_free_scores import position_free_scores
 from katayori.papers.inter_jbbq import examples as profiles, scores as by_profile
@@ -204,18 +204,6 @@ def test_clear_contexts_without_a_side_need_the_right_answers():
     assert table.set_index("measure").loc["acc_dis", "value"] == 1
     with pytest.raises(KatayoriError, match="no measure 'accuracy'; known: acc_amb"):
         call("diff_bias", frame, measures=["accuracy"])
-
-
-def test_the_exchange_test_is_that_of_the_notebooks():
-    values = examples.yes_no(12)
-    values["others"] = values["age"].astype(str) + values["gender"]
-    named = {"value": "value", "level": "race", "cluster": "decision_question_id"}
-    ours = measure.exchange_test(values, **named, row="others")
-    theirs = exchange_tests.exchange_test(
-        values, level="race", row="others", question="decision_question_id"
-    )
-    for column, other in (("value", "statistic"), ("p", "p"), ("status", "status"), ("n", "n")):
-        assert ours[column].tolist() == theirs[other].tolist()
 
 
 def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():

@@ -5,7 +5,6 @@ import pandas as pd
 
 from katayori.metrics import (
     examples,
-    logistic,
     qa_bias,
     qa_by_content,
     qa_tests,
@@ -28,13 +27,6 @@ from katayori.profiles import load
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import parse_yes_no
 from katayori.prompting.prompts import load_prompts
-
-
-def test_a_mean_score_says_whose_answers_it_is_of():
-    printed = pd.DataFrame({"level": ["Black", "white"], "estimate": [0.6, -0.4]})
-    printed = printed.assign(model="m", source="paper", factor="race", significant=True)
-    table = logistic.average_score(printed.assign(status="ok"))
-    assert table["source"].tolist() == ["paper"]
 
 
 def test_comparing_models_tells_both_accuracies():

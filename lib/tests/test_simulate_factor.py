@@ -54,16 +54,6 @@ def test_alpha_is_the_closed_form():
     assert factor.alpha(rows.reshape(20, -1, 3)) == pytest.approx(expected, abs=1e-12)
 
 
-def test_dealing_whole_questions_is_the_older_permutation_of_alpha():
-    """The test that 00 reported before, and its alpha: the same p, effect of age or none."""
-    yes = a_study("hesitant", (0.1, 0.0), "by question", questions=14)
-    frame = as_frame(yes).rename(columns={"question": "decision_question_id", "level": "gender"})
-    frame = frame.assign(age=frame["row"] // factor.RACES, race=frame["row"] % factor.RACES)
-    older = agreement.alpha_permutation(frame, n_permutations=499)["gender"]
-    own = factor.global_p(yes.reshape(14, -1, 3), np.random.default_rng(0), 499)
-    assert own == pytest.approx(older, abs=0.08)
-
-
 def test_answers_without_any_difference_are_undefined():
     none = np.zeros((12, 15, 3), bool)
     rng = np.random.default_rng(0)

@@ -360,6 +360,12 @@ def _alpha_of_table(table: Any, cluster: Any, scale: str, weights: str) -> pd.Da
 
 
 def is_not_asked(table: Any) -> bool:
+    """Whether a table is empty and says why.
+
+    Example:
+        >>> is_not_asked(pd.DataFrame({"ann": [1]}))
+        False
+    """
     return isinstance(table, pd.DataFrame) and bool(reason_of(table))
 
 
