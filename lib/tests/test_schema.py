@@ -16,11 +16,16 @@ import yaml
 from pydantic import Field
 
 from katayori import paths, profiles_schema
-from katayori.data import bbq, catalogue, paper_facts_schema, published
+from katayori.data import (
+    bbq,
+    catalogue,
+    discrim_eval_schema as discrim_eval,
+    paper_facts_schema,
+    published,
+)
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
-from katayori.papers import discrim_eval_schema as discrim_eval
 from katayori.papers.inter_jbbq import schema as inter_jbbq
 from katayori.papers.jubaku_v2 import schema as jubaku_v2
 from katayori.papers.logprob_judge import schema as logprob_judge

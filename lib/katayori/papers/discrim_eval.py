@@ -27,7 +27,7 @@ from katayori.prompting.store import Response
 if TYPE_CHECKING:
     import pandas as pd
 
-    from katayori.papers.discrim_eval_schema import PlainFile
+    from katayori.data.discrim_eval_schema import PlainFile
 
 AGES = tuple(range(20, 101, 10))
 GENDERS = ("male", "female", "non-binary")
@@ -169,7 +169,7 @@ def _filled(template: str, person: str, pronouns: Mapping[str, str], *, plural: 
 
 def _questions(path: str | Path) -> dict[str, Any]:
     """The content of a question file, ours for an empty path, with every question checked."""
-    from katayori.papers.discrim_eval_schema import QuestionFile
+    from katayori.data.discrim_eval_schema import QuestionFile
 
     path = Path(path) if path else paths.data_dir() / STUDY_FILE
     document = files.read_checked(QuestionFile, path, "question file")
@@ -434,13 +434,13 @@ def blank_sets() -> list[dict[str, Any]]:
         >>> sets[0]["three"]
         ['21', '22', '23']
     """
-    from katayori.papers.discrim_eval_schema import BlankFile
+    from katayori.data.discrim_eval_schema import BlankFile
 
     return files.read_checked(BlankFile, paths.data_dir() / BLANK_FILE)["sets"]
 
 
 def _plain() -> "PlainFile":
-    from katayori.papers.discrim_eval_schema import PlainFile
+    from katayori.data.discrim_eval_schema import PlainFile
 
     return files.read_as(PlainFile, paths.data_dir() / PLAIN_FILE)
 
