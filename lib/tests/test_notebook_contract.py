@@ -102,7 +102,7 @@ LATE_MUTATIONS = {
         "katayori.metrics.effect_sizes:effect_size": "value",
         "katayori.metrics.exchange:swap_test": "value",
         "katayori.metrics.logistic:mixed_model": "value",
-        "katayori.metrics.ranks:kruskal": "p",
+        "katayori.metrics.ranks:kruskal": "value",
     },
     "02_persona_jbbq": {"katayori.metrics.qa_bias:_values": "acc_amb"},
     "03_logprob_judge": {"katayori.papers.logprob_judge.scores:human_agreement": "value"},
