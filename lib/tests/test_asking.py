@@ -10,7 +10,7 @@ from conftest import write_plan
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.papers import all_papers, discrim_eval, paper_ids
+from katayori.papers import discrim_eval, get_paper, paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.store import Response, Store, store_path
@@ -259,7 +259,11 @@ def test_the_shipped_plan_names_what_exists():
         entries = asking.plan(paper)
         prompts = {file.stem for file in (paths.data_dir() / "prompts" / paper).glob("*.yaml")}
         for entry in entries:
-            known = ("study", "official", *sum((one.more for one in all_papers()), ()))
+            known = (
+                "study",
+                "official",
+                *sum((one.more for one in map(get_paper, paper_ids())), ()),
+            )
             assert set(entry["prompts"]) <= prompts and entry["dataset"] in known, json.dumps(entry)
             assert all(get_model(name)[1].kind == "local" for name in entry["models"])
 

@@ -16,7 +16,7 @@ from api_double import Double, counts, endpoint_for, model_for, requests_for
 from katayori import paths
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import all_papers, answers, discrim_eval, get_paper
+from katayori.papers import answers, discrim_eval, get_paper, paper_ids
 from katayori.papers.answers import get as ask
 from katayori.papers.inter_jbbq import items as inter_jbbq, simulated as simulated_inter
 from katayori.papers.jubaku_v2 import simulated as simulated_choices
@@ -584,7 +584,7 @@ def test_each_paper_shows_its_own_simulated_respondents():
     assert get_paper("discrim_eval").simulated() == tuple(shown.split())
     assert get_paper("persona_jbbq").simulated() == tuple(simulated_bbq.BBQ)
     assert get_paper("inter_jbbq").simulated() == tuple(simulated_inter.INTER)
-    for paper in all_papers():
+    for paper in map(get_paper, paper_ids()):
         shown = list(paper.simulated())
         assert answers.choose_models(paper.id, "simulated", [], "pj_basic_ja") == shown
     with pytest.raises(KatayoriError, match="simulated respondent of BBQ-shaped items"):

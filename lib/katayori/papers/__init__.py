@@ -58,13 +58,3 @@ def get_paper(paper_id: str) -> Paper:
     paper: Paper = import_module(f"{__name__}.{paper_id}").PAPER
     paper.id = paper_id
     return paper
-
-
-def all_papers() -> list[Paper]:
-    """All papers, in the order of their notebooks.
-
-    Example:
-        >>> [paper.id for paper in all_papers()] == list(paper_ids())
-        True
-    """
-    return [get_paper(paper_id) for paper_id in paper_ids()]
