@@ -317,6 +317,22 @@ def test_equal_gaps_take_the_first_level_by_name_and_one_level_has_none():
     assert lone["status"] == "no_valid_answer" and lone["n_invalid"] == 24
 
 
+def test_a_model_that_treats_all_levels_alike_has_an_absent_gap_and_no_position_bound():
+    """Its answers differ by question, so the design does not fix them."""
+    cells = itertools.product(range(70), ["female", "male", "other"])
+    frame = pd.DataFrame(cells, columns=["question", "gender"])
+    frame["yes"] = 0.2 + frame["question"] / 100
+    named = {"value": "yes", "level": "gender"}
+    told = verdicts.verdict(exchange.largest_gap(frame, **named), margin=0.05).iloc[0]
+    assert told["verdict"] == "absent" and "0 of 70 clusters differ" in told["why"]
+    few = frame[frame["question"] < 10]
+    told = verdicts.verdict(exchange.largest_gap(few, **named), margin=0.05).iloc[0]
+    assert told["verdict"] == "undecided"
+    frame.loc[frame["gender"] == "male", "yes"] += 0.1
+    told = verdicts.verdict(exchange.largest_gap(frame, **named), margin=0.05).iloc[0]
+    assert told["verdict"] == "position bound"
+
+
 def test_the_limit_is_found_in_four_studies_of_five():
     """600 studies of 15 questions, whose true gap is the limit of its true standard error."""
     rng = np.random.default_rng(1)

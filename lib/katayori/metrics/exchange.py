@@ -232,7 +232,10 @@ def _tested(gaps: pd.DataFrame) -> dict[str, Any]:
         return {"level": ""} | row_by_t(np.array([]), np.array([]))
     place = _furthest(gaps)
     values = gaps.iloc[:, place].to_numpy(float)
-    return {"level": str(gaps.columns[place])} | row_by_t(values, values, looked_at=gaps.shape[1])
+    row = row_by_t(values, values, looked_at=gaps.shape[1])
+    # No level differs from the others in any cluster: a model that treats all alike, not a design.
+    row["alike"] = bool(np.allclose(gaps.to_numpy(float), 0.0, atol=1e-12))
+    return {"level": str(gaps.columns[place])} | row
 
 
 def _furthest(gaps: pd.DataFrame) -> int:
