@@ -159,15 +159,10 @@ def _gaps(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -> p
 
 
 def _gap(gaps: pd.Series, cluster: pd.Series) -> dict[str, Any]:
-    """The mean over clusters of one level's gaps."""
-    row = _with_limit(gaps.groupby(cluster).mean().tolist(), LEVEL)
+    """The mean over clusters of one level's gaps, with the limit of detection of its interval."""
+    row = mean_interval(gaps.groupby(cluster).mean().tolist(), level=LEVEL)
+    row |= {"limit": detectable_effect(row["se"], row["clusters"], LEVEL)}
     return row | {"n": int(gaps.notna().sum()), "n_invalid": int(gaps.isna().sum())}
-
-
-def _with_limit(contributions: list[float], level: float) -> dict[str, Any]:
-    """`intervals.mean_interval` with the limit of detection of that very interval."""
-    found = mean_interval(contributions, level=level)
-    return found | {"limit": detectable_effect(found["se"], found["clusters"], level)}
 
 
 def largest_gap(
