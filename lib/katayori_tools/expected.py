@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.report.run import OF_VERDICT
 from katayori_tools import notebooks, reproduce
 from katayori_tools.choices import NotebookRun
 
@@ -40,9 +41,7 @@ SHOWN = 5  # differences that are printed of a table
 RESULTS = "results"  # the table made of results.json
 FIGURES = "figures"  # what is plotted, as tables
 #: Columns that only rows with a verdict, or of a recording, have.
-VERDICT_COLUMNS = (
-    *("variant", "line", "margin", "limit", "why", "low_bound", "high_bound", "control"),
-)
+VERDICT_COLUMNS = ("variant", *OF_VERDICT)
 #: `difference` is left out: it is value - published, and a difference of near numbers loses digits.
 RESULT_COLUMNS = (
     "requirement",

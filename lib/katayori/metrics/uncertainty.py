@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.contingency_tables import mcnemar
 
+from katayori import frames
 from katayori.metrics.intervals import FEW_CLUSTERS as FEW_CLUSTERS
 
 PATTERNS = 9999  # of signs, drawn at most
@@ -19,18 +20,17 @@ PATTERNS = 9999  # of signs, drawn at most
 def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Key and rows of every cell of `by`, in the order of the frame.
 
-    A missing value is a value of its own. Without any column in `by` the frame is one cell.
+    As `frames.cells`, but without any column in `by` an empty frame is one cell, too.
 
     Example:
         >>> frame = pd.DataFrame({"model": ["b", "b", "a"]})
         >>> [(key, len(cell)) for key, cell in cells(frame, ["model"])]
         [({'model': 'b'}, 2), ({'model': 'a'}, 1)]
     """
-    if not by:
+    if by:
+        yield from frames.cells(frame, by)
+    else:
         yield {}, frame
-        return
-    for key, cell in frame.groupby(list(by), sort=False, dropna=False):
-        yield dict(zip(by, key, strict=True)), cell
 
 
 def status_of(problems: Mapping[str, Any]) -> str:
