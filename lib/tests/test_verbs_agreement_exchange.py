@@ -333,6 +333,19 @@ def test_a_model_that_treats_all_levels_alike_has_an_absent_gap_and_no_position_
     assert told["verdict"] == "position bound"
 
 
+@pytest.mark.parametrize("missing", [0, 0.02, 0.1])
+def test_a_model_that_always_gives_the_word_named_first_has_no_absent_gap(missing):
+    """It was never seen to decide, so that it treats levels alike is not shown."""
+    rng = np.random.default_rng(3)
+    cells = itertools.product(range(70), range(45), ["female", "male", "other"])
+    frame = pd.DataFrame(cells, columns=["question", "row", "gender"])
+    frame["yes"] = np.where(rng.random(len(frame)) < missing, np.nan, 1.0)
+    told = verdicts.verdict(
+        exchange.largest_gap(frame, value="yes", level="gender"), margin=0.05
+    ).iloc[0]
+    assert told["verdict"] == "position bound" and np.isnan(told["value"])
+
+
 def test_the_limit_is_found_in_four_studies_of_five():
     """600 studies of 15 questions, whose true gap is the limit of its true standard error."""
     rng = np.random.default_rng(1)

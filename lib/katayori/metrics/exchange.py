@@ -214,28 +214,25 @@ def largest_gap(
         means = valid[value].astype(float).groupby([valid[cluster], valid[level]]).mean().unstack()
         levels = pd.unique(cell[level]) if ordered else sorted(pd.unique(cell[level]), key=str)
         answered = [one for one in levels if one in means]
-        row = _tested(gaps_by_cluster(means[answered], ordered=ordered))
+        row = _tested(means[answered], ordered=ordered)
         row |= {"n": len(valid), "n_invalid": len(cell) - len(valid)}
         row |= {"status": "one_level"} if cell[level].nunique() < 2 else {}
         rows.append(key | row)
     return flat(rows, frame, names, ["level"], TESTED)
 
 
-def _tested(gaps: pd.DataFrame) -> dict[str, Any]:
+def _tested(means: pd.DataFrame, *, ordered: bool) -> dict[str, Any]:
     """The largest gap with what `verdicts.verdict` needs of it."""
+    gaps = gaps_by_cluster(means, ordered=ordered)
     if gaps.empty:
         return {"level": ""} | row_by_t(np.array([]), np.array([]))
-    place = _furthest(gaps)
+    # Of equal gaps the first.
+    place = int(np.argmax(ties.highest(gaps.mean().abs())))
     values = gaps.iloc[:, place].to_numpy(float)
     row = row_by_t(values, values, looked_at=gaps.shape[1])
-    # No level differs from the others in any cluster: a model that treats all alike, not a design.
-    row["alike"] = bool(np.allclose(gaps.to_numpy(float), 0.0, atol=1e-12))
+    # Answers differ by question and never by level: that is the model's doing and not the design's.
+    row["alike"] = bool(np.allclose(gaps, 0, atol=1e-12) and np.ptp(means.mean(axis=1)) > 1e-12)
     return {"level": str(gaps.columns[place])} | row
-
-
-def _furthest(gaps: pd.DataFrame) -> int:
-    """The place of the largest gap, of equal ones the first."""
-    return int(np.argmax(ties.highest(gaps.mean().abs())))
 
 
 def gaps_by_cluster(means: pd.DataFrame, *, ordered: bool) -> pd.DataFrame:
