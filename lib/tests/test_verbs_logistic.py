@@ -224,6 +224,15 @@ def test_the_interval_of_a_mean_is_that_of_the_contrast():
     assert (score["ci_low"], score["ci_high"]) == pytest.approx((low, high), rel=1e-4)
 
 
+def test_no_scaled_score_where_nothing_was_read():
+    """The model has its intercept only, so there is no coefficient to scale."""
+    frame = pd.DataFrame({"question": list("aabbcc"), "race": list("xyxyxy"), "model": "m"})
+    frame["yes"] = np.nan
+    fitted = logistic.mixed_model(frame, value="yes", fixed={"race": "x"}, by="model")
+    found = logistic.scaled_score(fitted, by="model")
+    assert found.empty and list(found)[:2] == ["model", "factor"]
+
+
 def test_scaled_scores_lose_the_sign():
     frame = pd.concat([of_levels("x", a=1.0, b=-2.0), of_levels("y", a=-0.5, b=1.0)])
     frame = pd.concat([frame, of_levels("z", a=0.0, b=0.0)])

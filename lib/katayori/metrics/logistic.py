@@ -998,7 +998,8 @@ def scaled_score(frame: pd.DataFrame, *, by: str | Sequence[str]) -> pd.DataFram
         "scaled_score", frame, {"factor": LABEL, "level": LABEL, "value": NUMBER_OR_NONE}, by
     )
     no_level = (frame["factor"] == "intercept") | (frame["level"] == _SD)
-    kept = frame[~no_level].assign(size=frame["value"].abs())
+    kept = frame[~no_level]
+    kept = kept.assign(size=kept["value"].abs())
     across = kept.groupby(["factor", "level"])["size"]
     low, high = across.transform("min"), across.transform("max")
     scaled = (kept["size"] - low) / (high - low).where(high > low)
