@@ -146,8 +146,9 @@ class Study:
         Returns:
             item_id, model, prompt_id, repetition, outcome, answer, source, note, text,
             finish_reason, p_<option> and mass where probabilities were asked for, variant (of the
-            recording that was read), and the item's columns. What was not asked gives an empty
-            frame that says why (`frames.reason_of`).
+            recording that was read), and the item's columns. For a prompt that scores given texts
+            logp_<name> and tokens_<name> of each, in place of answer, text and finish_reason. What
+            was not asked gives an empty frame that says why (`frames.reason_of`).
 
         Raises:
             UnavailableError: no answer to one of the prompts that every model must have been asked.
@@ -201,7 +202,8 @@ class Study:
         asked_as = self._names[name]
         model, _ = get_model(asked_as)
         source = "simulated" if model.simulated else self.source
-        if not answers.able([asked_as], source, prompt, how["variant"]):
+        is_unable = model.simulated and prompt.kind == "likelihood"
+        if is_unable or not answers.able([asked_as], source, prompt, how["variant"]):
             raise UnavailableError(_unable(prompt, source))
         if source == "recorded":
             ids = recordings.item_ids(self.paper, prompt.id, how["variant"], [name])
@@ -273,6 +275,8 @@ def _unable(prompt: Prompt, source: str) -> str:
     """Why a model cannot be asked with a prompt."""
     if source == "recorded":
         return f"no answers to {prompt.id} are recorded"
+    if source == "simulated":
+        return f"simulated respondents give no likelihood of given texts, which {prompt.id} needs"
     if prompt.kind == "likelihood":
         return f"its server gives no likelihood of given texts, which {prompt.id} needs"
     return f"its server does not continue an answer that was begun, which {prompt.id} needs"

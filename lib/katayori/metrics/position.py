@@ -1,5 +1,17 @@
-"""Choices among options, read by their content and not by the place that they stand at."""
+"""Choices among options, read by their content and not by the position that they stand at.
 
+Three ways to read the same answers:
+
+    letters      the position that was written, as it is
+    calibrated   log p of each position less what the position adds, learned from other clusters
+    permuted     the mean log p of each content over all orders of its options
+
+`calibrated` and `permuted` give the frame of answers with the position that is chosen so, so that
+whatever reads letters reads them, too.
+"""
+
+import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +29,166 @@ LETTERS = "ABCDEFGHIJ"
 #: The smallest log probability, less the largest of the item, that a number can hold.
 LOWEST = -690.0
 MORE = ("score", "slot_effect", "largest_share")
+
+
+def calibrated(
+    frame: pd.DataFrame,
+    *,
+    answer: str,
+    option: str,
+    p: str,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+) -> pd.DataFrame:
+    """The answers as they are once what each position adds is taken off.
+
+    Of log p, centred inside the item, y: least squares of y on position and content over all other
+    clusters; calibrated = y less the coefficient of the position. The content is in the model since
+    a plain mean of a position would take up what stands there more often.
+
+    Args:
+        frame: a row an item that was asked.
+        answer: name of the column of the chosen position. option: how the columns of what stands
+            at each position begin, such as `role` of role_0, role_1. p: how those of their
+            probabilities begin; 0 or missing: not known.
+        by: columns that are calibrated apart, such as model and prompt.
+        cluster: what is left out when the positions are learned for it, such as the template.
+
+    Returns:
+        the frame with the column `answer` anew (the position of the highest value as text, missing
+        where it cannot be read or two are equal), the probabilities anew (softmax of the values)
+        and read_status: `ok`, `not_calibrated` (not more than 20 clusters, or positions and
+        contents cannot be told apart), `incomplete` (an option without a probability).
+
+    Raises:
+        KatayoriError: a column that is lacking or holds something else.
+
+    Source: the idea of a prior of positions is that of PriDe (C. Zheng et al., ICLR 2024), which
+    averages softmaxes over permutations; here means are taken of log p.
+
+    Example:
+        >>> from katayori.metrics import examples
+        >>> items = examples.three_options()
+        >>> names = {"answer": "answer", "option": "role", "p": "p", "cluster": "template_id"}
+        >>> read = calibrated(items, **names)
+        >>> [(frame["answer"] == "1").mean().round(2).item() for frame in (items, read)]
+        [0.92, 0.33]
+    """
+    options, shares, by = _named("calibrated", frame, option, p, by, {cluster: LABEL})
+    parts = []
+    for _, cell in cells(frame, by):
+        logp = _logs(cell, shares)
+        contents = cell[options].astype(str).to_numpy(object)
+        values, status = reading.calibrated_values(logp, contents, cell[cluster])
+        parts.append(_with_values(cell, values, status, answer, shares))
+    return _together(parts, frame)
+
+
+def permuted(
+    frame: pd.DataFrame,
+    *,
+    answer: str,
+    option: str,
+    p: str,
+    content: str,
+    by: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """The answers by the mean log p of each content over all orders of its options.
+
+    Args:
+        frame: a row an item and order. answer, option, p, by: as of `calibrated`; what stands at
+            the positions must tell the options of an item apart.
+        content: column that is the same for one item in all orders of its options.
+
+    Returns:
+        a row a content, its first of the frame, with the columns that `calibrated` makes anew;
+        read_status: `ok`, `incomplete`, `lacks_an_order` (not all k! orders of k options).
+
+    Raises:
+        KatayoriError: as `calibrated`; an item with two equal options.
+
+    Example:
+        >>> asked = pd.DataFrame({"item": ["i", "i"], "role_0": ["cat", "dog"], "answer": "0"})
+        >>> asked = asked.assign(role_1=["dog", "cat"], p_0=[0.9, 0.8], p_1=[0.1, 0.2])
+        >>> names = {"answer": "answer", "option": "role", "p": "p", "content": "item"}
+        >>> permuted(asked, **names)[["answer", "p_0"]].round(2).to_numpy().tolist()
+        [['0', 0.6]]
+    """
+    options, shares, by = _named("permuted", frame, option, p, by, {content: LABEL})
+    parts = []
+    for _, cell in cells(frame, by):
+        contents = cell[options].astype(str).to_numpy(object)
+        if any(len(set(row)) < len(row) for row in contents):
+            raise FrameError("permuted: an item has two equal options; name columns that differ")
+        codes = pd.factorize(cell[content])[0]
+        first = np.unique(codes, return_index=True)[1]
+        values = _means(_logs(cell, shares), contents, codes, first)
+        orders = pd.Series(map(" ".join, contents)).groupby(codes).nunique().to_numpy()
+        status = np.where(np.isfinite(values).all(axis=1), "ok", "incomplete").astype(object)
+        status[orders < math.factorial(len(options))] = "lacks_an_order"
+        values[status != "ok"] = np.nan
+        parts.append(_with_values(cell.iloc[first], values, status, answer, shares))
+    return _together(parts, frame)
+
+
+def _means(
+    logp: np.ndarray, contents: np.ndarray, codes: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """The mean log p of what stands at each position of the first row of each item."""
+    names = sorted(set(contents.ravel()))
+    of_name = [np.where(contents == name, logp, 0).sum(axis=1) for name in names]
+    means = pd.DataFrame(dict(zip(names, of_name, strict=True))).groupby(codes).mean(skipna=False)
+    at = np.array([[names.index(name) for name in row] for row in contents[first]])
+    return np.take_along_axis(means.to_numpy(), at, axis=1)
+
+
+def _named(
+    verb: str,
+    frame: pd.DataFrame,
+    option: str,
+    p: str,
+    by: str | Sequence[str],
+    more: dict[str, Column],
+) -> tuple[list[str], list[str], list[str]]:
+    """The columns of options and of probabilities, and those of `by`."""
+    options = [str(name) for name in frame if re.fullmatch(rf"{re.escape(option)}_\d+", str(name))]
+    shares = [f"{p}_{name.rsplit('_', 1)[1]}" for name in options]
+    if frame.empty:
+        return options, shares, [by] if isinstance(by, str) else list(by)
+    if len(options) < 2:
+        raise FrameError(f"{verb}: no columns {option}_0, {option}_1; name them by option=")
+    wanted = dict.fromkeys(options, LABEL) | dict.fromkeys(shares, _P) | more
+    return options, shares, require(verb, frame, wanted, by)
+
+
+def _logs(cell: pd.DataFrame, shares: list[str]) -> np.ndarray:
+    """log p; a row that lacks one is NaN throughout, since nothing is put in its place."""
+    p = cell[shares].to_numpy(float, copy=True)
+    p[~(p > 0).all(axis=1)] = np.nan
+    return np.log(p)
+
+
+def _with_values(
+    cell: pd.DataFrame, values: np.ndarray, status: np.ndarray, answer: str, shares: list[str]
+) -> pd.DataFrame:
+    """The answers by the highest of the values of the positions."""
+    with np.errstate(invalid="ignore"):
+        top = np.exp(values - values.max(axis=1, keepdims=True))
+    soft = top / top.sum(axis=1, keepdims=True)
+    chosen = reading.highest(values, [name.rsplit("_", 1)[1] for name in shares])
+    out = cell.copy()
+    out[answer] = pd.Series(chosen, cell.index, dtype=object)
+    out[shares] = soft
+    return out.assign(read_status=status)
+
+
+def _together(parts: list[pd.DataFrame], frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells one below the other; of an empty frame one with its reason."""
+    if parts:
+        return pd.concat(parts, ignore_index=True)
+    out = frame.assign(read_status=pd.Series(dtype=object))
+    out.attrs = dict(frame.attrs)
+    return out
 
 
 def position_free(

@@ -72,14 +72,13 @@ def _centred(values: np.ndarray) -> np.ndarray:
     return values - values.mean(axis=1, keepdims=True)
 
 
-def _design(frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+def _design(roles: np.ndarray) -> np.ndarray:
     """Dummies of place and role, centred inside the item: (rows, places, places + roles)."""
-    places = places_of(frame)
-    roles = frame[[f"role_{place}" for place in places]].to_numpy(object)
-    names = sorted(set(roles.ravel()))
-    place_dummies = np.broadcast_to(np.eye(len(places)), (len(frame), len(places), len(places)))
-    role_dummies = (roles[:, :, None] == np.array(names, dtype=object)[None, None, :]).astype(float)
-    return _centred(np.concatenate([place_dummies, role_dummies], axis=2)), names
+    rows, k = roles.shape
+    names = np.array(sorted(set(roles.ravel())), dtype=object)
+    place_dummies = np.broadcast_to(np.eye(k), (rows, k, k))
+    role_dummies = (roles[:, :, None] == names).astype(float)
+    return _centred(np.concatenate([place_dummies, role_dummies], axis=2))
 
 
 def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Series]:
@@ -107,16 +106,32 @@ def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Se
         >>> status.unique().tolist(), values.shape
         (['ok'], (288, 3))
     """
-    y = _centred(log_probabilities(frame))
-    design, _ = _design(frame)
+    places = places_of(frame)
+    roles = frame[[f"role_{place}" for place in places]].to_numpy(object)
+    values, status = calibrated_values(log_probabilities(frame), roles, frame["template_id"])
+    return values, pd.Series(status, index=frame.index)
+
+
+def calibrated_values(
+    logp: np.ndarray, roles: np.ndarray, clusters: Sequence[Any] | pd.Series
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `calibrated_log_probabilities`, of arrays (rows, places) and the cluster of each row.
+
+    Example:
+        >>> values, status = calibrated_values(np.zeros((1, 2)), np.array([["a", "b"]]), ["t"])
+        >>> status.tolist()
+        ['not_calibrated']
+    """
+    y = _centred(logp)
     complete = np.isfinite(y).all(axis=1)
-    k = len(places_of(frame))
+    k = y.shape[1]
     values = np.full_like(y, np.nan)
     status = np.where(complete, "not_calibrated", "incomplete").astype(object)
-    codes, _ = pd.factorize(frame["template_id"])
+    codes, _ = pd.factorize(np.asarray(clusters, object))
     trained = np.unique(codes[complete])
     if len(trained) <= TRAINING_TEMPLATES:
-        return values, pd.Series(status, index=frame.index)
+        return values, status
+    design = _design(roles)
     gram = np.einsum("ijp,ijq->ipq", design, design)
     moment = np.einsum("ijp,ij->ip", design, np.where(complete[:, None], y, 0.0))
     # One row a template: which items are of another one, and complete.
@@ -131,7 +146,7 @@ def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Se
     used = complete & known[of_row]
     values[used] = y[used] - place[of_row[used]]
     status[used] = "ok"
-    return values, pd.Series(status, index=frame.index)
+    return values, status
 
 
 def readings(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:

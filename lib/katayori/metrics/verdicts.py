@@ -332,6 +332,7 @@ def gates(
     cut: str | None = None,
     named: str | None = None,
     by: str | Sequence[str] = (),
+    against: tuple[str, Any] | None = None,
 ) -> pd.DataFrame:
     """What forbids a verdict: answers by position, texts that were cut off.
 
@@ -342,6 +343,8 @@ def gates(
         cut: column of flags, whether the text was cut off or looped.
         named: column of flags, whether the answer names a person; missing: unreadable.
         by: columns measured apart.
+        against: a column of `by` and its value with which the others are compared, such as the
+            basic prompt: where its answers are bound to a level, so is each difference from it.
 
     Returns:
         by..., bound_by and bound_level (the level that takes the largest share), bound_share (of
@@ -377,8 +380,22 @@ def gates(
         row["named_share"] = float(cell[named].astype(float).mean()) if named else np.nan
         rows.append(key | row)
     out = pd.DataFrame(rows, columns=[*by, *GATES])
+    out = out if against is None else _with_baseline(out, by, *against)
     out.attrs = dict(frame.attrs)
     return out
+
+
+def _with_baseline(table: pd.DataFrame, by: list[str], column: str, level: Any) -> pd.DataFrame:
+    """Each row with the gate of the baseline where that is the stronger one."""
+    if column not in by:
+        raise KatayoriError(f"gates: against names {column!r}, which is no column of by")
+    others = [name for name in by if name != column]
+    bounds = ["bound_by", "bound_level", "bound_share"]
+    base = table.loc[table[column] == level, [*others, *bounds]]
+    beside = table[others].merge(base, how="left" if others else "cross")
+    beside.index = table.index
+    stronger = beside["bound_share"] > table["bound_share"]
+    return table.assign(**{name: table[name].mask(stronger, beside[name]) for name in bounds})
 
 
 # --- the word -------------------------------------------------------------------------------------
@@ -521,7 +538,10 @@ def verdict(
     told = [_told(row, own, one) for row, own, one in rows]
     words = pd.DataFrame(told, columns=[*_NEEDED, "verdict", "why"], index=out.index)
     out = _one_row_a_cell(pd.concat([out, words], axis=1))
-    out.loc[out["verdict"] == "position bound", _HIDDEN] = np.nan
+    bound = out["verdict"] == "position bound"
+    out.loc[bound, _HIDDEN] = np.nan
+    gated = bound & (out["bound_share"].astype(float) > BOUND_ABOVE)
+    out.loc[gated | (bound & (out["status"] == "ok")), "status"] = "position_bound"
     out.attrs = dict(table.attrs)
     return out
 

@@ -15,6 +15,7 @@ from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import get_paper
 from katayori.prompting import exchange, recordings
 from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, answers_frame
+from katayori.prompting.likelihood import OF_REQUEST, scores_frame
 from katayori.prompting.models import Endpoint, Model, at_server, can_score, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
@@ -38,7 +39,7 @@ class Reading:
         parse: reads text and finish reason. options: what is answered with. Default, the paper's.
         frame: what makes the frame of requests and responses, called as `answers_frame` and with
             its columns besides others (for a judge `verdicts.verdicts_frame`); default,
-            `answers_frame`.
+            `answers_frame`, or `scores_frame` where given texts are scored.
         repetitions: how often each item is asked, or which repetitions.
         variant: of the recording. dataset: what the requests carry.
         answers_file: the file of imported answers (see `exchange`).
@@ -484,7 +485,8 @@ def get(
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
     since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
-    p_<option> each and `mass`, with the likelier option as `answer`. Behind them stand the columns
+    p_<option> each and `mass`, with the likelier option as `answer`; for prompts that score given
+    texts the columns of `likelihood.scores_frame`. Behind them stand the columns
     of the items, under their names there; of a prompt with `per`, those that are the same for all
     items of a value. Without models the frame is empty and has all its columns.
 
@@ -517,6 +519,9 @@ def get(
     columns = [*ANSWER_COLUMNS, *MORE_COLUMNS]
     if prompt.settings.get("logprobs"):
         columns += [*(f"p_{option}" for option in how.options or ()), "mass"]
+    if prompt.kind == "likelihood":
+        scored = [f"{kind}_{name}" for kind in ("logp", "tokens") for name in prompt.continuations]
+        columns = [*OF_REQUEST, *scored]
     columns += [str(name) for name in items if name not in {*OF_ANSWERS, *columns}]
     return pd.DataFrame(columns=columns)
 
@@ -559,7 +564,7 @@ def _answers_of(
     if source != "imported":
         rows = with_earlier(rows, prompt, model, endpoint, respond, **shared)
     requests = build(rows, prompt, model, endpoint, **shared, repetitions=how.repetitions)
-    make_frame = how.frame or answers_frame
+    make_frame = how.frame or (scores_frame if prompt.kind == "likelihood" else answers_frame)
     assert how.parse and how.options  # filled in by `_of_paper`
     return make_frame(requests, respond(requests), source, parse=how.parse, options=how.options)
 
