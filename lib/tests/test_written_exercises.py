@@ -153,6 +153,20 @@ def test_whatever_a_function_does_is_told_in_words(capsys, function, words):
     assert len(told) < 900
 
 
+def test_several_arguments_are_told_by_their_names_and_texts_in_quotation_marks():
+    tried = Comparison(
+        given="kinds, kind",
+        gives="the count is",
+        inputs=lambda: [(["a", "b", None], "a")],
+        right=lambda kinds, kind: kinds.count(kind),
+        slips={"all": lambda kinds, kind: len(kinds)},
+    )
+    told = tried.problem(lambda kinds, kind: 3, {"all": "All are counted."}, "?")
+    named = "For kinds = ['a', 'b', None] and kind = 'a' the count is 1; your function gives 3."
+    assert told == f"{named} All are counted."
+    assert tried.problem(lambda kinds, kind: kinds.count(kind), {}, "?") == ""
+
+
 def test_a_function_that_changes_its_input_spoils_nothing(capsys):
     def empties(rows):
         result = alpha.by_pairs(rows)

@@ -35,8 +35,10 @@ class Comparison:
     """What a reader's function is compared with.
 
     Attributes:
-        given: the name of an input. gives: the name of a result, with its verb ("alpha is").
-        inputs: draws all inputs, simple ones first, so that one slip shows at a time.
+        given: the name of an input, or several with a comma and a space between them.
+        gives: the name of a result, with its verb ("alpha is").
+        inputs: draws all inputs, simple ones first, so that one slip shows at a time; a tuple holds
+            the arguments of a function that takes several.
         right: the right result of an input: a number, None where undefined, or a list of these.
         slips: name -> the result of an input for who makes this slip.
     """
@@ -44,8 +46,8 @@ class Comparison:
     given: str
     gives: str
     inputs: Callable[[], Sequence[Any]]
-    right: Callable[[Any], Result]
-    slips: Mapping[str, Callable[[Any], Result]]
+    right: Callable[..., Result]
+    slips: Mapping[str, Callable[..., Result]]
 
     def problem(self, answer: Any, hints: Mapping[str, str], otherwise: str) -> str:
         """The first input on which a function is wrong, and a hint; nothing where it is right.
@@ -65,9 +67,14 @@ class Comparison:
         right = rights[first].result
         wanted = "undefined (None)" if right is None else as_text(right)
         return (
-            f"For {self.given} = {as_text(inputs[first])} {self.gives} {wanted}; your function"
+            f"For {self._told(inputs[first])} {self.gives} {wanted}; your function"
             f" {_done(came[first])}. {hints[slip] if slip else otherwise}"
         )
+
+    def _told(self, given: Any) -> str:
+        """An input with its name: rows = [[1, 0]]."""
+        named = zip(self.given.split(", "), _arguments(given), strict=True)
+        return " and ".join(f"{name} = {as_text(one)}" for name, one in named)
 
     def _slip(self, inputs: Sequence[Any], came: Sequence[Outcome]) -> str:
         """The slip that gives the same on the first of these inputs, and on most of the others."""
@@ -79,19 +86,28 @@ class Comparison:
         return max(agreeing, key=lambda name: agreeing[name], default="")
 
 
-def outcome(function: Callable[[Any], Any], given: Any) -> Outcome:
+def outcome(function: Callable[..., Any], given: Any) -> Outcome:
     """What a function gives for an input of its own, or the error that stopped it.
+
+    Args:
+        function: what is called. given: its argument, or a tuple of several arguments.
 
     Example:
         >>> outcome(lambda rows: 1 / len(rows), [])
         Outcome(result=None, stopped='ZeroDivisionError: division by zero')
+        >>> outcome(lambda one, two: one + two, (1, 2))
+        Outcome(result=3.0, stopped='')
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Outcome(_read(function(copy.deepcopy(given))))
+            return Outcome(_read(function(*_arguments(copy.deepcopy(given)))))
     except Exception as error:  # a reader's own code may raise anything
         return Outcome(stopped=f"{type(error).__name__}: {str(error)[:LONGEST]}")
+
+
+def _arguments(given: Any) -> tuple[Any, ...]:
+    return given if isinstance(given, tuple) else (given,)
 
 
 def _read(result: Any) -> Result:
@@ -121,10 +137,12 @@ def as_text(value: Any) -> str:
     Example:
         >>> as_text([[1, None], [0.25, float("nan")]]), as_text(1 / 3)
         ('[[1, None], [0.25, nan]]', '0.3333')
+        >>> print(as_text(["unknown", None]))
+        ['unknown', None]
     """
     if isinstance(value, list):
         return f"[{', '.join(as_text(one) for one in value)}]"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
 def _done(came: Outcome) -> str:
