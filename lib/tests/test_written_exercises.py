@@ -167,6 +167,19 @@ def test_several_arguments_are_told_by_their_names_and_texts_in_quotation_marks(
     assert tried.problem(lambda kinds, kind: kinds.count(kind), {}, "?") == ""
 
 
+def test_a_slip_that_is_wrong_on_fewer_inputs_is_not_taken_for_a_wider_one():
+    """A size is a turned sign wherever it is wrong, but not where it is right."""
+    tried = Comparison(
+        given="x",
+        gives="x is",
+        inputs=lambda: [2, -2, 3],
+        right=lambda x: x,
+        slips={"turned": lambda x: -x, "size": abs},
+    )
+    told = tried.problem(abs, {"turned": "Turned.", "size": "Size only."}, "?")
+    assert told == "For x = -2 x is -2; your function gives 2. Size only."
+
+
 def test_a_function_that_changes_its_input_spoils_nothing(capsys):
     def empties(rows):
         result = alpha.by_pairs(rows)

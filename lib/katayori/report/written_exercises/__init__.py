@@ -63,7 +63,7 @@ class Comparison:
         if not wrong:
             return ""
         first = wrong[0]
-        slip = self._slip([inputs[i] for i in wrong], [came[i] for i in wrong])
+        slip = self._slip(inputs, came, wrong)
         right = rights[first].result
         wanted = "undefined (None)" if right is None else as_text(right)
         return (
@@ -76,13 +76,13 @@ class Comparison:
         named = zip(self.given.split(", "), _arguments(given), strict=True)
         return " and ".join(f"{name} = {as_text(one)}" for name, one in named)
 
-    def _slip(self, inputs: Sequence[Any], came: Sequence[Outcome]) -> str:
-        """The slip that gives the same on the first of these inputs, and on most of the others."""
+    def _slip(self, inputs: Sequence[Any], came: Sequence[Outcome], wrong: Sequence[int]) -> str:
+        """The slip that gives the same on the first wrong input, most wrong ones, most of all."""
         agreeing = {}
         for name, slip in self.slips.items():
             same = [outcome(slip, one).agrees(own) for one, own in zip(inputs, came, strict=True)]
-            if same[0]:
-                agreeing[name] = sum(same)
+            if same[wrong[0]]:
+                agreeing[name] = (sum(same[i] for i in wrong), sum(same))
         return max(agreeing, key=lambda name: agreeing[name], default="")
 
 
