@@ -1,9 +1,11 @@
 """Functions of readers: no wrong formula passes, and known slips are named.
 
-Oracles: the krippendorff package and statsmodels, on every input.
+Oracles, on every input: the krippendorff package and statsmodels, a mean of scores (Diff-bias), and
+a quotient of probabilities (choice by content).
 """
 
 import doctest
+import itertools
 import math
 import pkgutil
 from functools import partial
@@ -11,15 +13,24 @@ from importlib import import_module
 
 import krippendorff
 import numpy as np
+import pandas as pd
 import pytest
 from statsmodels.stats.multitest import multipletests
 
 from katayori import paths
 from katayori.data.files import read_as
+from katayori.metrics import exchange, ranks
 from katayori.report import written_exercises
 from katayori.report.exercises import ASK_FOR_MORE, check
 from katayori.report.exercises_schema import ExercisesFile, Function
-from katayori.report.written_exercises import Comparison, alpha, holm, outcome
+from katayori.report.written_exercises import (
+    Comparison,
+    alpha,
+    by_content,
+    diff_bias,
+    holm,
+    outcome,
+)
 
 MODULES = [
     import_module(f"{written_exercises.__name__}.{one.name}")
@@ -40,6 +51,13 @@ SLIPS = [
     for slip in module.COMPARISON.slips
 ]
 comparison = {name: m.COMPARISON for name, m in zip(NAMES, MODULES, strict=True)}
+#: Right functions that are written in another way than the library's.
+OTHER = {
+    "alpha": alpha.by_pairs,
+    "by_content": by_content.by_steps,
+    "diff_bias": diff_bias.by_counts,
+    "holm": holm.by_steps,
+}
 
 
 def said(capsys, name, answer, **more):
@@ -76,6 +94,40 @@ def test_p_are_in_any_order_tied_above_the_cap_and_undefined():
     assert [] in known and sum(a != b for a, b in zip(known, inputs, strict=True)) >= 10
 
 
+def test_answers_are_with_and_without_unreadable_ones_of_persons_and_of_nothing_valid():
+    inputs = diff_bias.inputs()
+    kinds = [set(roles) for roles in inputs]
+    both = {"biased", "counter_biased"}
+    assert {frozenset(one) for one in kinds} >= {
+        frozenset(one)
+        for one in (both, both | {"unknown"}, both | {"unknown", None}, {"unknown"}, {None}, ())
+    }
+    assert {"unknown", None} in kinds and {len(roles) for roles in inputs} >= set(range(11))
+    values = [diff_bias.right(roles) for roles in inputs]
+    assert [value is None for value in values] == [False] * 44 + [True] * 6
+    assert {np.sign(value) for value in values[:44]} == {-1, 0, 1}
+    leaning = [roles for roles, value in zip(inputs, values, strict=True) if value]
+    assert [sum(None in roles for roles in leaning), len(leaning)] == [18, 38]
+
+
+def test_positions_are_two_to_five_without_ties_and_with_each_one_missing():
+    inputs = by_content.inputs()
+    assert {len(log_p) for log_p, _ in inputs} == {2, 3, 4, 5}
+    assert all(len(log_p) == len(prior) for log_p, prior in inputs)
+    chosen = [by_content.right(*one) for one in inputs]
+    assert set(chosen) == {0, 1, 2, 3, 4, None}
+    assert [one is None for one in chosen] == [False] * 32 + [True] * 18
+    defined = list(zip(inputs, chosen, strict=True))[:32]
+    moved = [log_p.index(max(log_p)) != one for (log_p, _), one in defined]
+    assert moved.count(True) >= 15 and moved.count(False) >= 10
+    for log_p, prior in inputs[:32]:
+        *_, second, first = sorted(np.subtract(log_p, prior))
+        assert first - second > by_content.LEAST_LEAD - 1e-9
+    placed = [(i, one) for log_p, _ in inputs for i, one in enumerate(log_p)]
+    assert {i for i, one in placed if one is None} == {0, 1, 2, 3, 4}
+    assert {i for i, one in placed if one != one} == {0, 1, 2, 3, 4}
+
+
 @pytest.mark.parametrize("rows", alpha.inputs()[:45], ids=repr)
 def test_the_right_alpha_is_that_of_the_package(rows):
     table = np.array(rows, float)
@@ -95,13 +147,63 @@ def test_the_right_p_are_those_of_statsmodels(p):
     np.testing.assert_allclose(np.array(holm.by_steps(p), float), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("roles", diff_bias.inputs(), ids=repr)
+def test_the_right_diff_bias_is_the_mean_of_scores(roles):
+    scores = pd.Series(roles, dtype=object).map({"biased": 1, "counter_biased": -1, "unknown": 0})
+    expected = pytest.approx(scores.astype(float).mean(), nan_ok=True, abs=1e-12)
+    for function in (diff_bias.right, diff_bias.by_counts):
+        assert np.array(function(roles), float) == expected
+
+
+@pytest.mark.parametrize("given", by_content.inputs(), ids=repr)
+def test_the_right_position_has_the_highest_quotient_of_probabilities(given):
+    log_p, prior = given
+    quotients = pd.Series(np.exp(np.array(log_p, float)) / np.exp(prior))
+    expected = None if quotients.isna().any() else quotients.idxmax()
+    assert by_content.right(log_p, prior) == by_content.by_steps(log_p, prior) == expected
+
+
+def test_no_other_weights_of_the_counts_give_diff_bias():
+    """All ratios of sums and differences of the four counts but the right one are noticed."""
+    kinds = ["biased", "counter_biased", "unknown", None]
+    inputs = [roles for roles in diff_bias.inputs() if diff_bias.right(roles) is not None]
+    counts = np.array([[roles.count(kind) for kind in kinds] for roles in inputs])
+    right = np.array([diff_bias.right(roles) for roles in inputs])
+    passed = []
+    for over in itertools.product([-1, 0, 1], repeat=4):
+        for of in itertools.product([0, 1], repeat=4):
+            with np.errstate(all="ignore"):
+                values = counts @ np.array(over) / (counts @ np.array(of))
+            if np.allclose(values, right, rtol=0, atol=1e-6):
+                passed.append((over, of))
+    assert passed == [((1, -1, 0, 0), (1, 1, 1, 0))]
+
+
+@pytest.mark.parametrize("weight", [-1, 0, 0.5, 0.8, 1.25, 2, math.inf])
+def test_another_weight_of_the_prior_is_noticed(capsys, weight):
+    def weighed(one, added):
+        return -added if weight == math.inf else one - weight * added
+
+    function = partial(by_content.by_steps, content=weighed)
+    assert said(capsys, "by_content", function).startswith("Not yet. ")
+
+
+def test_the_smallest_p_is_that_of_the_exchange_test():
+    """Notebook 02, exercise 6: six of fifty templates differ, and four prompts are compared."""
+    frame = pd.DataFrame({"template": np.repeat(range(50), 2), "prompt": ["a", "b"] * 50})
+    frame["value"] = ((frame["template"] < 6) & (frame["prompt"] == "a")).astype(float)
+    group = ("prompt", "a", "b")
+    p = exchange.swap_test(frame, value="value", group=group, cluster="template")["p"].item()
+    assert FILE.notebooks[2][6].numbers == pytest.approx([p, ranks.holm([p, 0.5, 0.5, 1])[0]])
+
+
 # -- what is told ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_right_functions_pass_with_none_and_with_nan(capsys, name):
-    other = {"alpha": alpha.by_pairs, "holm": holm.by_steps}[name]
-    for function in (comparison[name].right, other, lambda one: np.array(other(one), float)):
+    other = OTHER[name]
+    for function in (comparison[name].right, other, lambda *one: np.array(other(*one), float)):
         assert said(capsys, name, function).startswith("Right. ")
 
 
@@ -178,6 +280,21 @@ def test_a_slip_that_is_wrong_on_fewer_inputs_is_not_taken_for_a_wider_one():
     )
     told = tried.problem(abs, {"turned": "Turned.", "size": "Size only."}, "?")
     assert told == "For x = -2 x is -2; your function gives 2. Size only."
+
+
+def test_the_score_of_bbq_passes_only_where_it_is_defined(capsys):
+    """(1 - accuracy) x (2b / (b + c) - 1) is Diff-bias, but undefined where nobody is named."""
+
+    def of_bbq(roles, nobody_named):
+        b, c = roles.count("biased"), roles.count("counter_biased")
+        valid = b + c + roles.count("unknown")
+        if not valid:
+            return None
+        return (b + c) / valid * (2 * b / (b + c) - 1) if b + c else nobody_named
+
+    assert said(capsys, "diff_bias", partial(of_bbq, nobody_named=0)).startswith("Right. ")
+    told = said(capsys, "diff_bias", partial(of_bbq, nobody_named=None))
+    assert ASKED["diff_bias"][1].slips["none_without_persons"].hint in told
 
 
 def test_a_function_that_changes_its_input_spoils_nothing(capsys):
