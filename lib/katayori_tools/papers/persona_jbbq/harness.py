@@ -3,11 +3,13 @@
 import pandas as pd
 
 from katayori.metrics import qa_bias
-from katayori.papers.persona_jbbq.analysis.asked import DIGITS, OVERALL, STEMS
+from katayori.prompting.parsing import parse_number
 from katayori_tools.harnesses.benchmarks import Benchmark, named
 
+PROMPTS = ("pj_basic_ja", "pj_para_ja", "pj_cot_ja", "pj_neutral_ja", "pj_biased_ja")
 MEASURES = ("diff_amb", "diff_dis", "acc_amb", "acc_dis", "ooc_rate")
 ROLES = ("role_0", "role_1", "role_2")
+OVERALL = ("model", "source", "prompt_id")
 
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
@@ -19,9 +21,10 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
 BENCHMARKS = {
     "persona_jbbq": Benchmark(
         about="BBQ-shaped questions in Japanese under five prompts, two of them personas.",
-        prompts=tuple(f"pj_{stem}_ja" for stem in STEMS.values()),
+        prompts=PROMPTS,
         columns=(*qa_bias.OF_ITEMS, *ROLES, "order", "rank"),
-        **DIGITS,
+        parse=parse_number,
+        options=("0", "1", "2"),
         measures=MEASURES,
         measured=measured,
     )
