@@ -13,28 +13,25 @@ from katayori.report import calibration
 from katayori.report.results import Run
 
 MODEL = "qwen2.5-coder-1.5b"
-STUDY = "katayori-bbq-study-2 v2"
 LEAN = {
-    "paper": "persona_jbbq",
-    "what": "Diff-bias, ambiguous, all categories",
+    "paper": "inter_jbbq",
+    "what": "Diff-bias where a direction is set",
     "model": MODEL,
-    "dataset": STUDY,
+    "dataset": "katayori-inter-study v2",
     "source": "recorded",
-    "prompt_id": "pj_basic_ja",
-    "cell": {"prompt": "basicP"},
+    "prompt_id": "ij_basic_ja",
+    "cell": {"topic": "pooled", "metric": "diff_amb", "prompt": "basic"},
     "headline": True,
-    "clusters": 50,
+    "clusters": 120,
 }
 
 
 def test_the_limit_comes_in_the_unit_of_the_result():
-    points, status = limits.detects("persona_jbbq", MODEL, "pj_basic_ja", "letter")
+    points, status = limits.detects("inter_jbbq", MODEL, "ij_basic_ja", "direction, letter")
     found = calibration.beside(LEAN)
     assert status == found["detects_status"] == "ok"
     assert found["detects"] == pytest.approx(points / 100)
-    assert (found["blank"], found["blank_status"]) == (None, "beside_content")
-    other = calibration.beside(LEAN | {"prompt_id": "pj_cot_ja", "cell": {"prompt": "CoT"}})
-    assert other["blank_status"] == "not_recorded"
+    assert (found["blank"], found["blank_status"]) == (None, "not_recorded")
 
 
 @pytest.mark.parametrize(
@@ -44,8 +41,8 @@ def test_the_limit_comes_in_the_unit_of_the_result():
         ({"dataset": "my items"}, "other_design"),
         ({"model": "my-model", "source": "live"}, "other_answers"),
         ({"source": "simulated"}, "planted"),
-        ({"prompt_id": "pj_mine_ja"}, "not_tried"),
-        ({"what": "accuracy, ambiguous"}, "not_a_bias"),
+        ({"prompt_id": "ij_mine_ja"}, "not_tried"),
+        ({"what": "unknown in disambiguated items"}, "not_a_bias"),
         ({"what": "something new"}, "not_stated"),
         ({"paper": "a sixth one"}, "not_stated"),
     ],
@@ -81,18 +78,18 @@ def test_a_status_that_nobody_explains_is_refused(tmp_path):
 
 
 def test_the_tables_for_readers(tmp_path):
-    run = Run("persona_jbbq", tmp_path)
+    run = Run("inter_jbbq", tmp_path)
     same = {"source": "recorded", "model": MODEL, "headline": True, "unit": "share"}
-    run.row("PJ-17", LEAN["what"], 0.067, ci=(0.012, 0.123), blank=0.021, detects=0.04, **same)
-    run.row("PJ-16", "accuracy, ambiguous", 0.5, **same)
-    run.row("PJ-16", "no headline", 0.5, source="recorded")
+    run.row("IJ-14", LEAN["what"], 0.067, ci=(0.012, 0.123), blank=0.021, detects=0.04, **same)
+    run.row("IJ-13", "unknown in disambiguated items", 0.5, **same)
+    run.row("IJ-13", "no headline", 0.5, source="recorded")
     headlines = run.headlines()
     assert len(headlines) == 2
     (told,) = calibration.measured(headlines).to_dict("records")
     assert told["value [95 %]"] == "+6.70 [+1.20, +12.30]"
     assert (told["blank"], told["detects"], told["unit"]) == ("2.10", "4.00", "points")
     assert calibration.without(headlines) == [
-        "not a measure of bias: it is read against chance: accuracy, ambiguous (1)"
+        "not a measure of bias: it is read against chance: unknown in disambiguated items (1)"
     ]
 
 

@@ -32,8 +32,8 @@ def test_the_limits_are_those_of_the_stored_trials():
 
 def test_what_was_not_tried_has_no_limit():
     assert limits.limits("logprob_judge").empty and limits.brief(limits.limits("x")).empty
-    value, status = limits.detects("persona_jbbq", "my-model", "pj_basic_ja", "letter")
+    value, status = limits.detects("jubaku_v2", "my-model", "ju_1_ja", "letter")
     assert pd.isna(value) and status == "not_tried"
-    known = limits.limits("persona_jbbq").query("status == 'ok'").iloc[0]
-    told = limits.detects("persona_jbbq", known["model"], known["prompt_id"], known["method"])
+    known = limits.limits("jubaku_v2").query("status == 'ok'").iloc[0]
+    told = limits.detects("jubaku_v2", known["model"], known["prompt_id"], known["method"])
     assert told == (known["detects"], "ok")

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.metrics import paired_contrasts, position_free, spike
+from katayori.metrics import spike
 from katayori_tools import simulate_spike
-from katayori_tools.papers.persona_jbbq import simulate as of_choices
 from katayori_tools.simulate_spike import DRAWS, METHODS, SEEDS
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
@@ -52,10 +51,10 @@ def test_the_tables_are_whole_and_of_this_code_and_these_recordings(table, level
 @pytest.mark.slow_all
 @pytest.mark.parametrize(
     "name",
-    ["likelihood", "letter"],
+    ["direction, likelihood", "direction, letter"],
 )
 def test_a_few_seeds_give_what_is_stored(table, name):
-    model = SMALL if name == "likelihood" else LARGE
+    model = SMALL if name == "direction, likelihood" else LARGE
     found = simulate_spike.spike_draws(name, model, [1], ["varying"], alone=[False])
     keys = [*CELL, "shift", "seed"]
     stored = table.merge(found[keys], on=keys)
@@ -95,9 +94,9 @@ def test_what_is_planted_is_recovered(table, limits):
     # The least of some 2,600 cells of 400 draws with coverage .95 lies near .91. Decisions of a
     # model that writes one letter nearly always move in a few templates only, and cover less; so
     # do decisions where nearly all templates answer alike.
-    of_letters = kept["method"].str.startswith(("letter", "direction, letter")) & ~kept[
-        "method"
-    ].str.contains("sampled")
+    of_letters = kept["method"].str.startswith("direction, letter") & ~kept["method"].str.contains(
+        "sampled"
+    )
     alike = (kept["unit"] == "points") & (kept["expected"].abs() > 60)
     few = of_letters | alike
     assert (kept.loc[~few, "coverage"] < 0.91).mean() < 0.01
@@ -115,62 +114,11 @@ def test_power_rises_and_every_cell_has_a_limit_or_the_reason_why_not(table, lim
     assert (limits.loc[found, "n_reject_null"] <= 31).all()
 
 
-def limit(limits, name, model, **wanted):
-    wanted = {"effect": "constant", "second": 0.0} | wanted
-    one = limits[(limits["method"] == name) & (limits["model"] == model)]
-    for column, value in wanted.items():
-        one = one[one[column] == value]
-    return one["value"].item()
-
-
-def test_a_place_that_takes_the_letters_hides_a_shift_from_letters_only(limits):
-    """The second effect is a liking for a place; calibrated and permuted take it out."""
-    second = METHODS["letter"].second
-    assert limit(limits, "letter", LARGE) > 0
-    assert np.isnan(limit(limits, "letter", LARGE, second=second))
-    for name in ("calibrated, decided", "permuted, decided", "permuted, soft"):
-        alone = limit(limits, name, LARGE)
-        assert limit(limits, name, LARGE, second=second) == pytest.approx(alone, rel=0.01)
-
-
 # -- what goes in ----------------------------------------------------------------------------------
 
 
-def test_the_values_are_those_of_the_study():
-    shard = METHODS["letter"].shard(LARGE)
-    given = of_choices._letters(shard, given=True)
-    letters = of_choices._letters(shard, given=False)
-    assert [len(given), len(letters)] == [100, 600]
-    assert given["template_id"].nunique() == letters["template_id"].nunique() == 50
-    assert letters.groupby("base_id").size().eq(6).all()
-    assert set(position_free.slot_report(letters)["n_incomplete"]) == {0}
-    assert (
-        letters["answer"].astype(int) == letters[["p_0", "p_1", "p_2"]].to_numpy().argmax(1)
-    ).mean() > 0.99
-
-
-def test_the_likelihood_is_the_bias_of_the_pairs():
-    leans = of_choices._leans(METHODS["likelihood"].shard(SMALL))
-    sums = (leans["value"] * leans["weight"]).groupby(leans["template_id"]).sum()
-    wide = leans.assign(
-        polarity=np.where(leans["exposure"] > 0, "negative", "non_negative"),
-        mention=np.tile(paired_contrasts.MENTIONS, len(leans) // 2),
-        context_condition="ambiguous",
-        category="all",
-        pair_id=leans["template_id"],
-        lean=leans["value"],
-        model="m",
-        prompt_id="p",
-    )
-    pairs = paired_contrasts.bias_by_pair(wide).set_index("template_id")["bias"]
-    assert np.allclose(sums, pairs[sums.index]) and len(pairs) == 100
-    # The liking for who is named first cancels over both orders of mention.
-    second = (leans["second_exposure"] * leans["weight"]).groupby(leans["template_id"]).sum()
-    assert (second == 0).all()
-
-
 def test_only_rows_of_other_code_or_recordings_are_drawn_anew(monkeypatch):
-    here = [("likelihood", SMALL), ("letter", LARGE)]
+    here = [("direction, likelihood", SMALL), ("direction, letter", LARGE)]
     monkeypatch.setattr(simulate_spike, "cells", lambda: here)
     current = simulate_spike.code_hash(*here[0])
     stored = pd.DataFrame({"code": [current, "of before"], "value": [1.0, 2.0]})
