@@ -78,7 +78,7 @@ papers.limits: statistics
 papers.logprob_judge.*: bundle frames requirement statistics
 papers.paper: statistics
 papers.person_words: statistics
-papers.persona_jbbq.*: bundle columns frames requirement statistics
+papers.persona_jbbq.*: frames requirement statistics
 prompting.distributions: requirement
 prompting.letters: requirement
 prompting.parsing: requirement

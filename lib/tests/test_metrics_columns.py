@@ -17,11 +17,6 @@ from katayori.papers.inter_jbbq import examples as profiles, named_person, optio
 from katayori.papers.jubaku_v2 import examples as reasons, scores, words
 from katayori.papers.logprob_judge import examples as judged, scores as verdict_scores
 from katayori.papers.logprob_judge.surface_rules import overlap
-from katayori.papers.persona_jbbq import (
-    by_content,
-    examples as persona,
-    words as likelihood_words,
-)
 from katayori.papers.study import Wanted, open_study
 from katayori.profiles import load
 from katayori.prompting.letters import parse_choice
@@ -135,11 +130,6 @@ def test_leaning_cells_say_their_status():
     assert qa_tests.leaning_cells(frame, metrics=["diff_amb"], draws=9)["status"] == "ok"
 
 
-def test_a_score_without_an_interval_is_shown_alone():
-    row = pd.Series({"value": 0.1, "ci_low": np.nan, "ci_high": np.nan, "status": "few_clusters"})
-    assert by_content.points(row) == "10.0"
-
-
 def test_provenance_names_the_hash_of_every_shard_of_a_recorded_model_and_none_of_others():
     model = shown.shard()["model"]
     how = {"source": "recorded"}
@@ -166,19 +156,3 @@ def test_comparisons_without_a_proposed_verdict_are_invalid_for_it_alone():
     table = verdict_scores.concordance(verdicts, judged.comparisons(), ["truth"])
     n_invalid = table[table["task"] == "all"].set_index("method")["n_invalid"]
     assert (n_invalid["proposed"], n_invalid["BS2"]) == (3, 0)
-
-
-def test_the_overall_change_is_adjusted_over_the_prompts_of_its_own_model():
-    """Two models, two prompts each: Holm doubles the smaller p of a model, never more."""
-    leans = [persona.leans(age=0.3, gender=0.0)]
-    for number, name in enumerate(("a", "b"), 1):
-        leans.append(persona.leans(age=0.5, gender=0.2, prompt_id=name, seed=number))
-    one = pd.concat(leans, ignore_index=True)
-    two = pd.concat([one, one.assign(model="n")], ignore_index=True)
-    prompt = one["prompt_id"].iloc[0]
-    alone, beside = (likelihood_words.surfacing(frame, prompt) for frame in (one, two))
-    whole = beside["category"] == likelihood_words.ALL
-    again = beside[whole & (beside["model"] == "m")]["p_holm"].tolist()
-    own = alone[alone["category"] == likelihood_words.ALL]
-    assert again == own["p_holm"].tolist()
-    assert np.isclose(own["p_holm"].min(), min(1.0, 2 * own["p"].min()))

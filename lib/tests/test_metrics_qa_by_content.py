@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from katayori.metrics import qa_by_content
-from katayori.papers.persona_jbbq import by_content
 
 ROLES = ("biased", "counter_biased", "unknown")
 ORDERS = list(itertools.permutations(ROLES))
@@ -82,20 +81,3 @@ def test_models_without_probabilities_are_left_out():
     kept = qa_by_content.has_probabilities(pd.concat([answers, silent]))
     assert set(kept["model"]) == {"m"}
     assert qa_by_content.has_probabilities(answers.drop(columns=["p_0", "p_1", "p_2"])).empty
-
-
-def test_sentences_say_what_the_tests_found():
-    rng = np.random.default_rng(6)
-    both = pd.concat([log(rng, lean=0.0), log(rng, lean=1.0, prompt="persona")])
-    frame = qa_by_content.roles_by_reading(both)
-    named = {"p": "basicP", "persona": "biased"}
-    of_readings = qa_by_content.scores_by_reading(frame)
-    changes = qa_by_content.changes_by_reading(frame, "p")
-    for table in (of_readings, changes):
-        table["prompt"] = table["prompt_id"].map(named)
-    first, second = by_content.findings(of_readings, changes)
-    assert "under 2 of 2 prompts one place takes more than 90 %" in first
-    assert "excludes 0 under 1 of 2 prompts" in first
-    assert "letter position bound" in second and ": found)" in second
-    table = by_content.side_by_side(of_readings, {"diff_amb": "Diff-bias"})
-    assert table["Diff-bias, letter"].tolist() == ["position bound"] * 2

@@ -15,7 +15,6 @@ from katayori.papers.inter_jbbq import (
 )
 from katayori.papers.items import load
 from katayori.papers.logprob_judge import letter_prior, pandalm, surface_rules
-from katayori.papers.persona_jbbq import by_content, examples as persona_examples, words
 from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
@@ -45,24 +44,6 @@ def test_overlap_counts_repeated_characters_of_long_texts():
     text = "ああ。" * 100
     assert surface_rules.overlap(text, text) == 1
     assert surface_rules.overlap("ああ。" * 50, text) == pytest.approx(2 / 3)
-
-
-def read_scores(low: float, high: float) -> pd.DataFrame:
-    rows = []
-    for reading in ("letter", "calibrated"):
-        row = {"model": "m", "source": "live", "prompt": "basic", "metric": "diff_amb"}
-        row |= {"reading": reading, "value": (low + high) / 2, "ci_low": low, "ci_high": high}
-        rows.append(row | {"status": "ok"})
-    return pd.DataFrame(rows)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "n"), [(-0.2, 0.0, 0), (0.0, 0.2, 0), (-0.2, -0.1, 1), (0.1, 0.2, 1)]
-)
-def test_an_interval_that_ends_at_0_does_not_exclude_it(low, high, n):
-    nothing = pd.DataFrame(columns=["model", "metric", "prompt", "reading"])
-    [line] = by_content.findings(read_scores(low, high), nothing)
-    assert f"The interval excludes 0 under {n} of 1 prompts" in line
 
 
 def test_a_simulated_respondent_has_no_shards():
@@ -130,29 +111,9 @@ def test_labels_saved_have_both_ends_beside_the_corrected_rate():
     assert {"corrected", "corrected_low", "corrected_high"} <= set(found)
 
 
-def test_changes_are_told_of_letters_and_contents_only():
-    scores = read_scores(0.1, 0.2)
-    change = {"model": "m", "metric": "diff_amb", "prompt": "biased", "difference": 0.1}
-    change |= {"ci_low": 0.0, "ci_high": 0.2, "p_cluster_holm": 0.5, "status": "ok"}
-    readings = ("letter", "probability", "calibrated")
-    changes = pd.DataFrame([change | {"reading": reading} for reading in readings])
-    line = by_content.findings(scores, changes)[1]
-    assert "letter +10.0" in line and "calibrated +10.0" in line and "probability" not in line
-
-
 def test_a_share_is_told_with_both_ends_in_percent():
     row = {"value": 0.5, "ci_low": 0.401, "ci_high": 0.6, "n": 1200, "polarity": "non_negative"}
     assert person_words._share(row) == "50.0 % [40.1, 60.0] of 1,200 non-negative contrasts"
-
-
-def test_the_bias_stands_twice_with_its_size():
-    leans = persona_examples.leans(age=0.6, gender=0.0)
-    controls = persona_examples.leans(age=0.0, gender=0.0, seed=1).assign(control="meaningless")
-    twice = person_words.bias_beside_mere_words(words.bias_by_category(leans, controls))
-    assert twice["difference"].notna().all() and set(twice["metric"]) == {
-        "bias",
-        "bias less mere words",
-    }
 
 
 @pytest.mark.parametrize(("name", "forces"), [("m@vllm", True), ("m@custom", False)])

@@ -9,7 +9,6 @@ from katayori.papers import answers
 from katayori.papers.inter_jbbq import readings as of_intersections, scores as inter
 from katayori.papers.jubaku_v2 import items as jubaku, readings as of_reasons, scores as choices
 from katayori.papers.logprob_judge import readings as of_verdicts
-from katayori.papers.persona_jbbq import readings as of_personas
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting import letters, parsing
 from katayori.prompting.prompts import load_prompts
@@ -28,25 +27,6 @@ def asked(paper, prompts, names, **how):
 
 def told(found):
     return multiverse.summaries(found, draws=199).set_index(["model", "claim"])
-
-
-def test_a_persona_that_brings_out_the_stereotype_is_found_and_no_other():
-    wording = load_prompts("persona_jbbq")
-    names = {"pj_basic_ja": "basicP", "pj_neutral_ja": "neutral", "pj_biased_ja": "biased"}
-    prompts = [wording[name] for name in names]
-    log = asked(
-        "persona_jbbq",
-        prompts,
-        ["sim-bbq-stereotyped", "sim-bbq-fair", "sim-bbq-first"],
-        parse=parsing.parse_number,
-        **DIGITS,
-    )
-    table = told(of_personas.multiverses(log, names)).droplevel("claim")
-    assert table.loc["sim-bbq-stereotyped", "p_median"] < 0.05
-    assert table.loc["sim-bbq-stereotyped", "moved_most"] == "biased option"
-    assert (table.loc[["sim-bbq-fair", "sim-bbq-first"], "p_median"] > 0.05).all()
-    # Simulated respondents give no probabilities: two of three ways to read are left, undefined.
-    assert set(table["n_universes"]) == {48} and set(table["n_undefined"]) == {32}
 
 
 def test_the_neutral_reason_is_found_where_it_is_preferred_and_a_place_is_not():
@@ -111,7 +91,6 @@ def test_a_judge_that_gains_by_averaging_is_found_and_ties_move_it():
 @pytest.mark.parametrize(
     "choices_of",
     [
-        of_personas.CHOICES,
         of_reasons.CHOICES,
         [
             of_intersections.READ,

@@ -40,9 +40,6 @@ class Spoken:
     clusters: str
 
 
-CATEGORIES = Spoken("all categories", "category", "templates")
-
-
 def recorded_scores(
     paper: str, dataset: str, prompt: Prompt, models: Sequence[str]
 ) -> pd.DataFrame:
@@ -195,7 +192,7 @@ def bias_beside_mere_words(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([bias, beyond], ignore_index=True)
 
 
-def findings(reads: pd.DataFrame, table: pd.DataFrame, spoken: Spoken = CATEGORIES) -> list[str]:
+def findings(reads: pd.DataFrame, table: pd.DataFrame, spoken: Spoken) -> list[str]:
     """What the likelihoods show, a sentence a model and prompt, every number computed.
 
     Args:
@@ -209,7 +206,9 @@ def findings(reads: pd.DataFrame, table: pd.DataFrame, spoken: Spoken = CATEGORI
         >>> pairs = contrasts.bias_by_pair(leans).assign(category="age")
         >>> none = contrasts.difference_of_bias(pairs, pairs[:0], on=contrasts.MODEL)
         >>> reads = contrasts.reads_the_sentence(leans)
-        >>> [line] = findings(reads, bias_of_groups(reads, pairs, none, CATEGORIES.whole))
+        >>> spoken = Spoken("all categories", "category", "templates")
+        >>> table = bias_of_groups(reads, pairs, none, spoken.whole)
+        >>> [line] = findings(reads, table, spoken)
         >>> line.endswith("In no single category does an effect stay after Holm's correction.")
         True
     """

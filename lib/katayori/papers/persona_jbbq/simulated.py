@@ -91,12 +91,16 @@ def bbq_planted() -> "pd.DataFrame":
 
 
 def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names.
+    """The answer of the respondent that a request names: the number of an option.
 
     Example:
-        >>> from katayori.papers.persona_jbbq import examples
-        >>> respond(examples.request("sim-bbq-first")).text  # the number of an option
-        '0'
+        >>> item = {"item_id": "i1", "context_condition": "ambiguous", "label": 2}
+        >>> item |= {"role_0": "biased", "role_1": "counter_biased", "role_2": "unknown"}
+        >>> named = {"prompt_id": "pj_basic_ja", "prompt_hash": "", "variant": "", "paper": ""}
+        >>> named |= {"endpoint": "simulated", "dataset": "study", "item_id": "i1", "fields": item}
+        >>> who = {"model": "sim-bbq-fair", "identity": "sim-bbq-fair"}
+        >>> respond(Request(**named, **who, body={})).text
+        '2'
     """
     biased_persona = request.prompt_id.startswith("pj_biased")
     chances = bbq_chances(request.model, request.fields, biased_persona)
