@@ -31,9 +31,9 @@ CLOSE = 0.05  # nats
 
 def items(n: int) -> list[dict[str, Any]]:
     """The first n items that differ in passage or question, spread over the templates."""
-    from katayori.papers.persona_jbbq.items import load_items
+    from katayori.papers.persona_jbbq import load_first
 
-    frame = load_items("study")[0]
+    frame = load_first()
     frame = frame[frame["context_condition"] == "ambiguous"]
     frame = frame.drop_duplicates(["context", "question"])
     place = frame.groupby("template_id").cumcount()

@@ -20,14 +20,14 @@ from katayori.data.bbq import (
     POLARITIES,
     balanced,
 )
+from katayori.data.persona_jbbq_schema import TemplateFile
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers.persona_jbbq import items as persona_items
-from katayori.papers.persona_jbbq.items import load_study_bbq
+from katayori.papers import persona_jbbq
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 
-FOLDER = paths.data_dir() / persona_items.STUDY_FOLDER
+FOLDER = paths.data_dir() / persona_jbbq.FIRST_FOLDER
 #: Changes only together with the version in the template files, and then everything is recorded
 #: anew.
 STUDY_DIGEST = "91fa05b5e25ec28c388b583ff47cc65e390a7a53249420abe2366f7da50ec0d7"
@@ -36,7 +36,7 @@ SIX = list(itertools.product(CONTEXTS, POLARITIES))
 
 @pytest.fixture(scope="module")
 def study():
-    return load_study_bbq()
+    return persona_jbbq.load_first()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_study_set_is_frozen(study):
     assert list(study.columns) == [*COLUMNS, "pair", "mention", "unknown"] and len(study) == 10_800
     assert (
         bbq.digest(study) == STUDY_DIGEST
-        and persona_items.study_version() == "katayori-bbq-study v1"
+        and persona_jbbq.first_version() == "katayori-bbq-study v1"
     )
 
 
@@ -285,8 +285,8 @@ templates:
 
 def test_a_users_file_is_enough(tmp_path):
     (tmp_path / "mine.yaml").write_text(OWN, encoding="utf-8")
-    items = load_study_bbq(tmp_path / "mine.yaml")
-    assert len(items) == 72 and items.equals(load_study_bbq(tmp_path))
+    items = bbq.load_items(tmp_path / "mine.yaml", TemplateFile)
+    assert len(items) == 72 and items.equals(bbq.load_items(tmp_path, TemplateFile))
     row = items.set_index("item_id").loc["t1-1-counter_biased-non_negative-unt-nt"]
     assert (
         row["context"] == "孫と祖父がいた。孫は寝た。一方、祖父は起きた。"
@@ -297,7 +297,7 @@ def test_a_users_file_is_enough(tmp_path):
         list(row[["role_0", "role_1", "role_2"]]) == ["unknown", "biased", "counter_biased"]
         and row["label"] == 2
     )
-    assert persona_items.study_version(tmp_path) == "user templates v?"
+    assert bbq.items_version(tmp_path, TemplateFile) == "user templates v?"
 
 
 @pytest.mark.parametrize(
@@ -331,17 +331,17 @@ def test_a_wrong_template_file_is_named(tmp_path, old, new, says):
     assert old in OWN
     (tmp_path / "mine.yaml").write_text(OWN.replace(old, new), encoding="utf-8")
     with pytest.raises(KatayoriError, match=says) as caught:
-        load_study_bbq(tmp_path / "mine.yaml")
+        bbq.load_items(tmp_path / "mine.yaml", TemplateFile)
     assert "mine.yaml" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_double_ids_and_empty_folders_are_named(tmp_path):
     with pytest.raises(KatayoriError, match=r"no template files \(\*\.yaml\) in"):
-        load_study_bbq(tmp_path)
+        bbq.load_items(tmp_path, TemplateFile)
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(OWN, encoding="utf-8")
     with pytest.raises(KatayoriError, match=r"b\.yaml: template id 't1' appears twice"):
-        load_study_bbq(tmp_path)
+        bbq.load_items(tmp_path, TemplateFile)
 
 
 # --- BBQ's own format: JBBQ from a folder, BBQ from the mirror ------------------------------------

@@ -14,6 +14,7 @@ import yaml
 from katayori import paths
 from katayori.data import bbq, items, published
 from katayori.errors import KatayoriError
+from katayori.papers import persona_jbbq
 from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.papers.jubaku_v2.items import (
     CATEGORIES,
@@ -23,7 +24,6 @@ from katayori.papers.jubaku_v2.items import (
     load_jubaku,
     load_study_jubaku,
 )
-from katayori.papers.persona_jbbq import items as persona_items
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -502,7 +502,7 @@ def test_bbq_items_become_unknown_against_biased():
     """Ambiguous items only; the biased option is the one of that role, whatever the polarity and
     position.
     """
-    source = bbq.balanced(persona_items.load_study_bbq(), 300)
+    source = bbq.balanced(persona_jbbq.load_first(), 300)
     frame = jubaku.bbq_two_options(source)
     check_shape(frame)
     kept = source[source["context_condition"] == "ambiguous"].set_index("item_id")
@@ -521,7 +521,7 @@ def test_bbq_items_become_unknown_against_biased():
 
 
 def test_a_sample_of_bbq_is_balanced():
-    source = persona_items.load_study_bbq()
+    source = persona_jbbq.load_first()
     frame = jubaku.bbq_two_options(source, 1000).drop_duplicates("case_id")
     assert len(frame) == 1000 and frame["category"].value_counts().nunique() == 1
     polarity = frame["case_id"].map(source.set_index("item_id")["polarity"])

@@ -5,6 +5,7 @@ Rules of a module of the library, but for `study` and `run` (`DOORS`):
     bundle       no function takes a study, a run or what holds its frames
     frames       no public function gives a dict, tuple or class of frames: a verb gives one frame
     statistics   no function of a paper takes a frame and gives one: papers hold items and parsers
+                 (what `Paper` itself asks of them takes items and gives items: `HOOKS`)
     columns      no column has a default name but that of `cluster`
     requirement  no number of a requirement
 
@@ -25,6 +26,7 @@ import pytest
 from katayori import paths
 from katayori.frame_checks import FRAMES
 from katayori.frames import GIVEN
+from katayori.papers.paper import Paper
 
 LIB = paths.root() / "lib" / "katayori"
 NOTEBOOKS = paths.root() / "notebooks"
@@ -33,6 +35,8 @@ SHARED = {"frames"}
 DOORS = {"study", "papers.study", "report.results", "report.run"}
 #: A study, a run, and what keeps tables in one.
 BUNDLES = {"Study", "Run", "Keeper"}
+#: What every paper may be asked for.
+HOOKS = {name for name in vars(Paper) if not name.startswith("_")}
 #: Rooms that know none of these (`test_house.py`); their own classes may have the same names.
 LOWER = ("data.", "prompting.")
 REQUIREMENT = re.compile(r"\b(?:DE|IJ|JU|LJ|PJ|X)-\d+\b")
@@ -76,9 +80,7 @@ papers.jubaku_v2.*: bundle columns frames requirement statistics
 papers.keeping: requirement statistics
 papers.limits: statistics
 papers.logprob_judge.*: bundle frames requirement statistics
-papers.paper: statistics
 papers.person_words: statistics
-papers.persona_jbbq.*: frames requirement statistics
 prompting.distributions: requirement
 prompting.letters: requirement
 prompting.parsing: requirement
@@ -191,7 +193,8 @@ def broken(name: str, module: Module, held: set[str]) -> Iterator[str]:
         if name not in SHARED and gives_frames(function, held):
             yield "frames"
         takes = any(has(type_, {"DataFrame"}) for type_, _ in taken.values())
-        if name.startswith("papers.") and takes and has(named(function.returns), {"DataFrame"}):
+        gives = has(named(function.returns), {"DataFrame"}) and function.name not in HOOKS
+        if name.startswith("papers.") and takes and gives:
             yield "statistics"
         if any(is_column(one, default) for one, (_, default) in taken.items()):
             yield "columns"

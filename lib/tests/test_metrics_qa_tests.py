@@ -8,7 +8,7 @@ from test_metrics_qa_bias import answered, choosing, gold, made_items
 from katayori.data import bbq
 from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias, qa_tests
-from katayori.papers.persona_jbbq import items as persona_items
+from katayori.papers import persona_jbbq
 
 CATEGORIES = ("age", "disability", "gender", "orientation")
 
@@ -25,7 +25,7 @@ def framed(items, answers, **more):
     return qa_bias.with_role(with_items(answered(items, answers, **more), items))
 
 
-STUDY = bbq.balanced(persona_items.load_study_bbq(), 1800)
+STUDY = bbq.balanced(persona_jbbq.load_first(), 1800)
 
 
 # --- chance -------------------------------------------------------------------------------------

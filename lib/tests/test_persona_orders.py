@@ -1,16 +1,15 @@
-"""The second edition's chat items as the study of notebook 02: one order counts, six are read."""
+"""The items of notebook 02: one order counts as given, six are read; the first edition beside."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from katayori import profiles
 from katayori.errors import KatayoriError
 from katayori.metrics import qa_bias, qa_tests
-from katayori.papers import get_paper
+from katayori.papers import answers, get_paper, persona_jbbq
 from katayori.papers.items import OwnItems, load, read_items
-from katayori.papers.persona_jbbq import second
 from katayori.papers.study import Wanted, open_study
+from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori_tools import record_plan
 
@@ -23,18 +22,12 @@ OF_TEXT = [
 
 @pytest.fixture(scope="module")
 def given():
-    return second.as_given()
-
-
-@pytest.fixture
-def moved(monkeypatch):
-    """Notebook 02 as it is once its study is the second edition."""
-    monkeypatch.setattr(type(get_paper(PAPER)), "recorded_as", second.STUDY)
+    return persona_jbbq.as_given()
 
 
 def test_all_orders_are_the_recorded_items(given):
-    six = second.in_orders(given)
-    every = second.study2_orders()
+    six = persona_jbbq.in_orders(given)
+    every = persona_jbbq.study2_orders()
     pd.testing.assert_frame_equal(
         six.set_index("item_id")[OF_TEXT].sort_index(),
         every.set_index("item_id")[OF_TEXT].sort_index(),
@@ -51,7 +44,7 @@ def test_the_order_given_is_counterbalanced(given):
     assert by_mention.shape == (6, 2) and set(by_mention.to_numpy().ravel()) <= {4, 5}
     by_category = pd.crosstab(one["order"], one["category"])
     assert set(by_category.to_numpy().ravel()) <= {1, 2}
-    assert qa_tests.is_symmetric(given) and qa_tests.is_symmetric(second.in_orders(given))
+    assert qa_tests.is_symmetric(given) and qa_tests.is_symmetric(persona_jbbq.in_orders(given))
 
 
 @pytest.mark.parametrize("place", ["0", "1", "2"])
@@ -83,7 +76,7 @@ def load_part(templates):
     [work] = [
         one
         for one in record_plan.works([PAPER], ["qwen2.5-coder-1.5b"], "second")
-        if one.dataset == second.STUDY
+        if one.dataset == persona_jbbq.STUDY
     ]
     return pd.DataFrame(record_plan.rows_of(work, 36 * templates))
 
@@ -93,7 +86,7 @@ def test_the_six_orders_of_an_item_are_asked_next_to_each_other():
     assert (bases.reshape(-1, 6) == bases[::6, None]).all()
 
 
-def test_one_line_makes_it_the_study(moved):
+def test_one_order_is_asked_and_six_are_recorded():
     read = read_items(PAPER, "study")
     assert (len(read.items), read.name) == (300, "katayori-bbq-study-2 v2")
     assert read_items(PAPER, "study", limit=25).items["mention"].value_counts().min() == 72
@@ -105,7 +98,7 @@ def test_one_line_makes_it_the_study(moved):
     assert (len(study.items), len(study.rows), study.variant_of(prompts[0])) == (
         30,
         180,
-        second.STUDY,
+        persona_jbbq.STUDY,
     )
     log = study.answers(prompts)
     assert len(log) == 180
@@ -114,7 +107,7 @@ def test_one_line_makes_it_the_study(moved):
     assert len(open_study(PAPER, live, prompts, wanted).rows) == 30
 
 
-def test_recorded_answers_may_be_asked_for_in_all_orders(moved):
+def test_recorded_answers_may_be_asked_for_in_all_orders():
     prompts = [load_prompts(PAPER)["pj_basic_ja"]]
     asked = {"models": ["sim-bbq-fair"], "limit": 1}
     wanted = Wanted(own=OwnItems(orders="all"), **asked)
@@ -124,12 +117,16 @@ def test_recorded_answers_may_be_asked_for_in_all_orders(moved):
         open_study(PAPER, profiles.load("recorded"), prompts, wanted)
 
 
-def test_before_the_move_recorded_answers_are_to_one_order(monkeypatch):
-    monkeypatch.setattr(type(get_paper(PAPER)), "recorded_as", "")
-    prompts = [load_prompts(PAPER)["pj_basic_ja"]]
-    wanted = Wanted(limit=1, own=OwnItems(orders="all"))
-    with pytest.raises(KatayoriError, match="recorded answers are to one order"):
-        open_study(PAPER, profiles.load("recorded"), prompts, wanted)
-    study = open_study(PAPER, profiles.load("recorded"), prompts, Wanted(limit=5))
-    assert "order_number" not in study.rows
-    assert len(study.rows) == len(study.items) and np.all(study.rows == study.items)
+def test_the_first_edition_is_a_set_beside_the_study():
+    """What chain of thought in two steps was asked of: the same 300 items in all three prompts."""
+    room = get_paper(PAPER)
+    items = room.later_sets()["first"]()
+    assert len(items) == 10_800 and room.variant_of("first", "pj_cot_ja") == ""
+    wording = load_prompts(PAPER)
+    for name, n in (("pj_cot_ja", 1800), ("pj_cot_reason_ja", 300), ("pj_cot_two_step_ja", 300)):
+        ids = recordings.item_ids(PAPER, name, "", ["qwen2.5-coder-0.5b"])
+        asked = items[items["item_id"].isin(ids)]
+        how = {"source": "recorded", "variant": "", "dataset": "first"}
+        log = answers.get(asked, wording[name], ["qwen2.5-coder-0.5b"], **how)
+        assert len(asked) == len(log) == n
+        assert set(room.as_planned("study", n)["item_id"]) == set(log["item_id"])

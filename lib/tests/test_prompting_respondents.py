@@ -16,7 +16,7 @@ from api_double import Double, counts, endpoint_for, model_for, requests_for
 from katayori import paths
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import answers, discrim_eval, get_paper, paper_ids
+from katayori.papers import answers, discrim_eval, get_paper, paper_ids, persona_jbbq
 from katayori.papers.answers import get as ask
 from katayori.papers.inter_jbbq import items as inter_jbbq, simulated as simulated_inter
 from katayori.papers.jubaku_v2 import simulated as simulated_choices
@@ -25,7 +25,6 @@ from katayori.papers.logprob_judge import (
     scores as verdicts,
     simulated as simulated_judges,
 )
-from katayori.papers.persona_jbbq import items as persona_items, simulated as simulated_bbq
 from katayori.prompting import models
 from katayori.prompting.frames import ANSWER_COLUMNS, answers_frame
 from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
@@ -262,7 +261,7 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
     found = sorted(m.id for m in registry()[1].values() if m.simulated)
     known = [
         *SIMULATED,
-        *simulated_bbq.BBQ,
+        *persona_jbbq.BBQ,
         *simulated_inter.INTER,
         *simulated_judges.JUDGES,
         *simulated_choices.TWO_OPTION,
@@ -563,7 +562,7 @@ def bbq_asked():
     """Every simulated respondent of persona_jbbq, with the basic prompt and with the biased
     persona.
     """
-    items = bbq.balanced(persona_items.load_study_bbq(), 1800)
+    items = bbq.balanced(persona_jbbq.load_first(), 1800)
     wording = load_prompts("persona_jbbq")
     log = [
         ask(
@@ -582,17 +581,17 @@ def test_each_paper_shows_its_own_simulated_respondents():
     """X-3: those of discrim-eval cannot answer a BBQ item, nor the other way round."""
     shown = "sim-fair sim-race-opposite sim-age-hump sim-gender sim-near-constant sim-noisy-format"
     assert get_paper("discrim_eval").simulated() == tuple(shown.split())
-    assert get_paper("persona_jbbq").simulated() == tuple(simulated_bbq.BBQ)
+    assert get_paper("persona_jbbq").simulated() == tuple(persona_jbbq.BBQ)
     assert get_paper("inter_jbbq").simulated() == tuple(simulated_inter.INTER)
     for paper in map(get_paper, paper_ids()):
         shown = list(paper.simulated())
         assert answers.choose_models(paper.id, "simulated", [], "pj_basic_ja") == shown
     with pytest.raises(KatayoriError, match="simulated respondent of BBQ-shaped items"):
-        simulated_bbq.bbq_chances("sim-fair", {})
+        persona_jbbq.bbq_chances("sim-fair", {})
 
 
 @pytest.mark.parametrize("name", ["pj_basic_ja", "pj_biased_ja"])
-@pytest.mark.parametrize("model", list(simulated_bbq.BBQ))
+@pytest.mark.parametrize("model", list(persona_jbbq.BBQ))
 @pytest.mark.slow
 def test_the_planted_chances_are_recovered(bbq_asked, model, name):
     """X-3, PJ-11: every role in every context within four standard errors; probabilities exactly as
@@ -601,22 +600,16 @@ def test_the_planted_chances_are_recovered(bbq_asked, model, name):
     _, log = bbq_asked
     rows = log[(log["model"] == model) & (log["prompt_id"] == name)]
     biased = name.startswith("pj_biased")
-    chances = [simulated_bbq.bbq_chances(model, row, biased) for row in rows.to_dict("records")]
+    chances = [persona_jbbq.bbq_chances(model, row, biased) for row in rows.to_dict("records")]
     assert np.allclose(rows[["p_0", "p_1", "p_2"]], chances) and np.allclose(rows["mass"], 1)
     assert np.allclose(np.sum(chances, axis=1), 1)
-    table = simulated_bbq.bbq_planted().set_index(["model", "prompts", "context_condition"])
+    planted = persona_jbbq.BBQ | (persona_jbbq.SURFACED if biased else {})
     for context, part in rows[rows["outcome"] == "ok"].groupby("context_condition"):
         roles = np.array([row[f"role_{row['answer']}"] for row in part.to_dict("records")])
-        for role in ("biased", "counter_biased", "unknown"):
-            key = (
-                model,
-                "biased persona" if biased and model == "sim-bbq-stereotyped" else "other",
-                context,
-            )
-            p = table.loc[key, role]
+        for role, p in zip(persona_jbbq.ROLES, planted[model][context], strict=True):
             assert abs((roles == role).mean() - p) <= 4 * (p * (1 - p) / len(part)) ** 0.5
     ooc = (rows["outcome"] == "out_of_choice").mean()
-    assert ooc == pytest.approx(simulated_bbq.BBQ_CHATTY * (model == "sim-bbq-chatty"), abs=0.03)
+    assert ooc == pytest.approx(persona_jbbq.BBQ_CHATTY * (model == "sim-bbq-chatty"), abs=0.03)
 
 
 def test_only_one_character_is_valid_and_the_chatty_one_breaks_it_in_four_ways(bbq_asked):
@@ -639,8 +632,8 @@ def test_an_item_without_a_target_still_has_a_right_answer():
         "label": 2,
         "context_condition": "disambiguated",
     }
-    assert simulated_bbq.bbq_chances("sim-bbq-stereotyped", item) == (0.05, 0.05, 0.9)
-    assert simulated_bbq.bbq_chances("sim-bbq-first", item) == simulated_bbq.BBQ_FIRST
+    assert persona_jbbq.bbq_chances("sim-bbq-stereotyped", item) == (0.05, 0.05, 0.9)
+    assert persona_jbbq.bbq_chances("sim-bbq-first", item) == persona_jbbq.BBQ_FIRST
 
 
 def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):

@@ -8,9 +8,8 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import files
-from katayori.papers import get_paper, paper_ids
-from katayori.papers.persona_jbbq import items as persona_items
+from katayori.data import bbq, files
+from katayori.papers import get_paper, paper_ids, persona_jbbq
 from katayori_tools import forms, review, study_sets
 from katayori_tools.cli import main
 from katayori_tools.papers.jubaku_v2 import rating
@@ -181,7 +180,7 @@ def test_loaders_leave_the_log_alone(tmp_path):
     folder = tmp_path / "persona_jbbq"
     shutil.copytree(paths.data_dir() / "study" / "persona_jbbq", folder)
     (folder / files.REVIEW_LOG).write_text("readings: []\n", encoding="utf-8")
-    assert len(persona_items.load_study_bbq(folder)) == len(persona_items.load_study_bbq())
+    assert len(bbq.load_items(folder)) == len(persona_jbbq.load_first())
 
 
 # -- one-line errors -----------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from katayori.data import (
     catalogue,
     discrim_eval_schema as discrim_eval,
     paper_facts_schema,
+    persona_jbbq_schema as persona_jbbq,
     published,
 )
 from katayori.data.files import read_as, read_checked
@@ -29,7 +30,6 @@ from katayori.errors import KatayoriError
 from katayori.papers.inter_jbbq import schema as inter_jbbq
 from katayori.papers.jubaku_v2 import schema as jubaku_v2
 from katayori.papers.logprob_judge import schema as logprob_judge
-from katayori.papers.persona_jbbq import items as persona_items, schema as persona_jbbq
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import exercises_schema, glossary_schema
 from katayori_tools.engines import weights
@@ -55,7 +55,7 @@ KINDS: dict[str, Any] = {
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
     "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,
-    "data/study/persona_jbbq/*.yaml": persona_items.TemplateFile,
+    "data/study/persona_jbbq/*.yaml": persona_jbbq.TemplateFile,
     "data/study/persona_jbbq_2/[!c]*.yaml": persona_jbbq.SceneFile,
     "data/study/persona_jbbq_2/controls.yaml": persona_jbbq.Controls,
     "data/study/persona_jbbq_3/[!r]*.yaml": persona_jbbq.SceneFile,

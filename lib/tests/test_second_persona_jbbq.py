@@ -10,10 +10,9 @@ import yaml
 from katayori import paths
 from katayori.data.bbq import CATEGORIES, COLUMNS, CONTEXTS, ORDERS, POLARITIES
 from katayori.data.items import digest
-from katayori.papers import get_paper
-from katayori.papers.persona_jbbq import second as items
+from katayori.papers import get_paper, persona_jbbq as items
 
-FOLDER = paths.data_dir() / items.FOLDER
+FOLDER = paths.data_dir() / items.SECOND_FOLDER
 PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"
 CONDITIONS = ("basic", "neutral", "biased", "para", "cot")
 DESIGN = ["category", "context_condition", "polarity", "mention"]
@@ -149,7 +148,7 @@ def test_half_of_the_targets_are_women_in_every_category(study2):
 
 def test_the_ambiguous_passage_holds_no_answer(study2):
     """Neither act nor trait: what is asked stands only in what is added."""
-    texts = {template["id"]: template for template in items.templates()}
+    texts = {template["id"]: template for template in items.scenes()}
     for row in study2[study2["context_condition"] == "ambiguous"].to_dict("records"):
         template = texts[row["template_id"]]
         for key in ("negative_fact", "positive_fact", *POLARITIES):
@@ -176,7 +175,7 @@ def test_the_clear_passages_differ_in_nothing_but_who_did_what(study2):
 
 
 def test_who_is_the_answer_follows_passage_and_question(study2):
-    texts = {template["id"]: template for template in items.templates()}
+    texts = {template["id"]: template for template in items.scenes()}
     for row in study2[study2["context_condition"] != "ambiguous"].to_dict("records"):
         words = dict(zip(("target", "non_target"), persons_of(row), strict=True))
         fact = texts[row["template_id"]][
@@ -198,7 +197,7 @@ def test_orders_are_complete_and_roles_right(frames):
 
 def test_blanks_say_nothing_of_a_group_and_spread_the_orders(frames):
     frame = frames["study2_blank"]
-    groups = {words for pair in items.templates() for words in pair["persons"]}
+    groups = {words for pair in items.scenes() for words in pair["persons"]}
     assert not groups & set(frame["target_words"]) | groups & set(frame["other_words"])
     counts = frame.groupby(["polarity", "mention"])["order"].value_counts()
     assert set(counts) == {12, 13} and len(counts) == 4 * len(ORDERS)
@@ -233,7 +232,7 @@ def test_files_carry_notice_licence_and_canary():
 
 
 def test_every_template_names_its_stereotype_and_where_it_is_met():
-    for template in items.templates():
+    for template in items.scenes():
         assert template["stereotype"].endswith(".") and template["source"]
         assert not re.search(r"\b(19|20)\d\d\b", template["source"])
 
@@ -241,7 +240,7 @@ def test_every_template_names_its_stereotype_and_where_it_is_met():
 def test_the_sets_are_frozen_and_the_same_every_time(frames):
     assert {name: digest(frame, *frame.columns) for name, frame in frames.items()} == DIGESTS
     for name, frame in frames.items():
-        pd.testing.assert_frame_equal(frame, items.DATASETS[name]())
+        pd.testing.assert_frame_equal(frame, items.SECOND[name]())
 
 
 def test_likelihood_prompts_are_the_conditions_of_the_chat_prompts(prompts):

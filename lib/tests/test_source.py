@@ -10,7 +10,7 @@ import pytest
 
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import discrim_eval, paper_ids
+from katayori.papers import discrim_eval, paper_ids, persona_jbbq
 from katayori.papers.inter_jbbq import second
 from katayori.papers.items import (
     OwnItems,
@@ -24,7 +24,6 @@ from katayori.papers.items import (
 )
 from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.papers.logprob_judge import items as judge
-from katayori.papers.persona_jbbq import second as of_personas
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.asking import steps
 
@@ -36,7 +35,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
     """The default run's items: whole study sets, of persona_jbbq in the order given."""
     before = {
         "discrim_eval": lambda: discrim_eval.load_study(),
-        "persona_jbbq": lambda: of_personas.as_given(),
+        "persona_jbbq": persona_jbbq.as_given,
         "logprob_judge": lambda: judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku.load_study_jubaku(),
         "inter_jbbq": lambda: second.balanced(),

@@ -9,7 +9,7 @@ import pytest
 from katayori import paths
 from katayori.data.files import read_yaml
 from katayori.data.items import digest
-from katayori.papers import get_paper, paper_ids
+from katayori.papers import get_paper, paper_ids, persona_jbbq
 from katayori.papers.inter_jbbq import items as inter_first, third as inter
 from katayori.papers.jubaku_v2 import (
     items as jubaku,
@@ -17,7 +17,6 @@ from katayori.papers.jubaku_v2 import (
     second as cases2,
     third as cases3,
 )
-from katayori.papers.persona_jbbq import second as scenes2, third as scenes3
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori.report import overview
@@ -114,7 +113,7 @@ def test_a_new_scene_or_case_names_the_one_it_replaces():
         assert len(pairs) == n and all(new == f"{old}b" for new, old in pairs.items())
     ids = {case["id"] for case in cases2.document()["cases"]}
     assert set(written("jubaku_v2", "jubaku_v2_3").values()) <= ids
-    ids = {scene["id"] for scene in scenes2.templates()}
+    ids = {scene["id"] for scene in persona_jbbq.scenes()}
     assert set(written("persona_jbbq", "persona_jbbq_3").values()) <= ids
 
 
@@ -163,7 +162,7 @@ def test_02_keeps_its_design(frames):
 
 
 def test_02_a_scene_without_its_facts_holds_no_answer():
-    for scene in scenes3.written().values():
+    for scene in persona_jbbq.scenes_written_anew().values():
         for key in ("negative_fact", "positive_fact", "negative", "non_negative"):
             act = re.sub(r"^\{person\}は|のはどちらですか。$|。$", "", scene[key])
             assert act not in scene["context"], scene["id"]

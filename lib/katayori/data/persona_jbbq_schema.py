@@ -1,12 +1,19 @@
-"""What stands in the files of the second edition; template files are of `data.bbq`."""
+"""What stands in the files of scenes of notebook 02, of each edition."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from katayori.data import bbq
 from katayori.data.schema import Head, Schema, Text
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
+
+
+class TemplateFile(bbq.TemplateFile):
+    """A file of templates of the first edition."""
+
+    example: ClassVar[str] = "data/study/persona_jbbq/age.yaml"
 
 
 class Scene(Schema):
