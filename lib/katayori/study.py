@@ -180,8 +180,9 @@ class Study:
             reasons.append(f"the set {items} was asked beside this project's own items only")
             models = ()
         elif items:
-            rows, variant = self._set(items), items
-        how = {"repetitions": list(repetitions), "dataset": items or self.kind, "variant": variant}
+            rows, variant = self._set(items), get_paper(self.paper).variant_of(items, prompt_id)
+        how: dict[str, Any] = {"repetitions": list(repetitions), "variant": variant}
+        how["dataset"] = (variant and items) or self.kind
         for name in models:
             try:
                 parts.append(self._of_model(name, rows, prompt, how, items))
@@ -233,9 +234,14 @@ class Study:
         return sets[name]()
 
     def published(self, name: str) -> "pd.DataFrame":
-        """A table of figures that the paper prints (data/published), a row a figure."""
-        from katayori.data import printed
+        """A table of figures that the paper prints (data/published), a row a figure.
 
+        `caveats` are what a recount of these figures found, a row a finding.
+        """
+        from katayori.data import printed, published
+
+        if name == "caveats":
+            return published.caveats(self.paper)
         return printed.load(self.paper, name)
 
     def frames(self) -> "Iterator[pd.DataFrame]":
@@ -259,6 +265,9 @@ class Study:
 
     def __str__(self) -> str:
         counted = f"{len(self.items):,} of {len(self.everything):,} items of {self.dataset}"
+        if len(self.items) > len(self.everything):
+            counted = f"{len(self.items):,} requests to {len(self.everything):,} items"
+            counted += f" of {self.dataset}"
         asked = f"{self.source} answers of {', '.join(self.models)}"
         beside = f"; beside them {', '.join(self.simulated)}" if self.simulated else ""
         return "\n".join([f"{counted}; {asked}{beside}.", *self.notes])

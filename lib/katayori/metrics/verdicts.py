@@ -135,8 +135,8 @@ def line_test(
     Args:
         frame: a row an answer, or a row a cluster with its contribution (`kind="mean"`).
         value: its column of numbers; missing: unreadable. line: in the unit of the value.
-        kind: what the values are: `share` (0 and 1), `probability` (0 to 1), `signed` (-1 to 1,
-            such as biased less counter-biased) or `mean` (any numbers).
+        kind: what the values are: `share` (0 and 1; one half for a tie), `probability` (0 to 1),
+            `signed` (-1 to 1, such as biased less counter-biased) or `mean` (any numbers).
         group: column and two of its values; then the mean of the first less that of the second.
         by: columns measured apart. cluster: what would be drawn anew in another study.
 
@@ -194,8 +194,10 @@ def _check_values(verb: str, values: pd.Series, kind: str) -> None:
     """FrameError for a value that is not of its kind."""
     given = values.dropna().astype(float)
     span = KINDS[kind]
-    if kind == "share" and not given.isin([0, 1]).all():
-        raise FrameError(f"{verb}: a share has the values 0 and 1 only; kind='mean' takes any")
+    if kind == "share" and not given.isin([0, 0.5, 1]).all():
+        raise FrameError(
+            f"{verb}: a share has the values 0 and 1 only, one half for a tie; kind='mean' takes any"
+        )
     if span and not given.between(*span).all():
         raise FrameError(
             f"{verb}: values of the kind {kind!r} lie between {span[0]} and {span[1]}; kind='mean'"
@@ -539,7 +541,7 @@ def verdict(
     words = pd.DataFrame(told, columns=[*_NEEDED, "verdict", "why"], index=out.index)
     out = _one_row_a_cell(pd.concat([out, words], axis=1))
     bound = out["verdict"] == "position bound"
-    out.loc[bound, _HIDDEN] = np.nan
+    out.loc[bound, list(dict.fromkeys([*_HIDDEN, p]))] = np.nan
     gated = bound & (out["bound_share"].astype(float) > BOUND_ABOVE)
     out.loc[gated | (bound & (out["status"] == "ok")), "status"] = "position_bound"
     out.attrs = dict(table.attrs)

@@ -66,14 +66,15 @@ def contrast(
     """
     column, first, second = between
     units = [unit] if isinstance(unit, str) else list(unit)
-    wanted = {value: NUMBER_OR_NONE} | dict.fromkeys([column, cluster, *units], LABEL)
-    names = require("contrast", frame, wanted | ({over: LABEL} if over else {}), by)
+    names = [by] if isinstance(by, str) else list(by)
     keys = list(dict.fromkeys([*names, *units, cluster]))
     columns = [*keys, "contrast", "above"]
     if frame.empty:
         out = pd.DataFrame(columns=columns)
         out.attrs = dict(frame.attrs)
         return out
+    wanted = {value: NUMBER_OR_NONE} | dict.fromkeys([column, cluster, *units], LABEL)
+    require("contrast", frame, wanted | ({over: LABEL} if over else {}), names)
     used = frame[frame[column].isin([first, second])]
     inner = [column, over] if over else [column]
     _look_at(used, column, (first, second), [*keys, *inner])
