@@ -100,7 +100,9 @@ def with_role(
     """
     wanted = {answer: LABEL_OR_NONE, label: NUMBER, context: _CONTEXT}
     require("with_role", frame, wanted | {f"{option}_{place}": LABEL_OR_NONE for place in (0, 1)})
-    places = [name for name in frame if re.fullmatch(rf"{re.escape(option)}_\d+", str(name))]
+    places = [str(name) for name in frame]
+    places = [name for name in places if re.fullmatch(rf"{re.escape(option)}_\d+", name)]
+    places.sort(key=lambda name: int(name.rsplit("_", 1)[1]))
     roles = frame[places].replace(PERSONS).fillna("").replace("", PERSON).to_numpy(object)
     strange = set(roles.ravel()) - {*ROLES, PERSON}
     if strange:
