@@ -68,7 +68,7 @@ def check_column(values: "pd.Series", holds: Column, where: str) -> None:
         right = f"a number from 0 to 1, {right}"
     elif holds.holds == "flag":
         right = "True or False"
-    value = values[wrong].iloc[0]
+    value = values[wrong].tolist()[0]
     rows = f"{wrong.sum()} of {len(values)} rows, first in row {first_row(wrong)}"
     raise FrameError(f"{where} holds {value!r} ({rows}); right is {right}")
 

@@ -132,7 +132,7 @@ def _position(what: str, values: pd.Series, count: int) -> np.ndarray:
     wrong = values.notna() & ~numbers.isin(range(count))
     if wrong.any():
         raise FrameError(
-            f"with_role: {what} {values[wrong].iloc[0]!r} is no position; right are 0 to"
+            f"with_role: {what} {values[wrong].tolist()[0]!r} is no position; right are 0 to"
             f" {count - 1}, missing where it cannot be read"
         )
     return numbers.fillna(-1).to_numpy(int)
