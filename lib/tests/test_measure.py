@@ -92,6 +92,14 @@ def test_the_index_of_a_frame_does_not_matter(name):
     pd.testing.assert_frame_equal(call(name, twice), call(name, frame))
 
 
+@pytest.mark.parametrize("name", ["share", "difference"])
+def test_an_index_may_be_there_twice(name):
+    more = {"value": "value"} | ({"group": "level"} if name == "difference" else {})
+    twice = YES.set_index(pd.Index(np.arange(len(YES)) // 2))
+    verb = getattr(measure, name)
+    pd.testing.assert_frame_equal(verb(twice, **more), verb(YES, **more))
+
+
 @pytest.mark.parametrize("name", GIVEN_TOO)
 def test_an_empty_frame_gives_an_empty_frame_with_its_reason(name):
     table = call(name, not_asked("never asked", FRAMES[name].columns))

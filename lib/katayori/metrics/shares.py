@@ -316,7 +316,7 @@ def share(
     by = require("share", frame, own, by)
     chosen = _kind(frame[value], kind, value)
     rows = []
-    for key, cell in cells(frame, by):
+    for key, cell in cells(frame.reset_index(drop=True), by):
         ratio = sums(cell[value], _clusters(cell, cluster))
         n = int(ratio[1].sum())
         row = {"measure": chosen, "value": np.nan, "n": n, "n_invalid": len(cell) - n}
@@ -430,7 +430,7 @@ def difference(
     rows = []
     if not frame.empty:
         two = _two_groups(frame[group], between)
-        for key, cell in cells(frame, by):
+        for key, cell in cells(frame.reset_index(drop=True), by):
             used = cell[cell[group].isin(two)]
             clusters = _clusters(used, cluster)
             parts = [sums(used.loc[used[group] == one, value], clusters) for one in two]

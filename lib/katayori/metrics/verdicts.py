@@ -182,7 +182,7 @@ def line_test(
     test = _Test(value, line, kind, cluster, group)
     ends = ENDS if KINDS[kind] and frame[value].isna().any() else ()
     rows = []
-    for key, cell in cells(frame, by):
+    for key, cell in cells(frame.reset_index(drop=True), by):
         rows.append(key | _tested(cell, test) | {"unreadable": READ})
         for end in ends:
             scenario = filled(cell, end=end, value=value, kind=kind, group=group)
