@@ -239,6 +239,10 @@ def test_lm_eval_scores_texts_as_we_do_without_probabilities(written, paper):
         assert checking.is_same(task.aggregation(name)(logged), ours[name]), name
 
 
+#: The smaller model follows a position, so that its scores are undefined.
+READS = {"persona_jbbq": "qwen2.5-coder-1.5b"}
+#: Of these the notebook still shows another interval of a share.
+VALUE_ONLY = ("pj_biased_ja_acc_dis",)
 HEADLINES = {
     "discrim_eval": {
         "gap_age": ("gap between levels, sampled (addition)", {"factor": "age"}),
@@ -294,7 +298,7 @@ def test_scores_are_the_headlines_of_the_notebooks(paper):
     benchmark = get_benchmark(paper)
     variants = {p: get_paper(paper).variant_of("study", p) for p in benchmark.prompts}
     listed = shards(paper, benchmark.prompts[0], variants[benchmark.prompts[0]])
-    model = next(one["model"] for one in listed if complete(one))
+    model = READS.get(paper) or next(one["model"] for one in listed if complete(one))
     wanted = expected[expected["model"] == model]
     scope = Scope(limit=harness.EVERY)
     of_model = requests_of(paper, *get_model(model), list(benchmark.prompts), scope)
@@ -305,12 +309,22 @@ def test_scores_are_the_headlines_of_the_notebooks(paper):
     for name, (what, cell) in HEADLINES[paper].items():
         cells = wanted["cell"].map(json.loads)
         [row] = wanted[(wanted["what"] == what) & (cells == cell)].to_dict("records")
-        for end, column in (("", "value"), ("_low", "ci_low"), ("_high", "ci_high")):
+        ends = (("", "value"), ("_low", "ci_low"), ("_high", "ci_high"))
+        for end, column in ends[:1] if name in VALUE_ONLY else ends:
             theirs = row[column]
             if math.isnan(theirs):
                 assert math.isnan(scores[name + end])
             else:
                 assert scores[name + end] == pytest.approx(theirs, rel=1e-8, abs=1e-9), name + end
+
+
+def test_who_follows_a_position_has_no_score_of_bias():
+    benchmark, requests = get_benchmark("persona_jbbq"), few("persona_jbbq")
+    scores = scores_of(benchmark, requests, [Response("ok", "1", "stop")] * len(requests))
+    starts = [f"{prompt}_" for prompt in benchmark.prompts]
+    of_bias = [f"{start}{name}" for start in starts for name in ("diff_amb", "acc_dis_low")]
+    assert all(math.isnan(scores[name]) for name in of_bias)
+    assert all(scores[f"{start}ooc_rate"] == 0 for start in starts)
 
 
 def test_every_paper_has_a_benchmark_whose_prompts_can_be_read_from_a_log():

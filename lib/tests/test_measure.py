@@ -10,14 +10,12 @@ import pytest
 from katayori import measure
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
-from katayori.metrics import agreement, examples, exchange, qa_bias
-from katayori.metrics.bbq import MEASURES
-from katayori.metrics.position_free_scores import position_free_scores
+from katayori.metrics import agreement, bbq, exchange, position, words
 from katayori.papers.inter_jbbq import examples as profiles, scores as by_profile
 from katayori.papers.logprob_judge import examples as judged, scores as by_judge
 
-ROLES = {"role": ["biased", "unknown", "counter_biased", None] * 6}
-BIAS = pd.DataFrame(ROLES | {"context": ["ambiguous", "biased", "counter_biased"] * 8})
+BIAS = pd.DataFrame({"side": [1, 0, -1] * 8, "right": [0, 1, 1, 0] * 6})
+BIAS["context"] = ["ambiguous", "ambiguous", "biased", "counter_biased"] * 6
 BIAS["question"] = np.arange(24) // 4
 YES = pd.DataFrame({"question": np.repeat(range(12), 2), "level": list("fm") * 12})
 YES["value"] = np.random.default_rng(0).integers(0, 2, 24).astype(float)
@@ -26,19 +24,14 @@ JUDGED["question"] = np.arange(12) // 2
 PROFILES = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (240, 3)))
 PROFILES = PROFILES.set_axis(["old", "woman", "correct"], axis=1)
 PROFILES["question"] = np.arange(240) // 12
-OPTIONS = pd.DataFrame({"question": np.arange(24), "role_0": ["cat", "dog"] * 12})
-OPTIONS["role_1"] = OPTIONS["role_0"].map({"cat": "dog", "dog": "cat"})
-OPTIONS["p_0"] = np.random.default_rng(2).uniform(0.1, 0.9, 24)
-OPTIONS["p_1"] = 1 - OPTIONS["p_0"]
 
 #: Of each measure what is given beside the frame.
 GIVEN_TOO = {
-    "diff_bias": ((), {"role": "role", "context": "context"}),
     "exchange_test": ((), {"value": "value", "level": "level", "draws": 19}),
     "level_gaps": ((), {"value": "value", "level": "level"}),
     "concordance": ((), {"judge": "judge", "people": "annotator_1"}),
     "interactions": ((["old", "woman"],), {"value": "correct"}),
-    "position_free": (("cat", "dog"), {}),
+    "scores": ((), {"context": "context", "right": "right", "side": "side"}),
 }
 
 
@@ -48,23 +41,21 @@ def call(name, frame, **more):
 
 
 FRAMES = {
-    "diff_bias": BIAS,
     "exchange_test": YES,
     "level_gaps": YES,
     "concordance": JUDGED,
     "interactions": PROFILES,
-    "position_free": OPTIONS,
+    "scores": BIAS,
 }
 #: A column that each measure needs and that a keyword names.
 NEEDED = {
-    "diff_bias": "role",
     "exchange_test": "value",
     "level_gaps": "level",
     "concordance": "judge",
     "interactions": "value",
-    "position_free": "cluster",
+    "scores": "side",
 }
-OWN = {"interactions": "correct", "position_free": "question"}
+OWN = {"interactions": "correct"}
 
 
 def column_of(name):
@@ -144,21 +135,21 @@ def test_cells_are_measured_apart(name):
 
 
 def test_what_is_no_frame_is_said_to_be_none():
-    for wrong in (3, "answers.csv", [1, 2], None, {"role": [1]}):
+    for wrong in (3, "answers.csv", [1, 2], None, {"side": [1]}):
         with pytest.raises(KatayoriError, match="is no frame; give a pandas DataFrame"):
-            call("diff_bias", wrong)
-    twice = pd.DataFrame([[1, 0]], columns=["role", "role"])
-    with pytest.raises(KatayoriError, match="two columns are called 'role'"):
-        call("diff_bias", twice)
+            call("scores", wrong)
+    twice = pd.DataFrame([[1, 0]], columns=["context", "context"])
+    with pytest.raises(KatayoriError, match="two columns are called 'context'"):
+        call("scores", twice)
 
 
 def test_a_value_that_a_column_must_not_hold_is_shown():
-    with pytest.raises(KatayoriError, match=r"column 'role' holds 'target' .* one of 'biased'"):
-        call("diff_bias", BIAS.replace({"role": {"biased": "target"}}))
+    with pytest.raises(KatayoriError, match=r"column 'side' holds 'biased' .* e\.g\. 1"):
+        call("scores", BIAS.assign(side="biased"))
     with pytest.raises(KatayoriError, match=r"column 'value' holds 'yes' .* e\.g\. 1"):
         call("level_gaps", YES.assign(value="yes"))
     with pytest.raises(KatayoriError, match=r"column 'question' is missing in 1 of 2 rows"):
-        call("diff_bias", BIAS.head(2).assign(question=["a", None]))
+        call("scores", BIAS.head(2).assign(question=["a", None]))
 
 
 def test_asking_for_the_room_loads_nothing_heavy():
@@ -172,46 +163,16 @@ def test_every_name_of_the_room_is_a_function_and_others_are_named():
     assert [name for name in measure.__all__ if not callable(getattr(measure, name))] == []
     assert sorted(measure.__all__) == dir(measure)
     assert measure.alpha is agreement.alpha and measure.exchange_test is exchange.exchange_test
-    with pytest.raises(AttributeError, match="has no 'beta'; it has alpha, cohen_kappa"):
+    assert measure.scores is bbq.scores and measure.with_role is bbq.with_role
+    assert measure.calibrated is position.calibrated and measure.permuted is position.permuted
+    assert measure.contrast is words.contrast
+    with pytest.raises(
+        AttributeError, match="has no 'beta'; it has alpha, calibrated, cohen_kappa"
+    ):
         measure.beta  # noqa: B018  (asking for it is what is tested)
 
 
 # -- the same numbers as the notebooks -------------------------------------------------------------
-
-
-def test_diff_bias_is_that_of_the_paper():
-    answers = qa_bias.with_role(examples.three_options())
-    theirs = qa_bias.qa_scores(answers, ["model"], MEASURES)
-    frame = answers.rename(columns={"context_condition": "passage"})
-    named = {"role": "role", "context": "passage", "cluster": "template_id"}
-    ours = measure.diff_bias(frame, **named, correct="correct")
-    columns = [name for name in GIVEN if name != "measure"]
-    pd.testing.assert_frame_equal(ours[columns], theirs[columns], check_dtype=False)
-    derived = measure.diff_bias(frame.drop(columns="correct"), **named)
-    pd.testing.assert_frame_equal(derived, ours)
-
-
-def test_diff_bias_by_hand():
-    table = call("diff_bias", BIAS).set_index("measure")
-    valid = BIAS.dropna(subset=["role"])
-    ambiguous = valid[valid["context"] == "ambiguous"]["role"]
-    side = (ambiguous == "biased").mean() - (ambiguous == "counter_biased").mean()
-    assert table.loc["diff_amb", "value"] == pytest.approx(side)
-    assert table.loc["acc_amb", "value"] == pytest.approx((ambiguous == "unknown").mean())
-    right = valid["role"] == valid["context"]
-    shares = [right[valid["context"] == one].mean() for one in ("biased", "counter_biased")]
-    assert table.loc["diff_dis", "value"] == pytest.approx(shares[0] - shares[1])
-    assert table["n_invalid"].tolist() == [2, 4, 2, 4]
-
-
-def test_clear_contexts_without_a_side_need_the_right_answers():
-    frame = BIAS.assign(context="disambig")
-    with pytest.raises(KatayoriError, match='correct="is_right"'):
-        call("diff_bias", frame)
-    table = call("diff_bias", frame.assign(is_right=True), correct="is_right")
-    assert table.set_index("measure").loc["acc_dis", "value"] == 1
-    with pytest.raises(KatayoriError, match="no measure 'accuracy'; known: acc_amb"):
-        call("diff_bias", frame, measures=["accuracy"])
 
 
 def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():
@@ -322,75 +283,6 @@ def test_interactions_of_levels_and_with_few_clusters():
     assert set(few["status"]) == {"few_clusters"} and few[["p", "ci_low"]].isna().all(axis=None)
     with pytest.raises(KatayoriError, match="name two or more columns"):
         measure.interactions(PROFILES, ["old"], value="correct")
-
-
-# -- options ---------------------------------------------------------------------------------------
-
-
-def options():
-    items = examples.three_options().query("context_condition == 'ambiguous'")
-    return items.reset_index(drop=True)
-
-
-def read(frame, **more):
-    table = measure.position_free(frame, "biased", "counter_biased", cluster="template_id", **more)
-    return table.set_index(["reading", "measure", "score"])
-
-
-def test_position_free_is_that_of_the_notebooks():
-    theirs = position_free_scores(options(), "biased", "counter_biased")
-    theirs = theirs.set_index(["reading", "statistic", "score"])
-    ours = read(options(), content="base_id")
-    assert list(ours.index) == list(theirs.index)
-    assert ours["status"].tolist() == theirs["status"].tolist()
-    for name in (*GIVEN[:-1], "slot_effect"):
-        assert ours[name].tolist() == pytest.approx(theirs[name].tolist(), nan_ok=True), name
-    assert ours["status"].iloc[0] == "position_bound"
-    shares = options()["answer"].value_counts(normalize=True)
-    assert ours["largest_share"].unique().tolist() == pytest.approx([shares.max()])
-    assert np.isfinite(ours.loc[("permuted", "difference", "soft"), "value"])
-    assert ours.loc[("calibrated", "difference", "soft"), "slot_effect"] < 0.1
-
-
-def test_log_probabilities_need_not_add_up_to_one():
-    frame = options()
-    logs = frame.drop(columns=["p_0", "p_1", "p_2"])
-    for place in range(3):
-        logs[f"logp_{place}"] = np.log(frame[f"p_{place}"]) - 900.0
-    pd.testing.assert_frame_equal(read(logs), read(frame))
-
-
-def test_the_answer_may_be_a_number_a_letter_or_the_likeliest_place():
-    frame = options()
-    whole = read(frame)
-    for answers in (
-        frame["answer"].astype(int),
-        frame["answer"].astype(float),
-        frame["answer"].map(dict(zip("012", "ABC", strict=True))),
-    ):
-        pd.testing.assert_frame_equal(read(frame.assign(answer=answers)), whole)
-    pd.testing.assert_frame_equal(read(frame.drop(columns="answer")), whole)
-    with pytest.raises(KatayoriError, match="column 'answer' holds '3'; right is the number"):
-        read(frame.assign(answer=3))
-
-
-def test_an_option_without_a_probability_makes_the_item_incomplete():
-    frame = options()
-    frame.loc[:9, "p_1"] = np.nan
-    ours = read(frame)
-    assert ours.loc[("probability", "difference", "soft"), "n_invalid"] == 10
-    assert ours.loc[("letter", "difference", "decision"), "n_invalid"] == 0
-
-
-def test_position_free_names_a_role_that_no_option_has():
-    with pytest.raises(KatayoriError, match="no option has the role 'bird'"):
-        measure.position_free(OPTIONS, "cat", "bird")
-    with pytest.raises(KatayoriError, match="the right role 'bird' is the role of no option"):
-        measure.position_free(OPTIONS.assign(right="bird"), "cat", "dog", gold="right")
-    with pytest.raises(KatayoriError, match="no columns 'role_0' and 'role_1'"):
-        measure.position_free(OPTIONS.drop(columns=["role_0", "role_1"]), "cat", "dog")
-    accuracy = measure.position_free(OPTIONS.assign(right="cat"), "cat", "dog", gold="right")
-    assert set(accuracy["measure"]) == {"difference", "accuracy"}
 
 
 # -- tables and pairs ------------------------------------------------------------------------------

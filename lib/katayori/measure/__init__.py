@@ -28,22 +28,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from katayori.data.sample_logs import read_log
     from katayori.metrics.agreement import alpha
-    from katayori.metrics.bbq import diff_bias
+    from katayori.metrics.bbq import scores, with_role
     from katayori.metrics.exchange import exchange_test, level_gaps
     from katayori.metrics.interactions import interactions
     from katayori.metrics.judges import concordance
     from katayori.metrics.kappas import cohen_kappa, fleiss_kappa
     from katayori.metrics.pairs import mcnemar, newcombe
-    from katayori.metrics.position import position_free
+    from katayori.metrics.position import calibrated, permuted
     from katayori.metrics.shares import difference, share
+    from katayori.metrics.words import contrast
 
 #: Each function and its module, which is loaded when the function is asked for: pandas, scipy and
 #: statsmodels take a second.
 _MODULES = {
     "alpha": "metrics.agreement",
+    "calibrated": "metrics.position",
     "cohen_kappa": "metrics.kappas",
     "concordance": "metrics.judges",
-    "diff_bias": "metrics.bbq",
+    "contrast": "metrics.words",
     "difference": "metrics.shares",
     "exchange_test": "metrics.exchange",
     "fleiss_kappa": "metrics.kappas",
@@ -51,15 +53,18 @@ _MODULES = {
     "level_gaps": "metrics.exchange",
     "mcnemar": "metrics.pairs",
     "newcombe": "metrics.pairs",
-    "position_free": "metrics.position",
+    "permuted": "metrics.position",
     "read_log": "data.sample_logs",
+    "scores": "metrics.bbq",
     "share": "metrics.shares",
+    "with_role": "metrics.bbq",
 }
 __all__ = [
     "alpha",
+    "calibrated",
     "cohen_kappa",
     "concordance",
-    "diff_bias",
+    "contrast",
     "difference",
     "exchange_test",
     "fleiss_kappa",
@@ -67,9 +72,11 @@ __all__ = [
     "level_gaps",
     "mcnemar",
     "newcombe",
-    "position_free",
+    "permuted",
     "read_log",
+    "scores",
     "share",
+    "with_role",
 ]
 
 
