@@ -16,7 +16,6 @@ from katayori.metrics import (
     exchange_tests,
     logistic,
     multiverse,
-    order_agreement,
     paired_contrasts,
     position_free,
     position_free_scores,
@@ -101,7 +100,6 @@ def results() -> Iterator[tuple[str, pd.DataFrame]]:
     for name, frame in by_model.items():
         yield f"readings, {name}", position_free.readings(frame)
         yield f"permuted, {name}", position_free.permuted(frame)
-        yield f"repeatability, {name}", order_agreement.repeatability(frame, *sides)
         agreed = position_free_scores.agreement_with_permuted(frame, *sides)
         yield f"agreement with permuted, {name}", agreed
     for spread in (1.0, 60.0):
