@@ -65,7 +65,6 @@ metrics.choices: requirement
 metrics.exchange_tests: columns
 metrics.interactions: columns frames
 metrics.logistic: requirement
-metrics.position_free_scores: columns
 metrics.qa_bias: requirement
 metrics.qa_tests: requirement
 metrics.repeats: columns requirement

@@ -146,32 +146,6 @@ def test_a_frame_without_model_is_one_model_and_gold_gives_accuracy():
     assert (before["value"].sub(0.5).abs() < 0.2).all()
 
 
-@pytest.mark.parametrize("reads", [0.0, 1.0])
-def test_the_gain_from_context_tells_who_reads(reads):
-    table = scores.gain_from_context(small(np.random.default_rng(2), reads=reads))
-    assert list(table["reading"]) == ["probability", "calibrated"]
-    assert ((table["ci_low"] > 0) == (reads > 0)).all()
-    assert (table["n"] == 60).all() and (table["clusters"] == 30).all()
-
-
-def test_the_gain_is_of_whoever_is_right_in_each_item():
-    """Half of the clear passages tell of the cat and half of the dog."""
-    frame = small(np.random.default_rng(5), reads=1.0)
-    swapped = frame.assign(gold=np.where(frame["template_id"] % 2, "dog", "cat"))
-    table = scores.gain_from_context(swapped).set_index("reading")
-    cats = scores.gain_from_context(frame).set_index("reading")
-    assert (table["n"] == 60).all() and (table["value"].abs() < 0.05).all()
-    assert (cats["value"] > 0.1).all()
-
-
-def test_a_gain_without_its_ambiguous_version_is_counted():
-    frame = small(np.random.default_rng(3))
-    lost = frame[(frame["template_id"] != 0) | frame["is_clear"]]
-    assert (scores.gain_from_context(lost)["n_invalid"] == 2).all()
-    with pytest.raises(KatayoriError, match="two ambiguous items have the version '0-cat'"):
-        scores.gain_from_context(pd.concat([frame, frame.head(1)]))
-
-
 def test_agreement_with_all_orders():
     frame = simulate_position.study(np.random.default_rng(4), "locked", 0.8, 30)
     table = scores.agreement_with_permuted(frame, by=["model"]).set_index("reading")

@@ -51,30 +51,6 @@ def test_without_a_lean_content_finds_none_and_reading_raises_accuracy():
     assert table.loc[("letter", "acc_dis"), "value"] < 0.4
 
 
-def test_a_change_of_the_lean_is_found_by_content_and_not_by_a_bound_letter():
-    rng = np.random.default_rng(3)
-    both = pd.concat([log(rng, lean=0.0), log(rng, lean=1.0, prompt="persona")])
-    frame = qa_by_content.roles_by_reading(both)
-    table = qa_by_content.changes_by_reading(frame, "p")
-    table = table[table["metric"] == "diff_amb"].set_index("reading")
-    assert table.loc["letter", "status"] == "position_bound"
-    assert np.isnan(table.loc["letter", "p_cluster"])
-    assert table.loc["calibrated", "difference"] > 0.3
-    assert table.loc["calibrated", "p_cluster_holm"] < 0.05
-    same = pd.concat([log(rng), log(rng, prompt="persona")])
-    table = qa_by_content.changes_by_reading(qa_by_content.roles_by_reading(same), "p")
-    calm = table[(table["metric"] == "diff_amb") & (table["reading"] == "calibrated")].iloc[0]
-    assert calm["p_cluster_holm"] > 0.05
-
-
-def test_a_letter_bound_under_one_prompt_only_has_no_change_either():
-    rng = np.random.default_rng(4)
-    both = pd.concat([log(rng, places=(0.0, 0.0, 0.0)), log(rng, prompt="persona")])
-    table = qa_by_content.changes_by_reading(qa_by_content.roles_by_reading(both), "p")
-    bias = table[(table["reading"] == "letter") & table["metric"].isin(qa_by_content.OF_BIAS)]
-    assert set(bias["status"]) == {"position_bound"}
-
-
 def test_models_without_probabilities_are_left_out():
     answers = log(np.random.default_rng(5), templates=2)
     silent = answers.assign(model="silent", p_0=np.nan, p_1=np.nan, p_2=np.nan)

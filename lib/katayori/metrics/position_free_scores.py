@@ -221,65 +221,6 @@ def _row(
     return row | interval(qa_intervals.contributions(ratio), len(by_template))
 
 
-def gain_from_context(
-    frame: pd.DataFrame,
-    *,
-    version: str = "version_id",
-    gold: str = "gold",
-    clear: str = "is_clear",
-    by: Sequence[str] = MODEL,
-) -> pd.DataFrame:
-    """Does a sentence that answers the question make the right person likelier? Item by item.
-
-    Each clear item is compared with the ambiguous item of the same persons, question and order of
-    options: gain = P(right person | clear) - P(that person | ambiguous). A model that does not read
-    gains 0, whatever places or persons it prefers.
-
-    Args:
-        frame: see `position_free`, with `version` (the same for a clear item and its ambiguous
-            version), `clear` (true for items whose passage answers the question) and `gold` (the
-            right role of a clear item).
-        by: what is calibrated apart.
-
-    Returns:
-        by..., reading (`probability`, `calibrated`), value (mean gain, -1 to 1), ci_low, ci_high
-        (t over templates), n (clear items), n_invalid (without a version, or not read),
-        clusters, status.
-
-    Raises:
-        KatayoriError: a column that is not there; two ambiguous items of one version.
-
-    Example:
-        >>> frame = pd.DataFrame({"version_id": ["v", "v"], "is_clear": [False, True]})
-        >>> frame = frame.assign(template_id="t", answer="0", gold=["cat", "cat"])
-        >>> frame = frame.assign(role_0="cat", role_1="dog", p_0=[0.5, 0.8], p_1=[0.5, 0.2])
-        >>> gain_from_context(frame).round(2)[["reading", "value", "status"]].to_numpy().tolist()
-        [['probability', 0.3, 'few_clusters'], ['calibrated', nan, 'not_calibrated']]
-    """
-    check_columns(frame, [version, gold, clear])
-    by = _known(frame, by)
-    read = all_readings(frame.drop(columns="base_id", errors="ignore"), by)
-    keys = [*by, "reading", version]
-    rows = []
-    for key, cell in cells(read[read["reading"] != "letter"], [*by, "reading"]):
-        before = cell[~cell[clear].astype(bool)]
-        if before.duplicated(keys).any():
-            twice = before.loc[before.duplicated(keys), version].iloc[0]
-            raise KatayoriError(f"two ambiguous items have the version {twice!r}; one is right")
-        after = cell[cell[clear].astype(bool)]
-        soft = [name for name in cell if str(name).startswith("soft_")]
-        known = before.loc[before["status"] == READ, [version, *soft]]
-        both = after.merge(known, on=version, how="left", suffixes=("", "_before"))
-        gain = pd.Series(np.nan, index=both.index)
-        for role, of_role in both.groupby(gold).groups.items():
-            own = both.loc[of_role]
-            gain.loc[of_role] = own[f"soft_{role}"] - own[f"soft_{role}_before"]
-        row = _row("gain", both, gain, qa_intervals.difference)
-        del row["statistic"]
-        rows.append({**key, **row})
-    return pd.DataFrame(rows)
-
-
 def agreement_with_permuted(
     frame: pd.DataFrame,
     favoured: str = "target",
