@@ -16,7 +16,6 @@ from katayori.metrics import (
     position_free_scores,
     qa_bias,
     qa_by_content,
-    qa_tests,
     repeats,
     uncertainty,
 )
@@ -298,12 +297,6 @@ def test_readings_are_calibrated_apart_by_what_is_said():
         for one in (apart, together)
     ]
     assert not np.allclose(of[0]["p_0"], of[1].loc[of[0].index, "p_0"])
-
-
-def test_leaning_cells_of_letters_leave_probabilities_out():
-    frame = qa_bias.with_role(three_options().drop(columns=["p_0", "p_1", "p_2", "mass"]))
-    found = qa_tests.leaning_cells(frame, metrics=["diff_amb", "p_diff_amb"], draws=9)
-    assert found["cells"] == 1 and found["status"] == "ok"
 
 
 def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definition():

@@ -66,7 +66,6 @@ metrics.exchange_tests: columns
 metrics.interactions: columns frames
 metrics.logistic: requirement
 metrics.qa_bias: requirement
-metrics.qa_tests: requirement
 metrics.repeats: columns requirement
 metrics.spike: bundle
 metrics.spike_statistics: frames

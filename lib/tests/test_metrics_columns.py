@@ -5,9 +5,7 @@ import pandas as pd
 
 from katayori.metrics import (
     examples,
-    qa_bias,
     qa_by_content,
-    qa_tests,
 )
 from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
@@ -100,12 +98,6 @@ def test_scores_by_content_keep_cells_whose_letters_are_not_bound():
     assert letters["m"] == "position_bound" and letters["varied"] != "position_bound"
 
 
-def test_leaning_cells_need_no_probabilities():
-    frame = qa_bias.with_role(examples.three_options())
-    bare = frame[[name for name in frame if not name.startswith("p_")]]
-    assert qa_tests.leaning_cells(bare, draws=9)["cells"] >= 1
-
-
 def test_the_smallest_p_changes_from_patterns_to_draws_at_ten_thousand():
     assert smallest_p(13) == 2.0**-12
     assert smallest_p(14) == 1 / 10_000
@@ -123,11 +115,6 @@ def test_a_study_shows_the_models_that_are_named():
     wanted = Wanted(models=["qwen2.5-coder-0.5b"], limit=1, shown="whole")
     study = open_study(paper.id, load("recorded"), [line], wanted)
     assert study.asked == study.real == ("qwen2.5-coder-0.5b",)
-
-
-def test_leaning_cells_say_their_status():
-    frame = qa_bias.with_role(examples.three_options())
-    assert qa_tests.leaning_cells(frame, metrics=["diff_amb"], draws=9)["status"] == "ok"
 
 
 def test_provenance_names_the_hash_of_every_shard_of_a_recorded_model_and_none_of_others():

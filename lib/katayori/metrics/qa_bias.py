@@ -330,7 +330,7 @@ def qa_scores(
         s_amb, s_dis: BBQ's bias scores, 2 biased / (biased + counter-biased) - 1 in disambiguated
             contexts, and (1 - acc_amb) times the same in ambiguous ones; invalid answers left out.
         excess: mean of (right - wrong) / 2 over clear contexts, unknown counting 0: 0 for whoever
-            names persons without reading (addition; see `qa_tests.chance`).
+            names persons without reading (addition).
         p_acc_amb, p_acc_dis, p_diff_amb, p_diff_dis, p_excess: mean probability in place of
             counts; p_mass: mean mass.
 
