@@ -445,7 +445,7 @@ def test_cells_are_scored_apart():
     assert qa_bias.qa_scores(frame.head(0)).empty
 
 
-def test_chosen_metrics_and_the_wide_table():
+def test_chosen_metrics_are_those_of_all():
     """Chosen metrics are those rows of all of them; the table has one row a cell."""
     frame = two_models()
     grid = qa_bias.qa_scores(frame)
@@ -455,20 +455,18 @@ def test_chosen_metrics_and_the_wide_table():
         assert set(part["metric"]) == set(chosen)
         same = grid[grid["metric"].isin(part["metric"])].reset_index(drop=True)
         pd.testing.assert_frame_equal(part, same)
-    table = qa_bias.scores_table(grid)
-    assert len(table) == 8 and set(table["status"]) == {"ok"}
-    assert list(table["model"]) == ["b"] * 4 + ["a"] * 4 and list(table["prompt_id"].unique()) == [
-        "neutral",
-        "basic",
-    ]
-    row = grid[(grid["metric"] == "acc_amb")].iloc[3]
-    assert table.loc[3, ["acc_amb", "n_amb"]].tolist() == row[["value", "n"]].tolist()
+    cells = grid[grid["metric"] == "acc_amb"]
+    assert len(cells) == 8 and grid["value"].notna().all()
+    assert list(cells["model"]) == ["b"] * 4 + ["a"] * 4
+    assert list(cells["prompt_id"].unique()) == ["neutral", "basic"]
     nothing = qa_bias.with_role(with_items(answered(AMBIGUOUS, [None] * len(AMBIGUOUS)), AMBIGUOUS))
     scores = qa_bias.qa_scores(nothing, metrics=differences)
-    assert qa_bias.scores_table(scores)["status"][0] == (
-        "diff_amb: no_valid_answer; diff_dis: no_biased_items; "
-        "diff_amb_all: no_valid_answer; diff_dis_all: no_biased_items"
-    )
+    assert scores.set_index("metric")["status"].to_dict() == {
+        "diff_amb": "no_valid_answer",
+        "diff_dis": "no_biased_items",
+        "diff_amb_all": "no_valid_answer",
+        "diff_dis_all": "no_biased_items",
+    }
 
 
 @pytest.mark.parametrize(
@@ -626,10 +624,9 @@ def test_stored_unifiedqa_answers_give_the_published_figures():
     """BBQ's stored answers in the mirror: the published accuracies and bias scores, to one
     decimal."""
     items, answers = bbq.load_bbq(["age", "sexual_orientation"]), bbq.load_bbq_answers()
-    table = qa_bias.scores_table(qa_bias.qa_scores(qa_bias.with_role(with_items(answers, items))))
-    points = (
-        100 * table.set_index(["category", "prompt_id"])[["acc_amb", "acc_dis", "s_amb", "s_dis"]]
-    ).round(1)
+    scores = qa_bias.qa_scores(qa_bias.with_role(with_items(answers, items)))
+    wide = scores.pivot(index=["category", "prompt_id"], columns="metric", values="value")
+    points = (100 * wide[["acc_amb", "acc_dis", "s_amb", "s_dis"]]).round(1)
     assert points.loc[("age", "arc")].tolist() == [33.9, 89.6, 48.9, 3.3]
     assert points.loc[("age", "race")].tolist() == [54.7, 93.5, 29.8, 1.2]
     assert points.loc[("sexual_orientation", "arc"), ["s_amb", "s_dis"]].tolist() == [11.8, 0.5]

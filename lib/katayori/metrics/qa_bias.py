@@ -385,30 +385,6 @@ def qa_scores(
     return pd.DataFrame(rows, columns=[*by, *columns])
 
 
-def scores_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """The frame of `qa_scores` with one row a cell: by..., each metric, n_amb, n_dis (valid
-    answers), status.
-
-    status is `ok`, or names the metrics without a value and why: "diff_dis: no_valid_answer". n_amb
-    and n_dis are those of acc_amb and acc_dis, NaN where `scores` has no such rows.
-
-    Example:
-        >>> scores = pd.DataFrame({"model": "m", "metric": ["acc_amb", "acc_dis"]})
-        >>> scores = scores.assign(value=[0.5, None], n=[4, 0], status=["ok", "no_valid_answer"])
-        >>> scores_table(scores)[["acc_amb", "n_amb", "status"]].to_numpy().tolist()
-        [[0.5, 4, 'acc_dis: no_valid_answer']]
-    """
-    by = list(scores.columns[: scores.columns.get_loc("metric")])
-    why = scores["metric"] + ": " + scores["status"]
-    cells = scores.assign(why=why.where(scores["value"].isna(), "")).set_index([*by, "metric"])
-    values = cells["value"].unstack("metric", sort=False)
-    n = cells["n"].unstack("metric", sort=False)
-    n = n.reindex(columns=["acc_amb", "acc_dis"]).set_axis(["n_amb", "n_dis"], axis=1)
-    groups = cells.groupby(by, sort=False, dropna=False)["why"]
-    status = groups.agg(lambda texts: "; ".join(filter(None, texts)) or "ok")
-    return values.join(n).assign(status=status).reset_index().rename_axis(columns=None)
-
-
 def compare_prompts(
     frame: pd.DataFrame,
     baseline: str,
