@@ -196,7 +196,7 @@ def _check_values(verb: str, values: pd.Series, kind: str) -> None:
     span = KINDS[kind]
     if kind == "share" and not given.isin([0, 0.5, 1]).all():
         raise FrameError(
-            f"{verb}: a share has the values 0 and 1 only, one half for a tie; kind='mean' takes any"
+            f"{verb}: a share has the values 0 and 1 only, one half for ties; kind='mean' takes any"
         )
     if span and not given.between(*span).all():
         raise FrameError(
