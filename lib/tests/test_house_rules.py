@@ -50,7 +50,6 @@ MOST_LINES = {"cell": 25, "definition": 40}
 #: take it out.
 STILL = """
 00_overview: drawing
-02_persona_jbbq: drawing
 03_logprob_judge: drawing
 04_jubaku_v2: drawing
 05_inter_jbbq: drawing
