@@ -231,6 +231,17 @@ def test_words_stand_in_place_of_a_value_whose_status_is_not_ok(tmp_path, status
         assert "0.000" not in text and "0.100" not in text and "no lean" not in text
 
 
+def test_a_status_with_a_remedy_tells_it(tmp_path):
+    """Too few templates to calibrate are no lack of valid answers."""
+    folder = with_status(tmp_path, "not_calibrated")
+    told = "Calibrating needs more than 20 templates; ask with LIMIT=21 or more."
+    assert f"Too few templates. {told}" in page_of(folder).text
+    lines = first_page.in_short(folder, FEW_CLUSTERS)
+    assert f"  TOO FEW TEMPLATES: {told}" in lines
+    assert "no valid answer" not in page_of(folder).text + "".join(lines)
+    assert told not in page_of(with_status(tmp_path, "ok")).text
+
+
 def test_only_the_status_ok_bears_a_value(tmp_path):
     (row,) = table(page_of(with_status(tmp_path, "ok")), "Headline numbers")
     assert (row["value"], row["95 % interval"]) == ("0.000", "[-0.100, 0.100]")

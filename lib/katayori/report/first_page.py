@@ -17,7 +17,7 @@ from katayori.data import paper_facts
 from katayori.data.files import rows_of
 from katayori.papers.items import own_files
 from katayori.report import calibration
-from katayori.report.status_words import mark
+from katayori.report.status_words import REMEDIES, mark
 from katayori.report.tables import escape, visible
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
@@ -263,7 +263,16 @@ def _warnings(page: dict[str, Any]) -> list[str]:
         made.append(f"<strong>Demonstration.</strong> {escape(_demonstration(page))}")
     elif any(row["few"] for row in page["rows"]):
         made.append(f"<strong>Too little data.</strong> {escape(_too_little(page))}")
-    return made
+    return made + [
+        f"<strong>{escape(mark(status).capitalize())}.</strong> {escape(told)}"
+        for status, told in _remedies(page).items()
+    ]
+
+
+def _remedies(page: dict[str, Any]) -> dict[str, str]:
+    """What to do about the statuses of the rows, where something can be done."""
+    statuses = dict.fromkeys(row["status"] for row in page["rows"])
+    return {status: REMEDIES[status] for status in statuses if status in REMEDIES}
 
 
 def _worst_of_each_model(poor: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -430,6 +439,7 @@ def in_short(folder: Path, few: int) -> list[str]:
         lines.append(f"  DEMONSTRATION: {_demonstration(page)}")
     elif any(row["few"] for row in page["rows"]):
         lines.append(f"  TOO LITTLE DATA: {_too_little(page)}")
+    lines += [f"  {mark(status).upper()}: {told}" for status, told in _remedies(page).items()]
     room = MAX_LINES - len(lines) - 1
     rows = page["rows"] if len(page["rows"]) <= room else page["rows"][: room - 1]
     several = len(page["models"]) > 1

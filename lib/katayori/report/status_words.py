@@ -10,8 +10,12 @@ WORDS = {
     "near_constant": "nearly always the same",
     "no_pairable": "no answers to compare",
     "none_tested": "nothing was tested",
-    "not_calibrated": "too few to calibrate",
+    "not_calibrated": "too few templates",
     "lacks_an_order": "an order is missing",
+}
+#: What to do about a status, in a whole sentence.
+REMEDIES = {
+    "not_calibrated": "Calibrating needs more than 20 templates; ask with LIMIT=21 or more.",
 }
 
 
