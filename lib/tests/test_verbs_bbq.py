@@ -10,6 +10,7 @@ from scipy.stats import binom
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
 from katayori.metrics import bbq, qa_bias
+from katayori.metrics.position import calibrated
 from katayori.metrics.verdicts import ENDS, READ, gates, line_test, verdict
 from katayori.study import Study
 
@@ -182,6 +183,22 @@ def test_what_was_not_asked_goes_on_with_its_reason():
     assert reason_of(frame) == "nobody was asked" and {"role", "side", "case"} <= set(frame)
     found = verdict(bbq.scores(frame, **SCORED), margin=0.05)
     assert found.empty and reason_of(found) == "nobody was asked"
+
+
+def test_why_nothing_can_be_read_is_the_status():
+    """Too few templates to calibrate are no lack of valid answers."""
+    few = answered(design(20), np.random.default_rng(0)).assign(p_0=0.2, p_1=0.5, p_2=0.3)
+    names = {"answer": "answer", "option": "role", "p": "p", "cluster": "template"}
+    frame = meant(calibrated(few, **names))
+    table = bbq.scores(frame, reason="read_status", **SCORED)
+    found = verdict(table, margin=0.05)
+    assert set(found["status"]) == {"not_calibrated"} and set(found["verdict"]) == {"too few"}
+    assert found["why"].iloc[0] == "None of 240 answers can be read: not calibrated."
+    plain = verdict(bbq.scores(frame, **SCORED), margin=0.05)
+    assert set(plain["status"]) == {"no_valid_answer"}
+    assert plain["why"].iloc[0] == "None of 240 answers can be read."
+    some = meant(answered(design(21), np.random.default_rng(0))).assign(why="ok")
+    assert set(bbq.scores(some, reason="why", **SCORED)["status"]) == {"ok"}
 
 
 # --- answers by position --------------------------------------------------------------------------

@@ -159,6 +159,7 @@ def scores(
     by: str | Sequence[str] = (),
     cluster: str = "question",
     measures: Sequence[str] = MEASURES,
+    reason: str = "",
 ) -> pd.DataFrame:
     """Accuracy and Diff-bias in ambiguous and in clear contexts, each with its line and limit.
 
@@ -171,6 +172,8 @@ def scores(
         by: columns whose values are measured apart, such as a model.
         cluster: what would be drawn anew in another study, such as the template.
         measures: of `SCORES`.
+        reason: column that says why an answer cannot be read, such as read_status of
+            `position.calibrated`; where none can be read, the commonest reason is the status.
 
     Returns:
         by..., measure, value, n, n_invalid, clusters, ci_low, ci_high, status and the columns of
@@ -195,7 +198,8 @@ def scores(
     for name in measures:
         expect(name, SCORES, "measure")
     number = Column("number", 1, may_miss=True)
-    by = require("scores", frame, {context: LABEL, right: number, side: number, cluster: LABEL}, by)
+    wanted = {context: LABEL, right: number, side: number, cluster: LABEL}
+    by = require("scores", frame, wanted | ({reason: LABEL} if reason else {}), by)
     columns = {"right": right, "side": side}
     soft = not frame[right].dropna().isin([0, 1]).all()
     unread = (READ, *ENDS) if frame[[right, side]].isna().any(axis=None) else (READ,)
@@ -205,6 +209,8 @@ def scores(
             one = SCORES[name]._replace(value=columns[SCORES[name].value])
             one = one._replace(kind="probability") if soft and one.kind == "share" else one
             found = _score(cell, one, context, cluster)
+            if reason and found[0]["status"] == "no_valid_answer":
+                found[0]["status"] = cell[reason].value_counts().index[0]
             # A cell whose answers can all be read has the same value at both ends.
             found = found if len(found) > 1 else [found[0] | {"unreadable": end} for end in unread]
             rows += [key | row | {"measure": name} for row in found]

@@ -624,7 +624,9 @@ def _bound(row: Mapping[Any, Any]) -> tuple[str, str] | None:
     if row["cut_share"] > CUT_ABOVE:
         return "condition did not happen", f"{row['cut_share']:.0%} of the texts were cut off."
     if row["n"] == 0:
-        return "too few", f"None of {row['n_invalid']} answers can be read."
+        known = "" if row["status"] == "no_valid_answer" else f": {row['status']}"
+        told = f"None of {row['n_invalid']} answers can be read{known}.".replace("_", " ")
+        return "too few", told
     if row["clusters"] < NO_INTERVAL_BELOW:
         return "too few", f"{row['clusters']} clusters; an interval needs {NO_INTERVAL_BELOW}."
     if row["bound_share"] > BOUND_ABOVE:

@@ -356,10 +356,10 @@ def unreadable(cell: pd.DataFrame) -> pd.DataFrame:
     return rate.assign(measure="ooc_rate", n_invalid=invalid["invalid"].sum())
 
 
-def _scores(cell: pd.DataFrame, measures: tuple[str, ...] = MEASURES) -> pd.DataFrame:
+def _scores(cell: pd.DataFrame, **more: Any) -> pd.DataFrame:
     """`bbq.scores` of one model's readable answers, without what a verdict needs."""
     names = {"context": "context", "right": "right", "side": "side", "cluster": "cluster"}
-    table = measure.scores(cell, **names, by="model", measures=measures)
+    table = measure.scores(cell, **names, by="model", **more)
     return table.loc[table["unreadable"] == READ, ["model", "measure", *GIVEN]]
 
 
@@ -458,10 +458,8 @@ def _lean(read: pd.DataFrame, reading: str, side: str) -> pd.DataFrame:
     label = (roles.to_numpy(object) == "unknown").argmax(axis=1)
     names = {"answer": "answer", "option": "role", "label": "label", "context": "context", "p": "p"}
     meant = measure.with_role(read.assign(label=label), **names)
-    table = _scores(meant.assign(side=meant[side]), ("diff_amb",))
-    if not table["n"].any() and reading != "letter":
-        status = read["read_status"].mode().iloc[0]
-        table = table.assign(status="no_valid_answer" if status == "ok" else status)
+    reason = "" if reading == "letter" else "read_status"
+    table = _scores(meant.assign(side=meant[side]), measures=["diff_amb"], reason=reason)
     return table.assign(reading=reading, score="soft" if side == "p_side" else "decision")
 
 
