@@ -355,7 +355,7 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
             asked.append((step.paper, step.name))
         _ask(chosen, step, sending)
     if limit == profiles.DEMONSTRATION and not chosen.models:
-        print(f"a demonstration: {limit} clusters a paper; LIMIT=20 or more measures something")
+        print(f"a demonstration: {limit} clusters a paper; LIMIT=25 or more measures something")
     papers = list(dict.fromkeys(paper for paper, _ in asked))
     if LAST in names(chosen.papers):
         papers.append(LAST)

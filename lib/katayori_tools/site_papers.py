@@ -246,7 +246,7 @@ def _figure(page: dict[str, Any], book: Book | None) -> str:
 def _how_to_run(about: dict[str, Any], book: Book | None) -> str:
     commands = (
         f"make reproduce PAPERS={about['id']}\n"
-        f"make live PAPERS={about['id']} MODELS=your-model@custom LIMIT=20"
+        f"make live PAPERS={about['id']} MODELS=your-model@custom"
     )
     told = "The first replays recorded answers and needs no key, the second asks a model of yours."
     step = f" Every step: [notebook {about['notebook'][:2]}]({book.name}.ipynb)." if book else ""

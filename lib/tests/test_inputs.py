@@ -13,7 +13,7 @@ import own_items
 import pytest
 
 from katayori import paths, profiles
-from katayori.metrics import uncertainty
+from katayori.metrics import position_free, uncertainty
 from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
 from katayori_tools.choices import Asking
@@ -84,19 +84,19 @@ def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_template_has_as_many_requests_as_the_estimate_counts(paper, here, capsys):
-    """Without LIMIT both are about the profile's 20 clusters, and all of them where there are
+    """Without LIMIT both are about the profile's 25 clusters, and all of them where there are
     fewer.
     """
     words = ["--papers", paper, "--models", MODEL]
     assert cli.main(["estimate", *words]) == 0
     line = capsys.readouterr().out.splitlines()[1].split()
-    assert line[4:6] == ["20", "0.22"]
+    assert line[4:6] == ["25", "0.2"]
     assert cli.main(["template", *words, str(here / "a.csv")]) == 0
     told = capsys.readouterr().out
     n = int(told.split()[0])
     # The judge's criteria and reasons are asked for, too; what rests on them by `live` only.
-    assert n == int(line[2]) - (120 if paper == "logprob_judge" else 0)
-    assert f"20 {get_paper(paper).clusters}" in told
+    assert n == int(line[2]) - (150 if paper == "logprob_judge" else 0)
+    assert f"25 {get_paper(paper).clusters}" in told
 
 
 @pytest.mark.mirror
@@ -317,14 +317,18 @@ def test_the_cheap_checks_import_nothing_heavy(tmp_path):
     assert done.stdout.strip() == "False"
 
 
-def test_the_light_engine_gets_two_clusters_and_servers_twenty():
-    """LIMIT= comes first; without MODELS= a run is a demonstration."""
+def test_the_light_engine_gets_two_clusters_and_servers_more():
+    """LIMIT= comes first; without MODELS= a run is a demonstration.
+
+    Calibrating needs more than 20 templates.
+    """
 
     def limit(profile="live", **given):
         return asking.limit_of(Asking(**given), profiles.load(profile))
 
     assert limit() == profiles.DEMONSTRATION == 2
-    assert limit(models=MODEL) == 20 == limit("live-official", models=MODEL)
+    assert limit(models=MODEL) == 25 == limit("live-official", models=MODEL)
+    assert limit(models=MODEL) > position_free.TRAINING_TEMPLATES
     assert limit(limit=7) == limit(limit=7, models=MODEL) == 7
     assert limit("imported", models=MODEL) is None
 
