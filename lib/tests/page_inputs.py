@@ -50,12 +50,13 @@ def _lm_eval(file: Path, rng: np.random.Generator) -> None:
     """Scores of three options in two orders; the first place is liked, and the target a little."""
     text = (LOGS / "lm_eval_plain.jsonl").read_text("utf-8")
     first = json.loads(text.split("\n")[0])
-    roles = ("target", "other", "unknown")
+    roles = ("target", "non_target", "unknown")
     lines = []
     for number in range(TEMPLATES * 6):
         order = [roles[place] for place in ((0, 1, 2), (1, 2, 0), (2, 0, 1))[number % 3]]
         logs = rng.normal([2.0, 0.0, 0.0], 0.6) + [0.5 * (role == "target") for role in order]
-        doc = {"template": f"t{number // 6:02d}"}
+        doc = {"template": f"t{number // 6:02d}", "passage": "ambiguous"}
+        doc |= {"label": order.index("unknown")}
         doc |= {f"role_{place}": role for place, role in enumerate(order)}
         row = first | {"doc_id": number, "doc": doc, "target": str(order.index("unknown"))}
         # As the harness writes scores of continuations: texts of (log p, is it the likeliest).
