@@ -238,11 +238,9 @@ class Study:
 
         `caveats` are what a recount of these figures found, a row a finding.
         """
-        from katayori.data import printed, published
+        from katayori.data import printed
 
-        if name == "caveats":
-            return published.caveats(self.paper)
-        return printed.load(self.paper, name)
+        return printed.caveats(self.paper) if name == "caveats" else printed.load(self.paper, name)
 
     def frames(self) -> "Iterator[pd.DataFrame]":
         """All answers that were read so far."""
@@ -264,10 +262,8 @@ class Study:
         }
 
     def __str__(self) -> str:
-        counted = f"{len(self.items):,} of {len(self.everything):,} items of {self.dataset}"
-        if len(self.items) > len(self.everything):
-            counted = f"{len(self.items):,} requests to {len(self.everything):,} items"
-            counted += f" of {self.dataset}"
+        part = "of" if len(self.items) <= len(self.everything) else "requests to"
+        counted = f"{len(self.items):,} {part} {len(self.everything):,} items of {self.dataset}"
         asked = f"{self.source} answers of {', '.join(self.models)}"
         beside = f"; beside them {', '.join(self.simulated)}" if self.simulated else ""
         return "\n".join([f"{counted}; {asked}{beside}.", *self.notes])

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from katayori.metrics import agreement, intervals, repeats
+from katayori.metrics import agreement, intervals, repeats, share_intervals
 from katayori_tools.papers import collected
 from katayori_tools.simulate_factor import base_chances
 from katayori_tools.simulate_hash import digest
@@ -47,7 +47,7 @@ def draw_share(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     chances = _cluster_chances(rng, p, cell.correlation, (draws, cell.clusters))
     hits = rng.binomial(cell.per_cluster, chances)
     totals = [cell.per_cluster] * cell.clusters
-    return [_ends(intervals.share_interval(one, totals)) for one in hits], p
+    return [_ends(share_intervals.share_interval(one, totals)) for one in hits], p
 
 
 def draw_difference(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
@@ -70,7 +70,7 @@ def draw_diff_bias(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     biased = rng.binomial(persons, _cluster_chances(rng, 0.6, cell.correlation, shape))
     score = 2 * biased - persons
     pairs = zip(score, valid, strict=True)
-    return [_ends(intervals.ratio_interval(*one)) for one in pairs], 0.2 * p
+    return [_ends(share_intervals.ratio_interval(*one)) for one in pairs], 0.2 * p
 
 
 def _probabilities(rng: np.random.Generator, cell: Cell, draws: int) -> tuple[np.ndarray, float]:
@@ -178,13 +178,13 @@ def draw_alpha_jackknife(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
 
 
 P = ("p = 0", "p = 0.005", "p = 0.05", "p = 0.5", "p = 1")
-SHARE = (intervals.share_interval, intervals.clopper_pearson)
+SHARE = (share_intervals.share_interval, share_intervals.clopper_pearson)
 SAMPLED = ("hesitant, SD 0", "hesitant, SD 1", "decided, SD 0", "near constant, SD 0")
 ALPHAS = (_cell_chances, base_chances, true_alpha)
 GENERAL = {
     "share": Kind(draw_share, SHARE, P),
     "difference of shares": Kind(draw_difference, (intervals.mean_interval,), P),
-    "Diff-bias": Kind(draw_diff_bias, (intervals.ratio_interval,), P[1:]),
+    "Diff-bias": Kind(draw_diff_bias, (share_intervals.ratio_interval,), P[1:]),
     "mean probability": Kind(draw_probability, (intervals.probability_interval,), P[1:4]),
     "mean log odds": Kind(draw_log_odds, (intervals.probability_interval,), P[1:4]),
     "alpha, jackknife": Kind(

@@ -235,8 +235,11 @@ def test_a_frame_has_a_row_a_continuation():
     assert frame["sum_logp"].isna().tolist() == [False, False, *[True] * 4]
     assert set(frame["note"]) == {"", "not asked yet", "1 scores for 2 continuations"}
     assert likelihood.likelihood_frame([], []).columns.tolist() == likelihood.COLUMNS
-    with pytest.raises(KatayoriError, match="frame=likelihood_frame"):
-        frames.answers_frame(requests, answers, "live")
+    wide = frames.answers_frame(requests, answers, "live")
+    assert wide["logp_target"].tolist()[0] == -3.0 and wide["tokens_other"].tolist()[0] == 4
+    assert wide["outcome"].tolist() == ["ok", "error", "error"]
+    assert wide["logp_other"].isna().tolist() == [False, True, True]
+    assert wide["note"].tolist() == ["", "not asked yet", "1 scores for 2 continuations"]
 
 
 # -- our own scorer

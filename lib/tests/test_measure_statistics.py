@@ -14,9 +14,9 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from katayori import measure
 from katayori.errors import KatayoriError
 from katayori.metrics.agreement import SCALES
-from katayori.metrics.intervals import share_interval
 from katayori.metrics.nominal_alpha import category_counts, nominal_alpha
 from katayori.metrics.proportions import newcombe_paired_interval, wilson
+from katayori.metrics.share_intervals import share_interval
 
 # -- two shares ------------------------------------------------------------------------------------
 

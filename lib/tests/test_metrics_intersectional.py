@@ -13,8 +13,8 @@ from scipy.stats import chi2
 from katayori.data import published
 from katayori.frame_checks import ANSWER_KEY, with_items
 from katayori.metrics import qa_bias
-from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
+from katayori.metrics.share_intervals import ratio_interval, share_interval
 from katayori.papers import answers
 from katayori.papers.inter_jbbq import (
     items as inter_jbbq,

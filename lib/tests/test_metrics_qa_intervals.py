@@ -5,7 +5,7 @@ import pytest
 from test_metrics_qa_bias import ITEMS, answered, choosing, gold, made_items
 
 from katayori.frame_checks import with_items
-from katayori.metrics import qa_bias, qa_intervals
+from katayori.metrics import qa_bias, qa_intervals, share_intervals
 
 ITEMS_A_TEMPLATE = 12
 #: Templates, lean, Acc_a and intracluster correlation where Diff-bias is covered less than in 93 %;
@@ -40,7 +40,7 @@ def test_intervals_cover(leans, right, icc):
     for one, total in zip(counts, n, strict=True):
         values = qa_intervals.contributions((one[:, 1] - one[:, 2], total))
         found = {
-            "acc": (right, qa_intervals.share((one[:, 0], total))),
+            "acc": (right, share_intervals.share((one[:, 0], total))),
             "diff": ((1 - right) * np.mean(leans), qa_intervals.difference(values, len(leans))),
         }
         for name, (truth, ends) in found.items():

@@ -8,7 +8,7 @@ from scipy.stats import beta, t
 
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
-from katayori.metrics.intervals import share_interval
+from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.shares import (
     ABOUT_BELOW,
     SMALLEST_P,

@@ -14,8 +14,8 @@ from scipy.stats import binomtest, t as student, ttest_1samp
 from katayori.data import published
 from katayori.errors import KatayoriError
 from katayori.metrics.choices import MEANING, unswapped
-from katayori.metrics.intervals import share_interval
 from katayori.metrics.question_swaps import question_swap_test
+from katayori.metrics.share_intervals import share_interval
 from katayori.papers.logprob_judge import items as judge, scores as v
 from katayori.papers.logprob_judge.scores import (
     METHODS,

@@ -42,6 +42,11 @@ PLACES = {"question": "filled_template"}
 
 
 @pytest.fixture(scope="module")
+def unnamed(prompts):
+    """Recordings without a variant."""
+    return {prompt.id: "" for prompt in prompts}
+
+
 def study():
     """Every third question with its whole cross: enough for every claim below."""
     items = discrim_eval.load_study()
@@ -658,11 +663,11 @@ def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
     )
     items = pd.DataFrame({"item_id": list("12345")})
     two = [Prompt(name, 1, "x", "ja", "{question}") for name in "pq"]
-    found, kept = answers.recorded_for_all(items, two)
+    found, kept = answers.recorded_for_each(items, two, unnamed(two))
     assert (found, list(kept["item_id"])) == (["a", "b"], ["2", "3"])
-    found, kept = answers.recorded_for_all(items, two, ["a"])
+    found, kept = answers.recorded_for_each(items, two, unnamed(two), ["a"])
     assert (found, list(kept["item_id"])) == (["a"], ["1", "2", "3"])
-    assert answers.recorded_for_all(items, two, ["c"])[0] == []
+    assert answers.recorded_for_each(items, two, unnamed(two), ["c"])[0] == []
 
 
 def test_models_recorded_for_each_prompt_under_a_variant_of_its_own(monkeypatch):
@@ -682,7 +687,7 @@ def test_models_recorded_for_each_prompt_under_a_variant_of_its_own(monkeypatch)
     two = [Prompt(name, 1, "x", "ja", "{question}") for name in "pq"]
     found, kept = answers.recorded_for_each(items, two, {"p": "new", "q": ""})
     assert (found, list(kept["item_id"])) == (["a"], ["2", "3"])
-    found, kept = answers.recorded_for_all(items, two)
+    found, kept = answers.recorded_for_each(items, two, unnamed(two))
     assert (found, list(kept["item_id"])) == (["b"], ["1", "2"])
 
 
@@ -839,7 +844,7 @@ def test_a_prompt_of_some_items_needs_answers_to_these_only(monkeypatch):
     prompts = [
         Prompt(name, 1, "x", "ja", "{a}", only={"template": t}) for t, name in ((1, "p"), (2, "q"))
     ]
-    found, kept = answers.recorded_for_all(items, prompts)
+    found, kept = answers.recorded_for_each(items, prompts, unnamed(prompts))
     assert (found, list(kept["item_id"])) == (["a"], ["1", "2", "3"])
 
 

@@ -22,6 +22,7 @@ from katayori.data import (
     discrim_eval_schema as discrim_eval,
     paper_facts_schema,
     persona_jbbq_schema as persona_jbbq,
+    printed,
     published,
 )
 from katayori.data.files import read_as, read_checked
@@ -42,7 +43,7 @@ KINDS: dict[str, Any] = {
     "data/profiles.yaml": dict[str, profiles_schema.Profile],
     "data/prompts/*/*.yaml": prompts_schema.PromptFile,
     "data/catalogue.yaml": catalogue.Catalogue,
-    "data/published/caveats.yaml": published.Caveats,
+    "data/published/caveats.yaml": printed.Caveats,
     "data/published/audit.yaml": published.Audit,
     "data/errata/bbq.yaml": bbq.Errata,
     "data/weights.yaml": weights.WeightsFile,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.metrics import agreement, intervals, repeats
+from katayori.metrics import agreement, intervals, repeats, share_intervals
 from katayori.papers.logprob_judge import scores as verdicts
 from katayori.report import coverage
 from katayori_tools import simulate_coverage as simulate
@@ -15,9 +15,9 @@ pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is record
 KINDS = list(simulate.KINDS)
 #: Kinds and the functions whose docstrings tell their coverage.
 OURS = {
-    "share": intervals.share_interval,
+    "share": share_intervals.share_interval,
     "difference of shares": intervals.mean_interval,
-    "Diff-bias": intervals.ratio_interval,
+    "Diff-bias": share_intervals.ratio_interval,
     "mean probability": intervals.probability_interval,
     "mean log odds": intervals.probability_interval,
     "alpha, jackknife": agreement.alpha_jackknife,

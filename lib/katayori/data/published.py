@@ -2,37 +2,19 @@
 
 import math
 from collections.abc import Hashable
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from pydantic import Field
 
 from katayori import paths
 from katayori.data import files
-from katayori.data.printed import load as load, names as names
+from katayori.data.printed import caveats as caveats, load as load, names as names
 from katayori.data.schema import Schema, Text, Where
 
 #: Points by which a rounded figure of ours may miss a printed one; some of theirs were rounded
 #: twice.
 TOLERANCE = 0.06
-
-
-class Caveat(Schema):
-    """What a recount found; the head of the file says what each field means."""
-
-    id: Text
-    paper: Text
-    file: Text | None
-    locator: Text
-    cells: Where
-    kind: Literal["inconsistent", "reading", "cannot_check", "reconstructed"]
-    text: Text
-
-
-class Caveats(Schema):
-    """data/published/caveats.yaml."""
-
-    caveats: list[Caveat]
 
 
 class Each(Schema):
@@ -70,22 +52,6 @@ def tables(paper: str) -> dict[str, pd.DataFrame]:
         True
     """
     return {name: load(paper, name) for name in names(paper)}
-
-
-def caveats(paper: str | None = None) -> pd.DataFrame:
-    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict),
-    kind, text.
-
-    `cells` maps columns of the table to the value or list of values of the rows concerned; {} means
-    all rows.
-    """
-    if paper is not None:
-        names(paper)
-    file = paths.registry("published/caveats.yaml")
-    listed = files.read_checked(Caveats, file)["caveats"]
-    columns = ["id", "paper", "file", "locator", "cells", "kind", "text"]
-    chosen = [caveat for caveat in listed if paper in (None, caveat["paper"])]
-    return pd.DataFrame(chosen, columns=columns)
 
 
 def audit_checks() -> list[dict[str, Any]]:

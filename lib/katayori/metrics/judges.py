@@ -39,7 +39,7 @@ def concordance(
     Returns:
         by..., measure (`concordance`, or `gain over <baseline>`), judge, value, n (labels),
         n_invalid (comparisons without a verdict of the judge; of a gain, of either), clusters,
-        ci_low, ci_high (`intervals.share_interval` of all labels; a gain by t on the clusters'
+        ci_low, ci_high (`share_interval` of all labels; a gain by t on the clusters'
         contributions), status, n_correct (labels that the judge agrees with; of a gain, more),
         n_missing (labels that are not there), p_cluster and p_sign (of a gain: each cluster's gain
         may change its sign, exact; sign test over comparisons, which takes them as independent).

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats import inter_rater
 
-from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval, share_interval
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval
 from katayori.metrics.question_swaps import question_swap_test
+from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.uncertainty import status_of
 
 #: Those that a constant label leaves undefined are kappas and alpha, not these.
@@ -48,7 +49,7 @@ def mean_share(hits: np.ndarray, labels: np.ndarray, annotators: list[str]) -> d
         annotators: their names.
 
     Returns:
-        value, ci_low, ci_high, ci_status (`intervals.share_interval` of all labels together), and
+        value, ci_low, ci_high, ci_status (`share_interval` of all labels together), and
         the share of each annotator under its name.
 
     Example:

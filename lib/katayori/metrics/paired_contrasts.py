@@ -26,7 +26,8 @@ import pandas as pd
 
 from katayori.frame_checks import OF_ANSWERS, check_frame
 from katayori.metrics import ties
-from katayori.metrics.intervals import mean_interval, share_interval
+from katayori.metrics.intervals import mean_interval
+from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.uncertainty import cells
 
 MODEL = ("model", "prompt_id")

@@ -10,9 +10,9 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_test
 from katayori.errors import KatayoriError
 from katayori.frames import flat
 from katayori.metrics import qa_intervals
-from katayori.metrics.intervals import ratio_interval
 from katayori.metrics.proportions import newcombe_interval, newcombe_paired_interval
 from katayori.metrics.question_swaps import question_swap_test
+from katayori.metrics.share_intervals import ratio_interval
 
 MORE = ("only_first", "only_second", "p", "chi2", "p_chi2", "p_yates", "p_cluster")
 

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
-from katayori.metrics import position_free, qa_intervals, ties
+from katayori.metrics import position_free, qa_intervals, share_intervals, ties
 from katayori.metrics.position_free import MODEL
 from katayori.metrics.uncertainty import cells
 
@@ -217,7 +217,7 @@ def _row(
     ratio = (by_template["sum"].to_numpy(float), by_template["count"].to_numpy(float))
     row |= {"value": float(values[used].mean()), "clusters": len(by_template)}
     if interval is qa_intervals.probability and set(values[used]) <= {0.0, 1.0}:
-        return row | qa_intervals.share(ratio)
+        return row | share_intervals.share(ratio)
     return row | interval(qa_intervals.contributions(ratio), len(by_template))
 
 
@@ -279,7 +279,7 @@ def _agreement(cell: pd.DataFrame) -> dict[str, Any]:
         "n_contents": cell["base_id"].nunique(),
         "clusters": len(by_template),
         "same_choice": float(same.mean()),
-        **qa_intervals.share(ratio),
+        **share_intervals.share(ratio),
         "soft_correlation": cell["lean"].corr(cell["lean_permuted"]) if varies else np.nan,
         "soft_distance": distance.mean(),
     }

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.frame_checks import ANSWER_KEY, FrameError, check_frame
-from katayori.metrics import qa_intervals
+from katayori.metrics import qa_intervals, share_intervals
 from katayori.metrics.ranks import holm
 from katayori.metrics.uncertainty import sign_test, smallest_p, swap_test
 
@@ -300,7 +300,7 @@ def _interval(counts: np.ndarray, metric: str) -> dict[str, Any]:
     ratios = _ratios(counts, metric)
     templates = qa_intervals.templates_in(*ratios)
     if metric.startswith("acc_") or metric == "ooc_rate":
-        interval = qa_intervals.share(ratios[0])
+        interval = share_intervals.share(ratios[0])
     elif metric.startswith(("p_acc", "p_mass")):
         interval = qa_intervals.probability(_contributions(counts, metric), templates)
     else:
@@ -335,7 +335,7 @@ def qa_scores(
             counts; p_mass: mean mass.
 
     Intervals (95 %, over template_id, an addition to the paper, PJ-19): of shares (acc_*, ooc_rate)
-    by `intervals.share_interval`; of differences and excess by t on the templates' contributions;
+    by `share_interval`; of differences and excess by t on the templates' contributions;
     of mean probabilities the same, with none below .05 or above .95. Coverage: see `qa_intervals`.
 
     Args:

@@ -17,12 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from katayori.metrics.intervals import (
-    NO_INTERVAL_BELOW,
-    mean_interval,
-    probability_interval,
-    share_interval,
-)
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval, probability_interval
 
 #: One ratio: what is summed and what it is divided by (shape of either: templates).
 Ratio = tuple[np.ndarray, np.ndarray]
@@ -64,16 +59,6 @@ def templates_in(*ratios: Ratio | None) -> int:
         1
     """
     return min(int((ratio[1] > 0).sum()) for ratio in ratios if ratio is not None)
-
-
-def share(ratio: Ratio) -> dict[str, Any]:
-    """ci_low, ci_high and status of a share of answers (`intervals.share_interval`).
-
-    Example:
-        >>> share((np.ones(6), np.full(6, 4.0)))["status"]
-        'same_in_every_cluster'
-    """
-    return _ends(share_interval(ratio[0].tolist(), ratio[1].tolist()))
 
 
 def difference(values: np.ndarray, templates: int) -> dict[str, Any]:

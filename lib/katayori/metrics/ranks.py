@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.stats import chi2, rankdata, t as student
 
 from katayori.columns import Column, FrameError
 from katayori.frames import GIVEN, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, flat, numbered, require
+from katayori.metrics.holm import holm as holm, holm_multipliers as holm_multipliers
 
 DIGITS = 12  # so that .1 + .2 ties with .3
 _OF_TESTS = ("p", "df", "epsilon_squared", "trend", "dropped_levels")
@@ -267,44 +267,6 @@ def adjust(frame: pd.DataFrame, *, p: str, family: str | Sequence[str] = ()) -> 
     families = frame[p].astype(float).groupby(numbered(frame, names)[0])
     adjusted = families.transform(lambda one: holm(one.to_numpy()))
     return frame.assign(p_holm=adjusted, tests=families.transform("count").astype(int))
-
-
-def holm_multipliers(p: npt.ArrayLike) -> np.ndarray:
-    """What Holm multiplies each p with, along the last axis: tests done, less the smaller p.
-
-    NaN where p is NaN.
-
-    Example:
-        >>> holm_multipliers([0.04, 0.01, np.nan])
-        array([ 1.,  2., nan])
-    """
-    p = np.asarray(p, float)
-    if ((p < 0) | (p > 1)).any():
-        raise ValueError("p values must lie in [0, 1]")
-    n_smaller = np.argsort(np.argsort(p, axis=-1, kind="stable"), axis=-1)  # NaN come last
-    n_tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
-    return np.where(np.isnan(p), np.nan, n_tests - n_smaller)
-
-
-def holm(p: npt.ArrayLike) -> np.ndarray:
-    """Holm-Bonferroni adjusted p along the last axis.
-
-    A NaN is no test: it stays NaN outside the family. Raises ValueError for p outside [0, 1].
-
-    Reference: S. Holm, Scandinavian Journal of Statistics 6 (1979), 65-70.
-
-    Example:
-        >>> holm([0.04, 0.01, np.nan])
-        array([0.04, 0.02,  nan])
-    """
-    p = np.asarray(p, float)
-    scaled = p * holm_multipliers(p)
-    order = np.argsort(p, axis=-1, kind="stable")
-    # An adjusted p is never below that of a smaller p, and never above 1.
-    steps = np.maximum.accumulate(np.take_along_axis(scaled, order, axis=-1), axis=-1)
-    out = np.empty_like(p)
-    np.put_along_axis(out, order, np.minimum(steps, 1), axis=-1)
-    return out
 
 
 # -- frames as arrays ------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ import pandas as pd
 
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.exchange_tests import FEW_QUESTIONS, TIE, _hotelling
-from katayori.metrics.intervals import mean_interval, ratio_interval, share_interval
+from katayori.metrics.intervals import mean_interval
 from katayori.metrics.position_free import (
     calibrated_log_probabilities,
     log_probabilities,
     places_of,
 )
+from katayori.metrics.share_intervals import ratio_interval, share_interval
 from katayori.metrics.spike import LEVEL, Found, Statistic
 
 TESTS = ("any_effect", "common_direction")
@@ -256,7 +257,7 @@ def choice_difference(reading: str, up: str, down: str, *, soft: bool = False) -
 def forced_share(up: str, down: str) -> Statistic:
     """The same difference of letters of two options, tested as a share of forced choices is.
 
-    Rejects where the interval of the share of `up` over clusters (`intervals.share_interval`, which
+    Rejects where the interval of the share of `up` over clusters (`share_interval`, which
     never takes answers as more than independent) leaves out one half.
 
     Args:

@@ -22,8 +22,8 @@ from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError, expect
 from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import qa_intervals
+from katayori.metrics.holm import holm
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, detectable_effect, mean_interval
-from katayori.metrics.ranks import holm
 from katayori.metrics.shares import cluster_share, share_limits, share_p, sums
 
 #: Patterns of signs that are enumerated at most; with more, 9,999 are drawn.

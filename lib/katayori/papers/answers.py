@@ -14,8 +14,7 @@ from katayori.columns import OF_ANSWERS
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import get_paper
 from katayori.prompting import exchange, recordings
-from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, answers_frame
-from katayori.prompting.likelihood import OF_REQUEST, scores_frame
+from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, OF_REQUEST, answers_frame
 from katayori.prompting.models import Endpoint, Model, at_server, can_score, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
@@ -39,7 +38,7 @@ class Reading:
         parse: reads text and finish reason. options: what is answered with. Default, the paper's.
         frame: what makes the frame of requests and responses, called as `answers_frame` and with
             its columns besides others (for a judge `verdicts.verdicts_frame`); default,
-            `answers_frame`, or `scores_frame` where given texts are scored.
+            `answers_frame`.
         repetitions: how often each item is asked, or which repetitions.
         variant: of the recording. dataset: what the requests carry.
         answers_file: the file of imported answers (see `exchange`).
@@ -195,21 +194,6 @@ def choose_models(
     return full if variant in room.theirs else full + list(room.simulated())
 
 
-def recorded_for_all(
-    items: "pd.DataFrame", prompts: Sequence[Prompt], models: Sequence[str] = (), variant: str = ""
-) -> tuple[list[str], "pd.DataFrame"]:
-    """`recorded_for_each`, with one variant for all prompts.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> named = [examples.shard()["model"]]
-        >>> models, shared = recorded_for_all(examples.items(), [examples.prompt()], named)
-        >>> models == named, len(shared)
-        (True, 3)
-    """
-    return recorded_for_each(items, prompts, {prompt.id: variant for prompt in prompts}, models)
-
-
 def recorded_for_each(
     items: "pd.DataFrame",
     prompts: Sequence[Prompt],
@@ -233,6 +217,10 @@ def recorded_for_each(
         >>> nobody, _ = recorded_for_each(examples.items(), [prompt], {prompt.id: "no such"})
         >>> nobody
         []
+        >>> named = [examples.shard()["model"]]
+        >>> models, shared = recorded_for_each(examples.items(), [prompt], {prompt.id: ""}, named)
+        >>> models == named, len(shared)
+        (True, 3)
     """
     first = prompts[0]
     kept: list[str] = []
@@ -486,7 +474,7 @@ def get(
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
     since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
     p_<option> each and `mass`, with the likelier option as `answer`; for prompts that score given
-    texts the columns of `likelihood.scores_frame`. Behind them stand the columns
+    texts the columns of `frames.scores_frame`. Behind them stand the columns
     of the items, under their names there; of a prompt with `per`, those that are the same for all
     items of a value. Without models the frame is empty and has all its columns.
 
@@ -564,7 +552,7 @@ def _answers_of(
     if source != "imported":
         rows = with_earlier(rows, prompt, model, endpoint, respond, **shared)
     requests = build(rows, prompt, model, endpoint, **shared, repetitions=how.repetitions)
-    make_frame = how.frame or (scores_frame if prompt.kind == "likelihood" else answers_frame)
+    make_frame = how.frame or answers_frame
     assert how.parse and how.options  # filled in by `_of_paper`
     return make_frame(requests, respond(requests), source, parse=how.parse, options=how.options)
 

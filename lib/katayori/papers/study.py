@@ -115,16 +115,6 @@ class Study:
             return log
         return log[log["order_number"] == 0].reset_index(drop=True)
 
-    def told(self) -> str:
-        """One line: how many items, and whose answers."""
-        shared = " (those that every recorded model shown was asked with every prompt)"
-        counted = f"{len(self.items):,} of {len(self.everything):,} items"
-        if self.real:
-            return f"{counted}{shared}; recorded models: {', '.join(self.real)}"
-        if self.source == "recorded":
-            return f"{counted}; no recorded answers to these items, so only simulated respondents"
-        return f"{counted}; {self.source} models: {', '.join(self.asked)}"
-
 
 def open_study(
     paper: str,
@@ -267,7 +257,7 @@ def asked_with(
         >>> asked_with(replace(prompt, user="Another wording: " + prompt.user), rows)
         ()
     """
-    names = answers.recorded_for_all(rows, [prompt], models, variant)[0]
+    names = answers.recorded_for_each(rows, [prompt], {prompt.id: variant}, models)[0]
     shards = recordings.shards(prompt.paper, prompt.id, variant)
     same = {shard["model"] for shard in shards if shard["prompt_hash"] == prompt.hash}
     return tuple(name for name in names if name in same)

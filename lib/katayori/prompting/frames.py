@@ -1,10 +1,11 @@
 """Requests and their responses as one frame, which all notebooks share."""
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.columns import OF_ANSWERS
-from katayori.errors import KatayoriError
 from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.requests import Request
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ANSWER_COLUMNS = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source"]
+#: What is known of a request for given texts.
+OF_REQUEST = ("item_id", "model", "prompt_id", "repetition", "outcome", "source", "note")
 #: What an answers frame holds besides, before the columns of probabilities.
 MORE_COLUMNS = ["note", "text", "finish_reason", "completion_tokens", "created"]
 
@@ -31,13 +34,12 @@ def answers_frame(
     Behind the columns of the answer stand those of its item (`Request.fields`), so that no metric
     has to find the item again. They may hold texts of third parties: keep them in memory.
 
-    Raises KatayoriError for likelihood requests, whose answers are no words.
+    Of likelihood requests, whose answers are no words, it is that of `scores_frame`.
     """
     import pandas as pd
 
     if requests and requests[0].likelihood:
-        cause = f"prompt {requests[0].prompt_id} asks for likelihoods, not for words"
-        raise KatayoriError(f"{cause}; read it with frame=likelihood_frame")
+        return scores_frame(requests, responses, source)
     has_shares = bool(requests and requests[0].body.get("logprobs"))
     # One token is no text to read: the likelier option answers. Elsewhere the text does, the
     # probabilities beside it.
@@ -63,6 +65,33 @@ def answers_frame(
             "completion_tokens": response.completion_tokens,
             "created": response.created,
         }
+        rows.append(row)
+    return beside_fields(pd.DataFrame(rows), requests)
+
+
+def scores_frame(
+    requests: Sequence[Request], responses: Sequence[Response], source: str
+) -> "pd.DataFrame":
+    """Likelihood requests and their responses as a tidy frame, one row a request.
+
+    Returns `OF_REQUEST`, for each text that was scored logp_<name> (nats) and tokens_<name>, and
+    the columns of the item. What was not scored is NaN.
+
+    Example: the lean of an item is `frame["logp_target_words"] - frame["logp_other_words"]`.
+    """
+    import pandas as pd
+
+    rows = []
+    for request, response in zip(requests, responses, strict=True):
+        names, outcome, note = request.continuations, response.outcome, response.error
+        pairs = json.loads(response.text) if outcome == "ok" else []
+        if outcome == "ok" and len(pairs) != len(names):
+            outcome, note = "error", f"{len(pairs)} scores for {len(names)} continuations"
+        row: dict[str, Any] = {name: getattr(request, name) for name in OF_REQUEST[:4]}
+        row |= {"outcome": outcome, "source": source, "note": note}
+        scored = pairs if outcome == "ok" else [(math.nan, math.nan)] * len(names)
+        for name, (logp, tokens) in zip(names, scored, strict=True):
+            row |= {f"logp_{name}": logp, f"tokens_{name}": tokens}
         rows.append(row)
     return beside_fields(pd.DataFrame(rows), requests)
 

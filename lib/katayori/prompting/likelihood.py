@@ -35,8 +35,6 @@ COLUMNS = [
     "per_token",
     "note",
 ]
-#: Columns of a request, whatever was scored.
-OF_REQUEST = ("item_id", "model", "prompt_id", "repetition", "outcome", "source", "note")
 
 
 def check_can_score(requests: Sequence[Request], model: Model, endpoint: Endpoint) -> None:
@@ -128,34 +126,6 @@ def likelihood_frame(
         rows += of_request
         asked += [request] * len(of_request)
     return beside_fields(pd.DataFrame(rows, columns=COLUMNS), asked)
-
-
-def scores_frame(
-    requests: Sequence[Request],
-    responses: Sequence[Response],
-    source: str = "recorded",
-    **_: Any,
-) -> "pd.DataFrame":
-    """As `likelihood_frame`, one row a request.
-
-    Returns item_id, model, prompt_id, repetition, outcome, source, note, for each continuation
-    logp_<name> (nats) and tokens_<name>, and the columns of the item.
-
-    Example:
-        frame = scores_frame(requests, responses)
-        lean = frame["logp_target_words"] - frame["logp_other_words"]
-    """
-    import pandas as pd
-
-    rows: list[dict[str, Any]] = []
-    for request, response in zip(requests, responses, strict=True):
-        if not request.likelihood:
-            raise KatayoriError(f"prompt {request.prompt_id} asks for words, not for likelihoods")
-        of_request = _rows(request, response, source)
-        row = {name: of_request[0][name] for name in OF_REQUEST}
-        row |= {f"logp_{one['continuation']}": one["sum_logp"] for one in of_request}
-        rows.append(row | {f"tokens_{one['continuation']}": one["n_tokens"] for one in of_request})
-    return beside_fields(pd.DataFrame(rows), requests)
 
 
 def _rows(request: Request, response: Response, source: str) -> list[dict[str, Any]]:

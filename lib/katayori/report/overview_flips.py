@@ -8,7 +8,7 @@ of the dice flip with p (1 - q) + q (1 - p), whatever the attribute means.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from katayori.metrics.intervals import ratio_interval, share_interval
+from katayori.metrics.share_intervals import ratio_interval, share_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.metrics import audit
 from katayori.metrics.interval_text import with_interval
-from katayori.metrics.intervals import clopper_pearson
+from katayori.metrics.share_intervals import clopper_pearson
 from katayori.report import coverage, power_text
 from katayori.report.power_figure import in_order
 from katayori.report.profile_figure import level_name

@@ -15,13 +15,9 @@ import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
-from katayori.metrics.intervals import (
-    NO_INTERVAL_BELOW,
-    detectable_effect,
-    mean_interval,
-    ratio_interval,
-)
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, detectable_effect, mean_interval
 from katayori.metrics.ranks import holm
+from katayori.metrics.share_intervals import ratio_interval
 from katayori.papers.claims import (
     CONTRADICTED,
     HOLDS,

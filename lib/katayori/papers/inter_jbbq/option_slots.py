@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics.intervals import ratio_interval
+from katayori.metrics.share_intervals import ratio_interval
 from katayori.metrics.uncertainty import cells, swap_test
 from katayori.papers.inter_jbbq.scores import CELL, FEW, MODEL, note_of, with_holm
 

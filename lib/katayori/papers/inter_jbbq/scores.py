@@ -19,16 +19,11 @@ import numpy as np
 import pandas as pd
 
 from katayori.frame_checks import check_frame
-from katayori.metrics.intervals import (
-    FEW_CLUSTERS,
-    NO_INTERVAL_BELOW,
-    probability_interval,
-    ratio_interval,
-    share_interval,
-)
+from katayori.metrics.intervals import FEW_CLUSTERS, NO_INTERVAL_BELOW, probability_interval
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 from katayori.metrics.qa_bias import with_role
 from katayori.metrics.ranks import holm
+from katayori.metrics.share_intervals import ratio_interval, share_interval
 from katayori.metrics.uncertainty import cells, swap_test
 
 MODEL = ("model", "source", "prompt_id")

@@ -24,12 +24,11 @@ from scipy.stats import chi2_contingency, norm, spearmanr, t
 from katayori.errors import KatayoriError
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
-    clopper_pearson,
     detectable_effect,
     mean_interval,
     probability_interval,
-    share_interval,
 )
+from katayori.metrics.share_intervals import clopper_pearson, share_interval
 from katayori.papers.claims import (
     CONTRADICTED,
     HOLDS,

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from katayori.data import files
-from katayori.metrics.intervals import mean_interval, share_interval
+from katayori.metrics.intervals import mean_interval
+from katayori.metrics.share_intervals import share_interval
 from katayori.papers.jubaku_v2.items import GROUP_WORD, group_rule, group_words, leak_words
 from katayori.papers.jubaku_v2.scores import share_contributions
 from katayori.papers.paper import Audited
@@ -148,7 +149,7 @@ def surface_rules(scores: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         rule, value (share of cases in which the neutral reason is chosen, ties counted one half),
-        ci_low, ci_high (`intervals.share_interval` over cases), n (cases), n_neutral, n_ties,
+        ci_low, ci_high (`share_interval` over cases), n (cases), n_neutral, n_ties,
         status (of that interval; `no_valid_answer` where no case has a word).
 
     Example:

@@ -17,14 +17,9 @@ from scipy.stats import binomtest, chi2_contingency, norm
 
 from katayori.frame_checks import check_frame
 from katayori.metrics.choices import unswapped
-from katayori.metrics.intervals import (
-    NO_INTERVAL_BELOW,
-    clopper_pearson,
-    mean_interval,
-    probability_interval,
-    share_interval,
-)
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval, probability_interval
 from katayori.metrics.ranks import DIGITS, holm
+from katayori.metrics.share_intervals import clopper_pearson, share_interval
 from katayori.metrics.uncertainty import cells, status_of, swap_test
 
 BY = ("model", "source")
@@ -119,7 +114,7 @@ def accuracy(frame: pd.DataFrame, by: Sequence[str] = BY, *, seed: int = 0) -> p
 
     Returns:
         by..., value; ci_low, ci_high: exact binomial over answers, which takes the variants of a
-        case as independent; cluster_low, cluster_high (addition): `intervals.share_interval` over
+        case as independent; cluster_low, cluster_high (addition): `share_interval` over
         cases, the one to quote; p_chance: exact, two-sided, against one half, variants as
         independent; p_cluster (addition): neutral and biased swapped case by case, the one to
         quote; value_all: unparseable counted as wrong; n (parsed), n_correct, n_invalid, clusters;

@@ -12,8 +12,9 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from katayori.metrics.intervals import mean_interval, share_interval
+from katayori.metrics.intervals import mean_interval
 from katayori.metrics.ranks import holm
+from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.uncertainty import cells
 from katayori.papers import answers, get_paper
 from katayori.prompting import recordings

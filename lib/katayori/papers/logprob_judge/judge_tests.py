@@ -12,8 +12,9 @@ from scipy.special import expit, logit
 from scipy.stats import t
 
 from katayori.metrics import ties
-from katayori.metrics.intervals import mean_interval, ratio_interval
+from katayori.metrics.intervals import mean_interval
 from katayori.metrics.question_swaps import question_swap_test
+from katayori.metrics.share_intervals import ratio_interval
 from katayori.metrics.uncertainty import cells
 from katayori.papers.logprob_judge.scores import BY, annotators_of, joined_labels
 
@@ -107,7 +108,7 @@ def decided_pairs(
     Returns:
         A row per cell of `by`: n (labels that name a winner), n_correct, n_wrong, n_neither,
         clusters; value, the excess (right - wrong) / 2 per label, 0 for lots, with ci_low,
-        ci_high and status by questions (`intervals.ratio_interval`); p_cluster
+        ci_high and status by questions (`ratio_interval`); p_cluster
         (`question_swap_test` of right minus wrong); auc, auc_low, auc_high, auc_status, n_auc: of
         the averaged log odds for the better answer, without any threshold.
 

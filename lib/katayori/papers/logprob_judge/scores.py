@@ -21,13 +21,13 @@ from katayori.errors import KatayoriError
 from katayori.frame_checks import FrameError, check_frame, with_items
 from katayori.metrics import ties
 from katayori.metrics.choices import MEANING, unswapped
-from katayori.metrics.intervals import ratio_interval, share_interval
 from katayori.metrics.label_agreement import (
     agreement_row,
     mean_gain,
     mean_share,
     sums_by_cluster,
 )
+from katayori.metrics.share_intervals import ratio_interval, share_interval
 from katayori.metrics.uncertainty import cells, sign_test, status_of
 from katayori.metrics.unit_tables import categories_of
 
@@ -243,7 +243,7 @@ def concordance(
 
     Returns:
         A row per cell of `by`, task ("all" pools them) and method: value; ci_low, ci_high (over
-        questions: `intervals.share_interval` of all labels together; of the gain the interval of
+        questions: `share_interval` of all labels together; of the gain the interval of
         the questions' contributions, by t) and ci_status (`intervals`: `ok`, `few_clusters`,
         `no_variation`, ...); of the gain p_cluster (each question's gain may change its sign,
         exact) and p_sign (exact sign test over comparisons, by how many people each agrees with:
@@ -344,7 +344,7 @@ def robustness(
     (addition, LJ-19).
 
     Returns a row per cell of `by` and task: value, ci_low, ci_high, ci_status (over questions:
-    `intervals.share_interval`), n (all comparisons, invalid ones among them), clusters,
+    `share_interval`), n (all comparisons, invalid ones among them), clusters,
     n_invalid, both_first and both_second (the same slot in both orders), one_tie (a tie in one
     order only), first_share (A among the A and B of both orders; .5 without preference, since every
     pair stands both ways) with first_low, first_high and first_status, n_first (those letters),
@@ -458,7 +458,7 @@ def calibration(
     Returns a row per cell of `by` and bin of equal width: low, high, n (labels), mean_p,
     share_correct, and, the same in every bin of a cell, brier (mean over labels of the squared
     differences to the label, summed over three verdicts:
-    0 to 2) with brier_low, brier_high and brier_status over questions (`intervals.ratio_interval`),
+    0 to 2) with brier_low, brier_high and brier_status over questions (`ratio_interval`),
     clusters, and n_invalid (comparisons without probabilities, left out). Empty bins have no
     row.
 

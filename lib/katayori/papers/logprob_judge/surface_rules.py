@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics.intervals import ratio_interval, share_interval
+from katayori.metrics.share_intervals import ratio_interval, share_interval
 from katayori.papers.logprob_judge.scores import annotators_of
 from katayori.papers.paper import Audited
 

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import intervals, logistic, spike, spike_statistics
+from katayori.metrics import logistic, share_intervals, spike, spike_statistics
 from katayori.metrics.spike import Choices, Recorded, Statistic
 from katayori.papers import answers, get_paper, person_words
 from katayori.papers.inter_jbbq import (
@@ -142,7 +142,7 @@ def _of_letters() -> dict[str, Method]:
         spike_statistics.choice_difference,
         spike_statistics._values,
         spike_statistics._decided,
-        intervals.ratio_interval,
+        share_intervals.ratio_interval,
     )
     shifts = {
         "probability": (0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1),

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import intervals, spike, spike_statistics
+from katayori.metrics import share_intervals, spike, spike_statistics
 from katayori.metrics.spike import Choices, Recorded, Statistic
 from katayori.papers import answers
 from katayori.papers.jubaku_v2 import items as jubaku, scores as forced_choice, words
@@ -134,14 +134,14 @@ def _of_letters() -> dict[str, Method]:
         spike_statistics._values,
         spike_statistics._decided,
         spike_statistics._sides,
-        intervals.share_interval,
+        share_intervals.share_interval,
     )
     of_mean: tuple[Callable, ...] = (
         *drawn,
         spike_statistics.choice_difference,
         spike_statistics._values,
         spike_statistics._decided,
-        intervals.ratio_interval,
+        share_intervals.ratio_interval,
     )
     # A probability moves at once; a drawn letter, and one that is likelier by far, do not.
     methods = {

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from katayori import paths
-from katayori.metrics.intervals import clopper_pearson
+from katayori.metrics.share_intervals import clopper_pearson
 from katayori.papers import answers, get_paper
 from katayori.papers.claims import Claim, check_claims, verdict_of
 from katayori.papers.inter_jbbq import items as inter_jbbq, scores, simulated

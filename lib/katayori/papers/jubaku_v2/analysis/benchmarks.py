@@ -101,7 +101,7 @@ def _others(asked: Asked, also: Also) -> tuple[dict[str, Benchmark], list[str]]:
             notes.append(str(error))
             continue
         prompt = also.wording[prompt_id]
-        models, part = answers.recorded_for_all(pairs, [prompt], asked.real, name)
+        models, part = answers.recorded_for_each(pairs, [prompt], {prompt.id: name}, asked.real)
         if models:
             log = answers.get(part, prompt, models, variant=name, dataset=name, **LETTERS)
             found[label] = Benchmark(part.drop_duplicates("case_id"), scores.with_choice(log))
@@ -119,7 +119,9 @@ def _answers_to_shaped(asked: Asked, also: Also) -> pd.DataFrame:
     how = {"variant": SHAPED_SET, "dataset": SHAPED_SET, **LETTERS}
     models = [name for name, source in asked.sources.items() if source == "simulated"]
     if asked.study.real:
-        held = answers.recorded_for_all(also.shaped, [prompt], asked.study.real, SHAPED_SET)[0]
+        held = answers.recorded_for_each(
+            also.shaped, [prompt], {prompt.id: SHAPED_SET}, asked.study.real
+        )[0]
         models += held
     return answers.get(also.shaped, prompt, models, **how)
 

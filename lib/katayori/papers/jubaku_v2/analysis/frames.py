@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from katayori import paths
-from katayori.metrics.intervals import clopper_pearson
+from katayori.metrics.share_intervals import clopper_pearson
 from katayori.papers.jubaku_v2 import scores
 from katayori.papers.jubaku_v2.analysis.accuracy import Accuracies
 from katayori.papers.jubaku_v2.analysis.asked import Asked, over_cases

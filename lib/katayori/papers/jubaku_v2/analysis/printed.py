@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from katayori.data import published
-from katayori.metrics.intervals import clopper_pearson, mean_interval
+from katayori.metrics.intervals import mean_interval
+from katayori.metrics.share_intervals import clopper_pearson
 from katayori.papers.jubaku_v2 import claims, scores
 from katayori.papers.jubaku_v2.analysis.accuracy import Accuracies
 from katayori.papers.jubaku_v2.analysis.asked import PAPER, Asked

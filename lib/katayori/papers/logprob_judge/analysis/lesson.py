@@ -6,8 +6,8 @@ import pandas as pd
 
 from katayori.finish_reasons import was_cut
 from katayori.metrics.interval_text import p_text, with_interval
-from katayori.metrics.intervals import share_interval
 from katayori.metrics.ranks import DIGITS
+from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.uncertainty import cells
 from katayori.papers.logprob_judge import pandalm, scores, surface_rules
 from katayori.papers.logprob_judge.analysis.asked import TWO_TURNS, Asked

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.metrics.intervals import share_interval
+from katayori.metrics.share_intervals import share_interval
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge import items, judge_tests, letter_prior, pandalm, scores
 from katayori.papers.logprob_judge.analysis.asked import Asked, with_status

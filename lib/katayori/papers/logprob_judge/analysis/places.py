@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics import position_free, position_free_scores
-from katayori.metrics.intervals import mean_interval, share_interval
+from katayori.metrics.intervals import mean_interval
+from katayori.metrics.share_intervals import share_interval
 from katayori.papers import answers, get_paper
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge.analysis.asked import BY, PAPER, Asked, verdicts_of

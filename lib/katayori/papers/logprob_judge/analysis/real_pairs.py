@@ -64,7 +64,7 @@ def _pairs(asked: Asked) -> pd.DataFrame:
     tasks = items.load_extra_tasks()
     prompt = asked.wording["lj_task"]
     texts: dict[str, dict[str, str]] = {}
-    for author in answers.recorded_for_all(tasks, [prompt])[0]:
+    for author in answers.recorded_for_each(tasks, [prompt], {prompt.id: ""})[0]:
         frame = answers.recorded_subset(tasks, prompt, author)
         if frame is not None:
             texts[author] = dict(zip(frame["item_id"], frame["text"], strict=True))

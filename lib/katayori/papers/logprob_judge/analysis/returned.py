@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from katayori.finish_reasons import was_cut
-from katayori.metrics.intervals import share_interval
+from katayori.metrics.share_intervals import share_interval
 from katayori.papers.keeping import Keeper
 from katayori.papers.logprob_judge.analysis.asked import BY, Asked
 from katayori.papers.logprob_judge.surface_rules import copied_lines

@@ -1,0 +1,42 @@
+"""Holm's method: p of a family of tests, adjusted."""
+
+import numpy as np
+import numpy.typing as npt
+
+
+def holm_multipliers(p: npt.ArrayLike) -> np.ndarray:
+    """What Holm multiplies each p with, along the last axis: tests done, less the smaller p.
+
+    NaN where p is NaN.
+
+    Example:
+        >>> holm_multipliers([0.04, 0.01, np.nan])
+        array([ 1.,  2., nan])
+    """
+    p = np.asarray(p, float)
+    if ((p < 0) | (p > 1)).any():
+        raise ValueError("p values must lie in [0, 1]")
+    n_smaller = np.argsort(np.argsort(p, axis=-1, kind="stable"), axis=-1)  # NaN come last
+    n_tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
+    return np.where(np.isnan(p), np.nan, n_tests - n_smaller)
+
+
+def holm(p: npt.ArrayLike) -> np.ndarray:
+    """Holm-Bonferroni adjusted p along the last axis.
+
+    A NaN is no test: it stays NaN outside the family. Raises ValueError for p outside [0, 1].
+
+    Reference: S. Holm, Scandinavian Journal of Statistics 6 (1979), 65-70.
+
+    Example:
+        >>> holm([0.04, 0.01, np.nan])
+        array([0.04, 0.02,  nan])
+    """
+    p = np.asarray(p, float)
+    scaled = p * holm_multipliers(p)
+    order = np.argsort(p, axis=-1, kind="stable")
+    # An adjusted p is never below that of a smaller p, and never above 1.
+    steps = np.maximum.accumulate(np.take_along_axis(scaled, order, axis=-1), axis=-1)
+    out = np.empty_like(p)
+    np.put_along_axis(out, order, np.minimum(steps, 1), axis=-1)
+    return out
