@@ -266,7 +266,9 @@ def test_what_cannot_be_taken_is_refused():
     with pytest.raises(KatayoriError, match="unknown kind"):
         line_test(frame, value="yes", cluster="case", kind="ratio")
     with pytest.raises(KatayoriError, match="values 0 and 1 only"):
-        line_test(frame.assign(yes=0.5), value="yes", cluster="case")
+        line_test(frame.assign(yes=0.25), value="yes", cluster="case")
+    tied = line_test(frame.assign(yes=frame["yes"] / 2), value="yes", cluster="case")
+    assert tied["value"].iloc[0] == pytest.approx(frame["yes"].mean() / 2)
     tested = line_test(frame, value="yes", cluster="case")
     with pytest.raises(KatayoriError, match="margin of shares lies between"):
         verdict(tested, margin=5)
