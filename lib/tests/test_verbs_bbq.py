@@ -225,6 +225,27 @@ def test_who_nearly_always_writes_one_position_would_be_called_absent():
     assert set(told(locked)["verdict"]) == {"position bound"}
 
 
+def test_a_position_in_ambiguous_passages_alone_holds_their_scores_back():
+    """As the 1.5B under "think first": 99 % position 1 there, 77 % where a passage says it."""
+    answers = answered(ITEMS, np.random.default_rng(9))
+    silent = answers["context"] == "ambiguous"
+    frame = meant(answers.assign(answer=answers["answer"].mask(silent, "1")))
+    assert frame["answer"].value_counts(normalize=True).iloc[0] < 0.9
+    looked = gates(frame, factors=["answer"], by="contexts")
+    found = verdict(bbq.scores(frame, **SCORED), margin=0.05, gates=looked)
+    bound = found.set_index("measure")["verdict"] == "position bound"
+    assert bound.to_dict() == {n: n.endswith("amb") for n in bbq.MEASURES}
+    half = frame[silent]
+    looked = gates(half, factors=["answer"], by="contexts")
+    found = verdict(bbq.scores(half, **SCORED), margin=0.05, gates=looked).set_index("measure")
+    assert found.loc["diff_amb", "verdict"] == "position bound"
+    assert found.loc["acc_dis", "verdict"] == "not asked"
+    with pytest.raises(KatayoriError, match="2 rows have no gates"):
+        verdict(bbq.scores(frame, **SCORED), margin=0.05, gates=looked)
+    with pytest.raises(KatayoriError, match="by='contexts' is a column of the result"):
+        bbq.scores(frame, by="contexts", **SCORED)
+
+
 def test_a_difference_from_a_locked_prompt_is_held_back():
     rng = np.random.default_rng(5)
     parts = {"basic": ITEMS.assign(answer="1"), "persona": answered(ITEMS, rng)}

@@ -571,8 +571,10 @@ def _with_gates(table: pd.DataFrame, gates: pd.DataFrame | None) -> pd.DataFrame
     if not keys:
         return table.assign(**{name: gates[name].iloc[0] for name in GATES})
     out = table.merge(gates, on=keys, how="left", indicator=True)
-    if (out["_merge"] != "both").any():
-        raise KatayoriError(f"verdict: {(out['_merge'] != 'both').sum()} rows have no gates")
+    # What was not asked has no answers to look at.
+    lost = (out["_merge"] != "both") & (out["n"] + out["n_invalid"] > 0)
+    if lost.any():
+        raise KatayoriError(f"verdict: {lost.sum()} rows have no gates")
     return out.drop(columns="_merge")
 
 
