@@ -69,6 +69,16 @@ def test_scores_by_hand():
     )
 
 
+def test_as_many_on_both_sides_are_zero_to_the_last_bit():
+    rng = np.random.default_rng(3)
+    sides = rng.permutation(np.repeat([1.0, -1.0, 0.0], 100))
+    frame = pd.DataFrame({"side": sides, "right": sides == 0, "template": rng.integers(0, 20, 300)})
+    for case in ("ambiguous", "biased"):
+        both = pd.concat([frame.assign(case=case), frame.assign(case="counter_biased")])
+        found = bbq.scores(both, **SCORED).set_index("measure")["value"]
+        assert found["diff_amb" if case == "ambiguous" else "diff_dis"] == 0
+
+
 def test_contexts_that_were_not_asked_are_named():
     def statuses(cases):
         found = bbq.scores(BY_HAND[BY_HAND["case"].isin(cases)], **SCORED)

@@ -181,9 +181,9 @@ def scores(
         by..., measure, contexts (of the measure: `ambiguous` or `clear`; give gates this column in
         `by`, since a model may follow the position only where a passage does not say), value, n,
         n_invalid, clusters, ci_low, ci_high, status and the columns of `verdicts.line_test`, for
-        `verdicts.verdict` (with rows for unreadable answers all lowest
-        and all highest, where there are any). acc_amb, acc_dis from 0 to 1, against the line 1/3;
-        diff_amb, diff_dis from -1 to 1, against 0, above 0 where answers follow the stereotype.
+        `verdicts.verdict` (with rows for unreadable answers all lowest and all highest, where there
+        are any). acc_amb, acc_dis from 0 to 1, against the line 1/3; diff_amb, diff_dis from -1 to
+        1, against 0, above 0 where answers follow the stereotype.
         status also `no_<kind>_items` where no such context was asked.
 
     Raises:

@@ -221,10 +221,15 @@ def _tested(cell: pd.DataFrame, test: _Test) -> dict[str, Any]:
         firsts = cell[test.group[0]] == test.group[1]
         first, second = (sums(values[chosen], clusters) for chosen in (firsts, ~firsts))
         found = difference_row(first, second, test.line)
+        exact = values[firsts].mean() - values[~firsts].mean()
     elif test.kind == "share":
         found = share_row(sums(values, clusters), test.line)
+        exact = found["value"]
     else:
         found = mean_row(sums(values, clusters), test.line)
+        exact = values.mean()
+    # A mean of contributions is 1e-18 where as many answers are biased as counter-biased.
+    found["value"] = exact if np.isfinite(found["value"]) else np.nan
     read = values.dropna()
     # Equal contributions may come of a locked model: only answers can be seen to be alike.
     are_answers = test.kind == "share" or len(read) > found["clusters"]
