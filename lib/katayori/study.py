@@ -206,6 +206,8 @@ class Study:
         is_unable = model.simulated and prompt.kind == "likelihood"
         if is_unable or not answers.able([asked_as], source, prompt, how["variant"]):
             raise UnavailableError(_unable(prompt, source))
+        if source == "simulated":  # drawn as before anything was written anew
+            how = {**how, "variant": recordings.layers(how["variant"])[-1]}
         if source == "recorded":
             ids = recordings.item_ids(self.paper, prompt.id, how["variant"], [name])
             kept = rows[rows["item_id"].isin(ids)]

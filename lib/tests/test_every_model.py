@@ -21,9 +21,6 @@ from bs4 import BeautifulSoup
 from plain_run import run_cells
 from stub_model import Says, Stub
 
-from katayori import paths
-from katayori.data import bbq
-from katayori.errors import UnavailableError
 from katayori.metrics.uncertainty import FEW_CLUSTERS
 from katayori.papers import paper_ids
 from katayori.prompting.models import registry
@@ -337,20 +334,3 @@ def test_a_report_names_no_other_model(reported, paper):
     """No recorded model is spoken of; the papers' models stay in tables of published figures."""
     text = (reported / paper / "report.html").read_text(encoding="utf-8").lower()
     assert not [name for name in strangers() if name.lower() in text]
-
-
-@pytest.mark.mirror
-def test_official_bbq_without_the_answers_stored_with_it_is_skipped(own, without_kernel):
-    """Notebook 02 ends with one line where a file of the data set is not on this machine."""
-    if not paths.mirror_dirs():
-        pytest.skip("KATAYORI_MIRROR is not set")
-
-    def absent(*_: object) -> None:
-        raise UnavailableError("bbq_unifiedqa is not here")
-
-    words = ["--papers", "persona_jbbq", "--profile", "official", "--limit", "60"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bbq, "load_bbq_answers", absent)
-        assert cli.main(["reproduce", *words]) == 0
-    told = own / "outputs" / "official" / "persona_jbbq" / "skipped.json"
-    assert json.loads(told.read_text(encoding="utf-8"))["reason"] == "bbq_unifiedqa is not here"

@@ -38,7 +38,7 @@ BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 MUTATIONS = {
     "00_overview": ("katayori.metrics.ranks:kruskal", "value"),  # of the audit
     "01_discrim_eval": ("katayori.metrics.agreement:alpha", "value"),
-    "02_persona_jbbq": ("katayori.metrics.qa_bias:_values", "acc_amb"),
+    "02_persona_jbbq": ("katayori.metrics.bbq:scores", "value"),
     "03_logprob_judge": ("katayori.prompting.letters:verdict_probabilities", "p_A"),
     "04_jubaku_v2": ("katayori.papers.jubaku_v2.scores:_share", "value"),
     "05_inter_jbbq": ("katayori.papers.inter_jbbq.scores:_cell", "value"),
@@ -70,9 +70,9 @@ TABLE_MUTATIONS = {
         "katayori.metrics.shares:share": "value",
     },
     "02_persona_jbbq": {
-        "katayori.metrics.qa_bias:compare_prompts": "difference",
-        "katayori.metrics.qa_bias:qa_scores": "value",
-        "katayori.metrics.qa_bias:scores_table": "diff_amb",
+        "katayori.metrics.bbq:scores": "value",
+        "katayori.metrics.shares:share": "value",
+        "katayori.metrics.verdicts:line_test": "value",
     },
     "03_logprob_judge": {
         "katayori.papers.logprob_judge.judge_tests:decided_pairs": "value",
@@ -104,7 +104,10 @@ LATE_MUTATIONS = {
         "katayori.metrics.logistic:mixed_model": "value",
         "katayori.metrics.ranks:kruskal": "value",
     },
-    "02_persona_jbbq": {"katayori.metrics.qa_bias:_values": "acc_amb"},
+    "02_persona_jbbq": {
+        "katayori.metrics.exchange:swap_test": "p",
+        "katayori.metrics.words:contrast": "contrast",
+    },
     "03_logprob_judge": {"katayori.papers.logprob_judge.scores:human_agreement": "value"},
     "04_jubaku_v2": {"katayori.papers.jubaku_v2.scores:benchmark_correlations": "value"},
     "05_inter_jbbq": {

@@ -75,7 +75,7 @@ def load_part(templates):
     [work] = [
         one
         for one in record_plan.works([PAPER], ["qwen2.5-coder-1.5b"], "second")
-        if one.dataset == persona_jbbq.STUDY
+        if one.dataset == "study2_orders"
     ]
     return pd.DataFrame(record_plan.rows_of(work, 36 * templates))
 
@@ -87,7 +87,7 @@ def test_the_six_orders_of_an_item_are_asked_next_to_each_other():
 
 def test_one_order_is_asked_and_six_are_recorded():
     read = read_items(PAPER, "study")
-    assert (len(read.items), read.name) == (300, "katayori-bbq-study-2 v2")
+    assert (len(read.items), read.name) == (300, persona_jbbq.study_version())
     assert read_items(PAPER, "study", limit=25).items["mention"].value_counts().min() == 72
     assert len(load(PAPER, "study", limit=5)) == 30
     assert len(load(PAPER, "study", limit=5, own=OwnItems(orders="all"))) == 180
@@ -97,7 +97,7 @@ def test_one_order_is_asked_and_six_are_recorded():
     assert (len(study.items), len(study.rows), study.variant_of(prompts[0])) == (
         30,
         180,
-        persona_jbbq.STUDY,
+        "study3_orders+study2_orders",
     )
     log = study.answers(prompts)
     assert len(log) == 180

@@ -41,12 +41,12 @@ PAPERS = sorted(
 PLACES = {"question": "filled_template"}
 
 
-@pytest.fixture(scope="module")
 def unnamed(prompts):
     """Recordings without a variant."""
     return {prompt.id: "" for prompt in prompts}
 
 
+@pytest.fixture(scope="module")
 def study():
     """Every third question with its whole cross: enough for every claim below."""
     items = discrim_eval.load_study()

@@ -308,18 +308,18 @@ def test_only_what_was_written_anew_is_asked():
 def test_a_recorded_shard_says_its_edition_and_holds_what_was_planned(paper):
     variants = {work.variant for work in WORKS if work.paper == paper}
     for entry in recordings.manifest(paper).values():
-        assert (entry["variant"] in variants) == (entry.get("edition") == overview.UNREAD)
+        assert (entry["variant"] in variants) == (entry.get("edition") == overview.THIRD)
         if entry["variant"] in variants:
             assert recordings.complete(entry) and not entry["outcomes"].get("error")
             assert entry.get("rate", 0) > 0 or entry["count"] < record_hours.FEWEST
 
 
-def test_no_notebook_reads_them_yet():
+def test_only_a_paper_that_says_so_reads_the_third_edition():
     shard = {"model": "m", "prompt_id": "p", "variant": "study3", "count": 1, "recorded": "today"}
     shard |= {"engine": {"engine": "e"}}
-    listed = overview.recorded({"jubaku_v2": {"a": shard | {"edition": 3}, "b": shard}})
-    assert len(listed) == 1
     for paper in paper_ids():
         room = get_paper(paper)
+        listed = overview.recorded({paper: {"a": shard | {"edition": 3}, "b": shard}})
+        assert len(listed) == 1 + bool(room.continues)
         read = {room.variant_of("study", prompt_id) for prompt_id in load_prompts(paper)}
-        assert not any(variant.startswith("study3") for variant in read)
+        assert any(variant.startswith("study3") for variant in read) == bool(room.continues)

@@ -91,8 +91,10 @@ class Paper:
             are not this project's own.
         shown: which recorded models a study shows: `whole`, `shared` or `each`, as
             `papers.study.Wanted` says.
-        recorded_as: the data set of the second edition that `study` reads, after which its
+        recorded_as: the data set of a later edition that `study` reads, after which its
             recordings are named; empty where `study` is the first edition.
+        continues: data sets of the third edition, each with that of the second whose items it
+            keeps, with their recorded answers.
         asked_anew: the prompts whose answers to `study` were recorded again, each with the variant
             of the recordings that are read now.
         first_as: the settings under which such a `study` still is the first edition; empty where
@@ -112,6 +114,7 @@ class Paper:
     theirs: ClassVar[tuple[str, ...]] = ("official",)
     shown: ClassVar[Literal["shared", "whole", "each"]] = "shared"
     recorded_as: ClassVar[str] = ""
+    continues: ClassVar[Mapping[str, str]] = {}
     asked_anew: ClassVar[Mapping[str, str]] = {}
     first_as: ClassVar[Mapping[str, str]] = {}
 
@@ -141,7 +144,7 @@ class Paper:
     def third_edition(self) -> Sets:
         """The data sets of the third edition by name: those of the second, in part written anew.
 
-        A kept item has its id and its recorded answers there. No notebook reads the third yet.
+        A kept item has its id and its recorded answers there.
         """
         return {}
 
@@ -201,9 +204,9 @@ class Paper:
 
     def variant_of(self, dataset: str, prompt_id: str) -> str:
         """The variant of the recorded answers of `study` or `official` to a prompt."""
-        if dataset != "study":
-            return dataset
-        return self.asked_anew.get(prompt_id, self.recorded_as)
+        study = self.asked_anew.get(prompt_id, self.recorded_as)
+        name = study if dataset == "study" else dataset
+        return f"{name}+{self.continues[name]}" if name in self.continues else name
 
     # -- clusters ------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: So many of BBQ's items are asked at most, balanced: those that were recorded.
 OF_BBQ = 1000
 #: The data set whose items are the study, and that of the first edition.
-STUDY = "study2_orders"
+STUDY = "study3_orders"
 FIRST = "first"
 #: Folders of data that hold the scenes of each edition.
 FIRST_FOLDER = "study/persona_jbbq"
@@ -51,6 +51,10 @@ class PersonaJbbq(Paper):
     options = ("0", "1", "2")
     gold_column = "label"
     recorded_as = STUDY
+    continues: ClassVar[Mapping[str, str]] = {
+        name: name.replace("study3", "study2")
+        for name in ("study3", "study3_orders", "study3_controls", "study3_blank")
+    }
     first_as: ClassVar[Mapping[str, str]] = {"edition": FIRST}
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "jbbq": OwnFile(
@@ -68,7 +72,7 @@ class PersonaJbbq(Paper):
             return bbq.load_bbq(bbq.MIRRORED), "BBQ, four categories", []
         if own.get("edition"):
             return load_first(), first_version(), []
-        return as_given(), study_version(), []
+        return as_given(scenes_of_third()), study_version(), []
 
     def second_edition(self) -> Sets:
         return SECOND
@@ -88,6 +92,8 @@ class PersonaJbbq(Paper):
         """A number of `study` items is of the first edition: so many were recorded, balanced."""
         from katayori.data import bbq
 
+        if dataset == "study" and size is None:
+            return self.as_asked(as_given())
         own = self.first_as if size is not None else {}
         return self.as_asked(bbq.balanced(self.read(dataset, own)[0], size))
 
@@ -210,13 +216,14 @@ def _scene_files(folder: str) -> list[_Row]:
 
 
 def study_version() -> str:
-    """Name and version of the second edition, printed under every table computed from it.
+    """Names and versions of the editions that the study is of, printed under every table.
 
     Example:
         >>> study_version()
-        'katayori-bbq-study-2 v2'
+        'katayori-bbq-study-2 v2, in part katayori-bbq-study-3 v1'
     """
-    return versions(_scene_files(SECOND_FOLDER), "second edition")
+    kept = versions(_scene_files(SECOND_FOLDER), "second edition")
+    return f"{kept}, in part {versions(_scene_files(THIRD_FOLDER), 'third edition')}"
 
 
 # -- the study, and likelihood items ---------------------------------------------------------------
@@ -275,8 +282,8 @@ def study2_orders(of: Sequence[_Row] = ()) -> "pd.DataFrame":
     return _chat_frame(rows)
 
 
-def as_given() -> "pd.DataFrame":
-    """The items of the study, each in the one order of options that counts as given.
+def as_given(of: Sequence[_Row] = ()) -> "pd.DataFrame":
+    """Chat items, each in the one order of options that counts as given.
 
     All six items of a template share their order, so whoever follows a position alone has a
     Diff-bias of exactly 0 in each template, and a clear passage and its ambiguous version show the
@@ -293,8 +300,8 @@ def as_given() -> "pd.DataFrame":
         >>> items.drop_duplicates("template_id")["order"].value_counts().tolist()
         [9, 9, 8, 8, 8, 8]
     """
-    every = study2_orders()
-    order_of = {scene["id"]: _order_given(scene) for scene in scenes()}
+    every = study2_orders(of)
+    order_of = {scene["id"]: _order_given(scene) for scene in of or scenes()}
     given = every[every["order"] == every["template_id"].map(order_of)]
     return given.assign(rank=0, order_number=0).reset_index(drop=True)
 

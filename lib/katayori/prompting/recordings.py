@@ -4,6 +4,9 @@
 where log probabilities were asked for, the answer position's top 20. The first 16 digits of the
 store key tie a row to the exact request, so an edited item or prompt is noticed. Answers to
 third-party items carry no text of theirs.
+
+A variant may name several, such as `study3+study2`: what was written anew, and before it what the
+rest was recorded as. The first that holds an item counts.
 """
 
 import gzip
@@ -41,18 +44,34 @@ def manifest(paper: str) -> dict[str, Any]:
         ) from None
 
 
+def layers(variant: str) -> list[str]:
+    """The variants that one names.
+
+    Example:
+        >>> layers("study3+study2"), layers("")
+        (['study3', 'study2'], [''])
+    """
+    return variant.split("+")
+
+
 def entry(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str, Any] | None:
-    """What the manifest says of one shard; None where it has not been recorded."""
-    return manifest(paper).get(shard_name(model, prompt_id, variant))
+    """What the manifest says of one shard, of several the last; None where one is lacking."""
+    listed = manifest(paper)
+    found = [listed.get(shard_name(model, prompt_id, one)) for one in layers(variant)]
+    return found[-1] if all(found) else None
 
 
 def shards(paper: str, prompt_id: str, variant: str = "") -> list[dict[str, Any]]:
     """The manifest's entries of one prompt and variant, one a model."""
-    return [
-        e
-        for e in manifest(paper).values()
-        if (e["prompt_id"], e["variant"]) == (prompt_id, variant)
+    *newer, oldest = [
+        {e["model"]: e for e in manifest(paper).values() if _is(e, prompt_id, one)}
+        for one in layers(variant)
     ]
+    return [e for name, e in oldest.items() if all(name in one for one in newer)]
+
+
+def _is(entry: dict[str, Any], prompt_id: str, variant: str) -> bool:
+    return bool((entry["prompt_id"], entry["variant"]) == (prompt_id, variant))
 
 
 def complete(entry: dict[str, Any]) -> bool:
@@ -62,8 +81,11 @@ def complete(entry: dict[str, Any]) -> bool:
 
 def whole(paper: str, prompt_id: str, variant: str = "") -> list[str]:
     """The models whose shard holds every item (see `complete`), sorted."""
-    entries = shards(paper, prompt_id, variant)
-    return sorted(entry["model"] for entry in entries if complete(entry))
+    models = [
+        {e["model"] for e in shards(paper, prompt_id, one) if complete(e)}
+        for one in layers(variant)
+    ]
+    return sorted(set.intersection(*models))
 
 
 def seed_rule(paper: str, model: str, prompt_id: str, variant: str = "") -> int | None:
@@ -88,6 +110,13 @@ def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[
     """Rows of a shard. Raises KatayoriError if it is absent, damaged, or not the file the manifest
     describes.
     """
+    newest, *older = layers(variant)
+    if older:
+        rows = list(read(paper, model, prompt_id, newest))
+        newer = {row["item_id"] for row in rows}
+        rest = read(paper, model, prompt_id, "+".join(older))
+        yield from [*rows, *(row for row in rest if row["item_id"] not in newer)]
+        return
     path = shard_path(paper, model, prompt_id, variant)
     listed = entry(paper, model, prompt_id, variant)
     if listed is None or not path.exists():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori import paths
 from katayori.data import paper_facts
+from katayori.papers import get_paper
 from katayori.report.results import read_results
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
     from katayori.data.catalogue import Dataset
 
-#: The edition whose recorded shards no notebook reads yet.
-UNREAD = 3
+#: The edition that is read where a paper says which data sets it continues (`Paper.continues`).
+THIRD = 3
 PAGE = [
     "model",
     "source",
@@ -52,7 +53,7 @@ def papers() -> "pd.DataFrame":
 def recorded(manifests: Mapping[str, Mapping[str, Any]]) -> "pd.DataFrame":
     """The recorded shards of `manifests` (by paper), a row each.
 
-    Those of the third edition are left out as long as no notebook reads them.
+    Those of the third edition are left out where the paper reads none of it.
 
     Returns:
         paper, model, prompt_id, variant, answers (of how many planned), planned, engine, recorded
@@ -73,7 +74,7 @@ def recorded(manifests: Mapping[str, Mapping[str, Any]]) -> "pd.DataFrame":
         }
         for paper, manifest in manifests.items()
         for shard in manifest.values()
-        if shard.get("edition") != UNREAD
+        if shard.get("edition") != THIRD or get_paper(paper).continues
     ]
     columns = ["paper", "model", "prompt_id", "variant", "answers", "planned", "engine", "recorded"]
     return pd.DataFrame(rows, columns=columns)

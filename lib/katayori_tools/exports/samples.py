@@ -64,7 +64,7 @@ def _prompts(paper: Paper, model: str, run: Mapping[str, Any]) -> list[Prompt]:
 def _is_held(paper: Paper, model: str, prompt: Prompt) -> bool:
     variant = paper.variant_of("study", prompt.id)
     entry = recordings.entry(paper.id, model, prompt.id, variant)
-    study = paper.recorded_as or "study"
+    study = recordings.layers(variant)[-1] if paper.recorded_as else "study"
     return prompt.kind == "chat" and entry is not None and entry["dataset"] == study
 
 

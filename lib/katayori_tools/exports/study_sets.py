@@ -11,7 +11,7 @@ from typing import Any
 from katayori.data import catalogue
 from katayori.papers import get_paper
 from katayori_tools.exports.measures import read
-from katayori_tools.study_sets import FIRST, SECOND, folder as folder_of
+from katayori_tools.study_sets import FIRST, SECOND, THIRD, folder as folder_of
 
 #: Columns of the table of items -> what they hold.
 FIELDS = {
@@ -39,12 +39,18 @@ def write(folder: Path, paper_id: str, run: Mapping[str, Any], with_text: bool) 
 
 
 def _copied(here: Path, paper_id: str) -> list[str]:
-    """The names of the study files, copied into a folder: of the edition that `study` reads."""
-    edition = FIRST if not get_paper(paper_id).recorded_as else SECOND
-    source = folder_of(paper_id, edition)
-    names = sorted(path.name for path in source.glob("*.yaml"))
-    for name in names:
-        (here / name).write_bytes((source / name).read_bytes())
+    """The names of the study files, copied into a folder: of the editions that `study` reads."""
+    room = get_paper(paper_id)
+    editions = [SECOND] if room.recorded_as else [FIRST]
+    editions += [THIRD] if room.recorded_as in room.third_edition() else []
+    names = []
+    for edition in editions:
+        prefix = "anew_" if edition == THIRD else ""
+        for path in sorted(folder_of(paper_id, edition).glob("*.yaml")):
+            if path.stem == "review_log":
+                continue
+            names.append(f"{prefix}{path.name}")
+            (here / names[-1]).write_bytes(path.read_bytes())
     return names
 
 
