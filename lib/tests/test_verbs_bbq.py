@@ -196,14 +196,18 @@ def test_what_was_not_asked_goes_on_with_its_reason():
 
 
 def test_why_nothing_can_be_read_is_the_status():
-    """Too few templates to calibrate are no lack of valid answers."""
+    """Too few templates to calibrate, or nothing but a position, are no lack of valid answers."""
     few = answered(design(20), np.random.default_rng(0)).assign(p_0=0.2, p_1=0.5, p_2=0.3)
+    many = answered(design(30), np.random.default_rng(0)).assign(p_0=0.2, p_1=0.5, p_2=0.3)
     names = {"answer": "answer", "option": "role", "p": "p", "cluster": "template"}
     frame = meant(calibrated(few, **names))
     table = bbq.scores(frame, reason="read_status", **SCORED)
     found = verdict(table, margin=0.05)
     assert set(found["status"]) == {"not_calibrated"} and set(found["verdict"]) == {"too few"}
     assert found["why"].iloc[0] == "None of 240 answers can be read: not calibrated."
+    table = bbq.scores(meant(calibrated(many, **names)), reason="read_status", **SCORED)
+    found = verdict(table, margin=0.05)
+    assert set(found["status"]) == {"tied"} and found["value"].isna().all()
     plain = verdict(bbq.scores(frame, **SCORED), margin=0.05)
     assert set(plain["status"]) == {"no_valid_answer"}
     assert plain["why"].iloc[0] == "None of 240 answers can be read."

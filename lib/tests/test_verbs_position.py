@@ -117,7 +117,7 @@ def test_two_equal_contents_are_no_choice():
     asked_twice = pd.DataFrame({"item": "i", "role_0": ["cat", "dog"], "role_1": ["dog", "cat"]})
     locked = asked_twice.assign(answer="0", p_0=0.7, p_1=0.3)
     [read] = permuted(locked, content="item", **READ).to_dict("records")
-    assert read["answer"] is None and read["read_status"] == "ok" and read["p_0"] == 0.5
+    assert read["answer"] is None and read["read_status"] == "tied" and read["p_0"] == 0.5
     leaning = locked.assign(p_0=[0.7, 0.6])
     [read] = permuted(leaning, content="item", **READ).to_dict("records")
     odds = np.sqrt((0.7 / 0.3) * (0.3 / 0.6))

@@ -19,7 +19,7 @@ import pandas as pd
 
 from katayori.columns import Column, FrameError
 from katayori.frames import LABEL, cells, require
-from katayori.metrics import position_free as reading
+from katayori.metrics import position_free as reading, ties
 
 _P = Column("probability", 0.25, may_miss=True)
 
@@ -51,7 +51,8 @@ def calibrated(
         the frame with the column `answer` anew (the position of the highest value as text, missing
         where it cannot be read or two are equal), the probabilities anew (softmax of the values)
         and read_status: `ok`, `not_calibrated` (not more than 20 clusters, or positions and
-        contents cannot be told apart), `incomplete` (an option without a probability).
+        contents cannot be told apart), `incomplete` (an option without a probability), `tied` (the
+        highest value is that of two).
 
     Raises:
         KatayoriError: a column that is lacking or holds something else.
@@ -73,6 +74,8 @@ def calibrated(
         logp = _logs(cell, shares)
         contents = cell[options].astype(str).to_numpy(object)
         values, status = reading.calibrated_values(logp, contents, cell[cluster])
+        # Who follows the position alone has nothing left: rounding must not choose for them.
+        values[ties.sign(values, np.abs(logp).max(axis=1, keepdims=True)) == 0] = 0.0
         parts.append(_with_values(cell, values, status, answer, shares))
     return _together(parts, frame)
 
@@ -172,7 +175,8 @@ def _with_values(
     out = cell.copy()
     out[answer] = pd.Series(chosen, cell.index, dtype=object)
     out[shares] = soft
-    return out.assign(read_status=status)
+    tied = (status == "ok") & out[answer].isna()
+    return out.assign(read_status=np.where(tied, "tied", status))
 
 
 def _together(parts: list[pd.DataFrame], frame: pd.DataFrame) -> pd.DataFrame:

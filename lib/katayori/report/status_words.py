@@ -12,6 +12,7 @@ WORDS = {
     "none_tested": "nothing was tested",
     "not_calibrated": "too few templates",
     "lacks_an_order": "an order is missing",
+    "tied": "options are level",
 }
 #: What to do about a status, in a whole sentence.
 REMEDIES = {

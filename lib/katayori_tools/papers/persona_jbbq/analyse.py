@@ -446,8 +446,10 @@ def _likeliest_options(asked: pd.DataFrame) -> pd.DataFrame:
     shares = asked[[f"p_{place}" for place in places]]
     known = shares.where((shares > 0).all(axis=1))
     answer = highest(np.log(known.to_numpy(float)), places)
-    status = np.where(known.notna().all(axis=1), "ok", "incomplete")
-    read = asked.assign(answer=pd.Series(answer, asked.index, dtype=object), read_status=status)
+    chosen = pd.Series(answer, asked.index, dtype=object)
+    whole = known.notna().all(axis=1)
+    status = np.select([~whole, chosen.isna()], ["incomplete", "tied"], "ok")
+    read = asked.assign(answer=chosen, read_status=status)
     return read.assign(**{str(name): column for name, column in known.items()})
 
 
