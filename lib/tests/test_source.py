@@ -35,7 +35,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
     """The default run's items: whole study sets, of persona_jbbq in the order given."""
     before = {
         "discrim_eval": lambda: discrim_eval.load_study(),
-        "persona_jbbq": persona_jbbq.as_given,
+        "persona_jbbq": lambda: persona_jbbq.as_given(persona_jbbq.scenes_of_third()),
         "logprob_judge": lambda: judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku.load_study_jubaku(),
         "inter_jbbq": lambda: second.balanced(),
