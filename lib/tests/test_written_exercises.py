@@ -255,6 +255,27 @@ def test_whatever_a_function_does_is_told_in_words(capsys, function, words):
     assert len(told) < 900
 
 
+def test_results_are_compared_in_the_form_that_they_are_read_in():
+    tried = Comparison(
+        given="n",
+        gives="the words are",
+        inputs=lambda: [2],
+        right=lambda n: ["a", "b"],
+        slips={"one": lambda n: ["a"]},
+        reads=sorted,
+    )
+    assert tried.problem(lambda n: ("b", "a"), {}, "?") == ""
+    told = tried.problem(lambda n: {"a"}, {"one": "One only."}, "?")
+    assert told == "For n = 2 the words are ['a', 'b']; your function gives ['a']. One only."
+    assert tried.problem(lambda n: [1, 2], {}, "?").endswith("gives [1, 2]. ?")
+
+
+def test_a_long_result_is_cut():
+    tried = Comparison("n", "they are", lambda: [300], lambda n: list(range(n)), {})
+    told = tried.problem(lambda n: [0], {}, "?")
+    assert " 5, 6" in told and " 299" not in told and " ...; your function gives [0]. ?" in told
+
+
 def test_several_arguments_are_told_by_their_names_and_texts_in_quotation_marks():
     tried = Comparison(
         given="kinds, kind",

@@ -10,11 +10,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-Result: TypeAlias = float | list[Any] | None
+Result: TypeAlias = float | str | list[Any] | None
 #: Numbers as far apart as this count as different.
 TOLERANCE = 1e-6
 #: Characters of an error or a result that a message repeats.
 LONGEST = 200
+
+
+def as_numbers(result: Any) -> Result:
+    """A result as a number, None for an undefined one, or a list of these.
+
+    Raises:
+        TypeError: something that is not a number.
+
+    Example:
+        >>> as_numbers((1, float("nan"), None))
+        [1.0, None, None]
+    """
+    if result is None:
+        return None
+    if isinstance(result, str | bytes | bool | dict):
+        raise TypeError(f"the result {result!r} is not a number")
+    is_scalar = getattr(result, "ndim", None) == 0
+    if isinstance(result, Iterable) and not is_scalar:
+        return [as_numbers(one) for one in result]
+    number = float(result)
+    return None if math.isnan(number) else number
 
 
 class Outcome(NamedTuple):
@@ -41,6 +62,7 @@ class Comparison:
             the arguments of a function that takes several.
         right: the right result of an input: a number, None where undefined, or a list of these.
         slips: name -> the result of an input for who makes this slip.
+        reads: brings a result into the form in which it is compared.
     """
 
     given: str
@@ -48,6 +70,7 @@ class Comparison:
     inputs: Callable[[], Sequence[Any]]
     right: Callable[..., Result]
     slips: Mapping[str, Callable[..., Result]]
+    reads: Callable[[Any], Result] = as_numbers
 
     def problem(self, answer: Any, hints: Mapping[str, str], otherwise: str) -> str:
         """The first input on which a function is wrong, and a hint; nothing where it is right.
@@ -57,15 +80,15 @@ class Comparison:
             otherwise: what is told where no slip gives the same.
         """
         inputs = self.inputs()
-        rights = [outcome(self.right, one) for one in inputs]
-        came = [outcome(answer, one) for one in inputs]
+        rights = [outcome(self.right, one, self.reads) for one in inputs]
+        came = [outcome(answer, one, self.reads) for one in inputs]
         wrong = [i for i, right in enumerate(rights) if not came[i].agrees(right)]
         if not wrong:
             return ""
         first = wrong[0]
         slip = self._slip(inputs, came, wrong)
         right = rights[first].result
-        wanted = "undefined (None)" if right is None else as_text(right)
+        wanted = "undefined (None)" if right is None else _cut(as_text(right))
         return (
             f"For {self._told(inputs[first])} {self.gives} {wanted}; your function"
             f" {_done(came[first])}. {hints[slip] if slip else otherwise}"
@@ -80,17 +103,21 @@ class Comparison:
         """The slip that gives the same on the first wrong input, most wrong ones, most of all."""
         agreeing = {}
         for name, slip in self.slips.items():
-            same = [outcome(slip, one).agrees(own) for one, own in zip(inputs, came, strict=True)]
+            gave = [outcome(slip, one, self.reads) for one in inputs]
+            same = [one.agrees(own) for one, own in zip(gave, came, strict=True)]
             if same[wrong[0]]:
                 agreeing[name] = (sum(same[i] for i in wrong), sum(same))
         return max(agreeing, key=lambda name: agreeing[name], default="")
 
 
-def outcome(function: Callable[..., Any], given: Any) -> Outcome:
+def outcome(
+    function: Callable[..., Any], given: Any, reads: Callable[[Any], Result] = as_numbers
+) -> Outcome:
     """What a function gives for an input of its own, or the error that stopped it.
 
     Args:
         function: what is called. given: its argument, or a tuple of several arguments.
+        reads: brings the result into the form in which it is compared.
 
     Example:
         >>> outcome(lambda rows: 1 / len(rows), [])
@@ -101,7 +128,7 @@ def outcome(function: Callable[..., Any], given: Any) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Outcome(_read(function(*_arguments(copy.deepcopy(given)))))
+            return Outcome(reads(function(*_arguments(copy.deepcopy(given)))))
     except Exception as error:  # a reader's own code may raise anything
         return Outcome(stopped=f"{type(error).__name__}: {str(error)[:LONGEST]}")
 
@@ -110,24 +137,13 @@ def _arguments(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else (given,)
 
 
-def _read(result: Any) -> Result:
-    """A number, None for an undefined one, or a list of these."""
-    if result is None:
-        return None
-    if isinstance(result, str | bytes | bool | dict):
-        raise TypeError(f"the result {result!r} is not a number")
-    is_scalar = getattr(result, "ndim", None) == 0
-    if isinstance(result, Iterable) and not is_scalar:
-        return [_read(one) for one in result]
-    number = float(result)
-    return None if math.isnan(number) else number
-
-
 def _same(one: Result, other: Result) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, list) or isinstance(other, list) or one is None or other is None:
         return one is None and other is None
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
     return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
@@ -148,4 +164,8 @@ def as_text(value: Any) -> str:
 def _done(came: Outcome) -> str:
     if came.stopped:
         return f"stops with {came.stopped}"
-    return "gives None or nan" if came.result is None else f"gives {as_text(came.result)[:LONGEST]}"
+    return "gives None or nan" if came.result is None else f"gives {_cut(as_text(came.result))}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
