@@ -10,7 +10,6 @@ import pytest
 from katayori.papers.inter_jbbq import examples
 from katayori.papers.inter_jbbq.analysis import in_short, lesson, play, slopes
 from katayori.papers.inter_jbbq.analysis.trends import trends
-from katayori.papers.inter_jbbq.exercises import EXERCISES
 from katayori.papers.keeping import Kept
 
 MODEL = "sim-inter-additive"
@@ -108,17 +107,3 @@ def test_the_explorer_shows_the_item_that_was_asked_for(asked):
     assert "← right" in one.text
     assert set(one.replies["model"]) == {MODEL}
     assert np.isnan(one.shares["ci_low"]).all()
-
-
-@pytest.mark.parametrize(
-    ("number", "wrong", "named"),
-    [
-        (2, lambda focal, others: [[focal]], "selections"),
-        (2, lambda focal, others: [others], "focal attribute"),
-        (2, lambda focal, others: [[focal]] * 2 ** len(others), "twice"),
-        (5, lambda neither, one, other, both: both - one - other + neither, "-1.423"),
-        (5, lambda neither, one, other, both: -1.4227, "add up"),
-    ],
-)
-def test_an_exercise_names_what_is_wrong_with_a_function(number, wrong, named):
-    assert named in EXERCISES[number].problem(wrong)

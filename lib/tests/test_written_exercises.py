@@ -1,7 +1,7 @@
 """Functions of readers: no wrong formula passes, and known slips are named.
 
-Oracles, on every input: the krippendorff package and statsmodels, a mean of scores (Diff-bias), and
-a quotient of probabilities (choice by content).
+Oracles, on every input: the krippendorff package and statsmodels (Holm, interaction), a mean of
+scores (Diff-bias), a quotient of probabilities (choice by content), and all subsets (selections).
 """
 
 import doctest
@@ -15,6 +15,7 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from statsmodels.stats.multitest import multipletests
 
 from katayori import paths
@@ -28,8 +29,10 @@ from katayori.report.written_exercises import (
     alpha,
     by_content,
     diff_bias,
+    extra,
     holm,
     outcome,
+    selections,
 )
 
 MODULES = [
@@ -56,7 +59,9 @@ OTHER = {
     "alpha": alpha.by_pairs,
     "by_content": by_content.by_steps,
     "diff_bias": diff_bias.by_counts,
+    "extra": extra.by_parts,
     "holm": holm.by_steps,
+    "selections": selections.by_sizes,
 }
 
 
@@ -128,6 +133,28 @@ def test_positions_are_two_to_five_without_ties_and_with_each_one_missing():
     assert {i for i, one in placed if one != one} == {0, 1, 2, 3, 4}
 
 
+def test_other_attributes_are_one_to_five_and_then_none():
+    inputs = selections.inputs()
+    sizes = [len(others) for _, others in inputs]
+    assert sizes == [1] * 8 + [2] * 12 + [3] * 14 + [4] * 9 + [5] * 2 + [0] * 5
+    assert len({(focal, *others) for focal, others in inputs}) == 50
+    assert all(len({focal, *others}) == len(others) + 1 for focal, others in inputs)
+    assert {focal for focal, _ in inputs} == set(selections.ATTRIBUTES)
+
+
+def test_shares_give_interactions_of_both_signs_none_and_undefined_ones():
+    inputs = extra.inputs()
+    values = [extra.right(*shares) for shares in inputs]
+    assert [value is None for value in values] == [False] * 29 + [True] * 21
+    assert {np.sign(value) for value in values[:25]} == {-1, 1}
+    assert min(map(abs, values[:25])) > extra.LEAST
+    assert values[25:29] == pytest.approx([0] * 4, abs=1e-12)
+    assert min(abs(extra.COMPARISON.slips["shares"](*one)) for one in inputs[25:29]) > 0.05
+    for at in range(4):
+        placed = [shares[at] for shares in inputs]
+        assert {0, 1, None} <= set(placed) and any(one != one for one in placed)
+
+
 @pytest.mark.parametrize("rows", alpha.inputs()[:45], ids=repr)
 def test_the_right_alpha_is_that_of_the_package(rows):
     table = np.array(rows, float)
@@ -161,6 +188,86 @@ def test_the_right_position_has_the_highest_quotient_of_probabilities(given):
     quotients = pd.Series(np.exp(np.array(log_p, float)) / np.exp(prior))
     expected = None if quotients.isna().any() else quotients.idxmax()
     assert by_content.right(log_p, prior) == by_content.by_steps(log_p, prior) == expected
+
+
+@pytest.mark.parametrize("given", selections.inputs(), ids=repr)
+def test_the_right_selections_are_all_subsets_with_the_focal_attribute(given):
+    focal, others = given
+    names = [focal, *others]
+    subsets = {
+        frozenset(itertools.compress(names, told))
+        for told in itertools.product([False, True], repeat=len(names))
+    }
+    expected = {one for one in subsets if focal in one}
+    for function in (selections.right, selections.by_sizes):
+        found = function(focal, others)
+        assert len(found) == len(expected) and set(map(frozenset, found)) == expected
+
+
+@pytest.mark.parametrize("shares", extra.inputs()[:29], ids=repr)
+def test_the_right_interaction_is_that_of_a_logistic_regression(shares):
+    """20 answers of each kind have these shares."""
+    one, other = np.repeat([[0, 0], [1, 0], [0, 1], [1, 1]], 20, axis=0).T
+    answers = np.concatenate([np.arange(20) < round(20 * share) for share in shares])
+    x = np.column_stack([np.ones(80), one, other, one * other])
+    expected = pytest.approx(sm.Logit(answers.astype(int), x).fit(disp=0).params[-1], abs=1e-6)
+    for function in (extra.right, extra.by_parts):
+        assert function(*shares) == expected
+
+
+@pytest.mark.parametrize("shares", extra.inputs()[29:], ids=repr)
+def test_without_log_odds_there_is_no_interaction(shares):
+    assert extra.right(*shares) is extra.by_parts(*shares) is None
+
+
+def test_no_other_weights_of_the_log_odds_give_the_interaction():
+    inputs = np.array(extra.inputs()[:29], float)
+    odds = np.log(inputs / (1 - inputs))
+    right = np.array([extra.right(*shares) for shares in extra.inputs()[:29]])
+    passed = [
+        weights
+        for weights in itertools.product([-2, -1, -0.5, 0, 0.5, 1, 2], repeat=4)
+        if np.allclose(odds @ np.array(weights), right, rtol=0, atol=1e-6)
+    ]
+    assert passed == [(1, -1, -1, 1)]
+
+
+@pytest.mark.parametrize("least", [0.01, 1e-3, 1e-6, 1e-12])
+def test_shares_moved_away_from_0_and_1_do_not_make_it_defined(capsys, least):
+    def clipped(*shares):
+        if any(share is None for share in shares):
+            return None
+        return extra.by_parts(*(min(max(share, least), 1 - least) for share in shares))
+
+    told = said(capsys, "extra", clipped)
+    assert "and both = 0 the interaction is undefined" in told and ASKED["extra"][1].hint in told
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_a_size_that_is_lacking_is_noticed(capsys, size):
+    function = partial(
+        selections.by_sizes, sizes=lambda k: [one for one in range(k + 1) if one != size]
+    )
+    assert said(capsys, "selections", function).startswith("Not yet. ")
+
+
+def test_the_size_of_a_family_is_the_number_of_its_selections():
+    """Notebook 05, exercise 1: five attributes; all, those of two and those of three."""
+    names = selections.ATTRIBUTES
+    sizes = [len(one) for one in selections.right(names[0], [*names[1:5]])]
+    assert FILE.notebooks[5][1].numbers == [len(sizes), sizes.count(2), sizes.count(3)]
+
+
+def test_no_other_count_of_subsets_gives_the_size_of_a_family():
+    """All, two and three of n, chosen, in order or with repeats, and shifted by what is told."""
+    right = FILE.notebooks[5][1].numbers
+    ways = (math.comb, math.perm, lambda n, k: math.comb(n + k - 1, k), pow)
+    passed = [
+        (n, told, way)
+        for n, told, (way, chosen) in itertools.product(range(3, 7), range(3), enumerate(ways))
+        if [2**n, chosen(n, 2 - told), chosen(n, 3 - told)] == right
+    ]
+    assert passed == [(4, 1, 0)]
 
 
 def test_no_other_weights_of_the_counts_give_diff_bias():
@@ -203,7 +310,10 @@ def test_the_smallest_p_is_that_of_the_exchange_test():
 @pytest.mark.parametrize("name", NAMES)
 def test_right_functions_pass_with_none_and_with_nan(capsys, name):
     other = OTHER[name]
-    for function in (comparison[name].right, other, lambda *one: np.array(other(*one), float)):
+    functions = [comparison[name].right, other]
+    if name != "selections":  # texts
+        functions.append(lambda *one: np.array(other(*one), float))
+    for function in functions:
         assert said(capsys, name, function).startswith("Right. ")
 
 
@@ -253,6 +363,39 @@ def test_whatever_a_function_does_is_told_in_words(capsys, function, words):
     told = said(capsys, "alpha", function)
     assert told.startswith("Not yet. For rows = [[") and words in told
     assert len(told) < 900
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda found: {frozenset(one) for one in found},
+        lambda found: (tuple(reversed(one)) for one in reversed(found)),
+        lambda found: pd.Series(found),
+    ],
+)
+def test_selections_are_read_in_any_form_and_order(capsys, form):
+    def written(focal, others):
+        return form(selections.by_sizes(focal, others))
+
+    assert said(capsys, "selections", written).startswith("Right. ")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda focal, others: focal, "is one text, not a list of attributes"),
+        (lambda focal, others: [focal, *others], "is one text, not a list of attributes"),
+        (lambda focal, others: [[focal], [others]], "is not a list of attributes"),
+        (lambda focal, others: 2, "stops with TypeError: 'int' object is not iterable"),
+        (lambda focal, others: None, "gives None or nan"),
+        (lambda focal, others: [[focal]] * 99, "gives [['education'], ['education'], ["),
+    ],
+)
+def test_what_are_no_selections_is_told_in_words(capsys, function, words):
+    told = said(capsys, "selections", function)
+    given = "focal = 'education' and others = ['salary']"
+    assert told.startswith(f"Not yet. For {given} the selections are [['education'], [")
+    assert words in told and len(told) < 900
 
 
 def test_results_are_compared_in_the_form_that_they_are_read_in():
