@@ -240,7 +240,7 @@ def test_lm_eval_scores_texts_as_we_do_without_probabilities(written, paper):
 
 
 #: The smaller model follows a position, so that its scores are undefined.
-READS = {"persona_jbbq": "qwen2.5-coder-1.5b"}
+READS = dict.fromkeys(("persona_jbbq", "inter_jbbq"), "qwen2.5-coder-1.5b")
 #: A harness asks each item once; the headlines of notebook 02 are scores over six orders.
 ONE_ORDER = {"reading": "letters, one order"}
 HEADLINES = {

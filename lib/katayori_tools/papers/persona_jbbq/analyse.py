@@ -346,7 +346,7 @@ def of_letters(cell: pd.DataFrame) -> pd.DataFrame:
         model, measure (acc_amb, acc_dis, diff_amb, diff_dis), value, n, n_invalid, clusters,
         ci_low, ci_high, status.
     """
-    return _held_back(_scores(cell), cell)
+    return held_back(_scores(cell), cell)
 
 
 def unreadable(cell: pd.DataFrame) -> pd.DataFrame:
@@ -369,7 +369,7 @@ def _usual(cell: pd.DataFrame) -> pd.DataFrame:
     s_amb = table[table["measure"] == "diff_amb"].assign(measure="s_amb")
     if not ((cell["context"] == "ambiguous") & cell["role"].isin(ROLE_NAMES[:2])).any():
         s_amb = _without_value(s_amb, "no_person_chosen")
-    return _held_back(together([table, s_amb, _s_dis(cell, table)]), cell)
+    return held_back(together([table, s_amb, _s_dis(cell, table)]), cell)
 
 
 def _s_dis(cell: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -389,7 +389,7 @@ def _over_all(cell: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(
         n_invalid=_scores(cell)["n_invalid"].to_numpy(), measure=table["measure"] + "_all"
     )
-    return together([_held_back(table, cell), unreadable(cell)])
+    return together([held_back(table, cell), unreadable(cell)])
 
 
 def _without_value(table: pd.DataFrame, status: str) -> pd.DataFrame:
@@ -398,7 +398,7 @@ def _without_value(table: pd.DataFrame, status: str) -> pd.DataFrame:
     return table.assign(**hidden, status=table["status"].where(table["value"].isna(), status))
 
 
-def _held_back(table: pd.DataFrame, cell: pd.DataFrame) -> pd.DataFrame:
+def held_back(table: pd.DataFrame, cell: pd.DataFrame) -> pd.DataFrame:
     """Scores of one model, without value where its answers follow a position."""
     ambiguous = table["measure"].str.contains("_amb")
     asked = cell["context"].isin(("ambiguous", "no_target"))
@@ -432,7 +432,7 @@ def _position_free(frame: pd.DataFrame) -> pd.DataFrame:
 def _readings(asked: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Diff-bias in the ambiguous contexts that one model was asked, a row a reading and score."""
     own = frame[frame["model"] == asked["model"].iloc[0]]
-    parts = [_held_back(_lean(asked, "letter", "side"), own)]
+    parts = [held_back(_lean(asked, "letter", "side"), own)]
     names = {"answer": "answer", "option": "role", "p": "p"}
     calibrated = measure.calibrated(asked, **names, cluster="cluster")
     for name, read in (("probability", _likeliest_options(asked)), ("calibrated", calibrated)):
