@@ -11,7 +11,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from katayori.data import paper_facts
-from katayori.papers.inter_jbbq.analysis import play as intersections
 from katayori.papers.jubaku_v2.analysis import play as reasons
 from katayori.papers.logprob_judge.analysis import play as judges
 from katayori.report import overview
@@ -25,9 +24,9 @@ pytestmark = pytest.mark.slow_all  # the whole site is built
 pytest_plugins = ["browser"]
 
 SEED = 20251121
-NAMES = {"logprob_judge", "jubaku_v2", "inter_jbbq", "overview"}
+NAMES = {"logprob_judge", "jubaku_v2", "overview"}
 #: Papers whose playground is in their notebook only.
-LACKING = {"discrim_eval", "persona_jbbq"}
+LACKING = {"discrim_eval", "persona_jbbq", "inter_jbbq"}
 DRAWN = 200
 #: Keys that move a slider up and down, with their codes.
 ARROWS = [("ArrowRight", 39), ("ArrowLeft", 37)]
@@ -47,15 +46,9 @@ def _reasons(**values):
     return played.choices[["case_id", "choice"]], played.statistics
 
 
-def _pair(**values):
-    played = intersections.planted_pair(**values, seed=SEED)
-    return played.levels, played.extras
-
-
 IN_NOTEBOOKS = {
     "logprob_judge": _judge,
     "jubaku_v2": _reasons,
-    "inter_jbbq": _pair,
 }
 
 
