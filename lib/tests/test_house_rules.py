@@ -62,7 +62,6 @@ metrics.audit: bundle requirement
 metrics.blank: bundle
 metrics.choices: requirement
 metrics.exchange_tests: columns
-metrics.interactions: columns frames
 metrics.logistic: requirement
 metrics.qa_bias: requirement
 metrics.repeats: columns requirement

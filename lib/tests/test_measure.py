@@ -1,17 +1,19 @@
 """`katayori.measure`: what it takes, what it gives back, and what it says of a wrong frame."""
 
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.formula.api import logit
 
 from katayori import measure
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics import agreement, bbq, exchange, position, words
-from katayori.papers.inter_jbbq import examples as profiles, scores as by_profile
+from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 from katayori.papers.logprob_judge import examples as judged, scores as by_judge
 
 BIAS = pd.DataFrame({"side": [1, 0, -1] * 8, "right": [0, 1, 1, 0] * 6})
@@ -244,32 +246,58 @@ def test_a_person_may_be_called_as_a_column_of_the_result():
     assert table["value"].tolist() == call("concordance", JUDGED)["value"].tolist()
 
 
-def test_interactions_are_those_of_the_paper():
-    frame = profiles.frame()
-    cell = ["model", "topic", "ambiguity", "question"]
-    tests, terms = by_profile.interactions(frame, "correct")
-    told = frame["subset"].str.get_dummies("+")
-    names = [name for name in told if told[name].nunique() > 1]
-    ours = measure.interactions(
-        told.join(frame[[*cell, "correct", "cluster", "template_id"]]),
-        names,
-        value="correct",
-        fixed="template_id",
-        cluster="cluster",
-        by=cell,
-    )
-    for key, test in tests.set_index(cell).iterrows():
-        own = ours.set_index(cell).loc[[key]].set_index("measure")
-        together = own.loc["all pairs together"]
-        assert together["value"] == pytest.approx(test["lr"], abs=1e-8)
-        assert together["df"] == test["df"] and together["p"] == pytest.approx(test["p"])
-        theirs = terms.set_index(cell).loc[[key]].set_index("term")
-        pairs = own[own["kind"] == "pair"]
-        assert len(pairs) == theirs.index.str.contains(":").sum() > 1
-        for name, pair in pairs.iterrows():
-            for column, other in (("value", "estimate"), ("ci_low", "ci_low"), ("p", "p")):
-                wanted = theirs.loc[name, other]
-                assert pair[column] == pytest.approx(wanted, abs=1e-7, nan_ok=True), name
+def crossed(seed=4, n=600, sd=0.0):
+    """Answers by two attributes, one of three levels coded by numbers, in 20 families."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"old": rng.integers(0, 2, n), "grade": rng.integers(1, 4, n)})
+    frame["family"] = np.arange(n) % 20
+    logit = 0.6 * frame["old"] * (frame["grade"] == 3) + rng.normal(0, sd, 20)[frame["family"]]
+    return frame.assign(right=(rng.random(n) < 1 / (1 + np.exp(-logit))).astype(float))
+
+
+def test_interactions_are_those_of_plain_logits_where_clusters_do_not_differ():
+    """Oracle: the likelihood ratio and the coefficients of statsmodels."""
+    frame = crossed()
+    frame["right"] = np.random.default_rng(1).permutation(np.repeat([0.0, 1.0], 300))
+    named = {"value": "right", "cluster": "family"}
+    table = measure.interactions(frame, ["old", "grade"], **named)
+    small, large = (logit(f"right ~ old {sign} C(grade)", frame).fit(disp=0) for sign in ("+", "*"))
+    test = table.iloc[0]
+    assert (test["kind"], test["df"], test["status"]) == ("test", 2, "ok")
+    assert test["value"] == pytest.approx(2 * (large.llf - small.llf), abs=1e-6)
+    theirs = large.params.rename(lambda name: re.sub(r"C\(grade\)\[T.(.)\]", r"grade[\1]", name))
+    terms = table.iloc[1:].set_index("measure")["value"]
+    assert set(table["status"].iloc[1:]) == {"singular"} and len(terms) == 5
+    assert np.allclose(terms, theirs[terms.index], atol=1e-5)
+
+
+def test_levels_coded_by_two_numbers_are_levels():
+    """1 and 2 are two levels, as "low" and "high" are, and not a number to multiply by."""
+    frame = crossed(sd=1.0)
+    frame = frame[frame["grade"] < 3]
+    words = frame.assign(grade=frame["grade"].map({1: "1", 2: "2"}))
+    named = {"value": "right", "cluster": "family"}
+    coded = measure.interactions(frame, ["old", "grade"], **named)
+    pd.testing.assert_frame_equal(coded, measure.interactions(words, ["old", "grade"], **named))
+    zero = measure.interactions(frame.assign(grade=frame["grade"] - 1), ["old", "grade"], **named)
+    values = [table.set_index("measure")["value"] for table in (coded, zero)]
+    renamed = values[0].rename(lambda name: name.replace("[2]", ""))
+    assert not renamed.index.equals(values[0].index)
+    assert np.allclose(renamed[values[1].index], values[1], atol=1e-6)
+
+
+def test_interactions_take_nodes():
+    """Oracle: the two fits of `mixed_logit` with so many nodes, which differ from Laplace's."""
+    frame = crossed(sd=2.0, n=100)
+    named = {"value": "right", "cluster": "family"}
+    fine = measure.interactions(frame, ["old", "grade"], nodes=15, **named).iloc[0]
+    fits = [
+        mixed_logit(frame, f"right ~ old {sign} C(grade)", "family", nodes=15)
+        for sign in ("+", "*")
+    ]
+    assert fine["value"] == pytest.approx(likelihood_ratio(*fits)["lr"], abs=1e-6)
+    rough = measure.interactions(frame, ["old", "grade"], **named).iloc[0]
+    assert abs(fine["value"] - rough["value"]) > 1e-3
 
 
 def test_interactions_of_levels_and_with_few_clusters():

@@ -21,69 +21,43 @@ _VALUE = Column("flag", True, may_miss=True)
 TEST = "all pairs together"
 
 
-def pair_interactions(
-    frame: pd.DataFrame,
-    attributes: Sequence[str],
-    *,
-    value: str = "value",
-    cluster: str = "cluster",
-    fixed: Sequence[str] = (),
+def _fits(
+    data: pd.DataFrame, attributes: Sequence[str], fixed: Sequence[str], nodes: int
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The test of all pairs of attributes together, and the terms of the larger model.
 
     Args:
-        frame: a row an answer; value is 0 or 1, NaN where invalid.
-        attributes: columns of two values each, or of levels; those of one value are left out.
-        cluster: whose answers share an intercept.
-        fixed: columns of what else differs, such as the passage; one of one value is left out.
+        data: value (0 or 1, NaN where invalid), cluster, and the columns named by the others, of
+            which those of one value are left out.
 
     Returns:
         test: lr, df, p, status of `logistic.likelihood_ratio`, n, n_invalid; terms: the rows of
         `logistic.mixed_logit` of the larger model, a pair being `age:gender`.
-
-    A paper's own version is hashed by stored simulations and therefore stays as it is; a test holds
-    the two together.
-
-    Example:
-        >>> rng = np.random.default_rng(0)
-        >>> frame = pd.DataFrame(rng.integers(0, 2, (200, 3)), columns=["old", "female", "value"])
-        >>> frame["cluster"] = np.arange(200) // 10
-        >>> test, terms = pair_interactions(frame, ["old", "female"])
-        >>> test["df"], terms["term"].tolist()
-        (1, ['Intercept', 'old', 'female', 'old:female', 'sd(cluster)'])
     """
-    named = {name: f"a{number}" for number, name in enumerate(attributes)}
-    named = {name: code for name, code in named.items() if frame[name].nunique() > 1}
-    others = [name for name in fixed if frame[name].nunique() > 1]
-    data = pd.DataFrame({"value": frame[value], "group": frame[cluster]})
-    for name, code in named.items():
-        data[code] = frame[name]
-    for number, name in enumerate(others):
-        data[f"f{number}"] = frame[name]
-    # A number counts as it is; anything else is a level.
-    terms_of = [_term(data[code], code) for code in named.values()]
-    additional = [f"C(f{number})" for number in range(len(others))]
-    main = "value ~ " + " + ".join([*terms_of, *additional] or ["1"])
+    own = {name: f"a{number}" for number, name in enumerate(attributes)}
+    own |= {name: f"f{number}" for number, name in enumerate(fixed)}
+    own = {name: code for name, code in own.items() if data[name].nunique() > 1}
+    coded = data[["value", "cluster", *own]].rename(columns=own)
+    terms_of = [_term(coded[own[name]], own[name]) for name in attributes if name in own]
+    others = [f"C({own[name]})" for name in fixed if name in own]
+    main = "value ~ " + " + ".join([*terms_of, *others] or ["1"])
     pairs = "".join(f" + {one}:{other}" for one, other in combinations(terms_of, 2))
-    small = mixed_logit(data, main, "group")
-    large = mixed_logit(data, main + pairs, "group")
+    small = mixed_logit(coded, main, "cluster", nodes=nodes)
+    large = mixed_logit(coded, main + pairs, "cluster", nodes=nodes)
     n = int(large["n"].iloc[0])
-    test = likelihood_ratio(small, large) | {"n": n, "n_invalid": len(frame) - n}
-    labels = {f"a{number}": str(name) for number, name in enumerate(attributes)}
-    labels |= {f"f{number}": str(name) for number, name in enumerate(others)}
-    terms = large.assign(term=[_named(str(term), labels, cluster) for term in large["term"]])
-    return test, terms
+    test = likelihood_ratio(small, large) | {"n": n, "n_invalid": len(data) - n}
+    labels = {code: name for name, code in own.items()}
+    return test, large.assign(term=[_named(str(term), labels) for term in large["term"]])
 
 
 def _term(values: pd.Series, code: str) -> str:
-    two_numbers = pd.api.types.is_numeric_dtype(values) and values.nunique() == 2
-    return code if two_numbers else f"C({code})"
+    """0 and 1 count as they are; anything else is a level, whatever number it is coded by."""
+    told = pd.api.types.is_numeric_dtype(values) and values.dropna().isin([0, 1]).all()
+    return code if told else f"C({code})"
 
 
-def _named(term: str, labels: dict[str, str], cluster: str) -> str:
+def _named(term: str, labels: dict[str, str]) -> str:
     """A term of the model in the user's names: `C(a0)[T.old]` becomes `age[old]`."""
-    if term == "sd(group)":
-        return f"sd({cluster})"
     parts = []
     for part in term.split(":"):
         bare = part.removeprefix("C(")
@@ -104,17 +78,21 @@ def interactions(
     fixed: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
     cluster: str = "question",
+    nodes: int = 1,
 ) -> pd.DataFrame:
     """Does the effect of one attribute depend on another? Mixed logistic models with all pairs.
 
     Args:
         frame: a row an answer.
-        attributes: two columns or more: 0 and 1 (told or not), or levels of any kind.
+        attributes: two columns or more: 0 and 1 (told or not), or levels of any kind, which may be
+            coded by numbers (the first in order is the reference). Those of one value are left out.
         value: column of whether the answer is so, such as right; missing where it is invalid.
         fixed: columns of what else differs, such as the passage, as main effects.
         by: columns whose values are measured apart.
         cluster: what would be drawn anew in another study, such as a family of items; its answers
             share a random intercept.
+        nodes: of the integral over the intercepts, as in `logistic.mixed_logit`: 1 is the Laplace
+            approximation; more are needed where clusters are small and differ much.
 
     Returns:
         by..., measure, value, n, n_invalid, clusters, ci_low, ci_high, status, kind, p, df. The
@@ -154,7 +132,7 @@ def interactions(
     rows = []
     for key, cell in cells(frame, keys):
         answers = pd.DataFrame({name: cell[column] for name, column in own.items()})
-        rows += [key | row for row in _rows(answers, names, others)]
+        rows += [key | row for row in _rows(answers, names, others, nodes)]
     return flat(rows, frame, keys, ["measure"], ["kind", "p", "df"])
 
 
@@ -163,11 +141,13 @@ def _column(kind: str, name: str) -> str:
     return f"{kind} {name}"
 
 
-def _rows(cell: pd.DataFrame, names: list[str], others: list[str]) -> Iterator[dict[str, Any]]:
+def _rows(
+    cell: pd.DataFrame, names: list[str], others: list[str], nodes: int
+) -> Iterator[dict[str, Any]]:
     """The test of all pairs, and the terms but the intercept and the spread of clusters."""
     attributes = [_column("a", name) for name in names]
     data = cell.assign(value=cell["value"].astype(object).astype(float))
-    test, terms = pair_interactions(data, attributes, fixed=[_column("f", one) for one in others])
+    test, terms = _fits(data, attributes, [_column("f", one) for one in others], nodes)
     clusters = int(data.loc[data["value"].notna(), "cluster"].nunique())
     few = clusters < NO_INTERVAL_BELOW
     common = {"n": test["n"], "n_invalid": test["n_invalid"], "clusters": clusters}
