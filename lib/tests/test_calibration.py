@@ -14,25 +14,26 @@ from katayori.report import calibration
 from katayori.report.results import Run
 
 MODEL = "qwen2.5-coder-1.5b"
+PROMPTS = "ju_1_ja+ju_2_ja+ju_3_ja+ju_4_ja"
 LEAN = {
-    "paper": "inter_jbbq",
-    "what": "Diff-bias where a direction is set",
+    "paper": "jubaku_v2",
+    "what": "accuracy on the neutral option",
     "model": MODEL,
-    "dataset": "katayori-inter-study v2",
+    "dataset": "katayori-jubaku-study v3",
     "source": "recorded",
-    "prompt_id": "ij_basic_ja",
-    "cell": {"topic": "pooled", "metric": "diff_amb", "prompt": "basic"},
+    "prompt_id": PROMPTS,
+    "cell": {},
     "headline": True,
-    "clusters": 120,
+    "clusters": 36,
 }
 
 
 def test_the_limit_comes_in_the_unit_of_the_result():
-    points, status = limits.detects("inter_jbbq", MODEL, "ij_basic_ja", "direction, letter")
+    points, status = limits.detects("jubaku_v2", MODEL, PROMPTS, "neutral reason, letter")
     found = calibration.beside(LEAN)
     assert status == found["detects_status"] == "ok"
-    assert found["detects"] == pytest.approx(points / 100)
-    assert (found["blank"], found["blank_status"]) == (None, "not_recorded")
+    assert found["detects"] == pytest.approx(points / 200)
+    assert (found["blank"], found["blank_status"]) == (None, "no_blank_made")
 
 
 @pytest.mark.parametrize(
@@ -42,8 +43,7 @@ def test_the_limit_comes_in_the_unit_of_the_result():
         ({"dataset": "my items"}, "other_design"),
         ({"model": "my-model", "source": "live"}, "other_answers"),
         ({"source": "simulated"}, "planted"),
-        ({"prompt_id": "ij_mine_ja"}, "not_tried"),
-        ({"what": "unknown in disambiguated items"}, "not_a_bias"),
+        ({"what": "response variation rate"}, "not_a_bias"),
         ({"what": "something new"}, "not_stated"),
         ({"paper": "a sixth one"}, "not_stated"),
     ],
@@ -79,18 +79,18 @@ def test_a_status_that_nobody_explains_is_refused(tmp_path):
 
 
 def test_the_tables_for_readers(tmp_path):
-    run = Run("inter_jbbq", tmp_path)
+    run = Run("jubaku_v2", tmp_path)
     same = {"source": "recorded", "model": MODEL, "headline": True, "unit": "share"}
-    run.row("IJ-14", LEAN["what"], 0.067, ci=(0.012, 0.123), blank=0.021, detects=0.04, **same)
-    run.row("IJ-13", "unknown in disambiguated items", 0.5, **same)
-    run.row("IJ-13", "no headline", 0.5, source="recorded")
+    run.row("JU-15", LEAN["what"], 0.067, ci=(0.012, 0.123), blank=0.021, detects=0.04, **same)
+    run.row("JU-13", "response variation rate", 0.5, **same)
+    run.row("JU-13", "no headline", 0.5, source="recorded")
     headlines = run.headlines()
     assert len(headlines) == 2
     (told,) = calibration.measured(headlines).to_dict("records")
     assert told["value [95 %]"] == "+6.70 [+1.20, +12.30]"
     assert (told["blank"], told["detects"], told["unit"]) == ("2.10", "4.00", "points")
     assert calibration.without(headlines) == [
-        "not a measure of bias: it is read against chance: unknown in disambiguated items (1)"
+        "not a measure of bias: it is read against chance: response variation rate (1)"
     ]
 
 

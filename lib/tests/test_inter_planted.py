@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.metrics import paired_contrasts as contrasts, spike, spike_statistics
+from katayori.metrics import paired_contrasts as contrasts, spike
 from katayori.papers.inter_jbbq import (
     examples,
     mere_words,
@@ -14,7 +14,6 @@ from katayori.papers.inter_jbbq import (
     second,
     words,
 )
-from katayori_tools.papers.inter_jbbq import simulate
 
 pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
 
@@ -153,29 +152,3 @@ def test_the_blank_of_a_likelihood_is_its_size_on_the_same_passages():
     other = mere.assign(model="other")
     assert words.with_blank(table.drop(columns="blank"), told, other)["blank"].isna().all()
     assert words.with_blank(table, told, mere.head(0)) is table
-
-
-# --- what is planted in the leans ---------------------------------------------------------------
-
-
-def test_the_leans_to_plant_are_the_bias_of_their_passages():
-    told = examples.leans(0.4)
-    planted = simulate.to_plant(told)
-    sums = (planted["value"] * planted["weight"]).groupby(planted["template_id"]).sum()
-    pairs = contrasts.bias_by_pair(told[told["directed"]]).groupby("template_id")["bias"].mean()
-    assert np.allclose(sums, pairs[sums.index])
-    assert len(sums) == len(pairs)
-    exposed = (planted["exposure"] * planted["weight"]).groupby(planted["template_id"]).sum()
-    assert np.allclose(exposed, 1)  # a shift of 1 nat is a bias of 1 nat
-    second_effect = planted["second_exposure"] * planted["weight"]
-    assert np.allclose(second_effect.groupby(planted["template_id"]).sum(), 0)
-
-
-@pytest.mark.parametrize("second_size", [0.0, 0.3])
-def test_a_spike_in_the_leans_is_recovered(second_size):
-    recorded = spike.Leans(simulate.to_plant(examples.leans(0.4)))
-    plan = spike.Plan("likelihood", (0, 0.2), second=second_size, draws=DRAWS, seed=1)
-    table = spike.spike_table(recorded, spike_statistics.clustered_mean("nats"), plan)
-    table = table.set_index("shift")
-    assert table.loc[0.2, "mean_estimate"] == pytest.approx(0.2, abs=0.05)
-    assert table.loc[0, "n_reject"] <= spike.most_by_chance(DRAWS)

@@ -49,12 +49,9 @@ def test_the_tables_are_whole_and_of_this_code_and_these_recordings(table, level
 
 
 @pytest.mark.slow_all
-@pytest.mark.parametrize(
-    "name",
-    ["direction, likelihood", "direction, letter"],
-)
+@pytest.mark.parametrize("name", ["neutral reason, letter", "change of the lean, likelihood"])
 def test_a_few_seeds_give_what_is_stored(table, name):
-    model = SMALL if name == "direction, likelihood" else LARGE
+    model = SMALL if name == "change of the lean, likelihood" else LARGE
     found = simulate_spike.spike_draws(name, model, [1], ["varying"], alone=[False])
     keys = [*CELL, "shift", "seed"]
     stored = table.merge(found[keys], on=keys)
@@ -89,16 +86,11 @@ def test_what_is_planted_is_recovered(table, limits):
     curve = curve.merge(limits[[*CELL, "value"]], on=CELL).dropna(subset="value")
     away = (curve["mean_estimate"] - curve["expected"]).abs() / curve["value"]
     kept = curve[curve["n_interval"] == curve["n_draws"]]
-    assert away.max() < 0.1 and len(kept) > 400
+    assert away.max() < 0.1 and len(kept) > 200
     assert kept["coverage"].mean() == pytest.approx(0.95, abs=0.015)
-    # The least of some 2,600 cells of 400 draws with coverage .95 lies near .91. Decisions of a
-    # model that writes one letter nearly always move in a few templates only, and cover less; so
-    # do decisions where nearly all templates answer alike.
-    of_letters = kept["method"].str.startswith("direction, letter") & ~kept["method"].str.contains(
-        "sampled"
-    )
-    alike = (kept["unit"] == "points") & (kept["expected"].abs() > 60)
-    few = of_letters | alike
+    # The least of some 2,600 cells of 400 draws with coverage .95 lies near .91. Decisions where
+    # nearly all cases answer alike cover less.
+    few = (kept["unit"] == "points") & (kept["expected"].abs() > 60)
     assert (kept.loc[~few, "coverage"] < 0.91).mean() < 0.01
     assert kept.loc[~few, "coverage"].min() > 0.88
     assert kept.loc[few, "coverage"].min() >= 0.85
@@ -118,7 +110,7 @@ def test_power_rises_and_every_cell_has_a_limit_or_the_reason_why_not(table, lim
 
 
 def test_only_rows_of_other_code_or_recordings_are_drawn_anew(monkeypatch):
-    here = [("direction, likelihood", SMALL), ("direction, letter", LARGE)]
+    here = [("change of the lean, likelihood", SMALL), ("neutral reason, letter", LARGE)]
     monkeypatch.setattr(simulate_spike, "cells", lambda: here)
     current = simulate_spike.code_hash(*here[0])
     stored = pd.DataFrame({"code": [current, "of before"], "value": [1.0, 2.0]})
