@@ -95,7 +95,6 @@ WITHOUT = {
 #: The same of papers: both are hashed by stored simulations.
 PAPERS_WITHOUT = {
     "inter_jbbq.scores": {"interactions"},
-    "inter_jbbq.simulated": {"inter_chances"},
 }
 
 

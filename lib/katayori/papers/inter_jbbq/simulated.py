@@ -33,12 +33,16 @@ INTER = {
 
 
 def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, float]:
-    """The planted chances of options 0, 1 and 2 of an item of `data.inter_jbbq` (X-3).
+    """The planted chances of options 0, 1 and 2 of an item.
 
     Raises KatayoriError for an unknown respondent.
+
+    Example:
+        >>> item = {"context_condition": "ambiguous", "label": 2, "subset": "age"}
+        >>> item |= {"role_0": "biased", "role_1": "counter_biased", "role_2": "unknown"}
+        >>> [round(chance, 3) for chance in inter_chances("sim-inter-additive", item)]
+        [0.075, 0.025, 0.9]
     """
-    # The stored simulations hash these statements and the docstring, which still names `items` as
-    # it was called then: change them with `make simulate` only.
     expect(model, INTER, "simulated respondent of inter-JBBQ items")
     plant, told = INTER[model], str(item["subset"]).split("+")
     roles, label = [item[f"role_{i}"] for i in range(3)], int(item["label"])
@@ -52,7 +56,8 @@ def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, fl
     first = "biased" if silent else "unknown"
     share = (plant["lean"] if first in roles else 0.5) if silent else plant["abstain"]
     wrong = [share if roles[i] == first else 1 - share for i in range(3)]
-    return tuple(right if i == label else (1 - right) * wrong[i] for i in range(3))  # type: ignore[return-value]
+    chances = [right if i == label else (1 - right) * wrong[i] for i in range(3)]
+    return chances[0], chances[1], chances[2]
 
 
 def respond(request: Request) -> Response:

@@ -1,23 +1,17 @@
-"""The long simulation of interactions.
+"""The long simulation of the test of interactions.
 
 inter_interaction.csv tells how often the test says that a combination of attributes is more than
 the sum of its parts, for a respondent where it is not (`sim-inter-additive`: false positives) and
 for one where it is (`sim-inter-interaction`: power), at the number of items behind the published
 results.
-
-The text of what draws is part of the hash in the table (see `simulate_hash`), so some lines stay
-long until the table is drawn anew.
 """
 
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import logistic
-from katayori.papers.inter_jbbq import (
-    items as inter_jbbq,
-    scores as intersectional,
-    simulated,
-)
+from katayori.metrics import interactions, logistic
+from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers.inter_jbbq.simulated import INTER, inter_chances
 from katayori_tools.simulate_hash import digest
 from katayori_tools.simulate_power import LEVEL
 
@@ -30,40 +24,46 @@ SEEDS = range(200)
 COLUMNS = ["model", "topic", "seed", "n", "lr", "df", "p", "status", "code"]
 
 _CODE = (
-    intersectional.interactions,
+    interactions.interactions,
+    interactions._rows,
+    interactions._fits,
     logistic.mixed_logit,
     logistic.likelihood_ratio,
-    simulated.inter_chances,
+    inter_chances,
 )
 
 
 def code_hash() -> str:
     """sha256 (12 digits) over what draws and tests: it says which code wrote the file."""
-    return digest([*_CODE, interaction_draws], str(simulated.INTER))
+    return digest([*_CODE, interaction_draws], str(INTER))
 
 
 def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
-    """The test on drawn answers to the ambiguous negative questions of the study set: a row a respondent, topic, seed.
+    """The test on drawn answers to the ambiguous negative questions of the first edition.
 
-    Each seed draws new right and wrong answers by the planted chances; the items stay. Columns `COLUMNS`.
+    A row a respondent, topic and seed. Each seed draws new right and wrong answers by the planted
+    chances; the items stay. Columns `COLUMNS`.
     """
     items = inter_jbbq.generate()
     items = items[(items["context_condition"] == "ambiguous") & (items["polarity"] == "negative")]
-    items = items.assign(
-        cluster=items["focal_id"], source="simulated", prompt_id="none", invalid=False
-    )
+    told = items["subset"].str.get_dummies("+")
+    shown = items[["topic", "template_id", "focal_id"]].join(told)
     frames = []
     for model in RESPONDENTS:
-        chances = [
-            # The statement is hashed: pandas does not say that its columns have names.
-            simulated.inter_chances(model, row)[row["label"]]  # type: ignore[arg-type]
-            for row in items.to_dict("records")
-        ]
+        rows = items.to_dict("records")
+        chances = [inter_chances(model, row)[row["label"]] for row in rows]  # type: ignore[arg-type]
         for seed in seeds:
             right = np.random.default_rng(seed).random(len(items)) < chances
-            drawn = items.assign(model=model, correct=right.astype(float))
-            by = ("model", "source", "prompt_id", "topic")
-            frames.append(intersectional.interactions(drawn, by=by)[0].assign(seed=seed))
+            table = interactions.interactions(
+                shown.assign(right=right.astype(float)),
+                [str(name) for name in told],
+                value="right",
+                fixed="template_id",
+                by="topic",
+                cluster="focal_id",
+            )
+            tests = table[table["kind"] == "test"]
+            frames.append(tests.rename(columns={"value": "lr"}).assign(model=model, seed=seed))
     return pd.concat(frames, ignore_index=True).assign(code=code_hash())[COLUMNS]
 
 
