@@ -1,12 +1,9 @@
 """Each test kills one mutant that an earlier suite let live: limits, and options passed on."""
 
 import numpy as np
-import pandas as pd
-import pytest
 
 from katayori.metrics import uncertainty
 from katayori.papers import answers
-from katayori.papers.inter_jbbq import scores as intersectional
 from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.prompting import requests
 from katayori.prompting.models import Endpoint, Model
@@ -17,32 +14,6 @@ def test_a_permutation_p_is_never_zero():
     """(1 + k) / (1 + B): even where no drawn pattern of signs reaches the observed sum."""
     shares = np.ones(40)
     assert uncertainty.swap_test(shares, 0) == 1 / (1 + uncertainty.PATTERNS)
-
-
-def topics(n: int, undefined: bool = False) -> pd.DataFrame:
-    """n answers to each of two topics; the second topic has none that is right or wrong."""
-    rows = []
-    for topic in ("s", "t"):
-        for number in range(n):
-            right = np.nan if undefined and topic == "t" else float(number % 2)
-            rows.append((topic, f"{topic}{number % 12}", right, np.isnan(right)))
-    frame = pd.DataFrame(rows, columns=["topic", "cluster", "correct", "invalid"])
-    return frame.assign(model="m", source="live", prompt_id="p", ambiguity="amb")
-
-
-@pytest.mark.parametrize("n, few", [(29, True), (30, False)])
-def test_a_cell_of_thirty_is_not_few(n, few):
-    """IJ-16: fewer than 30 answers are flagged, 30 are not."""
-    frame = topics(n)
-    cells = intersectional.cell_means(frame, by=["model", "topic"])
-    assert set(cells["few"]) == {few}
-
-
-def test_the_mean_over_topics_is_undefined_with_one_of_them():
-    """A mean over topics takes the worst status of its parts, whatever the words are."""
-    rows = intersectional.by_topic(topics(40, undefined=True)).set_index("topic")
-    assert rows.loc["overall", "status"] == "no_valid_answer"
-    assert intersectional.by_topic(topics(40)).set_index("topic").loc["overall", "status"] == "ok"
 
 
 def test_simulated_models_stay_out_of_a_variant():

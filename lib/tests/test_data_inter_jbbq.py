@@ -17,21 +17,15 @@ import yaml
 from katayori import paths
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers.inter_jbbq import items as inter_jbbq
-from katayori.papers.inter_jbbq.items import (
-    COLUMNS,
-    ORDERS,
-    doubles,
-    generate,
-    load_inter_jbbq,
-    manifest,
-)
+from katayori.papers import inter_jbbq
+from katayori.papers.inter_jbbq import OPTION_ORDERS, OWN_COLUMNS, generate, load_inter_jbbq
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori_tools.papers.inter_jbbq.proofread import check_edit, lexicon_words
 
-FOLDER = paths.data_dir() / inter_jbbq.STUDY_FOLDER
+FOLDER = paths.data_dir() / inter_jbbq.FIRST_FOLDER
+COLUMNS = [*bbq.COLUMNS, *OWN_COLUMNS]
 #: Changes only together with the version in the files, and then everything is recorded anew.
 STUDY_DIGEST = "0153d934249df094b8591165f7d1d5580f17140a8251f29cc839a39dd8472b14"
 #: Items by topic and number of attributes: half of the numbers of questions behind Tables 3 to 8
@@ -92,7 +86,7 @@ def test_the_study_set_is_frozen(study):
     assert list(study.columns) == COLUMNS and len(study) == 5600 and study["item_id"].is_unique
     assert (
         bbq.digest(study) == STUDY_DIGEST
-        and inter_jbbq.study_version() == "katayori-inter-study v1"
+        and inter_jbbq.topics_version() == "katayori-inter-study v1"
     )
 
 
@@ -100,8 +94,8 @@ def test_the_study_set_is_frozen(study):
 def test_items_do_not_depend_on_the_process():
     """The same bytes under another hash seed; another seed gives other items."""
     code = (
-        "from katayori.data import bbq; from katayori.papers.inter_jbbq import items;"
-        " print(bbq.digest(items.generate()))"
+        "from katayori.data import bbq; from katayori.papers import inter_jbbq;"
+        " print(bbq.digest(inter_jbbq.generate()))"
     )
     environment = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
     seen = subprocess.run(
@@ -240,7 +234,7 @@ def test_the_order_of_options_is_shuffled(items):
     to subset.
     """
     shares = items["order"].value_counts(normalize=True)
-    assert set(shares.index) == set(ORDERS) and shares.between(0.13, 0.2).all()
+    assert set(shares.index) == set(OPTION_ORDERS) and shares.between(0.13, 0.2).all()
     for column in ("order", "n_attributes"):
         table = items.groupby([column, "unknown"]).size().unstack(fill_value=0)
         kept = table[table.sum(axis=1) >= 100]
@@ -267,20 +261,6 @@ def test_nothing_excluded_is_drawn(items, free, documents):
                 assert not all(
                     person.get(name) in words for name, words in exclusion["words"].items()
                 )
-
-
-def test_the_manifest_counts_items(items, study):
-    """Counts by topic, attribute number, subset, wording and position are those of the items."""
-    counts = manifest(study).set_index(["what", "topic", "value"])["n"]
-    assert (
-        counts["topic", "housing", "housing"] == 464 and counts["n_attributes", "science", "6"] == 9
-    )
-    for what in ("context_id", "focal", "subset", "unknown", "unknown_position", "order"):
-        assert (
-            counts[what].groupby("topic").sum().to_dict() == items["topic"].value_counts().to_dict()
-        )
-    rows = items[(items["topic"] == "manners") & (items["unknown_position"] == 2)]
-    assert counts["unknown_position", "manners", "2"] == len(rows)
 
 
 def test_a_sample_takes_whole_families_of_every_context(study):
@@ -439,14 +419,12 @@ def test_profiles_read_as_a_person_would_write_them(place, subset, text, a, b):
     """IJ-6: the two sentences, word for word, for chosen words."""
     document = next(d for _, d in inter_jbbq.read_topics("") if place.startswith(d["topic"]))
     names = subset.split("+")
-    people = [{n: ("", w) for n, w in zip(names, words.split(), strict=True)} for words in (a, b)]
-    assert (
-        "".join(
-            inter_jbbq._profile(document, names, p, who)
-            for p, who in zip(people, "ab", strict=True)
-        )
-        == text
+    told = [dict(zip(names, words.split(), strict=True)) for words in (a, b)]
+    words_a, words_b = (
+        words | {"person": name} for words, name in zip(told, document["persons"], strict=True)
     )
+    first = inter_jbbq._profile(document, names, words_a, runs_on=True)
+    assert first + inter_jbbq._profile(document, names, words_b) == text
 
 
 def test_every_filled_text_is_clean(study, free):
@@ -484,11 +462,10 @@ def test_few_items_repeat_a_prompt(study):
 
 def test_doubles_are_counted(study):
     """IJ-8: 19 of 1,400 passages and 8 of 5,600 prompts are word for word another's."""
-    found = doubles(study).set_index("what")
-    assert found.loc["passages", ["doubles", "n"]].tolist() == [19, 1400]
-    assert found.loc["prompts", ["doubles", "n"]].tolist() == [8, 5600]
-    twice = pd.concat([study.iloc[:4], study.iloc[:4].assign(item="another")])
-    assert doubles(twice)["doubles"].tolist() == [1, 4]
+    passages = study[study["context_condition"] == "ambiguous"].drop_duplicates("item")
+    assert (passages["context"].duplicated().sum(), len(passages)) == (19, 1400)
+    prompts = study[["context", "question", "option_0", "option_1", "option_2"]]
+    assert (prompts.duplicated().sum(), len(prompts)) == (8, 5600)
 
 
 def test_files_say_what_they_are(documents):
@@ -550,10 +527,91 @@ def test_a_topic_is_added_by_one_file(example, tmp_path):
         "disambiguated",
     }
     single = items[items["subset"] == "commute"]["context"]
-    assert single.str.contains(r"Aさんは.+で通っており、Bさんは.+で通っています。").all()
-    assert inter_jbbq.study_version(tmp_path) == "my-topics v1" and "自転車" in lexicon_words(
+    for first, second in ("AB", "BA"):
+        told = single.str.contains(
+            rf"{first}さんは.+で通っており、{second}さんは.+で通っています。"
+        )
+        assert told.sum() == len(single) / 2
+    assert inter_jbbq.topics_version(tmp_path) == "my-topics v1" and "自転車" in lexicon_words(
         tmp_path
     )
+
+
+# --- a user's topic is balanced -------------------------------------------------------------------
+
+
+def of_topic(example, families):
+    """The example's items with so many families of its context."""
+    topic = yaml.safe_load(example)
+    topic["contexts"][0]["families"] = {"mine": families}
+    return generate(topic, "mine")
+
+
+@pytest.mark.parametrize("families", [1, 3, 6, 12])
+def test_within_a_family_of_a_users_topic_only_the_profile_changes(example, families):
+    items = of_topic(example, families)
+    assert len(items) == families * 4 * 4 and items["item_id"].is_unique
+    same = ["order", "unknown", "stereotyped", "focal", *inter_jbbq.DESIGN]
+    assert (items.groupby("focal_id")[same].nunique() == 1).all(axis=None)
+    assert items["focal_id"].nunique() == families
+    subsets = items.drop_duplicates("item").groupby("focal_id")["subset"].nunique()
+    assert (subsets == 4).all()
+
+
+@pytest.mark.parametrize("families", [3, 6, 12])
+def test_roles_mentions_and_places_come_equally_often(example, families):
+    """Who always writes one number is right in a third; no person is always the answer."""
+    items = of_topic(example, families)
+    one = items.drop_duplicates("focal_id")
+    for factor in ("bad", "mention", "stereotyped"):
+        counts = one.loc[one[factor] != "", factor].value_counts()
+        assert len(counts) == 2 or factor == "stereotyped"
+        assert counts.max() - counts.min() <= 1, factor
+    assert set(one["unknown_position"].value_counts()) == {families // 3}
+    assert set(one["focal"].value_counts()) == {families // 3}
+    for _, part in items.groupby(items["context_condition"] == "ambiguous"):
+        assert part["label"].value_counts(normalize=True).tolist() == pytest.approx([1 / 3] * 3)
+    if families == 12:
+        assert (pd.crosstab(one["bad"], one["mention"]) == 3).all(axis=None)
+        assert one["order"].value_counts().tolist() == [2] * 6 and one["unknown"].nunique() == 5
+
+
+def test_texts_of_a_users_topic_tell_who_it_was(example):
+    """The person of the bad fact is the answer to the negative question, whoever is named first."""
+    items = of_topic(example, 12)
+    for row in items.itertuples():
+        persons = re.findall("[AB]さん", row.context)
+        assert persons[0] == re.findall("[AB]さん", row.question)[0] == f"{row.mention.upper()}さん"
+        answer = [row.option_0, row.option_1, row.option_2][row.label]
+        if row.context_condition == "ambiguous":
+            assert answer == row.unknown and len(persons) == 4
+            continue
+        assert f"一方、{row.bad.upper()}さんは本をなくした" in row.context
+        negative = row.polarity == "negative"
+        assert answer == f"{row.bad.upper() if negative else {'a': 'B', 'b': 'A'}[row.bad]}さん"
+        if row.stereotyped:
+            biased = row.stereotyped == row.bad
+            assert row.context_condition == ("biased" if biased else "counter_biased")
+
+
+def test_the_papers_presets_keep_its_construction(example):
+    topic = yaml.safe_load(example.replace("mine: 12", "published_counts: 3"))
+    items = generate(topic)
+    assert list(items.columns) == COLUMNS
+    assert items.groupby("focal_id")["order"].nunique().max() > 1
+    clear = items[items["context_condition"] != "ambiguous"]
+    assert clear["context"].str.contains("一方、Bさん").all()
+
+
+def test_a_topic_may_be_given_without_a_file(example, tmp_path):
+    """The same items as those of a file, and what is wrong is said with the topic's name."""
+    (tmp_path / "library.yaml").write_text(example, encoding="utf-8")
+    topic = yaml.safe_load(example)
+    pd.testing.assert_frame_equal(generate(topic, "mine"), generate(tmp_path, "mine"))
+    with pytest.raises(KatayoriError, match="library: context late_return: unknown attribute"):
+        generate(yaml.safe_load(example.replace("gender, commute]", "zodiac]")), "mine")
+    with pytest.raises(KatayoriError, match="lacks contexts"):
+        generate({name: value for name, value in topic.items() if name != "contexts"}, "mine")
 
 
 def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):

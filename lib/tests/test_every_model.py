@@ -261,7 +261,7 @@ EXPECTED = {
     # Both orders name the same answer if one of them does not follow the place.
     "logprob_judge": ("robustness", {"task": "all"}, 2 * stub_model.FIRST * (1 - stub_model.FIRST)),
     "jubaku_v2": ("accuracy on the neutral option", {}, 1 - stub_model.BIASED_REASON),
-    "inter_jbbq": (ACCURACY, {"topic": "pooled", "prompt": "basic"}, stub_model.RIGHT),
+    "inter_jbbq": (ACCURACY, {"topic": "overall", "prompt": "basic"}, stub_model.RIGHT),
 }
 
 

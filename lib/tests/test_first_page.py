@@ -289,7 +289,7 @@ def test_a_gap_without_its_table_names_no_level(tmp_path):
 def test_the_diff_bias_of_05_leads_its_page(tmp_path):
     run = Run("inter_jbbq", tmp_path)
     told = {"model": MODEL, "source": "live", "headline": True, "clusters": 120}
-    cell = {"topic": "pooled", "metric": "diff_amb", "prompt": "basic"}
+    cell = {"measure": "diff_amb", "reading": "letters", "prompt": "basic"}
     run.row("IJ-17", "Diff-bias where a direction is set", 0.208, ci=(0.045, 0.372), cell=cell,
             n=720, **told)  # fmt: skip
     run.answers(answers(100))

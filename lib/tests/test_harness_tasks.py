@@ -262,15 +262,15 @@ HEADLINES = {
     "inter_jbbq": {
         "ij_basic_ja_acc_amb": (
             "accuracy by topic, invalid counted as wrong",
-            {"topic": "pooled", "ambiguity": "amb", "prompt": "basic"},
+            {"topic": "overall", "contexts": "ambiguous", "prompt": "basic"},
         ),
         "ij_debias_ja_unknown_dis": (
             "unknown in disambiguated items",
-            {"topic": "pooled", "prompt": "debias"},
+            {"prompt": "debias"},
         ),
         "ij_basic_ja_diff_amb": (
             "Diff-bias where a direction is set",
-            {"topic": "pooled", "metric": "diff_amb", "prompt": "basic"},
+            {"measure": "diff_amb", "reading": "letters", "prompt": "basic"},
         ),
     },
     "jubaku_v2": {

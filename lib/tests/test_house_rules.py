@@ -52,7 +52,6 @@ STILL = """
 00_overview: drawing
 03_logprob_judge: drawing
 04_jubaku_v2: drawing
-05_inter_jbbq: drawing
 data.bbq: frames requirement
 data.catalogue: requirement
 data.published: frames requirement
@@ -68,15 +67,12 @@ metrics.repeats: columns requirement
 metrics.spike: bundle
 metrics.spike_statistics: frames
 papers.answers: frames statistics
-papers.blank_bias: statistics
 papers.claims: requirement
-papers.inter_jbbq.*: bundle columns frames requirement statistics
 papers.items: bundle frames statistics
 papers.jubaku_v2.*: bundle columns frames requirement statistics
 papers.keeping: requirement statistics
 papers.limits: statistics
 papers.logprob_judge.*: bundle frames requirement statistics
-papers.person_words: statistics
 prompting.distributions: requirement
 prompting.letters: requirement
 prompting.parsing: requirement

@@ -11,7 +11,6 @@ from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
 from katayori.papers import answers, examples as shown, get_paper, limits
-from katayori.papers.inter_jbbq import examples as profiles, named_person, option_slots
 from katayori.papers.jubaku_v2 import examples as reasons, scores, words
 from katayori.papers.logprob_judge import examples as judged, scores as verdict_scores
 from katayori.papers.logprob_judge.surface_rules import overlap
@@ -53,19 +52,6 @@ def test_a_limit_stands_beside_that_of_a_varying_shift():
     ]
     shown = limits.brief(pd.DataFrame(rows))[["alone", "with_second", "varying"]]
     assert shown.to_numpy().tolist() == [[9.0, 10.0, 11.0]]
-
-
-def test_gains_and_flips_are_numbered_through():
-    leaning = named_person.with_lean(profiles.frame())
-    table = named_person.lean_and_gain(leaning, ["model", "source", "prompt_id"])
-    assert table.index.tolist() == list(range(len(table)))
-
-
-def test_all_three_places_are_counted_where_unknown_stands_nowhere_else():
-    frame = profiles.frame()
-    first = frame[frame["unknown_position"] == 0]
-    table = option_slots.slot_shares(first)
-    assert {"unknown_at_0", "unknown_at_1", "unknown_at_2"} <= set(table.columns)
 
 
 def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife():

@@ -41,7 +41,7 @@ MUTATIONS = {
     "02_persona_jbbq": ("katayori.metrics.bbq:scores", "value"),
     "03_logprob_judge": ("katayori.prompting.letters:verdict_probabilities", "p_A"),
     "04_jubaku_v2": ("katayori.papers.jubaku_v2.scores:_share", "value"),
-    "05_inter_jbbq": ("katayori.papers.inter_jbbq.scores:_cell", "value"),
+    "05_inter_jbbq": ("katayori.metrics.shares:share", "value"),
 }
 #: The one that stays in `make test`.
 QUICKEST = "04_jubaku_v2"
@@ -90,9 +90,9 @@ TABLE_MUTATIONS = {
         "katayori.papers.jubaku_v2.scores:variation_rate": "value",
     },
     "05_inter_jbbq": {
-        "katayori.papers.inter_jbbq.scores:by_topic": "value",
-        "katayori.papers.inter_jbbq.scores:trend": "value",
-        "katayori.metrics.logistic:likelihood_ratio": "lr",
+        "katayori.metrics.bbq:scores": "value",
+        "katayori.metrics.shares:share": "value",
+        "katayori.metrics.verdicts:line_test": "value",
     },
 }
 #: More, whose tables come late; with them the run goes on to the last cell.
@@ -111,7 +111,6 @@ LATE_MUTATIONS = {
     "03_logprob_judge": {"katayori.papers.logprob_judge.scores:human_agreement": "value"},
     "04_jubaku_v2": {"katayori.papers.jubaku_v2.scores:benchmark_correlations": "value"},
     "05_inter_jbbq": {
-        "katayori.papers.inter_jbbq.scores:flips": "flip",
         "katayori.metrics.logistic:mixed_logit": "estimate",
     },
 }

@@ -7,12 +7,7 @@ import pandas as pd
 import pytest
 
 from katayori.errors import UnavailableError
-from katayori.papers import answers, discrim_eval, examples, get_paper, person_words
-from katayori.papers.inter_jbbq import (
-    examples as inter_examples,
-    named_person,
-    scores as intersectional,
-)
+from katayori.papers import answers, discrim_eval, examples, get_paper
 from katayori.papers.items import load
 from katayori.papers.logprob_judge import letter_prior, pandalm, surface_rules
 from katayori.prompting import recordings, store
@@ -57,15 +52,6 @@ def test_a_simulated_respondent_has_no_shards():
     assert named["models"][0]["shards"] == {}
 
 
-def test_probabilities_over_topics_have_no_log_odds():
-    """A mean of topics is a mean of means; the odds belong to the pooled answers."""
-    frame = inter_examples.frame()
-    frame = frame.assign(p=np.linspace(0.2, 0.8, len(frame)))
-    rows = intersectional.by_topic(frame, "p", kind="probability").set_index("topic")
-    assert rows.loc["overall", "log_odds"].isna().all()
-    assert rows["log_odds"].dtype == float and rows.loc["pooled", "log_odds"].notna().all()
-
-
 def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
     """Own questions are read as study questions, whatever data set a profile names."""
     seen = []
@@ -85,13 +71,6 @@ def test_who_refuses_says_so_under_every_prompt():
         assert said.text.strip().startswith("I") and "Answer" not in said.text
 
 
-def test_a_gain_is_invalid_where_either_answer_is():
-    frame = named_person.with_lean(inter_examples.frame())
-    first = frame[frame["ambiguity"] == "dis"].index[0]
-    found = named_person.gains(frame.assign(invalid=frame.index == first))
-    assert found["invalid"].sum() == 1 and found["invalid"].dtype == bool
-
-
 def test_a_batch_with_an_unread_letter_is_left_as_it_is():
     rows = pd.DataFrame({"order": ["12", "12"], "letter": ["A", "B"], "model": "m"})
     rows = rows.assign(p_A=[0.7, np.nan], p_B=[0.2, 0.5], p_C=[0.1, 0.5])
@@ -109,11 +88,6 @@ def test_labels_saved_have_both_ends_beside_the_corrected_rate():
     read = found[found["corrected_status"] == "ok"]
     assert (read["corrected_low"] <= read["corrected_high"]).all()
     assert {"corrected", "corrected_low", "corrected_high"} <= set(found)
-
-
-def test_a_share_is_told_with_both_ends_in_percent():
-    row = {"value": 0.5, "ci_low": 0.401, "ci_high": 0.6, "n": 1200, "polarity": "non_negative"}
-    assert person_words._share(row) == "50.0 % [40.1, 60.0] of 1,200 non-negative contrasts"
 
 
 @pytest.mark.parametrize(("name", "forces"), [("m@vllm", True), ("m@custom", False)])

@@ -16,9 +16,15 @@ from api_double import Double, counts, endpoint_for, model_for, requests_for
 from katayori import paths
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import answers, discrim_eval, get_paper, paper_ids, persona_jbbq
+from katayori.papers import (
+    answers,
+    discrim_eval,
+    get_paper,
+    inter_jbbq,
+    paper_ids,
+    persona_jbbq,
+)
 from katayori.papers.answers import get as ask
-from katayori.papers.inter_jbbq import items as inter_jbbq, simulated as simulated_inter
 from katayori.papers.jubaku_v2 import simulated as simulated_choices
 from katayori.papers.logprob_judge import (
     items as judge,
@@ -267,7 +273,7 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
     known = [
         *SIMULATED,
         *persona_jbbq.BBQ,
-        *simulated_inter.INTER,
+        *inter_jbbq.INTER,
         *simulated_judges.JUDGES,
         *simulated_choices.TWO_OPTION,
     ]
@@ -587,7 +593,7 @@ def test_each_paper_shows_its_own_simulated_respondents():
     shown = "sim-fair sim-race-opposite sim-age-hump sim-gender sim-near-constant sim-noisy-format"
     assert get_paper("discrim_eval").simulated() == tuple(shown.split())
     assert get_paper("persona_jbbq").simulated() == tuple(persona_jbbq.BBQ)
-    assert get_paper("inter_jbbq").simulated() == tuple(simulated_inter.INTER)
+    assert get_paper("inter_jbbq").simulated() == tuple(inter_jbbq.INTER)
     for paper in map(get_paper, paper_ids()):
         shown = list(paper.simulated())
         assert answers.choose_models(paper.id, "simulated", [], "pj_basic_ja") == shown
@@ -706,26 +712,24 @@ def test_the_planted_chances_of_intersectional_items():
     }
     item |= {"subset": "nationality+gender+age", "label": 1}
     right = 1 / (1 + math.exp(0.9 + 0.6 + 0.3 - 2.5))
-    assert simulated_inter.inter_chances("sim-inter-additive", item)[1] == pytest.approx(right)
+    assert inter_jbbq.inter_chances("sim-inter-additive", item)[1] == pytest.approx(right)
     more = 1 / (1 + math.exp(0.9 + 0.6 + 0.3 + 2.5 - 2.5))
-    chances = simulated_inter.inter_chances("sim-inter-interaction", item)
+    chances = inter_jbbq.inter_chances("sim-inter-interaction", item)
     assert chances == pytest.approx(((1 - more) * 0.75, more, (1 - more) * 0.25))
     alone = item | {"subset": "gender+age", "role_0": "", "role_2": ""}
-    assert simulated_inter.inter_chances(
-        "sim-inter-interaction", alone
-    ) == simulated_inter.inter_chances("sim-inter-additive", alone)
+    assert inter_jbbq.inter_chances("sim-inter-interaction", alone) == inter_jbbq.inter_chances(
+        "sim-inter-additive", alone
+    )
     clear = item | {"context_condition": "biased", "label": 0}
-    assert simulated_inter.inter_chances("sim-inter-abstaining", clear) == pytest.approx(
+    assert inter_jbbq.inter_chances("sim-inter-abstaining", clear) == pytest.approx(
         (0.3, 0.7 * 0.95, 0.7 * 0.05)
     )
-    assert simulated_inter.inter_chances("sim-inter-additive", clear) == pytest.approx(
-        (0.9, 0.05, 0.05)
-    )
+    assert inter_jbbq.inter_chances("sim-inter-additive", clear) == pytest.approx((0.9, 0.05, 0.05))
     with pytest.raises(KatayoriError, match="simulated respondent of inter-JBBQ items"):
-        simulated_inter.inter_chances("sim-fair", item)
+        inter_jbbq.inter_chances("sim-fair", item)
 
 
-@pytest.mark.parametrize("model", list(simulated_inter.INTER))
+@pytest.mark.parametrize("model", list(inter_jbbq.INTER))
 @pytest.mark.slow
 def test_the_planted_chances_of_intersectional_items_are_recovered(model):
     """X-3: right answers by number of attributes and context within four standard errors;
@@ -734,9 +738,7 @@ def test_the_planted_chances_of_intersectional_items_are_recovered(model):
     items = inter_jbbq.generate()
     prompt = load_prompts("inter_jbbq")["ij_basic_ja"]
     log = ask(items, prompt, [model], parse=parse_number, options=("0", "1", "2"))
-    chances = np.array(
-        [simulated_inter.inter_chances(model, row) for row in items.to_dict("records")]
-    )
+    chances = np.array([inter_jbbq.inter_chances(model, row) for row in items.to_dict("records")])
     assert np.allclose(log[["p_0", "p_1", "p_2"]], chances) and np.allclose(chances.sum(axis=1), 1)
     label = items["label"].to_numpy(int)
     right = (log["answer"].astype(int) == label).to_numpy()

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from api_double import Double, endpoint_for, model_for
 
-from katayori.papers.inter_jbbq import items as inter_jbbq
+from katayori.papers import inter_jbbq
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.store import Store
 from katayori_tools.cli import main

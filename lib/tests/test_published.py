@@ -207,3 +207,21 @@ def test_footnotes_name_the_caveats_of_a_row():
     assert not any(
         "LJ-c1" in one for one in published.footnotes("logprob_judge", "concordance", other)
     )
+
+
+def test_inter_jbbq_tables_5_to_8_give_table_3():
+    """Answers at the reconstructed n give the printed rows of Table 3, but for a known one."""
+    cells = published.load("inter_jbbq", "accuracy_by_attribute_count")
+    counts = published.load("derived", "inter_jbbq_counts")
+    cells = cells.merge(counts, on=["topic", "n_attributes"])
+    n = cells["n_questions_per_ambiguity"]
+    cells = cells.assign(n=n, right=(cells["accuracy_pct"] * n / 100).round())
+    by_topic = cells.groupby(["topic", "ambiguity", "model"])[["right", "n"]].sum()
+    ours = (100 * by_topic["right"] / by_topic["n"]).unstack("topic")
+    ours["overall"] = ours.mean(axis=1)
+    printed = published.load("inter_jbbq", "accuracy_by_topic").query("prompt == 'basic'")
+    printed = printed.set_index(["ambiguity", "model", "topic"])["accuracy_pct"]
+    off = (ours.stack().reindex(printed.index) - printed).abs() > published.TOLERANCE
+    wrong = set(printed.index[off])
+    known = {("dis", "Sw8B+inst", "marriage"), ("dis", "Sw8B+inst", "overall")}
+    assert {("dis", "Sw8B+inst", "marriage")} <= wrong <= known and len(printed) == 50

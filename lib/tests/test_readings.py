@@ -3,26 +3,14 @@
 import pandas as pd
 import pytest
 
-from katayori import profiles
 from katayori.metrics import multiverse
 from katayori.papers import answers
-from katayori.papers.inter_jbbq import readings as of_intersections, scores as inter
 from katayori.papers.jubaku_v2 import items as jubaku, readings as of_reasons, scores as choices
 from katayori.papers.logprob_judge import readings as of_verdicts
-from katayori.papers.study import Wanted, open_study
-from katayori.prompting import letters, parsing
+from katayori.prompting import letters
 from katayori.prompting.prompts import load_prompts
 
 pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
-
-DIGITS = {"options": ("0", "1", "2")}
-
-
-def asked(paper, prompts, names, **how):
-    """Answers of simulated respondents to the study items."""
-    wanted = Wanted(models=names, shown="each" if paper == "logprob_judge" else "shared")
-    study = open_study(paper, profiles.load("recorded"), prompts, wanted)
-    return study.as_given(study.answers(prompts, **how))
 
 
 def told(found):
@@ -47,20 +35,6 @@ def test_the_neutral_reason_is_found_where_it_is_preferred_and_a_place_is_not():
     # Two instructions each way: the instruction is what moves the effect.
     assert table.loc["sim-two-template", "moved_most"] == "instruction"
     assert table.loc["sim-two-template", "p_median"] > 0.05
-
-
-def test_a_fall_with_more_attributes_is_found_and_a_prompt_without_effect_is_not():
-    wording = load_prompts("inter_jbbq")
-    names = {"ij_basic_ja": "basic", "ij_debias_ja": "debias"}
-    prompts = [wording[name] for name in names]
-    models = ["sim-inter-additive", "sim-inter-fair"]
-    log = asked("inter_jbbq", prompts, models, parse=parsing.parse_option, **DIGITS)
-    frame = inter.with_design(log)
-    frame["prompt"] = frame["prompt_id"].map(names)
-    table = told(of_intersections.multiverses(frame))
-    assert table.loc[("sim-inter-additive", of_intersections.MORE), "share_holds"] == 1
-    assert (table.xs(of_intersections.DEBIAS, level="claim")["p_median"] > 0.05).all()
-    assert table.loc[("sim-inter-fair", of_intersections.MORE), "p_median"] > 0.05
 
 
 def verdicts(averaged, baseline, truth):
@@ -92,15 +66,6 @@ def test_a_judge_that_gains_by_averaging_is_found_and_ties_move_it():
     "choices_of",
     [
         of_reasons.CHOICES,
-        [
-            of_intersections.READ,
-            of_intersections.INVALID,
-            of_intersections.POLARITY,
-            of_intersections.WEIGHT,
-            of_intersections.NUMBER,
-            of_intersections.COMPARED,
-            of_intersections.PROMPT,
-        ],
         [
             of_verdicts.COMPARED,
             of_verdicts.COMPARISONS,

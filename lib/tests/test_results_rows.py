@@ -9,9 +9,13 @@ PAPERS = sorted(folder.name for folder in (paths.data_dir() / "expected").iterdi
 
 
 def values_of(paper: str) -> pd.DataFrame:
-    """Rows of a paper with a value of ours; verdicts of claims tell their numbers in words."""
+    """Rows of a paper with a value of ours; verdicts of claims tell their numbers in words.
+
+    A notebook that moved keeps no claims among its results, but a verdict beside each value.
+    """
     rows = pd.read_csv(paths.data_dir() / "expected" / paper / "results.csv")
-    judged = rows["verdict"].notna() if "verdict" in rows else False
+    moved = "variant" in rows or "verdict" not in rows
+    judged = False if moved else rows["verdict"].notna()
     return rows[rows["value"].notna() & (rows["source"] != "published") & ~judged]
 
 

@@ -20,6 +20,7 @@ from katayori.data import (
     bbq,
     catalogue,
     discrim_eval_schema as discrim_eval,
+    inter_jbbq_schema as inter_jbbq,
     paper_facts_schema,
     persona_jbbq_schema as persona_jbbq,
     printed,
@@ -28,7 +29,6 @@ from katayori.data import (
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
-from katayori.papers.inter_jbbq import schema as inter_jbbq
 from katayori.papers.jubaku_v2 import schema as jubaku_v2
 from katayori.papers.logprob_judge import schema as logprob_judge
 from katayori.prompting import models_schema, prompts_schema

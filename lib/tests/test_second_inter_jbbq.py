@@ -11,12 +11,13 @@ import pytest
 import yaml
 
 from katayori import paths
+from katayori.data import bbq
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
-from katayori.papers import get_paper
-from katayori.papers.inter_jbbq import items as first_edition, second as inter_jbbq
+from katayori.papers import get_paper, inter_jbbq
 from katayori_tools.papers.inter_jbbq.proofread import check_edit
 
+OPTIONS = [f"option_{place}" for place in range(3)]
 FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
 
 
@@ -43,12 +44,14 @@ def blank():
 def test_forty_passages_ten_a_topic(items):
     assert len(items) == 2880 and items["item_id"].is_unique
     assert items["item_id"].str.startswith("ij2-").all()
-    assert list(items.columns) == [*first_edition.COLUMNS, *inter_jbbq.DESIGN]
+    assert list(items.columns) == [*bbq.COLUMNS, *inter_jbbq.OWN_COLUMNS, *inter_jbbq.DESIGN]
     assert (items.groupby("item").size() == 4).all() and items["item"].nunique() == 720
     per_topic = items.groupby("topic")["template_id"].nunique()
     assert per_topic.to_dict() == dict.fromkeys(inter_jbbq.TOPICS, 10)
     assert (items.groupby("template_id")["focal_id"].nunique() == inter_jbbq.FAMILIES).all()
-    settings = [context["setting"] for t in inter_jbbq.topics() for context in t["contexts"]]
+    settings = [
+        context["setting"] for t in inter_jbbq.topics_of_second() for context in t["contexts"]
+    ]
     assert len(set(settings)) >= 39  # two passages begin in the same house
 
 
@@ -74,7 +77,7 @@ def test_each_topic_is_balanced_by_itself(families):
         for factor in inter_jbbq.DESIGN:
             assert set(Counter(one[factor]).values()) == {30}
     for _, one in families.groupby("template_id"):
-        assert set(one["order"]) == set(first_edition.ORDERS)
+        assert set(one["order"]) == set(inter_jbbq.OPTION_ORDERS)
 
 
 def test_the_stereotyped_person_stands_everywhere_alike(families):
@@ -95,7 +98,7 @@ def test_the_answer_of_a_clear_context_is_told_and_stands_everywhere(items):
     assert set(Counter(clear["label"]).values()) == {480}
     facts = {
         (topic["topic"], context["id"]): context["bad_fact"]
-        for topic in inter_jbbq.topics()
+        for topic in inter_jbbq.topics_of_second()
         for context in topic["contexts"]
     }
     for row in clear.itertuples():
@@ -127,7 +130,7 @@ def test_order_of_mention_and_of_outcomes(items):
         assert re.findall("[AB]さん", row.question)[0] == persons[0]
     outcomes = {
         (topic["topic"], context["id"]): context
-        for topic in inter_jbbq.topics()
+        for topic in inter_jbbq.topics_of_second()
         for context in topic["contexts"]
     }
     for row in items.itertuples():
@@ -136,7 +139,9 @@ def test_order_of_mention_and_of_outcomes(items):
 
 
 def test_no_doubles(items, quarter, blank):
-    assert first_edition.doubles(items)["doubles"].tolist() == [0, 0]
+    assert not items.duplicated(["context", "question", *OPTIONS]).any()
+    ambiguous = items[items["context_condition"] == "ambiguous"].drop_duplicates("item")
+    assert not ambiguous["context"].duplicated().any()
     for frame in (quarter, blank):
         assert not frame.duplicated(["context", "question"]).any()
         assert frame["item_id"].is_unique
@@ -149,7 +154,7 @@ def test_the_set_is_the_same_again(items):
 
 
 def test_no_profile_holds_an_excluded_combination(items):
-    exclusions = {topic["topic"]: topic["exclusions"] for topic in inter_jbbq.topics()}
+    exclusions = {topic["topic"]: topic["exclusions"] for topic in inter_jbbq.topics_of_second()}
     for row, who in product(items.drop_duplicates("item").itertuples(), "ab"):
         pairs = [pair.split("=") for pair in getattr(row, f"words_{who}").split("+")]
         words = dict(pairs)
@@ -215,7 +220,7 @@ def test_blank_persons_are_told_apart_by_nothing(blank):
     for factor in ("mention", "outcome", "polarity", "unknown"):
         assert len(set(Counter(blank[factor]).values())) == 1
     assert set(Counter(blank["order"]).values()) <= {52, 54}
-    for topic in inter_jbbq.topics():
+    for topic in inter_jbbq.topics_of_second():
         texts = blank.loc[blank["topic"] == topic["topic"], "context"]
         for name in {name for context in topic["contexts"] for name in context["attributes"]}:
             words = [w for group in topic["lexicon"][name]["groups"].values() for w in group]
@@ -223,17 +228,19 @@ def test_blank_persons_are_told_apart_by_nothing(blank):
 
 
 def test_wrong_names_are_said():
-    topic = inter_jbbq.topics()[0]
+    topic = inter_jbbq.topics_of_second()[0]
     wrong = topic | {"exclusions": [{"words": {"gender": ["猫"]}, "reason": ""}]}
     with pytest.raises(KatayoriError, match="gender has no word 猫"):
-        inter_jbbq._check("housing", wrong)
+        inter_jbbq._check_second("housing", wrong)
     with pytest.raises(KatayoriError, match="no lexicon of shoes"):
-        inter_jbbq._check("housing", topic | {"contexts": [{"id": "x", "attributes": ["shoes"]}]})
+        inter_jbbq._check_second(
+            "housing", topic | {"contexts": [{"id": "x", "attributes": ["shoes"]}]}
+        )
 
 
 def test_the_files_say_what_they_are():
     for name in ("lexicons", *inter_jbbq.TOPICS):
-        document = read_yaml(paths.data_dir() / inter_jbbq.FOLDER / f"{name}.yaml", "file")
+        document = read_yaml(paths.data_dir() / inter_jbbq.SECOND_FOLDER / f"{name}.yaml", "file")
         assert document["reviewed"] is False and document["license"] == "MIT"
         assert document["version"] == 2 and document["notice"] and document["canary"]
 
@@ -241,7 +248,7 @@ def test_the_files_say_what_they_are():
 def test_every_edit_of_the_proof_reading_could_be_made_and_changes_no_profile():
     """What is proposed stands once in the passage and touches no word of a profile (IJ-10)."""
     decided = set()
-    for topic in inter_jbbq.topics():
+    for topic in inter_jbbq.topics_of_second():
         groups = [entry["groups"].values() for entry in topic["lexicon"].values()]
         words = {word for of_attribute in groups for group in of_attribute for word in group}
         words.update(topic["persons"])
@@ -252,3 +259,24 @@ def test_every_edit_of_the_proof_reading_could_be_made_and_changes_no_profile():
             check_edit(edit["before"], edit["after"], words)
             decided.add(edit["decision"])
     assert decided == {"refused", "next version"}
+
+
+# -- which items are the study ---------------------------------------------------------------------
+
+
+def test_the_preset_decides_which_items_are_read():
+    room = get_paper("inter_jbbq")
+    first, name, _ = room.read("study", {"preset": "published_counts"})
+    assert (len(first), name) == (5600, "katayori-inter-study v1")
+    for own in ({"preset": "balanced"}, {}):
+        chosen, name, _ = room.read("study", own)
+        assert (len(chosen), name) == (2880, "katayori-inter-study v2")
+    assert len(room.as_planned("study", None)) == 2880
+
+
+def test_topic_files_of_a_user_are_read_by_their_own_presets():
+    room = get_paper("inter_jbbq")
+    folder = str(paths.data_dir() / inter_jbbq.FIRST_FOLDER)
+    assert len(room.read("study", {"topics": folder})[0]) == 5600
+    with pytest.raises(KatayoriError, match="preset"):
+        room.read("study", {"topics": folder, "preset": "balanced"})

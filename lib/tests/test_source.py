@@ -10,8 +10,7 @@ import pytest
 
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import discrim_eval, paper_ids, persona_jbbq
-from katayori.papers.inter_jbbq import second
+from katayori.papers import discrim_eval, inter_jbbq, paper_ids, persona_jbbq
 from katayori.papers.items import (
     OwnItems,
     check_limit,
@@ -38,7 +37,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
         "persona_jbbq": lambda: persona_jbbq.as_given(persona_jbbq.scenes_of_third()),
         "logprob_judge": lambda: judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku.load_study_jubaku(),
-        "inter_jbbq": lambda: second.balanced(),
+        "inter_jbbq": lambda: inter_jbbq.balanced(),
     }
     found = read_items(paper, "study")
     pd.testing.assert_frame_equal(found.items, before[paper]())

@@ -13,7 +13,7 @@ from katayori.data.items import sample
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import was_cut
 from katayori.papers import answers
-from katayori.papers.inter_jbbq.items import generate, read_topics
+from katayori.papers.inter_jbbq import generate, read_topics
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, build

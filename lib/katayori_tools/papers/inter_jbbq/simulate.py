@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics import interactions, logistic
-from katayori.papers.inter_jbbq import items as inter_jbbq
-from katayori.papers.inter_jbbq.simulated import INTER, inter_chances
+from katayori.papers import inter_jbbq
+from katayori.papers.inter_jbbq import INTER, inter_chances
 from katayori_tools.simulate_hash import digest
 from katayori_tools.simulate_power import LEVEL
 

@@ -1,0 +1,1223 @@
+"""Intersectional questions made of templates and lexicons (notebook 05).
+
+A family is a passage and a pair of profiles, told with several selections of their attributes. The
+two persons differ in one attribute, the focal one, and share the words of all others. Two designs
+are made of the same passages, words and profiles:
+
+- the paper's (presets of `PUBLISHED`): every selection that holds the focal attribute; order of the
+  options and wording of "unknown" are drawn item by item; B is always the person of the bad fact;
+- the balanced one (second and third edition, and presets of a user's own topics): within a family
+  the order of the options, the wording, the order of mention and the person of the bad fact stay as
+  they are, so that nothing but the profile changes; over the families all come equally often.
+
+Topics and lexicons are data (`data/study/inter_jbbq`, whose README tells how to add a topic). Every
+choice is read off a sha256 of what is chosen: the items are the same on every machine and under
+every version of Python.
+"""
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import combinations, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from katayori import paths
+from katayori.data.files import documents, read_checked, versions
+from katayori.errors import KatayoriError, UnavailableError, expect, within
+from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
+from katayori.prompting.parsing import Parsed, parse_option
+from katayori.prompting.requests import Request
+from katayori.prompting.simulated import drawn_option, numbered_response
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIRST_FOLDER = "study/inter_jbbq"
+SECOND_FOLDER = "study/inter_jbbq_2"
+THIRD_FOLDER = "study/inter_jbbq_3"
+LEXICONS = "lexicons.yaml"
+#: What topic files give unless the user asks for other counts: the first edition.
+PRESET = "published_counts"
+#: Presets of the paper's own design; all others are balanced.
+PUBLISHED = (PRESET, "balanced_350")
+#: The data set whose items are the study.
+BALANCED = "balanced"
+#: Topics of the second and third edition.
+TOPICS = ("housing", "marriage", "manners", "science")
+#: Orders of the options: person A, B, unknown.
+OPTION_ORDERS = ("abu", "bua", "uab", "bau", "aub", "uba")
+NON_FOCAL = ("same", "free")
+#: A person of a pair -> the other one.
+OTHER = {"a": "b", "b": "a"}
+QUESTIONS = ("negative", "neutral")
+FAMILIES = 6  # one each order of options
+SUBSETS = 3  # a family of the second edition
+#: Who is named first, which outcome is told first, whose outcome is the bad one.
+DESIGN = ("mention", "outcome", "bad")
+#: The persons' own words, which likelihood prompts score: `words_a` and `words_b` hold profiles.
+ANSWERS = ("answer_a", "answer_b")
+#: Columns beside those of `data.bbq`.
+OWN_COLUMNS = (
+    "item topic context_id family focal_id focal n_attributes subset words_a words_b groups_a"
+    " groups_b unknown unknown_position stereotyped non_focal"
+).split()
+#: Mention, outcome and role of the six families of a passage; other passages turn some of the rows.
+_MIRRORED = ((0, 1, 0, 1, 0, 1), (0, 0, 1, 1, 0, 1), (0, 1, 1, 0, 1, 0))
+#: The slots that each text of a context holds, each at least once.
+_SLOTS = {
+    "ambiguous": ("a", "b", "profile_a", "profile_b"),
+    "disambiguating": ("a", "b"),
+    "negative": ("a", "b"),
+    "neutral": ("a", "b"),
+}
+_TRIES = 1000  # draws for one family before we say that too few combinations of words are left
+
+_Row = dict[str, Any]
+_Told = dict[str, tuple[str, str]]  # attribute -> group and word
+_People = dict[str, _Told]  # by person, a and b
+
+
+class InterJbbq(Paper):
+    clusters = "families"
+    cluster_column = "focal_id"
+    options = ("0", "1", "2")
+    gold_column = "label"
+    #: A folder of topic files or one of them, how many items they give, a copy of the official
+    #: items, and the orders of options.
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "topics": OwnFile("05: a folder of topic files (.yaml), or one of them"),
+        "preset": OwnFile(
+            "05: published_counts, balanced, or a name that the topic files hold",
+            is_a="setting",
+        ),
+        "official": OwnFile(
+            "05: a folder with your copy of the official items (.jsonl)",
+            is_a="folder",
+            dataset="official",
+        ),
+        "orders": ORDERS,
+    }
+    asked_in = "study"
+    #: A quarter of the first edition, small enough to be answered by a slow model.
+    more = ("published_quarter",)
+    recorded_as = BALANCED
+    first_as: ClassVar[Mapping[str, str]] = {"preset": PRESET}
+
+    def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        topics = own.get("topics", "")
+        if "official" in own:
+            return load_inter_jbbq(own["official"]), "inter-JBBQ (your copy)", []
+        if dataset == "official" and not topics:
+            raise UnavailableError(
+                "inter-JBBQ has no public copy; load your own with load_inter_jbbq(folder)"
+            )
+        preset = own.get("preset", "") or self.recorded_as
+        if preset == BALANCED and not topics:
+            return balanced(), study_version(), []
+        made = generate(topics, own.get("preset", "") or PRESET)
+        return made, topics_version(topics), []
+
+    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        return published_quarter()
+
+    def second_edition(self) -> Sets:
+        return SECOND
+
+    def third_edition(self) -> Sets:
+        return THIRD
+
+    def later_sets(self) -> Sets:
+        """With the paper's own construction, of which a quarter was asked."""
+        return {**super().later_sets(), "published_quarter": published_quarter}
+
+    def variant_of(self, dataset: str, prompt_id: str) -> str:
+        """The quarter of the paper's construction was asked with the third edition."""
+        named = dataset == "published_quarter"
+        return "study3_published" if named else super().variant_of(dataset, prompt_id)
+
+    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        from katayori.data import bbq
+
+        return self.as_asked(bbq.balanced(self.read(dataset, {})[0], size))
+
+    def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
+        """By rank, so that an interrupted run is balanced, too."""
+        return items.sort_values("rank", kind="stable")
+
+    def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
+        from katayori.data import option_orders
+
+        return option_orders.in_orders(rows, own)
+
+    def cluster_of(self, items: "pd.DataFrame") -> "pd.Series":
+        """An item of others whose family is not known stands for itself."""
+        column = items[self.cluster_column]
+        return column.where(column != "", items["item"]).astype(str)
+
+    def ranked(self, items: "pd.DataFrame") -> list[str]:
+        """Of a topic the first family of every context comes first."""
+        return by_category(items)
+
+    def parse(self, text: str, finish_reason: str) -> Parsed:
+        return parse_option(text, finish_reason)
+
+    def simulate(self, request: Request) -> Response:
+        return respond(request)
+
+
+PAPER = InterJbbq()
+
+
+# -- items from topic files ------------------------------------------------------------------------
+
+
+def generate(
+    topics: str | Path | Mapping[str, Any] = "",
+    preset: str = PRESET,
+    *,
+    seed: int = 0,
+    non_focal: str = "same",
+) -> "pd.DataFrame":
+    """The items of every topic that has a count for the preset, four rows an item.
+
+    An item is asked about an ambiguous and a clear passage, with the negative and the neutral
+    question.
+
+    Args:
+        topics: a folder of topic files, or one file; empty means ours. Without a `lexicons.yaml`
+            beside them ours is used; a topic file may add attributes to it. Also what would stand
+            in such a file: topic, persons, unknown, profile, attributes, contexts.
+        preset: `published_counts`, whole families that add up to the counts behind the published
+            results; `balanced_350`, 350 items a topic as the paper's text says, the last family of
+            each context incomplete; both in the paper's own design. Another name that the topic
+            files hold (`extra` is our own topic): the balanced design.
+        seed: of all draws.
+        non_focal: `same`, both persons share the words of the attributes that are not focal;
+            `free`, each has its own.
+
+    Returns:
+        Columns of `data.bbq` and `OWN_COLUMNS`. category is the topic, template_id topic and
+        context, rank the number of the family in its context, from 0. polarity `non_negative` is
+        the paper's neutral question. context_condition is `ambiguous` or, by the direction that
+        the topic file sets for the focal attribute (which group the stereotype is about), `biased`
+        (the person of whom the bad fact is told belongs to that group), `counter_biased` (the other
+        person belongs to it), or `disambiguated` (the file sets no direction); persons and roles
+        follow, and are empty without a direction. Our own: item (shared by its four rows), family
+        (from 1, in its context), focal_id; words and groups of A and B as `attribute=word`, joined
+        by +; unknown (its wording) and unknown_position; stereotyped, a, b or empty. A balanced
+        preset has `DESIGN` as well: mention (a or b, who is named first), outcome (empty: the
+        outcomes are told as the file tells them), bad (a or b, of whom the bad fact is told).
+
+    Raises:
+        KatayoriError: naming file and key, for what is wrong with a topic file or the lexicons, for
+            an unknown preset or rule, and for a count that cannot be reached.
+
+    Example:
+        >>> items = generate()
+        >>> len(items), len(items) == 4 * items["item"].nunique()
+        (5600, True)
+        >>> ours = generate(preset="extra").drop_duplicates("focal_id")
+        >>> ours["bad"].value_counts().to_dict(), ours["order"].nunique()
+        ({'a': 12, 'b': 12}, 6)
+    """
+    expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
+    read = read_topics(topics)
+    contexts = [context for _, document in read for context in document["contexts"]]
+    presets = {name for context in contexts for name in _sizes(context)}
+    expect(preset, sorted(presets), "preset")
+    items: list[_Row] = []
+    for file, document in read:
+        with _naming(file):
+            if preset in PUBLISHED:
+                items += _as_published(document, preset, seed, non_focal)
+            else:
+                items += _as_balanced(document, preset, seed, non_focal)
+    rows = [row for item in items for row in _four(item)]
+    return _framed(rows, OWN_COLUMNS if preset in PUBLISHED else [*OWN_COLUMNS, *DESIGN])
+
+
+def published_quarter() -> "pd.DataFrame":
+    """One family in four of the first edition, whole, evenly over contexts and focal attributes.
+
+    Families are sorted by topic, context, focal attribute and number, and every fourth is taken,
+    from the third on.
+
+    Example:
+        >>> some = published_quarter()
+        >>> len(some), some["focal_id"].nunique(), some["topic"].nunique()
+        (1440, 26, 4)
+    """
+    items = generate()
+    families = items.drop_duplicates("focal_id")
+    ordered = families.sort_values(["topic", "context_id", "focal", "rank"], kind="stable")
+    return items[items["focal_id"].isin(ordered["focal_id"].iloc[2::4])].reset_index(drop=True)
+
+
+def _framed(rows: list[_Row], own: Sequence[str]) -> "pd.DataFrame":
+    """The rows with the columns of `data.bbq` and our own."""
+    import pandas as pd
+
+    from katayori.data import bbq
+
+    return pd.DataFrame(rows, columns=[*bbq.COLUMNS, *own])
+
+
+def _sizes(context: _Row) -> dict[str, tuple[int, int]]:
+    """Families and items of a context by preset.
+
+    Only a count given in items may leave the last family incomplete.
+    """
+    size = 2 ** (len(context["attributes"]) - 1)  # items of a whole family
+    sizes = {preset: (n, n * size) for preset, n in context.get("families", {}).items()}
+    for preset, n in context.get("items", {}).items():
+        sizes[preset] = (math.ceil(n / size), n)
+    return sizes
+
+
+def _as_published(document: _Row, preset: str, seed: int, non_focal: str) -> list[_Row]:
+    """The items of a topic in the paper's design: whole families, focal attributes in turn."""
+    items = []
+    turn = 0
+    times: Counter[str] = Counter()  # families of the topic by focal attribute
+    for context in document["contexts"]:
+        attributes = context["attributes"]
+        families, left = _sizes(context).get(preset, (0, 0))
+        draw = _Draw(document, context, non_focal)
+        for rank in range(families):
+            focal = attributes[turn % len(attributes)]
+            # Which group stands as A alternates, and attributes start on different sides: odd
+            # numbers even out.
+            side = (times[focal] + attributes.index(focal)) % 2
+            turn += 1
+            times[focal] += 1
+            cell = {"rank": rank, "focal": focal, "side": side}
+            for item in _own_family(document, context, cell, draw, seed, left):
+                name = item["focal_id"], item["subset"]
+                order = OPTION_ORDERS[_number(seed, "order", *name) % len(OPTION_ORDERS)]
+                items.append(item | {"order": order, "mention": "a", "outcome": "", "bad": "b"})
+                left -= 1
+    # Wordings in the order of a hash: equally frequent, and tied to no attribute.
+    shuffled = sorted(items, key=lambda item: _number(seed, "unknown", item["item"]))
+    for place, item in enumerate(shuffled):
+        item["unknown"] = document["unknown"][place % len(document["unknown"])]
+    return items
+
+
+def _as_balanced(document: _Row, preset: str, seed: int, non_focal: str) -> list[_Row]:
+    """The items of a topic in the balanced design, whole families.
+
+    Six families of a context count as a passage of the design of the second edition.
+    """
+    items = []
+    passage = 0
+    tally: Counter[tuple] = Counter()
+    for context in document["contexts"]:
+        attributes = context["attributes"]
+        families, left = _sizes(context).get(preset, (0, 0))
+        draw = _Draw(document, context, non_focal)
+        for rank in range(families):
+            cell = _cell(0, passage + rank // FAMILIES, rank % FAMILIES, document)
+            # The outcomes are told as the file tells them.
+            cell |= {
+                "rank": rank,
+                "focal": attributes[cell["turn"] % len(attributes)],
+                "outcome": "",
+            }
+            cell["side"] = _side(document, context, cell, tally)
+            family = [*_own_family(document, context, cell, draw, seed, left)]
+            items += family
+            left -= len(family)
+        passage += math.ceil(families / FAMILIES)
+    return items
+
+
+def _own_family(
+    document: _Row, context: _Row, cell: _Row, draw: "_Draw", seed: int, left: int
+) -> Iterator[_Row]:
+    """A pair of profiles over every selection that holds the focal attribute, at most `left`."""
+    focal = cell["focal"]
+    name = f"{document['topic']}-{context['id']}-{cell['rank'] + 1:02d}"
+    people = draw.people(focal, cell["side"], (seed, name))
+    chosen = [subset for subset in _subsets(context["attributes"]) if focal in subset]
+    if left < len(chosen):
+        chosen.sort(key=lambda subset: _number(seed, name, *subset))
+        chosen = chosen[:left]
+    group = context.get("stereotype", {}).get(focal)
+    for subset in chosen:
+        yield _item(document, context, cell, people, subset) | {
+            "item": f"{name}-{'+'.join(subset)}",
+            "focal_id": name,
+            "stereotyped": _of_group(people, focal, group),
+            "non_focal": draw.non_focal,
+        }
+
+
+def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Every subset but the empty one, the small ones first."""
+    sizes = range(1, len(names) + 1)
+    return [subset for size in sizes for subset in combinations(names, size)]
+
+
+class _Draw:
+    """Draws the people of a context's families, no combination twice."""
+
+    def __init__(self, document: _Row, context: _Row, non_focal: str):
+        self.lexicon = document["lexicon"]
+        self.context = context
+        self.non_focal = non_focal
+        self.exclusions = [*document["exclusions"], *context.get("exclusions", [])]
+        self.seen: set[str] = set()
+
+    def people(self, focal: str, side: int, key: tuple) -> _People:
+        """Group and word of every attribute for A and for B.
+
+        A combination that is excluded or seen is drawn again.
+        """
+        for attempt in range(_TRIES):
+            people = self._attempt(focal, side, (*key, attempt))
+            drawn = f"{focal} {people}"
+            if drawn not in self.seen and not _excluded(self.exclusions, people):
+                self.seen.add(drawn)
+                return people
+        raise KatayoriError(
+            f"context {self.context['id']}: no new family with focal attribute {focal}"
+            f" in {_TRIES} draws, after {len(self.seen)};"
+            " lower families or items, add words, or remove exclusions"
+        )
+
+    def _attempt(self, focal: str, side: int, key: tuple) -> _People:
+        """One draw. In the focal attribute A and B are of different groups, A of that of `side`."""
+        people: _People = {who: {} for who in OTHER}
+        for name, who in product(self.context["attributes"], OTHER):
+            # Where both share a draw they have the same group and word.
+            drawn_for = who if name == focal or self.non_focal == "free" else "both"
+            if name == focal:
+                number = side + (who == "b")
+            else:
+                number = _number(*key, name, drawn_for, "group")
+            group, words = list(self.lexicon[name]["groups"].items())[number % 2]
+            place = _number(*key, name, drawn_for, "word") % len(words)
+            people[who][name] = (group, words[place])
+        return people
+
+
+def _excluded(exclusions: Sequence[_Row], people: _People) -> bool:
+    """Whether a person has a word of each list of an exclusion."""
+    return any(
+        all(name in words and words[name][1] in told for name, told in exclusion["words"].items())
+        for words, exclusion in product(people.values(), exclusions)
+    )
+
+
+def _number(*key: object) -> int:
+    """A number that follows from the key alone, the same on every machine."""
+    return int.from_bytes(hashlib.sha256("|".join(map(str, key)).encode()).digest()[:8], "big")
+
+
+# -- topic files -----------------------------------------------------------------------------------
+
+
+def topics_version(topics: str | Path = "") -> str:
+    """Name and version of the topic files, printed under every table computed from them.
+
+    Example:
+        >>> topics_version()
+        'katayori-inter-study v1'
+    """
+    return versions((document for _, document in read_topics(topics)), "user topics")
+
+
+def read_topics(topics: str | Path | Mapping[str, Any] = "") -> list[tuple[str, _Row]]:
+    """File names and checked topics, each with the lexicons and exclusions that hold for it.
+
+    Args:
+        topics: as in `generate`.
+
+    Example:
+        >>> [name for name, _ in read_topics()]
+        ['housing.yaml', 'lessons.yaml', 'manners.yaml', 'marriage.yaml', 'science.yaml']
+    """
+    from katayori.data.inter_jbbq_schema import LexiconFile, TopicFile
+
+    ours = paths.data_dir() / FIRST_FOLDER
+    lexicons = ours / LEXICONS
+    files: list[tuple[str, Any]]
+    if isinstance(topics, Mapping):
+        place = str(topics.get("topic", "the topic"))
+        files = [(place, _checked(topics, place))]
+    else:
+        folder = Path(topics) if topics else ours
+        place = folder.name
+        beside = (folder if folder.is_dir() else folder.parent) / LEXICONS
+        lexicons = beside if beside.exists() else lexicons
+        found = documents(folder, "", "topic file", LEXICONS, TopicFile)
+        files = [(file.name, document) for file, document in found]
+    shared = _completed(LEXICONS, read_checked(LexiconFile, lexicons, "topic file"))
+    read = [(name, _completed(name, document, shared)) for name, document in files]
+    times = Counter(document["topic"] for _, document in read)
+    if twice := [topic for topic, n in times.items() if n > 1]:
+        raise KatayoriError(f"{place}: topic {twice[0]!r} is that of several files; rename one")
+    return read
+
+
+def _checked(topic: Mapping[str, Any], where: str) -> _Row:
+    """A topic that stands in no file."""
+    from katayori.data.inter_jbbq_schema import TopicFile
+    from katayori.data.schema import checked
+
+    checked(TopicFile, topic, where)
+    return dict(topic)
+
+
+def _completed(file: str, document: _Row, shared: _Row | None = None) -> _Row:
+    """A checked topic with its attributes and exclusions added to the shared ones.
+
+    Without these it is the lexicons that are checked.
+    """
+    with _naming(file):
+        before = shared or {}
+        lexicon = before.get("lexicon", {}) | document.get("attributes", {})
+        exclusions = [*before.get("exclusions", []), *document.get("exclusions", [])]
+        for name, entry in lexicon.items():
+            _check_attribute(name, entry)
+        of_contexts = [context.get("exclusions", []) for context in document.get("contexts", [])]
+        for exclusion in (*exclusions, *(one for several in of_contexts for one in several)):
+            _check_exclusion(exclusion, lexicon)
+        document = document | {"lexicon": lexicon, "exclusions": exclusions}
+        if shared:
+            _check(document)
+    return document
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """What is wrong inside is said in one line with its place; a key that is absent or of another
+    kind is, too.
+    """
+    with within(where):
+        try:
+            yield
+        except KeyError as error:
+            raise KatayoriError(
+                f"{error.args[0]} is missing; see data/study/inter_jbbq/README.md"
+            ) from None
+        except (TypeError, AttributeError) as error:
+            raise KatayoriError(f"not as data/study/inter_jbbq/README.md tells ({error})") from None
+
+
+def _words(lexicon: _Row) -> list[str]:
+    return [word for words in lexicon["groups"].values() for word in words]
+
+
+def _check_attribute(name: str, entry: _Row) -> None:
+    """KatayoriError for an attribute that is not two groups of words with their source."""
+    words = _words(entry)
+    groups = entry["groups"]
+    if len(groups) != 2 or not all(groups.values()) or len(set(words)) < len(words):
+        raise KatayoriError(
+            f"attribute {name}: groups must be two lists, no word twice, not {groups}"
+        )
+    if not entry.get("source"):
+        raise KatayoriError(
+            f"attribute {name}: source is missing (the statistic its words rest on)"
+        )
+
+
+def _check_exclusion(exclusion: _Row, lexicon: _Row) -> None:
+    """KatayoriError for an attribute or a word that the lexicon lacks."""
+    for name, words in exclusion["words"].items():
+        expect(name, lexicon, "attribute in exclusions:")
+        for word in words:
+            expect(word, _words(lexicon[name]), f"word of {name} in exclusions:")
+
+
+def _check(document: _Row) -> None:
+    """KatayoriError for what is wrong with a topic, naming context and key."""
+    names = [*document["persons"], *document["unknown"]]
+    if len(document["persons"]) != 2 or len(names) < 3 or len(set(names)) < len(names):
+        raise KatayoriError(
+            f"persons and unknown must be two names and other wordings of unknown, not {names}"
+        )
+    for context in document["contexts"]:
+        with _naming(f"context {context['id']}"):
+            _check_context(document, context)
+
+
+def _check_context(document: _Row, context: _Row) -> None:
+    """KatayoriError for a context's texts, attributes, stereotypes or counts."""
+    for key, slots in _SLOTS.items():
+        if set(re.findall(r"\{(.*?)\}", context[key])) != set(slots):
+            wanted = ", ".join(f"{{{slot}}}" for slot in slots)
+            raise KatayoriError(f"{key} must hold the slots {wanted} and no other")
+    for name in context["attributes"]:
+        expect(name, document["lexicon"], "attribute")
+    with _naming("profile"):
+        for subset in _subsets(context["attributes"]):
+            _check_profile(document, subset)
+    for name, group in context.get("stereotype", {}).items():
+        expect(name, context["attributes"], "attribute in stereotype:")
+        expect(group, document["lexicon"][name]["groups"], f"group of {name} in stereotype:")
+    counts = context.get("families", {}) | context.get("items", {})
+    if not all(isinstance(n, int) and n > 0 for n in counts.values()):
+        raise KatayoriError(f"families and items must be whole numbers from 1, not {counts}")
+
+
+def _check_profile(document: _Row, subset: Sequence[str]) -> None:
+    """KatayoriError where a profile does not tell each attribute of a subset once."""
+    marked = {name: f"<{name}>" for name in subset}
+    sentence = _profile(document, subset, marked | {"person": document["persons"][1]})
+    if sorted(re.findall("<(.*?)>", sentence)) != sorted(subset):
+        raise KatayoriError(f"it must tell each of {', '.join(subset)} once, not {sentence!r}")
+
+
+# -- the second edition ----------------------------------------------------------------------------
+
+
+def topics_of_second() -> list[_Row]:
+    """The topics of the second edition, each with the lexicons and exclusions that hold for it.
+
+    Raises KatayoriError for a file that is missing or a name that no lexicon has.
+
+    Example:
+        >>> [topic["topic"] for topic in topics_of_second()]
+        ['housing', 'marriage', 'manners', 'science']
+    """
+    from katayori.data.inter_jbbq_schema import SecondLexicon, SecondTopic
+
+    folder = paths.data_dir() / SECOND_FOLDER
+    shared = read_checked(SecondLexicon, folder / LEXICONS, "lexicon file")
+    found = []
+    for name in TOPICS:
+        document = read_checked(SecondTopic, folder / f"{name}.yaml", "topic file")
+        exclusions = [*shared["exclusions"], *document.get("exclusions", [])]
+        added = {"lexicon": shared["attributes"], "exclusions": exclusions}
+        found.append(document | added | {"blanks": shared["blanks"]})
+        _check_second(name, found[-1])
+    return found
+
+
+def study_version() -> str:
+    """Name and version of the second edition, printed under every table computed from it.
+
+    Example:
+        >>> study_version()
+        'katayori-inter-study v2'
+    """
+    return versions(topics_of_second(), "second edition")
+
+
+def _check_second(name: str, topic: _Row) -> None:
+    """KatayoriError for an attribute or an excluded word that no lexicon has."""
+    known = {attribute: set(_words(entry)) for attribute, entry in topic["lexicon"].items()}
+    for context in topic["contexts"]:
+        if lost := set(context["attributes"]) - set(known):
+            raise KatayoriError(f"{name}.yaml context {context['id']}: no lexicon of {min(lost)}")
+    for exclusion in topic["exclusions"]:
+        for attribute, words in exclusion["words"].items():
+            if lost := set(words) - known.get(attribute, set()):
+                raise KatayoriError(f"{name}.yaml exclusions: {attribute} has no word {min(lost)}")
+
+
+def balanced() -> "pd.DataFrame":
+    """Forty passages, six families each: 720 pairs of profiles in four ways, 2,880 rows.
+
+    A family is one pair of profiles and three selections of its attributes, each with one attribute
+    more than the one before. Over the 240 families 6 orders x 5 wordings x 2 mentions x 2 orders of
+    outcomes x 2 roles come once each. Of the families of a passage no two have the same ambiguous
+    text.
+
+    Returns:
+        columns of a balanced preset of `generate`; outcome is `good` or `bad` (told first).
+
+    Example:
+        >>> balanced().groupby("item").size().unique()
+        array([4])
+    """
+    return _framed(_balanced(topics_of_second()), _COLUMNS_OF[BALANCED])
+
+
+def _balanced(topics: list[_Row]) -> list[_Row]:
+    return [row for item in _all_items(topics) for row in _four(item)]
+
+
+def balanced_quarter() -> "pd.DataFrame":
+    """One family in four, whole, in the twelve ways a paired contrast of likelihoods needs.
+
+    Each pair of profiles is told in both orders of mention: ambiguous, clear for A and clear for B,
+    each with both questions. Columns of `balanced` and `ANSWERS`; no option is listed in the
+    prompt. 60 families, 180 pairs of profiles, 2,160 rows.
+
+    Example:
+        >>> quarter = balanced_quarter()
+        >>> len(quarter), quarter["focal_id"].nunique()
+        (2160, 60)
+    """
+    return _framed(_quarter(topics_of_second()), _COLUMNS_OF["balanced_quarter"])
+
+
+def _quarter(topics: list[_Row]) -> list[_Row]:
+    chosen = (item for item in _all_items(topics) if _in_quarter(item))
+    return [_answers(row) for item in chosen for row in _twelve(item)]
+
+
+def balanced_blank() -> "pd.DataFrame":
+    """The ambiguous passages with persons told apart by a trait that means nothing.
+
+    40 passages x 2 sides of the trait x 2 orders of mention x 2 questions: 320 rows, columns as
+    `balanced_quarter`. `stereotyped` is the person of the trait's first group, an arbitrary one: a
+    bias score computed from it is what mere words do.
+
+    Example:
+        >>> blank = balanced_blank()
+        >>> len(blank), sorted(blank["context_condition"].unique())
+        (320, ['ambiguous'])
+    """
+    return _framed(_blank(topics_of_second()), _COLUMNS_OF["balanced_blank"])
+
+
+def _blank(topics: list[_Row]) -> list[_Row]:
+    rows: list[_Row] = []
+    for topic_number, topic in enumerate(topics):
+        for place, context in enumerate(topic["contexts"]):
+            for side, mention in product((0, 1), "ab"):
+                item = _blank_item(topic, context, (topic_number, place, side, mention))
+                rows += [_answers(_row(item, False, question)) for question in QUESTIONS]
+    return rows
+
+
+# -- the third edition -----------------------------------------------------------------------------
+
+
+def topics_of_third() -> list[_Row]:
+    """The topics of the second edition with what was written anew in its place.
+
+    Families, words and design are those of the second edition. A family one of whose texts is new
+    is new as a whole: its ids begin with `ij3-`. All others keep ids, texts and recorded answers.
+
+    Example:
+        >>> [len(topic["contexts"]) for topic in topics_of_third()]
+        [10, 10, 10, 10]
+    """
+    return [topic | _anew(topic) for topic in topics_of_second()]
+
+
+def _anew(topic: _Row) -> _Row:
+    """The parts of a topic that are written anew; empty where there is no file of it."""
+    from katayori.data.inter_jbbq_schema import ThirdTopic
+
+    file = paths.data_dir() / THIRD_FOLDER / f"{topic['topic']}.yaml"
+    if not file.exists():
+        return {}
+    document = read_checked(ThirdTopic, file, "topic file")
+    passages = {passage["id"]: passage for passage in document.get("contexts", [])}
+    contexts = [passages.get(context["id"], context) for context in topic["contexts"]]
+    return {"profile": document.get("profile") or topic["profile"], "contexts": contexts}
+
+
+def _third(rows_of: Callable[[list[_Row]], list[_Row]], own: Sequence[str]) -> "pd.DataFrame":
+    """A data set of the second edition made of the third's topics, new families under new ids."""
+    rows, before = rows_of(topics_of_third()), rows_of(topics_of_second())
+    texts = ("context", "question")
+    pairs = zip(rows, before, strict=True)
+    new = {row["focal_id"] for row, old in pairs if any(row[name] != old[name] for name in texts)}
+    for row in rows:
+        if row["focal_id"] in new:
+            row |= {name: f"ij3{row[name][3:]}" for name in ("item_id", "item", "focal_id")}
+    return _framed(rows, own)
+
+
+_COLUMNS_OF = {
+    BALANCED: [*OWN_COLUMNS, *DESIGN],
+    "balanced_quarter": [*OWN_COLUMNS, *DESIGN, *ANSWERS],
+    "balanced_blank": [*OWN_COLUMNS, *DESIGN, *ANSWERS],
+}
+#: Data sets of the second edition by name, and those of the third.
+SECOND: Sets = {
+    BALANCED: balanced,
+    "balanced_quarter": balanced_quarter,
+    "balanced_blank": balanced_blank,
+}
+THIRD: Sets = {
+    "study3": partial(_third, _balanced, _COLUMNS_OF[BALANCED]),
+    "study3_quarter": partial(_third, _quarter, _COLUMNS_OF["balanced_quarter"]),
+    "study3_blank": partial(_third, _blank, _COLUMNS_OF["balanced_blank"]),
+}
+
+
+# -- the balanced design ---------------------------------------------------------------------------
+
+
+def _all_items(topics: Sequence[_Row]) -> Iterator[_Row]:
+    """Every pair of profiles with what its family is told with, families in their order."""
+    tally: Counter[tuple] = Counter()
+    for topic_number, topic in enumerate(topics):
+        for place, context in enumerate(topic["contexts"]):
+            seen: set[tuple[str, str]] = set()
+            for number in range(FAMILIES):
+                cell = _cell(topic_number, place, number, topic)
+                attributes = context["attributes"]
+                cell["focal"] = attributes[cell["turn"] % len(attributes)]
+                cell["side"] = _side(topic, context, cell, tally)
+                yield from _family(topic, context, cell, seen)
+
+
+def _cell(topic_number: int, place: int, number: int, topic: _Row) -> _Row:
+    """The place of a family in the design: in the study each combination of factors comes once.
+
+    Passages come in five blocks of two a topic. A block moves the wordings on by one; topic, block
+    and place in the block say which of the eight ways to turn the mirrored factors is taken.
+    """
+    block = place // 2
+    turned = (topic_number - block) % 4 + 4 * (place % 2)
+    bits = [pattern[number] ^ (turned >> i & 1) for i, pattern in enumerate(_MIRRORED)]
+    wording = (block + number) % len(topic["unknown"])
+    return {
+        "order": OPTION_ORDERS[number],
+        "unknown": topic["unknown"][wording],
+        "mention": "ab"[bits[0]],
+        "outcome": ("good", "bad")[bits[1]],
+        "bad": "ab"[bits[2]],
+        "rank": number,
+        "turn": place + number,
+        "passage": place + 10 * topic_number,
+    }
+
+
+def _family(topic: _Row, context: _Row, cell: _Row, seen: set[tuple[str, str]]) -> Iterator[_Row]:
+    """The three pairs of profiles of a family; none whose passage another family has."""
+    attributes = context["attributes"]
+    focal = cell["focal"]
+    name = f"ij2-{topic['topic']}-{context['id']}-{cell['rank'] + 1}"
+    for attempt in range(_TRIES):
+        people = _people(topic, attributes, focal, (name, attempt), cell["side"])
+        subsets = _chain(attributes, focal, cell, (name, attempt))
+        items = [_item(topic, context, cell, people, subset) for subset in subsets]
+        texts = {("all", _passage(item, cell["mention"])) for item in items}
+        if _in_quarter(cell):  # which tells both orders of mention
+            texts |= {("quarter", _passage(item, who)) for item in items for who in OTHER}
+        if not _excluded(topic["exclusions"], people) and not texts & seen:
+            break
+    else:
+        raise KatayoriError(
+            f"context {context['id']}: no new family with {focal} in {_TRIES} draws"
+        )
+    seen |= texts
+    stereotyped = _of_group(people, focal, context["stereotype"].get(focal))
+    for item in items:
+        shared = {"focal_id": name, "stereotyped": stereotyped, "non_focal": "same"}
+        yield item | shared | {"item": f"{name}-{item['subset']}"}
+
+
+def _in_quarter(cell: _Row) -> bool:
+    """Whether a family is one of the quarter: two of one passage, one of the next, ranks in turn.
+
+    The multiplier is the one after which attributes and mirrored factors are most even.
+    """
+    topic_number, place = divmod(cell["passage"], 10)
+    first = (place + 5 * topic_number) % FAMILIES
+    taken = {first} if place % 2 else {first, (first + 1) % FAMILIES}
+    return cell["rank"] in taken
+
+
+def _side(topic: _Row, context: _Row, cell: _Row, tally: Counter[tuple]) -> int:
+    """Which group of the focal attribute is A's: the choice after which the tally is most even.
+
+    Counted is where the stereotyped person (without a direction, that of the first group) stands:
+    as A or B, named first or second, with the bad outcome or the good one, by attribute and order.
+    """
+    focal = cell["focal"]
+    groups = list(topic["lexicon"][focal]["groups"])
+    target = context.get("stereotype", {}).get(focal)
+    directed = target is not None
+    costs = []
+    for side in (0, 1):
+        who = "ab"[(groups.index(target or groups[0]) - side) % 2]
+        first, worse = who == cell["mention"], who == cell["bad"]
+        keys = [
+            (directed, "person", who),
+            (directed, "person and mention", who, cell["mention"]),
+            (directed, "person and role", who, cell["bad"]),
+            (directed, "first and role", first, worse),
+            (directed, "first and outcome", first, cell["outcome"]),
+            (directed, "role and outcome", worse, cell["outcome"]),
+            (directed, "person by attribute", who, focal),
+            (directed, "role by attribute", worse, focal),
+            (directed, "first by attribute", first, focal),
+            (directed, "person by order", who, cell["order"]),
+        ]
+        costs.append((sum(tally[key] for key in keys), side, keys))
+    _, side, keys = min(costs)
+    tally.update(keys)
+    return side
+
+
+def _of_group(people: _People, focal: str, group: str | None) -> str:
+    """The person of the stereotyped group; empty where no direction is set."""
+    return "".join(who for who in OTHER if people[who][focal][0] == group)
+
+
+def _chain(attributes: list[str], focal: str, cell: _Row, key: tuple) -> list[tuple[str, ...]]:
+    """Three subsets, each with one attribute more; how large the first is goes in turn."""
+    rest = [name for name in attributes if name != focal]
+    rest.sort(key=lambda name: _number(*key, "added", name))
+    windows = len(attributes) - SUBSETS + 1
+    least = (cell["rank"] + cell["passage"] // 2) % windows
+    chosen = [{focal, *rest[: least + i]} for i in range(SUBSETS)]
+    return [tuple(name for name in attributes if name in subset) for subset in chosen]
+
+
+def _people(topic: _Row, attributes: list[str], focal: str, key: tuple, side: int) -> _People:
+    """Group and word of every attribute for A and B, who differ in the focal one alone."""
+    people: _People = {who: {} for who in OTHER}
+    for name, person in product(attributes, people):
+        who = person if name == focal else "both"
+        number = side + (person == "b") if name == focal else _number(*key, name, "group")
+        group, words = list(topic["lexicon"][name]["groups"].items())[number % 2]
+        people[person][name] = (group, words[_number(*key, name, who) % len(words)])
+    return people
+
+
+def _item(topic: _Row, context: _Row, cell: _Row, people: _People, subset: tuple[str, ...]) -> _Row:
+    """A pair of profiles; what its rows share."""
+    item = cell | {
+        "topic": topic["topic"],
+        "category": topic["topic"],
+        "language": topic["language"],
+        "context_id": context["id"],
+        "template_id": f"{topic['topic']}-{context['id']}",
+        "family": cell["rank"] + 1,
+        "subset": "+".join(subset),
+        "n_attributes": len(subset),
+        "people": people,
+        "told": (topic, context),
+    }
+    for who, words in people.items():
+        item[f"groups_{who}"] = "+".join(f"{name}={words[name][0]}" for name in subset)
+        item[f"words_{who}"] = "+".join(f"{name}={words[name][1]}" for name in subset)
+    return item
+
+
+# -- texts -----------------------------------------------------------------------------------------
+
+
+def _fill(text: str, slots: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda slot: slots[slot[1]], text)
+
+
+def _named(item: _Row) -> dict[str, str]:
+    """The options by person."""
+    topic, _ = item["told"]
+    return dict(zip("abu", (*topic["persons"], item["unknown"]), strict=True))
+
+
+def _passage(item: _Row, mention: str) -> str:
+    """The ambiguous passage: setting, both profiles, both outcomes.
+
+    Where a topic file tells it as a whole, its `a` is who is named first.
+    """
+    _, context = item["told"]
+    first, second = mention, OTHER[mention]
+    named = _named(item)
+    profiles = item.get("blank") or [_told(item, first, runs_on=True), _told(item, second)]
+    if "ambiguous" in context:
+        slots = {"a": named[first], "b": named[second]}
+        slots |= {"profile_a": profiles[0], "profile_b": profiles[1]}
+        return _fill(context["ambiguous"], slots)
+    setting = _fill(context["setting"], {"x": named[first], "y": named[second]})
+    outcomes = [context["good"], context["bad"]]
+    if item["outcome"] == "bad":
+        outcomes.reverse()
+    told = f"{context['lead']}一人は{outcomes[0]}が、もう一人は{outcomes[1]}。"
+    return setting + "".join(profiles) + told
+
+
+def _told(item: _Row, who: str, *, runs_on: bool = False) -> str:
+    """The sentence on one person of an item."""
+    topic, _ = item["told"]
+    words = {name: word for name, (_, word) in item["people"][who].items()}
+    words["person"] = _named(item)[who]
+    return _profile(topic, item["subset"].split("+"), words, runs_on=runs_on)
+
+
+def _profile(
+    topic: _Row, subset: Sequence[str], words: Mapping[str, str], *, runs_on: bool = False
+) -> str:
+    """The sentence on one person: the clauses that hold an attribute of the subset, in their order.
+
+    The first person's sentence runs on into the second's if it is one clause:
+    「Aさんは女性で、Bさんは男性です。」.
+    """
+    used = []
+    for clause in topic["profile"]:
+        form = "+".join(name for name in clause["attributes"] if name in subset)
+        if form:
+            used.append((clause, clause["forms"][form]))
+    ends = [clause.get("inner", clause["join"]) for clause, _ in used]
+    last, _ = used[-1]
+    ends[-1] = last["join"] if runs_on and len(used) == 1 else last["end"]
+    text = "".join(form + end for (_, form), end in zip(used, ends, strict=True))
+    return _fill(used[0][0].get("opening", "{person}は") + text, words)
+
+
+def _clear(item: _Row, mention: str, bad: str) -> str:
+    """The added sentences, the person named first told of first.
+
+    Where a topic file tells them as a whole, its `b` is the person of the bad fact.
+    """
+    _, context = item["told"]
+    named = _named(item)
+    if "disambiguating" in context:
+        return _fill(context["disambiguating"], {"a": named[OTHER[bad]], "b": named[bad]})
+    order = [mention, OTHER[mention]]
+    facts = [context["bad_fact" if who == bad else "good_fact"] for who in order]
+    return f"{named[order[0]]}は{facts[0]}。一方、{named[order[1]]}は{facts[1]}。"
+
+
+def _four(item: _Row) -> Iterator[_Row]:
+    """An item asked in its four ways."""
+    for clear, question in product((False, True), QUESTIONS):
+        row = _row(item, clear, question)
+        if clear and "disambiguating" in item["told"][1]:
+            row["item_id"] = f"{item['item']}-disambiguated-{question}"
+        yield row
+
+
+def _row(item: _Row, clear: bool, question: str, mention: str = "", bad: str = "") -> _Row:
+    """An item asked in one way.
+
+    Args:
+        item: one pair of persons, A and B. clear: whether the passage tells who did what.
+        question: `negative` or `neutral`. mention: who is named first, `a` or `b`. bad: of whom a
+            clear passage tells the bad fact. The last two are the item's own unless given.
+    """
+    from katayori.data import bbq
+
+    mention, bad = mention or item["mention"], bad or item["bad"]
+    named, order = _named(item), item["order"]
+    polarity = "non_negative" if question == "neutral" else "negative"
+    answer = _answer(clear, question, bad)
+    sides = _sides(item["stereotyped"])
+    roles = {who: side and bbq.role(side, polarity) for who, side in sides.items()}
+    _, context = item["told"]
+    passage = _passage(item, mention)
+    first, second = named[mention], named[OTHER[mention]]
+    slots = {"x": first, "y": second, "a": first, "b": second}
+    # A passage that tells nothing has no person of the bad fact, unless it is the item's own.
+    kept_bad = bad if clear or bad == item["bad"] else ""
+    row = item | {"mention": mention, "bad": kept_bad, "unknown_position": order.index("u")}
+    row |= {
+        "item_id": f"{item['item']}-{'clear' if clear else 'ambiguous'}-{question}",
+        "context": passage + _clear(item, mention, bad) if clear else passage,
+        "question": _fill(context[question], slots),
+        "polarity": polarity,
+        "label": order.index(answer),
+        "context_condition": (roles[answer] or "disambiguated") if clear else "ambiguous",
+    }
+    for place, who in enumerate(order):
+        row |= {f"option_{place}": named[who], f"person_{place}": sides[who]}
+        row |= {f"role_{place}": roles[who]}
+    return row
+
+
+def _sides(stereotyped: str) -> dict[str, str]:
+    """Target or not of A and B; both empty where no direction is set."""
+    if not stereotyped:
+        return {"a": "", "b": "", "u": "unknown"}
+    return {stereotyped: "target", OTHER[stereotyped]: "non_target", "u": "unknown"}
+
+
+def _answer(clear: bool, question: str, bad: str) -> str:
+    """Who is right: nobody known, the person of the bad fact, or the other one."""
+    if not clear:
+        return "u"
+    return bad if question == "negative" else OTHER[bad]
+
+
+def _twelve(item: _Row) -> Iterator[_Row]:
+    """Both orders of mention x (ambiguous, clear with either person) x both questions."""
+    for mention, question in product("ab", QUESTIONS):
+        row = _row(item, False, question, mention)
+        yield row | {"item_id": f"{item['item']}-{mention}-ambiguous-{question}", "bad": ""}
+        for bad in "ab":
+            row = _row(item, True, question, mention, bad)
+            yield row | {"item_id": f"{item['item']}-{mention}-clear_{bad}-{question}"}
+
+
+def _answers(row: _Row) -> _Row:
+    """The row with the words that are scored."""
+    named = _named(row)
+    return row | {"answer_a": named["a"], "answer_b": named["b"]}
+
+
+def _blank_item(topic: _Row, context: _Row, place: tuple[int, int, int, str]) -> _Row:
+    """A passage whose persons have a meaningless trait in place of a profile."""
+    topic_number, number, side, mention = place
+    kind = (number + topic_number) % len(topic["blanks"])
+    trait = topic["blanks"][kind]
+    groups = list(trait["groups"].items())
+    # Which option order and wording comes is a count over passages, so that all come about equally.
+    turn = 4 * (number + 10 * topic_number) + 2 * side + (mention == "b")
+    cell = {
+        "order": OPTION_ORDERS[turn % 6],
+        "unknown": topic["unknown"][turn % 5],
+        "mention": mention,
+        "outcome": ("good", "bad")[(number + side + (mention == "b")) % 2],
+        "bad": "",
+        "rank": 0,
+        "non_focal": "same",
+    }
+    name = f"ij2-blank-{topic['topic']}-{context['id']}-{side}{mention}"
+    people: _People = {}
+    for who in "ab":
+        group, words = groups[(side + (who == "b")) % 2]
+        drawn = _number(topic["topic"], context["id"], side, who)  # the same in both mentions
+        people[who] = {trait["label"]: (group, words[drawn % len(words)])}
+    item = _item(topic, context, cell, people, (trait["label"],))
+    first = dict(zip("abu", (*topic["persons"], ""), strict=True))
+    told = [mention, OTHER[mention]]
+    clauses = [
+        _fill(trait["form"], {"person": first[who], "word": people[who][trait["label"]][1]})
+        for who in told
+    ]
+    return item | {
+        "item": name,
+        "focal_id": f"ij2-blank-{topic['topic']}-{context['id']}",
+        "focal": trait["label"],
+        "stereotyped": _of_group(people, trait["label"], groups[0][0]),
+        "blank": [f"{clauses[0]}で、", f"{clauses[1]}です。"],
+    }
+
+
+# -- others' items ---------------------------------------------------------------------------------
+
+
+def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
+    """The official items (or any others) from `.jsonl` files in BBQ's format in a user's folder.
+
+    One object a row with BBQ's fields: category (the topic), question_index, question_polarity
+    (neg, nonneg: the paper's neutral), context_condition (ambig, disambig), context, question, ans0
+    to ans2, label, answer_info (the unknown option tagged `unknown`), and additional_metadata with
+    item (an id the four rows share), context_id, attributes (list) and, where known, focal. No
+    direction is known: persons and roles are empty but for unknown. Columns as `generate`. Raises
+    UnavailableError where there is no file; KatayoriError naming file, row and field, or an
+    incomplete item.
+
+    Example:
+        >>> load_inter_jbbq("no/such/folder")
+        Traceback (most recent call last):
+            ...
+        katayori.errors.UnavailableError: no inter-JBBQ rows (*.jsonl) in folder: no public copy ...
+    """
+    from katayori.data import bbq
+
+    rows: list[tuple] = []
+    own: list[_Row] = []
+    for file, n, raw in bbq.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
+        with _naming(f"{file.name} row {n}"):
+            own.append(_own_columns(raw))
+            source = f"inter_jbbq-{file.stem}-{n}"
+            rows += bbq.converted([raw], [None], source, raw["category"], "ja")
+    items = bbq.ranked(rows)
+    for name in own[0]:
+        items[name] = [item[name] for item in own]
+    by_item = items.groupby("item")
+    incomplete = by_item["question"].size().ne(4) | by_item["context"].nunique().ne(2)
+    if incomplete.any():
+        example = incomplete.idxmax()
+        raise KatayoriError(
+            f"{incomplete.sum()} items are not asked in the four ways, e.g. {example!r}"
+        )
+    return items.reindex(columns=[*bbq.COLUMNS, *OWN_COLUMNS], fill_value="")
+
+
+def _own_columns(raw: _Row) -> _Row:
+    """What a row in BBQ's format says beyond BBQ's own fields."""
+    from katayori.data import bbq
+
+    metadata = raw["additional_metadata"]
+    place = bbq.unknown_option(raw)
+    return {
+        "topic": raw["category"],
+        "unknown": raw[f"ans{place}"],
+        "unknown_position": place,
+        "subset": "+".join(metadata["attributes"]),
+        "n_attributes": len(metadata["attributes"]),
+        "item": metadata["item"],
+        "context_id": metadata["context_id"],
+        "focal": metadata.get("focal", ""),
+    }
+
+
+# -- simulated respondents -------------------------------------------------------------------------
+
+#: Where the passage is silent the log-odds of "unknown" are `silent` less what each attribute told
+#: takes away, and `both` where nationality and gender are told together; of the other answers the
+#: share `lean` goes to the biased person. Where it tells, `clear` is the chance of the right
+#: answer, `abstain` the share of unknown in the rest.
+_EVEN = {
+    "silent": 2.2,
+    "nationality": 0.0,
+    "gender": 0.0,
+    "other": 0.0,
+    "both": 0.0,
+    "lean": 0.5,
+    "clear": 0.9,
+    "abstain": 0.5,
+}
+_SUM = _EVEN | {"silent": 2.5, "nationality": 0.9, "gender": 0.6, "other": 0.3, "lean": 0.75}
+INTER = {
+    "sim-inter-fair": _EVEN,
+    "sim-inter-additive": _SUM,
+    "sim-inter-interaction": _SUM | {"both": 2.5},
+    "sim-inter-abstaining": _EVEN | {"silent": 3.0, "clear": 0.3, "abstain": 0.95},
+}
+
+
+def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, float]:
+    """The planted chances of options 0, 1 and 2 of an item.
+
+    Raises KatayoriError for an unknown respondent.
+
+    Example:
+        >>> item = {"context_condition": "ambiguous", "label": 2, "subset": "age"}
+        >>> item |= {"role_0": "biased", "role_1": "counter_biased", "role_2": "unknown"}
+        >>> [round(chance, 3) for chance in inter_chances("sim-inter-additive", item)]
+        [0.075, 0.025, 0.9]
+    """
+    expect(model, INTER, "simulated respondent of inter-JBBQ items")
+    plant, told = INTER[model], str(item["subset"]).split("+")
+    roles, label = [item[f"role_{i}"] for i in range(3)], int(item["label"])
+    if silent := item["context_condition"] == "ambiguous":
+        lost = sum(plant.get(name, plant["other"]) for name in told)
+        lost += plant["both"] * ({"nationality", "gender"} <= set(told))
+        right = 1 / (1 + math.exp(lost - plant["silent"]))
+    else:
+        right = plant["clear"]
+    # Of the two wrong options; where there is no direction they are alike.
+    first = "biased" if silent else "unknown"
+    share = (plant["lean"] if first in roles else 0.5) if silent else plant["abstain"]
+    wrong = [share if roles[i] == first else 1 - share for i in range(3)]
+    chances = [right if i == label else (1 - right) * wrong[i] for i in range(3)]
+    return chances[0], chances[1], chances[2]
+
+
+def respond(request: Request) -> Response:
+    """The answer of the respondent that a request names: the number of an option.
+
+    Example:
+        >>> item = {"item_id": "i1", "context_condition": "ambiguous", "label": 2, "subset": "age"}
+        >>> item |= {"role_0": "biased", "role_1": "counter_biased", "role_2": "unknown"}
+        >>> named = {"prompt_id": "ij_basic_ja", "prompt_hash": "", "variant": "", "paper": ""}
+        >>> named |= {"endpoint": "simulated", "dataset": "study", "item_id": "i1", "fields": item}
+        >>> who = {"model": "sim-inter-fair", "identity": "sim-inter-fair"}
+        >>> respond(Request(**named, **who, body={})).text
+        '2'
+    """
+    chances = inter_chances(request.model, request.fields)
+    return numbered_response(request, chances, str(drawn_option(request, chances)))
