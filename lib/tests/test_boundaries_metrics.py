@@ -15,7 +15,6 @@ from katayori.metrics import (
     position_free,
     position_free_scores,
     qa_bias,
-    qa_by_content,
     repeats,
     uncertainty,
 )
@@ -283,20 +282,6 @@ def test_only_shares_of_decided_answers_get_the_interval_of_shares():
     values = pd.Series([0.0, 1.0, 1.0, 0.0])
     row = position_free_scores._row("gain", cell, values, interval)
     assert asked == [2] and (row["ci_low"], row["value"]) == (0.1, 0.5)
-
-
-def test_readings_are_calibrated_apart_by_what_is_said():
-    """Two prompts that like different places: learned together, the likings blur."""
-    first = three_options()
-    second = first.assign(prompt_id="q", p_0=first["p_1"], p_1=first["p_0"])
-    both = pd.concat([first, second], ignore_index=True)
-    apart = qa_by_content.roles_by_reading(both)
-    together = qa_by_content.roles_by_reading(both, by=["model", "source"])
-    of = [
-        one[one["reading"] == "calibrated"].set_index(["prompt_id", "item_id"])
-        for one in (apart, together)
-    ]
-    assert not np.allclose(of[0]["p_0"], of[1].loc[of[0].index, "p_0"])
 
 
 def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definition():

@@ -3,10 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import (
-    examples,
-    qa_by_content,
-)
 from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
@@ -70,18 +66,6 @@ def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife()
 def test_readings_name_the_columns_that_are_missing():
     with np.testing.assert_raises_regex(Exception, "p_0"):
         all_readings(pd.DataFrame({"model": ["m"], "template_id": "t", "answer": "0"}))
-
-
-def test_scores_by_content_keep_cells_whose_letters_are_not_bound():
-    """A model whose letters vary has bias by letters; one beside it that is bound has none."""
-    frame = examples.three_options()
-    varied = frame.assign(model="varied")
-    right = varied[[f"role_{place}" for place in range(3)]].to_numpy()
-    varied["answer"] = [str(list(row).index("biased")) for row in right]
-    read = qa_by_content.roles_by_reading(pd.concat([frame, varied], ignore_index=True))
-    table = qa_by_content.scores_by_reading(read, metrics=["diff_amb"])
-    letters = table[table["reading"] == "letter"].set_index("model")["status"]
-    assert letters["m"] == "position_bound" and letters["varied"] != "position_bound"
 
 
 def test_the_smallest_p_changes_from_patterns_to_draws_at_ten_thousand():

@@ -7,7 +7,7 @@ import pytest
 from katayori import profiles
 from katayori.data import bbq
 from katayori.errors import KatayoriError
-from katayori.metrics import position_free, qa_by_content
+from katayori.metrics import position_free
 from katayori.papers.items import OwnItems, load, prompts_of, read_items, request_dataset
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
@@ -107,27 +107,6 @@ def answers_of(lean: float, liking: float, templates: int = 40) -> pd.DataFrame:
     answer = frame[columns].to_numpy().argmax(axis=1).astype(str)
     named = {"model": "m", "source": "live", "prompt_id": "p", "outcome": "ok", "mass": 1.0}
     return frame.assign(answer=answer, text=answer, **named)
-
-
-def bias_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Diff-bias with its interval, by reading."""
-    given = frame[frame["order_number"] == 0]
-    read = qa_by_content.roles_by_reading(given, in_all_orders=frame)
-    scores = qa_by_content.scores_by_reading(read)
-    return scores[scores["metric"] == "diff_amb"].set_index("reading")
-
-
-def test_a_lean_beside_a_liking_that_changes_is_found_by_all_orders():
-    """Letters follow the liking, which other templates do not teach; all orders see the lean."""
-    biases = bias_of(answers_of(1.0, liking=6.0))
-    assert biases.loc["permuted", "ci_low"] > 0.7
-    for reading in ("letter", "probability", "calibrated"):
-        assert not biases.loc[reading, "ci_low"] > 0
-
-
-def test_a_liking_alone_gives_no_lean():
-    permuted = bias_of(answers_of(0.0, liking=6.0)).loc["permuted"]
-    assert permuted["ci_low"] < 0 < permuted["ci_high"] and permuted["status"] == "ok"
 
 
 def test_a_missing_order_or_probability_is_said():
