@@ -112,8 +112,3 @@ def test_own_template_is_not_learned_from():
     place = np.array([0.0, 4.0, 0.0]) - 4 / 3
     expected = np.log([0.9, 0.05, 0.05]) - np.log([0.9, 0.05, 0.05]).mean() - place
     assert np.allclose(own, expected) and np.allclose(kept, 0.0, atol=1e-9)
-
-
-def test_roles_by_slot_are_counted():
-    table = free.role_by_slot(asked(np.random.default_rng(7), templates=2))
-    assert (table[["n_0", "n_1", "n_2"]] == 4).all().all() and len(table) == 3

@@ -379,26 +379,6 @@ def _range_of_means(values: np.ndarray) -> float:
     return float(np.ptp(complete.mean(axis=0)))
 
 
-def role_by_slot(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
-    """How often each role stands at each place: by..., role, n_0, n_1, ... (items).
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> counts = role_by_slot(examples.three_options())
-        >>> counts[["role", "n_0", "n_1", "n_2"]].head(1).to_numpy().tolist()
-        [['biased', 96, 96, 96]]
-    """
-    rows = []
-    for key, cell in cells(frame, by):
-        places = places_of(cell)
-        counts = pd.DataFrame(
-            {f"n_{place}": cell[f"role_{place}"].value_counts() for place in places}
-        )
-        counts = counts.fillna(0).astype(int).rename_axis("role").reset_index()
-        rows += [key | row for row in counts.to_dict("records")]
-    return pd.DataFrame(rows)
-
-
 def answers_by_content(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
     """The answers as each reading gives them, in the shape they came in: any score takes them.
 
