@@ -84,17 +84,6 @@ _THREE_OPTIONS = {
     "person_1": _PERSON,
     "person_2": _PERSON,
 }
-_DESIGN = {
-    "item": _LABEL,
-    "topic": _LABEL,
-    "focal_id": Column("label", "f1"),
-    "focal": Column("label", "gender"),
-    "subset": Column("label", "age+gender"),
-    "n_attributes": Column("number", 2),
-    "order": Column("label", "abu"),
-    "unknown_position": Column("number", 2, allowed=(0, 1, 2)),
-    "unknown": Column("label", "判断できない"),
-}
 _BY_PERSON = {
     "decision_question_id": Column("label", 1),
     "age": Column("label", 20),
@@ -112,7 +101,6 @@ FRAMES: dict[str, Frame] = {
         ("0", "1", "2"),
         key=ANSWER_KEY,
     ),
-    "profiles": Frame("answers", _ANSWER | _THREE_OPTIONS | _DESIGN),
     "two options": Frame(
         "answers",
         _ANSWER
@@ -220,7 +208,7 @@ def _lacks(name: str, column: str, holds: Column) -> str:
 
 
 #: Frames of answers that hold the columns of their items.
-WITH_ITEMS = ("yes or no", "three options", "profiles", "two options", "both orders")
+WITH_ITEMS = ("yes or no", "three options", "two options", "both orders")
 
 
 def _check_options(frame: "pd.DataFrame", declared: Frame) -> None:
