@@ -1,11 +1,11 @@
 """Scoring the persona-JBBQ paper's whole grid: 50,856 items x 5 prompts x 4 models = 1,017,120
 synthetic answers.
 
-    python lib/benchmarks/qa_bias.py [--resamples 1000]
+    python lib/benchmarks/bbq.py
 
-Each arm is a process of its own that makes the answers and scores them: joining to the items and
-every metric of every cell, without and with cluster-bootstrap resamples; the last arm compares the
-prompts. Time is that of the scoring, peak memory that of the whole process, answers included.
+Each arm is a process of its own that makes the answers and scores them: every measure of every cell
+by decisions, and by probabilities. Time is that of the scoring, peak memory that of the whole
+process, answers included.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.frame_checks import with_items
-from katayori.metrics import qa_bias
+from katayori.metrics import bbq
 
 #: Items and templates of each category: the paper's counts; 245 templates, shared out evenly.
 SIZES = {
@@ -30,7 +30,9 @@ SIZES = {
     "sexual_orientation": 3168,
 }
 TEMPLATES, MODELS, PROMPTS = 49, 4, ("basic", "para", "cot", "neutral", "biased")
-GOALS = {"scores": "below 10 s and 1.5 GB", "bootstrap": "below 60 s", "compare": "none"}
+GOALS = {"decisions": "below 20 s and 1.5 GB", "probabilities": "below 20 s and 1.5 GB"}
+NAMES = {"answer": "answer", "option": "role", "label": "label", "context": "context_condition"}
+BY = ["model", "prompt_id", "category"]
 
 
 def grid() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -66,46 +68,32 @@ def grid() -> tuple[pd.DataFrame, pd.DataFrame]:
     return items, answers.assign(mass=0.9)
 
 
-def arm(name: str, resamples: int) -> None:
+def arm(name: str) -> None:
     """Score once and print seconds, peak memory and what came out."""
     items, answers = grid()
     start = time.perf_counter()
-    frame = qa_bias.with_role(with_items(answers, items))
-    if name == "compare":
-        found = qa_bias.compare_prompts(frame, "basic", n_resamples=resamples)
-    else:
-        found = qa_bias.qa_scores(frame, n_resamples=resamples if name == "bootstrap" else 0)
+    frame = bbq.with_role(with_items(answers, items), p="p", **NAMES)
+    right, side = ("right", "side") if name == "decisions" else ("p_right", "p_side")
+    found = bbq.scores(frame, context="case", right=right, side=side, by=BY, cluster="template_id")
     seconds = time.perf_counter() - start
     unit = 2**30 if sys.platform == "darwin" else 2**20
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     print(
-        f"  {name:<10}{len(found):>7,} rows{seconds:>9.1f} s{peak:>8.2f} GB   goal: {GOALS[name]}",
+        f"  {name:<14}{len(found):>7,} rows{seconds:>9.1f} s{peak:>8.2f} GB   goal: {GOALS[name]}",
         flush=True,
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--arm", choices=GOALS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.arm:
-        return arm(options.arm, options.resamples)
+        return arm(options.arm)
     n = sum(SIZES.values()) * MODELS * len(PROMPTS)
-    print(
-        f"{n:,} answers, {MODELS * len(PROMPTS) * len(SIZES)} cells;"
-        f" {options.resamples:,} resamples of templates"
-    )
+    print(f"{n:,} answers, {MODELS * len(PROMPTS) * len(SIZES)} cells")
     for name in GOALS:
-        this = [
-            sys.executable,
-            str(Path(__file__).resolve()),
-            "--resamples",
-            str(options.resamples),
-            "--arm",
-            name,
-        ]
-        subprocess.run(this, check=True)
+        subprocess.run([sys.executable, str(Path(__file__).resolve()), "--arm", name], check=True)
 
 
 if __name__ == "__main__":
