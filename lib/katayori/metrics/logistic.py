@@ -29,7 +29,7 @@ from katayori.frames import (
     numbered,
     require,
 )
-from katayori.metrics.ranks import holm
+from katayori.metrics.holm import holm
 
 _OF_MODEL = ("p", "se", "z", "mean_se", "dropped_levels")
 _OF_MEANS = (
