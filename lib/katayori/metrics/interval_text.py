@@ -45,15 +45,3 @@ def p_text(p: float) -> str:
     if p < 0.001:
         return "p below .001"
     return "p " + f"{p:.3f}".removeprefix("0")
-
-
-def p_cell(p: float) -> str:
-    """A p value as it stands in a table: ".023", "< .001", and a dash where nothing was tested.
-
-    Example:
-        >>> p_cell(0.0234), p_cell(1.0), p_cell(0.0004), p_cell(float("nan"))
-        ('.023', '1.000', '< .001', '—')
-    """
-    if math.isnan(p):
-        return "—"
-    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")

@@ -59,17 +59,6 @@ class Claim:
     null: Null | None = None
 
 
-def claims_of(requirement: str, *checks: Check, null: Null | None = None) -> list[Claim]:
-    """Claims whose statements are the docstrings of their checks, all with the same null draw.
-
-    Example:
-        >>> claim = claims_of("X-1", verdict_of)[0]  # any function with a docstring
-        >>> claim.requirement, claim.statement[:31]
-        ('X-1', 'The verdict on figures taken as')
-    """
-    return [Claim(requirement, statement_of(check), check, null) for check in checks]
-
-
 def statement_of(check: Check) -> str:
     """What the first paragraph of a check's docstring states: one line, without the full stop.
 
