@@ -1,0 +1,63 @@
+"""What was planted on the pages of notebooks 02 and 05 comes out as planted.
+
+The tables are those of data/expected, which `test_expected.py` compares with the run; `make expect`
+alone cannot accept a control that failed.
+"""
+
+import pandas as pd
+import pytest
+
+from katayori import paths
+
+ALPHA = 0.05
+
+
+def table(paper: str, name: str) -> pd.DataFrame:
+    return pd.read_csv(paths.data_dir() / "expected" / paper / f"{name}.csv")
+
+
+def missed_pairs(tests: pd.DataFrame) -> pd.DataFrame:
+    """Tests of pairs that find what is not there, or not what is; a planted one must be fitted."""
+    found = tests["p"] < ALPHA
+    return tests[found != tests["planted"]]
+
+
+def missed_leans(scores: pd.DataFrame) -> pd.DataFrame:
+    """Diff-biases whose word or side is not what was planted."""
+    lean = scores[scores["measure"].str.startswith("diff")]
+    there = lean["verdict"].str.startswith("present") & (lean["value"] * lean["planted"] > 0)
+    silent = ~lean["verdict"].str.startswith("present")
+    return lean[~there.where(lean["planted"] != 0, silent)]
+
+
+def test_pairs_are_found_where_they_were_planted_and_nowhere_else():
+    tests = table("inter_jbbq", "planted_interactions")
+    assert tests["planted"].sum() == 4 and (tests["status"] == "ok").sum() >= 15
+    assert missed_pairs(tests).empty
+
+
+def test_accuracies_of_simulated_respondents_hold_what_was_planted():
+    found = table("inter_jbbq", "planted_accuracy")
+    assert len(found) == 8 and found["inside"].all()
+
+
+def test_leans_are_present_where_they_were_planted_and_nowhere_else():
+    scores = table("persona_jbbq", "planted_scores")
+    assert (scores["measure"].str.startswith("diff") & (scores["planted"] != 0)).sum() == 4
+    assert missed_leans(scores).empty
+    # One of twenty intervals of 95 % is allowed to miss.
+    assert len(scores) == 20 and scores["inside"].sum() >= 19
+
+
+@pytest.mark.parametrize("column", ["p", "planted"])
+def test_a_pair_that_is_missed_is_noticed(column):
+    tests = table("inter_jbbq", "planted_interactions")
+    spoilt = {"p": tests["p"].fillna(1.0).iloc[::-1].to_numpy(), "planted": ~tests["planted"]}
+    assert not missed_pairs(tests.assign(**{column: spoilt[column]})).empty
+
+
+def test_a_lean_that_is_missed_is_noticed():
+    scores = table("persona_jbbq", "planted_scores")
+    assert len(missed_leans(scores.assign(value=-scores["value"]))) == 4
+    assert len(missed_leans(scores.assign(planted=0.1))) > 0
+    assert len(missed_leans(scores.assign(verdict="absent"))) == 4
