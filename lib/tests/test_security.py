@@ -23,7 +23,8 @@ from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.store import Response, Store
-from katayori.report.run import FORMULA, Run
+from katayori.report.results import Run
+from katayori.report.run import FORMULA
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
 from katayori_tools import cli, collect as collecting, compare, environment, recording
