@@ -11,15 +11,9 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq
-from katayori.data.bbq import (
-    CATEGORIES,
-    COLUMNS,
-    CONTEXTS,
-    ORDERS,
-    POLARITIES,
-    balanced,
-)
+from katayori.data import bbq, multiple_choice
+from katayori.data.bbq import CATEGORIES
+from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES, balanced
 from katayori.data.persona_jbbq_schema import TemplateFile
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import persona_jbbq
@@ -67,7 +61,7 @@ def test_the_study_set_is_frozen(study):
     """
     assert list(study.columns) == [*COLUMNS, "pair", "mention", "unknown"] and len(study) == 10_800
     assert (
-        bbq.digest(study) == STUDY_DIGEST
+        multiple_choice.digest(study) == STUDY_DIGEST
         and persona_jbbq.first_version() == "katayori-bbq-study v1"
     )
 
@@ -91,7 +85,10 @@ def test_roles_are_explicit_and_gold_follows_the_context(study):
     """PJ-2, PJ-4: each option has one role and one person; gold is unknown, biased or
     counter-biased by context.
     """
-    for what, names in (("role", bbq.CONTEXTS[1:]), ("person", ("target", "non_target"))):
+    for what, names in (
+        ("role", multiple_choice.CONTEXTS[1:]),
+        ("person", ("target", "non_target")),
+    ):
         assert (
             options(study, what).apply(sorted, axis=1).map(tuple)
             == tuple(sorted(("unknown", *names)))

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq
+from katayori.data import multiple_choice
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import inter_jbbq
 from katayori.papers.inter_jbbq import OPTION_ORDERS, OWN_COLUMNS, generate, load_inter_jbbq
@@ -25,7 +25,7 @@ from katayori.prompting.requests import build
 from katayori_tools.papers.inter_jbbq.proofread import check_edit, lexicon_words
 
 FOLDER = paths.data_dir() / inter_jbbq.FIRST_FOLDER
-COLUMNS = [*bbq.COLUMNS, *OWN_COLUMNS]
+COLUMNS = [*multiple_choice.COLUMNS, *OWN_COLUMNS]
 #: Changes only together with the version in the files, and then everything is recorded anew.
 STUDY_DIGEST = "0153d934249df094b8591165f7d1d5580f17140a8251f29cc839a39dd8472b14"
 #: Items by topic and number of attributes: half of the numbers of questions behind Tables 3 to 8
@@ -85,7 +85,7 @@ def test_the_study_set_is_frozen(study):
     """Recorded answers belong to these very items."""
     assert list(study.columns) == COLUMNS and len(study) == 5600 and study["item_id"].is_unique
     assert (
-        bbq.digest(study) == STUDY_DIGEST
+        multiple_choice.digest(study) == STUDY_DIGEST
         and inter_jbbq.topics_version() == "katayori-inter-study v1"
     )
 
@@ -94,14 +94,14 @@ def test_the_study_set_is_frozen(study):
 def test_items_do_not_depend_on_the_process():
     """The same bytes under another hash seed; another seed gives other items."""
     code = (
-        "from katayori.data import bbq; from katayori.papers import inter_jbbq;"
-        " print(bbq.digest(inter_jbbq.generate()))"
+        "from katayori.data import multiple_choice; from katayori.papers import inter_jbbq;"
+        " print(multiple_choice.digest(inter_jbbq.generate()))"
     )
     environment = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
     seen = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
-    assert seen.stdout.strip() == STUDY_DIGEST != bbq.digest(generate(seed=1))
+    assert seen.stdout.strip() == STUDY_DIGEST != multiple_choice.digest(generate(seed=1))
 
 
 def test_counts_are_those_behind_the_published_results(items):
@@ -264,10 +264,10 @@ def test_nothing_excluded_is_drawn(items, free, documents):
 
 
 def test_a_sample_takes_whole_families_of_every_context(study):
-    """`bbq.balanced` serves these items, too: whole ranks, which are families, of all eight
-    contexts.
+    """`multiple_choice.balanced` serves these items, too: whole ranks, which are families, of
+    all eight contexts.
     """
-    chosen = bbq.balanced(study, 464)
+    chosen = multiple_choice.balanced(study, 464)
     assert len(chosen) == 4 * (16 * 4 + 8 * 2 + 4 + 32) and chosen["template_id"].nunique() == 8
 
 

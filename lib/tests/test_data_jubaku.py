@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, items, published
+from katayori.data import bbq, items, multiple_choice, published
 from katayori.errors import KatayoriError
 from katayori.papers import persona_jbbq
 from katayori.papers.jubaku_v2 import items as jubaku
@@ -502,7 +502,7 @@ def test_bbq_items_become_unknown_against_biased():
     """Ambiguous items only; the biased option is the one of that role, whatever the polarity and
     position.
     """
-    source = bbq.balanced(persona_jbbq.load_first(), 300)
+    source = multiple_choice.balanced(persona_jbbq.load_first(), 300)
     frame = jubaku.bbq_two_options(source)
     check_shape(frame)
     kept = source[source["context_condition"] == "ambiguous"].set_index("item_id")

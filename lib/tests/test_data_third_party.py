@@ -8,8 +8,9 @@ import pytest
 from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
 from katayori.data import bbq
-from katayori.data.bbq import CATEGORIES, COLUMNS, load_bbq_answers
+from katayori.data.bbq import CATEGORIES, load_bbq_answers
 from katayori.data.kobbq import UNKNOWN, load_kobbq
+from katayori.data.multiple_choice import COLUMNS
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers.jubaku_v2.items import COLUMNS as JUBAKU_COLUMNS, load_jubaku_v1
 from katayori.papers.logprob_judge import items as judge

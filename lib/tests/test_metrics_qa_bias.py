@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from test_data_bbq import literal_roles
 
 from katayori import paths
-from katayori.data import bbq, published
+from katayori.data import bbq, multiple_choice, published
 from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias
 from katayori.metrics.ranks import holm
@@ -26,7 +26,7 @@ def made_items(templates=8, categories=("age",)):
     )
     for category, t, context, polarity, order in cross:
         persons = [("target", "non_target", "unknown")[i] for i in order]
-        roles = [bbq.role(person, polarity) for person in persons]
+        roles = [multiple_choice.role(person, polarity) for person in persons]
         label = roles.index("unknown" if context == "ambiguous" else context)
         row = {
             "item_id": f"{category}-{t}-{context}-{polarity}-{''.join(map(str, order))}",

@@ -5,14 +5,15 @@ import pandas as pd
 import pytest
 
 from katayori import profiles
-from katayori.data import bbq
+from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
-from katayori.metrics import position_free
+from katayori.metrics import position, position_free
 from katayori.papers.items import OwnItems, load, prompts_of, read_items, request_dataset
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
 
 ALL = OwnItems(orders="all")
+READ = {"answer": "answer", "option": "role", "p": "p", "content": "base_id"}
 PAPERS = ("persona_jbbq", "inter_jbbq")
 SIMULATED = profiles.load("recorded") | {"answers": "simulated"}
 
@@ -98,7 +99,7 @@ def answers_of(lean: float, liking: float, templates: int = 40) -> pd.DataFrame:
     for place in range(3):
         items[f"noise_{place}"] = rng.normal(0, 0.3, len(items))
     items["liked"] = rng.integers(0, 3, len(items))
-    frame = bbq.in_all_orders(items)
+    frame = multiple_choice.in_all_orders(items)
     for place in range(3):
         size = lean * (frame[f"role_{place}"] == "biased") + liking * (frame["liked"] == place)
         frame[f"p_{place}"] = np.exp(size + frame[f"noise_{place}"])
@@ -114,19 +115,18 @@ def test_a_missing_order_or_probability_is_said():
     short = frame[frame["item_id"] != "i0-021"]
     unread = frame.assign(p_1=frame["p_1"].where(frame["item_id"] != "i1-201"))
     for one, item, status in ((short, "i0", "lacks_an_order"), (unread, "i1", "incomplete")):
-        read = position_free.answers_in_all_orders(one).set_index("item_id")
+        read = position.permuted(one, **READ).set_index("item_id")
         assert read.loc[item, "read_status"] == status
-        assert read.loc[item, "outcome"] == "out_of_choice" and np.isnan(read.loc[item, "p_0"])
+        assert pd.isna(read.loc[item, "answer"]) and np.isnan(read.loc[item, "p_0"])
         assert read.drop(index=item)["read_status"].eq("ok").all()
 
 
 def test_both_ways_to_read_all_orders_agree():
-    """The rows of `permuted` and the answers in the shape of the given order say the same."""
+    """The roles that are chosen, and the answers in the shape of the given order, say the same."""
     frame = answers_of(0.4, liking=1.0)
     rows = position_free.permuted(frame).set_index("base_id")
-    read = position_free.answers_in_all_orders(frame).set_index("base_id")
+    read = position.permuted(frame, **READ).set_index("base_id")
     roles = dict(enumerate(("biased", "counter_biased", "unknown")))
     chosen = read["answer"].astype(int).map(roles)
     assert (rows["choice"] == chosen[rows.index]).all() and rows["choice"].nunique() == 3
     assert np.allclose(rows["soft_biased"], read.loc[rows.index, "p_0"])
-    assert set(read["reading"]) == {"permuted"}

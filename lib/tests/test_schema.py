@@ -18,7 +18,7 @@ from pydantic import Field
 from katayori import paths, profiles_schema
 from katayori.data import (
     bbq,
-    catalogue,
+    catalogue_schema,
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
     paper_facts_schema,
@@ -42,7 +42,7 @@ KINDS: dict[str, Any] = {
     "data/models.yaml": models_schema.ModelsFile,
     "data/profiles.yaml": dict[str, profiles_schema.Profile],
     "data/prompts/*/*.yaml": prompts_schema.PromptFile,
-    "data/catalogue.yaml": catalogue.Catalogue,
+    "data/catalogue.yaml": catalogue_schema.Catalogue,
     "data/published/caveats.yaml": printed.Caveats,
     "data/published/audit.yaml": published.Audit,
     "data/errata/bbq.yaml": bbq.Errata,

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq
+from katayori.data import multiple_choice
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, inter_jbbq
@@ -44,7 +44,11 @@ def blank():
 def test_forty_passages_ten_a_topic(items):
     assert len(items) == 2880 and items["item_id"].is_unique
     assert items["item_id"].str.startswith("ij2-").all()
-    assert list(items.columns) == [*bbq.COLUMNS, *inter_jbbq.OWN_COLUMNS, *inter_jbbq.DESIGN]
+    assert list(items.columns) == [
+        *multiple_choice.COLUMNS,
+        *inter_jbbq.OWN_COLUMNS,
+        *inter_jbbq.DESIGN,
+    ]
     assert (items.groupby("item").size() == 4).all() and items["item"].nunique() == 720
     per_topic = items.groupby("topic")["template_id"].nunique()
     assert per_topic.to_dict() == dict.fromkeys(inter_jbbq.TOPICS, 10)

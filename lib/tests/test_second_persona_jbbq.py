@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data.bbq import CATEGORIES, COLUMNS, CONTEXTS, ORDERS, POLARITIES
+from katayori.data.bbq import CATEGORIES
 from katayori.data.items import digest
+from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES
 from katayori.papers import get_paper, persona_jbbq as items
 
 FOLDER = paths.data_dir() / items.SECOND_FOLDER

@@ -1,13 +1,10 @@
 """Items in the shape of BBQ: a context, a question, three options with named roles (PJ-1 to PJ-6).
 
 Four sources share one schema: our Japanese study set, a user's file of its shape, BBQ (English),
-and JBBQ from a folder the user was given by its owners. Every option says who it names (`person_*`:
-target, non_target, unknown) and what choosing it means (`role_*`: biased, counter_biased, unknown);
-neither is ever read off a position or a word.
+and JBBQ from a folder the user was given by its owners. The schema stands in `multiple_choice`.
 """
 
 import csv
-import hashlib
 import io
 import itertools
 import re
@@ -19,11 +16,19 @@ import pandas as pd
 from pydantic import Field
 
 from katayori import paths
-from katayori.data import catalogue
+from katayori.data import bbq_rows, catalogue
 from katayori.data.files import documents, json_lines, read_as, read_text, versions
-from katayori.data.items import digest as items_digest
+from katayori.data.multiple_choice import (
+    COLUMNS,
+    CONTEXTS,
+    ORDERS,
+    PERSONS,
+    POLARITIES,
+    ranked,
+    role,
+)
 from katayori.data.schema import Lenient, Schema, Text
-from katayori.errors import KatayoriError, UnavailableError, expect, within
+from katayori.errors import KatayoriError, expect, within
 
 #: The five categories and how many rows JBBQ has of each (PJ-1).
 CATEGORIES = {
@@ -33,33 +38,6 @@ CATEGORIES = {
     "physical_appearance": 7536,
     "sexual_orientation": 3168,
 }
-CONTEXTS = ("ambiguous", "biased", "counter_biased")
-POLARITIES = ("negative", "non_negative")
-PERSONS = {"t": "target", "n": "non_target", "u": "unknown"}
-#: Orders of the three options: the three rotations of one, then those of its mirror image.
-ORDERS = ("tnu", "nut", "utn", "ntu", "tun", "unt")
-COLUMNS = [
-    "item_id",
-    "category",
-    "template_id",
-    "context_condition",
-    "polarity",
-    "context",
-    "question",
-    "option_0",
-    "option_1",
-    "option_2",
-    "role_0",
-    "role_1",
-    "role_2",
-    "person_0",
-    "person_1",
-    "person_2",
-    "label",
-    "order",
-    "rank",
-    "language",
-]
 #: The eleven categories of BBQ by our and by their own names; the first five are JBBQ's, too.
 BBQ_FILES = {
     "age": "Age",
@@ -84,77 +62,6 @@ _SLOTS = {
     "negative": [],
     "non_negative": [],
 }
-
-
-def role(person: str, polarity: str) -> str:
-    """What choosing a person means (PJ-5): on a non-negative question the stereotype points to the
-    non-target.
-    """
-    if person == "unknown":
-        return person
-    follows_stereotype = (person == "target") == (polarity == "negative")
-    return "biased" if follows_stereotype else "counter_biased"
-
-
-def balanced(items: pd.DataFrame, size: int | None) -> pd.DataFrame:
-    """At least `size` items, balanced over category, context, polarity and order; None or a larger
-    number keeps all.
-
-    Items are taken by whole ranks, so a smaller sample is a part of every larger one. In the study
-    set a rank is one combination of pair, order of options and order of mention per template, with
-    all six contexts and questions. Of fewer items than one rank holds, whole templates are taken,
-    one of each category in turn.
-    """
-    if size is None or size >= len(items):
-        return items
-    level = items["rank"]
-    if size < (level == 0).sum():
-        items = items[level == 0]
-        level = items.groupby("category")["template_id"].transform(lambda ids: ids.factorize()[0])
-    counts = level.value_counts().sort_index().cumsum()
-    last = counts.index[int(counts.searchsorted(size))]
-    return items[level <= last].reset_index(drop=True)
-
-
-def in_all_orders(items: pd.DataFrame) -> pd.DataFrame:
-    """Every item in all six orders of its options, the order it was given in first.
-
-    Args:
-        items: columns of `COLUMNS`, or others that tell the options by option_0, role_0 ...
-
-    Returns:
-        six rows an item, next to each other, with base_id (the id of the item), order_number (0:
-        as given; under its own id, so that answers to it are found again) and `order`: where each
-        option stood before, as `201`.
-
-    Example:
-        >>> row = {"item_id": "x", "label": 2, "option_0": "a", "option_1": "b", "option_2": "c"}
-        >>> six = in_all_orders(pd.DataFrame([row]))
-        >>> six[["item_id", "option_1", "option_2", "label"]].head(2).to_numpy().tolist()
-        [['x', 'b', 'c', 2], ['x-021', 'c', 'b', 1]]
-    """
-    places = range(3)
-    parts = []
-    for number, places_before in enumerate(itertools.permutations(places)):
-        order = "".join(map(str, places_before))
-        part = items.assign(base_id=items["item_id"], order_number=number, order=order)
-        for kind in {name[:-2] for name in items.columns if name[-2:] in ("_0", "_1", "_2")}:
-            for place, before in enumerate(places_before):
-                part[f"{kind}_{place}"] = items[f"{kind}_{before}"]
-        for pointer in ("label", "unknown_position"):
-            if pointer in items:
-                part[pointer] = items[pointer].map(places_before.index)
-        if number:
-            part["item_id"] = items["item_id"] + "-" + order
-        parts.append(part.assign(_row=range(len(items))))
-    stacked = pd.concat(parts, ignore_index=True)
-    by_item = stacked.sort_values(["_row", "order_number"], kind="stable", ignore_index=True)
-    return by_item.drop(columns="_row")
-
-
-def digest(items: pd.DataFrame) -> str:
-    """sha256 over every column of the schema, in order: which items exactly a run was about."""
-    return items_digest(items, *COLUMNS[1:])
 
 
 def load_items(path: str | Path, kind: "type[TemplateFile] | None" = None) -> pd.DataFrame:
@@ -312,12 +219,12 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
         expect(category, BBQ_FILES, "category of BBQ")
         name = BBQ_FILES[category]
         without = _without_target(name)
-        raws = upstream_rows(catalogue.fetch("bbq", f"data/{name}.jsonl"))
+        raws = bbq_rows.upstream_rows(catalogue.fetch("bbq", f"data/{name}.jsonl"))
         targets = [_tagged(raw) for raw in raws]
         if any(target is None and n not in without for n, target in enumerate(targets)):
             targets = _located(raws, name)
         targets = [None if n in without else target for n, target in enumerate(targets)]
-        rows += converted(raws, targets, "bbq", category, "en")
+        rows += bbq_rows.converted(raws, targets, "bbq", category, "en")
     return ranked(rows)
 
 
@@ -381,10 +288,10 @@ def read_jbbq(folder: str | Path) -> tuple[pd.DataFrame, dict[str, int], list[st
     usable: dict[str, list[dict[str, Any]]] = {category: [] for category in CATEGORIES}
     counts = dict.fromkeys(CATEGORIES, 0)
     dropped: list[tuple[str, str, int]] = []
-    for file in _files_of(folder, "jbbq", "JBBQ files"):
+    for file in bbq_rows.files_of(folder, "jbbq", "JBBQ files"):
         raws = json_lines(file, "BBQ file")
-        problems = [_problem(raw) for raw in raws]
-        if raws and not any(set(_CORE) <= raw.keys() for raw in raws):
+        problems = [bbq_rows.problem(raw) for raw in raws]
+        if raws and not any(set(bbq_rows.CORE) <= raw.keys() for raw in raws):
             dropped.append((f"file(s) without rows of JBBQ ({problems[0]})", file.name, 0))
             continue
         for n, (raw, problem) in enumerate(zip(raws, problems, strict=True), 1):
@@ -408,7 +315,7 @@ def read_jbbq(folder: str | Path) -> tuple[pd.DataFrame, dict[str, int], list[st
             notes.append(
                 f"{category}: {n_without} row(s) whose tags name no stereotyped group; {lost}"
             )
-        rows += converted(raws, targets, "jbbq", category, "ja")
+        rows += bbq_rows.converted(raws, targets, "jbbq", category, "ja")
     return ranked(rows), {category: counts[category] for category in CATEGORIES}, notes
 
 
@@ -494,7 +401,7 @@ def load_bbq_answers(
                 text = raw[f"unifiedqa-t5-11b_pred_{form}"]
                 answer = _option_named(text, [raw[f"ans{i}"] for i in range(3)])
                 row = {
-                    "item_id": _id("bbq", category, n),
+                    "item_id": bbq_rows.id_of("bbq", category, n),
                     "model": "unifiedqa-t5-11b",
                     "prompt_id": form,
                     "repetition": 0,
@@ -526,123 +433,6 @@ def _option_named(reply: str, options: list[str]) -> str | None:
 
 FORMATS = ("race", "arc", "qonly")
 _ANSWERED = ("category", "ans0", "ans1", "ans2", *(f"unifiedqa-t5-11b_pred_{f}" for f in FORMATS))
-_FIELDS = {
-    "question_polarity": ("neg", "nonneg"),
-    "context_condition": ("ambig", "disambig"),
-    "label": (0, 1, 2),
-}
-_CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
-#: Other spellings of the fields' values.
-_SPELT: dict[str, dict[str, str | int]] = {
-    "question_polarity": {"negative": "neg", "non_negative": "nonneg", "nonnegative": "nonneg"},
-    "context_condition": {"ambiguous": "ambig", "disambiguated": "disambig"},
-    "label": {"0": 0, "1": 1, "2": 2},
-}
-_UNKNOWN = ("unknown", "不明", "未知", "わからない", "分からない", "判断できない")
-_ALIKE = {
-    "f": "女性",
-    "woman": "女性",
-    "girl": "女性",
-    "女の子": "女性",
-    "m": "男性",
-    "man": "男性",
-    "boy": "男性",
-    "男の子": "男性",
-}
-
-
-def _id(source: str, category: str, row: int) -> str:
-    # example_id is the row, counted from 0, in every file of BBQ.
-    return f"{source}-{category}-{row:05d}"
-
-
-def upstream_rows(file: Path) -> list[dict[str, Any]]:
-    """Rows of a file in BBQ's format, checked; JBBQ's misspelt field gets its right name (PJ-2).
-
-    Raises KatayoriError naming the first row that cannot be used, and why.
-    """
-    raws = json_lines(file, "BBQ file")
-    for n, raw in enumerate(raws, 1):
-        problem = _problem(raw)
-        if lacks := [k for k in ("question_index", "additional_metadata") if k not in raw]:
-            problem = problem or f"lacks {', '.join(lacks)}"
-        if problem:
-            colon = "" if problem.startswith("lacks") else ":"
-            raise KatayoriError(f"{file.name} row {n}{colon} {problem}")
-    return raws
-
-
-def _problem(raw: dict[str, Any]) -> str:
-    """What is wrong with a row of BBQ's format, empty where nothing is; spellings are unified."""
-    if "additional_metadeta" in raw:
-        raw["additional_metadata"] = raw.pop("additional_metadeta")
-    if lacks := [name for name in _CORE if name not in raw]:
-        return f"lacks {', '.join(lacks)}"
-    for name, valid in _FIELDS.items():
-        spelt = str(raw[name]).casefold().replace("-", "_")
-        raw[name] = _SPELT[name].get(spelt, raw[name])
-        if isinstance(raw[name], bool) or raw[name] not in valid:
-            return f"{name} is {raw[name]!r}, not one of {', '.join(map(str, valid))}"
-    unknown = unknown_option(raw)
-    if unknown is None:
-        return "answer_info must describe three options and tag one of them 'unknown'"
-    if (raw["context_condition"] == "ambig") != (raw["label"] == unknown):
-        return f"label {raw['label']} contradicts context_condition {raw['context_condition']}"
-    return ""
-
-
-def rows_of_folder(
-    folder: str | Path, dataset_id: str, what: str
-) -> list[tuple[Path, int, dict[str, Any]]]:
-    """File, number and content of every row in the `.jsonl` files of a folder that the owners of a
-    data set gave.
-
-    One file of it may be named in place of the folder.
-
-    Raises UnavailableError where there is none of `what`, saying how to get the data set.
-    """
-    files = _files_of(folder, dataset_id, what)
-    rows = [(file, n, raw) for file in files for n, raw in enumerate(upstream_rows(file), 1)]
-    if not rows:
-        raise _absent(folder, dataset_id, what)
-    return rows
-
-
-def _files_of(folder: str | Path, dataset_id: str, what: str) -> list[Path]:
-    """The `.jsonl` files of a folder, or one such file; says what else is there where none is."""
-    place = Path(folder)
-    if str(folder) and place.is_file():
-        return [place]
-    files = sorted(place.rglob("*.jsonl")) if str(folder) else []
-    if not files and str(folder) and (other := sorted(place.rglob("*.json"))):
-        held = f"{place.name} holds {len(other)} file(s) .json ({other[0].name}) and no .jsonl"
-        raise KatayoriError(f"{held}: save {what} as .jsonl, one row a line")
-    if not files:
-        raise _absent(folder, dataset_id, what)
-    return files
-
-
-def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
-    how = catalogue.load()[dataset_id].how
-    return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
-
-
-def _described(raw: dict[str, Any]) -> list[list[str]]:
-    """Name and tag of each option as upstream describes it."""
-    described = []
-    for i in range(3):
-        words = [str(word).casefold() for word in raw["answer_info"][f"ans{i}"]]
-        described.append([_ALIKE.get(word, word) for word in words])
-    return described
-
-
-def unknown_option(raw: dict[str, Any]) -> int | None:
-    """The option tagged as unknown, None unless there is exactly one."""
-    try:
-        tags = ["unknown" if tag in _UNKNOWN else tag for _, tag in _described(raw)]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return tags.index("unknown") if tags.count("unknown") == 1 else None
 
 
 def _tagged(raw: dict[str, Any]) -> int | None:
@@ -654,8 +444,8 @@ def _tagged(raw: dict[str, Any]) -> int | None:
     if isinstance(listed, str):
         listed = [listed]
     stereotyped = [str(group).casefold() for group in listed or ()]
-    groups = [_ALIKE.get(group, group) for group in stereotyped]
-    names, tags = zip(*_described(raw), strict=True)
+    groups = [bbq_rows.ALIKE.get(group, group) for group in stereotyped]
+    names, tags = zip(*bbq_rows.described(raw), strict=True)
     for words, wanted in ((tags, groups), (tags, groups[:1]), (names, groups[:1])):
         hits = [i for i, word in enumerate(words) if word in wanted]
         if len(hits) == 1:
@@ -672,7 +462,7 @@ def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
     marked = {int(row["example_id"]): row["target_loc"] for row in rows if row["category"] == name}
     targets: list[int | None] = []
     for n, raw in enumerate(raws):
-        unknown = unknown_option(raw)
+        unknown = bbq_rows.unknown_option(raw)
         first, second = (i for i in range(3) if i != unknown)
         if raw["question_polarity"] == "neg":
             by_location = {str(first): first, str(second): second}
@@ -681,59 +471,3 @@ def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
         location = marked.get(n)
         targets.append(None if location is None else by_location.get(location))
     return targets
-
-
-def converted(
-    raws: list, targets: list[int | None], source: str, category: str, language: str
-) -> Iterator[tuple]:
-    """Rows in the order of `COLUMNS`, all of rank 0."""
-    for n, (raw, target) in enumerate(zip(raws, targets, strict=True)):
-        persons = _persons(raw, target)
-        polarity = "negative" if raw["question_polarity"] == "neg" else "non_negative"
-        roles = [person and role(person, polarity) for person in persons]
-        if raw["context_condition"] == "ambig":
-            condition = "ambiguous"
-        else:
-            condition = roles[raw["label"]] or "disambiguated"
-        yield (
-            _id(source, category, raw.get("_row", n)),
-            category,
-            f"{category}-q{raw['question_index']}",
-            condition,
-            polarity,
-            raw["context"],
-            raw["question"],
-            raw["ans0"],
-            raw["ans1"],
-            raw["ans2"],
-            *roles,
-            *persons,
-            raw["label"],
-            "".join(person[:1] or "-" for person in persons),
-            0,
-            language,
-        )
-
-
-def _persons(raw: dict[str, Any], target: int | None) -> list[str]:
-    """Whom each option names; without a target only unknown is told."""
-    unknown = unknown_option(raw)
-    persons = []
-    for i in range(3):
-        if i == unknown:
-            persons.append("unknown")
-        elif target is None:
-            persons.append("")
-        else:
-            persons.append("target" if i == target else "non_target")
-    return persons
-
-
-def ranked(rows: list[tuple]) -> pd.DataFrame:
-    """The items' frame, with ranks by hash of id within category, context, polarity and order."""
-    items = pd.DataFrame(rows, columns=COLUMNS)
-    hashed = items["item_id"].map(lambda i: hashlib.sha256(i.encode()).hexdigest())
-    drawn = items.loc[hashed.sort_values().index]
-    return items.assign(
-        rank=drawn.groupby(["category", "context_condition", "polarity", "order"]).cumcount()
-    )

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from katayori.data import catalogue
-from katayori.data.bbq import POLARITIES, ranked, role
 from katayori.data.files import read_text
+from katayori.data.multiple_choice import POLARITIES, ranked, role
 from katayori.errors import KatayoriError
 
 UNKNOWN = "알 수 없음"
@@ -20,7 +20,7 @@ _KINDS = {"amb-bsd": (True, 0), "amb-cnt": (True, 1), "dis-bsd": (False, 0), "di
 
 
 def load_kobbq(path: str | Path = "") -> pd.DataFrame:
-    """KoBBQ's 2,280 test samples, or a file of their shape, in the columns of `bbq.COLUMNS`.
+    """KoBBQ's 2,280 test samples, or a file of their shape, in the columns of `multiple_choice`.
 
     Ids are `kobbq-<sample_id>`; a template's versions (a to d, orders of mention) share their
     template_id. The role of an option is told by upstream's biased_answer. On a question that holds
@@ -67,7 +67,7 @@ def _problem(raw: dict[str, Any]) -> str:
 
 
 def _item(raw: dict[str, Any]) -> tuple[Any, ...]:
-    """A sample in the order of `bbq.COLUMNS`, of rank 0."""
+    """A sample in the order of `multiple_choice.COLUMNS`, of rank 0."""
     category, template, _, *kind = raw["sample_id"].split("-")
     ambiguous, asked = _KINDS["-".join(kind)]
     choices, polarity = _choices(raw), POLARITIES[asked]

@@ -142,18 +142,18 @@ class InterJbbq(Paper):
         return "study3_published" if named else super().variant_of(dataset, prompt_id)
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        from katayori.data import bbq
+        from katayori.data import multiple_choice
 
-        return self.as_asked(bbq.balanced(self.read(dataset, {})[0], size))
+        return self.as_asked(multiple_choice.balanced(self.read(dataset, {})[0], size))
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""
         return items.sort_values("rank", kind="stable")
 
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
-        from katayori.data import option_orders
+        from katayori.data import multiple_choice
 
-        return option_orders.in_orders(rows, own)
+        return multiple_choice.in_orders(rows, own)
 
     def cluster_of(self, items: "pd.DataFrame") -> "pd.Series":
         """An item of others whose family is not known stands for itself."""
@@ -263,9 +263,9 @@ def _framed(rows: list[_Row], own: Sequence[str]) -> "pd.DataFrame":
     """The rows with the columns of `data.bbq` and our own."""
     import pandas as pd
 
-    from katayori.data import bbq
+    from katayori.data import multiple_choice
 
-    return pd.DataFrame(rows, columns=[*bbq.COLUMNS, *own])
+    return pd.DataFrame(rows, columns=[*multiple_choice.COLUMNS, *own])
 
 
 def _sizes(context: _Row) -> dict[str, tuple[int, int]]:
@@ -996,14 +996,14 @@ def _row(item: _Row, clear: bool, question: str, mention: str = "", bad: str = "
         question: `negative` or `neutral`. mention: who is named first, `a` or `b`. bad: of whom a
             clear passage tells the bad fact. The last two are the item's own unless given.
     """
-    from katayori.data import bbq
+    from katayori.data import multiple_choice
 
     mention, bad = mention or item["mention"], bad or item["bad"]
     named, order = _named(item), item["order"]
     polarity = "non_negative" if question == "neutral" else "negative"
     answer = _answer(clear, question, bad)
     sides = _sides(item["stereotyped"])
-    roles = {who: side and bbq.role(side, polarity) for who, side in sides.items()}
+    roles = {who: side and multiple_choice.role(side, polarity) for who, side in sides.items()}
     _, context = item["told"]
     passage = _passage(item, mention)
     first, second = named[mention], named[OTHER[mention]]
@@ -1114,16 +1114,16 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
             ...
         katayori.errors.UnavailableError: no inter-JBBQ rows (*.jsonl) in folder: no public copy ...
     """
-    from katayori.data import bbq
+    from katayori.data import bbq_rows, multiple_choice
 
     rows: list[tuple] = []
     own: list[_Row] = []
-    for file, n, raw in bbq.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
+    for file, n, raw in bbq_rows.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
         with _naming(f"{file.name} row {n}"):
             own.append(_own_columns(raw))
             source = f"inter_jbbq-{file.stem}-{n}"
-            rows += bbq.converted([raw], [None], source, raw["category"], "ja")
-    items = bbq.ranked(rows)
+            rows += bbq_rows.converted([raw], [None], source, raw["category"], "ja")
+    items = multiple_choice.ranked(rows)
     for name in own[0]:
         items[name] = [item[name] for item in own]
     by_item = items.groupby("item")
@@ -1133,15 +1133,15 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
         raise KatayoriError(
             f"{incomplete.sum()} items are not asked in the four ways, e.g. {example!r}"
         )
-    return items.reindex(columns=[*bbq.COLUMNS, *OWN_COLUMNS], fill_value="")
+    return items.reindex(columns=[*multiple_choice.COLUMNS, *OWN_COLUMNS], fill_value="")
 
 
 def _own_columns(raw: _Row) -> _Row:
     """What a row in BBQ's format says beyond BBQ's own fields."""
-    from katayori.data import bbq
+    from katayori.data import bbq_rows
 
     metadata = raw["additional_metadata"]
-    place = bbq.unknown_option(raw)
+    place = bbq_rows.unknown_option(raw)
     return {
         "topic": raw["category"],
         "unknown": raw[f"ans{place}"],

@@ -179,7 +179,7 @@ class Paper:
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
         """The rows in the orders of options that the setting `orders` asks for (see `ORDERS`).
 
-        Papers whose options stand in an order have `option_orders.in_orders` here.
+        Papers whose options stand in an order have `multiple_choice.in_orders` here.
         """
         return rows
 

@@ -90,20 +90,20 @@ class PersonaJbbq(Paper):
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """A number of `study` items is of the first edition: so many were recorded, balanced."""
-        from katayori.data import bbq
+        from katayori.data import multiple_choice
 
         if dataset == "study" and size is None:
             return self.as_asked(as_given())
         own = self.first_as if size is not None else {}
-        return self.as_asked(bbq.balanced(self.read(dataset, own)[0], size))
+        return self.as_asked(multiple_choice.balanced(self.read(dataset, own)[0], size))
 
     def worth_asking(
         self, items: "pd.DataFrame", dataset: str, own: Mapping[str, str]
     ) -> "pd.DataFrame":
-        from katayori.data import bbq
+        from katayori.data import multiple_choice
 
         of_bbq = dataset == "official" and "jbbq" not in own
-        return bbq.balanced(items, OF_BBQ) if of_bbq else items
+        return multiple_choice.balanced(items, OF_BBQ) if of_bbq else items
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""
@@ -111,10 +111,10 @@ class PersonaJbbq(Paper):
 
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
         """The study's items have ids of their own for every order."""
-        from katayori.data import option_orders
+        from katayori.data import multiple_choice
 
         if own.get("orders") != "all" or "base_id" not in rows:
-            return option_orders.in_orders(rows, own)
+            return multiple_choice.in_orders(rows, own)
         return in_orders(rows)
 
     def recorded_in(self, dataset: str) -> Mapping[str, str]:
@@ -257,8 +257,8 @@ def study2(of: Sequence[_Row] = ()) -> "pd.DataFrame":
 
 
 def study2_orders(of: Sequence[_Row] = ()) -> "pd.DataFrame":
-    """Chat items, columns `bbq.COLUMNS`, `SHARED` and base_id: 300 base items x 6 orders of
-    options.
+    """Chat items, columns of `multiple_choice`, `SHARED` and base_id: 300 base items x 6 orders
+    of options.
 
     Half of the pairs are taken, each in all contexts and questions and in one order of mention.
 
@@ -269,7 +269,7 @@ def study2_orders(of: Sequence[_Row] = ()) -> "pd.DataFrame":
         >>> items.loc[0, ["option_0", "option_1", "option_2", "order"]].tolist()
         ['七十代の男性', '二十代の男性', '判断できない', 'tnu']
     """
-    from katayori.data import bbq
+    from katayori.data import multiple_choice
 
     rows = []
     for scene in of or scenes():
@@ -278,7 +278,7 @@ def study2_orders(of: Sequence[_Row] = ()) -> "pd.DataFrame":
         mention = MENTIONS[scene["number"] // 2 % 2]
         for row in _rows(scene):
             if row["mention"] == mention:
-                rows += [_with_options(row, order, "pj2o") for order in bbq.ORDERS]
+                rows += [_with_options(row, order, "pj2o") for order in multiple_choice.ORDERS]
     return _chat_frame(rows)
 
 
@@ -321,19 +321,20 @@ def in_orders(items: "pd.DataFrame") -> "pd.DataFrame":
     """Items of `as_given` in all six orders of their options, next to each other.
 
     Returns:
-        as `bbq.in_all_orders`, under the ids of `study2_orders`; `rank` is the order_number.
+        as `multiple_choice.in_all_orders`, under the ids of `study2_orders`; `rank` is the
+        order_number.
 
     Example:
         >>> six = in_orders(as_given().head(1))
         >>> six["order_number"].tolist(), set(six["item_id"]) <= set(study2_orders()["item_id"])
         ([0, 1, 2, 3, 4, 5], True)
     """
-    from katayori.data import bbq
+    from katayori.data import multiple_choice
 
-    six = bbq.in_all_orders(items)
-    letters = {person: letter for letter, person in bbq.PERSONS.items()}
+    six = multiple_choice.in_all_orders(items)
+    letters = {person: letter for letter, person in multiple_choice.PERSONS.items()}
     places = [six[f"person_{place}"].map(letters) for place in range(3)]
-    base = items["base_id"].repeat(len(bbq.ORDERS)).to_numpy()
+    base = items["base_id"].repeat(len(multiple_choice.ORDERS)).to_numpy()
     named = base + "-" + places[0] + places[1] + places[2]
     return six.assign(item_id=named, base_id=base, rank=six["order_number"])
 
@@ -400,14 +401,16 @@ def study2_blank(of: Sequence[_Row] = ()) -> "pd.DataFrame":
         >>> items.loc[0, ["target_words", "other_words"]].tolist()
         ['31番の札を持つ男性', '32番の札を持つ男性']
     """
-    from katayori.data import bbq
+    from katayori.data import multiple_choice
 
     rows = []
     some = [scene for scene in of or scenes() if scene["number"] % 4 < 3]
     for place, scene in enumerate(some):
         for n, row in enumerate(_meaningless(scene, place, "blank", "pj2b")):
             # Four items a pair: the turn keeps each of the four from having three orders only.
-            order = bbq.ORDERS[(place * 4 + place // 3 + n) % len(bbq.ORDERS)]
+            order = multiple_choice.ORDERS[
+                (place * 4 + place // 3 + n) % len(multiple_choice.ORDERS)
+            ]
             rows.append(_with_options(row, order, "pj2b"))
     return _chat_frame(rows)
 
@@ -431,7 +434,7 @@ THIRD: Sets = {
 
 def _rows(scene: _Row) -> Iterator[_Row]:
     """All twelve items of a scene."""
-    from katayori.data.bbq import CONTEXTS, POLARITIES
+    from katayori.data.multiple_choice import CONTEXTS, POLARITIES
 
     for condition, polarity, mention in itertools.product(CONTEXTS, POLARITIES, MENTIONS):
         yield _row(scene, condition, polarity, mention)
@@ -535,23 +538,23 @@ def _meaningless(scene: _Row, place: int, control: str, prefix: str) -> Iterator
 
 
 def _with_options(row: _Row, order: str, prefix: str) -> _Row:
-    """The item with three options in that order, as `bbq.COLUMNS` names them."""
-    from katayori.data import bbq
+    """The item with three options in that order, as `multiple_choice.COLUMNS` names them."""
+    from katayori.data import multiple_choice
 
     words = {"t": row["target_words"], "n": row["other_words"], "u": row["unknown_words"]}
-    persons = [bbq.PERSONS[letter] for letter in order]
+    persons = [multiple_choice.PERSONS[letter] for letter in order]
     base = f"{prefix}-{row['item_id'].removeprefix(f'{prefix}-').removeprefix('pj2-')}"
     filled = row | {
         "item_id": f"{base}-{order}",
         "base_id": base,
         "label": persons.index(row["answer_person"]),
         "order": order,
-        "rank": bbq.ORDERS.index(order),
+        "rank": multiple_choice.ORDERS.index(order),
     }
     for place, letter in enumerate(order):
         filled[f"option_{place}"] = words[letter]
         filled[f"person_{place}"] = persons[place]
-        filled[f"role_{place}"] = bbq.role(persons[place], row["polarity"])
+        filled[f"role_{place}"] = multiple_choice.role(persons[place], row["polarity"])
     return filled
 
 
@@ -559,7 +562,7 @@ def _chat_frame(rows: list[_Row]) -> "pd.DataFrame":
     """Columns of the first edition, then what is new."""
     import pandas as pd
 
-    from katayori.data.bbq import COLUMNS
+    from katayori.data.multiple_choice import COLUMNS
 
     new = [column for column in SHARED if column not in COLUMNS]
     return pd.DataFrame(rows)[[*COLUMNS, *new, "base_id"]]

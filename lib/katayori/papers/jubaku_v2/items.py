@@ -17,7 +17,7 @@ from typing import Any, cast
 import pandas as pd
 
 from katayori import paths
-from katayori.data import bbq, catalogue
+from katayori.data import bbq, catalogue, multiple_choice
 from katayori.data.files import json_lines, read_checked, versions
 from katayori.data.items import sample
 from katayori.errors import KatayoriError, expect
@@ -504,7 +504,7 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> pd.DataFrame
             rows.append(case | {"template_id": f"{name} {raw['occ_word']}", "drawn": drawn})
     cases = pd.DataFrame(rows)
     ranks = cases.sort_values("drawn", kind="stable").groupby("template_id").cumcount()
-    return in_every_variant(_records(bbq.balanced(cases.assign(rank=ranks), size)))
+    return in_every_variant(_records(multiple_choice.balanced(cases.assign(rank=ranks), size)))
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -517,8 +517,8 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
     (JU-14).
 
     Only ambiguous items with a biased option are kept, so that unknown is right. The question ends
-    the context. `size`: at least so many items, each in both orders, balanced as `bbq.balanced`
-    does.
+    the context. `size`: at least so many items, each in both orders, as
+    `multiple_choice.balanced` does.
 
     Example:
         >>> from katayori.papers import get_paper, paper_ids
@@ -530,7 +530,7 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
     has_biased = pd.concat([items[f"role_{i}"] == "biased" for i in range(3)], axis=1).any(axis=1)
     kept = items[(items["context_condition"] == "ambiguous") & has_biased]
     cases = []
-    for row in _records(bbq.balanced(kept, size)):
+    for row in _records(multiple_choice.balanced(kept, size)):
         options = {row[f"role_{i}"]: row[f"option_{i}"] for i in range(3)}
         case = as_case(
             row["item_id"],

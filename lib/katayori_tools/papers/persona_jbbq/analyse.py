@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from katayori import measure
-from katayori.data import bbq
+from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, cells
 from katayori.metrics.bbq import MEASURES, SIDES, SPELLINGS
@@ -183,7 +183,7 @@ def _roles_of(target: Any, polarity: Any, info: Any) -> list[str]:
         "unknown" if group == "unknown" else "target" if place == place_of_target else "non_target"
         for place, group in enumerate(groups)
     ]
-    return [bbq.role(person, asked) for person in persons]
+    return [multiple_choice.role(person, asked) for person in persons]
 
 
 def _labels(log: Log, count: int) -> pd.Series | None:
