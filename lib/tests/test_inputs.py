@@ -13,7 +13,7 @@ import own_items
 import pytest
 
 from katayori import paths, profiles
-from katayori.metrics import position_free, uncertainty
+from katayori.metrics import position, uncertainty
 from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
 from katayori_tools.choices import Asking
@@ -328,7 +328,7 @@ def test_the_light_engine_gets_two_clusters_and_servers_more():
 
     assert limit() == profiles.DEMONSTRATION == 2
     assert limit(models=MODEL) == 25 == limit("live-official", models=MODEL)
-    assert limit(models=MODEL) > position_free.TRAINING_TEMPLATES
+    assert limit(models=MODEL) > position.TRAINING_CLUSTERS
     assert limit(limit=7) == limit(limit=7, models=MODEL) == 7
     assert limit("imported", models=MODEL) is None
 

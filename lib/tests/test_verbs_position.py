@@ -8,9 +8,7 @@ import pytest
 
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
-from katayori.metrics import position_free
 from katayori.metrics.position import calibrated, permuted
-from katayori.study import Study
 
 ROLES = ("other", "target", "unknown")
 ORDERS = list(itertools.permutations(ROLES))
@@ -152,24 +150,3 @@ def test_what_was_not_asked_goes_on_with_its_reason():
         permuted(empty, content="template", **READ),
     ):
         assert reason_of(read) == "no probabilities were asked for" and "read_status" in read
-
-
-# --- these go when `position_free` goes -----------------------------------------------------------
-
-
-def test_recorded_answers_are_read_as_by_the_older_functions():
-    answers = Study.open("persona_jbbq", asked=["pj_basic_ja"]).answers("pj_basic_ja")
-    by = ["model", "prompt_id"]
-    one = position_free.answers_by_content(answers).query("reading == 'calibrated'")
-    pairs = [
-        (calibrated(answers, by=by, cluster="template_id", **READ), one),
-        (
-            permuted(answers, by=by, content="base_id", **READ),
-            position_free.answers_in_all_orders(answers),
-        ),
-    ]
-    for new, old in pairs:
-        old = old.reset_index(drop=True)
-        for name in ("model", "item_id", "answer", "read_status"):
-            assert new[name].fillna("").tolist() == old[name].fillna("").tolist()
-        assert np.allclose(new[SHARES], old[SHARES], rtol=0, atol=1e-12, equal_nan=True)

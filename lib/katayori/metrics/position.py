@@ -13,13 +13,19 @@ whatever reads letters reads them, too.
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from katayori.columns import Column, FrameError
 from katayori.frames import LABEL, cells, require
-from katayori.metrics import position_free as reading, ties
+from katayori.metrics import ties
+
+#: With fewer other clusters the coefficients of the positions are not learned.
+TRAINING_CLUSTERS = 20
+#: Eigenvalues below this share of the largest one are rounding.
+ROUNDING = 1e-10
 
 _P = Column("probability", 0.25, may_miss=True)
 
@@ -73,11 +79,86 @@ def calibrated(
     for _, cell in cells(frame, by):
         logp = _logs(cell, shares)
         contents = cell[options].astype(str).to_numpy(object)
-        values, status = reading.calibrated_values(logp, contents, cell[cluster])
+        values, status = calibrated_values(logp, contents, cell[cluster])
         # Who follows the position alone has nothing left: rounding must not choose for them.
         values[ties.sign(values, np.abs(logp).max(axis=1, keepdims=True)) == 0] = 0.0
         parts.append(_with_values(cell, values, status, answer, shares))
     return _together(parts, frame)
+
+
+def calibrated_values(
+    logp: np.ndarray, roles: np.ndarray, clusters: Sequence[Any] | pd.Series
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p less what the position adds, (rows, positions), and the status of each row.
+
+    Args:
+        logp, roles: (rows, positions), the values and what stands there.
+        clusters: of each row; the positions are learned from the other clusters.
+
+    Example:
+        >>> values, status = calibrated_values(np.zeros((1, 2)), np.array([["a", "b"]]), ["t"])
+        >>> status.tolist()
+        ['not_calibrated']
+    """
+    y = centred(logp)
+    complete = np.isfinite(y).all(axis=1)
+    k = y.shape[1]
+    values = np.full_like(y, np.nan)
+    status = np.where(complete, "not_calibrated", "incomplete").astype(object)
+    codes, _ = pd.factorize(np.asarray(clusters, object))
+    trained = np.unique(codes[complete])
+    if len(trained) <= TRAINING_CLUSTERS:
+        return values, status
+    design = _design(roles)
+    gram = np.einsum("ijp,ijq->ipq", design, design)
+    moment = np.einsum("ijp,ij->ip", design, np.where(complete[:, None], y, 0.0))
+    # One row a cluster: which items are of another one, and complete.
+    others = ((codes != trained[:, None]) & complete).astype(float)
+    left = np.tensordot(others, gram, axes=1)
+    # The columns of positions add up to 0, and so do those of roles: two eigenvalues are rounding.
+    known = np.linalg.matrix_rank(left, hermitian=True, rtol=ROUNDING) >= 2 * (k - 1)
+    inverse = np.linalg.pinv(left, rcond=ROUNDING, hermitian=True)
+    solved = np.einsum("tpq,tq->tp", inverse, others @ moment)
+    position = solved[:, :k] - solved[:, :k].mean(axis=1, keepdims=True)
+    of_row = np.minimum(np.searchsorted(trained, codes), len(trained) - 1)
+    used = complete & known[of_row]
+    values[used] = y[used] - position[of_row[used]]
+    status[used] = "ok"
+    return values, status
+
+
+def centred(values: np.ndarray) -> np.ndarray:
+    """Less the mean of each row, (rows, positions).
+
+    Example:
+        >>> centred(np.array([[1.0, 2.0, 6.0]])).tolist()
+        [[-2.0, -1.0, 3.0]]
+    """
+    return values - values.mean(axis=1, keepdims=True)
+
+
+def _design(roles: np.ndarray) -> np.ndarray:
+    """Dummies of position and role, less their mean: (rows, positions, positions + roles)."""
+    rows, k = roles.shape
+    names = np.array(sorted(set(roles.ravel())), dtype=object)
+    position_dummies = np.broadcast_to(np.eye(k), (rows, k, k))
+    role_dummies = (roles[:, :, None] == names).astype(float)
+    return centred(np.concatenate([position_dummies, role_dummies], axis=2))
+
+
+def highest(values: np.ndarray, names: Sequence[str]) -> list[str | None]:
+    """The name of the highest value of each row; None where two share it or a value is missing.
+
+    Example:
+        >>> highest(np.array([[0.3, 0.1 + 0.2], [0.1, 0.9], [np.nan, 1]]), ["cat", "dog"])
+        [None, 'dog', None]
+    """
+    out: list[str | None] = []
+    for row in values:
+        first = np.flatnonzero(ties.highest(row))
+        single = len(first) == 1 and not np.isnan(row).any()
+        out.append(names[int(first[0])] if single else None)
+    return out
 
 
 def permuted(
@@ -171,7 +252,7 @@ def _with_values(
     with np.errstate(invalid="ignore"):
         top = np.exp(values - values.max(axis=1, keepdims=True))
     soft = top / top.sum(axis=1, keepdims=True)
-    chosen = reading.highest(values, [name.rsplit("_", 1)[1] for name in shares])
+    chosen = highest(values, [name.rsplit("_", 1)[1] for name in shares])
     out = cell.copy()
     out[answer] = pd.Series(chosen, cell.index, dtype=object)
     out[shares] = soft

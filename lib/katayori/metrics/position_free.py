@@ -25,14 +25,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import ties
+from katayori.metrics.position import calibrated_values, centred, highest
 from katayori.metrics.uncertainty import cells
 
 MODEL = ("model", "prompt_id")
-#: With fewer other templates the coefficients of the places are not learned.
-TRAINING_TEMPLATES = 20
-#: Eigenvalues below this share of the largest one are rounding.
-ROUNDING = 1e-10
 #: Where one place takes more of the valid letters, letters say nothing of bias.
 BOUND_SHARE = 0.9
 
@@ -67,20 +63,6 @@ def log_probabilities(frame: pd.DataFrame) -> np.ndarray:
     return logp
 
 
-def _centred(values: np.ndarray) -> np.ndarray:
-    """Less the mean over the places of the item (the second axis)."""
-    return values - values.mean(axis=1, keepdims=True)
-
-
-def _design(roles: np.ndarray) -> np.ndarray:
-    """Dummies of place and role, centred inside the item: (rows, places, places + roles)."""
-    rows, k = roles.shape
-    names = np.array(sorted(set(roles.ravel())), dtype=object)
-    place_dummies = np.broadcast_to(np.eye(k), (rows, k, k))
-    role_dummies = (roles[:, :, None] == names).astype(float)
-    return _centred(np.concatenate([place_dummies, role_dummies], axis=2))
-
-
 def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Series]:
     """log p, centred inside the item, less the coefficient of the place, and a status a row.
 
@@ -110,43 +92,6 @@ def calibrated_log_probabilities(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Se
     roles = frame[[f"role_{place}" for place in places]].to_numpy(object)
     values, status = calibrated_values(log_probabilities(frame), roles, frame["template_id"])
     return values, pd.Series(status, index=frame.index)
-
-
-def calibrated_values(
-    logp: np.ndarray, roles: np.ndarray, clusters: Sequence[Any] | pd.Series
-) -> tuple[np.ndarray, np.ndarray]:
-    """As `calibrated_log_probabilities`, of arrays (rows, places) and the cluster of each row.
-
-    Example:
-        >>> values, status = calibrated_values(np.zeros((1, 2)), np.array([["a", "b"]]), ["t"])
-        >>> status.tolist()
-        ['not_calibrated']
-    """
-    y = _centred(logp)
-    complete = np.isfinite(y).all(axis=1)
-    k = y.shape[1]
-    values = np.full_like(y, np.nan)
-    status = np.where(complete, "not_calibrated", "incomplete").astype(object)
-    codes, _ = pd.factorize(np.asarray(clusters, object))
-    trained = np.unique(codes[complete])
-    if len(trained) <= TRAINING_TEMPLATES:
-        return values, status
-    design = _design(roles)
-    gram = np.einsum("ijp,ijq->ipq", design, design)
-    moment = np.einsum("ijp,ij->ip", design, np.where(complete[:, None], y, 0.0))
-    # One row a template: which items are of another one, and complete.
-    others = ((codes != trained[:, None]) & complete).astype(float)
-    left = np.tensordot(others, gram, axes=1)
-    # The columns of places add up to 0, and so do those of roles: two eigenvalues are rounding.
-    known = np.linalg.matrix_rank(left, hermitian=True, rtol=ROUNDING) >= 2 * (k - 1)
-    inverse = np.linalg.pinv(left, rcond=ROUNDING, hermitian=True)
-    solved = np.einsum("tpq,tq->tp", inverse, others @ moment)
-    place = solved[:, :k] - solved[:, :k].mean(axis=1, keepdims=True)
-    of_row = np.minimum(np.searchsorted(trained, codes), len(trained) - 1)
-    used = complete & known[of_row]
-    values[used] = y[used] - place[of_row[used]]
-    status[used] = "ok"
-    return values, status
 
 
 def readings(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
@@ -219,21 +164,6 @@ def _softmax(values: np.ndarray) -> np.ndarray:
     return top / top.sum(axis=1, keepdims=True)
 
 
-def highest(values: np.ndarray, names: Sequence[str]) -> list[str | None]:
-    """The name of the highest value of each row; None where two share it or a value is missing.
-
-    Example:
-        >>> highest(np.array([[0.3, 0.1 + 0.2], [0.1, 0.9], [np.nan, 1]]), ["cat", "dog"])
-        [None, 'dog', None]
-    """
-    out: list[str | None] = []
-    for row in values:
-        first = np.flatnonzero(ties.highest(row))
-        single = len(first) == 1 and not np.isnan(row).any()
-        out.append(names[int(first[0])] if single else None)
-    return out
-
-
 def permuted(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
     """Every content by its mean log p over all orders of its options, one row a `base_id`.
 
@@ -301,7 +231,7 @@ def slot_report(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
         values, status = calibrated_log_probabilities(cell)
         row: dict[str, Any] = {"n": len(written), "n_invalid": len(cell) - len(written)}
         row |= {f"share_{place}": share for place, share in zip(places, shares, strict=True)}
-        row["slot_effect"] = _range_of_means(_centred(log_probabilities(cell)))
+        row["slot_effect"] = _range_of_means(centred(log_probabilities(cell)))
         row["slot_effect_left"] = _range_of_means(values)
         row["n_incomplete"] = int((status == "incomplete").sum())
         row["n_not_calibrated"] = int((status == "not_calibrated").sum())
@@ -377,96 +307,3 @@ def _range_of_means(values: np.ndarray) -> float:
     if not len(complete):
         return math.nan
     return float(np.ptp(complete.mean(axis=0)))
-
-
-def answers_by_content(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
-    """The answers as each reading gives them, in the shape they came in: any score takes them.
-
-    Where a metric starts from answers (`qa_bias.with_role`, an exchange test), it runs on these in
-    place of the letters, a reading at a time.
-
-    Args:
-        frame: see above, one row an item, with `outcome`.
-        by: what is calibrated apart; model and prompt.
-
-    Returns:
-        the rows of the frame three times, with reading (`letter`, `probability`, `calibrated`);
-        answer (the place whose content is chosen, as text), outcome (`out_of_choice` where there is
-        no choice) and p_0 ... (softmax of the values of the places; NaN where not read), and
-        read_status as in `readings`. Rows of the letters stay as they are.
-
-    Example:
-        >>> frame = pd.DataFrame({"model": "m", "prompt_id": "p", "template_id": ["t", "u"]})
-        >>> frame = frame.assign(answer=["0", None], outcome=["ok", "refusal"])
-        >>> frame = frame.assign(role_0="cat", role_1="dog", p_0=0.2, p_1=0.6)
-        >>> read = answers_by_content(frame).iloc[1:3].round(2)
-        >>> read[["reading", "outcome", "p_1"]].to_numpy().tolist()
-        [['letter', 'refusal', 0.6], ['probability', 'ok', 0.75]]
-    """
-    parts = []
-    for _, cell in cells(frame, by):
-        logp = log_probabilities(cell)
-        complete = pd.Series(np.isfinite(logp).all(axis=1), index=cell.index)
-        whole = complete.map({True: "ok", False: "incomplete"})
-        parts.append(cell.assign(reading="letter", read_status=cell["outcome"]))
-        parts.append(_answers_of_values(cell, logp, whole, "probability"))
-        parts.append(
-            _answers_of_values(cell, *calibrated_log_probabilities(cell), reading="calibrated")
-        )
-    return pd.concat(parts, ignore_index=True)
-
-
-def answers_in_all_orders(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
-    """The answers as *permuted* gives them, in the shape of the order that was given.
-
-    Args:
-        frame: see above, one row an item and order, with base_id, order_number (0: as given) and
-            `order` (where each option stands in the given order), as of `bbq.in_all_orders`.
-        by: what is read apart; model and prompt.
-
-    Returns:
-        the rows of the given order, with answer, outcome and p_0 ... of the mean log p over all
-        orders, reading (`permuted`) and read_status (`ok`; `lacks_an_order`; `incomplete`, where a
-        letter has no probability in some order).
-
-    Example:
-        >>> frame = pd.DataFrame({"model": "m", "prompt_id": "p", "base_id": ["b", "b"]})
-        >>> frame = frame.assign(order_number=[0, 1], order=["01", "10"], role_0=["cat", "dog"])
-        >>> frame = frame.assign(role_1=["dog", "cat"], p_0=[0.9, 0.8], p_1=[0.1, 0.2])
-        >>> answers_in_all_orders(frame)[["answer", "p_0"]].round(2).to_numpy().tolist()
-        [['0', 0.6]]
-    """
-    places = places_of(frame)
-    logp = log_probabilities(frame)
-    before = np.array([[int(place) for place in order] for order in frame["order"]])
-    of_options = np.empty_like(logp)
-    np.put_along_axis(of_options, before, logp, axis=1)
-    columns = [f"lp_{place}" for place in places]
-    heads = [*by, "base_id"]
-    asked = frame[[*heads, "order"]].assign(**dict(zip(columns, of_options.T, strict=True)))
-    contents = asked.groupby(heads, sort=False)
-    # A mean over orders of which one is missing would favour who stands well in the others.
-    means = contents[columns].mean(skipna=False)
-    means["n_orders"] = contents["order"].nunique()
-    given = frame[frame["order_number"] == 0].reset_index(drop=True)
-    found = given[heads].merge(means, left_on=heads, right_index=True, how="left")
-    values = found[columns].to_numpy(float, copy=True)
-    status = pd.Series("ok", index=given.index)
-    status[~np.isfinite(values).all(axis=1)] = "incomplete"
-    lacks = (found["n_orders"] < math.factorial(len(places))).to_numpy()
-    status[lacks] = "lacks_an_order"
-    values[lacks] = np.nan
-    return _answers_of_values(given, values, status, "permuted")
-
-
-def _answers_of_values(
-    frame: pd.DataFrame, values: np.ndarray, status: pd.Series, reading: str
-) -> pd.DataFrame:
-    """Answers and probabilities by the highest of the values of the places."""
-    places = places_of(frame)
-    chosen = highest(values, [str(place) for place in places])
-    outcome = ["out_of_choice" if answer is None else "ok" for answer in chosen]
-    soft = _softmax(values)
-    out = frame.assign(reading=reading, answer=pd.Series(chosen, frame.index), outcome=outcome)
-    out["read_status"] = status.to_numpy()
-    return out.assign(**{f"p_{place}": soft[:, place] for place in places})
