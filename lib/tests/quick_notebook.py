@@ -116,7 +116,7 @@ def install_mutations(state: State) -> None:
 
 def install_comparison(state: State) -> None:
     """Compares each table when it is written, and the results when they are saved."""
-    from katayori.report.results import Run
+    from katayori.report.run import Run
     from katayori_tools import expected
 
     write_table, write_results = Run.table, Run.save

@@ -816,7 +816,7 @@ def test_late_tables_tell_a_mutation_too(name, tmp_path):
 
 TINY_TABLE = """
 from katayori.metrics.ranks import holm
-from katayori.report.results import Run
+from katayori.report.run import Run
 
 p = holm([0.01, 0.2])
 {check}
