@@ -14,6 +14,7 @@ from katayori.metrics.verdicts import (
     TESTED,
     TOLD,
     bounds,
+    claim,
     clusters_needed,
     filled,
     gates,
@@ -409,3 +410,28 @@ def test_values_of_another_kind_are_refused():
         filled(frame, end="middle", value="yes", kind="signed")
     with pytest.raises(KatayoriError, match="unknown kind 'mean'"):
         bounds(frame, value="yes", kind="mean", cluster="case")
+
+
+def test_a_claim_is_read_from_the_verdict_and_keeps_what_is_none():
+    """By its side of the line, or by a range; without a verdict the reason stays."""
+    rows = [
+        (0.7, 0.6, 0.8, "present"),
+        (0.3, 0.2, 0.4, "present, smaller than the margin"),
+        (0.5, 0.45, 0.55, "absent"),
+        (0.6, 0.4, 0.8, "undecided"),
+        (np.nan, np.nan, np.nan, "position bound"),
+        (0.9, 0.8, 1.0, "condition did not happen"),
+    ]
+    told = pd.DataFrame(rows, columns=["value", "ci_low", "ci_high", "verdict"]).assign(line=0.5)
+    of = {"paper": "2 of 3", "statement": "over one half"}
+    above, below = (claim(told, **of, sign=side) for side in (1, -1))
+    rest = ["position bound", "condition did not happen"]
+    assert above["verdict"].tolist() == ["present", "absent", "absent", "undecided", *rest]
+    assert below["verdict"].tolist() == ["absent", "present", "absent", "undecided", *rest]
+    near = claim(told, **of, between=(0.4, 0.6))
+    assert near["verdict"].tolist() == ["undecided", "undecided", "present", "undecided", *rest]
+    assert claim(told, **of, between=(0.85, 1))["verdict"].tolist()[:4] == ["absent"] * 4
+    assert above["claim"].eq("over one half").all() and above["paper"].eq("2 of 3").all()
+    for both in ({}, {"sign": 1, "between": (0, 1)}):
+        with pytest.raises(KatayoriError, match="one of both"):
+            claim(told, **of, **both)

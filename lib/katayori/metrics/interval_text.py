@@ -14,7 +14,7 @@ def with_interval(
     """A row's `value` and interval as one text, times `scale`: "55.6 [50.1, 60.2]".
 
     † where its `few` is true. Only the value where there is no interval; an em dash with the
-    `status`, if any, where it is undefined.
+    `verdict` or else the `status`, if any, where it is undefined.
 
     Example:
         >>> with_interval({"value": 0.5, "ci_low": 0.25, "ci_high": 0.75})
@@ -24,7 +24,8 @@ def with_interval(
     """
     value, low, high = (scale * row[name] for name in ("value", *ends))
     if math.isnan(value):
-        return f"— ({row['status']})" if row.get("status") else "—"
+        reason = row.get("verdict") or row.get("status")
+        return f"— ({reason})" if reason else "—"
     sign = "+" if signed else ""
 
     def rounded(number: float) -> str:

@@ -23,6 +23,7 @@ from katayori.errors import KatayoriError, expect
 from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import qa_intervals
 from katayori.metrics.holm import holm
+from katayori.metrics.interval_text import with_interval
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, detectable_effect, mean_interval
 from katayori.metrics.shares import cluster_share, share_limits, share_p, sums
 
@@ -551,6 +552,57 @@ def verdict(
     out.loc[gated | (bound & (out["status"] == "ok")), "status"] = "position_bound"
     out.attrs = dict(table.attrs)
     return out
+
+
+def claim(
+    table: pd.DataFrame,
+    statement: str,
+    *,
+    paper: str = "",
+    sign: int | None = None,
+    between: tuple[float, float] | None = None,
+) -> pd.DataFrame:
+    """What rows with a verdict say of a claim about their value.
+
+    Args:
+        table: of `verdict`, such as the rows of one measure.
+        statement: the claim. paper: what the paper gives for it.
+        sign: 1 or -1, of the claim that the value lies above or below its line.
+        between: of the claim that the value lies in this range (one of both arguments).
+
+    Returns:
+        the rows with claim, paper, here (`with_interval`) and the verdict anew. With `sign`:
+        `present` where it was `present` on this side, `absent` where it was `absent`, or `present`
+        on the other side. With `between`: `present` where the whole interval lies inside, `absent`
+        where it lies outside. Else `undecided`; rows that have no verdict keep their word.
+
+    Raises:
+        KatayoriError: none of both arguments or both; a column that is lacking.
+
+    Example:
+        >>> row = {"value": -0.2, "line": 0.0, "ci_low": -0.3, "ci_high": -0.1}
+        >>> rows = pd.DataFrame([row | {"verdict": "present"}])
+        >>> one, two = claim(rows, "it falls", sign=-1), claim(rows, "it rises", sign=1)
+        >>> one["verdict"].item(), two["verdict"].item()
+        ('present', 'absent')
+    """
+    if (sign is None) == (between is None):
+        raise KatayoriError("claim: give sign= or between=, one of both")
+    require("claim", table, dict.fromkeys(("value", "line", "ci_low", "ci_high"), NUMBER_OR_NONE))
+    if between is not None:
+        low, high = between
+        shown = (table["ci_low"] >= low) & (table["ci_high"] <= high)
+        excluded = (table["ci_high"] < low) | (table["ci_low"] > high)
+    else:
+        is_present = table["verdict"].str.startswith("present")
+        right = np.sign(table["value"] - table["line"]) == sign
+        shown = is_present & right
+        excluded = (is_present & ~right) | (table["verdict"] == "absent")
+    word = np.select([shown, excluded], ["present", "absent"], "undecided")
+    stays = table["verdict"].isin(NO_VERDICT)
+    verdict = table["verdict"].where(stays, pd.Series(word, table.index, dtype=object))
+    here = [with_interval(row) for row in table.to_dict("records")]
+    return table.assign(claim=statement, paper=paper, here=here, verdict=verdict)
 
 
 #: What a row of answers by position does not have.
