@@ -41,7 +41,7 @@ MUTATIONS = {
     "02_persona_jbbq": ("katayori.metrics.bbq:scores", "value"),
     "03_logprob_judge": ("katayori.prompting.letters:verdict_probabilities", "p_A"),
     "04_jubaku_v2": ("katayori.papers.jubaku_v2.scores:_share", "value"),
-    "05_inter_jbbq": ("katayori.metrics.shares:share", "value"),
+    "05_inter_jbbq": ("katayori.metrics.words:contrast", "contrast"),
 }
 #: The one that stays in `make test`.
 QUICKEST = "04_jubaku_v2"
@@ -105,7 +105,7 @@ LATE_MUTATIONS = {
         "katayori.metrics.ranks:kruskal": "value",
     },
     "02_persona_jbbq": {
-        "katayori.metrics.exchange:swap_test": "p",
+        "katayori.metrics.exchange:swap_test": "smallest_p",
         "katayori.metrics.words:contrast": "contrast",
     },
     "03_logprob_judge": {"katayori.papers.logprob_judge.scores:human_agreement": "value"},
@@ -718,7 +718,10 @@ def scaled(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
         found = function(*args, **kwargs)
-        return found * 1.01 if not KEY else {**found, KEY: found[KEY] * 1.01}
+        if not KEY:
+            return found * 1.01
+        larger = {KEY: found[KEY] * 1.01}
+        return {**found, **larger} if isinstance(found, dict) else found.assign(**larger)
     return call
 
 
