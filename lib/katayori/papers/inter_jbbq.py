@@ -46,7 +46,8 @@ LEXICONS = "lexicons.yaml"
 PRESET = "published_counts"
 #: Presets of the paper's own design; all others are balanced.
 PUBLISHED = (PRESET, "balanced_350")
-#: The data set whose items are the study.
+#: The data set whose items are the study, and that of the second edition, whose items it keeps.
+STUDY = "study3"
 BALANCED = "balanced"
 #: Topics of the second and third edition.
 TOPICS = ("housing", "marriage", "manners", "science")
@@ -106,7 +107,12 @@ class InterJbbq(Paper):
     asked_in = "study"
     #: A quarter of the first edition, small enough to be answered by a slow model.
     more = ("published_quarter",)
-    recorded_as = BALANCED
+    recorded_as = STUDY
+    continues: ClassVar[Mapping[str, str]] = {
+        STUDY: BALANCED,
+        "study3_quarter": "balanced_quarter",
+        "study3_blank": "balanced_blank",
+    }
     first_as: ClassVar[Mapping[str, str]] = {"preset": PRESET}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
@@ -119,7 +125,9 @@ class InterJbbq(Paper):
             )
         preset = own.get("preset", "") or self.recorded_as
         if preset == BALANCED and not topics:
-            return balanced(), study_version(), []
+            return balanced(), versions(topics_of_second(), "second edition"), []
+        if preset == STUDY and not topics:
+            return THIRD[STUDY](), study_version(), []
         made = generate(topics, own.get("preset", "") or PRESET)
         return made, topics_version(topics), []
 
@@ -144,7 +152,8 @@ class InterJbbq(Paper):
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         from katayori.data import multiple_choice
 
-        return self.as_asked(multiple_choice.balanced(self.read(dataset, {})[0], size))
+        items, _, _ = self.read(dataset, {"preset": BALANCED})
+        return self.as_asked(multiple_choice.balanced(items, size))
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""
@@ -603,13 +612,15 @@ def topics_of_second() -> list[_Row]:
 
 
 def study_version() -> str:
-    """Name and version of the second edition, printed under every table computed from it.
+    """Names and versions of the editions that the study is of, printed under every table.
 
     Example:
         >>> study_version()
-        'katayori-inter-study v2'
+        'katayori-inter-study v2, in part katayori-inter-study v3'
     """
-    return versions(topics_of_second(), "second edition")
+    anew = [written for topic in topics_of_second() if (written := _file_of_third(topic))]
+    kept = versions(topics_of_second(), "second edition")
+    return f"{kept}, in part {versions(anew, 'third edition')}"
 
 
 def _check_second(name: str, topic: _Row) -> None:
@@ -707,14 +718,19 @@ def topics_of_third() -> list[_Row]:
     return [topic | _anew(topic) for topic in topics_of_second()]
 
 
-def _anew(topic: _Row) -> _Row:
-    """The parts of a topic that are written anew; empty where there is no file of it."""
+def _file_of_third(topic: _Row) -> _Row:
+    """What is written anew of a topic, as its file has it; empty where there is none."""
     from katayori.data.inter_jbbq_schema import ThirdTopic
 
     file = paths.data_dir() / THIRD_FOLDER / f"{topic['topic']}.yaml"
-    if not file.exists():
+    return read_checked(ThirdTopic, file, "topic file") if file.exists() else {}
+
+
+def _anew(topic: _Row) -> _Row:
+    """The parts of a topic that are written anew."""
+    document = _file_of_third(topic)
+    if not document:
         return {}
-    document = read_checked(ThirdTopic, file, "topic file")
     passages = {passage["id"]: passage for passage in document.get("contexts", [])}
     contexts = [passages.get(context["id"], context) for context in topic["contexts"]]
     return {"profile": document.get("profile") or topic["profile"], "contexts": contexts}
