@@ -125,7 +125,7 @@ output_dir: str = ""  # given by the runner
 """,
     """
 from katayori import profiles
-from katayori.metrics.intervals import share_interval
+from katayori.metrics.share_intervals import share_interval
 from katayori.papers import answers
 from katayori.papers.claims import check_claims
 from katayori.papers.items import read_items
