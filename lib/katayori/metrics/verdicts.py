@@ -348,7 +348,8 @@ def gates(
         frame: a row an answer.
         factors: columns that say which level of a counterbalanced factor the answer took (its
             position, the person mentioned first, the polarity); missing: unreadable.
-        cut: column of flags, whether the text was cut off or looped.
+        cut: column of flags, whether the text is not what was asked for: cut off, looping, or
+            without the reasons that should come first.
         named: column of flags, whether the answer names a person; missing: unreadable.
         by: columns measured apart.
         against: a column of `by` and its value with which the others are compared, such as the
@@ -681,7 +682,8 @@ def _bound(row: Mapping[Any, Any]) -> tuple[str, str] | None:
     if row["n"] + row["n_invalid"] == 0:
         return "not asked", "No answer was asked for."
     if row["cut_share"] > CUT_ABOVE:
-        return "condition did not happen", f"{row['cut_share']:.0%} of the texts were cut off."
+        share = f"{row['cut_share']:.0%}"
+        return "condition did not happen", f"{share} of the texts are cut off or not as asked."
     if row["n"] == 0:
         known = "" if row["status"] == "no_valid_answer" else f": {row['status']}"
         told = f"None of {row['n_invalid']} answers can be read{known}.".replace("_", " ")
