@@ -147,8 +147,9 @@ class Study:
             item_id, model, prompt_id, repetition, outcome, answer, source, note, text,
             finish_reason, p_<option> and mass where probabilities were asked for, variant (of the
             recording that was read), and the item's columns. For a prompt that scores given texts
-            logp_<name> and tokens_<name> of each, in place of answer, text and finish_reason. What
-            was not asked gives an empty frame that says why (`frames.reason_of`).
+            logp_<name> and tokens_<name> of each, in place of answer, text and finish_reason. Where
+            a prompt is asked once of several items (`per`), item_id is what they share. What was
+            not asked gives an empty frame that says why (`frames.reason_of`).
 
         Raises:
             UnavailableError: no answer to one of the prompts that every model must have been asked.
@@ -183,6 +184,7 @@ class Study:
             rows, variant = self._set(items), get_paper(self.paper).variant_of(items, prompt_id)
         how: dict[str, Any] = {"repetitions": list(repetitions), "variant": variant}
         how["dataset"] = (variant and items) or self.kind
+        how |= get_paper(self.paper).reading(prompt)
         for name in models:
             try:
                 parts.append(self._of_model(name, rows, prompt, how, items))
@@ -210,7 +212,8 @@ class Study:
             how = {**how, "variant": recordings.layers(how["variant"])[-1]}
         if source == "recorded":
             ids = recordings.item_ids(self.paper, prompt.id, how["variant"], [name])
-            kept = rows[rows["item_id"].isin(ids)]
+            # What is asked once of several items is recorded under what they share.
+            kept = rows[rows[prompt.per].astype(str).isin(ids)]
             if kept.empty:
                 raise UnavailableError(f"no answers to {prompt.id} are recorded for these items")
             return answers.get(kept, prompt, [asked_as], source=source, **how)
@@ -266,7 +269,9 @@ class Study:
     def __str__(self) -> str:
         part = "of" if len(self.items) <= len(self.everything) else "requests to"
         counted = f"{len(self.items):,} {part} {len(self.everything):,} items of {self.dataset}"
-        asked = f"{self.source} answers of {', '.join(self.models)}"
+        sources = self.sources()
+        source = ", ".join(dict.fromkeys(sources[name] for name in self.models)) or self.source
+        asked = f"{source} answers of {', '.join(self.models)}"
         beside = f"; beside them {', '.join(self.simulated)}" if self.simulated else ""
         return "\n".join([f"{counted}; {asked}{beside}.", *self.notes])
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.parsing import Parsed
+from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request
 from katayori.prompting.store import Response
 
@@ -231,6 +232,10 @@ class Paper:
     def parse(self, text: str, finish_reason: str) -> Parsed:
         """The answer in a text."""
         raise NotImplementedError
+
+    def reading(self, prompt: Prompt) -> Mapping[str, Any]:
+        """Keywords of `answers.get` by which answers to a prompt are read, beside `parse`."""
+        return {}
 
     def needs_probabilities(self) -> bool:
         """Whether its method cannot do without log probabilities."""
