@@ -70,8 +70,8 @@ QUICK = {
     notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published report_exercises report_results report_tables results_keep
     results_rows run_folders second_jubaku_v2 seed_rules simulate_verdicts study traceability
-    verbs_agreement_exchange verbs_bbq verbs_logistic verbs_position verbs_ranks verbs_response
-    verbs_words verdict_forms wire
+    verbs_agreement_exchange verbs_bbq verbs_judges verbs_logistic verbs_position verbs_ranks
+    verbs_response verbs_words verdict_forms wire
     written_exercises
     """.split()
 }

@@ -27,7 +27,9 @@ from lesson_size import Cell, source
 from katayori import paths
 
 #: Notebooks that keep this contract, by the name of their file: `01_discrim_eval`.
-MOVED: frozenset[str] = frozenset({"01_discrim_eval", "02_persona_jbbq", "05_inter_jbbq"})
+MOVED: frozenset[str] = frozenset(
+    {"01_discrim_eval", "02_persona_jbbq", "03_logprob_judge", "05_inter_jbbq"}
+)
 
 MOST_BEFORE_SHOWN = {"code lines": 15, "import lines": 8, "own modules": 10}
 CELLS = range(45, 76)

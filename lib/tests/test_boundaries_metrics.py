@@ -19,11 +19,7 @@ from katayori.metrics import (
     uncertainty,
 )
 from katayori.metrics.examples import three_options
-from katayori.papers.logprob_judge import (
-    judge_tests,
-    scores as verdicts,
-    simulated as simulated_judges,
-)
+from katayori.papers import logprob_judge
 
 
 def replicates(n_questions: int) -> pd.DataFrame:
@@ -107,37 +103,17 @@ def test_the_interval_of_a_product_adds_both_slopes():
     assert row["ci_high"] - row["value"] == pytest.approx(2.023 * error, rel=0.05)
 
 
-def test_robustness_says_why_its_interval_is_as_it_is():
-    frame = pd.DataFrame(
-        {
-            "model": "m",
-            "source": "live",
-            "prompt_id": "p",
-            "pair_id": [str(k) for k in range(12)],
-            "letter_12": ["A", "B"] * 6,
-            "letter_21": ["B", "B"] * 6,
-            "consistent": [True, False] * 6,
-            "status": "ok",
-        }
-    )
-    comparisons = pd.DataFrame({"item_id": frame["pair_id"], "question_id": range(12), "task": "t"})
-    found = verdicts.robustness(frame, comparisons)
-    row = found[found["task"] == "all"].iloc[0]
-    assert (row["value"], row["ci_status"]) == (0.5, "ok")
-    assert 0 < row["ci_low"] < 0.5 < row["ci_high"] < 1
-
-
 def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
     """ln P(A) / P(B) is the score: quality and the lean to the first slot; ties do not count."""
-    judge = next(iter(simulated_judges.JUDGES))
+    judge = next(iter(logprob_judge.JUDGES))
     weigh = {
-        **simulated_judges.JUDGES[judge],
+        **logprob_judge.JUDGES[judge],
         "quality": 0.7,
         "first": 0.4,
         "length": 0.1,
         "call": 0.0,
     }
-    monkeypatch.setitem(simulated_judges.JUDGES, judge, weigh)
+    monkeypatch.setitem(logprob_judge.JUDGES, judge, weigh)
     item = {
         "item_id": "x",
         "order": "12",
@@ -146,7 +122,7 @@ def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
         "answer_a": "aaaa",
         "answer_b": "aa",
     }
-    chances = simulated_judges.judge_chances(judge, item)
+    chances = logprob_judge.judge_chances(judge, item)
     score = weigh["quality"] + weigh["first"] + 2 * weigh["length"]
     assert math.log(chances["A"] / chances["B"]) == pytest.approx(score)
 
@@ -171,17 +147,6 @@ def test_the_smallest_p_counts_the_family():
     rows = found[(found["metric"] == "diff_amb") & found["p_cluster"].notna()]
     assert len(rows) == 2
     assert rows["smallest_p_holm"].tolist() == pytest.approx([4 / 1024] * 2)
-
-
-def test_the_interval_of_an_area_follows_its_level():
-    rng = np.random.default_rng(5)
-    better = rng.random(120) < 0.5
-    scores = rng.normal(better, 1.5)
-    questions = np.repeat(np.arange(40), 3)
-    narrow, wide = (
-        judge_tests.auc_interval(scores, better, questions, level) for level in (0.5, 0.95)
-    )
-    assert wide["ci_low"] < narrow["ci_low"] < narrow["value"] < narrow["ci_high"] < wide["ci_high"]
 
 
 @pytest.mark.parametrize("rows", [20, 21])

@@ -7,14 +7,16 @@ import json
 import os
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 from katayori import paths
+from katayori.data import comparisons, judges
 from katayori.data.items import digest
 from katayori.errors import KatayoriError
-from katayori.papers.logprob_judge import items as judge
+from katayori.papers import logprob_judge as judge
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -44,7 +46,8 @@ def study():
 
 def test_the_study_set_is_frozen(study):
     """Recorded verdicts belong to these very pairs: ids, texts and truths, in this order."""
-    assert list(study.columns) == [*judge.COLUMNS, "truth", *judge.QUALITIES, judge.POINTS]
+    built = ["truth", *comparisons.QUALITIES, comparisons.POINTS]
+    assert list(study.columns) == [*comparisons.COLUMNS, *built]
     assert digest(study, *SHOWN) == STUDY_DIGEST
     assert judge.study_version() == "katayori-judge-study-2 v1"
 
@@ -202,7 +205,7 @@ def test_extra_tasks_have_no_answers(study):
 def test_both_orders_show_the_same_two_answers(study):
     """LJ-8: the slots are swapped, the labels stay, and each pair is asked twice."""
     shuffled = study.sample(frac=1, random_state=1)
-    asked = judge.in_both_orders(shuffled)
+    asked = comparisons.in_both_orders(shuffled)
     assert (
         len(asked) == 414
         and asked["item_id"].is_unique
@@ -240,12 +243,52 @@ def test_every_prompt_is_filled(study, prompt_id):
         load_prompts("logprob_judge")[prompt_id],
         get_model("gpt-4o-2024-11-20"),
     )
-    items = judge.in_both_orders(study).assign(criteria="・要点", reasoning="理由")
+    items = comparisons.in_both_orders(study).assign(criteria="・要点", reasoning="理由")
     requests = build(items.to_dict("records"), prompt, model, endpoint)
     assert len(requests) == (69 if prompt.per == "question_id" else 414)
     texts = ["\n".join(m["content"] for m in request.body["messages"]) for request in requests]
     assert not any(re.search(r"\{\w+\}", text) for text in texts)
     assert len(set(texts)) == len(texts)
+
+
+# --- rules that read no meaning -------------------------------------------------------------------
+
+
+def test_rules_by_hand():
+    """The sign names the answer that a rule takes; without a reference one rule is left."""
+    texts = {"answer_1": ["abcd", "xy", "ab"], "answer_2": ["ab", "abc", "cd"]}
+    frame = pd.DataFrame({"item_id": list("ijk"), **texts, "reference": ["abc", "abc", None]})
+    found = comparisons.rule_scores(frame.set_index(pd.Index([7, 8, 9])))
+    assert list(found) == ["item_id", *comparisons.RULES]
+    longer, nearer, overlap = (found[name].tolist() for name in comparisons.RULES)
+    assert found["item_id"].tolist() == list("ijk") and longer == [2, -1, 0]
+    assert nearer[:2] == [0, -1] and overlap[:2] == pytest.approx([6 / 7 - 4 / 5, 0 - 1])
+    assert np.isnan([nearer[2], overlap[2]]).all()
+    assert comparisons.rule_scores(frame.head(0)).empty
+
+
+def test_no_rule_is_far_from_lots_on_our_study_set(study):
+    """Shares by hand: a rule's tie is one half of a right answer, and both orders are one pair."""
+    decided = study[study["truth"] != "tie"].reset_index(drop=True)
+    scores = comparisons.rule_scores(decided).drop(columns="item_id")
+    ahead = scores.to_numpy() * decided["truth"].map({"1": 1, "2": -1}).to_numpy()[:, None]
+    shares = ((ahead > 0) + (ahead == 0) / 2).mean(axis=0)
+    found = judge.audited(study)
+    assert [one.what for one in found] == list(comparisons.RULES)
+    assert [one.value for one in found] == pytest.approx(list(shares))
+    assert all(one.holds and one.n == 157 and one.ci_low < 0.5 < one.ci_high for one in found)
+    assert judge.audited(judge.load_study2()) == found
+    assert judge.audited(study.assign(truth="tie")) == []
+    alone = judge.audited(study.assign(reference=""))
+    assert [one.what for one in alone] == ["the longer answer"]
+
+
+def test_criteria_that_repeat_the_reference_are_counted():
+    """By lines, whatever their bullets, width and blanks; short lines say nothing."""
+    reference = "新しい納期は６月17日です。"
+    assert judge.copied_lines("・納期は6月 17日\n2. 丁寧に書く\n納期", reference) == (1, 2)
+    assert judge.copied_lines("納期\n丁寧", reference, least=2) == (1, 2)
+    assert judge.copied_lines("", "あいうえお") == (0, 0)
 
 
 # --- a user's own comparisons ---------------------------------------------------------------------
@@ -297,9 +340,9 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
     rows.append(
         ROW | {"item_id": "p4", "question_id": "02", "question": 'a,\n"b"', "annotator_ono": "2"}
     )
-    found = judge.load_comparisons(path := written(tmp_path, rows, suffix))
+    found = comparisons.load_comparisons(path := written(tmp_path, rows, suffix))
     pd.testing.assert_frame_equal(judge.load_items("study", path)[0], found)
-    assert list(found.columns) == [*judge.COLUMNS, "annotator_ito", "annotator_ono"]
+    assert list(found.columns) == [*comparisons.COLUMNS, "annotator_ito", "annotator_ono"]
     assert list(found["note"]) == ["", "answer_1 empty", "answers alike; no annotator_ono", ""]
     assert list(found["annotator_ito"]) == ["1", "tie", "1", "1"]
     assert list(found["annotator_ono"].fillna("none")) == ["tie", "tie", "none", "2"]
@@ -308,7 +351,7 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
         {k: v for k, v in ROW.items() if k not in ("task", "reference")}
         | {"annotator_ito": 2, "annotator_ono": None}
     ]
-    found = judge.load_comparisons(written(tmp_path, numbers, ".jsonl"))
+    found = comparisons.load_comparisons(written(tmp_path, numbers, ".jsonl"))
     assert found["annotator_ito"].iloc[0] == "2" and found["note"].iloc[0] == "no annotator_ono"
     assert found["task"].iloc[0] == found["reference"].iloc[0] == ""
 
@@ -332,17 +375,17 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
 def test_wrong_rows_are_named(tmp_path, suffix, change, said):
     rows = [ROW, ROW | {"item_id": "p2"} | change]
     with pytest.raises(KatayoriError, match=said):
-        judge.load_comparisons(written(tmp_path, rows, suffix))
+        comparisons.load_comparisons(written(tmp_path, rows, suffix))
 
 
 def test_wrong_files_are_named(tmp_path):
     for left_out in ("answer_2", "system_1"):
         rows = [{k: v for k, v in ROW.items() if k != left_out}]
         with pytest.raises(KatayoriError, match=rf"mine\.csv lacks the column\(s\) {left_out}"):
-            judge.load_comparisons(written(tmp_path, rows, ".csv"))
+            comparisons.load_comparisons(written(tmp_path, rows, ".csv"))
     nobody = [{k: v for k, v in ROW.items() if not k.startswith("annotator")}]
     with pytest.raises(KatayoriError, match="nobody's verdicts: add a column annotator_<name>"):
-        judge.load_comparisons(written(tmp_path, nobody, ".jsonl"))
+        comparisons.load_comparisons(written(tmp_path, nobody, ".jsonl"))
     file = written(tmp_path, [ROW], ".csv")
     for tail, said in (
         ("p2,q1\n", "too few or too many"),
@@ -352,7 +395,7 @@ def test_wrong_files_are_named(tmp_path):
         broken = tmp_path / "broken.csv"
         broken.write_text(file.read_text(encoding="utf-8") + tail, encoding="utf-8")
         with pytest.raises(KatayoriError, match=said):
-            judge.load_comparisons(broken)
+            comparisons.load_comparisons(broken)
     (tmp_path / "none.csv").write_text("")
     (tmp_path / "none.jsonl").write_text("")
     for name, said in (
@@ -361,7 +404,7 @@ def test_wrong_files_are_named(tmp_path):
         ("no.csv", "not found"),
     ):
         with pytest.raises(KatayoriError, match=said):
-            judge.load_comparisons(tmp_path / name)
+            comparisons.load_comparisons(tmp_path / name)
 
 
 # --- public data from the mirror ------------------------------------------------------------------
@@ -373,10 +416,10 @@ def test_pandalm_from_the_mirror():
     """999 pairs, 170 questions, three people; the majority says tie 105, first 422, second 472
     times (LJ-3).
     """
-    pairs = judge.load_pandalm()
+    pairs = judges.load_pandalm()
     people = ["annotator_1", "annotator_2", "annotator_3"]
     assert (
-        list(pairs.columns) == [*judge.COLUMNS, *people]
+        list(pairs.columns) == [*comparisons.COLUMNS, *people]
         and len(pairs) == 999
         and pairs["item_id"].is_unique
     )
@@ -394,7 +437,7 @@ def test_pandalm_from_the_mirror():
         and pairs["note"].str.contains("truth value").sum() == 6
     )
     assert set(pairs.loc[pairs["note"] == "answer_1 a truth value", "answer_1"]) == {"True"}
-    stored = judge.load_pandalm_judge()
+    stored = judges.load_pandalm_judge()
     assert list(stored["item_id"]) == list(pairs["item_id"])
     assert stored["verdict"].value_counts().to_dict() == {"2": 459, "1": 433, "tie": 107}
 
@@ -406,7 +449,7 @@ def test_vicuna_verdicts_from_the_mirror(system, wanted):
     """LJ-8: 80 questions in both orders; un-swapped by hand they give the known wins, losses and
     ties.
     """
-    rows = judge.load_vicuna_verdicts(system)
+    rows = judges.load_vicuna_verdicts(system)
     assert len(rows) == 160 and rows["item_id"].is_unique and (rows["outcome"] == "ok").all()
     assert list(rows["order"]) == ["12", "21"] * 80 and rows["pair_id"].nunique() == 80
     assert set(rows["system_1"]) == {system} and set(rows["system_2"]) == {
@@ -426,9 +469,9 @@ def test_vicuna_systems_are_named():
     with pytest.raises(
         KatayoriError, match=r"unknown system of Japanese Vicuna QA 'x'; known: .*calm2"
     ):
-        judge.load_vicuna_verdicts("x")
+        judges.load_vicuna_verdicts("x")
     with pytest.raises(KatayoriError, match="unknown system"):
-        judge.load_vicuna_verdicts("openai--text-davinci-003")
+        judges.load_vicuna_verdicts("openai--text-davinci-003")
 
 
 def test_the_answers_of_models_become_pairs_without_a_verdict():
@@ -436,7 +479,7 @@ def test_the_answers_of_models_become_pairs_without_a_verdict():
     tasks = judge.load_extra_tasks()
     first, second = tasks["item_id"].iloc[:2]
     said = {"m2": {first: "二", second: "二の二"}, "m1": {first: "一"}}
-    [pair] = judge.pairs_of_answers(tasks, said).to_dict("records")
+    [pair] = comparisons.pairs_of_answers(tasks, said).to_dict("records")
     assert (pair["system_1"], pair["answer_1"], pair["answer_2"]) == ("m1", "一", "二")
     assert pair["item_id"] == f"{first}-m1-m2" and pair["question"] == tasks["question"].iloc[0]
-    assert len(tasks) == 20 and judge.pairs_of_answers(tasks, {}).empty
+    assert len(tasks) == 20 and comparisons.pairs_of_answers(tasks, {}).empty

@@ -7,13 +7,12 @@ import re
 import pytest
 from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
-from katayori.data import bbq
+from katayori.data import bbq, judges
 from katayori.data.bbq import CATEGORIES, load_bbq_answers
 from katayori.data.kobbq import UNKNOWN, load_kobbq
 from katayori.data.multiple_choice import COLUMNS
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers.jubaku_v2.items import COLUMNS as JUBAKU_COLUMNS, load_jubaku_v1
-from katayori.papers.logprob_judge import items as judge
 
 mirror = pytest.mark.skipif(
     not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"
@@ -116,22 +115,22 @@ def verdict(one, other, question=1, winners=("model_1", "tie")):
 
 
 def test_verdicts_on_any_two_systems_are_read_from_a_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(judge.catalogue, "fetch", lambda *_: (_ for _ in ()).throw(NOT_HERE))
+    monkeypatch.setattr(judges.catalogue, "fetch", lambda *_: (_ for _ in ()).throw(NOT_HERE))
     file = lines(
         tmp_path / "v.jsonl", [verdict("x--one", "y--two"), verdict("x--one", "y--two", 2)]
     )
-    rows = judge.load_vicuna_verdicts("y--two", file)
+    rows = judges.load_vicuna_verdicts("y--two", file)
     assert len(rows) == 4 and set(rows["system_2"]) == {"x--one"} and set(rows["task"]) == {""}
     assert rows["letter"].tolist() == ["C", "A"] * 2 and rows["order"].tolist() == ["12", "21"] * 2
     assert set(rows["model"]) == {"some-judge"}
     with pytest.raises(
         KatayoriError, match=r"unknown system in v\.jsonl row 1: 'z'; known: x--one"
     ):
-        judge.load_vicuna_verdicts("z", file)
+        judges.load_vicuna_verdicts("z", file)
     with pytest.raises(KatayoriError, match=r"v\.jsonl row 1 lacks model_2"):
-        judge.load_vicuna_verdicts("a", lines(file, [{"model_1": "a"}]))
+        judges.load_vicuna_verdicts("a", lines(file, [{"model_1": "a"}]))
     with pytest.raises(KatayoriError, match=r"v\.jsonl is empty"):
-        judge.load_vicuna_verdicts("a", lines(file, []))
+        judges.load_vicuna_verdicts("a", lines(file, []))
 
 
 NOT_HERE = UnavailableError("not on this machine")

@@ -3,9 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from katayori.columns import FrameError
+from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics import few_labels
-from katayori.metrics.few_labels import corrected_rate, error_if_independent, power_tuned, win_rate
+from katayori.metrics.few_labels import power_tuned
+
+NAMES = {"label": "label", "verdict": "verdict", "cluster": "cluster"}
 
 #: Made once with ppi-python 0.2.3 (ppi_mean_pointestimate and half the width of ppi_mean_ci at .05
 #: by the normal quantile) on the draws of `drawn`: seed, n, others, rate, agreement, value, error.
@@ -15,6 +20,22 @@ OF_THE_PACKAGE = [
     (2, 50, 80, 0.7, 0.6, 0.7692222074942647, 0.0500329086784478),
     (3, 200, 500, 0.55, 0.5, 0.6016805103762175, 0.028890498709171156),
 ]
+
+
+def win_rate(frame, **more):
+    """The one row of a frame."""
+    return few_labels.win_rate(frame, **NAMES, **more).iloc[0].to_dict()
+
+
+def corrected_rate(frame):
+    return few_labels.corrected_rate(frame, **NAMES).iloc[0].to_dict()
+
+
+def error_if_independent(labels, verdicts, unlabelled, weight):
+    """Standard error if all comparisons were independent, which is what the package gives."""
+    rectifier = (labels - weight * verdicts).std() / np.sqrt(len(labels))
+    imputed = weight * unlabelled.std() / np.sqrt(len(unlabelled))
+    return float(np.hypot(rectifier, imputed))
 
 
 def drawn(rng, k, rate, agrees):
@@ -34,6 +55,24 @@ def test_the_formula_is_that_of_the_package(seed, n, others, rate, agrees, value
     assert ours == pytest.approx(value, abs=1e-8)
     found = error_if_independent(label, verdict, rest, weight)
     assert found == pytest.approx(error, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "others", "rate", "agrees", "value", "error"),
+    [one for one in OF_THE_PACKAGE if one[0] != 2],  # which has few labels on one side
+)
+def test_where_each_comparison_is_a_cluster_the_error_is_that_of_the_package(
+    seed, n, others, rate, agrees, value, error
+):
+    """But for the factor of small samples and the quantile of t."""
+    rng = np.random.default_rng(seed)
+    label, verdict = drawn(rng, n, rate, agrees)
+    _, rest = drawn(rng, others, rate, agrees)
+    both = {"label": [*label, *[np.nan] * others], "verdict": [*verdict, *rest]}
+    found = win_rate(pd.DataFrame(both).assign(cluster=range(n + others)))
+    half = stats.t.ppf(0.975, n - 1) * error * np.sqrt(n / (n - 1))
+    assert found["value"] == pytest.approx(value, abs=1e-8)
+    assert found["ci_high"] - found["value"] == pytest.approx(half, rel=1e-6)
 
 
 def study(rng, rate, *, clusters=150, per=4, labelled=30, agrees=0.85, together=0.2):
@@ -129,3 +168,41 @@ def test_ties_are_left_out_of_two_classes_and_counted():
     found = corrected_rate(frame)
     assert (found["n_tied"], found["n"], found["n_labels"]) == (30, 570, 90)
     assert corrected_rate(frame[:40])["status"] == "few_labels"
+
+
+# -- as verbs --------------------------------------------------------------------------------------
+
+
+def test_cells_are_measured_apart_in_flat_frames():
+    rng = np.random.default_rng(7)
+    frames = {name: study(rng, 0.5, labelled=60) for name in ("a", "b")}
+    frame = pd.concat([one.assign(model=name) for name, one in frames.items()])
+    for verb, alone, more in (
+        (few_labels.win_rate, win_rate, few_labels.WITH_JUDGE),
+        (few_labels.corrected_rate, corrected_rate, few_labels.CORRECTED),
+    ):
+        table = verb(frame, **NAMES, by="model")
+        assert list(table.columns) == ["model", "measure", *GIVEN, *more]
+        for row, one in zip(table.to_dict("records"), frames.values(), strict=True):
+            assert {k: v for k, v in row.items() if k != "model"} == alone(one)
+
+
+def test_no_verdict_at_all_is_told_and_counted():
+    frame = study(np.random.default_rng(8), 0.5).assign(verdict=np.nan)
+    found = win_rate(frame)
+    assert (found["status"], found["n"], found["n_invalid"]) == ("no_labels", 0, 600)
+    found = corrected_rate(frame)
+    assert (found["status"], found["n"], found["n_invalid"]) == ("few_labels", 0, 600)
+
+
+@pytest.mark.parametrize("verb", [few_labels.win_rate, few_labels.corrected_rate])
+def test_what_was_not_asked_goes_on_and_wrong_columns_are_refused(verb):
+    nothing = not_asked("no people", ["label", "verdict", "cluster"])
+    assert reason_of(verb(nothing, **NAMES)) == "no people"
+    frame = study(np.random.default_rng(9), 0.5)
+    with pytest.raises(FrameError, match=f"{verb.__name__}: no column 'person'"):
+        verb(frame, **NAMES | {"label": "person"})
+    with pytest.raises(FrameError, match="no column 'question'"):
+        verb(frame, label="label", verdict="verdict")
+    with pytest.raises(FrameError, match="column 'verdict' holds 'tie'"):
+        verb(frame.assign(verdict="tie"), **NAMES)

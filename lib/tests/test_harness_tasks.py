@@ -279,11 +279,8 @@ HEADLINES = {
         "mean_p_neutral": ("mean P(neutral) over both orders (addition)", {}),
     },
     "logprob_judge": {
-        "robustness": ("robustness", {"prompt": "no criteria; verdict only", "task": "all"}),
-        "concordance_proposed": (
-            "concordance",
-            {"prompt": "no criteria; verdict only", "method": "proposed", "task": "all"},
-        ),
+        "robustness": ("robustness", {"prompt": "verdict", "task": "all"}),
+        "concordance_proposed": ("concordance", {"prompt": "verdict", "method": "proposed"}),
     },
 }
 

@@ -50,7 +50,6 @@ MOST_LINES = {"cell": 25, "definition": 40}
 #: take it out.
 STILL = """
 00_overview: drawing
-03_logprob_judge: drawing
 04_jubaku_v2: drawing
 data.bbq: frames requirement
 data.catalogue: requirement
@@ -72,7 +71,6 @@ papers.items: bundle frames statistics
 papers.jubaku_v2.*: bundle columns frames requirement statistics
 papers.keeping: requirement statistics
 papers.limits: statistics
-papers.logprob_judge.*: bundle frames requirement statistics
 prompting.distributions: requirement
 prompting.letters: requirement
 prompting.parsing: requirement

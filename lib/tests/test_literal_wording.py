@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from katayori import paths
-from katayori.papers.logprob_judge import items as judge
+from katayori.papers import logprob_judge as judge
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 
@@ -45,10 +45,10 @@ def test_no_answer_is_recorded_to_the_literal_wording():
 
 def test_a_task_of_each_kind():
     """Two of the three forms stand in our set; of writing a reply, but none of condolence."""
-    found = judge.sample_tasks(judge.load_study_judge()).set_index("task")
+    found = {row["task"]: row for row in judge.sample_tasks(judge.load_study_judge())}
     statuses = {"writing": "near", "proofreading": "ok", "summarization": "ok"}
-    assert found["status"].to_dict() == statuses
-    assert "返信" in found.loc["writing", "question"]
-    assert "#指示" in found.loc["summarization", "question"]
+    assert {task: row["status"] for task, row in found.items()} == statuses
+    assert "返信" in found["writing"]["question"]
+    assert "#指示" in found["summarization"]["question"]
     nothing = judge.sample_tasks(judge.load_study_judge().query("task == 'writing'"))
-    assert nothing["status"].tolist() == ["near", "missing", "missing"]
+    assert [row["status"] for row in nothing] == ["near", "missing", "missing"]

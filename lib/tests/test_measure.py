@@ -14,7 +14,6 @@ from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics import agreement, bbq, exchange, position, words
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
-from katayori.papers.logprob_judge import examples as judged, scores as by_judge
 
 BIAS = pd.DataFrame({"side": [1, 0, -1] * 8, "right": [0, 1, 1, 0] * 6})
 BIAS["context"] = ["ambiguous", "ambiguous", "biased", "counter_biased"] * 6
@@ -204,27 +203,6 @@ def test_level_gaps_by_hand():
     assert table.loc["b", "value"] == pytest.approx((-0.5 + 0) / 2)
     assert table.loc["c", "value"] == 0
     assert table["n"].tolist() == [2, 2, 1] and table["n_invalid"].tolist() == [1, 1, 2]
-
-
-def test_concordance_is_that_of_the_paper():
-    verdicts = judged.verdicts("sim-judge-fair")
-    theirs = by_judge.concordance(verdicts, judged.comparisons(), ["truth"])
-    theirs = theirs[theirs["task"] == "all"].set_index("method")
-    joined = by_judge.joined_labels(verdicts, judged.comparisons(), ["truth"])
-    ours = measure.concordance(
-        joined,
-        judge=["BS1", "BS2", "proposed"],
-        people="truth",
-        cluster="question_id",
-        baseline="BS2",
-    )
-    for method in ("BS1", "BS2", "proposed"):
-        own = ours[(ours["measure"] == "concordance") & (ours["judge"] == method)].iloc[0]
-        for name in ("value", "ci_low", "ci_high", "n", "n_correct", "clusters"):
-            assert own[name] == pytest.approx(theirs.loc[method, name]), (method, name)
-    gain = ours[(ours["measure"] == "gain over BS2") & (ours["judge"] == "proposed")].iloc[0]
-    for name in ("value", "ci_low", "ci_high", "p_cluster", "p_sign", "n_correct"):
-        assert gain[name] == pytest.approx(theirs.loc[by_judge.GAIN, name]), name
 
 
 def test_concordance_counts_what_is_missing():

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
+from katayori.data.comparisons import overlap
+from katayori.metrics import judges
 from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
 from katayori.papers import answers, examples as shown, get_paper, limits
 from katayori.papers.jubaku_v2 import examples as reasons, scores, words
-from katayori.papers.logprob_judge import examples as judged, scores as verdict_scores
-from katayori.papers.logprob_judge.surface_rules import overlap
 from katayori.papers.study import Wanted, open_study
 from katayori.profiles import load
 from katayori.prompting.letters import parse_choice
@@ -108,8 +108,8 @@ def test_a_simulated_probability_answer_lists_the_likelier_word_first():
 
 
 def test_comparisons_without_a_proposed_verdict_are_invalid_for_it_alone():
-    verdicts = judged.verdicts()
-    verdicts.loc[:2, ["proposed"]] = None
-    table = verdict_scores.concordance(verdicts, judged.comparisons(), ["truth"])
-    n_invalid = table[table["task"] == "all"].set_index("method")["n_invalid"]
+    verdicts = pd.DataFrame({"question": range(6), "truth": list("121212")})
+    verdicts = verdicts.assign(proposed=[None, None, None, "2", "1", "2"], BS2="tie")
+    table = judges.concordance(verdicts, judge=["proposed", "BS2"], people="truth")
+    n_invalid = table.set_index("judge")["n_invalid"]
     assert (n_invalid["proposed"], n_invalid["BS2"]) == (3, 0)

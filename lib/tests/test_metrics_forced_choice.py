@@ -12,6 +12,7 @@ from scipy import stats
 
 from katayori.frame_checks import with_items
 from katayori.metrics import uncertainty
+from katayori.metrics.choices import unswapped
 from katayori.papers import answers, get_paper
 from katayori.papers.jubaku_v2 import items as jubaku, scores as fc, simulated as simulated_choices
 from katayori.prompting.letters import parse_choice
@@ -588,3 +589,19 @@ def test_intervals_draw_clusters_where_the_items_name_them():
         assert (of_clusters["clusters"], of_cases["clusters"]) == (40, 80)
         widths = [one["cluster_high"] - one["cluster_low"] for one in (of_clusters, of_cases)]
         assert 1.3 < widths[0] / widths[1] < 1.6  # the square root of two
+
+
+def test_unswapping_takes_any_letters_and_orders():
+    """Two options in two orders; an order or a letter without a meaning is refused."""
+    frame = pd.DataFrame({"order": ["forward", "reversed"] * 2, "letter": [*"AAB", None]})
+    frame["outcome"] = ["ok"] * 3 + ["error"]
+    meaning = {"forward": {"A": "a", "B": "b"}, "reversed": {"A": "b", "B": "a"}}
+    assert list(unswapped(frame, meaning)["verdict"]) == ["a", "b", "b", None]
+    assert not [name for name in unswapped(frame, meaning) if name.startswith("p_")]
+    shares = unswapped(frame.assign(p_A=[0.1, 0.2, 0.3, 0.4]), meaning)
+    assert list(shares["p_a"].fillna(-1)) == [0.1, -1, 0.3, -1]
+    assert list(shares["p_b"].fillna(-1)) == [-1, 0.2, -1, 0.4]
+    with pytest.raises(ValueError, match=r"orders \['reversed'\]; known: forward"):
+        unswapped(frame, {"forward": {"A": "a"}})
+    with pytest.raises(ValueError, match="1 ok answers of order forward have none of the letters"):
+        unswapped(frame, {"forward": {"A": "a"}, "reversed": {"A": "b"}})

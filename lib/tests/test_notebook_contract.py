@@ -75,11 +75,11 @@ TABLE_MUTATIONS = {
         "katayori.metrics.verdicts:line_test": "value",
     },
     "03_logprob_judge": {
-        "katayori.papers.logprob_judge.judge_tests:decided_pairs": "value",
-        "katayori.papers.logprob_judge.scores:calibration": "brier",
-        "katayori.papers.logprob_judge.scores:concordance": "value",
-        "katayori.papers.logprob_judge.scores:robustness": "value",
-        "katayori.papers.logprob_judge.scores:slot_lean": "value",
+        "katayori.metrics.judges:auc": "value",
+        "katayori.metrics.judges:concordance": "value",
+        "katayori.metrics.judges:robustness": "value",
+        "katayori.metrics.judges:settled": "p_1",
+        "katayori.metrics.verdicts:line_test": "value",
         "katayori.prompting.letters:verdict_probabilities": "p_A",
     },
     "04_jubaku_v2": {
@@ -108,7 +108,7 @@ LATE_MUTATIONS = {
         "katayori.metrics.exchange:swap_test": "smallest_p",
         "katayori.metrics.words:contrast": "contrast",
     },
-    "03_logprob_judge": {"katayori.papers.logprob_judge.scores:human_agreement": "value"},
+    "03_logprob_judge": {"katayori.metrics.few_labels:win_rate": "value"},
     "04_jubaku_v2": {"katayori.papers.jubaku_v2.scores:benchmark_correlations": "value"},
     "05_inter_jbbq": {
         "katayori.metrics.logistic:mixed_logit": "estimate",

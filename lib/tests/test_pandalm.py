@@ -1,78 +1,74 @@
-"""Recorded judges beside three people: facts by id, agreement, and labels saved."""
+"""PandaLM's pairs by id: facts without texts, to which recorded verdicts are joined."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.papers.logprob_judge import pandalm, scores
-from katayori.prompting.prompts import load_prompts
+from katayori.data import judges
+from katayori.papers import get_paper, logprob_judge
+from katayori.study import Study
 
-PROMPT = load_prompts("logprob_judge")["lj_pandalm_verdict_en"]
+PROMPT = "lj_pandalm_verdict_en"
 MODELS = ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
 
 
 @pytest.fixture(scope="module")
-def settled():
-    return scores.judge_verdicts(pandalm.recorded_verdicts(PROMPT, MODELS))
+def study():
+    return Study.open("logprob_judge", asked=["lj_verdict"])
+
+
+@pytest.fixture(scope="module")
+def calls(study):
+    return study.answers(PROMPT, items=logprob_judge.PANDALM)
 
 
 def test_the_labels_are_facts_without_texts():
-    table = pd.read_csv(paths.data_dir() / pandalm.FILE)
+    table = pd.read_csv(paths.data_dir() / "study" / "logprob_judge" / "pandalm_labels.csv")
     assert list(table) == [
         *("item_id", "question_id", "system_1", "system_2"),
-        *pandalm.PEOPLE,
+        *judges.PEOPLE,
         *("length_1", "length_2"),
     ]
     assert table["item_id"].is_unique and len(table) == 999
-    assert set(np.unique(table[list(pandalm.PEOPLE)])) == {"1", "2", "tie"}
+    assert set(np.unique(table[list(judges.PEOPLE)])) == {"1", "2", "tie"}
     assert table[["system_1", "system_2"]].stack().nunique() == 5
 
 
-def test_every_recorded_pair_has_both_orders_and_its_labels(settled):
-    assert settled.groupby("model").size().to_dict() == dict.fromkeys(MODELS, 999)
-    assert settled["status"].eq("ok").all()
-    assert settled[list(pandalm.PEOPLE)].notna().all(axis=None)
-    assert pandalm.recorded_verdicts(PROMPT, ["smollm2-135m"]).empty
+def test_the_set_is_others_and_has_the_recordings_of_their_texts():
+    paper = get_paper("logprob_judge")
+    assert not paper.is_ours("pandalm") and not paper.is_ours("official") and paper.is_ours("study")
+    assert paper.variant_of("pandalm", PROMPT) == "official"
+    assert paper.variant_of("study", "lj_verdict") == "study2"
+    both = paper.later_sets()["pandalm"]()
+    assert (both[["question", "reference", "answer_a", "answer_b"]] == "").all(axis=None)
+    assert "pandalm" not in paper.second_edition()
 
 
-def test_agreement_is_the_mean_over_three_people(settled):
-    table = pandalm.agreement(settled).set_index(["model", "method"])
-    row = table.loc[(MODELS[0], "proposed")]
-    own = settled[settled["model"] == MODELS[0]]
-    by_hand = np.mean([(own["proposed"] == own[person]).mean() for person in pandalm.PEOPLE])
-    assert row["value"] == pytest.approx(by_hand)
-    assert row["value"] == pytest.approx(row[list(pandalm.PEOPLE)].astype(float).mean())
-    assert row["ci_low"] < row["value"] < row["ci_high"] and row["clusters"] == 170
-    longer = table.loc[(MODELS[0], pandalm.LONGER)]
-    known = pandalm.labels()
-    sign = np.sign(known["length_1"] - known["length_2"])
-    said = sign.map({1: "1", -1: "2", 0: "tie"})
-    assert longer["annotator_1"] == pytest.approx((said == known["annotator_1"]).mean())
+def test_every_recorded_pair_has_both_orders_and_its_labels(calls):
+    assert calls.groupby("model").size().to_dict() == dict.fromkeys(MODELS, 1998)
+    assert set(calls["outcome"]) == {"ok"} and set(calls["answer"]) <= {"A", "B", "C"}
+    assert (calls.groupby(["model", "pair_id"])["order"].nunique() == 2).all()
+    facts = ["question_id", "system_1", "system_2", *judges.PEOPLE, "length_1", "length_2"]
+    assert calls[facts].notna().all(axis=None) and calls["question_id"].nunique() == 170
+    known = logprob_judge.pandalm_by_id().drop_duplicates("pair_id").set_index("pair_id")
+    for name in facts:
+        assert (calls["pair_id"].map(known[name]) == calls[name]).all()
+    assert set(calls["source"]) == {"recorded"} and set(calls["variant"]) == {"official"}
+    assert calls[["p_A", "p_B", "p_C"]].notna().all(axis=None)
 
 
-def test_a_judge_that_says_what_people_say_saves_labels_and_lots_do_not():
-    known = pandalm.labels().rename(columns={"item_id": "pair_id"})
-    good = known.assign(model="good", proposed=known["annotator_1"])
-    rng = np.random.default_rng(0)
-    lots = known.assign(model="lots", proposed=rng.choice(["1", "2"], len(known)))
-    frame = pd.concat([good, lots]).drop(columns=["system_1", "system_2"])
-    table = pandalm.few_labels(frame)
-    saved = table.groupby("model")["saved"].mean()
-    assert saved["good"] > 0.35 and abs(saved["lots"]) < 0.05
-    informed = table.set_index("model")["corrected_status"]
-    assert set(informed["good"]) == {"ok"} and "ok" not in set(informed["lots"])
-    held = (table["ci_low"] <= table["all_labels"]) & (table["all_labels"] <= table["ci_high"])
-    assert held.mean() >= 0.8
-    told = pandalm.sentences(table)
-    assert len(told) == 2 and "uninformative for 0 of 5" in told[0]
+def test_what_is_asked_once_a_question_is_found_under_the_question(study):
+    written = study.answers("lj_criteria")
+    assert written.groupby("model").size().to_dict() == dict.fromkeys(MODELS, 69)
+    assert (written["item_id"] == written["question_id"]).all() and "answer_1" not in written
 
 
-def test_a_system_is_seen_from_its_own_side():
-    known = pandalm.labels().rename(columns={"item_id": "pair_id"})
-    own = known.assign(model="m", proposed=known["annotator_1"])
-    frames = {name: pandalm._of_system(own, name) for name in ("llama-7b", "bloom-7b")}
-    both = own[own[["system_1", "system_2"]].isin(["llama-7b", "bloom-7b"]).all(axis=1)].index
-    # The wins of one are the losses of the other.
-    one, two = (frames[name].loc[both, "label"] for name in frames)
-    assert len(both) and (one + two).round(9).eq(1).all()
+@pytest.mark.parametrize(
+    ("prompt", "items", "size"),
+    [("lj_verdict", "", 414), ("lj_verdict", "study2_same", 69), ("lj_reason_first", "", 204)],
+)
+def test_what_is_recorded_of_our_pairs(study, prompt, items, size):
+    found = study.answers(prompt, items=items)
+    assert found.groupby("model").size().to_dict() == dict.fromkeys(MODELS, size)
+    assert found["truth"].notna().all() and found["text"].str.len().gt(0).all()

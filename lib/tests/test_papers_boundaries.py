@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
 import pytest
 
+from katayori.data import comparisons
 from katayori.errors import UnavailableError
 from katayori.papers import answers, discrim_eval, examples, get_paper
 from katayori.papers.items import load
-from katayori.papers.logprob_judge import letter_prior, pandalm, surface_rules
 from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
@@ -37,8 +35,8 @@ def test_requests_come_in_batches_as_they_are_needed(n, sizes):
 def test_overlap_counts_repeated_characters_of_long_texts():
     """difflib leaves out what is common in texts of 200 characters and more, unless told not to."""
     text = "ああ。" * 100
-    assert surface_rules.overlap(text, text) == 1
-    assert surface_rules.overlap("ああ。" * 50, text) == pytest.approx(2 / 3)
+    assert comparisons.overlap(text, text) == 1
+    assert comparisons.overlap("ああ。" * 50, text) == pytest.approx(2 / 3)
 
 
 def test_a_simulated_respondent_has_no_shards():
@@ -69,25 +67,6 @@ def test_who_refuses_says_so_under_every_prompt():
         asked = replace(request, model="sim-refuses", body=body, fields=item)
         said = discrim_eval.respond(asked)
         assert said.text.strip().startswith("I") and "Answer" not in said.text
-
-
-def test_a_batch_with_an_unread_letter_is_left_as_it_is():
-    rows = pd.DataFrame({"order": ["12", "12"], "letter": ["A", "B"], "model": "m"})
-    rows = rows.assign(p_A=[0.7, np.nan], p_B=[0.2, 0.5], p_C=[0.1, 0.5])
-    divided = letter_prior.batch_calibrated(rows, ["model"])
-    assert divided["p_A"].isna().tolist() == [False, True]
-    assert divided.loc[1, ["p_B", "p_C", "letter"]].tolist() == [0.5, 0.5, "B"]
-
-
-def test_labels_saved_have_both_ends_beside_the_corrected_rate():
-    prompt = load_prompts("logprob_judge")["lj_pandalm_verdict_en"]
-    from katayori.papers.logprob_judge import scores
-
-    settled = scores.judge_verdicts(pandalm.recorded_verdicts(prompt, ["qwen2.5-coder-1.5b"]))
-    found = pandalm.few_labels(settled)
-    read = found[found["corrected_status"] == "ok"]
-    assert (read["corrected_low"] <= read["corrected_high"]).all()
-    assert {"corrected", "corrected_low", "corrected_high"} <= set(found)
 
 
 @pytest.mark.parametrize(("name", "forces"), [("m@vllm", True), ("m@custom", False)])

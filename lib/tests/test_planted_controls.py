@@ -1,4 +1,4 @@
-"""What was planted on the pages of notebooks 02 and 05 comes out as planted.
+"""What was planted on the pages of notebooks 02, 03 and 05 comes out as planted.
 
 The tables are those of data/expected, which `test_expected.py` compares with the run; `make expect`
 alone cannot accept a control that failed.
@@ -47,6 +47,21 @@ def test_leans_are_present_where_they_were_planted_and_nowhere_else():
     assert missed_leans(scores).empty
     # One of twenty intervals of 95 % is allowed to miss.
     assert len(scores) == 20 and scores["inside"].sum() >= 19
+
+
+def missed_judges(found: pd.DataFrame) -> pd.DataFrame:
+    """What a simulated judge does and was not found, or was found and is not done."""
+    present = found["verdict"].str.startswith("present") & (found["value"] > found["line"])
+    return found[(present != found["planted"]) | (present != found["found"])]
+
+
+def test_what_simulated_judges_do_is_found_and_nothing_else():
+    """With other draws of the judges' noise all twelve rows are as planted in 93 of 100."""
+    found = table("logprob_judge", "planted_found")
+    assert len(found) == 12 and found["planted"].sum() == 5
+    assert missed_judges(found).empty
+    assert len(missed_judges(found.assign(planted=~found["planted"]))) == 12
+    assert len(missed_judges(found.assign(value=-found["value"]))) == 5
 
 
 @pytest.mark.parametrize("column", ["p", "planted"])

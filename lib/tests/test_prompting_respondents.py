@@ -16,21 +16,18 @@ from api_double import Double, counts, endpoint_for, model_for, requests_for
 from katayori import paths
 from katayori.data import multiple_choice
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.metrics import judges
 from katayori.papers import (
     answers,
     discrim_eval,
     get_paper,
     inter_jbbq,
+    logprob_judge,
     paper_ids,
     persona_jbbq,
 )
 from katayori.papers.answers import get as ask
 from katayori.papers.jubaku_v2 import simulated as simulated_choices
-from katayori.papers.logprob_judge import (
-    items as judge,
-    scores as verdicts,
-    simulated as simulated_judges,
-)
 from katayori.prompting import models
 from katayori.prompting.frames import ANSWER_COLUMNS, answers_frame
 from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
@@ -274,7 +271,7 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
         *SIMULATED,
         *persona_jbbq.BBQ,
         *inter_jbbq.INTER,
-        *simulated_judges.JUDGES,
+        *logprob_judge.JUDGES,
         *simulated_choices.TWO_OPTION,
     ]
     assert found == sorted(known) and len(SIMULATED) == 7
@@ -756,11 +753,11 @@ def judged():
     """Every simulated judge on the study set, both orders, by verdicts alone and with criteria and
     reasons.
     """
-    items = judge.in_both_orders(judge.load_study_judge())
+    items = logprob_judge.load_study2()
     wording = load_prompts("logprob_judge")
     options = {"parse": parse_verdict, "options": LETTERS, "frame": verdicts_frame}
     log = [
-        ask(items, wording[p], simulated_judges.JUDGES, **options)
+        ask(items, wording[p], logprob_judge.JUDGES, **options)
         for p in ("lj_verdict", "lj_reason_criteria")
     ]
     return items, pd.concat(log, ignore_index=True)
@@ -772,14 +769,11 @@ def test_ask_takes_the_frame_of_verdicts(judged):
     """
     items, log = judged
     assert len(log) == 2 * 4 * len(items) == 2 * 4 * 414 and set(log["source"]) == {"simulated"}
-    assert {"pair_id", "order", "letter", "p_A", "p_B", "p_C", "mass", "p_status"} <= set(
-        log
-    ) and "answer" not in log
-    assert set(log["outcome"]) == set(log["p_status"]) == {"ok"} and set(log["letter"]) == set(
-        "ABC"
-    )
-    assert np.allclose(log["mass"], 1 - simulated_judges.JUDGE_OTHER)
-    assert (log[["p_A", "p_B", "p_C"]].idxmax(axis=1).str[-1] == log["letter"]).all()
+    assert {"pair_id", "order", "answer", "p_A", "p_B", "p_C", "mass", "p_status"} <= set(log)
+    assert set(log["outcome"]) == set(log["p_status"]) == {"ok"}
+    assert set(log["answer"]) == set("ABC")
+    assert np.allclose(log["mass"], 1 - logprob_judge.JUDGE_OTHER)
+    assert (log[["p_A", "p_B", "p_C"]].idxmax(axis=1).str[-1] == log["answer"]).all()
 
 
 def test_what_is_planted_in_the_judges_comes_out(judged):
@@ -787,14 +781,15 @@ def test_what_is_planted_in_the_judges_comes_out(judged):
     are recovered.
     """
     items, log = judged
-    comparisons = judge.load_study_judge()
-    table = simulated_judges.judge_planted().set_index("model")
-    robust = verdicts.robustness(verdicts.judge_verdicts(log), comparisons).query("task == 'all'")
-    assert (robust[robust["model"] == "sim-judge-first"]["value"] == 0).all()
-    assert (robust[robust["model"] == "sim-judge-fair"]["value"] > 0.7).all()
-    lean = verdicts.slot_lean(log, comparisons)
-    assert ((lean["value"] - table.loc[lean["model"], "first"].to_numpy()).abs() < 0.15).all()
-    assert set(lean["n"]) == {207} and set(lean["n_invalid"]) == {0}
+    table = logprob_judge.judge_planted().set_index("model")
+    named = {"pair": "pair_id", "order": "order", "letter": "answer", "p": "p"}
+    settled = judges.settled(log, **named, by=["model", "prompt_id"])
+    cells = settled.groupby(["model", "prompt_id"])
+    robust, lean = cells["same"].mean().unstack(), cells["lean"].mean().unstack()
+    assert (robust.loc["sim-judge-first"] == 0).all()
+    assert (robust.loc["sim-judge-fair"] > 0.7).all()
+    assert (lean.sub(table["first"].astype(float), axis=0).abs() < 0.15).all(axis=None)
+    assert (cells.size() == 207).all() and set(settled["status"]) == {"ok"}
     a, b = (
         np.where(items["order"] == one, items["quality_1"], items["quality_2"])
         for one in ("12", "21")
@@ -822,13 +817,13 @@ def test_noise_is_of_the_single_call(judged):
     )
     assert 0.5 < both.corr().iloc[0, 1] < 0.99
     one = items.iloc[0].to_dict()
-    assert simulated_judges.judge_chances(
+    assert logprob_judge.judge_chances(
         "sim-judge-long", one, "p", 0
-    ) == simulated_judges.judge_chances("sim-judge-long", one, "p", 0)
+    ) == logprob_judge.judge_chances("sim-judge-long", one, "p", 0)
     with pytest.raises(KatayoriError, match="xw1 has no planted quality"):
-        simulated_judges.judge_chances("sim-judge-fair", {"item_id": "xw1"})
+        logprob_judge.judge_chances("sim-judge-fair", {"item_id": "xw1"})
     with pytest.raises(KatayoriError, match="unknown simulated judge"):
-        simulated_judges.judge_chances("sim-fair", one)
+        logprob_judge.judge_chances("sim-fair", one)
 
 
 def test_a_prompt_of_some_items_needs_answers_to_these_only(monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from katayori.frame_checks import OUTCOMES
-from katayori.papers.logprob_judge import items as judge
+from katayori.papers import logprob_judge as judge
 from katayori.prompting.letters import (
     LETTERS,
     letter_of,
@@ -236,9 +236,7 @@ def asked():
 
 
 def test_the_frame_of_verdicts(asked):
-    """LJ-8: letter, order and pair side by side; outcomes as they came; no probability without a
-    letter.
-    """
+    """LJ-8: the letter as answer, order and pair side by side; no probability without a letter."""
     responses = [
         Response("ok", "A", "stop", logs(A=0.6, B=0.3)),
         Response("ok", "A\nwhy", "stop", logs(A=0.9)),
@@ -251,7 +249,7 @@ def test_the_frame_of_verdicts(asked):
         asked, responses, "live", parse=partial(parse_verdict, reason_first=False)
     )
     assert (
-        list(frame["letter"].fillna("-")) == ["A", "A", "-", "-"]
+        list(frame["answer"].fillna("-")) == ["A", "A", "-", "-"]
         and list(frame["order"]) == ["12", "21"] * 2
     )
     assert list(frame["outcome"]) == ["ok", "ok", "out_of_choice", "truncated"]
@@ -263,21 +261,19 @@ def test_the_frame_of_verdicts(asked):
     assert frame["p_A"].tolist()[:2] == pytest.approx([0.6, 0.9]) and frame[["p_A", "mass"]].iloc[
         2:
     ].isna().all(axis=None)
-    assert list(verdicts_frame(asked, responses, "live")["letter"].fillna("-")) == [
-        "A",
-        "-",
-        "-",
-        "-",
-    ]
-    assert verdicts_frame([], [], "live").empty
-    cut = with_probabilities(
-        frame, limit=1
-    )  # LJ-16: an endpoint that returns less; a lost letter has 0
+    assert frame["unseen"].tolist() == pytest.approx([0.1, 0.1, 0.6, 0.5])
+    assert not {"letter", "top"} & set(frame)
+    strict = verdicts_frame(asked, responses, "live")
+    assert list(strict["answer"].fillna("-")) == ["A", "-", "-", "-"]
+    empty = verdicts_frame([], [], "live")
+    assert list(empty) == ["p_A", "p_B", "p_C", "mass", "p_status", "unseen"] and empty.empty
+    tops = [response.top for response in responses]
+    # LJ-16: an endpoint that returns less; a lost letter has 0.
+    cut = with_probabilities(frame, tops, limit=1)
     assert cut.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([0.6, 0, 0.6])
     assert cut.columns.equals(frame.columns) and list(cut["p_status"]) == list(frame["p_status"])
-    scaled = with_probabilities(
-        cut, renormalise=True
-    )  # LJ-12: from the tokens, not from what was read before
+    # LJ-12: from the tokens, not from what was read before.
+    scaled = with_probabilities(cut, tops, renormalise=True)
     assert scaled.loc[0, ["p_A", "p_B", "mass"]].tolist() == pytest.approx([2 / 3, 1 / 3, 0.9])
 
 

@@ -225,3 +225,25 @@ def test_inter_jbbq_tables_5_to_8_give_table_3():
     wrong = set(printed.index[off])
     known = {("dis", "Sw8B+inst", "marriage"), ("dis", "Sw8B+inst", "overall")}
     assert {("dis", "Sw8B+inst", "marriage")} <= wrong <= known and len(printed) == 50
+
+
+def test_what_a_judge_gains_in_the_printed_tables():
+    """LJ-22: the mean of both orders is never below the better baseline, and equal in one cell."""
+    keys = ["criteria", "output_style", "task"]
+    rows = published.load("logprob_judge", "concordance")
+    wide = rows.pivot(index=keys, columns="method", values="concordance_pct")
+    gain = wide["proposed"] - wide[["BS1", "BS2"]].max(axis=1)
+    assert len(gain) == 16 and (gain >= 0).all()
+    assert [*gain[gain == 0].index] == [("no", "result_only", "summarization")]
+    whole = wide.xs("all", level="task")["proposed"]
+    assert (whole.idxmax(), whole.max()) == (("yes", "reason_then_result"), 71.2)
+    # The printed tasks, weighted by their labels, make another prompt the best (LJ-c1).
+    labels = {"writing": 207, "proofreading": 189, "summarization": 225}
+    parts = wide["proposed"].unstack("task")
+    pooled = sum(parts[task] * n for task, n in labels.items()) / sum(labels.values())
+    assert pooled.idxmax() == ("no", "reason_then_result") and round(pooled.max(), 1) == 72.0
+    robust = published.load("logprob_judge", "robustness").pivot_table(
+        index="task", columns="output_style", values="robustness_pct", aggfunc=["min", "max"]
+    )
+    assert len(robust) == 4
+    assert (robust["max"]["result_only"] < robust["min"]["reason_then_result"]).all()

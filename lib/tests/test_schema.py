@@ -21,6 +21,7 @@ from katayori.data import (
     catalogue_schema,
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
+    logprob_judge_schema as logprob_judge,
     paper_facts_schema,
     persona_jbbq_schema as persona_jbbq,
     printed,
@@ -30,7 +31,6 @@ from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori.papers.jubaku_v2 import schema as jubaku_v2
-from katayori.papers.logprob_judge import schema as logprob_judge
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import exercises_schema, glossary_schema
 from katayori_tools.engines import weights
@@ -60,7 +60,7 @@ KINDS: dict[str, Any] = {
     "data/study/persona_jbbq_2/[!c]*.yaml": persona_jbbq.SceneFile,
     "data/study/persona_jbbq_2/controls.yaml": persona_jbbq.Controls,
     "data/study/persona_jbbq_3/[!r]*.yaml": persona_jbbq.SceneFile,
-    "data/study/logprob_judge/[!e]*.yaml": logprob_judge.SecondFile,
+    "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,
     "data/study/logprob_judge/extra.yaml": logprob_judge.ExtraFile,
     "data/study/jubaku_v2/cases.yaml": jubaku_v2.StudyCases,
     "data/study/jubaku_v2_3/cases.yaml": jubaku_v2.StudyCases,

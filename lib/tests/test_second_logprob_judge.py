@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from katayori.data.files import documents
-from katayori.papers import get_paper
-from katayori.papers.logprob_judge import items as judge
+from katayori.papers import get_paper, logprob_judge as judge
 from katayori.prompting.prompts import load_prompts
 
 

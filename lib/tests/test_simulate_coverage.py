@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.metrics import agreement, intervals, repeats, share_intervals
-from katayori.papers.logprob_judge import scores as verdicts
+from katayori.metrics import agreement, intervals, judges, repeats, share_intervals
 from katayori.report import coverage
 from katayori_tools import simulate_coverage as simulate
 
@@ -23,7 +22,7 @@ OURS = {
     "alpha, jackknife": agreement.alpha_jackknife,
     "alpha, bootstrap": repeats.alpha_bootstrap,
     "alpha without noise, jackknife": repeats.alpha_from_replicates,
-    "concordance gain": verdicts.concordance,
+    "concordance gain": judges.concordance,
 }
 
 

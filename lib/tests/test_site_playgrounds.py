@@ -12,7 +12,6 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from katayori.data import paper_facts
 from katayori.papers.jubaku_v2.analysis import play as reasons
-from katayori.papers.logprob_judge.analysis import play as judges
 from katayori.report import overview
 from katayori_tools import environment, site, site_play, site_playgrounds, site_vega
 from katayori_tools.site_notebooks import read_book
@@ -24,9 +23,9 @@ pytestmark = pytest.mark.slow_all  # the whole site is built
 pytest_plugins = ["browser"]
 
 SEED = 20251121
-NAMES = {"logprob_judge", "jubaku_v2", "overview"}
+NAMES = {"jubaku_v2", "overview"}
 #: Papers whose playground is in their notebook only.
-LACKING = {"discrim_eval", "persona_jbbq", "inter_jbbq"}
+LACKING = {"discrim_eval", "persona_jbbq", "logprob_judge", "inter_jbbq"}
 DRAWN = 200
 #: Keys that move a slider up and down, with their codes.
 ARROWS = [("ArrowRight", 39), ("ArrowLeft", 37)]
@@ -36,20 +35,12 @@ LEAST = 15
 # -- what the notebooks compute, called as they call it --------------------------------------------
 
 
-def _judge(quality, pull, noise, **more):
-    played = judges.planted_judge(judges.Judge(quality, pull, noise), **more, seed=SEED)
-    return played.points, played.points
-
-
 def _reasons(**values):
     played = reasons.planted_respondent(**values, seed=SEED)
     return played.choices[["case_id", "choice"]], played.statistics
 
 
-IN_NOTEBOOKS = {
-    "logprob_judge": _judge,
-    "jubaku_v2": _reasons,
-}
+IN_NOTEBOOKS = {"jubaku_v2": _reasons}
 
 
 def power(place, **values):

@@ -10,7 +10,7 @@ import pytest
 
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import discrim_eval, inter_jbbq, paper_ids, persona_jbbq
+from katayori.papers import discrim_eval, inter_jbbq, logprob_judge, paper_ids, persona_jbbq
 from katayori.papers.items import (
     OwnItems,
     check_limit,
@@ -22,7 +22,6 @@ from katayori.papers.items import (
     request_dataset,
 )
 from katayori.papers.jubaku_v2 import items as jubaku
-from katayori.papers.logprob_judge import items as judge
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.asking import steps
 
@@ -35,7 +34,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
     before = {
         "discrim_eval": lambda: discrim_eval.load_study(),
         "persona_jbbq": lambda: persona_jbbq.as_given(persona_jbbq.scenes_of_third()),
-        "logprob_judge": lambda: judge.load_study_judge(),
+        "logprob_judge": lambda: logprob_judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku.load_study_jubaku(),
         "inter_jbbq": lambda: inter_jbbq.balanced(),
     }

@@ -19,6 +19,7 @@ from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.shares import share
 from katayori.metrics.verdicts import line_test, verdict
+from katayori.study import Study
 
 COLUMNS = {"order": "order", "letter": "said"}
 NAMES = {"pair": "pair", **COLUMNS, "p": "p"}
@@ -762,3 +763,37 @@ def test_nothing_is_found_where_nothing_is_planted(what, beside):
 
 
 # --- recorded answers -----------------------------------------------------------------------------
+
+
+def test_the_numbers_of_the_notebook_from_recorded_answers():
+    """Two models on our 207 pairs, counted in plain Python from the letters and probabilities."""
+    study = Study.open("logprob_judge", asked=["lj_verdict"])
+    answers = study.answers("lj_verdict")
+    names = {"pair": "pair_id", "order": "order", "letter": "answer", "p": "p"}
+    table = settled(answers, **names, by="model", keep=["question_id", "task", "truth"])
+    wanted = {"qwen2.5-coder-0.5b": (3, 50, 74), "qwen2.5-coder-1.5b": (0, 50, 116)}
+    for model, (robust, bs2, proposed) in wanted.items():
+        own = answers[answers["model"] == model].to_dict("records")
+        calls = {(one["pair_id"], one["order"]): one for one in own}
+        assert len(calls) == len(own) == 2 * 207
+        counted = [0, 0, 0]
+        for pair in {pair for pair, _ in calls}:
+            first, second = calls[pair, "12"], calls[pair, "21"]
+            said = first["answer"], {"A": "B", "B": "A", "C": "C"}[second["answer"]]
+            name = {"A": "1", "B": "2", "C": "tie"}
+            shares = [first["p_C"] + second["p_C"], first["p_A"] + second["p_B"]]
+            shares.append(first["p_B"] + second["p_A"])
+            likeliest = ("tie", "1", "2")[shares.index(max(shares))]
+            counted[0] += said[0] == said[1]
+            counted[1] += first["truth"] == (name[said[0]] if said[0] == said[1] else "tie")
+            counted[2] += first["truth"] == likeliest
+        assert counted == [robust, bs2, proposed]
+        found = table[table["model"] == model]
+        right = [(found[one] == found["truth"]).sum() for one in ("BS2", "proposed")]
+        assert [found["same"].sum(), *right] == counted
+        rows = concordance(
+            found, judge=["BS2", "proposed"], people="truth", cluster="question_id", baseline="BS2"
+        )
+        assert rows["n_correct"].tolist() == [bs2, proposed, proposed - bs2]
+        assert rows["value"].tolist() == [bs2 / 207, proposed / 207, (proposed - bs2) / 207]
+        assert set(rows["clusters"]) == {69}

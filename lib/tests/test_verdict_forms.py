@@ -5,15 +5,14 @@ guessed.
 import os
 import re
 
-import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from katayori.papers.logprob_judge import items as judge
+from katayori.data import judges
+from katayori.metrics.judges import settled
 from katayori.prompting.letters import (
     LETTERS,
     letter_of,
-    missed,
     parse_choice,
     parse_verdict,
     verdict_position,
@@ -229,17 +228,6 @@ def test_the_position_is_that_of_the_letter_that_was_read(tokens, place):
     assert verdict_position(tokens) == place
 
 
-def test_how_many_texts_gave_no_letter_is_one_line():
-    frame = pd.DataFrame(
-        [("ok", ""), ("out_of_choice", "no verdict"), ("truncated", "token limit"), ("ok", "x")],
-        columns=["outcome", "note"],
-    )
-    why = "1 out_of_choice (no verdict); 1 truncated (token limit)"
-    assert missed(frame) == f"2 of 4 texts gave no letter (50.0%); {why}"
-    assert missed(frame[:0]) == "no verdicts"
-    assert missed(frame[:1]) == "0 of 1 texts gave no letter (0.0%)"
-
-
 SYSTEMS = (
     "cyberagent--calm2-7b-chat",
     "rinna--japanese-gpt-neox-3.6b-instruction-ppo",
@@ -252,6 +240,27 @@ SYSTEMS = (
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_real_judgement_is_read_as_it_stands(system):
     """LJ-10 on GPT-4's 160 texts a system, unchanged: all are read, each as its stored winner."""
-    told = judge.load_vicuna_verdicts(system)
+    told = judges.load_vicuna_verdicts(system)
     read = [parse_verdict(text).answer for text in told["text"]]
     assert len(told) == 160 and read == list(told["letter"])
+
+
+@pytest.mark.mirror
+@pytest.mark.skipif(not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set")
+@pytest.mark.parametrize(
+    ("system", "wanted"),
+    [*zip(SYSTEMS, [(56, 12, 12), (11, 60, 9), (37, 34, 9)], strict=True)],
+)
+def test_real_verdicts_in_both_orders(system, wanted):
+    """LJ-14: wins, losses and ties of 80 on GPT-4's stored letters; a win needs both orders."""
+    told = judges.load_vicuna_verdicts(system).assign(read=lambda rows: rows["text"].map(letter_in))
+    found = settled(told, pair="pair_id", order="order", letter="read")
+    counts = found["BS2"].value_counts()
+    assert tuple(counts[name] for name in ("1", "2", "tie")) == wanted
+    tied = (found["BS1"] == "tie").sum()
+    assert found["same"].sum() == wanted[0] + wanted[1] + tied
+    assert found["proposed"].isna().all() and set(found["status"]) == {"ok"}
+
+
+def letter_in(text):
+    return parse_verdict(text).answer

@@ -1,7 +1,8 @@
 """Functions of readers: no wrong formula passes, and known slips are named.
 
-Oracles, on every input: the krippendorff package and statsmodels (Holm, interaction), a mean of
-scores (Diff-bias), a quotient of probabilities (choice by content), and all subsets (selections).
+Oracles, on every input: the krippendorff package and statsmodels (Holm, interaction, kappa), a mean
+of scores (Diff-bias), a quotient of probabilities (choice by content), all subsets (selections),
+and the verb that settles both orders.
 """
 
 import doctest
@@ -16,11 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
 from katayori import paths
 from katayori.data.files import read_as
-from katayori.metrics import exchange, ranks
+from katayori.metrics import exchange, judges, ranks
 from katayori.report import written_exercises
 from katayori.report.exercises import ASK_FOR_MORE, check
 from katayori.report.exercises_schema import ExercisesFile, Function
@@ -31,8 +33,10 @@ from katayori.report.written_exercises import (
     diff_bias,
     extra,
     holm,
+    kappa,
     outcome,
     selections,
+    settle,
 )
 
 MODULES = [
@@ -61,8 +65,12 @@ OTHER = {
     "diff_bias": diff_bias.by_counts,
     "extra": extra.by_parts,
     "holm": holm.by_steps,
+    "kappa": kappa.by_shares,
     "selections": selections.by_sizes,
+    "settle": settle.by_means,
 }
+#: Functions whose results are texts.
+OF_TEXTS = {"selections", "settle"}
 
 
 def said(capsys, name, answer, **more):
@@ -153,6 +161,60 @@ def test_shares_give_interactions_of_both_signs_none_and_undefined_ones():
     for at in range(4):
         placed = [shares[at] for shares in inputs]
         assert {0, 1, None} <= set(placed) and any(one != one for one in placed)
+
+
+def test_both_orders_have_one_two_or_three_verdicts_with_the_highest_mean():
+    inputs = settle.inputs()
+    assert len(set(map(repr, inputs))) == 50
+    best = []
+    for first, second in inputs:
+        unswapped = [second[place] for place in (1, 0, 2)]
+        sums = np.array(first) + unswapped
+        best.append(tuple(np.array(["1", "2", "tie"])[sums == sums.max()]))
+        assert max(sum(first), sum(second)) < 1 + 1e-9
+        gaps = sums.max() - sums
+        assert ((gaps == 0) | (gaps > settle.LEAST_LEAD - 1e-9)).all()
+    assert {one: best.count(one) for one in best} == {
+        **{("1",): 10, ("2",): 12, ("tie",): 10, ("1", "tie"): 6, ("2", "tie"): 6, ("1", "2"): 4},
+        ("1", "2", "tie"): 2,
+    }
+
+
+def test_labels_are_two_to_five_with_uneven_shares_unused_ones_and_edges():
+    inputs = kappa.inputs()
+    assert {len({*one, *two}) for one, two in inputs} == {1, 2, 3, 4, 5}
+    drawn = inputs[1:43]
+    assert {len({*one, *two}) for one, two in drawn} == {2, 3, 4, 5}
+    for one, two in drawn:
+        assert sorted(one) != sorted(two) and len(one) == len(two)
+    never_used = [set(one) != set(two) for one, two in drawn]
+    assert never_used == [False] * 38 + [True] * 4
+    values = [kappa.right(*one) for one in inputs]
+    assert [value is None for value in values] == [False] * 47 + [True] * 3
+    assert sum(value < 0 for value in values[1:43]) >= 5 and values[43:45] == [1, -1]
+    assert values[45:47] == [0, 0]
+
+
+@pytest.mark.parametrize("given", settle.inputs(), ids=repr)
+def test_the_right_verdict_is_that_of_the_verb(given):
+    calls = pd.DataFrame(given, columns=["p_A", "p_B", "p_C"])
+    calls = calls.assign(pair="one", order=["12", "21"], letter="A")
+    found = judges.settled(calls, pair="pair", order="order", letter="letter", p="p")
+    assert settle.right(*given) == settle.by_means(*given) == found["proposed"].item()
+
+
+@pytest.mark.parametrize("given", kappa.inputs()[:47], ids=repr)
+def test_the_right_kappa_is_that_of_statsmodels(given):
+    labels = sorted({*given[0], *given[1]})
+    table = pd.crosstab(*map(np.array, given)).reindex(index=labels, columns=labels, fill_value=0)
+    expected = cohens_kappa(table.to_numpy(), return_results=False)
+    for function in (kappa.right, kappa.by_shares):
+        assert function(*given) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("given", kappa.inputs()[47:], ids=repr)
+def test_where_both_raters_give_one_label_kappa_is_undefined(given):
+    assert kappa.right(*given) is kappa.by_shares(*given) is None
 
 
 @pytest.mark.parametrize("rows", alpha.inputs()[:45], ids=repr)
@@ -286,6 +348,99 @@ def test_no_other_weights_of_the_counts_give_diff_bias():
     assert passed == [((1, -1, 0, 0), (1, 1, 1, 0))]
 
 
+def test_no_other_meaning_of_the_letters_or_order_of_ties_gives_the_verdict():
+    inputs, right = settle.inputs(), [settle.right(*one) for one in settle.inputs()]
+    meanings = list(itertools.permutations(range(3)))
+    orders = list(itertools.permutations(settle.VERDICTS))
+    passed = [
+        (places, equal)
+        for *places, equal in itertools.product(meanings, meanings, orders)
+        if [settle.by_means(*one, places=places, equal=equal) for one in inputs] == right
+    ]
+    # The verdicts have names only by the letters that they stand for.
+    assert passed == [([*settle.PLACES], settle.VERDICTS)]
+
+
+@pytest.mark.parametrize("weight", [-1, 0, 0.25, 0.4, 0.49, 0.51, 0.6, 0.75, 1])
+def test_orders_that_do_not_count_equally_are_noticed(capsys, weight):
+    function = partial(settle.by_means, mean=lambda one, other: (1 - weight) * one + weight * other)
+    assert said(capsys, "settle", function).startswith("Not yet. ")
+
+
+def in_harmony(one, other):
+    return 2 * one * other / (one + other) if one + other else 0
+
+
+@pytest.mark.parametrize("mean", [math.hypot, in_harmony, math.pow])
+def test_other_means_of_both_orders_are_noticed(capsys, mean):
+    assert said(capsys, "settle", partial(settle.by_means, mean=mean)).startswith("Not yet. ")
+
+
+@pytest.mark.parametrize("mean", [lambda a, b: a + b, lambda a, b: a / 2 + b / 2])
+def test_a_mean_may_be_written_in_any_way(capsys, mean):
+    assert said(capsys, "settle", partial(settle.by_means, mean=mean)).startswith("Right. ")
+    told = said(capsys, "settle", lambda first, second: np.str_(settle.right(first, second)))
+    assert told.startswith("Right. ")
+
+
+#: What wrong formulas take for chance, of the shares p and q of all labels of both raters.
+CHANCES = {
+    "right": lambda p, q: p @ q,
+    "none": lambda p, q: 0,
+    "half": lambda p, q: 0.5,
+    "labels": lambda p, q: 1 / len(p),
+    "labels of the first": lambda p, q: 1 / (p > 0).sum(),
+    "labels of the second": lambda p, q: 1 / (q > 0).sum(),
+    "labels of both": lambda p, q: 1 / max(((p > 0) & (q > 0)).sum(), 1),
+    "first": lambda p, q: p @ p,
+    "second": lambda p, q: q @ q,
+    "pooled": lambda p, q: ((p + q) / 2) @ ((p + q) / 2),
+    "mean of squares": lambda p, q: (p @ p + q @ q) / 2,
+    "Gwet": lambda p, q: sum((p + q) / 2 * (1 - (p + q) / 2)) / max(len(p) - 1, 1),
+    "commonest": lambda p, q: max(p * q),
+    "possible": lambda p, q: np.minimum(p, q).sum(),
+    "one": lambda p, q: 1,
+}
+
+
+def test_no_other_chance_and_no_other_divisor_give_kappa():
+    """(observed - chance) / (1 - another chance), and other divisors of the same numerator."""
+    inputs = kappa.inputs()[:47]
+    right = [kappa.right(*one) for one in inputs]
+    passed = []
+    for (taken, chance), (of, left) in itertools.product(CHANCES.items(), repeat=2):
+        for kind in ("1 - chance", "chance", "1 - observed", "observed", "possible"):
+            values = []
+            for one, two in inputs:
+                labels = sorted({*one, *two})
+                p, q = (np.array([own.count(a) / len(own) for a in labels]) for own in (one, two))
+                observed = np.mean(np.array(one) == np.array(two))
+                divisors = {
+                    "1 - chance": 1 - left(p, q),
+                    "chance": left(p, q),
+                    "1 - observed": 1 - observed,
+                    "observed": observed,
+                    "possible": CHANCES["possible"](p, q) - left(p, q),
+                }
+                with np.errstate(all="ignore"):
+                    values.append((observed - chance(p, q)) / np.float64(divisors[kind]))
+            if np.allclose(values, right, rtol=0, atol=1e-6):
+                passed.append((taken, of, kind))
+    assert passed == [("right", "right", "1 - chance")]
+
+
+def test_labels_that_one_rater_never_uses_may_be_left_out_of_chance(capsys):
+    """Their products are 0, so it is right to go over the labels of one list."""
+
+    def over_one(one, two):
+        n = len(one)
+        chance = sum(one.count(a) * two.count(a) for a in set(two)) / n**2
+        observed = sum(map(str.__eq__, one, two)) / n
+        return None if chance == 1 else 1 - (1 - observed) / (1 - chance)
+
+    assert said(capsys, "kappa", over_one).startswith("Right. ")
+
+
 @pytest.mark.parametrize("weight", [-1, 0, 0.5, 0.8, 1.25, 2, math.inf])
 def test_another_weight_of_the_prior_is_noticed(capsys, weight):
     def weighed(one, added):
@@ -311,7 +466,7 @@ def test_the_smallest_p_is_that_of_the_exchange_test():
 def test_right_functions_pass_with_none_and_with_nan(capsys, name):
     other = OTHER[name]
     functions = [comparison[name].right, other]
-    if name != "selections":  # texts
+    if name not in OF_TEXTS:
         functions.append(lambda *one: np.array(other(*one), float))
     for function in functions:
         assert said(capsys, name, function).startswith("Right. ")

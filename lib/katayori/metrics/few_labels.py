@@ -4,24 +4,34 @@ A judge's agreement with people is known on the labelled pairs only, and more ve
 to it. What verdicts do add is precision of a *rate*, such as how often one system wins: where judge
 and people go together, the many verdicts say which part of the few labels' error is chance.
 
-Frames: one row a comparison, with `label` (of a person: 1 the first wins, 0 it loses, .5 a tie; NaN
-where nobody judged), `verdict` (of the judge, in the same numbers; NaN: none, left out and
-counted), and `cluster` (the question: its comparisons share their texts).
+A label and a verdict say of one comparison: 1 the system wins, 0 it loses, .5 a tie. A missing
+label means that no person judged; a missing verdict is left out and counted.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from katayori.metrics.spike import require_columns
+from katayori.columns import Column
+from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics.uncertainty import status_of
 
 #: Fewer labels than this, or fewer on either side, are too few for an interval that holds.
 LEAST_LABELS, LEAST_OF_EACH_SIDE = 50, 10
 FEW_CLUSTERS = 5
 RESAMPLES = 400
+WITH_JUDGE = (
+    *("n_labels", "weight", "alone", "alone_low", "alone_high"),
+    *("saved", "saved_low", "saved_high"),
+)
+CORRECTED = (
+    *("n_labels", "n_tied", "sensitivity", "specificity"),
+    *("informed", "informed_low", "informed_high", "raw"),
+)
+_ENDS = ("value", "ci_low", "ci_high")
 
 
 def power_tuned(
@@ -55,65 +65,84 @@ def power_tuned(
     return float((labels - weight * verdicts).mean() + rest), weight
 
 
-def error_if_independent(
-    labels: np.ndarray, verdicts: np.ndarray, unlabelled: np.ndarray, weight: float
-) -> float:
-    """Standard error of `power_tuned` if all comparisons were independent; they are not.
+def win_rate(
+    frame: pd.DataFrame,
+    *,
+    label: str,
+    verdict: str,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How often a system wins (a tie counts one half), from few labels and many verdicts.
 
-    It is what the package `ppi-python` gives, and is here to be checked against it.
-
-    Example:
-        >>> some = np.array([0.0, 1, 0, 1])
-        >>> error_if_independent(some, some, some, 0.0)
-        0.25
-    """
-    rectifier = (labels - weight * verdicts).std() / np.sqrt(len(labels))
-    imputed = weight * unlabelled.std() / np.sqrt(len(unlabelled))
-    return float(np.hypot(rectifier, imputed))
-
-
-def win_rate(frame: pd.DataFrame, *, seed: int = 0) -> dict[str, Any]:
-    """How often the first system wins (a tie counts one half), from few labels and many verdicts.
+    Formula: `power_tuned`; its standard error adds up what each cluster contributes.
 
     Args:
-        frame: see the module.
+        frame: a row a comparison.
+        label: column of a person's label: 1, 0 or .5 (or a mean of several people); missing: none.
+        verdict: column of the judge's verdict, in the same numbers; missing: none, left out.
+        by: columns whose values are measured apart.
+        cluster: what would be drawn anew in another study, such as the question, whose comparisons
+            share their texts.
         seed: of the draws of clusters behind the interval of `saved`.
 
     Returns:
-        value, ci_low, ci_high (95 %, t on the clusters with labels less 1), weight (of the judge, 0
-        to 1), alone, alone_low, alone_high (the labels without the judge), saved (the share of
-        labels that the judge stands for: 1 - (width / width alone)^2), saved_low, saved_high
-        (percentiles over clusters drawn anew), n_labels, n (comparisons with a verdict), n_invalid
-        (without), clusters, status: `ok`; `few_labels` (fewer than 50, or than 10 on either side of
-        one half: no interval); `few_clusters`; `no_variation`; `no_labels`.
+        by..., measure (`win_rate`), value (a share), n (comparisons with a verdict), n_invalid
+        (without), clusters (with labels), ci_low, ci_high (95 %, t on the clusters less 1), status,
+        n_labels, weight (of the judge, 0 to 1), alone, alone_low, alone_high (the labels without
+        the judge), saved (the share of labels that the judge stands for: 1 - (width / width
+        alone)^2), saved_low, saved_high (percentiles over clusters drawn anew). status: `ok`;
+        `few_labels` (fewer than 50, or than 10 on either side of one half: no interval);
+        `few_clusters`; `no_variation`; `no_labels` (no value).
 
     Coverage: for rates of .2 to .8 at least .91 of 500 draws, which is .93 within two standard
     errors (test_few_labels.py); not claimed outside.
+
+    Raises:
+        KatayoriError: a column that is lacking or holds something else than numbers.
+
+    Source: A. N. Angelopoulos, J. C. Duchi and T. Zrnic, arXiv 2311.01453 (2023); clusters and
+    `saved` are ours.
 
     Example:
         >>> rng = np.random.default_rng(0)
         >>> label = (rng.random(400) < 0.6).astype(float)
         >>> verdict = np.where(rng.random(400) < 0.9, label, 1 - label)
-        >>> frame = pd.DataFrame({"label": label, "verdict": verdict, "cluster": range(400)})
-        >>> frame.loc[100:, "label"] = np.nan
-        >>> found = win_rate(frame)
-        >>> found["status"], found["n_labels"], 0.3 < found["saved"] < 0.6
-        ('ok', 100, True)
+        >>> frame = pd.DataFrame({"person": label, "judge": verdict, "question": range(400)})
+        >>> frame.loc[100:, "person"] = np.nan
+        >>> table = win_rate(frame, label="person", verdict="judge")
+        >>> table[["value", "n", "n_labels", "saved", "status"]].round(2).to_numpy().tolist()
+        [[0.54, 400, 100, 0.53, 'ok']]
     """
-    require_columns(frame, ["label", "verdict", "cluster"])
-    kept = frame[frame["verdict"].notna()]
-    labelled = kept[kept["label"].notna()]
-    label = labelled["label"].to_numpy(float)
-    clusters = int(labelled["cluster"].nunique())
-    out: dict[str, Any] = dict.fromkeys(_NUMBERS, np.nan)
-    out |= {"n_labels": len(labelled), "n": len(kept), "n_invalid": len(frame) - len(kept)}
-    out["clusters"] = clusters
-    if not len(labelled):
+    by = require("win_rate", frame, _columns(label, verdict, cluster), by)
+    rows = [
+        key | _win_rate(_arrays(cell, label, verdict, cluster), seed)
+        for key, cell in cells(frame, by)
+    ]
+    return flat(rows, frame, by, ["measure"], WITH_JUDGE)
+
+
+def _columns(label: str, verdict: str, cluster: str) -> dict[str, Column]:
+    return {label: NUMBER_OR_NONE, verdict: NUMBER_OR_NONE, cluster: LABEL}
+
+
+def _win_rate(given: "_Given", seed: int) -> dict[str, Any]:
+    """The row of one cell."""
+    kept = given.at(~np.isnan(given.verdict))
+    has_label = ~np.isnan(kept.label)
+    labels = kept.label[has_label]
+    clusters = len(np.unique(kept.cluster[has_label]))
+    out: dict[str, Any] = dict.fromkeys((*_ENDS, *WITH_JUDGE), np.nan)
+    out |= {"measure": "win_rate", "n_labels": len(labels), "clusters": clusters}
+    out |= {"n": len(kept.label), "n_invalid": len(given.label) - len(kept.label)}
+    if not len(labels):
         return out | {"status": "no_labels"}
-    sides = min((label > 0.5).sum(), (label < 0.5).sum())
-    few = len(labelled) < LEAST_LABELS or sides < LEAST_OF_EACH_SIDE
-    estimate = _Estimate(*_arrays(kept))
-    out |= {"value": estimate.value, "weight": estimate.weight, "alone": float(label.mean())}
+    sides = min((labels > 0.5).sum(), (labels < 0.5).sum())
+    few = len(labels) < LEAST_LABELS or sides < LEAST_OF_EACH_SIDE
+    estimate = _Estimate(kept)
+    alone = float(labels.mean())
+    out |= {"value": estimate.value, "weight": estimate.weight, "alone": alone}
     problems = {"few_labels": few, "few_clusters": clusters < FEW_CLUSTERS}
     problems["no_variation"] = estimate.error_alone < 1e-12
     out["status"] = status_of(problems)
@@ -121,27 +150,40 @@ def win_rate(frame: pd.DataFrame, *, seed: int = 0) -> dict[str, Any]:
         return out
     half = float(stats.t.ppf(0.975, clusters - 1))
     out |= _interval("ci", estimate.value, half * estimate.error)
-    out |= _interval("alone", float(label.mean()), half * estimate.error_alone)
+    out |= _interval("alone", alone, half * estimate.error_alone)
     out["saved"] = estimate.saved()
     drawn = _saved_anew(kept, seed)
     out["saved_low"], out["saved_high"] = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
     return out
 
 
-_NUMBERS = (
-    *("value", "ci_low", "ci_high", "weight", "alone", "alone_low", "alone_high"),
-    *("saved", "saved_low", "saved_high"),
-)
-
-
 def _interval(name: str, value: float, half: float) -> dict[str, float]:
     return {f"{name}_low": max(0.0, value - half), f"{name}_high": min(1.0, value + half)}
 
 
-class _Estimate:
-    """The estimate of a frame and its clustered standard error, with and without the judge."""
+class _Given(NamedTuple):
+    """Labels and verdicts (NaN: none) of comparisons, and the numbers of their clusters."""
 
-    def __init__(self, label: np.ndarray, verdict: np.ndarray, codes: np.ndarray) -> None:
+    label: np.ndarray
+    verdict: np.ndarray
+    cluster: np.ndarray
+
+    def at(self, chosen: np.ndarray) -> "_Given":
+        """Those of some comparisons, with their clusters numbered anew."""
+        codes = pd.factorize(self.cluster[chosen])[0]
+        return _Given(self.label[chosen], self.verdict[chosen], codes)
+
+
+def _arrays(cell: pd.DataFrame, label: str, verdict: str, cluster: str) -> _Given:
+    codes = pd.factorize(cell[cluster])[0]
+    return _Given(cell[label].to_numpy(float), cell[verdict].to_numpy(float), codes)
+
+
+class _Estimate:
+    """The estimate of one cell and its clustered standard error, with and without the judge."""
+
+    def __init__(self, given: _Given) -> None:
+        label, verdict, codes = given
         has_label = ~np.isnan(label)
         label = label[has_label]
         self.value, self.weight = power_tuned(label, verdict[has_label], verdict[~has_label])
@@ -168,63 +210,80 @@ def _influence(values: np.ndarray) -> np.ndarray:
     return (values - values.mean()) / len(values)
 
 
-def _saved_anew(frame: pd.DataFrame, seed: int) -> np.ndarray:
+def _saved_anew(given: _Given, seed: int) -> np.ndarray:
     """The share saved in studies with clusters drawn anew; those without labels are left out."""
     rng = np.random.default_rng(seed)
-    label, verdict, codes = _arrays(frame)
-    rows_of = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
+    rows_of = [np.flatnonzero(given.cluster == one) for one in range(given.cluster.max() + 1)]
     found = []
     for _ in range(RESAMPLES):
         drawn = rng.integers(len(rows_of), size=len(rows_of))
-        rows = np.concatenate([rows_of[code] for code in drawn])
-        anew = np.repeat(np.arange(len(drawn)), [len(rows_of[code]) for code in drawn])
-        if np.isfinite(label[rows]).sum() > 1:
-            found.append(_Estimate(label[rows], verdict[rows], anew).saved())
+        rows = np.concatenate([rows_of[one] for one in drawn])
+        anew = np.repeat(np.arange(len(drawn)), [len(rows_of[one]) for one in drawn])
+        if np.isfinite(given.label[rows]).sum() > 1:
+            study = _Given(given.label[rows], given.verdict[rows], anew)
+            found.append(_Estimate(study).saved())
     return np.array([share for share in found if np.isfinite(share)])
 
 
-def _arrays(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels (NaN: none), verdicts, and the numbers of the clusters."""
-    codes = pd.factorize(frame["cluster"])[0]
-    return frame["label"].to_numpy(float), frame["verdict"].to_numpy(float), codes
-
-
-def corrected_rate(frame: pd.DataFrame) -> dict[str, Any]:
+def corrected_rate(
+    frame: pd.DataFrame,
+    *,
+    label: str,
+    verdict: str,
+    by: str | Sequence[str] = (),
+    cluster: str = "question",
+) -> pd.DataFrame:
     """The rate of wins that a judge's errors would hide, corrected by its known errors.
 
-    (rate of verdicts + specificity - 1) / (sensitivity + specificity - 1), both errors from the
-    labelled comparisons. Two classes only: ties of people or judge are left out and counted.
+    Formula: (rate of verdicts + specificity - 1) / (sensitivity + specificity - 1), both errors
+    from the labelled comparisons. Two classes only: ties of people or judge are left out and
+    counted.
 
     Args:
-        frame: see the module.
+        frame, label, verdict, by, cluster: as of `win_rate`.
 
     Returns:
-        value, ci_low, ci_high (95 %, jackknife over clusters, t; inside 0 to 1), sensitivity,
-        specificity, informed, informed_low, informed_high (sensitivity + specificity - 1), raw (the
-        rate of the verdicts), n_labels, n, n_tied, clusters, status: `ok`; `judge_uninformative`
-        (the interval of `informed` does not lie above 0: no value); `few_labels`; `few_clusters`.
+        by..., measure (`corrected_rate`), value (a share), n (comparisons with a verdict and
+        without a tie), n_invalid (without a verdict), clusters (with labels), ci_low, ci_high
+        (95 %, jackknife over clusters, t; inside 0 to 1), status, n_labels, n_tied (left out),
+        sensitivity, specificity, informed, informed_low, informed_high (sensitivity + specificity -
+        1), raw (the rate of the verdicts). status: `ok`; `judge_uninformative` (the interval of
+        `informed` does not lie above 0: no value); `few_labels`; `few_clusters`.
 
-    Reference: W. J. Rogan and B. Gladen, American Journal of Epidemiology 107 (1978), 71-76.
+    Raises:
+        KatayoriError: a column that is lacking or holds something else than numbers.
+
+    Source: W. J. Rogan and B. Gladen, American Journal of Epidemiology 107 (1978), 71-76.
 
     Example:
         >>> label = pd.Series([1.0] * 60 + [0.0] * 60)
         >>> verdict = pd.Series([1.0] * 54 + [0.0] * 6 + [1.0] * 18 + [0.0] * 42)
-        >>> frame = pd.DataFrame({"label": label, "verdict": verdict, "cluster": range(120)})
-        >>> found = corrected_rate(frame)
-        >>> round(found["sensitivity"], 2), round(found["specificity"], 2), round(found["value"], 2)
-        (0.9, 0.7, 0.5)
+        >>> frame = pd.DataFrame({"person": label, "judge": verdict, "question": range(120)})
+        >>> table = corrected_rate(frame, label="person", verdict="judge")
+        >>> table[["sensitivity", "specificity", "value"]].round(2).to_numpy().tolist()
+        [[0.9, 0.7, 0.5]]
     """
-    require_columns(frame, ["label", "verdict", "cluster"])
-    two = frame[frame["verdict"].isin([0.0, 1.0])]
-    two = two[two["label"].isna() | two["label"].isin([0.0, 1.0])]
-    labelled = two["label"].notna()
-    clusters = int(two.loc[labelled, "cluster"].nunique())
-    out: dict[str, Any] = dict.fromkeys(_CORRECTED, np.nan)
-    tied = int((frame["verdict"].notna()).sum() - len(two))
-    out |= {"n_labels": int(labelled.sum()), "n": len(two), "n_tied": tied, "clusters": clusters}
+    by = require("corrected_rate", frame, _columns(label, verdict, cluster), by)
+    rows = [
+        key | _corrected(_arrays(cell, label, verdict, cluster)) for key, cell in cells(frame, by)
+    ]
+    return flat(rows, frame, by, ["measure"], CORRECTED)
+
+
+def _corrected(given: _Given) -> dict[str, Any]:
+    """The row of one cell."""
+    no_tie = np.isnan(given.label) | np.isin(given.label, [0.0, 1.0])
+    two = given.at(np.isin(given.verdict, [0.0, 1.0]) & no_tie)
+    labelled = ~np.isnan(two.label)
+    clusters = len(np.unique(two.cluster[labelled]))
+    n_verdicts = int((~np.isnan(given.verdict)).sum())
+    out: dict[str, Any] = dict.fromkeys((*_ENDS, *CORRECTED), np.nan)
+    out |= {"measure": "corrected_rate", "n_labels": int(labelled.sum()), "clusters": clusters}
+    out |= {"n": len(two.label), "n_invalid": len(given.label) - n_verdicts}
+    out["n_tied"] = n_verdicts - len(two.label)
     sums = _sums(two)
     total = sums.sum(axis=0)
-    least = min(total[1], total[3]) if len(sums) else 0
+    least = min(total[1], total[3])
     problems = {
         "few_labels": out["n_labels"] < LEAST_LABELS or least < LEAST_OF_EACH_SIDE,
         "few_clusters": clusters < FEW_CLUSTERS,
@@ -240,25 +299,16 @@ def corrected_rate(frame: pd.DataFrame) -> dict[str, Any]:
     out["informed_high"] = found["informed"] + half * informed
     if out["informed_low"] <= 0:
         return out | {"value": np.nan, "status": "judge_uninformative"}
-    out |= _interval("ci", found["value"], half * _jackknifed(sums, "value"))
-    return out
+    return out | _interval("ci", found["value"], half * _jackknifed(sums, "value"))
 
 
-_CORRECTED = (
-    *("value", "ci_low", "ci_high", "sensitivity", "specificity"),
-    *("informed", "informed_low", "informed_high", "raw"),
-)
-
-
-def _sums(two: pd.DataFrame) -> np.ndarray:
+def _sums(two: _Given) -> np.ndarray:
     """Clusters x (true wins, wins, true losses, losses, verdicts of a win, verdicts)."""
-    won, lost = two["label"] == 1, two["label"] == 0
-    says_win = two["verdict"] == 1
-    columns = [won & says_win, won, lost & ~says_win, lost, says_win, two["verdict"].notna()]
-    counts = pd.concat(columns, axis=1).astype(float).to_numpy()
-    codes = pd.factorize(two["cluster"])[0]
-    sums = np.zeros((codes.max() + 1 if len(codes) else 0, len(columns)))
-    np.add.at(sums, codes, counts)
+    won, lost = two.label == 1, two.label == 0
+    says_win = two.verdict == 1
+    columns = [won & says_win, won, lost & ~says_win, lost, says_win, ~np.isnan(two.verdict)]
+    sums = np.zeros((len(np.unique(two.cluster)), len(columns)))
+    np.add.at(sums, two.cluster, np.column_stack(columns).astype(float))
     return sums
 
 

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import (
@@ -197,21 +197,6 @@ def parse_choice(text: str | None, finish_reason: str = "stop") -> Parsed:
     return Parsed("out_of_choice", None, "no option") if parsed.answer == "C" else parsed
 
 
-def missed(frame: "pd.DataFrame") -> str:
-    """One line on a frame of verdicts or choices: how many texts gave no letter, and by which
-    outcome and note.
-
-    `frame` has the columns outcome and note (`verdicts_frame`, `answers_frame`). An empty one gives
-    "no verdicts".
-    """
-    if frame.empty:
-        return "no verdicts"
-    lost = frame[frame["outcome"] != "ok"]
-    share = f"{len(lost):,} of {len(frame):,} texts gave no letter ({len(lost) / len(frame):.1%})"
-    names = lost["outcome"] + lost["note"].fillna("").map(lambda note: note and f" ({note})")
-    return "; ".join([share, *(f"{n:,} {name}" for name, n in names.value_counts().items())])
-
-
 def letter_of(token: str, letters: tuple[str, ...] = LETTERS) -> str | None:
     """The verdict letter a token stands for: "A", " A", "Ａ", "[[A", "A." are variants of one
     (LJ-11).
@@ -309,24 +294,27 @@ def verdict_probabilities(
 
 
 def with_probabilities(
-    frame: "pd.DataFrame", *, renormalise: bool = False, limit: int | None = 20
+    frame: "pd.DataFrame",
+    tops: Sequence[list[tuple[str, float]] | None],
+    *,
+    renormalise: bool = False,
+    limit: int | None = 20,
 ) -> "pd.DataFrame":
-    """A frame of verdicts with p_A, p_B, p_C, mass and p_status read from its columns letter and
-    top (LJ-9, LJ-12).
+    """A frame of verdicts with p_A, p_B, p_C, mass, p_status and unseen (LJ-9, LJ-12).
 
-    `renormalise` and `limit` are those of `verdict_probabilities`, so a frame that is there can be
-    read in another way. The values are NaN with p_status `no_verdict` where the text gave no
-    letter.
+    Args:
+        frame: with `answer`, the letter. tops: of each row the likeliest tokens at the verdict.
+        renormalise, limit: those of `verdict_probabilities`.
     """
     columns: dict[str, list[float | str]] = {name: [] for name in verdict_probabilities(None)}
-    for top, letter in zip(frame["top"], frame.get("letter", ()), strict=True):
+    for top, letter in zip(tops, frame.get("answer", ()), strict=True):
         if isinstance(letter, str):
             shares = verdict_probabilities(top, letter, renormalise=renormalise, limit=limit)
         else:
             shares = verdict_probabilities(None) | {"p_status": "no_verdict"}
         for name, value in shares.items():
             columns[name].append(value)
-    return frame.assign(**columns)
+    return frame.assign(**columns, unseen=[unseen_mass(top) for top in tops])
 
 
 def verdicts_frame(
@@ -337,14 +325,11 @@ def verdicts_frame(
     parse: Callable[[str, str], Parsed] = parse_verdict,
     options: tuple[str, ...] = LETTERS,
 ) -> "pd.DataFrame":
-    """Requests for items of `judge.in_both_orders` and their responses as the frame
-    `papers.<id>.scores` starts from.
+    """Requests to a judge and their responses, called as `answers_frame` and with its columns.
 
-    Called as `answers_frame`, with its columns (pair_id and order among those of the item) but
-    `letter` for answer; besides top (the likeliest tokens at the verdict and their log
-    probabilities) and what `with_probabilities` reads from them.
+    The probabilities are those at the token of the verdict (`verdict_probabilities`): p_A, p_B,
+    p_C, mass, p_status (`no_verdict` where the text gave no letter), and unseen (what the listed
+    tokens leave to all others).
     """
     frame = answers_frame(requests, responses, source, parse=parse, options=options)
-    frame = frame.rename(columns={"answer": "letter"})
-    top: list[Any] = [response.top for response in responses]
-    return with_probabilities(frame.assign(top=top))
+    return with_probabilities(frame, [response.top for response in responses])

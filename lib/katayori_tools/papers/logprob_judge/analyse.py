@@ -8,7 +8,9 @@ import pandas as pd
 
 from katayori import measure
 from katayori.errors import KatayoriError
-from katayori.papers.logprob_judge import scores
+from katayori.frames import cells
+from katayori.metrics import judges
+from katayori.metrics.share_intervals import share_interval
 from katayori.prompting.letters import LETTERS, parse_verdict
 from katayori_tools.analyses import paired
 from katayori_tools.analyses.kinds import Kind, Read, Section, Shown, lacking
@@ -136,7 +138,7 @@ def sections(read_log: Read) -> list[Section]:
     """Agreement with people, robustness, lean to a slot, paired tests."""
     frame = read_log.frame
     models = list(dict.fromkeys(frame["model"]))
-    people = scores.annotators_of(frame)
+    people = _labels_of(frame)
     settled = _settled(frame)
     return [
         Section(
@@ -160,40 +162,38 @@ def sections(read_log: Read) -> list[Section]:
     ]
 
 
-def _both(frame: pd.DataFrame) -> pd.DataFrame:
-    """The comparisons that say their order, as `scores` take them."""
-    known = frame[frame["order"] != ""]
-    own = known.drop(columns=["valid"]).rename(columns={"cluster": "question_id"})
-    return own.assign(task="all")
+def _labels_of(frame: pd.DataFrame) -> list[str]:
+    """The columns of people's labels in what `read` gives."""
+    return [str(name) for name in frame if str(name).startswith("annotator_")]
 
 
 def _settled(frame: pd.DataFrame) -> pd.DataFrame:
     """A row a model, comparison and method, with cluster, verdict and the labels of people."""
-    both = _both(frame)
-    labels = scores.annotators_of(frame)
-    keys = ["model", "pair_id", "cluster", *labels]
+    keys = ["model", "pair_id", "cluster", *_labels_of(frame)]
+    both = _both_orders(frame)
     if both.empty:
-        verdict = frame["letter"].map({"A": "1", "B": "2", "C": "tie"}).astype(object)
+        verdict = frame["letter"].map(judges.MEANING["12"]).astype(object)
         return frame[keys].assign(method="one_order", verdict=verdict)
-    verdicts = _judged(both).rename(columns={"question_id": "cluster"})
     return pd.concat(
-        [
-            verdicts[keys].assign(method=name, verdict=verdicts[column])
-            for column, name in SETTLED.items()
-        ],
+        [both[keys].assign(method=name, verdict=both[column]) for column, name in SETTLED.items()],
         ignore_index=True,
     )
 
 
-def _judged(both: pd.DataFrame) -> pd.DataFrame:
-    twice = both.duplicated(["model", "pair_id", "order"])
+def _both_orders(frame: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons that say their order, both orders side by side (`judges.settled`)."""
+    known = frame[frame["order"] != ""]
+    twice = known.duplicated(["model", "pair_id", "order"])
     if twice.any():
         raise KatayoriError(
             f"{twice.sum()} verdicts are given twice to one comparison in one order, e.g."
-            f" {both.loc[twice, 'pair_id'].iloc[0]!r:.40}; name the column that tells models or"
+            f" {known.loc[twice, 'pair_id'].iloc[0]!r:.40}; name the column that tells models or"
             " prompts apart: --column model=..."
         )
-    return scores.judge_verdicts(both, by=["model"])
+    lacking_letters = [f"p_{letter}" for letter in LETTERS if f"p_{letter}" not in known]
+    names = {"pair": "pair_id", "order": "order", "letter": "letter", "p": "p"}
+    whole = known.assign(**dict.fromkeys(lacking_letters, np.nan))
+    return judges.settled(whole, **names, by="model", keep=["cluster", *_labels_of(frame)])
 
 
 def _concordance(settled: pd.DataFrame, people: list[str], models: list[str]) -> pd.DataFrame:
@@ -214,40 +214,52 @@ def _concordance(settled: pd.DataFrame, people: list[str], models: list[str]) ->
 
 
 def _orders_compared(frame: pd.DataFrame, models: list[str]) -> pd.DataFrame:
-    both = _both(frame)
+    both = _both_orders(frame)
     if both.empty:
         return undefined("robustness", models, "no_orders")
-    verdicts = _judged(both)
-    whole = verdicts[verdicts["status"] != "missing_order"]
+    whole = both[both["status"] != "missing_order"]
     if whole.empty:
         return undefined("robustness", models, "one_order")
     alone = [name for name in models if name not in set(whole["model"])]
     parts = [_robustness(whole, "robustness"), undefined("robustness", alone, "one_order")]
     parts.append(_robustness(whole[whole["status"] == "ok"], "robustness_valid"))
     parts.append(_first_share(whole))
-    if {"p_A", "p_B"} <= set(both.columns):
-        lean = scores.slot_lean(both, by=["model"])
-        parts.append(flat_rows(lean.assign(measure="slot_lean")))
+    if {"p_A", "p_B"} <= set(frame.columns):
+        parts.append(_slot_lean(both))
     else:
         parts.append(undefined("slot_lean", models, "no_probabilities"))
     return together(parts)
 
 
-def _robustness(verdicts: pd.DataFrame, name: str) -> pd.DataFrame:
-    if verdicts.empty:
-        return pd.DataFrame()
-    table = scores.robustness(verdicts, by=["model"]).query("task == 'all'")
-    status = table["status"].where(table["status"] != "ok", table["ci_status"])
-    return flat_rows(table.assign(measure=name, status=status).drop_duplicates("model"))
+def _robustness(both: pd.DataFrame, name: str) -> pd.DataFrame:
+    table = judges.robustness(both, by="model", cluster="cluster")
+    return flat_rows(table.assign(measure=name))
 
 
-def _first_share(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The share of the slot shown first, among verdicts that name one."""
-    table = scores.robustness(verdicts, by=["model"]).drop_duplicates("model")
-    status = table["first_status"].where(table["status"] == "ok", table["status"])
-    names = {"first_share": "value", "n_first": "n", "first_low": "ci_low", "first_high": "ci_high"}
-    own = table[["model", "clusters", "n_invalid", *names]].rename(columns=names)
-    return flat_rows(own.assign(measure="first_share", status=status))
+def _first_share(both: pd.DataFrame) -> pd.DataFrame:
+    """The share of the answer shown first among the verdicts that name one, in both orders."""
+    rows = []
+    for key, cell in cells(both, ["model"]):
+        valid = cell["status"] == "ok"
+        first, second = (cell[name].where(valid) for name in ("first", "second"))
+        shown_first = (first == "1").astype(int) + (second == "2").astype(int)
+        naming = first.isin(["1", "2"]).astype(int) + second.isin(["1", "2"]).astype(int)
+        sums = pd.DataFrame({"hits": shown_first, "of": naming}).groupby(cell["cluster"]).sum()
+        found = share_interval(sums["hits"].tolist(), sums["of"].tolist())
+        found |= {"clusters": len(sums), "n_invalid": int((~valid).sum())}
+        found |= {} if valid.any() else {"status": "no_valid_verdict"}
+        rows.append(key | found)
+    return flat_rows(pd.DataFrame(rows).assign(measure="first_share"))
+
+
+def _slot_lean(both: pd.DataFrame) -> pd.DataFrame:
+    """The mean lean to the first position; n counts all comparisons."""
+    leaning = both.assign(lean=both["lean"].astype(float))
+    table = measure.share(leaning, value="lean", kind="mean", by="model", cluster="cluster")
+    status = table["status"].replace("no_valid_answer", "no_probabilities")
+    return flat_rows(
+        table.assign(measure="slot_lean", n=table["n"] + table["n_invalid"], status=status)
+    )
 
 
 def _hits(settled: pd.DataFrame, people: list[str]) -> dict[str, pd.DataFrame]:

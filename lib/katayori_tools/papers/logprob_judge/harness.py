@@ -4,7 +4,7 @@ from functools import partial
 
 import pandas as pd
 
-from katayori.papers.logprob_judge import scores
+from katayori.metrics import judges
 from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
 from katayori_tools.harnesses.benchmarks import Benchmark, named
 
@@ -13,14 +13,14 @@ LIKELIEST = "concordance_proposed"
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """Agreement of the three methods with the labels, and robustness, over all tasks."""
-    settled = scores.judge_verdicts(frame)
-    agreeing = scores.concordance(settled)
-    agreeing = agreeing[(agreeing["task"] == "all") & (agreeing["method"] != scores.GAIN)]
-    steady = scores.robustness(settled)
-    parts = [
-        named(steady[steady["task"] == "all"], "robustness"),
-        named(agreeing, "concordance_" + agreeing["method"]),
-    ]
+    names = {"pair": "pair_id", "order": "order", "letter": "letter", "p": "p"}
+    read = frame.assign(letter=frame["answer"].where(frame["outcome"] == "ok"))
+    settled = judges.settled(read, **names, keep=["question_id", "truth"])
+    steady = judges.robustness(settled, cluster="question_id")
+    agreeing = judges.concordance(
+        settled, judge=judges.METHODS, people="truth", cluster="question_id"
+    )
+    parts = [named(steady, "robustness"), named(agreeing, "concordance_" + agreeing["judge"])]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from katayori.papers.logprob_judge import scores as verdicts
+from katayori.metrics import judges
 from katayori_tools.simulate_power import ALONE, MANY, Curves, Found, _below, _outside
 
 
 def judged(
     rng: np.random.Generator, effect: float, clusters: int, per: int, repetitions: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> pd.DataFrame:
     """Verdicts of `repetitions` judges, and labels of three people, right in 85 % of cases.
 
     A judge's two orders differ on 27.5 % of the pairs. There BS2 says tie, and the averaged verdict
@@ -17,34 +17,33 @@ def judged(
     `effect`; half of the pairs of a question go right or wrong together.
 
     Returns:
-        frame of verdicts (a row a judge and pair, as `verdicts.concordance` reads it) and
-        comparisons (a row a pair, with its question and the labels annotator_1 to annotator_3).
+        a row a judge and pair: model, question, proposed, BS2 and the labels annotator_1 to
+        annotator_3.
     """
     shape, differ, right = (repetitions, clusters, per), 0.275, 0.85
-    truth, names = rng.integers(0, 3, shape), np.array(verdicts.VERDICTS, dtype=object)
+    truth, names = rng.integers(0, 3, shape), np.array(judges.VERDICTS, dtype=object)
     wrong = (truth + rng.integers(1, 3, shape)) % 3
     shared = np.where(rng.random(shape) < 0.5, rng.random(shape[:2])[:, :, None], rng.random(shape))
     hit = 1 / 3 + effect / differ / (right - (1 - right) / 2)
     own, agree = np.where(shared < hit, truth, wrong), rng.random(shape) >= differ
     settled = np.where(agree, np.where(rng.random(shape) < 0.8, truth, wrong), own)
     model, question, _ = (part.ravel() for part in np.indices(shape))
-    pair = np.arange(truth.size).astype(str)
-    said = {
-        "pair_id": pair,
-        "model": model,
-        "consistent": agree.ravel(),
-        "proposed": names[settled].ravel(),
-    }
-    frame = pd.DataFrame(said).assign(source="simulated", prompt_id="p", status="ok")
-    frame["BS1"] = frame["proposed"].where(frame["consistent"], None)
-    frame["BS2"] = frame["BS1"].where(frame["consistent"], "tie")
-    comparisons = pd.DataFrame({"item_id": pair, "question_id": question, "task": "one"})
+    frame = pd.DataFrame({"model": model, "question": question, "proposed": names[settled].ravel()})
+    frame["BS2"] = frame["proposed"].where(agree.ravel(), "tie")
     for k in (1, 2, 3):
         other = (truth + rng.integers(1, 3, shape)) % 3
-        comparisons[f"annotator_{k}"] = names[
-            np.where(rng.random(shape) < right, truth, other)
-        ].ravel()
-    return frame, comparisons
+        said = np.where(rng.random(shape) < right, truth, other)
+        frame[f"annotator_{k}"] = names[said].ravel()
+    return frame
+
+
+def gains(frame: pd.DataFrame) -> pd.DataFrame:
+    """What the averaged verdict gains over BS2, a row a judge of `judged`."""
+    people = ["annotator_1", "annotator_2", "annotator_3"]
+    found = judges.concordance(
+        frame, judge=["proposed", "BS2"], people=people, by="model", baseline="BS2"
+    )
+    return found[found["measure"] == "gain over BS2"]
 
 
 def draw_concordance(
@@ -55,9 +54,7 @@ def draw_concordance(
     The interval over questions promises its level for many questions only; the sign test takes
     comparisons as independent.
     """
-    frame, comparisons = judged(rng, effect, clusters, per, repetitions)
-    found = verdicts.concordance(frame, comparisons)
-    gain = found[(found["task"] == "all") & (found["method"] == verdicts.GAIN)]
+    gain = gains(judged(rng, effect, clusters, per, repetitions))
     intervals = _outside(gain["ci_low"], gain["ci_high"])
     return {
         "interval over questions": intervals,
@@ -72,6 +69,6 @@ CURVES = {
         per_cluster=(3, 1),
         effects=(0, 0.03, 0.06, 0.1),
         promises={"interval over questions": MANY, "sign test over comparisons": ALONE},
-        helpers=(judged,),
+        helpers=(judged, gains),
     ),
 }

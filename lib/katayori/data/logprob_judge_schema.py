@@ -1,0 +1,75 @@
+"""What stands in a task file, ours or a user's; the header of our files tells how it is used."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from katayori.data.schema import Head, Lenient, Schema, Text
+
+
+class Point(Lenient):
+    """A point a good answer meets: a text it holds, or one it must not hold."""
+
+    point: Text
+    says: str = ""
+    needs: str = ""
+    forbids: str = ""
+
+
+class Edit(Lenient):
+    """A change of the base, which breaks `point` unless it is a paraphrase."""
+
+    kind: Text
+    point: Text = ""
+    find: Text
+    put: str
+
+
+class Answer(Lenient):
+    """An answer of known quality."""
+
+    quality: int
+    base: Literal["reference", "variant"]
+    edits: list[Edit]
+
+
+class Task(Lenient):
+    """A task with its reference."""
+
+    id: Text
+    task: Text
+    question: Text
+    reference: Text
+
+
+class StudyTask(Task):
+    """A task with answers that are made of its reference and the reference in other words."""
+
+    variant: Text
+    checklist: Annotated[list[Point], Field(min_length=1)]
+    answers: Annotated[dict[str, Answer], Field(min_length=1)]
+
+
+class TaskFile(Lenient):
+    """A file of tasks for judges."""
+
+    example: ClassVar[str] = "data/study/logprob_judge/writing.yaml"
+
+    questions: list[StudyTask]
+
+
+class ExtraTask(Schema):
+    """A task that recorded models answer."""
+
+    id: Text
+    task: Text
+    title: Text
+    question: Text
+    reference: Text
+
+
+class ExtraFile(Head):
+    """study/logprob_judge/extra.yaml."""
+
+    use: Text
+    questions: list[ExtraTask]

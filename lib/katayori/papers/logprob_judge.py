@@ -1,0 +1,606 @@
+"""A model judges two answers in both orders, by letters and their probabilities (notebook 03).
+
+The study has tasks of office work with a reference, and three answers to each that are built from
+it by edits, so that the better one is known (`truth`). They are chosen so that the longer answer,
+the one nearer to the reference in length and the one that repeats more of it are the better one in
+half of the pairs. Beside it stand one answer in both places (`study2_same`: what is left is the
+place), tasks that recorded models answered, PandaLM's pairs, and a user's own comparisons, with
+what people said (`annotator_<name>`). Columns of all of them: `data.comparisons`.
+"""
+
+import itertools
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from katayori import paths
+from katayori.data.comparisons import (
+    POINTS,
+    RULES,
+    as_comparisons,
+    in_both_orders,
+    load_comparisons,
+    pairs_of_answers,
+    rule_scores,
+)
+from katayori.data.files import documents, versions
+from katayori.errors import KatayoriError, expect, within
+from katayori.papers.paper import Audited, Everything, OwnFile, Paper, Sets, hash_of, in_turn
+from katayori.prompting.letters import parse_verdict, verdicts_frame
+from katayori.prompting.parsing import Parsed
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import Request
+from katayori.prompting.simulated import likeliest_first, uniform
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STUDY_FOLDER = "study/logprob_judge"
+#: The file of that folder that holds tasks without answers.
+EXTRA = "extra.yaml"
+#: The set of PandaLM's pairs without their texts, to which recorded verdicts are joined by id.
+PANDALM = "pandalm"
+#: So far from lots may a rule be that an audit lets pass.
+OFF_LOTS = 0.05
+_POINTS = 3  # of a checklist
+
+_Row = dict[str, Any]
+
+
+class LogprobJudge(Paper):
+    shown = "each"
+    clusters = "pairs of answers"
+    cluster_column = "item_id"
+    options = ("A", "B", "C")
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "comparisons": OwnFile("03: comparisons (.csv or .jsonl), or task files (.yaml)")
+    }
+    #: Tasks for the judge's systems, and the pairs of what recorded models answered to them.
+    more = ("tasks", "answers")
+    theirs = ("official", PANDALM)
+    recorded_as = "study2"
+
+    def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        comparisons = own.get("comparisons", "")
+        return load_items("study" if comparisons else dataset, comparisons)
+
+    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        from katayori.prompting import recordings
+
+        tasks = load_extra_tasks()
+        if dataset == "tasks":
+            return tasks
+        answers: dict[str, dict[str, str]] = {}
+        for name in (entry["model"] for entry in recordings.shards(self.id, "lj_task")):
+            rows = recordings.read(self.id, name, "lj_task")
+            answers[name] = {row["item_id"]: row["text"] for row in rows}
+        return in_both_orders(pairs_of_answers(tasks, answers))
+
+    def second_edition(self) -> Sets:
+        return SECOND
+
+    def later_sets(self) -> Sets:
+        """Beside the second edition the pairs of others of which verdicts are recorded."""
+        return {**super().later_sets(), PANDALM: pandalm_by_id}
+
+    def variant_of(self, dataset: str, prompt_id: str) -> str:
+        """PandaLM's pairs by id have the recordings of its texts."""
+        return super().variant_of("official" if dataset == PANDALM else dataset, prompt_id)
+
+    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
+        return audited(items) if {"answer_1", "answer_2", "truth"} <= set(items) else []
+
+    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        """Of ours so many rows, pairs in both orders; of others so many pairs."""
+        from katayori.data.items import sample
+
+        items, _, _ = self.read(dataset, {})
+        if dataset == "study":
+            return sample(self.as_asked(items), size, whole="pair_id")
+        return self.as_asked(sample(items, size))
+
+    def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
+        """Every pair in both orders."""
+        return in_both_orders(items)
+
+    def ranked(self, items: "pd.DataFrame") -> list[str]:
+        """By question in turn."""
+        single = items.drop_duplicates("cluster")
+        single = single.iloc[single["cluster"].map(hash_of).argsort()]
+        group = single["question_id"]
+        return in_turn(single, group, group.map(hash_of))
+
+    def named_in(self, items: "pd.DataFrame", item_ids: Iterable[str]) -> "pd.Series":
+        """A pair is asked under two ids, one an order."""
+        named = set(item_ids)
+        ids = items["item_id"]
+        return ids.isin(named) | (ids + "-12").isin(named) | (ids + "-21").isin(named)
+
+    def parse(self, text: str, finish_reason: str) -> Parsed:
+        return parse_verdict(text, finish_reason)
+
+    def reading(self, prompt: Prompt) -> Mapping[str, Any]:
+        """Verdicts have the probabilities at their token; other texts are read by nobody."""
+        if not prompt.settings.get("logprobs"):
+            return {}
+        alone = prompt.answer_at != "last_letter"
+        return {"parse": partial(parse_verdict, reason_first=not alone), "frame": verdicts_frame}
+
+    def needs_probabilities(self) -> bool:
+        return True
+
+    def simulate(self, request: Request) -> Response:
+        return respond(request)
+
+
+PAPER = LogprobJudge()
+
+
+# -- the study -------------------------------------------------------------------------------------
+
+
+def load_study_judge(path: str | Path = "") -> "pd.DataFrame":
+    """Every pair of answers of a task file, or of all but `extra.yaml` in a folder.
+
+    Answers are built from the reference or its variant by edits; the construction that the files'
+    header documents is checked.
+
+    Args:
+        path: a file or a folder; empty: ours, 69 tasks of three pairs each.
+
+    Returns:
+        columns `comparisons.COLUMNS`, truth, quality_1, quality_2 and points: the checklist in
+        words, criteria that no model wrote.
+
+    Raises:
+        KatayoriError: naming file, question and key of what does not hold.
+
+    Example:
+        >>> pairs = load_study_judge()
+        >>> len(pairs), pairs["question_id"].nunique(), sorted(set(pairs["truth"]))
+        (207, 69, ['1', '2', 'tie'])
+    """
+    rows = []
+    for file, question in _questions(path):
+        with within(f"{file.name}: question {question['id']}"):
+            rows += _pairs(question)
+    return as_comparisons(rows, "study set")
+
+
+def load_items(items: str, path: str | Path = "") -> Everything:
+    """Comparisons of a profile, the set's name, and nothing to say of it.
+
+    Args:
+        items: `study` (ours, or the user's files) or `official` (PandaLM).
+        path: `.csv` or `.jsonl`: a user's comparisons (`load_comparisons`); any other: task files
+            in the form of ours.
+
+    Raises:
+        KatayoriError: what is wrong with a file. UnavailableError: PandaLM is not on this machine.
+
+    Example:
+        >>> load_items("study")[1] == study_version()
+        True
+    """
+    if Path(path).suffix in (".csv", ".jsonl"):
+        return load_comparisons(path), Path(path).name, []
+    if items == "study":
+        return load_study_judge(path), study_version(path), []
+    from katayori.data import judges
+
+    return judges.load_pandalm(), "PandaLM test set", []
+
+
+def study_version(path: str | Path = "") -> str:
+    """Name and version of the task files, printed under every table computed from them.
+
+    Example:
+        >>> study_version()
+        'katayori-judge-study-2 v1'
+    """
+    from katayori.data.logprob_judge_schema import TaskFile
+
+    read = documents(path, STUDY_FOLDER, "task file", EXTRA, TaskFile)
+    return versions((document for _, document in read), "user tasks")
+
+
+def load_extra_tasks() -> "pd.DataFrame":
+    """Our tasks for models to answer; their answers are pairs for a judge (`pairs_of_answers`).
+
+    Returns:
+        item_id, question_id, task, title, question, reference.
+
+    Example:
+        >>> tasks = load_extra_tasks()
+        >>> len(tasks), list(tasks.columns)
+        (20, ['item_id', 'question_id', 'task', 'title', 'question', 'reference'])
+    """
+    import pandas as pd
+
+    from katayori.data.logprob_judge_schema import ExtraFile
+
+    found = _questions(paths.data_dir() / STUDY_FOLDER / EXTRA, ExtraFile)
+    rows = [{"item_id": one["id"], "question_id": one["id"], **one} for _, one in found]
+    columns = ["item_id", "question_id", "task", "title", "question", "reference"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _questions(path: str | Path, kind: Any = None) -> Iterator[tuple[Path, _Row]]:
+    """The questions of task files with the file of each; every id stands once."""
+    from katayori.data.logprob_judge_schema import TaskFile
+
+    seen: set[str] = set()
+    for file, document in documents(path, STUDY_FOLDER, "task file", EXTRA, kind or TaskFile):
+        for question in document["questions"]:
+            if question["id"] in seen:
+                raise KatayoriError(f"{file.name}: question id {question['id']} appears twice")
+            seen.add(question["id"])
+            yield file, question
+
+
+def _pairs(question: _Row) -> list[_Row]:
+    """The pairs of one question; the better answer by construction breaks fewer points, and no
+    others.
+    """
+    for name in ("reference", "variant"):
+        _check_points(question, name, question[name], set())
+    built = {name: _built(question, name, answer) for name, answer in question["answers"].items()}
+    said = [point["says"] for point in question["checklist"] if point.get("says")]
+    rows = []
+    for first, second in itertools.combinations(built, 2):
+        (text_1, broken_1), (text_2, broken_2) = built[first], built[second]
+        row = {
+            "item_id": f"{question['id']}-{first}-{second}",
+            "question_id": question["id"],
+            **question,
+            "system_1": first,
+            "system_2": second,
+            "answer_1": text_1,
+            "answer_2": text_2,
+            "quality_1": _POINTS - len(broken_1),
+            "quality_2": _POINTS - len(broken_2),
+            POINTS: "\n".join(f"・{point}" for point in said),
+        }
+        if broken_1 == broken_2:
+            row["truth"] = "tie"
+        elif broken_1 < broken_2:
+            row["truth"] = "1"
+        elif broken_2 < broken_1:
+            row["truth"] = "2"
+        else:
+            raise KatayoriError(
+                f"answers {first} and {second}: neither's broken points are a part of the other's"
+            )
+        rows.append(row)
+    return rows
+
+
+def _built(question: _Row, name: str, answer: _Row) -> tuple[str, set[str]]:
+    """The text of one answer and the points its edits break."""
+    text = question[answer["base"]]
+    broken: set[str] = set()
+    for edit in answer["edits"]:
+        if (n := text.count(edit["find"])) != 1:
+            raise KatayoriError(f"answer {name}: find {edit['find']!r} occurs {n} times, not once")
+        text = text.replace(edit["find"], edit["put"])
+        if edit["kind"] != "paraphrase":
+            broken.add(edit.get("point", ""))
+    _check_points(question, f"answer {name}", text, broken)
+    if answer["quality"] != _POINTS - len(broken):
+        raise KatayoriError(
+            f"answer {name}: quality {answer['quality']} is not 3 less {len(broken)} broken points"
+        )
+    if text == question["reference"]:
+        raise KatayoriError(f"answer {name} is the reference word for word")
+    return text, broken
+
+
+def _check_points(question: _Row, name: str, text: str, broken: set[str]) -> None:
+    """Every point of the checklist is met, but for the broken ones."""
+    points = {point["point"]: point for point in question["checklist"]}
+    for point in broken:
+        expect(point, points, f"point of {name}:")
+    for key, point in points.items():
+        has_needed = point.get("needs", "") in text
+        has_forbidden = "forbids" in point and point["forbids"] in text
+        met = has_needed and not has_forbidden
+        if met == (key in broken):
+            state = "met" if met else "broken"
+            raise KatayoriError(f"{name}: point {key!r} is {state}, unlike its edits say")
+
+
+# -- data sets that are asked ----------------------------------------------------------------------
+
+
+def load_study2() -> "pd.DataFrame":
+    """Every comparison in both orders: `load_study_judge` after `in_both_orders`.
+
+    Example:
+        >>> len(load_study2()), sorted(load_study2()["order"].unique())
+        (414, ['12', '21'])
+    """
+    return in_both_orders(load_study_judge())
+
+
+def load_study2_same() -> "pd.DataFrame":
+    """One answer of each question against itself, 69 rows; columns as `load_study2`.
+
+    The answer is the first, second or third in turn from question to question. Order is "12"
+    throughout: exchanging the places of one text changes nothing. The truth is a tie.
+
+    Example:
+        >>> same = load_study2_same()
+        >>> len(same), bool((same["answer_a"] == same["answer_b"]).all())
+        (69, True)
+    """
+    import pandas as pd
+
+    pairs = load_study_judge()
+    answers = _answers(pairs)
+    firsts: Any = pairs.drop_duplicates("question_id").to_dict("records")
+    rows = [_same(row, answers[row["question_id"]][n % 3]) for n, row in enumerate(firsts)]
+    return pd.DataFrame(rows)
+
+
+def _same(row: _Row, chosen: _Row) -> _Row:
+    """The row of a question with one of its answers in both places."""
+    name = row["question_id"].replace("lj2-", "lj2-same-")
+    same = {"item_id": name, "pair_id": name, "order": "12", "truth": "tie"}
+    for side in "12":
+        same |= {f"answer_{side}": chosen["text"], f"system_{side}": chosen["system"]}
+        same |= {f"quality_{side}": chosen["quality"]}
+    return row | same | {"answer_a": chosen["text"], "answer_b": chosen["text"]}
+
+
+def _answers(pairs: "pd.DataFrame") -> dict[str, list[_Row]]:
+    """The three answers of each question: system, text and quality."""
+    out: dict[str, dict[str, _Row]] = {}
+    for row in pairs.to_dict("records"):
+        held = out.setdefault(row["question_id"], {})
+        for side in "12":
+            system = row[f"system_{side}"]
+            held[system] = {
+                "system": system,
+                "text": row[f"answer_{side}"],
+                "quality": row[f"quality_{side}"],
+            }
+    return {question: list(held.values()) for question, held in out.items()}
+
+
+#: Data sets of the second edition by name.
+SECOND: Sets = {"study2": load_study2, "study2_same": load_study2_same}
+
+
+def pandalm_by_id() -> "pd.DataFrame":
+    """PandaLM's pairs in both orders, without their texts, which belong to others.
+
+    Recorded verdicts are joined to them by id; nothing can be asked with them.
+
+    Returns:
+        columns of `judges.pandalm_labels` and of `in_both_orders`; question, reference and answers
+        are empty.
+
+    Example:
+        >>> both = pandalm_by_id()
+        >>> len(both), both["pair_id"].nunique(), set(both["answer_a"])
+        (1998, 999, {''})
+    """
+    from katayori.data import judges
+
+    texts = dict.fromkeys(("question", "reference", "answer_1", "answer_2"), "")
+    labels = judges.pandalm_labels(paths.data_dir() / STUDY_FOLDER / "pandalm_labels.csv")
+    return in_both_orders(labels.assign(**texts))
+
+
+# -- tasks of each kind, as the paper shows them ---------------------------------------------------
+
+#: What the paper's three sample tasks are, and a text that a task of that form holds.
+SAMPLES = {
+    "writing": ("a reply to a mail of condolence, of about 300 characters", "お悔やみ"),
+    "proofreading": ("to point out what can be improved", "改善"),
+    "summarization": ("instructions, conditions and a text", "#条件"),
+}
+#: A form that comes near where the paper's own is not there.
+NEAR = {"writing": ("a reply to a mail", "返信してください")}
+
+
+def sample_tasks(comparisons: "pd.DataFrame") -> list[dict[str, str]]:
+    """A task of each kind in the form of the paper's samples (its Table 4), where there is one.
+
+    Args:
+        comparisons: of `load_study_judge`, or any with task, question_id, question and reference.
+
+    Returns:
+        a row a kind of `SAMPLES`: task, wanted (the form of the paper's sample), form (of the task
+        shown), status (`ok`; `near`, another form of that kind; `missing`, no task of that kind),
+        question_id, question and reference (empty where missing).
+
+    Source: the logprob-judge paper, Table 4.
+
+    Example:
+        >>> [(row["task"], row["status"]) for row in sample_tasks(load_study_judge())]
+        [('writing', 'near'), ('proofreading', 'ok'), ('summarization', 'ok')]
+    """
+    tasks = comparisons.drop_duplicates("question_id")
+    rows = []
+    for kind, (wanted, mark) in SAMPLES.items():
+        forms = [("ok", wanted, mark), ("near", "any", "")]
+        if kind in NEAR:
+            forms.insert(1, ("near", *NEAR[kind]))
+        sample = _first_of(tasks[tasks["task"] == kind], forms)
+        rows.append({"task": kind, "wanted": wanted, **sample})
+    return rows
+
+
+def _first_of(tasks: "pd.DataFrame", forms: list[tuple[str, str, str]]) -> dict[str, str]:
+    """The first task of the first form (status, form, text that it holds) that is there."""
+    for status, form, text in forms:
+        of_form = tasks[tasks["question"].str.contains(text, regex=False)]
+        if len(of_form):
+            task = of_form.iloc[0]
+            return {
+                "form": form,
+                "status": status,
+                "question_id": str(task["question_id"]),
+                "question": str(task["question"]),
+                "reference": str(task["reference"]),
+            }
+    return {"form": "none", "status": "missing", "question_id": "", "question": "", "reference": ""}
+
+
+# -- what the surface of texts says ----------------------------------------------------------------
+
+
+def audited(items: "pd.DataFrame") -> list[Audited]:
+    """How often the rules pick the better answer of pairs with a truth, whose ties are left out.
+
+    Args:
+        items: item_id, question_id, answer_1, answer_2, reference and truth. Where both orders have
+            a row of their own (pair_id), a pair counts once.
+
+    Returns:
+        one a rule of `comparisons.RULES`: the share of decided pairs, a rule's tie counting one
+        half, with its interval over questions; the limit is `OFF_LOTS` from one half. Pairs without
+        a reference are left out of rules that need one.
+
+    Example:
+        >>> shares = {one.what: one.value for one in audited(load_study_judge())}
+        >>> round(shares["the longer answer"], 2)
+        0.5
+    """
+    import numpy as np
+
+    from katayori.metrics.share_intervals import share_interval
+
+    pairs = items.drop_duplicates("pair_id") if "pair_id" in items else items
+    decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)
+    better = np.where(decided["truth"].astype(str) == "1", 1, -1)
+    scores = rule_scores(decided)
+    found = []
+    for name in RULES:
+        score = scores[name]
+        right = ((np.sign(score) * better + 1) / 2)[score.notna()]
+        if right.empty:
+            continue
+        sums = right.groupby(decided["question_id"]).agg(["sum", "size"])
+        share = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+        found.append(
+            Audited(
+                name,
+                "decided pairs",
+                share["n"],
+                share["value"],
+                share["ci_low"],
+                share["ci_high"],
+                limit=f"within {OFF_LOTS} of .5",
+                holds=abs(share["value"] - 0.5) <= OFF_LOTS,
+            )
+        )
+    return found
+
+
+def copied_lines(text: str, reference: str, least: int = 4) -> tuple[int, int]:
+    """How many lines of a text stand word for word in the reference, and how many lines it has.
+
+    Says how far the criteria that a judge wrote for itself repeat the reference answer. Bullets,
+    numbers, blanks and width are no difference; lines of fewer than `least` characters are left
+    out.
+
+    Example:
+        >>> copied_lines("・納期は6月17日\\n・丁寧に書く", "新しい納期は6月17日です。")
+        (1, 2)
+    """
+    whole = _folded(reference)
+    lines = [re.sub(r"^[・\-*•]|^\d+[.)]", "", _folded(line)) for line in text.splitlines()]
+    lines = [line.rstrip("。、.,") for line in lines]
+    lines = [line for line in lines if len(line) >= least]
+    return sum(line in whole for line in lines), len(lines)
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"\s", "", unicodedata.normalize("NFKC", text))
+
+
+# -- simulated judges: a score of position A against position B of planted parts -------------------
+
+#: Judges: what one point of quality, one character of length and standing first add to the score of
+#: slot A over slot B, and the standard deviation of a normal draw, anew for every single call.
+JUDGES = {
+    "sim-judge-fair": {"quality": 2.5, "length": 0.0, "first": 0.0, "call": 0.8},
+    "sim-judge-first": {"quality": 0.0, "length": 0.0, "first": 12.0, "call": 0.8},
+    "sim-judge-leaning": {"quality": 2.5, "length": 0.0, "first": 3.0, "call": 0.8},
+    "sim-judge-long": {"quality": 0.0, "length": 0.1, "first": 0.0, "call": 0.8},
+}
+#: Log weight of C. A score of s gives A the weight s/2 and B -s/2: C is likeliest for |s| < 1.5.
+JUDGE_TIE = 0.75
+JUDGE_OTHER = 0.05  # probability of all other tokens
+
+
+def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[str, float]:
+    """The planted probabilities of A, B and C for an item in one order, with known qualities.
+
+    What a judge makes of the two answers is the same in both orders; the draw of the single call,
+    fixed by `call`, and the preference for the first slot are not. Raises KatayoriError for an
+    unknown judge or an item without qualities.
+
+    Example:
+        >>> item = load_study2().to_dict("records")[0]
+        >>> {letter: round(p, 3) for letter, p in judge_chances("sim-judge-leaning", item).items()}
+        {'A': 0.899, 'B': 0.001, 'C': 0.05}
+    """
+    expect(model, JUDGES, "simulated judge")
+    if "quality_1" not in item:
+        raise KatayoriError(
+            f"{item['item_id']} has no planted quality, which simulated judges need;"
+            " own comparisons are judged with the profile live or imported"
+        )
+    weigh = JUDGES[model]
+    a, b = tuple(str(item["order"]))  # "21": answer 2 stands as A
+    quality = item[f"quality_{a}"] - item[f"quality_{b}"]
+    length = len(item["answer_a"]) - len(item["answer_b"])
+    draw = NormalDist().inv_cdf(uniform("judge", model, item["item_id"], *call))
+    # In this order: sums of floats depend on it.
+    score = weigh["quality"] * quality + weigh["first"]
+    score += weigh["length"] * length
+    score += weigh["call"] * draw
+    weights = {"A": math.exp(score / 2), "B": math.exp(-score / 2), "C": math.exp(JUDGE_TIE)}
+    total = sum(weights.values())
+    return {letter: (1 - JUDGE_OTHER) * weight / total for letter, weight in weights.items()}
+
+
+def judge_planted() -> "pd.DataFrame":
+    """What is planted: a row a judge, with the columns of `JUDGES`.
+
+    Example:
+        >>> list(judge_planted()["model"])
+        ['sim-judge-fair', 'sim-judge-first', 'sim-judge-leaning', 'sim-judge-long']
+    """
+    import pandas as pd
+
+    return pd.DataFrame(JUDGES).T.rename_axis("model").reset_index()
+
+
+def respond(request: Request) -> Response:
+    """The answer of the judge that a request names.
+
+    Example:
+        >>> from katayori.papers.examples import request_to
+        >>> respond(request_to("sim-judge-first", "logprob_judge", "lj_verdict")).text
+        'A'
+    """
+    if not request.body.get("logprobs"):  # the criteria, which no simulated judge reads
+        return Response("ok", "・模範回答の要点を満たすこと", "stop")
+    chances = judge_chances(
+        request.model, request.fields, request.prompt_id, request.repetition, request.variant
+    )
+    top = likeliest_first(chances)
+    letter, _ = top[0]
+    text = f"理由は述べません。\n{letter}" if request.answer_at == "last_letter" else letter
+    others = ("the", math.log(JUDGE_OTHER))
+    return Response("ok", text, "stop", [*top, others], completion_tokens=len(text))
