@@ -1,4 +1,4 @@
-"""What was planted on the pages of notebooks 02, 03 and 05 comes out as planted.
+"""What was planted on the pages of notebooks 02 to 05 comes out as planted.
 
 The tables are those of data/expected, which `test_expected.py` compares with the run; `make expect`
 alone cannot accept a control that failed.
@@ -62,6 +62,20 @@ def test_what_simulated_judges_do_is_found_and_nothing_else():
     assert missed_judges(found).empty
     assert len(missed_judges(found.assign(planted=~found["planted"]))) == 12
     assert len(missed_judges(found.assign(value=-found["value"]))) == 5
+
+
+def missed_claims(results: pd.DataFrame) -> pd.DataFrame:
+    """Statements of simulated respondents that did not come out as planted."""
+    planted = results["source"].eq("simulated") & results["verdict"].notna()
+    return results[planted & results["verdict"].ne("holds")]
+
+
+def test_what_is_planted_in_cases_of_two_options_is_found():
+    """With other draws all eleven statements hold in 77 of 100, each of them in 90 or more."""
+    results = table("jubaku_v2", "results")
+    assert (results["source"].eq("simulated") & results["verdict"].eq("holds")).sum() == 11
+    assert missed_claims(results).empty
+    assert len(missed_claims(results.assign(verdict="contradicted", source="simulated"))) > 11
 
 
 @pytest.mark.parametrize("column", ["p", "planted"])

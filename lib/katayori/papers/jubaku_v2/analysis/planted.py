@@ -95,11 +95,12 @@ def _claims(accuracy: pd.DataFrame, variation: pd.DataFrame) -> list[Claim]:
         for model, truth in TRUTH.items()
     ]
     order_only = "n_order_only"
+    cases = int(variation["n"].max())
     of_effects = [
         Claim(
             "JU-15",
             "always answering A is an order effect in every case",
-            _near(variation, "sim-two-first", 27, order_only, 0),
+            _near(variation, "sim-two-first", cases, order_only, 0),
         ),
         Claim(
             "JU-15",
