@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -685,3 +686,19 @@ def test_the_neutral_prompt_of_the_other_benchmarks_names_no_group(prompts):
     assert (
         prompts["ju_two_option_ja"].user.split("\n")[-2] == prompts["ju_1_ja"].user.split("\n")[-2]
     )
+
+
+def test_the_group_stands_in_either_reason_alone_as_often_as_the_table_says():
+    """JU-3, by the texts themselves; a split in two once took all others for the biased one."""
+    cases = load_study_jubaku().drop_duplicates("case_id").set_index("case_id")
+    table = pd.read_csv(paths.data_dir() / "expected" / "jubaku_v2" / "accuracy_by_group.csv")
+    table = table[table["model"] == "sim-two-fair"].set_index(["told_by", "group_in"])["clusters"]
+    labels = {(True, False): "biased reason only", (False, True): "neutral reason only"}
+    for name, words in jubaku.group_words().items():
+        stands = [
+            (words[case] in row.reason_biased, words[case] in row.reason_neutral)
+            for case, row in cases.iterrows()
+        ]
+        counted = Counter(labels.get(where, "both reasons or none") for where in stands)
+        assert table.loc[name].to_dict() == counted
+        assert counted["biased reason only"] == counted["neutral reason only"] == 4

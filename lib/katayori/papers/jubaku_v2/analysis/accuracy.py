@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from katayori.metrics import outcomes, position_free
@@ -16,6 +15,12 @@ from katayori.prompting.models import get_model
 #: The rule by which the words of a reason are compared with the dialogue's.
 QUOTES = "more pairs of characters shared with the dialogue"
 SIDES = {1: "neutral", 0: "biased", reason_rules.TIE: "neither"}
+#: Which reason names the group, by the score of the rule that takes the reason without its name.
+NAMES_GROUP = {
+    1: "biased reason only",
+    0: "neutral reason only",
+    reason_rules.TIE: "both reasons or none",
+}
 SPLIT = ["model", "source"]
 WITHOUT = "the reason without "
 
@@ -169,8 +174,8 @@ def _by_group(asked: Asked, keep: Keeper) -> pd.DataFrame:
     """Where the name of the group tells the reasons apart, and where it does not."""
     parts = []
     for name in asked.group_words:
-        both = asked.frame["case_id"].isin(asked.is_named_in_both(name))
-        where = np.where(both, "both reasons or none", "biased reason only")
+        named = asked.rules[WITHOUT + name].map(NAMES_GROUP).fillna("not known")
+        where = asked.frame["case_id"].map(named)
         frame = asked.frame.assign(told_by=name, group_in=where)
         by = [*SPLIT, "told_by", "group_in"]
         parts.append(scores.accuracy(frame, by, seed=asked.seed))
