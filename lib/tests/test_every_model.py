@@ -223,7 +223,7 @@ def check(case: Case, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("paper", paper_ids())
-@pytest.mark.parametrize("trouble", ["none", "nothing valid"])
+@pytest.mark.parametrize("trouble", ["none", "one cluster", "nothing valid"])
 def test_each_notebook_runs_on_a_live_model(paper, trouble, own, without_kernel, monkeypatch):
     case = Case(NAMES[:1], "live", trouble, (paper,))
     check(case, run(case, own, monkeypatch))
