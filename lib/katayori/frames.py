@@ -93,6 +93,20 @@ def require(
     return names
 
 
+def require_if_asked(
+    verb: str, frame: Any, columns: Mapping[str, Column], by: str | Sequence[str] = ()
+) -> list[str]:
+    """`require` for frames that may come without columns: one without rows need not have them.
+
+    Example:
+        >>> require_if_asked("share", not_asked("no money left"), {"right": NUMBER}, "model")
+        ['model']
+    """
+    if isinstance(frame, pd.DataFrame) and frame.empty:
+        return [by] if isinstance(by, str) else list(by)
+    return require(verb, frame, columns, by)
+
+
 def _columns(frame: pd.DataFrame) -> str:
     there = [repr(name) for name in frame.columns[:_SHOWN]]
     there += ["..."] if len(frame.columns) > _SHOWN else []

@@ -15,7 +15,15 @@ from scipy.stats import t
 
 from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError
-from katayori.frames import FLAG, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
+from katayori.frames import (
+    FLAG,
+    LABEL,
+    LABEL_OR_NONE,
+    NUMBER_OR_NONE,
+    cells,
+    flat,
+    require_if_asked,
+)
 from katayori.metrics import label_agreement, ties
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.share_intervals import share_interval
@@ -38,12 +46,6 @@ _ORDER = Column("label", "12", allowed=tuple(MEANING))
 _LETTER = Column("label", "A", allowed=("A", "B", "C"), may_miss=True)
 _P = Column("probability", 0.25, may_miss=True)
 _STATUS = Column("label", "ok", allowed=("ok", "invalid", "missing_order"))
-
-
-def _has_no_rows(verb: str, frame: pd.DataFrame) -> bool:
-    """Whether nothing was asked; what is no frame is refused."""
-    require(verb, frame, {})
-    return frame.empty
 
 
 def unswapped(frame: pd.DataFrame, *, order: str, letter: str, p: str = "") -> pd.DataFrame:
@@ -73,11 +75,11 @@ def unswapped(frame: pd.DataFrame, *, order: str, letter: str, p: str = "") -> p
     """
     letters = [*MEANING["12"]]
     names = [f"{p}_{one}" for one in letters] if p else []
-    if _has_no_rows("unswapped", frame):
+    wanted = {order: _ORDER, letter: _LETTER} | dict.fromkeys(names, _P)
+    require_if_asked("unswapped", frame, wanted)
+    if frame.empty:
         shares = {f"p_{verdict}": pd.Series(dtype=float) for verdict in VERDICTS if p}
         return frame.assign(verdict=pd.Series(dtype=object), **shares)
-    wanted = {order: _ORDER, letter: _LETTER} | dict.fromkeys(names, _P)
-    require("unswapped", frame, wanted)
     swapped = (frame[order] == "21").to_numpy()
     said = frame[letter].map(MEANING["12"])
     verdict = said.where(~swapped, frame[letter].map(MEANING["21"]))
@@ -131,12 +133,12 @@ def settled(
         >>> table[["first", "second", "BS2", "proposed"]].to_numpy().tolist()
         [['1', '2', 'tie', '1']]
     """
-    if _has_no_rows("settled", frame):
-        own = [*([by] if isinstance(by, str) else by), pair, *keep]
-        out = pd.DataFrame(columns=[*dict.fromkeys(own), *_SETTLED])
+    wanted = {pair: LABEL} | dict.fromkeys(keep, LABEL_OR_NONE)
+    names = require_if_asked("settled", frame, wanted, by)
+    if frame.empty:
+        out = pd.DataFrame(columns=[*dict.fromkeys([*names, pair, *keep]), *_SETTLED])
         out.attrs = dict(frame.attrs)
         return out
-    names = require("settled", frame, {pair: LABEL} | dict.fromkeys(keep, LABEL_OR_NONE), by)
     calls = unswapped(frame, order=order, letter=letter, p=p)
     keys = [*names, pair]
     if taken := [name for name in (*keys, *keep) if name in _SETTLED]:
@@ -232,9 +234,8 @@ def robustness(
         >>> table[["measure", "value", "n", "n_invalid", "ci_low"]].round(2).to_numpy().tolist()
         [['robustness', 0.7, 10, 1, 0.33]]
     """
-    names = [by] if isinstance(by, str) else list(by)
-    if not frame.empty:
-        names = require("robustness", frame, {"same": FLAG, "status": _STATUS, cluster: LABEL}, by)
+    wanted = {"same": FLAG, "status": _STATUS, cluster: LABEL}
+    names = require_if_asked("robustness", frame, wanted, by)
     rows = []
     for key, cell in cells(frame, names):
         each = cell["same"].astype(float).groupby(cell[cluster], sort=False).agg(["sum", "size"])
@@ -288,8 +289,7 @@ def auc(
         [0.89]
     """
     wanted = {score: NUMBER_OR_NONE, better: FLAG, cluster: LABEL}
-    names = [by] if isinstance(by, str) else list(by)
-    names = names if _has_no_rows("auc", frame) else require("auc", frame, wanted, by)
+    names = require_if_asked("auc", frame, wanted, by)
     rows = [key | _area(cell, score, better, cluster) for key, cell in cells(frame, names)]
     return flat(rows, frame, names, ["measure"])
 
@@ -389,9 +389,7 @@ def concordance(
             f" name both, e.g. judge={[*judges, baseline]!r}"
         )
     wanted = dict.fromkeys([*judges, *labels], LABEL_OR_NONE) | {cluster: LABEL}
-    names = [by] if isinstance(by, str) else list(by)
-    if not _has_no_rows("concordance", frame):
-        require("concordance", frame, wanted, by)
+    names = require_if_asked("concordance", frame, wanted, by)
     rows = []
     for key, cell in cells(frame, names):
         found = _rows(cell, judges, labels, cell[cluster], baseline)

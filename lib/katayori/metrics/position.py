@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.columns import Column, FrameError
-from katayori.frames import LABEL, cells, require
+from katayori.frames import LABEL, cells, require_if_asked
 from katayori.metrics import ties
 
 #: With fewer other clusters the coefficients of the positions are not learned.
@@ -230,12 +230,10 @@ def _named(
     """The columns of options and of probabilities, and those of `by`."""
     options = [str(name) for name in frame if re.fullmatch(rf"{re.escape(option)}_\d+", str(name))]
     shares = [f"{p}_{name.rsplit('_', 1)[1]}" for name in options]
-    if frame.empty:
-        return options, shares, [by] if isinstance(by, str) else list(by)
-    if len(options) < 2:
+    if len(options) < 2 and not frame.empty:
         raise FrameError(f"{verb}: no columns {option}_0, {option}_1; name them by option=")
     wanted = dict.fromkeys(options, LABEL) | dict.fromkeys(shares, _P) | more
-    return options, shares, require(verb, frame, wanted, by)
+    return options, shares, require_if_asked(verb, frame, wanted, by)
 
 
 def _logs(cell: pd.DataFrame, shares: list[str]) -> np.ndarray:

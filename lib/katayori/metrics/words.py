@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.columns import FrameError
-from katayori.frames import LABEL, NUMBER_OR_NONE, require
+from katayori.frames import LABEL, NUMBER_OR_NONE, require_if_asked
 from katayori.metrics import ties
 
 
@@ -66,15 +66,15 @@ def contrast(
     """
     column, first, second = between
     units = [unit] if isinstance(unit, str) else list(unit)
-    names = [by] if isinstance(by, str) else list(by)
+    wanted = {value: NUMBER_OR_NONE} | dict.fromkeys([column, cluster, *units], LABEL)
+    wanted |= {over: LABEL} if over else {}
+    names = require_if_asked("contrast", frame, wanted, by)
     keys = list(dict.fromkeys([*names, *units, cluster]))
     columns = [*keys, "contrast", "above"]
     if frame.empty:
         out = pd.DataFrame(columns=columns)
         out.attrs = dict(frame.attrs)
         return out
-    wanted = {value: NUMBER_OR_NONE} | dict.fromkeys([column, cluster, *units], LABEL)
-    require("contrast", frame, wanted | ({over: LABEL} if over else {}), names)
     used = frame[frame[column].isin([first, second])]
     inner = [column, over] if over else [column]
     _look_at(used, column, (first, second), [*keys, *inner])
