@@ -181,6 +181,8 @@ def _controls(ax: "Axes", x: pd.Series, y: pd.Series) -> None:
 def _say_what_lacks(ax: "Axes", marks: pd.DataFrame, heights: pd.Series) -> None:
     """The status in words, at the left of a row without a value."""
     where: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "color": DARK}
+    # A line of reference must not run through the words.
+    where["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     for status, height in zip(marks["status"], heights, strict=True):
         said = mark(status) if status != "ok" else "no value"
         ax.text(0.02, height, said, fontsize=LETTERS - 1, **where)
