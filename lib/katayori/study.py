@@ -194,7 +194,7 @@ class Study:
                 reasons.append(f"{name}: {error}")
         if parts:
             return pd.concat(parts, ignore_index=True).assign(variant=variant)
-        frame = answers.get(rows.head(0), prompt, [])
+        frame = answers.get(rows.head(0), prompt, [], **how)
         frame.attrs["reason"] = "; ".join(reasons) or "no model was asked"
         return frame.assign(variant=pd.Series(dtype=object))
 
