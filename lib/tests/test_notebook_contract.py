@@ -75,10 +75,9 @@ TABLE_MUTATIONS = {
         "katayori.metrics.verdicts:line_test": "value",
     },
     "03_logprob_judge": {
-        "katayori.metrics.judges:auc": "value",
         "katayori.metrics.judges:concordance": "value",
         "katayori.metrics.judges:robustness": "value",
-        "katayori.metrics.judges:settled": "p_1",
+        "katayori.metrics.judges:settled": "lean",
         "katayori.metrics.verdicts:line_test": "value",
         "katayori.prompting.letters:verdict_probabilities": "p_A",
     },
