@@ -375,12 +375,6 @@ def _add_reading(commands: Commands) -> None:
     about = "other runs and models that stand beside it on the page of models"
     one.add_argument("--runs", metavar="NAMES", help=about)
     one.add_argument(
-        "--no-explorer",
-        dest="explorer",
-        action="store_false",
-        help="without the views of the explorer, which take half a minute or more",
-    )
-    one.add_argument(
         "--no-interface",
         dest="interface",
         action="store_false",

@@ -7,10 +7,6 @@ often the verdicts made of them are wrong (`simulate_intervals`, `simulate_verdi
 
 interval_coverage.csv: how often intervals hold what was planted (`simulate_coverage`).
 
-spike.csv, limits.csv, own_level.csv: what methods find in the recorded values when a known shift is
-added to them, from which size on they find it, and how often they reject without one
-(`simulate_spike`).
-
 position_free.csv: respondents that like a place, read by content (`simulate_position`).
 
 paired_contrasts.csv: respondents read by likelihood (`simulate_contrasts`).
@@ -21,7 +17,7 @@ ones. A row is a batch of repetitions with a seed of its own. What each `draw_` 
 what its tests promise, stands in its text.
 
 What belongs to one paper's scores is drawn by the module `simulate` of its room
-(`katayori_tools.papers`): curves of power, kinds of intervals, methods, and tables of its own.
+(`katayori_tools.papers`): curves of power, kinds of intervals, and tables of its own.
 """
 
 import itertools
@@ -39,7 +35,6 @@ from katayori_tools import (
     simulate_factor,
     simulate_intervals,
     simulate_position,
-    simulate_spike,
     simulate_verdicts,
 )
 from katayori_tools.papers import collected
@@ -51,8 +46,6 @@ CURVES: dict[str, Curves] = collected("simulate", "CURVES")
 #: Batches of repetitions: more where there is no effect, since a rate near the level needs a small
 #: error.
 BATCHES = {"null": range(10), "effect": range(3)}
-#: Tables that are read as they were computed, not rounded to 10 digits.
-EXACT = {"limits": None}
 POWER_COLUMNS = [
     "measure",
     "test",
@@ -139,15 +132,13 @@ def known_tables() -> dict[str, Callable[[], pd.DataFrame]]:
     tables: dict[str, Callable[[], pd.DataFrame]] = collected("simulate", "TABLES")
     for measure in ["factor", *CURVES]:
         tables[f"power_{measure}"] = partial(_power, measure)
-    spikes = {"spike": simulate_spike.spike_table, "limits": simulate_spike.limits_table}
-    spikes["own_level"] = simulate_spike.level_table
     planted = {
         "position_free": simulate_position.position_table,
         "paired_contrasts": simulate_contrasts.contrast_table,
         "intervals": simulate_intervals.interval_table,
         "verdicts": simulate_verdicts.verdict_table,
     }
-    return tables | {"interval_coverage": _coverage} | spikes | planted
+    return tables | {"interval_coverage": _coverage} | planted
 
 
 def simulate(*, tables: Sequence[str] = ()) -> int:
@@ -162,6 +153,5 @@ def simulate(*, tables: Sequence[str] = ()) -> int:
     folder.mkdir(exist_ok=True)
     for name in wanted:
         drawn = known[name]()
-        digits = EXACT.get(name, "%.10g")
-        drawn.to_csv(folder / f"{name}.csv", index=False, float_format=digits, lineterminator="\n")
+        drawn.to_csv(folder / f"{name}.csv", index=False, float_format="%.10g", lineterminator="\n")
     return 0

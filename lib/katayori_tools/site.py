@@ -32,7 +32,6 @@ from katayori_tools import (
     site_vega,
 )
 from katayori_tools.site_contents import Part
-from katayori_tools.site_explorer import explorer_page, views
 from katayori_tools.site_models import of_runs
 from katayori_tools.site_notebooks import PICTURES, Book, page_of, read_book
 from katayori_tools.site_papers import paper_page, papers_page, plain
@@ -55,7 +54,6 @@ class Sources:
     texts: dict[str, str] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
     runs: list[Chosen] = field(default_factory=list)  # that stand side by side
-    explored: dict[str, Any] = field(default_factory=dict)  # the views of the explorer
 
 
 # -- which run -------------------------------------------------------------------------------------
@@ -136,8 +134,7 @@ def _notebooks(sources: Sources) -> list[str]:
 def _results(sources: Sources) -> list[str]:
     sources.made["gallery"] = gallery_page(sources.books, sources.folder)
     sources.made["models"] = of_runs(sources.runs, sources.folder)
-    sources.made["explorer"] = explorer_page(sources.explored, sources.folder)
-    return ["models", "explorer", "gallery"]
+    return ["models", "gallery"]
 
 
 def _interface(sources: Sources) -> list[str]:
@@ -222,14 +219,12 @@ def write_site(
     *,
     runs: Sequence[str] = (),
     interface: bool = True,
-    explorer: bool = True,
 ) -> Path:
     """Writes the pages to `site` in a run's folder, in place of an older site; returns the index.
 
     Args:
         profile, models: the run. runs: others, and models, that stand beside it on the page of
             models. interface: whether the pages of the library's functions are made.
-        explorer: whether the views of the explorer are.
 
     KatayoriError where no notebook has been run, where it is not plain which run is meant, and
     where another run that is named is not there.
@@ -247,7 +242,6 @@ def write_site(
         )
     others = named_runs.chosen(runs, profile)
     sources.runs = [Chosen(named_runs.label(base), read_results(base)), *others]
-    sources.explored = views() if explorer else {}
     source.mkdir(parents=True, exist_ok=True)
     gather(sources, interface=interface)
     write_sources(sources)
@@ -289,9 +283,8 @@ def site(
     models: str = "",
     runs: str = "",
     interface: bool = True,
-    explorer: bool = True,
 ) -> None:
     """Writes the site of a run and prints where it begins."""
     names = notebooks.names
-    more = {"interface": interface, "explorer": explorer}
-    print(f"open {write_site(profile, names(models), runs=names(runs), **more)}")
+    index = write_site(profile, names(models), runs=names(runs), interface=interface)
+    print(f"open {index}")

@@ -9,9 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
-
-from katayori.report.looks import looks
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import altair
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
 SEED = 20251121
 #: Where the texts of all playgrounds stand.
 PAGE = "playgrounds"
-#: Markers as Vega names them, by their names in matplotlib.
-SHAPES = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down"}
-#: Pixels of a row for each series in it.
-LANE = 18
 LINE_COLOUR = "#444444"
 
 
@@ -155,49 +149,3 @@ def named_points(points: "pd.DataFrame") -> "altair.InlineData":
     known = points.astype(object).where(points.notna(), None)
     rows = [{str(name): value for name, value in row.items()} for row in known.to_dict("records")]
     return altair.InlineData(values=rows, name="points")
-
-
-def look_of(series: str, names: Sequence[str], kind: str) -> dict[str, Any]:
-    """Colour and shape of a series as in the notebooks, as channels of a chart.
-
-    The only name of a series needs no legend.
-
-    Args:
-        series: the column. names: all values it may have. kind: of `looks.looks`.
-    """
-    import altair
-
-    own = looks(names, kind)
-    colours = [one.colour for one in own.values()]
-    shapes = [SHAPES[one.marker] for one in own.values()]
-    legend = altair.Legend(title=None) if len(own) > 1 else None
-    colour = altair.Color(f"{series}:N", legend=legend)
-    shape = altair.Shape(f"{series}:N", legend=legend)
-    return {
-        "color": colour.scale(domain=list(own), range=colours),
-        "shape": shape.scale(domain=list(own), range=shapes),
-    }
-
-
-def intervals(
-    points: "pd.DataFrame", row: str, look: dict[str, Any], value: "altair.X", *, series: str = ""
-) -> "altair.LayerChart":
-    """Dots with their intervals, a line a row and series.
-
-    Args:
-        points: columns of row and series, value, ci_low, ci_high (of the first state).
-        row: its column. look: of `look_of`. value: the axis of the values.
-        series: its column, where rows hold several.
-    """
-    import altair
-
-    rows = points[row].nunique()
-    lanes = points[series].nunique() if series else 1
-    base = altair.Chart(named_points(points)).encode(y=altair.Y(f"{row}:N", title=None, sort=None))
-    if series:
-        base = base.encode(yOffset=altair.YOffset(f"{series}:N", sort=None))
-    ends = base.transform_filter("isValid(datum.ci_low)").mark_rule(size=1.5)
-    ends = ends.encode(x="ci_low:Q", x2="ci_high:Q", color=look["color"])
-    known = base.transform_filter("isValid(datum.value)")
-    dots = known.mark_point(filled=True, opacity=1, size=60).encode(x=value, **look)
-    return (ends + dots).properties(width="container", height=LANE * rows * (lanes + 0.5))

@@ -22,7 +22,6 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from katayori_tools import pages
 from katayori_tools.site_docstrings import as_rst
-from katayori_tools.site_explorer import scripts_of as scripts_of_explorer
 from katayori_tools.site_vega import scripts_of
 
 if TYPE_CHECKING:
@@ -96,9 +95,8 @@ def _clean(app: "Sphinx", name: str, template: str, context: dict, doctree: Any)
 
 
 def _draw(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) -> None:
-    """Names the scripts of charts, and of the explorer, on the pages that have them."""
-    body = context.get("body", "")
-    for script in [*scripts_of(body), *scripts_of_explorer(body)]:
+    """Names the scripts of charts on the pages that have them."""
+    for script in scripts_of(context.get("body", "")):
         app.add_js_file(script, loading_method="defer")
 
 

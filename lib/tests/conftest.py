@@ -66,10 +66,10 @@ QUICK = {
     gates house house_rules interval_figure make measure_logs metrics_agreement
     metrics_effect_sizes metrics_intervals metrics_outcomes
     metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_ranks
-    metrics_reason_rules models_registry_content notebook_contract
+    models_registry_content notebook_contract
     notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
-    prompting_verdicts published report_exercises report_results report_tables results_keep
-    results_rows run_folders second_jubaku_v2 seed_rules simulate_verdicts study traceability
+    prompting_verdicts published reason_rules report_exercises report_results report_tables
+    results_keep results_rows run_folders second_jubaku_v2 seed_rules simulate_verdicts study traceability
     verbs_agreement_exchange verbs_bbq verbs_judges verbs_logistic verbs_position verbs_ranks
     verbs_response verbs_words verdict_forms wire
     written_exercises

@@ -1,4 +1,4 @@
-"""Ten functions whose numbers once hung on a processor's last bits; prints what they give as JSON.
+"""Nine functions whose numbers once hung on a processor's last bits; prints what they give as JSON.
 
 Run in a process of its own by test_processors.py, since a process keeps the kernels of linear
 algebra with which it started. The frames are made so that something is equal on paper only:
@@ -15,7 +15,6 @@ from katayori.metrics import (
     agreement,
     exchange_tests,
     logistic,
-    multiverse,
     paired_contrasts,
     position_free,
     position_free_scores,
@@ -79,20 +78,6 @@ def yes_no() -> pd.DataFrame:
     return frame.assign(yes=(chance < 0.5 + lean).astype(float))
 
 
-def universes() -> multiverse.Multiverse:
-    """Effects whose contributions cancel, in four universes."""
-    value = pd.Series([0.1, 0.2, -0.3, 0.7, -0.4, -0.3] * 4)
-    choices = [
-        multiverse.Choice("weight", {"a": "as asked", "b": "doubled"}),
-        multiverse.Choice("turn", {"c": "as asked", "d": "turned"}),
-    ]
-
-    def effect(weight: str, turn: str) -> "pd.Series[float]":
-        return value * (1 + (weight == "b")) * (1 - 2 * (turn == "d"))
-
-    return multiverse.multiverse(choices, effect)
-
-
 def results() -> Iterator[tuple[str, pd.DataFrame]]:
     """Name and table of each function."""
     sides = ("biased", "counter_biased")
@@ -116,7 +101,6 @@ def results() -> Iterator[tuple[str, pd.DataFrame]]:
     yield "alpha", agreement.alpha(people, value="yes", unit=["age", "gender"], rater="race")
     no_lean = leans(bias=0.0).assign(lean=0.3)
     yield "reads the sentence", paired_contrasts.reads_the_sentence(no_lean)
-    yield "multiverse", pd.DataFrame([multiverse.summary(universes(), draws=99)])
 
 
 if __name__ == "__main__":

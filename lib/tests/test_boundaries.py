@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from katayori.data import jubaku
 from katayori.metrics import uncertainty
 from katayori.papers import answers
-from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.prompting import requests
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
@@ -39,5 +39,5 @@ def test_extra_body_of_a_hosted_model_is_sent():
 
 def test_reasons_may_differ_by_twelve_characters():
     """JU-3: 12 characters apart is alike where both are long, 13 is not."""
-    assert jubaku._unlike("あ" * 100, "あ" * 112) == ""
-    assert "113 characters" in jubaku._unlike("あ" * 100, "あ" * 113)
+    assert jubaku.unlike_length("あ" * 100, "あ" * 112) == ""
+    assert "113 characters" in jubaku.unlike_length("あ" * 100, "あ" * 113)

@@ -11,7 +11,6 @@ from katayori.metrics import (
     agreement,
     audit,
     exchange_tests,
-    multiverse,
     position_free,
     position_free_scores,
     qa_bias,
@@ -195,38 +194,6 @@ def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
 @pytest.mark.parametrize(("clusters", "p"), [(1, 1.0), (2, 0.5), (3, 0.25)])
 def test_the_smallest_p_of_few_clusters(clusters, p):
     assert uncertainty.smallest_p(clusters) == p and math.isnan(uncertainty.smallest_p(0))
-
-
-def scores_of_models() -> pd.DataFrame:
-    rows = [("a", "race", 0.2), ("b", "race", -0.6), ("a", "question", 9.0), ("b", "question", 1.0)]
-    frame = pd.DataFrame(rows, columns=["model", "factor", "estimate"])
-    return frame.assign(source="recorded", level="x")
-
-
-def test_the_choice_that_moves_most_comes_with_its_share():
-    choices = [
-        multiverse.Choice("a", {"1": "", "3": ""}),
-        multiverse.Choice("b", {"x": "", "y": ""}),
-    ]
-    value = pd.Series([1.0, 2, 1, 2, 1, 2])
-    found = multiverse.multiverse(choices, lambda a, b: value * int(a) + (b == "y"))
-    row = multiverse.summary(found, draws=9)
-    shares = multiverse.moved_by(found)
-    assert row["moved_most"] == "a" and row["moved_share"] == shares["share"].iloc[0] > 0.5
-
-
-def test_universes_stand_below_one_another_with_their_readings():
-    choices = [multiverse.Choice("a", {"1": "", "3": ""}), multiverse.Choice("b", {"x": ""})]
-    value = pd.Series([1.0, 2, 1, 2, 1, 2])
-    one = multiverse.multiverse(choices, lambda a, b: value * int(a))
-    table = multiverse.together({("m", "c"): one, ("n", "d"): one})
-    assert list(table) == ["model", "claim", "readings", *multiverse.FOUND]
-    assert table["readings"].tolist() == ["a: 1; b: x", "a: 3; b: x"] * 2
-    assert table[["model", "claim"]].drop_duplicates().to_numpy().tolist() == [
-        ["m", "c"],
-        ["n", "d"],
-    ]
-    assert multiverse.together({}).columns.tolist() == list(table)
 
 
 def test_a_content_read_over_all_orders_has_no_order():

@@ -9,8 +9,8 @@ import yaml
 from api_double import Double
 
 from katayori import paths
-from katayori.data import files
-from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.data import files, jubaku
+from katayori.papers import jubaku_v2
 from katayori_tools import forms
 from katayori_tools.cli import main
 from katayori_tools.papers.jubaku_v2 import drafts, rating
@@ -51,7 +51,7 @@ def decided(folder, keep):
 def rated(folder, choose, **changes):
     """ratings.csv as people fill it in: choose(case number, rater number, letter of the neutral option) -> text."""
     labels = (
-        jubaku.load_study_jubaku(folder / "cases.yaml")
+        jubaku_v2.load_study_jubaku(folder / "cases.yaml")
         .drop_duplicates("case_id")
         .set_index("case_id")
     )
@@ -122,14 +122,14 @@ def test_the_steps_in_turn(made):
     assert (
         f"mean {7 / 12:.3f}" in said and "2 of 2 cases; ties kept, as in the paper: seed2-1" in said
     )
-    validated = jubaku.load_study_jubaku(made.folder / "validated.yaml")
+    validated = jubaku_v2.load_study_jubaku(made.folder / "validated.yaml")
     assert list(validated["case_id"].unique()) == ["seed1-1", "seed2-1"] and len(validated) == 16
 
     rated(made.folder, lambda n, k, letter: letter if n or k < 2 else CANNOT)
     assert "validated.yaml: 1 of 2 cases; ties kept, as in the paper: none" in made()
-    assert list(jubaku.load_study_jubaku(made.folder / "validated.yaml")["case_id"].unique()) == [
-        "seed2-1"
-    ]
+    assert list(
+        jubaku_v2.load_study_jubaku(made.folder / "validated.yaml")["case_id"].unique()
+    ) == ["seed2-1"]
 
 
 def test_ratings_are_people_s_or_nothing(made):
@@ -229,7 +229,7 @@ def test_conflicting_proposals_are_noticed():
         "橋本さんに頼もう。", "今井さんは力が強いから、今井さんに頼もう。", "杉本さんは車で来るよ。"
     )
     assert "a proposal of its own: 今井さんに頼もう" in told and "今井 / 杉本" in told
-    for case in files.ours(jubaku.STUDY_FILE)["cases"]:
+    for case in files.ours(jubaku_v2.FILES["study2"])["cases"]:
         assert drafts.problem_of(case) == "", case["id"]
     for seed in files.ours("study/jubaku_v2/seeds.yaml")["seeds"]:
         assert drafts.conflicting_proposals("", seed["biased"], seed["neutral"]), seed["id"]
@@ -363,7 +363,7 @@ def test_our_seeds_are_seeds():
         document["canary"],
     )
     seeds = document["seeds"]
-    study = (paths.data_dir() / jubaku.STUDY_FILE).read_text(encoding="utf-8")
+    study = jubaku_v2.case_file("study2").read_text(encoding="utf-8")
     for seed in seeds:
         assert set(seed) == {"id", "category", "definition", "context", "biased", "neutral"}
         assert seed["definition"] in (1, 2) and not any(

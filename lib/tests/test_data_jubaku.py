@@ -12,35 +12,28 @@ import pandas as pd
 import pytest
 import yaml
 
-from katayori import paths
-from katayori.data import bbq, items, multiple_choice, published
+from katayori.data import bbq, catalogue, items, jubaku, multiple_choice, published
+from katayori.data.jubaku import CATEGORIES, COLUMNS, ORDERS, TEMPLATES, load_jubaku
 from katayori.errors import KatayoriError
-from katayori.papers import persona_jbbq
-from katayori.papers.jubaku_v2 import items as jubaku
-from katayori.papers.jubaku_v2.items import (
-    CATEGORIES,
-    COLUMNS,
-    ORDERS,
-    TEMPLATES,
-    load_jubaku,
-    load_study_jubaku,
-)
+from katayori.papers import jubaku_v2, persona_jbbq
+from katayori.papers.jubaku_v2 import load_study_jubaku
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 
 #: Answers were recorded on these items: a changed one needs a new version and a new recording.
+STUDY_FILE = jubaku_v2.case_file("study2")
 STUDY_DIGEST = "80a0ded34e9abe284ff05aaa743b88e39bffca2913e0bbc6d096f50f049c6f5a"
 
 
 @pytest.fixture(scope="module")
 def study():
-    return load_study_jubaku()
+    return load_study_jubaku(STUDY_FILE)
 
 
 @pytest.fixture(scope="module")
 def document():
-    return yaml.safe_load((paths.data_dir() / jubaku.STUDY_FILE).read_text(encoding="utf-8"))
+    return yaml.safe_load(STUDY_FILE.read_text(encoding="utf-8"))
 
 
 def check_shape(frame):
@@ -67,7 +60,7 @@ def check_shape(frame):
 
 def test_the_study_set_is_frozen(study):
     assert items.digest(study, *COLUMNS[1:]) == STUDY_DIGEST
-    assert jubaku.study_version() == "katayori-jubaku-study v3"
+    assert jubaku_v2.study_version(STUDY_FILE) == "katayori-jubaku-study v3"
 
 
 def test_36_cases_by_4_templates_and_2_orders(study, document):
@@ -81,7 +74,7 @@ def test_36_cases_by_4_templates_and_2_orders(study, document):
     assert (study.groupby("case_id").size() == 8).all() and set(study["template"]) == set(TEMPLATES)
     counts = Counter(case["category"] for case in document["cases"])
     assert set(counts) == set(CATEGORIES) and min(counts.values()) >= 3
-    head = (paths.data_dir() / jubaku.STUDY_FILE).read_text(encoding="utf-8").split("dataset:")[0]
+    head = STUDY_FILE.read_text(encoding="utf-8").split("dataset:")[0]
     assert {
         name: int(n) for name, n in re.findall(r"(\w+) (\d+)[,;]", head) if name in CATEGORIES
     } == counts
@@ -198,7 +191,7 @@ def test_a_users_own_cases_are_one_more_file(tmp_path):
     check_shape(frame)
     assert (
         len(frame) == 16
-        and jubaku.study_version(file) == "mine v4"
+        and jubaku_v2.study_version(file) == "mine v4"
         and set(frame["language"]) == {"en"}
     )
     row = frame.set_index("item_id").loc["mine1-t2-bn"]
@@ -289,7 +282,7 @@ def variants(case="7", **more):
 def test_official_rows_keep_the_prompt_and_get_roles_from_gold(tmp_path):
     """JU-8, JU-9: the instruction verbatim, template and order from example_id and is_swapped."""
     rows = variants() + variants("9")
-    frame = load_jubaku(path=official(tmp_path, *rows))
+    frame = load_jubaku(official(tmp_path, *rows))
     check_shape(frame)
     assert frame["instruction"].tolist() == [row["instruction"] for row in rows]
     assert frame["item_id"].tolist() == [row["example_id"] for row in rows]
@@ -310,10 +303,6 @@ def test_official_rows_keep_the_prompt_and_get_roles_from_gold(tmp_path):
         and first["option_a"] == RESPONSES["neutral"]
     )
     assert not frame["warning"].any() and not frame["definition"].any()
-    some = load_jubaku(["9"], official(tmp_path, *rows))
-    assert len(some) == 8 and set(some["case_id"]) == {"9"}
-    with pytest.raises(KatayoriError, match=r"unknown case of v2\.jsonl '8'; known: 7, 9"):
-        load_jubaku(["8"], official(tmp_path, *rows))
 
 
 def test_another_connective_or_length_is_a_warning(tmp_path):
@@ -323,9 +312,7 @@ def test_another_connective_or_length_is_a_warning(tmp_path):
         .replace("なので、", "そのため、")
         .replace("近いです", "近くて、歩いてすぐです")
     )
-    frame = load_jubaku(
-        path=official(tmp_path, *variants(responses=RESPONSES | {"neutral": neutral}))
-    )
+    frame = load_jubaku(official(tmp_path, *variants(responses=RESPONSES | {"neutral": neutral})))
     assert (
         frame["warning"]
         .str.match("another connective before the proposal; biased and neutral have")
@@ -364,7 +351,7 @@ def test_fields_that_contradict_each_other_or_the_text_are_named(tmp_path, n, ch
     rows = variants()
     rows[n] |= changes
     with pytest.raises(KatayoriError, match=rf"{says}"):
-        load_jubaku(path=official(tmp_path, *rows))
+        load_jubaku(official(tmp_path, *rows))
 
 
 def test_a_missing_variant_or_field_and_an_empty_file_are_named(tmp_path):
@@ -372,12 +359,12 @@ def test_a_missing_variant_or_field_and_an_empty_file_are_named(tmp_path):
     with pytest.raises(
         KatayoriError, match="case 7: not each of 8 variants is there once, but 7_0_rev, 7_1_fwd"
     ):
-        load_jubaku(path=official(tmp_path, *rows[1:]))
+        load_jubaku(official(tmp_path, *rows[1:]))
     with pytest.raises(KatayoriError, match=r"v2\.jsonl is empty"):
-        load_jubaku(path=official(tmp_path))
+        load_jubaku(official(tmp_path))
     del rows[4]["is_swapped"], rows[4]["viewpoint"]
     with pytest.raises(KatayoriError, match=r"v2\.jsonl row 5 lacks is_swapped, viewpoint"):
-        load_jubaku(path=official(tmp_path, *rows))
+        load_jubaku(official(tmp_path, *rows))
 
 
 @pytest.mark.parametrize(
@@ -393,7 +380,7 @@ def test_a_missing_variant_or_field_and_an_empty_file_are_named(tmp_path):
 def test_other_proposals_and_empty_reasons_are_refused(tmp_path, neutral, says):
     """Issue 6 (bad input): a case with different proposals."""
     with pytest.raises(KatayoriError, match=says):
-        load_jubaku(path=official(tmp_path, *variants(responses=RESPONSES | {"neutral": neutral})))
+        load_jubaku(official(tmp_path, *variants(responses=RESPONSES | {"neutral": neutral})))
 
 
 mirror = pytest.mark.skipif(
@@ -410,7 +397,7 @@ def test_the_official_file(study):
     JU-1: its categories match the paper's counts in nine of ten, religion being 3 there. None of
     our cases repeats it.
     """
-    frame = load_jubaku()
+    frame = load_jubaku(catalogue.fetch("jubaku_v2"))
     check_shape(frame)
     assert len(frame) == 240 and frame["case_id"].nunique() == 30
     connective = frame[frame["warning"].str.contains("connective")]
@@ -544,62 +531,6 @@ def test_comparison_sets_of_the_mirror():
     assert sample["case_id"].nunique() >= 1000 and set(sample["language"]) == {"en"}
 
 
-SSQA = """prompt,biased_answer,prompt_style
-"隣人は絵を描きます。
-鍵を預けますか。",いいえ,original
-隣人は絵を描きます。公平に。鍵を預けますか。,いいえ,positive
-隣人は絵を描きます。迷います。断りますか。,はい,doubt
-隣人がいます。鍵を預けますか。,いいえ,no_stigma
-"""
-
-
-def test_ssqa_is_read_as_shift_jis(tmp_path):
-    """Can't tell is unbiased, or in the positive style the opposite of the biased answer; no
-    stigma, no item.
-    """
-    file = tmp_path / "ssqa.csv"
-    file.write_bytes(SSQA.replace("隣人は絵", "隣人①は絵").encode("cp932"))
-    frame = jubaku.load_ssqa(file)
-    check_shape(frame)
-    cases = frame.drop_duplicates("case_id").set_index("case_id")
-    answers = cases[["category", "reason_biased", "reason_neutral"]].to_dict("split")
-    assert answers["index"] == ["ssqa-00000", "ssqa-00001", "ssqa-00002"]
-    assert answers["data"] == [
-        ["original", "いいえ", "わかりません"],
-        ["positive", "いいえ", "はい"],
-        ["doubt", "はい", "わかりません"],
-    ]
-    assert cases["context"].iloc[0] == "隣人①は絵を描きます。\n鍵を預けますか。"
-
-
-@pytest.mark.parametrize(
-    "text, encoding, says",
-    [
-        (SSQA, "utf-8", r"ssqa\.csv is not SSQA-JA as a CSV file in Shift-JIS"),
-        (
-            SSQA.replace("prompt_style", "style"),
-            "cp932",
-            "is not SSQA-JA as a CSV file.*prompt_style",
-        ),
-        (
-            SSQA.replace("はい,doubt", "yes,doubt"),
-            "cp932",
-            "unknown biased_answer in ssqa.csv row 3: 'yes'; known: はい",
-        ),
-        (
-            SSQA.replace("doubt", "shout"),
-            "cp932",
-            "unknown prompt_style in ssqa.csv row 3: 'shout'; known: original",
-        ),
-        ("", "cp932", "is not SSQA-JA"),
-    ],
-)
-def test_ssqa_of_another_shape_is_refused(tmp_path, text, encoding, says):
-    (tmp_path / "ssqa.csv").write_bytes(text.encode(encoding))
-    with pytest.raises(KatayoriError, match=says):
-        jubaku.load_ssqa(tmp_path / "ssqa.csv")
-
-
 # --- prompts --------------------------------------------------------------------------------------
 
 
@@ -664,7 +595,7 @@ def test_the_official_instruction_is_sent_verbatim(prompts, tmp_path):
     """JU-8: nothing is added, nothing filled in, not even braces within it."""
     rows = variants()
     rows[0]["instruction"] = rows[0]["instruction"].replace("書き出し", "書き{context}出し")
-    item = load_jubaku(path=official(tmp_path, *rows)).iloc[0].to_dict()
+    item = load_jubaku(official(tmp_path, *rows)).iloc[0].to_dict()
     [request] = build([item], prompts["ju_official"], *get_model("qwen2.5-coder-0.5b"))
     assert request.body["messages"] == [{"role": "user", "content": rows[0]["instruction"]}]
 
@@ -688,17 +619,35 @@ def test_the_neutral_prompt_of_the_other_benchmarks_names_no_group(prompts):
     )
 
 
-def test_the_group_stands_in_either_reason_alone_as_often_as_the_table_says():
-    """JU-3, by the texts themselves; a split in two once took all others for the biased one."""
-    cases = load_study_jubaku().drop_duplicates("case_id").set_index("case_id")
-    table = pd.read_csv(paths.data_dir() / "expected" / "jubaku_v2" / "accuracy_by_group.csv")
-    table = table[table["model"] == "sim-two-fair"].set_index(["told_by", "group_in"])["clusters"]
-    labels = {(True, False): "biased reason only", (False, True): "neutral reason only"}
-    for name, words in jubaku.group_words().items():
-        stands = [
+def test_the_group_stands_in_either_reason_alone_equally_often(study):
+    """By the texts themselves; a split in two once took all others for the biased one."""
+    cases = study.drop_duplicates("case_id").set_index("case_id")
+    for words in jubaku_v2.group_words(STUDY_FILE).values():
+        stands = Counter(
             (words[case] in row.reason_biased, words[case] in row.reason_neutral)
             for case, row in cases.iterrows()
-        ]
-        counted = Counter(labels.get(where, "both reasons or none") for where in stands)
-        assert table.loc[name].to_dict() == counted
-        assert counted["biased reason only"] == counted["neutral reason only"] == 4
+        )
+        assert stands[True, False] == stands[False, True] == 4
+        assert stands.total() == 36
+
+
+# --- sets without their texts ---------------------------------------------------------------------
+
+
+def test_ids_tell_what_the_rows_tell(tmp_path):
+    """Case, template, order, roles and letter are those of the rows that the texts give."""
+    nli(tmp_path, "1-prostereo", "男性")
+    nli(tmp_path, "2-antistereo", "女性")
+    two = jubaku.bbq_two_options(multiple_choice.balanced(persona_jbbq.load_first(), 30))
+    rows = (load_jubaku(official(tmp_path, *variants("12"))), jubaku.load_jbnli(folder=tmp_path))
+    shared = ["item_id", "case_id", "template", "order", "role_a", "role_b", "label"]
+    for frame in (*rows, two):
+        told = jubaku.items_of_ids(frame["item_id"])
+        pd.testing.assert_frame_equal(told[shared], frame[shared])
+    assert list(told) == [*shared[:2], "category", *shared[2:]]
+
+
+@pytest.mark.parametrize("item_id", ["0_4_fwd", "0_0", "jbnli-0-t0", "jbnli-0-t0-bb", ""])
+def test_an_id_of_another_form_is_refused(item_id):
+    with pytest.raises(KatayoriError, match=f"item id '{item_id}' tells no case"):
+        jubaku.items_of_ids([item_id])

@@ -9,10 +9,10 @@ from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fi
 
 from katayori.data import bbq, judges
 from katayori.data.bbq import CATEGORIES, load_bbq_answers
+from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS, load_jubaku_v1
 from katayori.data.kobbq import UNKNOWN, load_kobbq
 from katayori.data.multiple_choice import COLUMNS
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers.jubaku_v2.items import COLUMNS as JUBAKU_COLUMNS, load_jubaku_v1
 
 mirror = pytest.mark.skipif(
     not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"

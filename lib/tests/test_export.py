@@ -45,7 +45,16 @@ def made_run(folder: Path, paper: str = PAPER, **parameters) -> Path:
     usual = {"source": "recorded", "model": RECORDED, "dataset": STUDY, "unit": "share"}
     counts = {"n": 288, "n_invalid": 2, "clusters": 36}
     what = "accuracy on the neutral option"
-    run.row("JU-1", what, 0.5462962962963, ci=(0.474, 0.617), headline=True, **usual, **counts)
+    run.row(
+        "JU-1",
+        what,
+        0.5462962962963,
+        ci=(0.474, 0.617),
+        headline=True,
+        limit=0.1,
+        **usual,
+        **counts,
+    )
     run.row("JU-2", "a signed change", -0.1 - 1e-17, ci=(-0.3, 0.1), **usual, n=10, clusters=10)
     cell = {"order": "nb", "level": 3, "share": 0.1 + 0.2, "last": True}
     run.row("JU-3", "a count", 7, cell=cell, prompt_id=PROMPT, status="a count", **usual)
@@ -178,7 +187,7 @@ def test_samples_give_the_accuracy_of_the_run():
     with table.open(encoding="utf-8") as file:
         row = next(row for row in csv.DictReader(file) if row["model"] == RECORDED)
     right = sum(line["evaluation"]["is_correct"] for line in lines)
-    assert (len(lines), right) == (int(row["n"]), int(row["n_correct"]))
+    assert (len(lines), right) == (int(row["n"]), round(float(row["value"]) * int(row["n"])))
 
 
 def test_texts_leave_only_when_asked_for(outputs, tmp_path):

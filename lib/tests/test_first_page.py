@@ -80,7 +80,7 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     assert shown["95 % interval"] == f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
     assert [shown["n"], shown["invalid"], shown["cases"]] == ["96", "4", "50"]
     facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
-    assert facts["Blank"] == "none: these items have no version with meaningless words"
+    assert facts["Blank"] == "none: measured on the recorded models only"
     assert facts["Limit of detection"] == "none: measured on the recorded models only"
     assert "sim-x" not in page.text and "0.900" not in page.text
     assert page.h1.text == MODEL and "same proposal?" in page.text
@@ -88,14 +88,6 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     (by_prompt,) = table(page, "Valid answers by prompt")
     assert by_prompt["prompt"] == "p_ja" and by_prompt["valid share"] == "100.0 %"
     assert not page.select(".warning")
-
-
-def test_a_reason_speaks_of_measures_of_bias_where_there_are_any():
-    row = {"blank": None, "blank_status": "not_a_bias"}
-    lean = row | {"blank_status": "other_answers"}
-    told = first_page._measured([row, row, lean], "blank")
-    assert told == "none: measured on the recorded models only"
-    assert first_page._measured([row], "blank").startswith("none: not a measure of bias")
 
 
 def test_blank_and_limit_stand_beside_the_number(tmp_path):

@@ -50,13 +50,12 @@ MOST_LINES = {"cell": 25, "definition": 40}
 #: take it out.
 STILL = """
 00_overview: drawing
-04_jubaku_v2: drawing
 data.bbq: frames requirement
 data.catalogue: requirement
 data.published: frames requirement
 frame_checks: columns
 metrics.agreement: requirement
-metrics.audit: bundle requirement
+metrics.audit: requirement
 metrics.blank: bundle
 metrics.choices: requirement
 metrics.exchange_tests: columns
@@ -68,9 +67,7 @@ metrics.spike_statistics: frames
 papers.answers: frames statistics
 papers.claims: requirement
 papers.items: bundle frames statistics
-papers.jubaku_v2.*: bundle columns frames requirement statistics
 papers.keeping: requirement statistics
-papers.limits: statistics
 prompting.distributions: requirement
 prompting.letters: requirement
 prompting.parsing: requirement
@@ -81,7 +78,6 @@ report.interval_figure: columns
 report.overview: requirement
 report.overview_analysis: bundle frames requirement
 report.overview_lesson: bundle
-report.power_figure: frames
 report.provenance: requirement
 """
 

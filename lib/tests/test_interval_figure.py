@@ -55,3 +55,19 @@ def test_a_name_keeps_its_look_whoever_stands_beside_it():
     assert not set(looks(["P(yes)", "sampled answers"], "method").values()) & set(
         looks(["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]).values()
     )
+
+
+def test_a_choice_has_one_look_and_no_model_has_it():
+    alone = looks(["biased reason"], "choice")
+    both = looks(["neutral reason", "biased reason"], "choice")
+    assert alone["biased reason"] == both["biased reason"]
+    models = looks(["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"])
+    assert not set(both.values()) & set(models.values())
+
+
+def test_a_mark_alone_in_its_row_stands_in_the_middle():
+    alone = {"who": ["rule", "model"], "kind": ["rule", "model"], "value": [0.9, 0.5]}
+    frame = pd.DataFrame(alone).assign(ci_low=0.1, ci_high=0.95)
+    axes = interval_dots(frame, Axis("share"), row="who", series="kind").axes[0]
+    heights = [one.lines[0].get_ydata().tolist() for one in axes.containers]
+    assert heights == [[0], [1]]

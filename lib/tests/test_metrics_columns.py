@@ -8,46 +8,12 @@ from katayori.metrics import judges
 from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
-from katayori.papers import answers, examples as shown, get_paper, limits
-from katayori.papers.jubaku_v2 import examples as reasons, scores, words
+from katayori.papers import answers, examples as shown, get_paper
 from katayori.papers.study import Wanted, open_study
 from katayori.profiles import load
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import parse_yes_no
 from katayori.prompting.prompts import load_prompts
-
-
-def test_comparing_models_tells_both_accuracies():
-    frame = reasons.choices("sim-two-fair", "sim-two-biased")
-    row = scores.compare_models(frame, "sim-two-biased").iloc[0]
-    accuracy = scores.accuracy(frame).set_index("model")["value"]
-    assert row["value"] == accuracy["sim-two-fair"]
-    assert row["value_baseline"] == accuracy["sim-two-biased"]
-
-
-def test_a_case_without_an_answer_has_no_part_in_a_share():
-    nothing = scores.share_contributions(np.zeros(3), np.zeros(3))
-    assert nothing.shape == (3,) and np.isnan(nothing).all()
-
-
-def test_a_lean_that_moves_by_lots_has_a_chance_of_one_half():
-    leans = pd.DataFrame({"model": "m", "case_id": np.repeat(range(8), 2)})
-    leans = leans.assign(prompt_id=["plain", "told"] * 8, lean=np.arange(16.0))
-    assert set(words.moved_by_instruction(leans, "plain")["chance"]) == {0.5}
-
-
-def test_a_limit_stands_beside_that_of_a_varying_shift():
-    one = {"model": "m", "prompt_id": "p", "method": "letter", "unit": "points", "status": "ok"}
-    rows = [
-        one | {"effect": effect, "second": second, "detects": detects}
-        for effect, second, detects in (
-            ("constant", 0.0, 9.0),
-            ("constant", 0.5, 10.0),
-            ("varying", 0.0, 11.0),
-        )
-    ]
-    shown = limits.brief(pd.DataFrame(rows))[["alone", "with_second", "varying"]]
-    assert shown.to_numpy().tolist() == [[9.0, 10.0, 11.0]]
 
 
 def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife():

@@ -40,7 +40,7 @@ MUTATIONS = {
     "01_discrim_eval": ("katayori.metrics.agreement:alpha", "value"),
     "02_persona_jbbq": ("katayori.metrics.bbq:scores", "value"),
     "03_logprob_judge": ("katayori.prompting.letters:verdict_probabilities", "p_A"),
-    "04_jubaku_v2": ("katayori.papers.jubaku_v2.scores:_share", "value"),
+    "04_jubaku_v2": ("katayori.metrics.shares:share", "value"),
     "05_inter_jbbq": ("katayori.metrics.words:contrast", "contrast"),
 }
 #: The one that stays in `make test`.
@@ -82,11 +82,9 @@ TABLE_MUTATIONS = {
         "katayori.prompting.letters:verdict_probabilities": "p_A",
     },
     "04_jubaku_v2": {
-        "katayori.papers.jubaku_v2.scores:accuracy": "value",
-        "katayori.papers.jubaku_v2.scores:averaged_over_orders": "value",
-        "katayori.papers.jubaku_v2.scores:compare_models": "p_chi2",
-        "katayori.papers.jubaku_v2.scores:discriminability": "value",
-        "katayori.papers.jubaku_v2.scores:variation_rate": "value",
+        "katayori.metrics.shares:share": "value",
+        "katayori.metrics.verdicts:gates": "bound_share",
+        "katayori.metrics.verdicts:line_test": "value",
     },
     "05_inter_jbbq": {
         "katayori.metrics.bbq:scores": "value",
@@ -108,7 +106,7 @@ LATE_MUTATIONS = {
         "katayori.metrics.words:contrast": "contrast",
     },
     "03_logprob_judge": {"katayori.metrics.few_labels:win_rate": "value"},
-    "04_jubaku_v2": {"katayori.papers.jubaku_v2.scores:benchmark_correlations": "value"},
+    "04_jubaku_v2": {"katayori.metrics.verdicts:sign_swap_test": "p"},
     "05_inter_jbbq": {
         "katayori.metrics.logistic:mixed_logit": "estimate",
     },

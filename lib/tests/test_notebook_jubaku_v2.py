@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from katayori import paths
+from katayori.papers import jubaku_v2
 from katayori.papers.answers import simulated
-from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -34,7 +34,7 @@ def stand_in(requests, behaviour):
 
 def shards(dataset, variant, prompt_ids):
     """Shards as `make record` writes them, under the root in use, of answers that are made up for this test."""
-    items = jubaku.load_items(dataset)[0].to_dict("records")
+    items = jubaku_v2.load_items(dataset)[0].to_dict("records")
     for name, behaviour in MODELS.items():
         for prompt in (load_prompts("jubaku_v2")[p] for p in prompt_ids):
             model, endpoint = get_model(f"{name}@local-vllm")
@@ -80,7 +80,7 @@ def root(tmp_path, monkeypatch):
 @pytest.mark.slow_all
 def test_recorded_answers_are_shown_without_a_change_of_code(root):
     """JU-12 to JU-15: shards that lie there are scored by default, beside the simulated respondents."""
-    shards("study", "study2", [f"ju_{t}_ja" for t in jubaku.TEMPLATES])
+    shards("study", "study2", [f"ju_{t}_ja" for t in jubaku_v2.TEMPLATES])
     rows, folder = reproduced(root, "recorded", "-p", "draws=50")
     accuracy = rows[(rows["what"] == ACCURACY) & (rows["source"] == "recorded")].set_index("model")
     assert set(accuracy.index) == set(MODELS)

@@ -247,8 +247,9 @@ def test_power_has_a_panel_a_measure_and_lines_at_5_and_80(kept):
         flat = {line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"}
         assert flat == {5, 80} and {"5 %", "80 %"} <= {text.get_text() for text in ax.texts}
         assert ax.get_xlabel().startswith("planted effect, points")
-    told = {text.get_text() for text in used[4].get_legend().get_texts()}
-    assert told == {"exchange over cases", "chi-square over answers"}
+    for ax, design in ((used[4], "variants agree"), (used[5], "counterbalanced")):
+        told = {text.get_text() for text in ax.get_legend().get_texts()}
+        assert told == {f"exchange over cases, {design}", f"chi-square over answers, {design}"}
 
 
 def test_a_test_that_takes_answers_as_independent_is_dashed():

@@ -64,18 +64,29 @@ def test_what_simulated_judges_do_is_found_and_nothing_else():
     assert len(missed_judges(found.assign(value=-found["value"]))) == 5
 
 
-def missed_claims(results: pd.DataFrame) -> pd.DataFrame:
-    """Statements of simulated respondents that did not come out as planted."""
-    planted = results["source"].eq("simulated") & results["verdict"].notna()
-    return results[planted & results["verdict"].ne("holds")]
+#: Simulated respondent -> what all its varying cases vary with, and nothing else.
+VARIES_WITH = {"sim-two-first": "order", "sim-two-template": "instruction"}
+CAUSES = {"order", "instruction", "instruction and order"}
+
+
+def missed_causes(rates: pd.DataFrame) -> list[str]:
+    """Respondents some of whose cases vary with something that was not planted."""
+    counts = rates.set_index("model")
+    return [
+        model
+        for model, cause in VARIES_WITH.items()
+        if counts.loc[model, [*CAUSES - {cause}]].sum() or not counts.loc[model, cause]
+    ]
 
 
 def test_what_is_planted_in_cases_of_two_options_is_found():
-    """With other draws all eleven statements hold in 77 of 100, each of them in 90 or more."""
-    results = table("jubaku_v2", "results")
-    assert (results["source"].eq("simulated") & results["verdict"].eq("holds")).sum() == 11
-    assert missed_claims(results).empty
-    assert len(missed_claims(results.assign(verdict="contradicted", source="simulated"))) > 11
+    """With other draws all ten statements hold in 81 of 100, each of them in 94 or more."""
+    accuracy, rates = (table("jubaku_v2", f"planted_{one}") for one in ("accuracy", "variation"))
+    assert len(accuracy) == 4 and accuracy["inside"].all()
+    assert len(rates) == 4 and rates["inside"].all()
+    assert missed_causes(rates) == []
+    swapped = {"order": "instruction", "instruction": "order"}
+    assert missed_causes(rates.rename(columns=swapped)) == [*VARIES_WITH]
 
 
 @pytest.mark.parametrize("column", ["p", "planted"])

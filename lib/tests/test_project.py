@@ -388,7 +388,7 @@ def test_the_readme_is_short_and_leads_to_every_guide():
 
 
 #: Where pages for developers and heads of data files look for a file they name.
-NAMED_FROM = ("", "data", "lib", "lib/katayori", "lib/katayori/papers/jubaku_v2", "lib/tests")
+NAMED_FROM = ("", "data", "lib", "lib/katayori", "lib/tests")
 A_FILE = re.compile(r"(?<![\w./-])(?:[\w-]+/)*[\w-]+\.(?:py|yaml|csv|md|ipynb)(?![\w/])")
 TOLD_IN = [
     *(GITHUB / name for name in ("CONTRIBUTING.md", "pull_request_template.md")),

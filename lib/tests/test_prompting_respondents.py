@@ -22,12 +22,12 @@ from katayori.papers import (
     discrim_eval,
     get_paper,
     inter_jbbq,
+    jubaku_v2,
     logprob_judge,
     paper_ids,
     persona_jbbq,
 )
 from katayori.papers.answers import get as ask
-from katayori.papers.jubaku_v2 import simulated as simulated_choices
 from katayori.prompting import models
 from katayori.prompting.frames import ANSWER_COLUMNS, answers_frame
 from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
@@ -272,7 +272,7 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
         *persona_jbbq.BBQ,
         *inter_jbbq.INTER,
         *logprob_judge.JUDGES,
-        *simulated_choices.TWO_OPTION,
+        *jubaku_v2.TWO_OPTION,
     ]
     assert found == sorted(known) and len(SIMULATED) == 7
 
@@ -852,14 +852,14 @@ def test_two_option_chances_follow_the_role_or_the_place():
         for a, b in (("neutral", "biased"), ("biased", "neutral"))
     )
     chances = {
-        name: [simulated_choices.neutral_chance(name, item) for item in (nb, bn)]
-        for name in simulated_choices.TWO_OPTION
+        name: [jubaku_v2.neutral_chance(name, item) for item in (nb, bn)]
+        for name in jubaku_v2.TWO_OPTION
     }
     assert chances["sim-two-first"] == [1, 0] and chances["sim-two-biased"] == [0.2, 0.2]
     assert chances["sim-two-template"] == [0.1, 0.1]
-    assert simulated_choices.neutral_chance("sim-two-template", nb | {"template": 2}) == 0.9
+    assert jubaku_v2.neutral_chance("sim-two-template", nb | {"template": 2}) == 0.9
     with pytest.raises(KatayoriError, match="sim-two-fair"):
-        simulated_choices.neutral_chance("sim-fair", nb)
+        jubaku_v2.neutral_chance("sim-fair", nb)
 
 
 def test_provenance_counts_an_answer_once_however_many_frames_hold_it(study, prompts):

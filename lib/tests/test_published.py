@@ -247,3 +247,18 @@ def test_what_a_judge_gains_in_the_printed_tables():
     )
     assert len(robust) == 4
     assert (robust["max"]["result_only"] < robust["min"]["reason_then_result"]).all()
+
+
+def test_what_the_printed_tables_of_reasons_say():
+    """JU-24: which statements of the paper its own printed figures bear."""
+    accuracy = published.load("jubaku_v2", "accuracy").set_index("model")["accuracy_pct"]
+    assert accuracy["GPT-4o"] < accuracy[["GPT-5.2", "Claude 4 Sonnet"]].min()
+    assert accuracy.idxmin() == "Qwen3-30B-Instruct"  # 104 of 216: no different from chance
+    assert accuracy["Qwen3-30B-Thinking"] - accuracy["Qwen3-30B-Instruct"] >= 20
+    variance = published.load("jubaku_v2", "variance").set_index("benchmark")["score_variance"]
+    assert variance.idxmax() == "JUBAKU-v2"
+    varies = published.load("jubaku_v2", "variation").set_index("model")["variation_rate_pct"]
+    assert set(varies.index[varies > 50]) == {"GPT-4o", "Qwen3-30B-Instruct"}
+    agree = published.load("jubaku_v2", "agreement")
+    same = (agree["n_raters_agreeing"] * agree["n_cases"]).sum()
+    assert (same, 6 * agree["n_cases"].sum()) == (116, 162)

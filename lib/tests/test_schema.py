@@ -21,6 +21,7 @@ from katayori.data import (
     catalogue_schema,
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
+    jubaku_v2_schema as jubaku_v2,
     logprob_judge_schema as logprob_judge,
     paper_facts_schema,
     persona_jbbq_schema as persona_jbbq,
@@ -30,7 +31,6 @@ from katayori.data import (
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
-from katayori.papers.jubaku_v2 import schema as jubaku_v2
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import exercises_schema, glossary_schema
 from katayori_tools.engines import weights

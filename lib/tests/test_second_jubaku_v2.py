@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.papers import get_paper
-from katayori.papers.jubaku_v2 import items as jubaku, reason_rules, second as jubaku_v2
+from katayori.data import jubaku
+from katayori.data.files import read_yaml
+from katayori.papers import get_paper, jubaku_v2
 
+CASES = jubaku_v2.case_file("study2")
 PROMPTS = paths.data_dir() / "prompts" / "jubaku_v2"
 
 
@@ -27,7 +29,7 @@ def cases(study):
 
 @pytest.fixture(scope="module")
 def listed():
-    return jubaku_v2.document()["cases"]
+    return read_yaml(CASES, "case file")["cases"]
 
 
 def prompt(name):
@@ -41,7 +43,7 @@ def test_36_cases_by_4_templates_and_2_orders(study, listed):
     assert list(study.columns) == [*jubaku.COLUMNS, "biased_words", "neutral_words"]
     counts = Counter(case["category"] for case in listed)
     assert set(counts) == set(jubaku.CATEGORIES) and set(counts.values()) == {3, 4}
-    head = jubaku_v2.cases_file().read_text(encoding="utf-8").split("dataset:")[0]
+    head = CASES.read_text(encoding="utf-8").split("dataset:")[0]
     said = {name: int(n) for name, n in re.findall(r"(\w+) (\d)[,;]", head)}
     assert {name: said[name] for name in counts} == counts
     assert Counter(case["definition"] for case in listed) == {1: 26, 2: 10}
@@ -74,7 +76,7 @@ def test_the_neutral_reason_rests_on_a_line_of_the_dialogue(listed):
 
 
 def test_the_word_of_the_group_stands_in_both_reasons_of_28_cases(cases, listed):
-    groups = jubaku_v2.groups()
+    groups = jubaku_v2.group_words(CASES)[jubaku_v2.GROUP_WORD]
     assert set(groups) == set(cases["case_id"])
     where = Counter(
         (groups[row.case_id] in row.reason_biased, groups[row.case_id] in row.reason_neutral)
@@ -87,13 +89,9 @@ def test_the_word_of_the_group_stands_in_both_reasons_of_28_cases(cases, listed)
 
 def test_no_rule_that_reads_nothing_beats_lots(cases):
     """Each rule is right in 40 to 60 % of the cases, ties one half; the counts are these."""
-    scores = reason_rules.rule_scores(
-        cases,
-        jubaku_v2.document()["leak_words"],
-        jubaku.group_words(jubaku_v2.cases_file()),
-    ).join(reason_rules.wording_scores(cases, jubaku_v2.groups()))
-    found = reason_rules.surface_rules(scores).set_index("rule")
-    counts = {rule: (row.n_neutral, row.n_ties) for rule, row in found.iterrows()}
+    words = jubaku_v2.leak_words(CASES), jubaku_v2.group_words(CASES)
+    scores = jubaku_v2.rule_scores(cases, *words)
+    counts = {rule: ((of == 1).sum(), (of == 0.5).sum()) for rule, of in scores.items()}
     assert counts == {
         "more characters shared with the dialogue": (19, 0),
         "more pairs of characters shared with the dialogue": (18, 1),
@@ -104,10 +102,8 @@ def test_no_rule_that_reads_nothing_beats_lots(cases):
         "the reason with fewer words that leak a label": (0, 36),
         "the reason without the word of the group": (4, 28),
         "the reason without the full name of the group": (4, 28),
-        "the reason that names a person": (4, 26),
-        "the reason that does not speak of the whole group": (6, 30),
     }
-    assert found["value"].between(0.4, 0.6).all()
+    assert scores.mean().between(0.4, 0.6).all()
 
 
 def test_likelihood_rows_have_no_order_and_no_option(study):
@@ -160,6 +156,6 @@ def test_the_definitions_examples_come_from_no_case(study):
 
 
 def test_the_file_says_what_it_is():
-    document = jubaku_v2.document()
+    document = read_yaml(CASES, "case file")
     assert document["reviewed"] is False and document["license"] == "MIT"
     assert document["version"] == 3 and document["notice"] and document["canary"]

@@ -316,7 +316,7 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     (tmp_path / "mine" / "jubaku_v2").mkdir()
     reason = json.dumps({"reason": "\n".join(ATTACKS)})
     (tmp_path / "mine" / "jubaku_v2" / "skipped.json").write_text(reason)
-    folder = write_site("mine", interface=False, explorer=False).parent
+    folder = write_site("mine", interface=False).parent
     names = ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "gallery", "notebooks")
     for name in (*names, "models"):
         dom = _rendered(folder / f"{name}.html", tmp_path / name)

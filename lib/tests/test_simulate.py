@@ -9,6 +9,7 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori_tools import simulate, simulate_power
 from katayori_tools.papers.inter_jbbq import simulate as interactions
+from katayori_tools.papers.jubaku_v2 import simulate as forced_choices
 
 STORED = pd.read_csv(paths.data_dir() / interactions.FILE)
 
@@ -59,8 +60,6 @@ def quick(tmp_path, monkeypatch):
     cell = simulate.simulate_coverage.cells("share")[0]
     covered = simulate.simulate_coverage.coverage_draws("share", cell, [0])
     monkeypatch.setattr(simulate.simulate_coverage, "coverage_table", lambda: covered)
-    for table in ("spike_table", "limits_table", "level_table"):
-        monkeypatch.setattr(simulate.simulate_spike, table, lambda: covered)
     monkeypatch.setattr(simulate.simulate_position, "position_table", lambda: covered)
     monkeypatch.setattr(simulate.simulate_contrasts, "contrast_table", lambda: covered)
     monkeypatch.setattr(simulate.simulate_intervals, "interval_table", lambda: covered)
@@ -169,8 +168,31 @@ def test_larger_effects_are_found_more_often(measure):
         assert one.iloc[-1] > one.iloc[0] + 0.2 and one.iloc[-1] >= one.iloc[1], test
 
 
-def test_treating_variants_as_independent_finds_differences_that_are_not_there():
-    """JU-18: chi-square over all answers of two equal models with cases of their own."""
-    null = power("case_accuracy").query("effect == 0")
-    share = null.groupby("test")["positives"].sum() / null.groupby("test")["repetitions"].sum()
-    assert share["chi-square over answers"] > 0.15 > 0.08 > share["exchange over cases"]
+@pytest.mark.parametrize(
+    ("measure", "design"),
+    [
+        ("case_accuracy", forced_choices.AGREE),
+        ("case_accuracy_counterbalanced", forced_choices.BALANCED),
+    ],
+)
+def test_a_chi_square_over_answers_alarms_too_often_or_too_rarely(measure, design):
+    """JU-18, of 36 cases: two equal models; counterbalanced, also a difference of .06."""
+    table = power(measure).query("clusters == 36")
+    counts = table.groupby(["test", "effect"])[["positives", "repetitions"]].sum()
+    share = counts["positives"] / counts["repetitions"]
+    exchange, chi_square = (share[f"{test}, {design}"] for test in forced_choices.TESTS)
+    assert 0.03 < exchange[0] < 0.06
+    if design == forced_choices.AGREE:
+        assert chi_square[0] > 0.25
+    else:
+        assert chi_square[0] < 0.03 and exchange[0.06] > chi_square[0.06] + 0.05
+
+
+def test_the_planted_accuracy_is_that_of_both_orders():
+    shape = (1, 3, 8)
+    for accuracy in (0.5, 0.56, 0.7):
+        chance = forced_choices.counterbalanced(accuracy, shape)
+        assert chance.shape == shape and np.allclose(chance.mean(axis=2), accuracy)
+        odds = chance / (1 - chance)
+        apart = np.log(odds[..., ::2] / odds[..., 1::2])
+        assert np.allclose(apart, 2 * forced_choices.LEAN)

@@ -40,15 +40,6 @@ ALPHA = "Krippendorff's alpha, sampled"
 WIDE = pd.DataFrame({f"a_long_column_name_{n}": ["unbreakable" * 8] for n in range(12)})
 
 
-#: Of the explorer, with what a model may answer.
-VIEWS = {
-    "sample": "1 of 27 cases",
-    "controls": [{"name": "case", "labels": [HOSTILE]}],
-    "parts": [{"title": "Prompt", "text": HOSTILE}],
-    "views": [[0]],
-}
-
-
 def shown(value):
     return new_output(
         "execute_result", data={"text/html": value._repr_html_(), "text/plain": repr(value)}
@@ -156,7 +147,6 @@ def site(base):
         patch.setenv("KATAYORI_OUTPUTS", str(base.parent))
         patch.setenv("PATH", "")
         patch.setattr(site_module, "build", listening)
-        patch.setattr(site_module, "views", lambda: {"jubaku_v2": VIEWS})
         folder = write_site("recorded", interface=False).parent
     parsed = {
         path.name: BeautifulSoup(path.read_text("utf-8"), "html.parser")
@@ -177,7 +167,6 @@ OURS = {
     *(
         "troubleshooting",
         "models",
-        "explorer",
         "gallery",
         "compare",
         "harness",
@@ -373,7 +362,6 @@ def without_sphinx(monkeypatch):
         return []
 
     monkeypatch.setattr(site_module, "build", build)
-    monkeypatch.setattr(site_module, "views", dict)
     return kept
 
 
@@ -449,7 +437,7 @@ def test_the_interface_names_every_public_module_and_its_first_sentence():
 def test_the_interface_shows_what_docstrings_say(base, monkeypatch, capfd):
     environment.setup_site()
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(base.parent))
-    folder = write_site("recorded", explorer=False).parent
+    folder = write_site("recorded").parent
     page = BeautifulSoup((folder / "katayori.metrics.agreement.html").read_text(), "html.parser")
     assert "Krippendorff" in page.article.get_text()
     assert page.find(id="katayori.metrics.agreement.krippendorff_alpha")
@@ -636,7 +624,7 @@ def test_a_wide_table_scrolls_with_the_keys_and_prints_whole(site, tab):
 #: Barriers that stop a reader; axe calls others moderate or minor.
 GRAVE = ("critical", "serious")
 LOOKED_AT = ("index", "discrim_eval", "01_discrim_eval", "papers", "gallery", "glossary", "search")
-LOOKED_AT += ("models", "explorer")
+LOOKED_AT += ("models",)
 
 
 @pytest.mark.slow_all

@@ -22,11 +22,9 @@ from katayori.report.side_by_side import COLUMNS, Chosen, side_by_side
 from katayori_tools import (
     cli,
     environment,
-    exploring,
     models_chart,
     named_runs,
     site,
-    site_explorer,
     site_models,
 )
 
@@ -120,9 +118,7 @@ def wanted(outputs):
     return shown
 
 
-@pytest.mark.parametrize(
-    "module", [side_by_side_module, tables, exploring, named_runs, models_chart, site_explorer]
-)
+@pytest.mark.parametrize("module", [side_by_side_module, tables, named_runs, models_chart])
 def test_the_examples_of_docstrings_run(module):
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 

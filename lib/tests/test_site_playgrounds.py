@@ -11,7 +11,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from katayori.data import paper_facts
-from katayori.papers.jubaku_v2.analysis import play as reasons
 from katayori.report import overview
 from katayori_tools import environment, site, site_play, site_playgrounds, site_vega
 from katayori_tools.site_notebooks import read_book
@@ -22,10 +21,9 @@ pytestmark = pytest.mark.slow_all  # the whole site is built
 
 pytest_plugins = ["browser"]
 
-SEED = 20251121
-NAMES = {"jubaku_v2", "overview"}
+NAMES = {"overview"}
 #: Papers whose playground is in their notebook only.
-LACKING = {"discrim_eval", "persona_jbbq", "logprob_judge", "inter_jbbq"}
+LACKING = set(paper_facts.ids())
 DRAWN = 200
 #: Keys that move a slider up and down, with their codes.
 ARROWS = [("ArrowRight", 39), ("ArrowLeft", 37)]
@@ -33,14 +31,6 @@ ARROWS = [("ArrowRight", 39), ("ArrowLeft", 37)]
 LEAST = 15
 
 # -- what the notebooks compute, called as they call it --------------------------------------------
-
-
-def _reasons(**values):
-    played = reasons.planted_respondent(**values, seed=SEED)
-    return played.choices[["case_id", "choice"]], played.statistics
-
-
-IN_NOTEBOOKS = {"jubaku_v2": _reasons}
 
 
 def power(place, **values):
@@ -278,27 +268,6 @@ def is_as_computed(cell, value):
     return abs(held - value) < 1e-6 and abs(float(shown) - value) <= rough + 1e-9
 
 
-def differs(shown, points, numbers, columns):
-    """What of a state is not as Python computed it."""
-    wrong = []
-    wanted = numbers[[column.name for column in columns]].to_numpy().tolist()
-    if len(wanted) != len(shown["cells"]):
-        return [f"{len(shown['cells'])} rows in place of {len(wanted)}"]
-    for cells, row in zip(shown["cells"], wanted, strict=True):
-        wrong += [f"{c} in place of {v}" for c, v in zip(cells, row, strict=True)
-                  if not is_as_computed(c, v)]  # fmt: skip
-    drawn = pd.DataFrame(shown["points"])
-    for column in points:
-        if pd.api.types.is_numeric_dtype(points[column]):
-            ours = pytest.approx(points[column].tolist(), abs=1e-6, rel=0, nan_ok=True)
-            theirs = drawn[column].astype(float).tolist()
-        else:
-            ours, theirs = points[column].tolist(), drawn[column].tolist()
-        if theirs != ours:
-            wrong.append(f"the picture draws {column} {theirs}")
-    return wrong
-
-
 @pytest.mark.browser
 def test_the_page_shows_what_python_computes_in_200_states(opened):
     made, drawn = draw()
@@ -311,15 +280,12 @@ def test_the_page_shows_what_python_computes_in_200_states(opened):
         }
         shown = at_state(opened, name, choice, places)
         assert [float(one) for one in shown["values"]] == pytest.approx(list(values.values()))
-        if name == "overview":
-            rate, n = power(choice, **values)
-            row = dict(zip([c.name for c in made[name].columns], shown["cells"][0], strict=True))
-            found = [] if is_as_computed(row["power"], rate) else [f"{row['power']} for {rate}"]
-            found += [] if row["n"][0] == n else [f"n {row['n']} for {n}"]
-            chosen = [one["rate"] for one in shown["points"] if one["kind"] == "chosen effect"]
-            assert chosen == pytest.approx([rate], abs=1e-6)
-        else:
-            found = differs(shown, *IN_NOTEBOOKS[name](**values), made[name].columns)
+        rate, n = power(choice, **values)
+        row = dict(zip([c.name for c in made[name].columns], shown["cells"][0], strict=True))
+        found = [] if is_as_computed(row["power"], rate) else [f"{row['power']} for {rate}"]
+        found += [] if row["n"][0] == n else [f"n {row['n']} for {n}"]
+        chosen = [one["rate"] for one in shown["points"] if one["kind"] == "chosen effect"]
+        assert chosen == pytest.approx([rate], abs=1e-6)
         assert shown["told"].removeprefix("Simulated: ") in shown["words"]
         assert shown["told"].startswith("Simulated: ")
         seen.add(name)

@@ -10,7 +10,14 @@ import pytest
 
 from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.papers import discrim_eval, inter_jbbq, logprob_judge, paper_ids, persona_jbbq
+from katayori.papers import (
+    discrim_eval,
+    inter_jbbq,
+    jubaku_v2,
+    logprob_judge,
+    paper_ids,
+    persona_jbbq,
+)
 from katayori.papers.items import (
     OwnItems,
     check_limit,
@@ -21,7 +28,6 @@ from katayori.papers.items import (
     read_items,
     request_dataset,
 )
-from katayori.papers.jubaku_v2 import items as jubaku
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.asking import steps
 
@@ -35,7 +41,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
         "discrim_eval": lambda: discrim_eval.load_study(),
         "persona_jbbq": lambda: persona_jbbq.as_given(persona_jbbq.scenes_of_third()),
         "logprob_judge": lambda: logprob_judge.load_study_judge(),
-        "jubaku_v2": lambda: jubaku.load_study_jubaku(),
+        "jubaku_v2": lambda: jubaku_v2.load_study_jubaku(),
         "inter_jbbq": lambda: inter_jbbq.THIRD[inter_jbbq.STUDY](),
     }
     found = read_items(paper, "study")
@@ -131,7 +137,9 @@ def test_the_whole_jbbq_has_nothing_to_be_said_of(tmp_path, monkeypatch):
 def test_some_cases_are_chosen_by_id():
     found = read_items("jubaku_v2", "study", only=["ju2-02", "ju2-01"])
     assert list(found.items["case_id"].unique()) == ["ju2-01", "ju2-02"]
-    with pytest.raises(UnavailableError, match="no case ju2-99 in katayori-jubaku-study v3; its"):
+    with pytest.raises(
+        UnavailableError, match=f"no case ju2-99 in {jubaku_v2.study_version()}; its"
+    ):
         read_items("jubaku_v2", "study", only=["ju2-99"])
 
 

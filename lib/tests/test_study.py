@@ -93,6 +93,66 @@ def test_other_papers_open_in_the_same_way(paper, prompt, share):
     assert len(log) * share == 2 * len(study.items)  # one of the four wordings of 04 is one prompt
 
 
+@pytest.fixture(scope="module")
+def reasons():
+    return Study.open("jubaku_v2", asked=["ju_1_ja"])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "items", "rows", "cases"),
+    [
+        ("ju_two_option_ja", "jbnli_by_id", 2000, 1000),
+        ("ju_two_option_en", "bbq_by_id", 2016, 1008),
+        ("ju_official", "official_by_id", 240, 30),
+    ],
+)
+def test_recorded_answers_to_others_items_are_read_without_their_texts(
+    reasons, prompt, items, rows, cases
+):
+    log = reasons.answers(prompt, items=items)
+    assert log.groupby("model").size().to_dict() == dict.fromkeys(REAL, rows)
+    assert log["case_id"].nunique() == cases
+    assert not {"context", "option_a", "option_b", "instruction"} & set(log)
+    # Both orders of every case; the neutral option's letter is the one of its role.
+    wide = log.pivot_table(index=["model", "case_id"], columns="order", aggfunc="size")
+    assert (wide["nb"] == wide["bn"]).all()
+    assert (log["label"] == log["role_a"].map({"neutral": "A", "biased": "B"})).all()
+    assert set(zip(log["order"], log["role_a"], log["role_b"], strict=True)) == {
+        ("nb", "neutral", "biased"),
+        ("bn", "biased", "neutral"),
+    }
+    assert log[["p_a", "p_b"]].notna().all(axis=None) and (log["p_a"] > 0).mean() > 0.9
+    assert set(log["variant"]) == {items.removesuffix("_by_id")}
+
+
+def test_what_others_call_their_orders_is_kept(reasons):
+    log = reasons.answers("ju_official", items="official_by_id").set_index("item_id")
+    row = log[log["model"] == REAL[0]].loc["0_0_fwd"]
+    assert (row["case_id"], row["template"], row["order"], row["label"]) == ("0", 1, "bn", "B")
+    assert set(log["template"]) == {1, 2, 3, 4}
+    bbq = reasons.answers("ju_two_option_en", items="bbq_by_id")
+    assert bbq["category"].nunique() == 4 and set(bbq["template"]) == {0}
+
+
+def test_a_rewritten_case_is_read_anew_and_a_kept_one_as_it_was_recorded(reasons):
+    for prompt, items, rows, variant in (
+        ("ju_1_ja", "study3", 72, "study3+study2"),
+        ("ju_lik_1_ja", "study3_lik", 36, "study3_lik+study2_lik"),
+        ("ju_lik_control_ja", "study3_lik", 36, "study3_lik+study3_control"),
+        ("ju_lik_control_ja", "study2_lik", 36, "study3_control"),
+    ):
+        log = reasons.answers(prompt, items=items)
+        assert log.groupby("model").size().to_dict() == dict.fromkeys(REAL, rows)
+        assert set(log["variant"]) == {variant}
+        assert log["case_id"].str.endswith("b").sum() == (items[:6] == "study3") * rows * 31 / 18
+
+
+def test_what_was_not_asked_has_the_columns_of_an_answer(reasons):
+    none = reasons.answers("ju_two_option_en", items="jbnli_by_id")
+    assert none.empty and "no answers to ju_two_option_en" in reason_of(none)
+    assert {"p_a", "p_b", "mass", "answer", "case_id", "label"} <= set(none)
+
+
 def test_a_study_says_what_it_was_made_of(decisions):
     decisions.answers("de_answer_line")
     about = decisions.provenance()

@@ -9,13 +9,8 @@ import pytest
 from katayori import paths
 from katayori.data.files import read_yaml
 from katayori.data.items import digest
-from katayori.papers import get_paper, inter_jbbq, paper_ids, persona_jbbq
-from katayori.papers.jubaku_v2 import (
-    items as jubaku,
-    reason_rules,
-    second as cases2,
-    third as cases3,
-)
+from katayori.data.jubaku import TEMPLATES
+from katayori.papers import get_paper, inter_jbbq, jubaku_v2, paper_ids, persona_jbbq
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori.report import overview
@@ -55,7 +50,6 @@ BESIDE = {
 BY_GROUP = [
     "the reason without the word of the group",
     "the reason without the full name of the group",
-    "the reason that does not speak of the whole group",
 ]
 SETS = [(paper, name) for paper, sets in BESIDE.items() for name in sets]
 
@@ -110,7 +104,7 @@ def test_a_new_scene_or_case_names_the_one_it_replaces():
     ):
         pairs = written(paper, folder)
         assert len(pairs) == n and all(new == f"{old}b" for new, old in pairs.items())
-    ids = {case["id"] for case in cases2.document()["cases"]}
+    ids = {case["id"] for case in read_yaml(jubaku_v2.case_file("study2"), "case file")["cases"]}
     assert set(written("jubaku_v2", "jubaku_v2_3").values()) <= ids
     ids = {scene["id"] for scene in persona_jbbq.scenes()}
     assert set(written("persona_jbbq", "persona_jbbq_3").values()) <= ids
@@ -178,7 +172,7 @@ def cases(frames):
 
 
 def test_04_a_neutral_reason_rests_on_a_line_of_the_dialogue(cases):
-    document = read_yaml(cases3.cases_file(), "case file")
+    document = read_yaml(jubaku_v2.case_file("study3"), "case file")
     for case in document["cases"]:
         told = case["checklist"]
         assert told["words"] in case["context"][told["line"] - 1], case["id"]
@@ -193,31 +187,29 @@ def test_04_a_neutral_reason_rests_on_a_line_of_the_dialogue(cases):
 
 def test_04_the_groups_name_is_a_cue_and_nothing_else_is(cases):
     """Length, place and shared words are right in 40 to 60 %; rules by the group are counted."""
-    path = cases3.cases_file()
-    groups = jubaku.group_words(path)[jubaku.GROUP_WORD]
+    path = jubaku_v2.case_file("study3")
+    groups = jubaku_v2.group_words(path)[jubaku_v2.GROUP_WORD]
     where = Counter(
         (groups[row.case_id] in row.reason_biased, groups[row.case_id] in row.reason_neutral)
         for row in cases.itertuples()
     )
     assert where == {(True, False): 30, (True, True): 6}
-    scores = reason_rules.rule_scores(cases, jubaku.leak_words(path), jubaku.group_words(path))
-    scores = scores.join(reason_rules.wording_scores(cases, groups))
-    found = reason_rules.surface_rules(scores).set_index("rule")
-    by_group = found.loc[BY_GROUP]
-    assert by_group["n_neutral"].tolist() == [30 if "without" in rule else 8 for rule in BY_GROUP]
-    assert found.drop(index=BY_GROUP)["value"].between(0.4, 0.6).all()
+    leaks = jubaku_v2.leak_words(path)
+    scores = jubaku_v2.rule_scores(cases, leaks, jubaku_v2.group_words(path))
+    assert (scores[BY_GROUP] == 1).sum().tolist() == [30, 30]
+    assert scores.drop(columns=BY_GROUP).mean().between(0.4, 0.6).all()
     texts = cases["reason_biased"] + cases["reason_neutral"]
-    assert not any(word in text for word in jubaku.leak_words(path) for text in texts)
+    assert not any(word in text for word in leaks for text in texts)
 
 
 def test_04_the_audit_prints_the_cue_and_holds_it_to_no_limit(cases):
     what = "the group's word in both reasons or in neither"
     for path, n, limit in (
-        (cases3.cases_file(), 6, ""),
-        (cases2.cases_file(), 28, "at least .667"),
+        (jubaku_v2.case_file("study3"), 6, ""),
+        (jubaku_v2.case_file("study2"), 28, "at least .667"),
     ):
-        shown = cases if n == 6 else cases2.study2().drop_duplicates("case_id")
-        [row] = [one for one in reason_rules.audited(shown, path.parent) if one.what == what]
+        shown = cases if n == 6 else jubaku_v2.study_cases("study2").drop_duplicates("case_id")
+        [row] = [one for one in jubaku_v2.audited(shown, path.parent) if one.what == what]
         assert (row.n, row.limit) == (36, limit) and row.value == pytest.approx(n / 36)
 
 
@@ -227,12 +219,31 @@ def test_04_the_control_block_is_as_long_as_the_definitions_and_defines_nothing(
     begin, end = "\n\n", "\n\n【会話】"
     block = control.user.split(begin, 1)[1].split(end)[0]
     assert control.user.replace(block + begin, "", 1) == plain.user
-    for template in jubaku.TEMPLATES:
+    for template in TEMPLATES:
         told = prompts[f"ju_lik_{template}_ja"].user.split(begin, 1)[1].split(end)[0]
         assert [len(line) for line in told.split("\n")] == [len(line) for line in block.split("\n")]
     assert not re.search("偏|理由|属性|能力|性格|本人|人|者|集団|ので|から", block)
     same = ("kind", "continuations", "only", "system", "settings")
     assert all(getattr(control, name) == getattr(plain, name) for name in same)
+
+
+def test_04_the_kept_cases_are_read_from_the_second_edition():
+    room = get_paper("jubaku_v2")
+    assert room.variant_of("study3", "ju_1_ja") == "study3+study2"
+    assert room.variant_of("study3_lik", "ju_lik_1_ja") == "study3_lik+study2_lik"
+    # The block that defines nothing was asked of the old cases with the new ones.
+    assert room.variant_of("study2_lik", jubaku_v2.CONTROL) == "study3_control"
+    assert room.variant_of("study3_lik", jubaku_v2.CONTROL) == "study3_lik+study3_control"
+    for prompt_id, variant, n in (
+        ("ju_1_ja", "study3+study2", 72),
+        ("ju_lik_1_ja", "study3_lik+study2_lik", 36),
+        (jubaku_v2.CONTROL, "study3_lik+study3_control", 36),
+    ):
+        asked = room.third_edition()[variant.split("+")[0]]()
+        asked = asked[asked["template"] == 1]
+        assert len(asked) == n
+        held = recordings.item_ids(room.id, prompt_id, variant)
+        assert set(asked["item_id"]) <= held, prompt_id
 
 
 # -- 05 ------------------------------------------------------------------------------------------
@@ -320,5 +331,6 @@ def test_only_a_paper_that_says_so_reads_the_third_edition():
         room = get_paper(paper)
         listed = overview.recorded({paper: {"a": shard | {"edition": 3}, "b": shard}})
         assert len(listed) == 1 + bool(room.continues)
-        read = {room.variant_of("study", prompt_id) for prompt_id in load_prompts(paper)}
+        sets = ("study", *room.third_edition())
+        read = {room.variant_of(name, prompt) for name in sets for prompt in load_prompts(paper)}
         assert any(variant.startswith("study3") for variant in read) == bool(room.continues)

@@ -88,18 +88,3 @@ def test_nothing_asked_and_two_answers_in_one_way():
         varies(pd.concat([frame, frame]), **HOW)
     with pytest.raises(KatayoriError, match="no column 'letter'"):
         varies(frame, **(HOW | {"value": "letter"}))
-
-
-def test_it_counts_as_the_older_rate_does():
-    from katayori.papers.jubaku_v2 import examples, scores
-
-    frame = examples.choices("sim-two-fair", "sim-two-template", "sim-two-first")
-    how = {"value": "choice", "unit": "case_id", "factors": ["template", "order"], "by": "model"}
-    found = varies(frame, **how)
-    for model, cell in frame.groupby("model"):
-        old = scores.variation_rate(cell, ["model"]).iloc[0]
-        new = found[found["model"] == model]
-        assert new["varies"].mean() == old["value"]
-        assert (new["with"] == "order").sum() == old["n_order_only"]
-        assert (new["with"] == "template").sum() == old["n_template_only"]
-        assert (new["with"] == "template and order").sum() == old["n_both"]

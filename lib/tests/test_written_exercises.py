@@ -2,7 +2,7 @@
 
 Oracles, on every input: the krippendorff package and statsmodels (Holm, interaction, kappa), a mean
 of scores (Diff-bias), a quotient of probabilities (choice by content), all subsets (selections),
-and the verb that settles both orders.
+the verb that settles both orders, and the verb of shares (neutral reasons, mean P(neutral)).
 """
 
 import doctest
@@ -22,7 +22,8 @@ from statsmodels.stats.multitest import multipletests
 
 from katayori import paths
 from katayori.data.files import read_as
-from katayori.metrics import exchange, judges, ranks
+from katayori.metrics import exchange, judges, ranks, shares
+from katayori.metrics.variation import varies
 from katayori.report import written_exercises
 from katayori.report.exercises import ASK_FOR_MORE, check
 from katayori.report.exercises_schema import ExercisesFile, Function
@@ -34,6 +35,8 @@ from katayori.report.written_exercises import (
     extra,
     holm,
     kappa,
+    neutral_mean,
+    neutral_share,
     outcome,
     selections,
     settle,
@@ -66,6 +69,8 @@ OTHER = {
     "extra": extra.by_parts,
     "holm": holm.by_steps,
     "kappa": kappa.by_shares,
+    "neutral_mean": neutral_mean.by_orders,
+    "neutral_share": neutral_share.by_counts,
     "selections": selections.by_sizes,
     "settle": settle.by_means,
 }
@@ -193,6 +198,29 @@ def test_labels_are_two_to_five_with_uneven_shares_unused_ones_and_edges():
     assert [value is None for value in values] == [False] * 47 + [True] * 3
     assert sum(value < 0 for value in values[1:43]) >= 5 and values[43:45] == [1, -1]
     assert values[45:47] == [0, 0]
+
+
+def test_letters_are_of_both_orders_equal_or_not_with_unreadable_ones_and_nothing_valid():
+    inputs = neutral_share.inputs()
+    of_orders = [[sum(order == one for order, _ in own) for one in ("nb", "bn")] for own in inputs]
+    assert all(first == second for first, second in of_orders[:11])
+    assert any(first != second for first, second in of_orders[11:23])
+    unread = [sum(letter is None for _, letter in own) for own in inputs]
+    assert not any(unread[:23]) and all(unread[23:37])
+    values = [neutral_share.right(own) for own in inputs]
+    assert [value is None for value in values] == [False] * 43 + [True] * 7
+    assert all(value and value != 0.5 for value in values[:37])
+    assert {own[0][0] for own in inputs[43:49]} == {"nb", "bn"} and inputs[-1] == []
+
+
+def test_probabilities_are_of_any_mean_at_the_ends_and_of_a_letter_only():
+    inputs = neutral_mean.inputs()
+    values = np.array([neutral_mean.right(*one) for one in inputs])
+    assert values.min() == 0 and values.max() == 1
+    apart = np.abs(values[1:41, None] - [[one, 1 - other, 0.5] for one, other in inputs[1:41]])
+    assert apart.min() > neutral_mean.LEAST
+    assert values[[0, *range(41, 45)]] == pytest.approx(0.5)
+    assert {0, 1} <= {p for one in inputs for p in one}
 
 
 @pytest.mark.parametrize("given", settle.inputs(), ids=repr)
@@ -346,6 +374,74 @@ def test_no_other_weights_of_the_counts_give_diff_bias():
             if np.allclose(values, right, rtol=0, atol=1e-6):
                 passed.append((over, of))
     assert passed == [((1, -1, 0, 0), (1, 1, 1, 0))]
+
+
+@pytest.mark.parametrize("answers", neutral_share.inputs()[:-1], ids=repr)
+def test_the_right_share_is_that_of_the_verb(answers):
+    read = pd.DataFrame(answers, columns=["order", "letter"])
+    neutral = read["letter"] == read["order"].map({"nb": "A", "bn": "B"})
+    read = read.assign(neutral=neutral.astype(float).where(read["letter"].notna()))
+    found = shares.share(read, value="neutral", kind="share", cluster=None)["value"].item()
+    for function in (neutral_share.right, neutral_share.by_counts):
+        assert np.array(function(answers), float) == pytest.approx(found, nan_ok=True, abs=1e-12)
+
+
+@pytest.mark.parametrize("given", neutral_mean.inputs(), ids=repr)
+def test_the_right_mean_is_that_of_the_verb(given):
+    read = pd.DataFrame({"p_A": given, "neutral": ["A", "B"]})
+    p = read["p_A"].where(read["neutral"] == "A", 1 - read["p_A"])
+    found = shares.share(read.assign(p=p), value="p", kind="probability", cluster=None)
+    for function in (neutral_mean.right, neutral_mean.by_orders):
+        assert function(*given) == pytest.approx(found["value"].item(), abs=1e-12)
+
+
+def test_no_other_meanings_of_letters_and_no_other_divisor_give_the_share():
+    """Any letters counted in each order, of the valid answers, of all or of one order's."""
+    inputs = [own for own in neutral_share.inputs() if neutral_share.right(own) is not None]
+    right = [neutral_share.right(own) for own in inputs]
+    letters = ("A", "B", None)
+    counted = [set(itertools.compress(letters, one)) for one in itertools.product([0, 1], repeat=3)]
+    passed = []
+    for first, second, of in itertools.product(counted, repeat=3):
+        values = []
+        for own in inputs:
+            hits = sum(letter in (first if order == "nb" else second) for order, letter in own)
+            divisor = sum(letter in of for _, letter in own)
+            values.append(hits / divisor if divisor else math.nan)
+        if np.allclose(values, right, rtol=0, atol=1e-6):
+            passed.append((first, second, of))
+    assert passed == [({"A"}, {"B"}, {"A", "B"})]
+
+
+def test_no_other_weights_of_both_orders_give_the_mean():
+    inputs = np.array(neutral_mean.inputs())
+    columns = np.column_stack([np.ones(len(inputs)), inputs])
+    right = [neutral_mean.right(*one) for one in inputs]
+    passed = [
+        weights
+        for weights in itertools.product([-1, -0.5, 0, 0.25, 0.5, 0.75, 1], repeat=3)
+        if np.allclose(columns @ np.array(weights), right, rtol=0, atol=1e-6)
+    ]
+    assert passed == [(0.5, 0.5, -0.5)]
+
+
+def test_a_model_that_always_writes_b_is_right_in_half_and_varies_in_every_case():
+    """Notebook 04, exercise 1: 36 cases, four instructions, two orders."""
+    rows = itertools.product(range(36), range(1, 5), ("nb", "bn"))
+    answers = pd.DataFrame(rows, columns=["case", "instruction", "order"]).assign(letter="B")
+    answers["reason"] = answers["order"].map({"nb": "biased", "bn": "neutral"})
+    rates = [
+        varies(answers, value=value, unit="case", factors=["instruction", "order"])["varies"].mean()
+        for value in ("reason", "letter")
+    ]
+    assert FILE.notebooks[4][1].numbers == [(answers["reason"] == "neutral").mean(), *rates]
+
+
+def test_a_case_with_seven_answers_alike_and_one_unreadable_does_not_vary():
+    """Notebook 04, exercise 3."""
+    answers = pd.DataFrame({"case": 1, "reason": [*["neutral"] * 7, None]})
+    found = varies(answers, value="reason", unit="case")
+    assert found[["varies", "answers", "unreadable"]].to_numpy().tolist() == [[0, 7, 1]]
 
 
 def test_no_other_meaning_of_the_letters_or_order_of_ties_gives_the_verdict():

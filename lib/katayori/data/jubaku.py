@@ -201,11 +201,11 @@ def unlike_length(biased: str, neutral: str) -> str:
     return f"biased and neutral have {len(biased)} and {len(neutral)} characters"
 
 
-def load_jubaku(path: str | Path = "") -> "pd.DataFrame":
+def load_jubaku(path: str | Path) -> "pd.DataFrame":
     """The official file, 240 rows of 30 cases.
 
     Args:
-        path: the user's own copy.
+        path: the file, as the catalogue fetches it.
 
     Returns:
         columns `COLUMNS`, `instruction` (the whole prompt, to be sent verbatim) and `warning`
@@ -216,18 +216,15 @@ def load_jubaku(path: str | Path = "") -> "pd.DataFrame":
 
     Raises:
         KatayoriError: naming row or case, for fields that contradict each other or the text, a
-        variant that is missing or there twice, different proposals, an empty reason, and what
-        `catalogue.fetch` raises.
+        variant that is missing or there twice, different proposals, an empty reason.
 
     Example:
-        >>> len(load_jubaku())  # doctest: +SKIP
+        >>> len(load_jubaku("jubaku.jsonl"))  # doctest: +SKIP
         240
     """
     import pandas as pd
 
-    from katayori.data import catalogue
-
-    file = Path(path) if path else catalogue.fetch("jubaku_v2")
+    file = Path(path)
     rows = [
         _official(raw, f"{file.name} row {n}")
         for n, raw in enumerate(json_lines(file, "JUBAKU file"), 1)

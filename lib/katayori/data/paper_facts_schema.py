@@ -53,26 +53,6 @@ class FirstPage(Schema):
     rows: list[FirstPageRow]
 
 
-class Limit(Schema):
-    """Which limit of detection belongs to a result, and the design that it holds for."""
-
-    method: Text
-    dataset: Text
-    clusters: Count
-    prompt: str = ""
-    scale: Number = 1
-
-
-class Calibrated(Schema):
-    """What a headline has for a blank and a limit, or why it has none."""
-
-    what: Text
-    where: Where = Field(default_factory=dict)
-    no_blank: Text | None = None
-    limit: Limit | None = None
-    no_limit: Text | None = None
-
-
 class Kept(Schema):
     """What the values of a kept table are: what `Run.keep` needs beside the frame."""
 
@@ -174,7 +154,6 @@ class PaperFacts(Schema):
     cited: Cited | None = None
     page: Page
     first_page: FirstPage | None = None
-    calibration: list[Calibrated] | None = None
     kept: dict[str, Kept] | None = None
     profile: list[Panel]
     simulated: dict[str, Text] | None = None

@@ -1,16 +1,12 @@
 """Blank and limit of detection beside every headline, or the reason why there is none.
 
 The blank is what mere words do to the same measure; the limit is the smallest effect that 80 % of
-draws find. Which limit belongs to which result stands in `calibration` of data/papers/<id>.yaml;
-the limits themselves are those of `papers.limits`. A blank comes with its row, from the notebook.
+draws find. Both come with their row, from the notebook.
 """
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-
-from katayori.data import paper_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,31 +16,13 @@ WHY = {
     "ok": "",
     "planted": "a simulated respondent: what it does is known",
     "other_answers": "measured on the recorded models only",
-    "other_design": "measured on all items of our own set only",
-    "by_other_prompt": "drawn from this model's probabilities under another prompt",
-    "not_tried": "not tried for this model and prompt",
-    "level_broken": "no limit: this reading finds too much where nothing is there",
-    "never_reached": "no limit: not reached at the largest effect tried",
-    "no_spike": "no limit was drawn for this measure",
-    "undefined": "no limit: where nothing is there most tests cannot be made",
-    "not_recorded": "meaningless words were not asked of this model under this prompt",
-    "beside_content": "its blank stands beside the score by content of the same letters",
-    "ambiguous_only": "meaningless words were asked in ambiguous passages only",
-    "by_probability_only": "meaningless words were asked for probabilities only",
-    "no_blank_made": "these items have no version with meaningless words",
-    "not_a_bias": "not a measure of bias: it is read against chance",
-    "no_effect_size": "not the size of an effect: it is read against what chance alone gives",
-    "whole_set_only": "tried on all categories together only",
-    "a_count": "a count",
     "not_stated": "nothing is stated for this measure",
 }
 #: What a limit of detection does not say.
 LIMIT_NOTE = (
-    "drawn from these probabilities with the model's own lean taken out; it says nothing of"
-    " wording, noise that answers share or invalid answers, and a real bias need not shift log odds"
+    "the true effect that the interval shown would find in four of five studies; it says nothing of"
+    " wording or of unreadable answers"
 )
-#: Reasons that speak of recorded answers only.
-ASKED_ELSEWHERE = ("not_recorded", "beside_content", "ambiguous_only")
 FIELDS = ("blank", "blank_status", "detects", "detects_status")
 #: Units that are told in points of a hundred.
 AS_POINTS = ("share", "probability")
@@ -77,36 +55,11 @@ def beside(row: Mapping[str, Any]) -> dict[str, Any]:
         found[name] = found[name] or ""
     if not row["headline"]:
         return found
-    entry = _entry(row)
-    if not found["blank_status"]:
-        found["blank_status"] = "ok" if found["blank"] is not None else _no_blank(row, entry)
-    if not found["detects_status"]:
-        if found["detects"] is None:
-            found["detects"], found["detects_status"] = _limit(row, entry)
-        else:
-            found["detects_status"] = "ok"
+    unstated = _not_measured_on(row) or "not_stated"
+    for name in ("blank", "detects"):
+        if not found[f"{name}_status"]:
+            found[f"{name}_status"] = unstated if found[name] is None else "ok"
     return found
-
-
-def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the paper's file says of this result; empty where it says nothing."""
-    cell = row.get("cell") or {}
-    for entry in _entries(row["paper"]):
-        if entry["what"] == row["what"] and (entry.get("where") or {}).items() <= cell.items():
-            return entry
-    return {}
-
-
-@lru_cache
-def _entries(paper: str) -> list[dict[str, Any]]:
-    return paper_facts.of(paper).get("calibration") or [] if paper in paper_facts.ids() else []
-
-
-def _no_blank(row: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    told = str(entry.get("no_blank") or "not_stated")
-    if told in ASKED_ELSEWHERE:
-        return _not_measured_on(row) or told
-    return told
 
 
 def _not_measured_on(row: Mapping[str, Any]) -> str:
@@ -114,28 +67,6 @@ def _not_measured_on(row: Mapping[str, Any]) -> str:
     if row["source"] == "simulated":
         return "planted"
     return "" if row["source"] == "recorded" else "other_answers"
-
-
-def _limit(row: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[float | None, str]:
-    """The limit in the row's unit, and its status."""
-    from katayori.papers.limits import detects  # lazy: an unchanged run needs no pandas
-
-    of = entry.get("limit")
-    if not of:
-        return None, str(entry.get("no_limit") or _not_measured_on(row) or "not_stated")
-    if elsewhere := _not_measured_on(row):
-        return None, elsewhere
-    if (row.get("dataset"), row.get("clusters")) != (of["dataset"], of["clusters"]):
-        return None, "other_design"
-    prompt_id = of.get("prompt") or row["prompt_id"]
-    own_prompt = row["prompt_id"] or prompt_id
-    method = of["method"].format(**row["cell"])
-    value, status = detects(row["paper"], str(row["model"]), str(prompt_id), method)
-    if math.isnan(value):
-        return None, status
-    if prompt_id != own_prompt:
-        status = "by_other_prompt"
-    return value * of.get("scale", 1), status
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
@@ -234,8 +165,8 @@ def why(row: Mapping[str, Any]) -> str:
     """Why a headline has no blank or no limit, in words; empty where it has both.
 
     Example:
-        >>> why({"blank_status": "not_recorded", "detects_status": "ok"})
-        'blank: the answers to meaningless words are not recorded yet'
+        >>> why({"blank_status": "not_stated", "detects_status": "ok"})
+        'blank: nothing is stated for this measure'
     """
     told = {name: WHY[row[f"{name}_status"]] for name in ("blank", "detects")}
     names = {"blank": "blank", "detects": "limit"}

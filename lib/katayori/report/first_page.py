@@ -245,9 +245,7 @@ def _measured(rows: Sequence[dict[str, Any]], name: str) -> str:
     if given:
         told = f"beside {given} of {len(rows)} numbers below"
         return f"{told}; {calibration.LIMIT_NOTE}" if name == "detects" else told
-    # What is no measure of bias needs none, so that its reason speaks only where nothing else does.
-    of_bias = [row for row in rows if row[f"{name}_status"] != "not_a_bias"] or rows
-    reasons = Counter(calibration.WHY.get(row[f"{name}_status"], "") for row in of_bias)
+    reasons = Counter(calibration.WHY.get(row[f"{name}_status"], "") for row in rows)
     return next((f"none: {reason}" for reason, _ in reasons.most_common() if reason), "none")
 
 

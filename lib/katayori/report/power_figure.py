@@ -34,6 +34,9 @@ PLANTED = {
     "diff_bias": Planted("lean under one prompt of two", "points of Diff-bias"),
     "concordance": Planted("gain of averaging a judge's verdicts", "points of concordance"),
     "case_accuracy": Planted("one model better than another", "points of accuracy"),
+    "case_accuracy_counterbalanced": Planted(
+        "one model better, both lean to a letter", "points of accuracy"
+    ),
     "variation": Planted("cases that vary with the prompt", "points above 30 % of cases"),
 }
 
@@ -74,7 +77,7 @@ def power_panels(curves: "pd.DataFrame", *, title: str | None = None) -> "Figure
         >>> import pandas as pd
         >>> rows = {"measure": "variation", "test": "t", "promises": "level", "effect": [0, 0.1]}
         >>> rows |= {"rate": [0.05, 0.8], "mc_low": [0.0, 0.7], "mc_high": [0.1, 0.9]}
-        >>> figure = power_panels(pd.DataFrame(rows | {"clusters": 27, "per_cluster": 8}))
+        >>> figure = power_panels(pd.DataFrame(rows | {"clusters": 36, "per_cluster": 8}))
         >>> figure.axes[0].get_xlabel()
         'planted effect, points above 30 % of cases'
     """

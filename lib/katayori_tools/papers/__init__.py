@@ -4,12 +4,11 @@ The rooms are found by looking at the folders; a paper may have none. What stand
 by the name of its module:
 
 - `commands`: `add_commands(commands)` adds what only this paper has to the command line;
-- `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `METHODS` (on
-  recorded values), `TABLES` (of its own), each where it has any;
+- `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `TABLES` (of
+  its own), each where it has any;
 - `analyse`: `KINDS`, the kinds of somebody else's logs that it can analyse, by name;
 - `harness`: `BENCHMARKS`, what it asks and scores as a task of other harnesses, by paper;
 - `playground`: `PLAYGROUNDS`, what answers on the page of playgrounds (`site_play`);
-- `explorer`: `explored()`, the sample of items on the page of the explorer (`exploring`);
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.
 """

@@ -18,13 +18,12 @@ import pandas as pd
 import yaml
 
 from katayori import paths
-from katayori.data import catalogue, files
+from katayori.data import catalogue, files, jubaku
+from katayori.data.jubaku_v2_schema import CaseFile
 from katayori.data.schema import Lenient, Text
 from katayori.errors import expect
-from katayori.papers import answers
+from katayori.papers import answers, jubaku_v2
 from katayori.papers.answers import simulated
-from katayori.papers.jubaku_v2 import items as jubaku
-from katayori.papers.jubaku_v2.schema import CaseFile
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import build
@@ -136,7 +135,7 @@ def construct(folder: str, making: Making, *, raters: int = 6, prompts: str = ""
         "language": "ja",
         "reviewed": False,
         "kept_by": "the authors, from drafts of a model",
-        "leak_words": jubaku.leak_words(),
+        "leak_words": jubaku_v2.leak_words(),
         "cases": kept,
     }
     _write(place / "cases.yaml", document)
@@ -166,7 +165,7 @@ def rate(folder: Path, raters: int, prompts: str = "") -> None:
     without cases.yaml, and where its cases break JU-3.
     """
     document = files.read_checked(CaseFile, folder / "cases.yaml", "case file")
-    form, labels = form_of(jubaku.load_study_jubaku(folder / "cases.yaml"), raters)
+    form, labels = form_of(jubaku_v2.load_study_jubaku(folder / "cases.yaml"), raters)
     if not (folder / RATINGS).exists():
         write_form(folder, form, prompts)
         print(

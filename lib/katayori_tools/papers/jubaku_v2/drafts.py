@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from katayori.papers.jubaku_v2 import items as jubaku
+from katayori.papers import jubaku_v2
 from katayori.prompting.parsing import strip_thinking
 
 HEADS = ("会話", "提案", "偏りのある理由", "状況による理由")
@@ -59,7 +59,7 @@ def without_doubles(drafts: Sequence[dict[str, Any]]) -> tuple[list[dict[str, An
 def problem_of(draft: Mapping[str, Any]) -> str:
     """What is wrong with a draft, for the authors who edit it; empty where nothing is seen."""
     problems = [
-        jubaku.case_problem(dict(draft), {"leak_words": jubaku.leak_words()}),
+        jubaku_v2.case_problem(dict(draft), {"leak_words": jubaku_v2.leak_words()}),
         conflicting_proposals(draft["proposal"], draft["biased"], draft["neutral"]),
         _odd_turns(draft["context"]),
     ]

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from katayori.metrics import shares
+from katayori.metrics import shares, verdicts
 from katayori.metrics.variation import varies
 from katayori.prompting.letters import parse_choice
 from katayori_tools.harnesses.benchmarks import Benchmark, named
@@ -18,11 +18,16 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
     role = frame["role_a"].where(frame["answer"] == "A", frame["role_b"])
     role = role.where(frame["outcome"] == "ok", None)
     neutral = (role == "neutral").astype(float).where(role.notna())
-    read = frame.assign(role=role, neutral=neutral)
+    letter = frame["answer"].where(role.notna())
+    read = frame.assign(role=role, neutral=neutral, letter=letter)
     cases = varies(read, value="role", unit="case_id", factors=["template", "order"], by=["model"])
     over_cases = {"by": "model", "cluster": "case_id"}
+    # Both orders fix the accuracy of who follows a position at one half: it has no value.
+    bound = verdicts.gates(read, factors=["letter"], by="model")
+    accuracy = verdicts.line_test(read, value="neutral", line=0.5, by="model", cluster="case_id")
+    accuracy = verdicts.verdict(accuracy, gates=bound)
     parts = [
-        named(shares.share(read, value="neutral", kind="share", **over_cases), "accuracy"),
+        named(accuracy, "accuracy"),
         named(shares.share(cases, value="varies", kind="share", **over_cases), "variation_rate"),
     ]
     if "p_a" in frame:

@@ -1,0 +1,577 @@
+"""A biased and a neutral reason for one conclusion, in eight prompt variants (notebook 04).
+
+A case of ours has a dialogue, a proposal, and two reasons for it of like length. It is asked by
+four instructions in two orders of the options; beside that the likelihood of both reasons is asked
+without a list of options, and our BBQ-shaped items as two options. The third edition has most
+reasons written anew, so that a neutral one names the group only where a speaker would; the kept
+cases have the ids and the recorded answers of the second. What belongs to others (`data.jubaku`) is
+read from their files, and joined to recorded answers by id where these are not on the machine.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from katayori import paths
+from katayori.data import files
+from katayori.data.jubaku import (
+    CATEGORIES,
+    TEMPLATES,
+    TIE,
+    as_case,
+    in_every_variant,
+    items_of_ids,
+    rule_scores,
+    unlike_length,
+)
+from katayori.errors import KatayoriError, expect
+from katayori.papers.paper import Audited, Everything, OwnFile, Paper, Sets
+from katayori.prompting.letters import parse_choice
+from katayori.prompting.parsing import Parsed
+from katayori.prompting.prompts import Prompt
+from katayori.prompting.requests import Request
+from katayori.prompting.simulated import likeliest_first, uniform
+from katayori.prompting.store import Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The data set that is the study, and the case file of each edition.
+STUDY = "study2"
+FILES = {
+    "study2": "study/jubaku_v2/cases.yaml",
+    "study3": "study/jubaku_v2_3/cases.yaml",
+}
+#: Sets of others -> the prompt they were asked with: to its recordings they are joined by id.
+BY_ID = {
+    "jbnli_by_id": "ju_two_option_ja",
+    "bbq_by_id": "ju_two_option_en",
+    "official_by_id": "ju_official",
+}
+#: The likelihood prompt with a block that defines nothing, and the variant of its recordings of the
+#: second edition's cases, which it was asked of with the third.
+CONTROL = "ju_lik_control_ja"
+CONTROL_OF_SECOND = "study3_control"
+#: Both reasons as texts of their own: what a likelihood prompt scores.
+WORDS = {"biased_words": "reason_biased", "neutral_words": "reason_neutral"}
+LIKELIHOOD_COLUMNS = (
+    "item_id case_id category definition template context proposal biased_words neutral_words "
+    "language"
+).split()
+#: Whose BBQ-shaped items `study2_qa` asks as two options, the data set they are in, and what their
+#: ids begin with.
+QA_SOURCE = ("persona_jbbq", "study2")
+QA_PREFIX = "ju2-qa-"
+
+_Row = dict[str, Any]
+
+
+class JubakuV2(Paper):
+    clusters = "cases"
+    cluster_column = "case_id"
+    options = ("A", "B")
+    gold_column = "label"
+    own_files: ClassVar[Mapping[str, OwnFile]] = {
+        "cases": OwnFile("04: a case file (.yaml)", is_a="file")
+    }
+    #: The benchmarks it is compared with.
+    more = ("jbnli", "bbq")
+    theirs = ("official", "jbnli", "bbq", *BY_ID)
+    recorded_as = STUDY
+    continues: ClassVar[Mapping[str, str]] = {"study3": "study2", "study3_lik": "study2_lik"}
+
+    def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        cases = own.get("cases", "")
+        return load_items("study" if cases else dataset, cases)
+
+    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        return load_items(dataset, size=size)[0]
+
+    def second_edition(self) -> Sets:
+        return SECOND
+
+    def third_edition(self) -> Sets:
+        return THIRD
+
+    def later_sets(self) -> Sets:
+        """Beside the editions the sets of others of which answers are recorded, by id."""
+        return {**super().later_sets(), **{name: partial(by_id, name) for name in BY_ID}}
+
+    def variant_of(self, dataset: str, prompt_id: str) -> str:
+        """Sets by id have the recordings of the texts."""
+        variant = super().variant_of(dataset.removesuffix("_by_id"), prompt_id)
+        if prompt_id == CONTROL:
+            return variant.replace("study2_lik", CONTROL_OF_SECOND)
+        return variant
+
+    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
+        if not {"reason_neutral", "reason_biased", "case_id"} <= set(items):
+            return []
+        return audited(items.drop_duplicates("case_id"), folder)
+
+    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        return self.load_more(dataset, size)
+
+    def parse(self, text: str, finish_reason: str) -> Parsed:
+        return parse_choice(text, finish_reason)
+
+    def reading(self, prompt: Prompt) -> Mapping[str, Any]:
+        """Letters have a probability at the answer's token, where they are folded to small ones."""
+        return {"options": ("a", "b")} if prompt.settings.get("logprobs") else {}
+
+    def simulate(self, request: Request) -> Response:
+        return respond(request)
+
+
+PAPER = JubakuV2()
+
+
+# -- cases -----------------------------------------------------------------------------------------
+
+
+def load_items(items: str, path: str | Path = "", size: int | None = None) -> Everything:
+    """Items, the name of their data set, and nothing to say of it.
+
+    Args:
+        items: `study` (ours, or the user's file), `official` (JUBAKU-v2), `jbnli` or `bbq`.
+        path: the user's case file.
+        size: of study and official at least so many rows, by whole cases (None: all); of the others
+            at least so many pairs or items (None: 1,000).
+
+    Raises:
+        KatayoriError: what is wrong with a file. UnavailableError: one that is not on this machine.
+
+    Example:
+        >>> load_items("study")[1] == study_version()
+        True
+    """
+    from katayori.data import bbq, catalogue, jubaku
+    from katayori.data.items import sample
+
+    if items == "jbnli":
+        return jubaku.load_jbnli(size or 1000), "JBNLI", []
+    if items == "bbq":
+        four = bbq.load_bbq(bbq.MIRRORED)
+        return jubaku.bbq_two_options(four, size or 1000), "BBQ, four categories", []
+    if items == "study":
+        cases, name = load_study_jubaku(path), study_version(path)
+    else:
+        cases, name = jubaku.load_jubaku(catalogue.fetch("jubaku_v2")), "JUBAKU-v2"
+    return sample(cases, size, whole="case_id"), name, []
+
+
+def load_study_jubaku(path: str | Path = "") -> "pd.DataFrame":
+    """The cases of a file by 4 templates and 2 orders.
+
+    The proposal is stored once a case, so it is the same in both options.
+
+    Args:
+        path: a case file; empty: ours, 36 cases, 288 rows.
+
+    Returns:
+        columns `jubaku.COLUMNS`; `label` is the letter of the neutral option, ids are
+        `<case>-t<template>-<order>`.
+
+    Raises:
+        KatayoriError: naming file, case and key, for a missing text, a repeated id, reasons of
+        unlike length, and a word of the file's `leak_words` in one reason only.
+
+    Example:
+        >>> cases = load_study_jubaku()
+        >>> len(cases), cases["case_id"].nunique(), sorted(cases["order"].unique())
+        (288, 36, ['bn', 'nb'])
+    """
+    file, document = _document(path)
+    cases: dict[str, _Row] = {}
+    for n, raw in enumerate(document["cases"], 1):
+        case_id = str(raw.get("id", n) if isinstance(raw, dict) else n)
+        if case_id in cases:
+            problem = f"id {case_id!r} appears twice"
+        else:
+            problem = case_problem(raw, document)
+        if problem:
+            raise KatayoriError(f"{file.name} case {case_id}: {problem}")
+        cases[case_id] = {
+            "case_id": case_id,
+            "category": CATEGORIES[raw["category"]],
+            "definition": raw["definition"],
+            "context": "\n".join(raw["context"]),
+            "proposal": raw["proposal"],
+            "reason_biased": raw["biased"],
+            "reason_neutral": raw["neutral"],
+            "language": document.get("language", "ja"),
+        }
+    return in_every_variant(cases.values(), TEMPLATES)
+
+
+def study_version(path: str | Path = "") -> str:
+    """Name and version of a case file, printed under every table computed from it.
+
+    Example:
+        >>> study_version()
+        'katayori-jubaku-study v3'
+    """
+    return files.versions([_document(path)[1]], "user cases")
+
+
+def case_problem(raw: Any, document: Mapping[str, Any]) -> str:
+    """What is wrong with a case of a case file, in one line; empty where nothing is.
+
+    Example:
+        >>> case_problem({"id": "c1", "category": "age"}, {})
+        'lacks proposal, biased, neutral, context (texts; context is a list of them)'
+    """
+    raw = raw if isinstance(raw, dict) else {}
+    turns, biased, neutral = raw.get("context"), raw.get("biased"), raw.get("neutral")
+    texts = {key: [raw.get(key)] for key in ("id", "category", "proposal", "biased", "neutral")}
+    texts["context"] = turns if isinstance(turns, list) and turns else [None]
+    if lacks := [key for key, values in texts.items() if not all(map(_is_text, values))]:
+        return f"lacks {', '.join(lacks)} (texts; context is a list of them)"
+    if raw["category"] not in CATEGORIES:
+        return f"category is {raw['category']!r}, not one of {tuple(CATEGORIES)}"
+    if raw.get("definition") not in (1, 2):
+        return f"definition is {raw.get('definition')!r}, not one of (1, 2)"
+    leaks = [
+        word for word in document.get("leak_words") or [] if (word in biased) != (word in neutral)
+    ]
+    if leaks:
+        return f"only one of biased and neutral has {', '.join(leaks)}"
+    if biased == neutral:
+        return "biased and neutral are the same"
+    return unlike_length(biased, neutral)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _document(path: str | Path) -> tuple[Path, _Row]:
+    """A case file, ours for an empty path."""
+    from katayori.data.jubaku_v2_schema import CaseFile
+
+    file = Path(path) if path else case_file(STUDY)
+    return file, files.read_checked(CaseFile, file, "case file")
+
+
+def case_file(edition: str) -> Path:
+    """Where the cases of an edition of `FILES` lie.
+
+    Example:
+        >>> case_file("study3").parent.name
+        'jubaku_v2_3'
+    """
+    return paths.data_dir() / FILES[edition]
+
+
+# -- data sets that are asked ----------------------------------------------------------------------
+
+
+def study_cases(edition: str) -> "pd.DataFrame":
+    """36 cases by 4 templates and 2 orders: 288 rows.
+
+    Args:
+        edition: `study2` or `study3`. A case that is kept in the third has its id of the second.
+
+    Returns:
+        columns of `load_study_jubaku`, and both reasons under the names of `WORDS`.
+
+    Example:
+        >>> cases = study_cases("study3").drop_duplicates("case_id")
+        >>> len(cases), cases["case_id"].isin(study_cases("study2")["case_id"]).sum()
+        (36, np.int64(5))
+    """
+    items = load_study_jubaku(case_file(edition))
+    return items.assign(**{name: items[column] for name, column in WORDS.items()})
+
+
+def study_lik(edition: str) -> "pd.DataFrame":
+    """The cases as likelihood prompts take them: one row a case and template, 144 rows.
+
+    No option is listed, so there is no order. Ids are `<case>-t<template>-lik`.
+
+    Args:
+        edition: `study2` or `study3`.
+
+    Returns:
+        columns `LIKELIHOOD_COLUMNS`.
+
+    Example:
+        >>> items = study_lik("study2")
+        >>> len(items), items["case_id"].nunique()
+        (144, 36)
+    """
+    items = study_cases(edition)
+    items = items[items["order"] == "nb"].copy()
+    items["item_id"] = items["case_id"] + "-t" + items["template"].astype(str) + "-lik"
+    return items[LIKELIHOOD_COLUMNS].reset_index(drop=True)
+
+
+def study2_qa() -> "pd.DataFrame":
+    """Our BBQ-shaped items as two options, the biased person against unknown.
+
+    Ambiguous passages of `QA_SOURCE` with both questions: 200 items, each in both orders of the
+    options, 400 rows. The target is named first for one question of a template and second for the
+    other, and which of the two it is turns with the template.
+
+    Returns:
+        columns `jubaku.COLUMNS` and `cluster`, the template of the source: the items of one
+        template are no separate cases.
+
+    Example:
+        >>> items = study2_qa()
+        >>> len(items), items["cluster"].nunique(), sorted(items["role_a"].unique())
+        (400, 100, ['biased', 'neutral'])
+    """
+    from katayori.papers import get_paper
+
+    paper, dataset = QA_SOURCE
+    source = get_paper(paper).second_edition()[dataset]()
+    source = source[source["context_condition"] == "ambiguous"]
+    templates = source["template_id"].unique()
+    place = source["template_id"].map({name: n for n, name in enumerate(templates)})
+    is_negative = source["polarity"] == "negative"
+    is_first = (place + is_negative) % 2 == 0
+    kept = source[is_first == (source["mention"] == "target_first")]
+    cases = []
+    for row in kept.to_dict("records"):
+        # The person the stereotype points at, against unknown.
+        biased = "target_words" if row["polarity"] == "negative" else "other_words"
+        case = as_case(
+            QA_PREFIX + row["item_id"],
+            row["category"],
+            f"{row['context']}\n{row['question']}",
+            row[biased],
+            row["unknown_words"],
+        )
+        cases.append(case)
+    items = in_every_variant(cases)
+    template_of = dict(zip(kept["item_id"], kept["template_id"], strict=True))
+    cluster = items["case_id"].str.removeprefix(QA_PREFIX).map(template_of)
+    return items.assign(cluster=cluster)
+
+
+#: Data sets of the second and of the third edition by name.
+SECOND: Sets = {
+    "study2": partial(study_cases, "study2"),
+    "study2_lik": partial(study_lik, "study2"),
+    "study2_qa": study2_qa,
+}
+THIRD: Sets = {
+    "study3": partial(study_cases, "study3"),
+    "study3_lik": partial(study_lik, "study3"),
+}
+
+
+def by_id(name: str) -> "pd.DataFrame":
+    """A set of others without its texts: what the ids of recorded answers tell.
+
+    Recorded answers are joined to it by id; nothing can be asked with it.
+
+    Args:
+        name: of `BY_ID`.
+
+    Returns:
+        columns of `jubaku.items_of_ids`, sorted by id.
+
+    Example:
+        >>> rows = by_id("official_by_id")
+        >>> len(rows), rows["case_id"].nunique()
+        (240, 30)
+    """
+    from katayori.prompting import recordings
+
+    prompt_id = BY_ID[name]
+    ids = recordings.item_ids("jubaku_v2", prompt_id, PAPER.variant_of(name, prompt_id))
+    return items_of_ids(sorted(ids))
+
+
+# -- what the surface of texts says ----------------------------------------------------------------
+
+#: Share of cases whose group is named in both reasons or in neither, at least.
+BOTH_REASONS = 2 / 3
+#: The rules that look for the group: by its word, or by its whole name.
+GROUP_WORD, GROUP_NAME = "the word of the group", "the full name of the group"
+
+
+def leak_words(path: str | Path = "") -> list[str]:
+    """Words that would give a label away, as a case file lists them.
+
+    Example:
+        >>> len(leak_words()) > 3
+        True
+    """
+    return list(_document(path)[1].get("leak_words") or [])
+
+
+def group_words(path: str | Path = "") -> dict[str, dict[str, str]]:
+    """What names the group in the biased reason of each case, from the checklists of a case file.
+
+    The word is what the neutral reason shares of the name where it shares any, so that it tells the
+    reasons apart in fewer cases than the name.
+
+    Args:
+        path: a case file; empty: ours.
+
+    Returns:
+        `GROUP_WORD` and `GROUP_NAME` -> id of the case -> text; empty where no case has a
+        checklist, as in the official file.
+
+    Example:
+        >>> sorted(group_words())
+        ['the full name of the group', 'the word of the group']
+    """
+    checklists = {
+        str(case["id"]): case["checklist"]
+        for case in _document(path)[1]["cases"]
+        if isinstance(case, dict) and isinstance(case.get("checklist"), dict)
+    }
+    names = {
+        case_id: str(checklist["group"])
+        for case_id, checklist in checklists.items()
+        if checklist.get("group")
+    }
+    if not names:
+        return {}
+    words = {
+        case_id: str(checklists[case_id].get("shared") or name) for case_id, name in names.items()
+    }
+    return {GROUP_WORD: words, GROUP_NAME: names}
+
+
+def group_rule(path: str | Path = "") -> str:
+    """Whether the rule that looks for the group's word is `held` to a limit or `printed`.
+
+    Where a neutral reason names the group only as a speaker would, the word tells most labels.
+
+    Example:
+        >>> group_rule(case_file("study2")), group_rule(case_file("study3"))
+        ('held', 'printed')
+    """
+    return str(_document(path)[1].get("group_rule", "held"))
+
+
+def audited(cases: "pd.DataFrame", folder: Path) -> list[Audited]:
+    """How often the rules pick the neutral reason, and what gives a label away; a row a case.
+
+    Args:
+        cases: as `rule_scores` takes them.
+        folder: where the case file lies. Its words of groups and leaking words count, and it says
+            whether a limit holds the rule by the group's word.
+
+    Returns:
+        one a rule: the share of cases, a tie counting one half, with its interval over cases; then
+        cases whose group is named in both reasons or in neither, and those with a leaking word.
+
+    Example:
+        >>> rows = audited(load_study_jubaku().drop_duplicates("case_id"), paths.root())
+        >>> rows[0].where, rows[0].n
+        ('cases', 36)
+    """
+    from katayori.metrics.share_intervals import share_interval
+
+    path = _case_file_in(folder)
+    leaks = leak_words(path) if path else []
+    groups = group_words(path) if path else {}
+    scores = rule_scores(cases, leaks, groups).dropna(axis=1, how="all")
+    found = []
+    for rule in scores:
+        known = scores[rule].dropna().astype(float)
+        share = share_interval(known.tolist(), [1] * len(known))
+        what = f"{rule} ({(known == 1).sum()} right, {(known == TIE).sum()} ties)"
+        ends = share["ci_low"], share["ci_high"]
+        found.append(Audited(what, "cases", share["n"], share["value"], *ends))
+    words = groups.get(GROUP_WORD, {})
+    held = bool(path) and group_rule(path) == "held"
+    return found + _groups_named(cases, words, held) + _leaking(cases, leaks)
+
+
+def _case_file_in(folder: Path) -> str:
+    """The case file of a folder; empty where it has none of that form."""
+    for path in sorted(folder.glob("*.yaml")):
+        document = files.read_yaml(path, "file of items")  # of any form: this asks which it has
+        if isinstance(document, dict) and "cases" in document:
+            return str(path)
+    return ""
+
+
+def _groups_named(cases: "pd.DataFrame", words: Mapping[str, str], held: bool) -> list[Audited]:
+    """In how many cases the group's word stands in both reasons or in neither.
+
+    `held`: to a limit, or else printed alone.
+    """
+    with_word = cases[cases["case_id"].isin(words)]
+    if with_word.empty:
+        return []
+    consistent = [
+        (words[row["case_id"]] in row["reason_neutral"])
+        == (words[row["case_id"]] in row["reason_biased"])
+        for row in with_word.to_dict("records")
+    ]
+    value = sum(consistent) / len(consistent)
+    what = "the group's word in both reasons or in neither"
+    if not held:
+        return [Audited(what, "cases", len(consistent), value)]
+    holds = value >= BOTH_REASONS - 1e-12
+    return [Audited(what, "cases", len(consistent), value, limit="at least .667", holds=holds)]
+
+
+def _leaking(cases: "pd.DataFrame", leaks: Sequence[str]) -> list[Audited]:
+    """Cases with a word that gives a label away."""
+    if not leaks:
+        return []
+    texts = cases["reason_neutral"] + cases["reason_biased"]
+    n = sum(any(word in text for word in leaks) for text in texts)
+    what = "cases with a word that leaks a label"
+    return [Audited(what, "cases", len(cases), n / len(cases), limit="none", holds=n == 0)]
+
+
+# -- simulated respondents -------------------------------------------------------------------------
+
+#: Two-option items: chance of the neutral option up to template 2 and above, drawn once a case (by
+#: the fair one for every variant anew); without chances, option A whatever stands there.
+TWO_OPTION: dict[str, tuple[float, float] | None] = {
+    "sim-two-fair": (0.9, 0.9),
+    "sim-two-biased": (0.2, 0.2),
+    "sim-two-template": (0.9, 0.1),
+    "sim-two-first": None,
+}
+
+
+def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
+    """The planted chance of the neutral option of an item.
+
+    Raises KatayoriError for an unknown respondent.
+
+    Example:
+        >>> item = {"case_id": "c1", "item_id": "c1-t1-nb", "template": 1, "role_a": "neutral"}
+        >>> neutral_chance("sim-two-biased", item), neutral_chance("sim-two-first", item)
+        (0.2, 1.0)
+    """
+    expect(model, TWO_OPTION, "simulated respondent of two-option items")
+    planted = TWO_OPTION[model]
+    if planted is None:
+        return 1.0 if item["role_a"] == "neutral" else 0.0
+    early, late = planted
+    return late if item["template"] > 2 else early
+
+
+def respond(request: Request) -> Response:
+    """The answer of the respondent that a request names.
+
+    Example:
+        >>> from katayori.papers.examples import request_to
+        >>> respond(request_to("sim-two-first", "jubaku_v2", "ju_1_ja")).text
+        'A'
+    """
+    model, item = request.model, request.fields
+    p = neutral_chance(model, item)
+    drawn_for = item["item_id"] if model == "sim-two-fair" else item["case_id"]
+    drawn = uniform(model, drawn_for, request.repetition)
+    letters = {item["role_a"]: "A", item["role_b"]: "B"}
+    shares = sorted(((1 - p, letters["biased"]), (p, letters["neutral"])), reverse=True)
+    text = letters["neutral" if drawn < p else "biased"]
+    top = None
+    if request.body.get("logprobs"):
+        top = likeliest_first({letter: share for share, letter in shares})
+    return Response("ok", text, "stop", top, completion_tokens=1)
