@@ -84,14 +84,6 @@ def test_examples_that_need_a_download_hold_on_the_mirror(name, names):
 WITHOUT = {
     # Stored simulations hash their docstrings.
     "logistic": {"mixed_logit", "likelihood_ratio"},
-    # They take recorded values or a table of many draws: see simulate_methods and their tests.
-    "blank": {"level_on_own_values"},
-    "spike": {"pooled", "limit_of_detection", "limits_of_detection"},
-    "spike_statistics": {
-        "exchange_statistic",
-        "clustered_mean",
-        "choice_difference",
-    },
 }
 
 

@@ -56,14 +56,10 @@ data.published: frames requirement
 frame_checks: columns
 metrics.agreement: requirement
 metrics.audit: requirement
-metrics.blank: bundle
-metrics.choices: requirement
 metrics.exchange_tests: columns
 metrics.logistic: requirement
 metrics.qa_bias: requirement
 metrics.repeats: columns requirement
-metrics.spike: bundle
-metrics.spike_statistics: frames
 papers.answers: frames statistics
 papers.claims: requirement
 papers.items: bundle frames statistics
