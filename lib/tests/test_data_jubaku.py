@@ -651,3 +651,8 @@ def test_ids_tell_what_the_rows_tell(tmp_path):
 def test_an_id_of_another_form_is_refused(item_id):
     with pytest.raises(KatayoriError, match=f"item id '{item_id}' tells no case"):
         jubaku.items_of_ids([item_id])
+
+
+def test_without_ids_a_set_by_id_is_empty_and_has_its_columns():
+    none = jubaku.items_of_ids([])
+    assert none.empty and list(none) == list(jubaku.items_of_ids(["0_0_fwd"]))

@@ -134,6 +134,10 @@ _ID = re.compile(
 _BBQ_ID = re.compile(r"bbq-(.+)-\d+")
 
 
+#: What an id tells of an item, also where no id is there.
+OF_IDS = ["item_id", "case_id", "category", "template", "order", "role_a", "role_b", "label"]
+
+
 def items_of_ids(ids: Iterable[str]) -> "pd.DataFrame":
     """What the ids of rows tell of them: facts, without the texts, which belong to others.
 
@@ -174,7 +178,7 @@ def items_of_ids(ids: Iterable[str]) -> "pd.DataFrame":
             "label": neutral_letter(order),
         }
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=OF_IDS)
 
 
 # -- JUBAKU ----------------------------------------------------------------------------------------
