@@ -15,7 +15,7 @@ LEAN = {
     "paper": "jubaku_v2",
     "what": "accuracy on the neutral option",
     "model": MODEL,
-    "dataset": "katayori-jubaku-study v3",
+    "dataset": "katayori-jubaku-study v4",
     "source": "recorded",
     "prompt_id": PROMPTS,
     "cell": {},

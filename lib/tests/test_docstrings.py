@@ -65,7 +65,7 @@ def test_examples_run(name):
     ("name", "names"),
     [
         ("data.judges", ["load_pandalm", "load_pandalm_judge", "load_vicuna_verdicts"]),
-        ("data.jubaku", ["load_jubaku", "load_jubaku_v1", "load_jbnli"]),
+        ("data.jubaku", ["load_jubaku_v1", "load_jbnli"]),
     ],
 )
 def test_examples_that_need_a_download_hold_on_the_mirror(name, names):

@@ -27,7 +27,7 @@ from katayori_tools.exports import (
 PAPER = "jubaku_v2"
 RECORDED = "qwen2.5-coder-1.5b"
 SIMULATED = "sim-two-fair"
-STUDY = "katayori-jubaku-study v3"
+STUDY = "katayori-jubaku-study v4"
 SIGNED = "Diff-bias, ambiguous"
 PROMPT = "ju_1_ja"
 
@@ -194,7 +194,7 @@ def test_texts_leave_only_when_asked_for(outputs, tmp_path):
     made_run(outputs / "recorded")
     cli.main(["export", "--papers", PAPER, "--unchecked"])
     exported = texts_of(outputs / "export" / "recorded")
-    assert '"sample_id": "ju2-01-t1-nb"' in exported
+    assert '"sample_id": "ju2-01b-t1-nb"' in exported
     assert not any("\u3040" <= letter <= "\u9fff" for letter in json.loads(json.dumps(exported)))
     assert "\\u" not in exported  # nor written as escapes
     told = tmp_path / "told"
@@ -385,7 +385,7 @@ def test_a_study_set_says_what_it_is_for_and_lists_its_items(tmp_path):
         items = list(csv.DictReader(file))
     assert len(items) == 288 and {item["right_option"] for item in items} == {"A", "B"}
     assert len({item["cluster"] for item in items}) == 36
-    assert about["licence"] == "MIT" and about["version"] == "3.0.0"
+    assert about["licence"] == "MIT" and about["version"] == "4.0.0"
     assert "Not for training" in about["data_use_cases"][0]
     assert [path.name for path in (tmp_path / "study" / PAPER).iterdir()] == ["items.csv"]
     study_sets.write(tmp_path, PAPER, run, True)

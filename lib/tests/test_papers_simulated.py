@@ -27,7 +27,7 @@ FROZEN = {
     "discrim_eval": "7e7b717dacbec72c",
     "persona_jbbq": "134aca4f02822618",
     "logprob_judge": "46e361a63cc4e745",
-    "jubaku_v2": "c349bb1afc5360f8",
+    "jubaku_v2": "155ef29c3dbda68e",
     "inter_jbbq": "3222d4244708e951",
 }
 

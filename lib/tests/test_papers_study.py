@@ -23,7 +23,7 @@ def test_recorded_models_stand_first_and_share_their_items():
     study = open_study("jubaku_v2", RECORDED, prompts(), Wanted(limit=3))
     assert study.real and study.asked[: len(study.real)] == study.real
     assert study.items["case_id"].nunique() == 3 and study.kind == "study"
-    assert not study.official and study.variant_of(prompts()[0]) == "study2"
+    assert not study.official and study.variant_of(prompts()[0]) == "study3+study2"
     answered = study.answers(prompts())
     assert set(answered["model"]) == set(study.asked)
     asked = {prompt.only["template"] for prompt in prompts()}

@@ -9,7 +9,7 @@ import yaml
 
 from katayori import paths
 from katayori.data import bbq, files
-from katayori.papers import get_paper, paper_ids, persona_jbbq
+from katayori.papers import get_paper, jubaku_v2, paper_ids, persona_jbbq
 from katayori_tools import forms, review, study_sets
 from katayori_tools.cli import main
 from katayori_tools.papers.jubaku_v2 import rating
@@ -28,6 +28,7 @@ def desk(tmp_path, monkeypatch, capsys):
     for later in ("second_edition", "third_edition"):
         monkeypatch.setattr(get_paper(PAPER), later, dict)
     monkeypatch.setattr(get_paper(PAPER), "recorded_as", "")
+    monkeypatch.setattr(jubaku_v2, "STUDY", "study2")
 
     def run(*more, code=0):
         papers = [] if "--read" in more else ["--papers", PAPER]

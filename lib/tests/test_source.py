@@ -135,8 +135,8 @@ def test_the_whole_jbbq_has_nothing_to_be_said_of(tmp_path, monkeypatch):
 
 
 def test_some_cases_are_chosen_by_id():
-    found = read_items("jubaku_v2", "study", only=["ju2-02", "ju2-01"])
-    assert list(found.items["case_id"].unique()) == ["ju2-01", "ju2-02"]
+    found = read_items("jubaku_v2", "study", only=["ju2-02", "ju2-01b"])
+    assert list(found.items["case_id"].unique()) == ["ju2-01b", "ju2-02"]
     with pytest.raises(
         UnavailableError, match=f"no case ju2-99 in {jubaku_v2.study_version()}; its"
     ):

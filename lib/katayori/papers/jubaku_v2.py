@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: The data set that is the study, and the case file of each edition.
-STUDY = "study2"
+STUDY = "study3"
 FILES = {
     "study2": "study/jubaku_v2/cases.yaml",
     "study3": "study/jubaku_v2_3/cases.yaml",
@@ -111,6 +111,9 @@ class JubakuV2(Paper):
         return audited(items.drop_duplicates("case_id"), folder)
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
+        """The cases of `study` are those of the second edition: they were recorded first."""
+        if dataset == "study":
+            return load_study_jubaku(case_file("study2"))
         return self.load_more(dataset, size)
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
@@ -210,7 +213,7 @@ def study_version(path: str | Path = "") -> str:
 
     Example:
         >>> study_version()
-        'katayori-jubaku-study v3'
+        'katayori-jubaku-study v4'
     """
     return files.versions([_document(path)[1]], "user cases")
 
