@@ -139,11 +139,13 @@ def items_of(
     *,
     limit: int | None = None,
     own: OwnItems | None = None,
+    is_recorded: bool = False,
 ) -> list[dict[str, Any]]:
     """The items of a paper as rows with `item_id` and the prompt's places (see `papers.items`).
 
     `limit` counts clusters. `size` counts items, as the recording plan does: at least so many,
-    balanced where the paper's items are, a sample of all elsewhere.
+    balanced where the paper's items are, a sample of all elsewhere. `is_recorded`: the items that
+    the plan had when it was recorded, not those that a study reads today.
     """
     room = get_paper(paper)
     room.check_dataset(dataset)
@@ -152,7 +154,7 @@ def items_of(
         items = take(later[dataset](), size)
     elif dataset in room.more:
         items = room.load_more(dataset, size)
-    elif size is None and (limit or own):
+    elif size is None and not is_recorded:
         items = source.load(paper, dataset, limit=limit, own=own)
     else:
         items = room.as_planned(dataset, size)

@@ -160,7 +160,7 @@ def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
     recorded_in = work.variant in later and room.recorded_in(work.dataset)
     dataset = work.variant if recorded_in else work.dataset
     if dataset not in later:
-        return asking.items_of(work.paper, dataset, size)
+        return asking.items_of(work.paper, dataset, size, is_recorded=True)
     items = later[dataset]()
     if dataset in room.third_edition():
         items = room.written_anew(items)

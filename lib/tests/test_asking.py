@@ -115,6 +115,18 @@ def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
     )
 
 
+@pytest.mark.parametrize("paper", paper_ids())
+def test_a_whole_set_is_asked_as_a_study_reads_it(paper):
+    """Also where some of its items were written anew after the first recording."""
+    ways = {"whole": {}, "all": {"limit": 1_000_000}, "recorded": {"is_recorded": True}}
+    ids = {
+        name: {row["item_id"] for row in asking.items_of(paper, "study", **how)}
+        for name, how in ways.items()
+    }
+    assert ids["whole"] == ids["all"]
+    assert (ids["whole"] != ids["recorded"]) == bool(get_paper(paper).continues)
+
+
 def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
     """Committed shards are put back into an empty store: a machine that never saw them asks only what is missing."""
     pytest.importorskip("katayori_tools.engines.server")

@@ -52,7 +52,7 @@ def test_every_row_answers_a_request_of_today(paper, name):
     # The first edition of persona_jbbq is so many balanced items; elsewhere all are asked, a sample
     # of all, or those that the prompt is asked of.
     so_many = planned if paper == "persona_jbbq" and not entry["variant"] else None
-    items = asking.items_of(paper, entry["dataset"], so_many)
+    items = asking.items_of(paper, entry["dataset"], so_many, is_recorded=True)
     prompt = load_prompts(paper)[entry["prompt_id"]]
     if part := planned_part(paper, entry):
         items = part
