@@ -76,7 +76,7 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
     paper = next((row["paper"] for row in results), "")
     rows = headlines(paper, _with_levels(paper, results, folder))
     rows = [row | {"few": _is_few(row, few)} for row in rows]
-    clusters = [row["clusters"] for row in rows if row["clusters"] is not None]
+    clusters = [row["clusters"] for row in rows if row["clusters"]]  # 0: it has a reason of its own
     return {
         "paper": paper,
         "models": _models(about),
