@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from katayori.columns import FrameError
-from katayori.frames import LABEL, LABEL_OR_NONE, require
+from katayori.frames import LABEL, LABEL_OR_NONE, require_if_asked
 
 
 def varies(
@@ -48,15 +48,13 @@ def varies(
         >>> found[["case", "varies", "with"]].to_numpy().tolist()
         [[1, 0.0, ''], [2, 1.0, 'order']]
     """
-    names = [by] if isinstance(by, str) else list(by)
-    keys = [*names, unit]
+    wanted = {value: LABEL_OR_NONE, unit: LABEL} | dict.fromkeys(factors, LABEL)
+    keys = [*require_if_asked("varies", frame, wanted, by), unit]
     columns = [*keys, "varies", "with", "answers", "unreadable", "status"]
     if frame.empty:
         out = pd.DataFrame(columns=columns)
         out.attrs = dict(frame.attrs)
         return out
-    wanted = {value: LABEL_OR_NONE, unit: LABEL} | dict.fromkeys(factors, LABEL)
-    require("varies", frame, wanted, names)
     if factors and (twice := frame.duplicated([*keys, *factors])).any():
         example = frame.loc[twice, unit].iloc[0]
         raise FrameError(
