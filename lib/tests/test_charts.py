@@ -1,5 +1,7 @@
 """Figures of a frame: what is drawn equals the frame, and nothing breaks one."""
 
+import itertools
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -336,3 +338,17 @@ def test_a_run_keeps_a_ready_figure_as_before(run):
     assert set(kept["part"]) >= {"marker", "interval"}
     run.figure("none", draw(made(["a"], ["m"], np.nan), kind="dots", **WORDS["dots"]))
     assert not (run.folder / "figures" / "none.csv").exists()
+
+
+@pytest.mark.parametrize("columns", [8, 36, 80])
+def test_upright_names_of_columns_do_not_stand_on_each_other(columns):
+    """Where columns are narrower than a line of letters, every second or third is named."""
+    marks = pd.DataFrame({"case": [f"case number {n:02}" for n in range(columns)], "says": "yes"})
+    figure = charts.draw(
+        marks.assign(prompt="a"), kind="grid", x="case", row="prompt", series="says"
+    )
+    figure.canvas.draw()
+    labels = [one for one in figure.axes[0].get_xticklabels() if one.get_text()]
+    boxes = [one.get_window_extent() for one in labels]
+    assert all(left.x1 <= right.x0 + 1 for left, right in itertools.pairwise(boxes))
+    assert labels[0].get_text() == "case number 00" and len(labels) >= min(columns, 15)

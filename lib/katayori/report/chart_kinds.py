@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LETTERS, LETTER = 11, 0.081
 #: Inches of a panel beside the names of its rows.
 BESIDE_ROWS = 4.3
+#: Inches of a line of letters.
+LINE = 1.15 * LETTERS / 72
 DARK, PALE = "#333333", "#D9D9D9"
 #: Series of more points than these are lines without markers, in a style of their own.
 MARKED = 25
@@ -134,9 +136,13 @@ def column_names(names: Sequence[str], inches: float) -> tuple[list[str], bool]:
 
 
 def name_columns(ax: "Axes", places: Sequence[float], names: Sequence[str], inches: float) -> None:
-    """Names below an axis of so many inches."""
+    """Names below an axis of so many inches.
+
+    Upright names need a line each; where the columns are narrower, every second or third is named.
+    """
     texts, is_upright = column_names(names, inches)
-    ax.set_xticks(list(places), texts, rotation=90 if is_upright else 0)
+    step = math.ceil(len(names) * LINE / inches) if is_upright else 1
+    ax.set_xticks(list(places)[::step], texts[::step], rotation=90 if is_upright else 0)
 
 
 # --- what several kinds draw ----------------------------------------------------------------------
