@@ -1,0 +1,328 @@
+"""Where the uncertainty of a mean lies, and what another design would buy.
+
+A score is a mean over *facets*: templates, prompts, orders of the options. Of each facet one may
+ask more levels, at a price. The variance of the answers, split into the facets and what they do
+together, tells which of them is worth it. The design is crossed and balanced: every level of a
+facet was asked with every level of the others.
+
+A facet is *random* where another study would draw new levels (templates, prompts), and *complete*
+where all N levels there are were asked (the six orders of three options, both orders of a pair). A
+complete facet adds no uncertainty as long as all its levels are asked; taken as random, six orders
+that a model follows would seem to make every score uncertain. A mirrored pair of orders is no two
+of six: it is a facet of its own with 2 complete levels.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from katayori.columns import FrameError
+from katayori.frames import LABEL, NUMBER, NUMBER_OR_NONE, cells, flat, require_if_asked
+
+#: What joins the facets of an effect, such as "template x prompt".
+TIMES = " x "
+RANDOM, COMPLETE = "random", "complete"
+#: A random facet with fewer levels says nothing of designs with more of them.
+FEW_LEVELS = 5
+#: Redrawn mean squares of an interval.
+_DRAWS = 4000
+_SEED = 0
+_MORE = ("share", "sd", "levels", "df", "mean_square", "left_out")
+_OF_DESIGN = ("requests", "se_low", "se_high", "half_width", "status")
+
+_Effect = tuple[str, ...]
+
+
+def components(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    facets: Sequence[str],
+    fixed: Sequence[str] = (),
+    by: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """How much of the variance of the answers each facet makes, and the facets together.
+
+    Args:
+        frame: a row an answer. value: its column of numbers; missing where unreadable.
+        facets: columns of what was crossed. Answers that share all of them are averaged first, so
+            that answers of one cell (questions of a template) count for the mean of the cell.
+        fixed: those of the facets of which all levels there are were asked.
+        by: columns whose values are measured apart, such as a model.
+
+    Returns:
+        by..., effect (a facet, or facets joined by " x "; the last one, of all facets, holds what
+        nothing else explains), kind (`random`; `complete` where a facet of it is), value (the
+        variance component, in squared units of the values), n, n_invalid, clusters (levels of the
+        first facet), ci_low, ci_high (95 %, of the component), status, share (of the sum of all
+        components), sd (its root), levels, df, mean_square, left_out (levels of the first facet
+        without an answer to some cell; they are left out). status: `ok`; `below_zero` (the estimate
+        is negative and counts as 0); `one_level` (a facet with a single level tells nothing: no
+        value); `no_valid_answer`.
+
+    Formula: with mean squares M of the table of cells, n_f levels of facet f,
+
+        v_e = sum over g of e and more facets of (-1)^(|g| - |e|) M_g / prod of n_f, f not in e,
+        s_e = v_e + sum over sets g of complete facets outside e of v_{e+g} / prod of N_f, f in g,
+
+    and only then is a negative s_e set to 0 (cut off first, the standard error of a balanced design
+    comes out three times too large). Interval: 4,000 redrawn M_e df_e / chi-square(df_e)
+    (generalised confidence interval).
+
+    Raises:
+        KatayoriError: a column that is lacking or holds something else; no facet; a complete facet
+        that is none of the facets.
+
+    Source: R. L. Brennan, Generalizability Theory (2001), chapters 3 to 5; S. Weerahandi, Journal
+    of the American Statistical Association 88 (1993), 899-905, for the intervals.
+
+    Example:
+        >>> answers = pd.DataFrame({"template": [1, 1, 2, 2, 3, 3], "order": ["ab", "ba"] * 3})
+        >>> answers["right"] = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+        >>> how = {"value": "right", "facets": ["template", "order"], "fixed": ["order"]}
+        >>> components(answers, **how)[["effect", "kind", "share"]].to_numpy().tolist()
+        ... # doctest: +NORMALIZE_WHITESPACE
+        [['template', 'random', 0.0], ['order', 'complete', 1.0],
+         ['template x order', 'complete', 0.0]]
+    """
+    facets, fixed = list(facets), list(fixed)
+    _check_facets("components", facets, fixed)
+    wanted = dict.fromkeys(facets, LABEL) | {value: NUMBER_OR_NONE}
+    by = require_if_asked("components", frame, wanted, by)
+    rows: list[dict[str, Any]] = []
+    for key, cell in cells(frame, by):
+        table, left_out = _table(cell, value, facets)
+        base = {"n": int(cell[value].notna().sum()), "left_out": left_out}
+        base |= {"n_invalid": len(cell) - base["n"], "clusters": table.shape[0]}
+        squares = _mean_squares(table)
+        names = {facet: COMPLETE if facet in fixed else RANDOM for facet in facets}
+        found = _estimated(squares, dict(zip(facets, table.shape, strict=True)), names)
+        rows += [key | base | row for row in found]
+    return flat(rows, frame, by, names=["effect", "kind"], more=_MORE)
+
+
+def _check_facets(verb: str, facets: Sequence[str], fixed: Sequence[str]) -> None:
+    """FrameError for facets that cannot be told apart, or a complete one that is none."""
+    if not facets:
+        raise FrameError(f"{verb}: name the facets, e.g. facets=['template', 'prompt']")
+    strange = [name for name in facets if TIMES in name or facets.count(name) > 1]
+    if strange:
+        raise FrameError(
+            f"{verb}: facets={strange[0]!r} is named twice or holds {TIMES!r}; rename it"
+        )
+    if lacking := [name for name in fixed if name not in facets]:
+        raise FrameError(f"{verb}: fixed={lacking[0]!r} is none of the facets {list(facets)}")
+
+
+def _table(cell: pd.DataFrame, value: str, facets: Sequence[str]) -> tuple[np.ndarray, int]:
+    """Means of the cells (shape: levels of each facet), and how many first levels are left out."""
+    means = cell.groupby(list(facets), sort=True, observed=True)[value].mean()
+    levels = [cell[facet].unique() for facet in facets]
+    shape = [len(level) for level in levels]
+    whole = pd.MultiIndex.from_product(levels, names=facets)
+    table = means.reindex(whole).to_numpy(float).reshape(shape)
+    known = np.isfinite(table).reshape(shape[0], -1).all(axis=1)
+    return table[known], int((~known).sum())
+
+
+def _effects(facets: Sequence[str]) -> Iterator[_Effect]:
+    """Every facet, every two of them, and so on."""
+    yield from chain.from_iterable(
+        combinations(facets, count) for count in range(1, len(facets) + 1)
+    )
+
+
+def _mean_squares(table: np.ndarray) -> dict[tuple[int, ...], float]:
+    """M of every effect, by the places of its facets; NaN where a facet has one level."""
+    axes = range(table.ndim)
+    out = {}
+    for effect in chain.from_iterable(combinations(axes, n) for n in range(1, table.ndim + 1)):
+        others = tuple(axis for axis in axes if axis not in effect)
+        part = table.mean(axis=others, keepdims=True) if table.size else table
+        for axis in effect:
+            part = part - part.mean(axis=axis, keepdims=True) if table.size else part
+        df = prod(table.shape[axis] - 1 for axis in effect)
+        repeated = prod(table.shape[axis] for axis in others)
+        out[effect] = float(repeated * (part**2).sum() / df) if df > 0 else np.nan
+    return out
+
+
+def _weights(levels: Mapping[str, int], fixed: Sequence[str]) -> tuple[list[_Effect], np.ndarray]:
+    """The effects, and s_e as weights of the mean squares (shape: effects x effects)."""
+    facets = list(levels)
+    effects = list(_effects(facets))
+    place = {effect: number for number, effect in enumerate(effects)}
+    raw = np.zeros((len(effects), len(effects)))
+    for effect in effects:
+        outside = prod(levels[facet] for facet in facets if facet not in effect)
+        for other in effects:
+            if set(effect) <= set(other):
+                sign = (-1) ** (len(other) - len(effect))
+                raw[place[effect], place[other]] = sign / outside
+    weights = raw.copy()
+    for effect in effects:
+        for more in _effects([facet for facet in fixed if facet not in effect]):
+            joined = tuple(facet for facet in facets if facet in (*effect, *more))
+            weights[place[effect]] += raw[place[joined]] / prod(levels[facet] for facet in more)
+    return effects, weights
+
+
+def _redrawn(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
+    """Mean squares as other studies might have them (shape: draws x effects)."""
+    chi = np.random.default_rng(_SEED).chisquare(df, (_DRAWS, len(df)))
+    return squares * df / chi
+
+
+def _estimated(
+    squares: Mapping[tuple[int, ...], float], levels: Mapping[str, int], kinds: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """A row an effect."""
+    fixed = [facet for facet, kind in kinds.items() if kind == COMPLETE]
+    effects, weights = _weights(levels, fixed)
+    df = np.array([prod(levels[facet] - 1 for facet in effect) for effect in effects], float)
+    mean_square = np.array(list(squares.values()))
+    status = "no_valid_answer" if 0 in levels.values() else "one_level"
+    values, ends = np.full(len(df), np.nan), np.full((2, len(df)), np.nan)
+    if (df > 0).all():
+        status = "ok"
+        values = _without_rounding(weights @ mean_square, mean_square)
+        drawn = np.maximum(_redrawn(mean_square, df) @ weights.T, 0)
+        ends = np.quantile(drawn, [0.025, 0.975], axis=0)
+    kept = np.maximum(values, 0)
+    shares = kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), np.nan)
+    for place, effect in enumerate(effects):
+        yield {
+            "effect": TIMES.join(effect),
+            "kind": COMPLETE if set(effect) & set(fixed) else RANDOM,
+            "value": kept[place],
+            "ci_low": ends[0, place],
+            "ci_high": ends[1, place],
+            "status": "below_zero" if values[place] < 0 else status,
+            "share": shares[place],
+            "sd": np.sqrt(kept[place]),
+            "levels": prod(levels[facet] for facet in effect),
+            "df": df[place],
+            "mean_square": mean_square[place],
+        }
+
+
+def _without_rounding(values: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Components without what rounding leaves of a 0."""
+    return np.where(np.abs(values) < 1e-12 * squares.max(), 0.0, values)
+
+
+def predict(
+    table: pd.DataFrame,
+    designs: Sequence[Mapping[str, int]],
+    *,
+    by: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """The standard error that the mean of another design would have.
+
+    Args:
+        table: of `components`.
+        designs: the number of levels of each facet, such as `{"template": 100, "order": 2}`; a
+            facet that is not named keeps its number.
+        by: as of `components`.
+
+    Returns:
+        by..., a column a facet (how many levels), value (the standard error, in units of the
+        values), n... as of `components`, requests (the product of the levels), se_low, se_high
+        (95 %), half_width (of the 95 % interval, t on the levels of the first facet less 1),
+        status: `ok`; `too_few_levels` (more levels of a random facet than were asked, of which
+        fewer than 5 were: no value); `one_level`, `no_valid_answer` as of `components`.
+
+    Formula: SE^2 = sum over effects e of s_e / prod of n'_f, f in e, times the product over
+    complete facets in e of (1 - n'_f / N_f), with n' levels of the new design and N of a complete
+    facet.
+
+    Raises:
+        KatayoriError: a table of something else; a facet that is not there; more levels of a
+        complete facet than there are, or fewer than 1.
+
+    Source: Brennan (2001), chapter 4; the correction for finite sets: Cochran (1977), chapter 2.
+
+    Example:
+        >>> answers = pd.DataFrame({"template": range(20), "right": [1.0, 0.0] * 10})
+        >>> table = components(answers, value="right", facets=["template"])
+        >>> predict(table, [{}, {"template": 80}])["value"].round(3).tolist()
+        [0.115, 0.057]
+    """
+    wanted = {"effect": LABEL, "kind": LABEL, "levels": NUMBER, "df": NUMBER_OR_NONE}
+    by = _names_of_cells(table, wanted | {"mean_square": NUMBER_OR_NONE}, by)
+    rows: list[dict[str, Any]] = []
+    facets: list[str] = []
+    for key, cell in cells(table, by):
+        single = cell[~cell["effect"].str.contains(TIMES, regex=False)].set_index("effect")
+        levels = single["levels"].astype(int).to_dict()
+        fixed = list(single.index[single["kind"] == COMPLETE])
+        facets += [facet for facet in levels if facet not in facets]
+        for design in designs:
+            counts = _counts(levels, fixed, design)
+            rows.append(key | counts | _predicted(cell, levels, fixed, counts))
+    given = ["value", *_OF_DESIGN]
+    return pd.DataFrame(rows, columns=[*by, *facets, *given])
+
+
+def _names_of_cells(
+    table: pd.DataFrame, wanted: Mapping[str, Any], by: str | Sequence[str]
+) -> list[str]:
+    """The names of `by`, once the table is found to be one of `components`."""
+    names = require_if_asked("predict", table, wanted, by)
+    twice = table.duplicated([*names, "effect"]) if len(table) else np.array([False])
+    if twice.any():
+        raise FrameError("predict: an effect stands there twice; name by= as for components")
+    return names
+
+
+def _counts(
+    levels: Mapping[str, int], fixed: Sequence[str], design: Mapping[str, int]
+) -> dict[str, int]:
+    """The levels of each facet in a design."""
+    for facet, count in design.items():
+        if facet not in levels:
+            raise FrameError(f"predict: {facet!r} is no facet; facets are {', '.join(levels)}")
+        if count < 1 or count != int(count):
+            raise FrameError(f"predict: {facet}={count} is no number of levels; give 1 or more")
+        if facet in fixed and count > levels[facet]:
+            raise FrameError(
+                f"predict: {facet}={count}, and there are {levels[facet]} levels in all (complete)"
+            )
+    return dict(levels) | {facet: int(count) for facet, count in design.items()}
+
+
+def _predicted(
+    cell: pd.DataFrame, levels: Mapping[str, int], fixed: Sequence[str], counts: Mapping[str, int]
+) -> dict[str, Any]:
+    """The standard error of one design."""
+    row: dict[str, Any] = dict.fromkeys(("value", *_OF_DESIGN), np.nan)
+    row["requests"] = prod(counts.values())
+    undefined = cell.loc[cell["value"].isna(), "status"]
+    if len(undefined):
+        return row | {"status": undefined.iloc[0]}
+    few = [facet for facet in levels if facet not in fixed and levels[facet] < FEW_LEVELS]
+    if any(counts[facet] > levels[facet] for facet in few):
+        return row | {"status": "too_few_levels"}
+    effects, weights = _weights(levels, fixed)
+    told = cell.set_index("effect").loc[[TIMES.join(effect) for effect in effects]]
+    squares, df = told["mean_square"].to_numpy(float), told["df"].to_numpy(float)
+    part = np.array([_part(effect, levels, fixed, counts) for effect in effects])
+    row["value"] = float(np.sqrt(np.maximum(weights @ squares, 0) @ part))
+    drawn = np.sqrt(np.maximum(_redrawn(squares, df) @ weights.T, 0) @ part)
+    row["se_low"], row["se_high"] = np.quantile(drawn, [0.025, 0.975])
+    drawn_anew = next(iter(counts.values())) - 1
+    row["half_width"] = row["value"] * student.ppf(0.975, drawn_anew) if drawn_anew else np.nan
+    return row | {"status": "ok"}
+
+
+def _part(
+    effect: _Effect, levels: Mapping[str, int], fixed: Sequence[str], counts: Mapping[str, int]
+) -> float:
+    """How much of a component is in the variance of the mean."""
+    left = prod(1 - counts[facet] / levels[facet] for facet in effect if facet in fixed)
+    return left / prod(counts[facet] for facet in effect)
