@@ -15,6 +15,7 @@ of six: it is a facet of its own with 2 complete levels.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from math import prod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,14 @@ def components(
 
     and only then is a negative s_e set to 0 (cut off first, the standard error of a balanced design
     comes out three times too large). Interval: 4,000 redrawn M_e df_e / chi-square(df_e)
-    (generalised confidence interval).
+    (generalised confidence interval). In 2,000 drawn tables each of 5 to 50 templates, 2 to 5
+    prompts, 1 to 6 orders it covered .939 to .981; that of orders themselves 1.00, since the same
+    ones come again. It is too narrow where answers are hardly ever right: .56 to .64 at 3 to 10 %
+    of 224 answers; at about one half .88 for the last effect.
 
     Raises:
         KatayoriError: a column that is lacking or holds something else; no facet; a complete facet
-        that is none of the facets.
+        that is none of the facets, or is the first.
 
     Source: R. L. Brennan, Generalizability Theory (2001), chapters 3 to 5; S. Weerahandi, Journal
     of the American Statistical Association 88 (1993), 899-905, for the intervals.
@@ -115,16 +119,25 @@ def _check_facets(verb: str, facets: Sequence[str], fixed: Sequence[str]) -> Non
         raise FrameError(
             f"{verb}: facets={strange[0]!r} is named twice or holds {TIMES!r}; rename it"
         )
+    if taken := [name for name in facets if name in ("value", *_OF_DESIGN)]:
+        raise FrameError(f"{verb}: the facet {taken[0]!r} is a column of the result; rename it")
     if lacking := [name for name in fixed if name not in facets]:
         raise FrameError(f"{verb}: fixed={lacking[0]!r} is none of the facets {list(facets)}")
+    if facets[0] in fixed:
+        raise FrameError(
+            f"{verb}: fixed={facets[0]!r} comes first, where levels without all answers are left"
+            " out; name a facet first of which new levels could be drawn, such as the template"
+        )
 
 
 def _table(cell: pd.DataFrame, value: str, facets: Sequence[str]) -> tuple[np.ndarray, int]:
     """Means of the cells (shape: levels of each facet), and how many first levels are left out."""
-    means = cell.groupby(list(facets), sort=True, observed=True)[value].mean()
-    levels = [cell[facet].unique() for facet in facets]
+    # Sums of the same numbers in another order differ in the last digit: values are sorted first.
+    values = cell.sort_values(value).groupby(list(facets), sort=True, observed=True)[value]
+    means = values.mean()
+    levels = [means.index.unique(facet) for facet in facets]
     shape = [len(level) for level in levels]
-    whole = pd.MultiIndex.from_product(levels, names=facets)
+    whole = pd.MultiIndex.from_product(levels, names=list(facets))
     table = means.reindex(whole).to_numpy(float).reshape(shape)
     known = np.isfinite(table).reshape(shape[0], -1).all(axis=1)
     return table[known], int((~known).sum())
@@ -138,17 +151,20 @@ def _effects(facets: Sequence[str]) -> Iterator[_Effect]:
 
 
 def _mean_squares(table: np.ndarray) -> dict[tuple[int, ...], float]:
-    """M of every effect, by the places of its facets; NaN where a facet has one level."""
+    """M of every effect, by the places of its facets; NaN where a facet has one level, or none."""
     axes = range(table.ndim)
     out = {}
     for effect in chain.from_iterable(combinations(axes, n) for n in range(1, table.ndim + 1)):
         others = tuple(axis for axis in axes if axis not in effect)
-        part = table.mean(axis=others, keepdims=True) if table.size else table
-        for axis in effect:
-            part = part - part.mean(axis=axis, keepdims=True) if table.size else part
         df = prod(table.shape[axis] - 1 for axis in effect)
+        if not table.size or not df:
+            out[effect] = np.nan
+            continue
+        part = table.mean(axis=others, keepdims=True)
+        for axis in effect:
+            part = part - part.mean(axis=axis, keepdims=True)
         repeated = prod(table.shape[axis] for axis in others)
-        out[effect] = float(repeated * (part**2).sum() / df) if df > 0 else np.nan
+        out[effect] = float(repeated * (part**2).sum() / df)
     return out
 
 
@@ -183,13 +199,13 @@ def _estimated(
 ) -> Iterator[dict[str, Any]]:
     """A row an effect."""
     fixed = [facet for facet, kind in kinds.items() if kind == COMPLETE]
-    effects, weights = _weights(levels, fixed)
+    effects = list(_effects(list(levels)))
     df = np.array([prod(levels[facet] - 1 for facet in effect) for effect in effects], float)
     mean_square = np.array(list(squares.values()))
     status = "no_valid_answer" if 0 in levels.values() else "one_level"
     values, ends = np.full(len(df), np.nan), np.full((2, len(df)), np.nan)
-    if (df > 0).all():
-        status = "ok"
+    if np.isfinite(mean_square).all():
+        status, (_, weights) = "ok", _weights(levels, fixed)
         values = _without_rounding(weights @ mean_square, mean_square)
         drawn = np.maximum(_redrawn(mean_square, df) @ weights.T, 0)
         ends = np.quantile(drawn, [0.025, 0.975], axis=0)
@@ -206,7 +222,7 @@ def _estimated(
             "share": shares[place],
             "sd": np.sqrt(kept[place]),
             "levels": prod(levels[facet] for facet in effect),
-            "df": df[place],
+            "df": df[place] if status != "no_valid_answer" else np.nan,
             "mean_square": mean_square[place],
         }
 
@@ -232,20 +248,25 @@ def predict(
 
     Returns:
         by..., a column a facet (how many levels), value (the standard error, in units of the
-        values), n... as of `components`, requests (the product of the levels), se_low, se_high
-        (95 %), half_width (of the 95 % interval, t on the levels of the first facet less 1),
-        status: `ok`; `too_few_levels` (more levels of a random facet than were asked, of which
-        fewer than 5 were: no value); `one_level`, `no_valid_answer` as of `components`.
+        values), requests (the product of the levels), se_low, se_high (95 %), half_width (of the
+        95 % interval, see below), status: `ok`; `too_few_levels` (more levels of a random facet
+        than were asked, of which fewer than 5 were: no value); `one_level`, `no_valid_answer` as
+        of `components`.
 
     Formula: SE^2 = sum over effects e of s_e / prod of n'_f, f in e, times the product over
     complete facets in e of (1 - n'_f / N_f), with n' levels of the new design and N of a complete
-    facet.
+    facet. The half width is SE times the quantile of t with SE^4 / sum of (part of e)^2 / df_e
+    degrees of freedom: where few prompts make most of it, many templates do not make it sure.
+    In the tables of `components` se_low to se_high covered .938 to .974 (rarely right answers .87
+    to .94; some of all orders 1.00), value -+ half_width the mean of all templates and prompts in
+    .941 to .974 (rarely right .89; two prompts that make nearly all of it .88).
 
     Raises:
         KatayoriError: a table of something else; a facet that is not there; more levels of a
         complete facet than there are, or fewer than 1.
 
-    Source: Brennan (2001), chapter 4; the correction for finite sets: Cochran (1977), chapter 2.
+    Source: Brennan (2001), chapter 4; the correction for finite sets: Cochran (1977), chapter 2;
+    F. E. Satterthwaite, Biometrics Bulletin 2 (1946), 110-114, for the degrees of freedom.
 
     Example:
         >>> answers = pd.DataFrame({"template": range(20), "right": [1.0, 0.0] * 10})
@@ -255,18 +276,21 @@ def predict(
     """
     wanted = {"effect": LABEL, "kind": LABEL, "levels": NUMBER, "df": NUMBER_OR_NONE}
     by = _names_of_cells(table, wanted | {"mean_square": NUMBER_OR_NONE}, by)
+    if isinstance(designs, Mapping):
+        raise FrameError(f"predict: designs is a list; give [{dict(designs)}]")
     rows: list[dict[str, Any]] = []
     facets: list[str] = []
     for key, cell in cells(table, by):
         single = cell[~cell["effect"].str.contains(TIMES, regex=False)].set_index("effect")
-        levels = single["levels"].astype(int).to_dict()
-        fixed = list(single.index[single["kind"] == COMPLETE])
+        levels = {str(facet): int(count) for facet, count in single["levels"].items()}
+        fixed = [str(facet) for facet in single.index[single["kind"] == COMPLETE]]
         facets += [facet for facet in levels if facet not in facets]
         for design in designs:
             counts = _counts(levels, fixed, design)
             rows.append(key | counts | _predicted(cell, levels, fixed, counts))
-    given = ["value", *_OF_DESIGN]
-    return pd.DataFrame(rows, columns=[*by, *facets, *given])
+    out = pd.DataFrame(rows, columns=[*by, *facets, "value", *_OF_DESIGN])
+    out.attrs = dict(table.attrs)  # why there is nothing, where nothing was asked
+    return out
 
 
 def _names_of_cells(
@@ -287,8 +311,8 @@ def _counts(
     for facet, count in design.items():
         if facet not in levels:
             raise FrameError(f"predict: {facet!r} is no facet; facets are {', '.join(levels)}")
-        if count < 1 or count != int(count):
-            raise FrameError(f"predict: {facet}={count} is no number of levels; give 1 or more")
+        if not isinstance(count, Real) or not count >= 1 or count % 1:
+            raise FrameError(f"predict: {facet}={count!r} is no number of levels; give 1 or more")
         if facet in fixed and count > levels[facet]:
             raise FrameError(
                 f"predict: {facet}={count}, and there are {levels[facet]} levels in all (complete)"
@@ -312,12 +336,31 @@ def _predicted(
     told = cell.set_index("effect").loc[[TIMES.join(effect) for effect in effects]]
     squares, df = told["mean_square"].to_numpy(float), told["df"].to_numpy(float)
     part = np.array([_part(effect, levels, fixed, counts) for effect in effects])
-    row["value"] = float(np.sqrt(np.maximum(weights @ squares, 0) @ part))
-    drawn = np.sqrt(np.maximum(_redrawn(squares, df) @ weights.T, 0) @ part)
+    variances = np.maximum(weights @ squares, 0) * part
+    row["value"] = float(np.sqrt(variances.sum()))
+    # Cut off only as a whole: parts of 0, each cut off, would add up to something.
+    drawn = np.sqrt(np.maximum(_redrawn(squares, df) @ weights.T @ part, 0))
     row["se_low"], row["se_high"] = np.quantile(drawn, [0.025, 0.975])
-    drawn_anew = next(iter(counts.values())) - 1
-    row["half_width"] = row["value"] * student.ppf(0.975, drawn_anew) if drawn_anew else np.nan
+    row["se_high"] = max(row["se_high"], row["value"])
+    row["half_width"] = row["value"]
+    if row["value"]:
+        of_new = np.array([_df(effect, levels, fixed, counts) for effect in effects])
+        row["half_width"] *= student.ppf(
+            0.975, variances.sum() ** 2 / (variances**2 / of_new).sum()
+        )
     return row | {"status": "ok"}
+
+
+def _df(
+    effect: _Effect, levels: Mapping[str, int], fixed: Sequence[str], counts: Mapping[str, int]
+) -> int:
+    """Degrees of freedom of an effect in another design.
+
+    Where it has one level of a random facet it tells nothing of it, and the answers at hand count;
+    so they do for a complete facet, whose levels stay the same.
+    """
+    kept = {facet for facet in effect if facet in fixed or counts[facet] == 1}
+    return prod((levels if facet in kept else counts)[facet] - 1 for facet in effect)
 
 
 def _part(
