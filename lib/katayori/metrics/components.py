@@ -256,7 +256,8 @@ def predict(
     Formula: SE^2 = sum over effects e of s_e / prod of n'_f, f in e, times the product over
     complete facets in e of (1 - n'_f / N_f), with n' levels of the new design and N of a complete
     facet. The half width is SE times the quantile of t with SE^4 / sum of (part of e)^2 / df_e
-    degrees of freedom: where few prompts make most of it, many templates do not make it sure.
+    degrees of freedom, levels of the first facet as in the new design, of others as many as there
+    are in either: where few prompts make most of it, many templates do not make it sure.
     In the tables of `components` se_low to se_high covered .938 to .974 (rarely right answers .87
     to .94; some of all orders 1.00), value -+ half_width the mean of all templates and prompts in
     .941 to .974 (rarely right .89; two prompts that make nearly all of it .88).
@@ -356,11 +357,13 @@ def _df(
 ) -> int:
     """Degrees of freedom of an effect in another design.
 
-    Where it has one level of a random facet it tells nothing of it, and the answers at hand count;
-    so they do for a complete facet, whose levels stay the same.
+    Levels of the first facet are drawn anew. Of the other facets, and where there is but one level,
+    the answers at hand still count; the levels of a complete facet stay the same.
     """
-    kept = {facet for facet in effect if facet in fixed or counts[facet] == 1}
-    return prod((levels if facet in kept else counts)[facet] - 1 for facet in effect)
+    first = next(iter(levels))
+    known = {f: n if f in fixed else max(n, counts[f]) for f, n in levels.items()}
+    known[first] = counts[first] if counts[first] > 1 else levels[first]
+    return prod(known[facet] - 1 for facet in effect)
 
 
 def _part(
