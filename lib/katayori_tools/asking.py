@@ -3,7 +3,7 @@ engine where needed.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -522,10 +522,12 @@ def n_clusters(requests: list[Request]) -> int:
     return len({q.fields["cluster"] for q in requests})
 
 
-def estimate(chosen: Asking) -> int:
+def estimate(chosen: Asking, width: float = 2.0, pilot: str = "stored") -> int:
     """Clusters, calls, tokens, cost, time and the half-width to expect, before anything is asked.
 
-    What the store holds is free. half_width: see `planning.half_width`.
+    What the store holds is free. half_width: see `planning.half_width`. Then, of what is answered
+    already, how sure the scores are and what would make them sure to `width` points (see
+    `precision`); `pilot`: `stored`, or `recorded` for what this repository holds.
     """
     papers = names(chosen.papers) or paper_ids()
     inputs.own_items(chosen.own, papers)  # before anything heavy is imported
@@ -540,6 +542,7 @@ def estimate(chosen: Asking) -> int:
     chosen = replace(chosen, models=chosen.models or " ".join(priced))
     rows = []
     clusters: dict[tuple[str, str], int] = {}
+    answered: dict[tuple[str, str], list[str]] = {}  # prompts by paper and name, as given
     for paper, name, model, endpoint, requests in wanted(chosen, stand_in=LONG_ANSWER):
         key = (paper, model.id)
         if key not in clusters:
@@ -548,6 +551,9 @@ def estimate(chosen: Asking) -> int:
         with Store(store_path()) as store:
             expected = planning.estimate(requests, model, endpoint, store)
         rows.append({"paper": paper, **expected})
+        prompt_ids = answered.setdefault((paper, name), [])
+        if expected["stored"] or pilot == "recorded":
+            prompt_ids.extend(dict.fromkeys(request.prompt_id for request in requests))
     if not rows:
         raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
     lines = pd.DataFrame(rows).set_index(["paper", "model"])
@@ -561,7 +567,31 @@ def estimate(chosen: Asking) -> int:
     print(rounded.to_string(index=False, na_rep="unknown"))
     print(_total(frame))
     print(planning.HALF_WIDTH)
+    profile = "recorded" if pilot == "recorded" else chosen.profile
+    with servers.environment(chosen.server):
+        for told in _of_pilots(answered, replace(chosen, profile=profile), width):
+            print(told)
     return 0
+
+
+def _of_pilots(
+    answered: Mapping[tuple[str, str], list[str]], chosen: Asking, width: float
+) -> Iterator[str]:
+    """A line a paper and model with answers, and one on how to make the pilots that lack."""
+    from katayori_tools import precision
+
+    of_papers, lacking = precision.measured(), []
+    for (paper, name), prompt_ids in answered.items():
+        if paper not in of_papers:
+            continue
+        answers = precision.pilot(paper, name, prompt_ids, chosen) if prompt_ids else None
+        if answers is None:
+            lacking.append(f"PAPERS={paper} MODELS={name}")
+        else:
+            yield f"{paper} {name}: {precision.advice(answers, of_papers[paper], width)}"
+    if lacking:
+        pilot = f"make live {lacking[0]} LIMIT={precision.PILOT}"
+        yield f"What to ask for +-{width:g} points is told after a pilot, such as {pilot}"
 
 
 def _whole_sum(column: "pd.Series[float]") -> float:

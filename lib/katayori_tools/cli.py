@@ -31,6 +31,7 @@ from katayori_tools.options import (
     filled,
     n_clusters,
     new_command,
+    points,
     positive,
 )
 
@@ -38,7 +39,10 @@ from katayori_tools.options import (
 ASKING = {
     "record": ("recorded", "ask models the study prompts and keep the answers in data/recorded"),
     "live": ("live", "ask a model now and run the notebooks on its answers"),
-    "estimate": ("live", "requests, tokens, time and cost of a run, asking nothing"),
+    "estimate": (
+        "live",
+        "requests, tokens, time and cost, asking nothing; after a pilot, how many to ask",
+    ),
     "repeat": (
         "live",
         "ask the same again and tell how often the answer changes (the flip rate)",
@@ -196,6 +200,11 @@ def _add_asking(commands: Commands) -> None:
             one.add_argument(
                 "--repetitions", type=int, default=1, help="how often to ask again (1)"
             )
+        if name == "estimate":
+            about = "half of the 95 %% interval that is wanted of a score, in points (2)"
+            one.add_argument("--half-width", dest="width", type=points, metavar="N", help=about)
+            about = "whose answers tell how sure scores are: those in your store, or recorded here"
+            one.add_argument("--pilot", choices=("stored", "recorded"), help=about)
         if name == "record":
             one.add_argument("--limit", type=positive, help="ask about so many items (a pilot)")
             editions = ("first", "second", "third")

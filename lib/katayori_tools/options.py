@@ -89,6 +89,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def points(text: str) -> float:
+    """A number of points (hundredths) above 0 and up to 100."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of points above 0, at most 100")
+    return number
+
+
 def n_clusters(text: str) -> int:
     """A number of clusters."""
     try:

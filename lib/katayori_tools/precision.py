@@ -1,0 +1,204 @@
+"""How sure a score is after a pilot, and which design would make it as sure as is wanted.
+
+`make estimate` says it in a line a model and paper, on the answers that the store holds already.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import pandas as pd
+
+from katayori import profiles
+from katayori.errors import UnavailableError
+from katayori.metrics.components import FEW_LEVELS, components, predict
+from katayori.metrics.verdicts import BOUND_ABOVE, gates
+from katayori.papers import get_paper
+from katayori.profiles import MOST
+from katayori.study import Study
+from katayori_tools import inputs, papers
+from katayori_tools.choices import Asking
+
+#: Levels of the first facet that a pilot should have, and that a design has at least: below, no
+#: interval can be relied on.
+PILOT = 10
+#: More levels of the first facet than anybody will ask.
+NEVER = 100_000
+#: Of a complete facet at least so many levels are asked: in one order nobody could see whether the
+#: answers follow the position.
+MIRRORED = 2
+
+_Counts = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The score of a paper whose uncertainty is looked into.
+
+    Attributes:
+        name: of the score. value: the answers that count, with its share of each in column `value`
+            (missing where unreadable). facets: columns of what is crossed -> the word for several
+            levels; the first is what another study would draw anew. complete: those of which all
+            levels there are can be asked. prompts: ids of those that count; empty: all.
+    """
+
+    name: str
+    value: Callable[[pd.DataFrame], pd.DataFrame]
+    facets: Mapping[str, str]
+    complete: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+def measured() -> dict[str, Measured]:
+    """What is measured of each paper that one design of facets fits.
+
+    Decisions about persons (01) have none: a gap is the largest difference between levels, no mean
+    over what is asked.
+
+    Example:
+        >>> measured()["persona_jbbq"].facets["template_id"]
+        'templates'
+    """
+    return papers.collected("precision", "MEASURED")
+
+
+def pilot(paper: str, name: str, prompts: Sequence[str], chosen: Asking) -> pd.DataFrame | None:
+    """The answers of a model to all items and orders of a paper that are there; None without any.
+
+    Args:
+        paper: its id. name: the model as it was given. prompts: ids of those that are asked.
+        chosen: profile, wording and the user's own items.
+    """
+    own: dict[str, Any] = inputs.own_items(chosen.own).of(paper)
+    if (
+        "orders" in get_paper(paper).own_files
+        and profiles.load(chosen.profile)["answers"] == "live"
+    ):
+        own = {"orders": "all"} | own
+    counting = measured()[paper].prompts or tuple(prompts)
+    kept = [prompt for prompt in prompts if prompt in counting]
+    own |= {"profile": chosen.profile, "prompts": chosen.prompts, "limit": MOST}
+    try:
+        study = Study.open(paper, models=[name], asked=kept, **own)
+        answers = pd.concat([study.answers(prompt) for prompt in kept], ignore_index=True)
+    except UnavailableError:
+        return None
+    answers = answers[answers["outcome"] != "error"]  # not asked yet, or to be asked again
+    return answers.reset_index(drop=True) if len(answers) else None
+
+
+def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
+    """In one line how sure the score is, and the cheapest design that makes it as sure as wanted.
+
+    Args:
+        answers: of one model. of: what is measured. target: half of the 95 % interval, in points.
+    """
+    counted = of.value(answers)
+    first, words = next(iter(of.facets)), of.facets
+    bound = gates(counted, factors=["answer"]).loc[0]
+    if bound["bound_share"] > BOUND_ABOVE:
+        told = f"{bound['bound_share']:.0%} of its answers are {bound['bound_level']}"
+        return f"{told}: it answers by position, of which more answers would tell no more"
+    facets = list(_crossed(counted, of))
+    fixed = [facet for facet in facets if facet in of.complete]
+    table = components(counted, value="value", facets=facets, fixed=fixed)
+    n, left_out = table["clusters"].iloc[0], table["left_out"].iloc[0]
+    if n < FEW_LEVELS:
+        return f"{n} {words[first]} answered in full are too few to say; ask at least LIMIT={PILOT}"
+    if not table["value"].any():
+        return f"{of.name}: all answers alike, no spread to plan with"
+    now = predict(table, [{}])
+    asked = {facet: int(now[facet].iloc[0]) for facet in facets}
+    ones = [words[facet].removesuffix("s") for facet in of.complete if facet not in facets]
+    told = (
+        f"{of.name} +-{100 * now['half_width'].iloc[0]:.1f} points now ({_in_words(asked, words)}"
+    )
+    told += "".join(f", in one {one}" for one in ones)
+    told += f"; {left_out} left out, which lack answers)" if left_out else ")"
+    return f"{told}; for +-{target:g} points: {_to_buy(table, asked, fixed, words, target)}"
+
+
+def _crossed(counted: pd.DataFrame, of: Measured) -> Iterator[str]:
+    """The facets with several levels; complete ones where all their levels were asked."""
+    first = next(iter(of.facets))
+    for facet in of.facets:
+        levels = counted[facet].nunique()
+        each = counted.groupby(first)[facet].nunique().max()
+        if facet == first or (levels > 1 and (facet not in of.complete or each == levels)):
+            yield facet
+
+
+def _in_words(counts: _Counts, words: Mapping[str, str]) -> str:
+    """A design as it is read."""
+    return " x ".join(
+        f"{count} {words[facet] if count > 1 else words[facet].removesuffix('s')}"
+        for facet, count in counts.items()
+    )
+
+
+def _half_width(table: pd.DataFrame, design: _Counts) -> float:
+    """Half of the 95 % interval of a design, in points; NaN where nothing can be said."""
+    return 100 * float(predict(table, [design])["half_width"].iloc[0])
+
+
+def smallest(
+    table: pd.DataFrame, asked: _Counts, fixed: Sequence[str], target: float
+) -> dict[str, int] | None:
+    """The design with the fewest requests that reaches the target; None where none does.
+
+    Of the first facet there may be any number from `PILOT` on, of a complete one at least two
+    levels, of the others no more than were asked.
+
+    Args:
+        table: of `components`. asked: levels of each facet in it. fixed: the complete facets.
+        target: half of the 95 % interval, in points.
+    """
+    first, *others = asked
+    least = {facet: MIRRORED if facet in fixed else 1 for facet in others}
+    ways = product(*(range(least[facet], asked[facet] + 1) for facet in others))
+    found = []
+    for way in ways:
+        design = dict(zip(others, way, strict=True))
+        if _half_width(table, {first: NEVER} | design) <= target:
+            found.append({first: _fewest(table, first, design, target)} | design)
+    return min(found, key=lambda design: prod(design.values()), default=None)
+
+
+def _fewest(table: pd.DataFrame, first: str, design: _Counts, target: float) -> int:
+    """The smallest number of levels of the first facet that reaches the target, by halving."""
+    low, high = PILOT - 1, NEVER
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _half_width(table, {first: middle} | dict(design)) <= target
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _to_buy(
+    table: pd.DataFrame,
+    asked: _Counts,
+    fixed: Sequence[str],
+    words: Mapping[str, str],
+    target: float,
+) -> str:
+    """What reaches the target, how sure that is, and whether more prompts would help."""
+    first, *others = asked
+    design = smallest(table, asked, fixed, target)
+    if design is None:
+        best = _half_width(table, {first: NEVER})
+        random = [facet for facet in others if facet not in fixed]
+        given = " and ".join(f"these {asked[facet]} {words[facet]}" for facet in random)
+        return f"no number of {words[first]} gives it with {given} (+-{best:.1f} at best)"
+    told = predict(table, [design]).loc[0]
+    reached = 100 * told["half_width"]
+    low, high = (reached * told[end] / told["value"] for end in ("se_low", "se_high"))
+    out = f"{_in_words(design, words)} (+-{low:.1f} to {high:.1f}, as far as this pilot tells)"
+    for facet in [one for one in others if one not in fixed]:
+        more = _half_width(table, design | {facet: 2 * design[facet]})
+        if more > 0.9 * reached:
+            out += f"; more {words[facet]} would not help"
+        elif more > 0:
+            out += f"; twice the {words[facet]}: +-{more:.1f}"
+    return out
