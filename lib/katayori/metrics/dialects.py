@@ -365,7 +365,10 @@ def _scored(counts: Mapping[str, np.ndarray], one: Dialect) -> dict[str, Any]:
     value = float(one.score({name: column.sum() for name, column in counts.items()}))
     if not np.isfinite(value):
         return row
-    return row | {"value": value} | _by_t(_contributions(counts, one, value), row["clusters"])
+    row |= {"value": value, "status": "few_clusters"}
+    if row["clusters"] < NO_INTERVAL_BELOW:
+        return row
+    return row | _by_t(_contributions(counts, one, value))
 
 
 def _contributions(counts: Mapping[str, np.ndarray], one: Dialect, value: float) -> np.ndarray:
@@ -400,13 +403,10 @@ def _mean_of_templates(counts: Mapping[str, np.ndarray], one: Dialect) -> dict[s
     own = one.score(kept)
     if not len(own) or np.isnan(own).any():
         return row
-    return row | {"value": float(own.mean()), "clusters": len(own)} | _by_t(own, len(own))
+    return row | {"value": float(own.mean()), "clusters": len(own)} | _by_t(own)
 
 
-def _by_t(contributions: np.ndarray, clusters: int) -> dict[str, Any]:
+def _by_t(contributions: np.ndarray) -> dict[str, Any]:
     """Ends and status of an interval by t on the contributions."""
-    ends = {"ci_low": np.nan, "ci_high": np.nan, "status": "few_clusters"}
-    if clusters < NO_INTERVAL_BELOW:
-        return ends
     found = mean_interval(contributions.tolist())
-    return {name: found[name] for name in ends}
+    return {name: found[name] for name in ("ci_low", "ci_high", "status")}
