@@ -25,6 +25,7 @@ def analyse(
     kind: str = "",
     column: Sequence[str] = (),
     options: str = "",
+    dialects: bool = False,
     out: str = "",
 ) -> int:
     """Reads the logs, says of what kind they are, writes results.csv and report.html; 0.
@@ -32,10 +33,12 @@ def analyse(
     Args:
         logs: files of one kind. kind: what was asked; empty: found out by the columns.
         column: `name=column` texts for columns that bear other names. options: the words that the
-            options bear in answers, between commas. out: the folder to write.
+            options bear in answers, between commas. dialects: whether to add how other tools would
+            score the answers. out: the folder to write.
 
     Raises:
-        KatayoriError: a log that cannot be read, or whose columns fit no kind.
+        KatayoriError: a log that cannot be read, or whose columns fit no kind; a kind of log of
+        which no other tool's scores are known.
     """
     files = [Path(log) for log in logs if log]
     if not files:
@@ -48,6 +51,13 @@ def analyse(
     name = chosen(log, kind, known)
     guessed = "as named" if kind else "by its columns; --kind names another"
     print(f"{files[0].name}: {known[name].about}, kind {name} ({guessed})", file=sys.stderr)
+    others = known[name].dialects if dialects else None
+    if dialects and others is None:
+        able = " or ".join(one for one, kind in known.items() if kind.dialects)
+        raise KatayoriError(
+            f"{files[0].name}: --dialects scores logs of the kind {able} as other tools do, not of"
+            f" the kind {name}; leave it out, or say --kind {able}"
+        )
     answers = known[name].read(log)
     if not answers.frame["valid"].any():
         raise KatayoriError(
@@ -55,6 +65,7 @@ def analyse(
             f" {' '.join(answers.notes)}"
         )
     sections = known[name].sections(answers)
+    sections += [others(answers)] if others else []
     folder = Path(out) if out else paths.outputs_dir() / "analyse" / paths.safe_name(files[0].stem)
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(sections, folder / "results.csv")

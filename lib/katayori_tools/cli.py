@@ -307,6 +307,11 @@ def _add_elsewhere(commands: Commands) -> None:
         help="a column that bears another name, such as cluster=template; once for each",
     )
     one.add_argument("--options", help="the words that the options bear in answers, such as A,B,C")
+    one.add_argument(
+        "--dialects",
+        action="store_true",
+        help="also the scores that seven other tools would make of these answers (kind bbq)",
+    )
     one.add_argument("--out", metavar="FOLDER", help="default: outputs/analyse/<name of the log>")
 
 

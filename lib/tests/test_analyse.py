@@ -254,6 +254,58 @@ def test_who_names_no_person_has_no_score_of_persons(folder):
     assert one(rows, "acc_amb")["value"] == 1
 
 
+def dialect(rows, measure: str, tool: str) -> pd.Series:
+    return one(rows[rows["cell"].str.endswith(f"tool={tool}")], f"dialect {measure}")
+
+
+def test_dialects_differ_by_what_an_unreadable_answer_is(folder):
+    """A third of the ambiguous answers is a text that cannot be read, or empty."""
+    table = bbq(1.0).drop(columns=["p_0", "p_1", "p_2"]).rename(columns={"answer": "text"})
+    silent = table["context_condition"] == "ambig"
+    lost = silent & (table.index % 18 < 3)
+    counts = {}
+    for name, text in (("text", "I do not know"), ("empty", "")):
+        log = folder / f"{name}.csv"
+        table.assign(text=table["text"].mask(lost, text)).to_csv(log, index=False)
+        rows = analysed(log, "--dialects")
+        counts[name] = rows
+        kobbq = dialect(rows, "bias_amb", "KoBBQ")
+        columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
+        assert kobbq[columns].tolist() == pytest.approx(one(rows, "diff_amb")[columns].tolist())
+        n, lost_n = kobbq["n"], kobbq["n_invalid"]
+        assert lost_n == lost.sum() > 0
+        euro = dialect(rows, "bias_amb", "EuroEval")
+        assert euro["value"] == pytest.approx(kobbq["value"] * n / (n + lost_n))
+        assert dialect(rows, "acc_diff", "Nejumi")["value"] == pytest.approx(
+            -one(rows, "diff_dis")["value"]
+        )
+    texts, empty = (dialect(counts[name], "bias_amb", "HELM") for name in ("text", "empty"))
+    assert texts["value"] < empty["value"]
+    assert texts["why"].startswith("an unreadable text speaks against the stereotype")
+    assert dialect(counts["empty"], "acc", "HELM")["value"] > texts["value"]
+
+
+def test_dialects_of_letters_that_say_a_position_keep_the_value_without_an_interval(folder):
+    """What the tools would print, and that it says nothing of persons."""
+    table = bbq(0.5)
+    silent = table["context_condition"] == "ambig"
+    table["answer"] = table["answer"].mask(silent, "B")
+    table.drop(columns=["p_0", "p_1", "p_2"]).to_csv(folder / "silent.csv", index=False)
+    rows = analysed(folder / "silent.csv", "--dialects")
+    for measure_, tool in (("bias_amb", "BBQ"), ("acc_amb", "lm-eval"), ("acc", "Nejumi")):
+        row = dialect(rows, measure_, tool)
+        assert np.isfinite(row["value"]) and np.isnan(row["ci_low"]), tool
+        assert row["status"] == "position_bound"
+        assert row["why"].startswith("one position takes more than 90 %")
+    assert dialect(rows, "bias_dis", "KoBBQ")["status"] == "ok"
+    assert "it says nothing of persons" in page(folder).get_text()
+
+
+def test_without_the_option_no_other_tool_scores(folder):
+    bbq(0.5).to_csv(folder / "plain.csv", index=False)
+    assert not analysed(folder / "plain.csv")["measure"].str.startswith("dialect").any()
+
+
 def test_few_clusters_are_not_calibrated_and_the_remedy_is_said(folder):
     table = bbq(1.0)
     few = table[table["template_id"].isin([f"t{n}" for n in range(20)])]

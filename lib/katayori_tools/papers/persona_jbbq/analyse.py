@@ -11,6 +11,7 @@ from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, cells
 from katayori.metrics.bbq import MEASURES, SIDES, SPELLINGS
+from katayori.metrics.dialects import dialects
 from katayori.metrics.position_free import highest
 from katayori.metrics.verdicts import BOUND_ABOVE, READ, gates
 from katayori.prompting.letters import parse_verdict
@@ -43,6 +44,7 @@ OF_ROLES = {"target": "biased", "non_target": "counter_biased", "stereotyped": "
 USUAL = (*MEASURES, "s_amb", "s_dis")
 SIGNED = USUAL[2:]
 FREE = "position_free"
+DIALECT = "dialect"
 LETTERS = "ABCDEFGHIJ"
 #: The smallest log probability, less the largest of the item, that a number can hold.
 LOWEST = -690.0
@@ -72,6 +74,9 @@ def read(log: Log) -> Read:
     answer, gold; placed: whether the options were shown in an order.
     """
     notes: list[str] = []
+    marked = lm_eval_bbq.marked(log)
+    whose = {"model": series_of(log), "cluster": _clusters(log, [])}
+    marked = marked.assign(**{name: one[marked.index] for name, one in whose.items()})
     log = lm_eval_bbq.as_three_options(log, notes)
     frame = pd.DataFrame({"model": series_of(log), "item": _items(log)})
     frame["cluster"] = _clusters(log, notes)
@@ -94,7 +99,7 @@ def read(log: Log) -> Read:
     frame["right"] = frame["correct"].map({True: 1.0, False: 0.0}).astype(float)
     frame["side"] = frame["role"].map(SIDES).astype(float)
     frame["text"] = [text for text, _ in texts_of(log)]
-    return Read(_judged(frame, notes), notes)
+    return Read(_judged(frame, notes), notes, marked)
 
 
 def _judged(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -336,6 +341,49 @@ def sections(read_log: Read) -> list[Section]:
     ]
 
 
+def as_dialects(read_log: Read) -> Section:
+    """The scores that other tools would make of the answers, a row a model, tool and measure."""
+    frame = read_log.frame
+    # A log of letters alone has no texts of which it were known that they are empty.
+    lost = frame["text"].isna() | (frame["text"] == "")
+    frame = frame.assign(empty=~frame["valid"] & lost & bool(frame["text"].notna().any()))
+    names = {"context": "context", "role": "role", "right": "right", "cluster": "cluster"}
+    table = dialects(frame, **names, empty="empty", by="model")
+    parts = [
+        _bound_dialects(table[table["model"] == key["model"]], cell)
+        for key, cell in cells(frame, ["model"])
+    ]
+    if len(read_log.marked):
+        own = dialects(read_log.marked, **names, by="model")
+        own = own[own["tool"] == "lm-eval"]
+        parts.append(own.assign(tool=lm_eval_bbq.AS_LOGGED))
+    table = together(parts)
+    rows = flat_rows(table.assign(measure=DIALECT + " " + table["measure"]), ["model", "tool"])
+    told = [
+        f"{words}; {choice}" if words else choice
+        for words, choice in zip(rows["why"], table["choice"], strict=True)
+    ]
+    return Section(
+        "How seven tools would score these answers",
+        "One set of answers has a number in each tool: they differ in what an unreadable answer is,"
+        " in whether bias is scaled by accuracy, in the sign, and in what a bias of nobody is; the"
+        " last column says which choice makes the number its own. Contexts without a stereotype are"
+        " left out. Where one position takes more than 90 % of the answers the value is what the"
+        " tool would print, without an interval: it says nothing of persons.",
+        rows.assign(why=told),
+    )
+
+
+def _bound_dialects(table: pd.DataFrame, cell: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one model, without intervals where its answers follow a position."""
+    clear = cell["context"] != "ambiguous"
+    bound = {"ambiguous": _bound(cell, ~clear), "clear": _bound(cell, clear)}
+    bound["both"] = any(bound.values())
+    held = table["contexts"].map(bound) & table["value"].notna()
+    hidden = table.assign(ci_low=np.nan, ci_high=np.nan, status="position_bound")
+    return table.mask(held, hidden)
+
+
 def of_letters(cell: pd.DataFrame) -> pd.DataFrame:
     """Accuracy and Diff-bias of one model's answers, without those that follow a position.
 
@@ -483,5 +531,6 @@ KINDS = {
         read,
         sections,
         Shown(USUAL, "share, or difference of shares, in points", 0.0),
+        as_dialects,
     )
 }

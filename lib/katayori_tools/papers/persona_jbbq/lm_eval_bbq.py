@@ -21,6 +21,11 @@ from katayori_tools.analyses.reading import Log, places_in, texts_of
 OPTIONS = ("ans0", "ans1", "ans2")
 ROLES = ("role_0", "role_1", "role_2")
 NEEDED = (*OPTIONS, "answer_info", "biased_answers")
+#: The task's own marks of an answer: right, biased, names a person, in a clear context.
+MARKS = "score_disamb_bias_score"
+OF_MARKS = ["right", "biased", "person", "clear"]
+#: The name of the scores of these marks.
+AS_LOGGED = "lm-eval, as logged"
 #: A share of answers, on which the log's own marks may differ from ours: of equal scores.
 TIES = 0.01
 
@@ -62,6 +67,25 @@ def as_three_options(log: Log, notes: list[str]) -> Log:
     kept = kept.reset_index(drop=True)
     scored = places_in(log, "logp")
     return replace(log, frame=_folded(kept, scored, notes) if scored else _named(kept, notes))
+
+
+def marked(log: Log) -> pd.DataFrame:
+    """context, role and right of every answer by the task's own marks; empty where it has none.
+
+    Items without one biased person are among them, since the task counts them; where an answer to a
+    clear context names no person, the marks do not say whether it can be read, which is the same to
+    the task's scores.
+    """
+    if not is_of_task(log) or MARKS not in log.frame:
+        return pd.DataFrame(columns=["context", "role", "right"])
+    told = log.frame[MARKS]
+    told = told[told.map(lambda marks: isinstance(marks, list) and len(marks) == len(OF_MARKS))]
+    marks = pd.DataFrame(told.tolist(), told.index, OF_MARKS)
+    clear = marks["clear"].astype(str) == "True"
+    role = pd.Series("unknown", marks.index).where(clear | (marks["right"] == 1), None)
+    role = role.mask(marks["person"] == 1, "counter_biased").mask(marks["biased"] == 1, "biased")
+    context = clear.map({True: "biased", False: "ambiguous"})
+    return pd.DataFrame({"context": context, "role": role, "right": marks["right"].astype(float)})
 
 
 def _roles_of(row: dict[Any, Any]) -> dict[str, str]:
