@@ -314,13 +314,17 @@ def test_few_clusters_are_not_calibrated_and_the_remedy_is_said(folder):
     assert row["status"] == "not_calibrated" and row["why"].endswith("ask 21 or more")
 
 
-def test_roles_come_from_the_columns_of_bbq_itself(folder):
-    """target_label, answer_info and polarity; a non-negative question turns the roles."""
+@pytest.mark.parametrize("column", ["target_label", "target_loc"])
+def test_roles_come_from_the_columns_of_bbq_itself(folder, column):
+    """answer_info, polarity and the target, whom a non-negative question turns, or target_loc of
+    BBQ's additional_metadata.csv, which is turned already.
+    """
     rows = []
     for number in range(40):
         negative = number % 2 == 0
         info = {"ans0": ["the man", "man"], "ans1": ["the woman", "woman"]}
-        doc = {"answer_info": info | {"ans2": ["unknown", "unknown"]}, "target_label": 0}
+        doc = {"answer_info": info | {"ans2": ["unknown", "unknown"]}}
+        doc[column] = 0 if negative or column == "target_label" else 1
         doc |= {"question_polarity": "neg" if negative else "nonneg", "question_index": number % 5}
         doc |= {"context_condition": "ambig", "category": "Age", "example_id": number, "label": 2}
         # The stereotype is followed on every question: man if negative, woman if not.

@@ -35,6 +35,8 @@ CORRECT = ("is_right", "is_correct", "score_choice", "score_acc", "score_exact_m
 LABEL = ("label", "answer_label", "gold", "target")
 POLARITY = ("question_polarity",)
 TARGET = ("target_label", "target_loc")
+#: Of these the second names whom the stereotype names for this question: it is turned already.
+TURNED = TARGET[1]
 ROLE_NAMES = ("biased", "counter_biased", "unknown")
 CONTEXTS = {
     **{name: name for name in ("ambiguous", "biased", "counter_biased", "disambiguated")},
@@ -169,6 +171,8 @@ def _targets(log: Log) -> pd.DataFrame | None:
     target, polarity = log.column("target_label", *TARGET), log.column("polarity", *POLARITY)
     if target is None or polarity is None or "answer_info" not in log.frame:
         return None
+    if log.named("target_label", *TARGET) == TURNED:
+        polarity = pd.Series("neg", polarity.index)
     rows = [_roles_of(*one) for one in zip(target, polarity, log.frame["answer_info"], strict=True)]
     return pd.DataFrame(rows, columns=["role_0", "role_1", "role_2"], index=log.frame.index)
 
