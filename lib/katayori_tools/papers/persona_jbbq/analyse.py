@@ -27,7 +27,7 @@ from katayori_tools.analyses.reading import (
     texts_of,
 )
 from katayori_tools.analyses.rows import flat_rows, together, undefined
-from katayori_tools.papers.persona_jbbq import lm_eval_bbq
+from katayori_tools.papers.persona_jbbq import lm_eval_bbq, nejumi
 
 CONTEXT = ("context_condition", "condition")
 CLUSTER = ("template_id", "template", "question_index", "family")
@@ -62,7 +62,7 @@ def lacks(log: Log) -> list[str]:
     """What a log lacks to be one of BBQ."""
     out = lacking(log, NEEDED)
     options = len(places_in(log, "role")) >= 2 or _targets(log) is not None
-    options = options or lm_eval_bbq.is_of_task(log)
+    options = options or lm_eval_bbq.is_of_task(log) or nejumi.is_of_table(log)
     if log.named("role", "choice_role") is None and not options:
         out.append(ROLES)
     return out
@@ -79,7 +79,7 @@ def read(log: Log) -> Read:
     marked = lm_eval_bbq.marked(log)
     whose = {"model": series_of(log), "cluster": _clusters(log, [])}
     marked = marked.assign(**{name: one[marked.index] for name, one in whose.items()})
-    log = lm_eval_bbq.as_three_options(log, notes)
+    log = nejumi.as_three_options(lm_eval_bbq.as_three_options(log, notes), notes)
     frame = pd.DataFrame({"model": series_of(log), "item": _items(log)})
     frame["cluster"] = _clusters(log, notes)
     frame["placed"] = not lm_eval_bbq.is_of_task(log)
