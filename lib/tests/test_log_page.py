@@ -1,4 +1,6 @@
-"""The Python on the page "from your log to a figure" runs and prints what stands there."""
+"""The Python on the pages "from your log to a figure" and "why is my number not theirs?" runs and
+prints what stands there.
+"""
 
 import contextlib
 import io
@@ -10,11 +12,23 @@ import pytest
 from katayori import paths
 
 PAGE = paths.root() / "lib" / "pages" / "your-log-to-a-figure.md"
+WHY = PAGE.with_name("why-not-theirs.md")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
-def blocks():
-    return BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+def told(page):
+    """Each block of Python of a page with what it prints and what the page says."""
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    names: dict = {}
+    said = []
+    for (kind, text), (following, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        if kind != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(text, page.name, "exec"), names)
+        said.append((text, printed.getvalue(), shown if following == "text" else ""))
+    return said, names
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +36,8 @@ def ran(tmp_path_factory):
     """Each block of Python with what it printed and what the page says, and the folder."""
     folder = tmp_path_factory.mktemp("page")
     page_inputs.write(folder)
-    names: dict = {}
-    said = []
     with contextlib.chdir(folder):
-        for (kind, text), (following, shown) in zip(
-            blocks(), [*blocks()[1:], ("", "")], strict=True
-        ):
-            if kind != "python":
-                continue
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(text, PAGE.name, "exec"), names)
-            said.append((text, printed.getvalue(), shown if following == "text" else ""))
+        said, _ = told(PAGE)
     return folder, said
 
 
@@ -52,5 +56,28 @@ def test_every_figure_of_the_page_is_drawn(ran):
         assert "</svg>" in (folder / name).read_text(encoding="utf-8"), name
 
 
-def test_the_page_says_that_its_answers_are_made_up():
-    assert "The answers on this page are made up." in PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", [PAGE, WHY])
+def test_the_page_says_that_its_answers_are_made_up(page):
+    assert "The answers on this page are made up." in page.read_text(encoding="utf-8")
+
+
+def test_the_numbers_of_one_set_of_answers_are_those_that_the_page_shows():
+    said, names = told(WHY)
+    assert len(said) == 3
+    for text, printed, shown in said:
+        assert printed == shown and shown, text
+    # What the page says in words.
+    fair, lean = names["wide"], names["lean"].set_index("tool")
+    helm = fair.loc["HELM", ["bias_amb", "bias_dis"]]
+    assert (helm < -0.29).all()
+    others = fair.loc[["KoBBQ", "EuroEval", "BBQ", "Nejumi", "lm-eval"], ["bias_amb", "bias_dis"]]
+    assert others.abs().max().max() < 1e-12
+    assert fair["acc_amb"].max() - fair["acc_amb"].min() == pytest.approx(0.27)
+    assert lean.loc["HELM", "ci_high"] < 0 < lean.drop("HELM")["ci_low"].min()
+    assert lean["value"].round(2).to_dict() == {
+        **{"KoBBQ": 0.3, "EuroEval": 0.21, "BBQ": 0.3, "Nejumi": 0.44, "lm-eval": 0.44},
+        "HELM": -0.07,
+    }
+    # A board of 15 questions knows less than 100 rows would.
+    assert names["ends"]["ci_high"] - names["ends"]["ci_low"] > 2 * (0.79 - 0.6)
+    assert names["rows_of"].tolist() == [8, 8, 4] * 5 and names["rows_of"].sum() == 100
