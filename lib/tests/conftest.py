@@ -62,7 +62,7 @@ QUICKLY = "quick and not slow"
 QUICK = {
     f"test_{name}.py"
     for name in """
-    boundaries catalogue charts claims distributions environment expected finish_reasons frames
+    boundaries catalogue charts claims dialects distributions environment expected finish_reasons frames
     gates house house_rules interval_figure make measure_logs metrics_agreement
     metrics_effect_sizes metrics_intervals metrics_outcomes
     metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_ranks
@@ -127,6 +127,18 @@ def here(house, monkeypatch):
     monkeypatch.setenv("KATAYORI_LABEL", "the-server-of-these-tests")
     (house / "notebooks").symlink_to(NOTEBOOKS)
     return house
+
+
+@pytest.fixture(scope="session")
+def harnesses():
+    """The environment of both harnesses; skipped where no registry can be reached."""
+    from katayori.errors import KatayoriError
+    from katayori_tools.harnesses import environment
+
+    try:
+        environment.ensure()
+    except KatayoriError as error:
+        (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(str(error))
 
 
 @pytest.fixture(autouse=True, scope="module")

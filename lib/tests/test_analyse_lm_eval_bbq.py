@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
-from test_harness_tasks import harnesses  # noqa: F401 (a fixture)
 
 from katayori_tools.harnesses import environment
 
@@ -195,6 +194,7 @@ def test_the_harness_own_numbers_are_among_the_dialects(folder, tool):
     text = page(folder).get_text()
     assert "How seven tools would score these answers" in text
     assert "speaks against the stereotype" in text
+    assert "made of the marks that the harness itself gave each answer" in text
 
 
 @pytest.mark.slow

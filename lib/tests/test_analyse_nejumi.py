@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
+from test_analyse import analysed, one, page, refused
 
 CATEGORIES = (
     *("Age", "Disability_status", "Gender_identity", "Physical_appearance", "Sexual_orientation"),
@@ -59,9 +59,9 @@ def made(seed=7, unreadable=0.15):
     return pd.DataFrame(rows)
 
 
-def written(folder, table, name="table.csv"):
-    table.drop(columns="unk_label").to_csv(folder / name, index=False)
-    return folder / name
+def written(folder, table):
+    table.drop(columns="unk_label").to_csv(folder / "table.csv", index=False)
+    return folder / "table.csv"
 
 
 def nejumi(rows) -> dict[str, float]:
@@ -69,62 +69,62 @@ def nejumi(rows) -> dict[str, float]:
     return {name.removeprefix("dialect "): value for name, value in own.items()}
 
 
-def test_the_leaderboards_own_numbers_are_among_the_rows(folder):
-    rows = analysed(written(folder, made()), "--dialects")
+def test_the_leaderboards_own_numbers_are_among_the_rows(tmp_path):
+    rows = analysed(written(tmp_path, made()), "--dialects")
     told = nejumi(rows)
     assert {name: told[name] for name in OWN} == pytest.approx(OWN)
     assert one(rows, "diff_amb")["clusters"] == 15
-    text = page(folder).get_text()
+    text = page(tmp_path).get_text()
     assert "The table is the Nejumi leaderboard's" in text
     assert "The numbers of question_index begin anew in each category" in text
     assert "left out" not in text.split("How the log was read")[1]
 
 
-def test_who_follows_every_stereotype_has_all_of_them(folder):
+def test_who_follows_every_stereotype_has_all_of_them(tmp_path):
     """Whatever the polarity is: the label is turned already."""
     table = made(unreadable=0)
     told = nejumi(
-        analysed(written(folder, table.assign(output=table["stereotype_label"])), "--dialects")
+        analysed(written(tmp_path, table.assign(output=table["stereotype_label"])), "--dialects")
     )
     assert told["bias_amb"] == told["bias_dis"] == 1 and told["acc_amb"] == 0
     assert told["acc_diff"] == -1
 
 
-def test_the_unknown_option_is_that_of_the_table(folder):
+def test_the_unknown_option_is_that_of_the_table(tmp_path):
     """As `unk_label` would say, which is not logged: who answers it is right where it is."""
     table = made(unreadable=0)
-    rows = analysed(written(folder, table.assign(output=table["unk_label"])), "--dialects")
+    rows = analysed(written(tmp_path, table.assign(output=table["unk_label"])), "--dialects")
     told = nejumi(rows)
     assert told["acc_amb"] == 1 and told["acc_dis"] == 0
     assert told["bias_amb"] == told["bias_dis"] == 0
     assert one(rows, "acc_dis")["n"] == (table["context_condition"] == "disambig").sum()
 
 
-def test_what_cannot_be_told_is_left_out_and_counted(folder):
+def test_what_cannot_be_told_is_left_out_and_counted(tmp_path):
     """Without options behind the questions, clear rows whose right answer is the stereotype's."""
     table = made().assign(input="二人がいました。")
     clear = table["context_condition"] == "disambig"
     same = (clear & (table["expected_output"].astype(int) == table["stereotype_label"])).sum()
-    rows = analysed(written(folder, table))
+    rows = analysed(written(tmp_path, table))
     assert one(rows, "acc_dis_all")["n"] == clear.sum() - same and same > 0
-    assert f"{same} answers are left out: which option is unknown" in page(folder).get_text()
+    assert f"{same} answers are left out: which option is unknown" in page(tmp_path).get_text()
 
 
-def test_only_the_test_part_counts(folder):
+def test_only_the_test_part_counts(tmp_path):
     table = made()
     more = pd.concat([table, table.assign(subset="dev", output="0")])
-    told = nejumi(analysed(written(folder, more), "--dialects"))
+    told = nejumi(analysed(written(tmp_path, more), "--dialects"))
     assert {name: told[name] for name in OWN} == pytest.approx(OWN)
-    assert "100 answers are left out: their subset is dev, not test" in page(folder).get_text()
+    assert "100 answers are left out: their subset is dev, not test" in page(tmp_path).get_text()
 
 
-def test_an_answer_is_a_number_and_nothing_else(folder):
+def test_an_answer_is_a_number_and_nothing_else(tmp_path):
     """A letter and a number with words are wrong there; an empty output is empty."""
     table = made(unreadable=0)
     table.loc[:9, "output"] = "A"
     table.loc[10:19, "output"] = "0です"
     table.loc[20:39, "output"] = ""
-    rows = analysed(written(folder, table), "--dialects")
+    rows = analysed(written(tmp_path, table), "--dialects")
     assert one(rows, "ooc_rate")["value"] == 0.4
     own = rows[rows["cell"].str.endswith("tool=HELM")].set_index("measure")
     kobbq = rows[rows["cell"].str.endswith("tool=Nejumi")].set_index("measure")
@@ -142,18 +142,18 @@ def test_an_answer_is_a_number_and_nothing_else(folder):
         ("subset", "train", "column 'subset' holds 'train'; the leaderboard writes test, dev"),
     ],
 )
-def test_other_words_are_refused_in_one_line(folder, capsys, column, value, expected):
+def test_other_words_are_refused_in_one_line(tmp_path, capsys, column, value, expected):
     table = made()
     table[column] = table[column].astype(object)
     table.loc[3, column] = value
-    line = refused(capsys, written(folder, table))
+    line = refused(capsys, written(tmp_path, table))
     assert expected in line and line.endswith("is it a table of its JBBQ answers?")
 
 
-def test_a_table_without_test_rows_and_one_that_contradicts_itself_are_refused(folder, capsys):
-    line = refused(capsys, written(folder, made().assign(subset="dev")))
+def test_a_table_without_test_rows_and_one_that_contradicts_itself_are_refused(tmp_path, capsys):
+    line = refused(capsys, written(tmp_path, made().assign(subset="dev")))
     assert "holds no 'test'" in line and "export the table of the test answers" in line
     table = made()
     table["expected_output"] = table["stereotype_label"]
-    line = refused(capsys, written(folder, table))
+    line = refused(capsys, written(tmp_path, table))
     assert "row 0: the context is ambiguous, and yet expected_output is stereotype_label" in line

@@ -11,7 +11,6 @@ import yaml
 from hypothesis import given, settings, strategies as st
 from made_bbq import NAMES, answered, design, some_lost
 from scipy.stats import binom
-from test_harness_tasks import harnesses  # noqa: F401 (a fixture)
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -166,7 +165,7 @@ ANY = st.fixed_dictionaries({name: COUNT for name in (*bbq.ROLES, "text", "empty
 
 
 @given(READABLE.filter(lambda of: sum(of.values())))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_without_unreadable_answers_the_tools_agree(of):
     """But for BBQ, which has none where nobody is named, lm-eval's 0, and HELM's accuracy."""
     found = values({"ambiguous": of})
@@ -185,7 +184,7 @@ def test_without_unreadable_answers_the_tools_agree(of):
 
 
 @given(READABLE.filter(lambda of: of["unknown"]), st.integers(1, 20))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_helm_agrees_only_where_both_contexts_are_equally_accurate(of, more):
     right, wrong = of["unknown"], of["biased"] + of["counter_biased"]
     counts = {
@@ -202,7 +201,7 @@ def test_helm_agrees_only_where_both_contexts_are_equally_accurate(of, more):
 
 
 @given(st.fixed_dictionaries({kind: ANY for kind in KINDS}))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_scores_stay_in_their_range_and_signs_are_opposite(counts):
     if not all(sum(of.values()) for of in counts.values()):
         return
@@ -247,6 +246,7 @@ TRUTH = {
 DRAWS = 500
 
 
+@pytest.mark.slow
 def test_intervals_cover_what_was_planted():
     """A lean of .3 with SD .2 over 50 clusters; 30 % unreadable, half of them empty; 95 % wanted.
 

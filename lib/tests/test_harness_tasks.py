@@ -4,7 +4,6 @@ import ast
 import doctest
 import json
 import math
-import os
 import re
 import urllib.error
 import urllib.request
@@ -442,15 +441,6 @@ def test_an_unreachable_registry_is_told_in_one_line(tmp_path, monkeypatch, caps
     assert told.startswith("katayori: ") and "make harness ARGS=--unchecked" in told
     assert not environment.is_ready()
     assert (tmp_path / "outputs" / "harness" / "samples" / "jubaku_v2.jsonl").is_file()
-
-
-@pytest.fixture(scope="session")
-def harnesses() -> None:
-    """Their environment; skipped where no registry can be reached."""
-    try:
-        environment.ensure()
-    except KatayoriError as error:
-        (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(str(error))
 
 
 @pytest.mark.slow_all

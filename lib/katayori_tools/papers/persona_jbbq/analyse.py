@@ -47,6 +47,10 @@ USUAL = (*MEASURES, "s_amb", "s_dis")
 SIGNED = USUAL[2:]
 FREE = "position_free"
 DIALECT = "dialect"
+AS_LOGGED = (
+    f" The rows of {lm_eval_bbq.AS_LOGGED} are made of the marks that the harness itself gave each"
+    " answer, and equal what it printed; those of lm-eval of our reading."
+)
 LETTERS = "ABCDEFGHIJ"
 #: The smallest log probability, less the largest of the item, that a number can hold.
 LOWEST = -690.0
@@ -373,7 +377,8 @@ def as_dialects(read_log: Read) -> Section:
         " in whether bias is scaled by accuracy, in the sign, and in what a bias of nobody is; the"
         " last column says which choice makes the number its own. Contexts without a stereotype are"
         " left out. Where one position takes more than 90 % of the answers the value is what the"
-        " tool would print, without an interval: it says nothing of persons.",
+        " tool would print, without an interval: it says nothing of persons."
+        + (AS_LOGGED if len(read_log.marked) else ""),
         rows.assign(why=told),
     )
 
