@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from katayori import paths
+from katayori import paths, profiles
 from katayori.errors import UnavailableError
 from katayori.report import evidence, outcomes, provenance
 from katayori.report.tables import nothing, unwrap
@@ -124,6 +124,15 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.paper!r})"  # no path: it may be shown in a compared cell
+
+    @staticmethod
+    def items(profile: str) -> str:
+        """Which items a profile names: `study`, ours, or `official`, the paper's own.
+
+        Raises:
+            KatayoriError: an unknown profile, a file that holds none.
+        """
+        return str(profiles.load(profile)["items"])
 
     def open(self, **how: Any) -> Study:
         """Opens a study of the paper (`Study.open`), or ends the notebook as skipped.
