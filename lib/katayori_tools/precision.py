@@ -58,8 +58,9 @@ def measured() -> dict[str, Measured]:
     over what is asked.
 
     Example:
-        >>> measured()["persona_jbbq"].facets["template_id"]
-        'templates'
+        >>> from katayori.papers import paper_ids
+        >>> set(measured()) < set(paper_ids())
+        True
     """
     return papers.collected("precision", "MEASURED")
 
@@ -79,6 +80,8 @@ def pilot(paper: str, name: str, prompts: Sequence[str], chosen: Asking) -> pd.D
         own = {"orders": "all"} | own
     counting = measured()[paper].prompts or tuple(prompts)
     kept = [prompt for prompt in prompts if prompt in counting]
+    if not kept:
+        return None
     own |= {"profile": chosen.profile, "prompts": chosen.prompts, "limit": MOST}
     try:
         study = Study.open(paper, models=[name], asked=kept, **own)
@@ -97,6 +100,9 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     """
     counted = of.value(answers)
     first, words = next(iter(of.facets)), of.facets
+    few = f"{words[first]} answered in full are too few to say; ask at least LIMIT={PILOT}"
+    if counted.empty:
+        return f"0 {few}"
     bound = gates(counted, factors=["answer"]).loc[0]
     if bound["bound_share"] > BOUND_ABOVE:
         told = f"{bound['bound_share']:.0%} of its answers are {bound['bound_level']}"
@@ -106,7 +112,7 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     table = components(counted, value="value", facets=facets, fixed=fixed)
     n, left_out = table["clusters"].iloc[0], table["left_out"].iloc[0]
     if n < FEW_LEVELS:
-        return f"{n} {words[first]} answered in full are too few to say; ask at least LIMIT={PILOT}"
+        return f"{n} {few}"
     if not table["value"].any():
         return f"{of.name}: all answers alike, no spread to plan with"
     now = predict(table, [{}])
@@ -117,7 +123,15 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     )
     told += "".join(f", in one {one}" for one in ones)
     told += f"; {left_out} left out, which lack answers)" if left_out else ")"
-    return f"{told}; for +-{target:g} points: {_to_buy(table, asked, fixed, words, target)}"
+    told += f"; for +-{target:g} points: "
+    design = smallest(table, asked, fixed, target)
+    if design:
+        return told + _in_words(design, words) + _how_sure(table, design, fixed, words)
+    best = _range(table, {first: NEVER})
+    # Prompts differ too much, or so it seems: what is left is the score under these prompts.
+    table = components(counted, value="value", facets=facets, fixed=facets[1:])
+    design = smallest(table, asked, facets[1:], target)
+    return told + _out_of_reach(best, asked, fixed, words, design)
 
 
 def _crossed(counted: pd.DataFrame, of: Measured) -> Iterator[str]:
@@ -176,29 +190,42 @@ def _fewest(table: pd.DataFrame, first: str, design: _Counts, target: float) -> 
     return high
 
 
-def _to_buy(
-    table: pd.DataFrame,
-    asked: _Counts,
-    fixed: Sequence[str],
-    words: Mapping[str, str],
-    target: float,
+def _range(table: pd.DataFrame, design: _Counts) -> str:
+    """The half width of a design, and between what it lies, as far as the pilot tells."""
+    [told] = predict(table, [design]).to_dict("records")
+    quantile = 100 * told["half_width"] / told["value"] if told["value"] else 0.0
+    reached, low, high = (quantile * told[end] for end in ("value", "se_low", "se_high"))
+    return f"+-{reached:.1f}; {low:.1f} to {high:.1f} as far as this pilot tells"
+
+
+def _how_sure(
+    table: pd.DataFrame, design: _Counts, fixed: Sequence[str], words: Mapping[str, str]
 ) -> str:
-    """What reaches the target, how sure that is, and whether more prompts would help."""
-    first, *others = asked
-    design = smallest(table, asked, fixed, target)
-    if design is None:
-        best = _half_width(table, {first: NEVER})
-        random = [facet for facet in others if facet not in fixed]
-        given = " and ".join(f"these {asked[facet]} {words[facet]}" for facet in random)
-        return f"no number of {words[first]} gives it with {given} (+-{best:.1f} at best)"
-    told = predict(table, [design]).loc[0]
-    reached = 100 * told["half_width"]
-    low, high = (reached * told[end] / told["value"] for end in ("se_low", "se_high"))
-    out = f"{_in_words(design, words)} (+-{low:.1f} to {high:.1f}, as far as this pilot tells)"
-    for facet in [one for one in others if one not in fixed]:
-        more = _half_width(table, design | {facet: 2 * design[facet]})
+    """How sure a design is, as far as the pilot tells, and whether more prompts would help."""
+    out, reached = f" ({_range(table, design)})", _half_width(table, design)
+    for facet in [one for one in list(design)[1:] if one not in fixed]:
+        more = _half_width(table, dict(design) | {facet: 2 * design[facet]})
         if more > 0.9 * reached:
             out += f"; more {words[facet]} would not help"
         elif more > 0:
             out += f"; twice the {words[facet]}: +-{more:.1f}"
     return out
+
+
+def _out_of_reach(
+    best: str,
+    asked: _Counts,
+    fixed: Sequence[str],
+    words: Mapping[str, str],
+    alone: _Counts | None,
+) -> str:
+    """What is said where no design is sure enough for prompts drawn anew; `alone`: for these."""
+    first, *others = asked
+    told = _in_words(alone, words) if alone else f"more than {NEVER:,} {words[first]}"
+    random = [facet for facet in others if facet not in fixed]
+    if not random:
+        return told
+    given = " and ".join(f"these {asked[facet]} {words[facet]}" for facet in random)
+    kinds = " and ".join(words[facet] for facet in random)
+    out = f"no number of {words[first]} is enough for new {kinds} with {given} (at best {best})"
+    return f"{out}; for {given} alone {told}"

@@ -132,8 +132,8 @@ def test_the_line_says_what_is_asked_now_and_what_to_buy():
     told = precision.advice(exact(templates_weigh, (30, 5, 6)), SCORE, 2.0)
     pattern = (
         r"Diff \+-(\d+\.\d) points now \(30 templates x 5 prompts x 6 orders\); for \+-2 points: "
-        r"(\d+) templates x \d prompts? x \d orders \(\+-(\d\.\d) to (\d\.\d), as far as this pilot"
-        r" tells\); more prompts would not help"
+        r"(\d+) templates x \d prompts? x \d orders \(\+-2\.0; (\d\.\d) to (\d\.\d) as far as this "
+        r"pilot tells\); more prompts would not help"
     )
     found = re.fullmatch(pattern, told)
     assert found, told
@@ -147,11 +147,32 @@ def test_more_prompts_are_named_where_they_would_help():
     found = re.search(r"; twice the prompts: \+-(\d\.\d)$", told)
     assert found and 1 < float(found[1]) < 1.8, told
     told = precision.advice(exact(weighty, (30, 3, 6)), SCORE, 2.0)
-    assert re.search(
-        r"no number of templates gives it with these 3 prompts \(\+-\d\.\d at best\)$", told
+    found = re.search(
+        r"no number of templates is enough for new prompts with these 3 prompts "
+        r"\(at best \+-(\d\.\d); (\d\.\d) to (\d+\.\d) as far as this pilot tells\); "
+        r"for these 3 prompts alone (\d+) templates x (\d) prompts? x (\d) orders$",
+        told,
     )
-    best = float(re.search(r"(\d\.\d) at best", told)[1])
-    assert best == pytest.approx(100 * 4.303 * 0.02 / 3**0.5, abs=0.2)  # t of 2 prompts too many
+    assert found, told
+    best, low, high, *design = map(float, found.groups())
+    assert low < best < high
+    assert best == pytest.approx(100 * 4.303 * 0.02 / 3**0.5, abs=0.2)  # t of 2 degrees of freedom
+    # The prompts as three there are, the orders as six.
+    table = components(
+        exact(weighty, (30, 3, 6)), value="value", facets=FACETS, fixed=["prompt", "order"]
+    )
+    alone = dict(zip(FACETS, map(int, design), strict=True))
+    fewer = alone | {"template": alone["template"] - 1}
+    widths = 100 * predict(table, [alone, fewer])["half_width"]
+    assert widths[0] <= 2 < widths[1]
+
+
+def test_a_width_that_nobody_can_reach_is_said():
+    told = precision.advice(exact(PLANTED, (20, 5, 6)), SCORE, 0.01)
+    assert told.endswith("for these 5 prompts alone more than 100,000 templates"), told
+    without = exact(PLANTED, (20, 5, 6)).query("prompt == 0")
+    told = precision.advice(without, SCORE, 0.01)
+    assert told.endswith("for +-0.01 points: more than 100,000 templates"), told
 
 
 @pytest.mark.parametrize(
@@ -159,6 +180,7 @@ def test_more_prompts_are_named_where_they_would_help():
     [
         (lambda one: one.assign(answer="1"), "100% of its answers are 1: it answers by position"),
         (lambda one: one.assign(value=0.0), "all answers alike, no spread"),
+        (lambda one: one[:0], "^0 templates answered in full are too few"),
         (lambda one: one.assign(value=np.nan), "^0 templates answered in full are too few"),
         (lambda one: one[one["template"] < 4], "^4 templates answered in full .* LIMIT=10"),
         (
