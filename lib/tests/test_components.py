@@ -91,7 +91,7 @@ SCENARIOS = {
     "ordinary": (ORDINARY, (28, 5, 6), SIX),
     "no template": (ORDINARY | {"template": 0.0, "template x order": 0.0}, (28, 5, 6), SIX),
     "no prompt": (NO_PROMPT, (20, 4, 6), SIX),
-    "prompts weigh": (ORDINARY | {"prompt": 1.5}, (12, 8, 6), SIX),
+    "prompts weigh": (ORDINARY | {"prompt": 1.5}, (28, 4, 6), SIX),
     "a pair of orders": (ORDINARY, (36, 4, 2), (1.0, -1.0)),
     "nothing but noise": ({"template x prompt x order": 1.0}, (28, 5, 6), (0.0,) * 6),
 }

@@ -75,8 +75,8 @@ def components(
     comes out three times too large). Interval: 4,000 redrawn M_e df_e / chi-square(df_e)
     (generalised confidence interval). In 2,000 drawn tables each of 5 to 50 templates, 2 to 5
     prompts, 1 to 6 orders it covered .939 to .981; that of orders themselves 1.00, since the same
-    ones come again. It is too narrow where answers are hardly ever right: .56 to .64 at 3 to 10 %
-    of 224 answers; at about one half .88 for the last effect.
+    ones come again. It is too narrow where answers are hardly ever right: .56 to .64 at 5 to 10 %
+    of 224 answers; at about one half .88 to .93 for facets together.
 
     Raises:
         KatayoriError: a column that is lacking or holds something else; no facet; a complete facet
@@ -258,7 +258,7 @@ def predict(
     facet. The half width is SE times the quantile of t with SE^4 / sum of (part of e)^2 / df_e
     degrees of freedom, levels of the first facet as in the new design, of others as many as there
     are in either: where few prompts make most of it, many templates do not make it sure.
-    In the tables of `components` se_low to se_high covered .938 to .974 (rarely right answers .87
+    In the tables of `components` se_low to se_high covered .943 to .974 (rarely right answers .87
     to .94; some of all orders 1.00), value -+ half_width the mean of all templates and prompts in
     .941 to .974 (rarely right .89; two prompts that make nearly all of it .88).
 
