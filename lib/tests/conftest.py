@@ -64,7 +64,7 @@ QUICK = {
     for name in """
     boundaries catalogue charts claims dialects distributions environment expected finish_reasons frames
     gates house house_rules interval_figure make measure_logs metrics_agreement
-    metrics_effect_sizes metrics_intervals metrics_outcomes
+    metrics_effect_sizes metrics_intervals
     metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_ranks
     models_registry_content notebook_contract
     notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings

@@ -51,22 +51,6 @@ def test_a_status_that_nobody_explains_is_refused(tmp_path):
         run.row("PJ-1", "x", 1, source="live", headline=True, blank_status="because")
 
 
-def test_the_tables_for_readers(tmp_path):
-    run = Run("jubaku_v2", tmp_path)
-    same = {"source": "recorded", "model": MODEL, "headline": True, "unit": "share"}
-    run.row("JU-15", LEAN["what"], 0.067, ci=(0.012, 0.123), blank=0.021, detects=0.04, **same)
-    run.row("JU-13", "response variation rate", 0.5, **same)
-    run.row("JU-13", "no headline", 0.5, source="recorded")
-    headlines = run.headlines()
-    assert len(headlines) == 2
-    (told,) = calibration.measured(headlines).to_dict("records")
-    assert told["value [95 %]"] == "+6.70 [+1.20, +12.30]"
-    assert (told["blank"], told["detects"], told["unit"]) == ("2.10", "4.00", "points")
-    assert calibration.without(headlines) == [
-        "nothing is stated for this measure: response variation rate (1)"
-    ]
-
-
 @pytest.mark.parametrize("paper", paper_facts.ids())
 def test_every_verdict_of_a_notebook_has_the_limit_of_its_interval(paper):
     file = paths.data_dir() / "expected" / paper / "results.csv"

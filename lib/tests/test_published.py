@@ -181,34 +181,6 @@ def test_beside_compares_row_by_row():
     assert published.apart(same_data=True, same_model=True) == ""
 
 
-def test_footnotes_name_the_caveats_of_a_row():
-    """Every caveat about cells is met by a printed row, and by no row whose cells differ."""
-    for paper in paper_ids():
-        for file, notes in published.caveats(paper).dropna(subset=["file"]).groupby("file"):
-            about_cells = {note["id"] for note in notes.to_dict("records") if note["cells"]}
-            rows = published.load(paper, file)
-            told = published.footnotes(paper, file, rows)
-            assert set(", ".join(filter(None, told)).split(", ")) - {""} == about_cells, (
-                paper,
-                file,
-            )
-    rows = published.load("logprob_judge", "concordance")
-    [cells] = [
-        n["cells"]
-        for n in published.caveats("logprob_judge").to_dict("records")
-        if n["id"] == "LJ-c1"
-    ]
-    name, value = next(iter(cells.items()))
-    other = rows[
-        ~rows[name]
-        .astype(str)
-        .isin([str(v) for v in (value if isinstance(value, list) else [value])])
-    ]
-    assert not any(
-        "LJ-c1" in one for one in published.footnotes("logprob_judge", "concordance", other)
-    )
-
-
 def test_inter_jbbq_tables_5_to_8_give_table_3():
     """Answers at the reconstructed n give the printed rows of Table 3, but for a known one."""
     cells = published.load("inter_jbbq", "accuracy_by_attribute_count")

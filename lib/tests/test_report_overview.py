@@ -168,11 +168,6 @@ def test_files_without_a_pinned_hash_are_counted():
     found = table.set_index("id")
     assert found.loc["discrim_eval", "without_hash"] == "explicit.jsonl"
     assert found.loc["bbq", "without_hash"] == ""
-    told = overview.pin_sentence(table)
-    missing = int((found["files"] - found["pinned"]).sum())
-    assert f"The other {missing} are checked by their size" in told and missing > 1
-    whole = table.query("without_hash == ''")
-    assert overview.pin_sentence(whole).endswith("have a pinned hash.")
 
 
 def words_in(ax):

@@ -1,29 +1,12 @@
-"""Verbs of what came back: outcomes of requests, noise that raters share."""
+"""The verb of what came back: noise that raters share."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from katayori import frames
-from katayori.frame_checks import OUTCOMES, FrameError
-from katayori.metrics.outcomes import outcome_counts
+from katayori.columns import FrameError
 from katayori.metrics.residuals import residual_correlation
-
-
-def test_outcomes_add_up_to_what_was_asked():
-    outcomes = ["ok"] * 7 + ["refusal", "truncated", "truncated"]
-    asked = pd.DataFrame(
-        {"model": ["a"] * 10 + ["b"] * 2, "outcome": [*outcomes, "error", "error"]}
-    )
-    found = outcome_counts(asked, outcome="outcome", by=["model"]).set_index("model")
-    assert found["value"].tolist() == [0.7, 0.0]
-    assert found.loc["a", ["n", "n_invalid", "refusal", "truncated", "error"]].tolist() == [
-        *(7, 3, 1, 2, 0)
-    ]
-    kinds = [name for name in OUTCOMES if name != "ok"]
-    assert (found[kinds].sum(axis=1) == found["n_invalid"]).all()
-    with pytest.raises(FrameError, match="'fine'"):
-        outcome_counts(asked.replace("ok", "fine"), outcome="outcome")
 
 
 def two_raters(*, same):
@@ -87,6 +70,4 @@ def test_sources_are_compared_apart():
 
 def test_nothing_says_why():
     empty = frames.not_asked("not recorded", ["model", "outcome", "item", "question", "p", "yes"])
-    found = outcome_counts(empty, outcome="outcome", by="model")
-    assert frames.reason_of(found) == "not recorded" and list(found)[-1] == "error"
     assert frames.reason_of(correlated(empty)) == "not recorded"

@@ -1,7 +1,6 @@
 """The figures the papers print, their caveats, and the comparison of ours with theirs (X-4)."""
 
 import math
-from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
@@ -57,27 +56,6 @@ def tables(paper: str) -> dict[str, pd.DataFrame]:
 def audit_checks() -> list[dict[str, Any]]:
     """The checks of data/published/audit.yaml, as `metrics.audit.audit_table` runs them."""
     return files.read_checked(Audit, paths.registry("published/audit.yaml"))["checks"]
-
-
-def footnotes(paper: str, file: str, rows: pd.DataFrame) -> list[str]:
-    """For each printed row the ids of the caveats that name its cells, "LJ-c1, LJ-c2", or an empty
-    text.
-    """
-    of_file = caveats(paper).query("file == @file").to_dict("records")
-    notes = []
-    for row in rows.astype(str).to_dict("records"):
-        ids = [caveat["id"] for caveat in of_file if _concerns(caveat["cells"] or {}, row)]
-        notes.append(", ".join(ids))
-    return notes
-
-
-def _concerns(cells: dict[str, Any], row: dict[Hashable, Any]) -> bool:
-    """Whether a caveat names a row's cells; one on the whole table names none."""
-    for column, values in cells.items():
-        named = values if isinstance(values, list) else [values]
-        if row.get(column) not in {str(value) for value in named}:
-            return False
-    return bool(cells)
 
 
 def apart(*, same_data: bool, same_model: bool) -> str:

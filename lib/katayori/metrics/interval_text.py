@@ -34,15 +34,3 @@ def with_interval(
     has_interval = not (math.isnan(low) or math.isnan(high))
     interval = f" [{rounded(low)}, {rounded(high)}]" if has_interval else ""
     return rounded(value) + interval + (" †" if row.get("few") else "")
-
-
-def p_text(p: float) -> str:
-    """A p value as it stands in a sentence: "p .023", "p below .001".
-
-    Example:
-        >>> p_text(0.0234), p_text(0.0004)
-        ('p .023', 'p below .001')
-    """
-    if p < 0.001:
-        return "p below .001"
-    return "p " + f"{p:.3f}".removeprefix("0")

@@ -252,56 +252,6 @@ def _is_bound(written: pd.Series) -> bool:
     return bool(len(written) and written.value_counts(normalize=True).iloc[0] > BOUND_SHARE)
 
 
-def bound_letters(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
-    """The cells in which one place takes more than 90 % of the valid letters.
-
-    Their letters follow the place, so that no score of bias is read from them.
-
-    Args:
-        frame: answers with `answer`, the place that was written; probabilities are not needed.
-        by: the columns that make a cell.
-
-    Returns:
-        the columns of `by`, a row a bound cell.
-
-    Example:
-        >>> first = pd.DataFrame({"model": "m", "prompt_id": "p", "answer": ["0"] * 19 + ["1"]})
-        >>> even = first.assign(model="n", answer=["0", "1"] * 10)
-        >>> bound_letters(pd.concat([first, even]))["model"].tolist()
-        ['m']
-    """
-    rows = []
-    for key, cell in cells(frame, by):
-        if _is_bound(_written(cell)):
-            rows.append(key)
-    return pd.DataFrame(rows, columns=list(by))
-
-
-def mark_bound(table: pd.DataFrame, bound: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """A table of scores with the status `position_bound` where letters follow the place.
-
-    The paper's own score stays, since it is the paper's; its status says that it is no reading of
-    bias. A score without a value keeps the status that says why.
-
-    Args:
-        table: rows with metric, value, status and the columns of `bound`.
-        bound: of `bound_letters`.
-        metrics: the scores of bias.
-
-    Example:
-        >>> table = pd.DataFrame({"model": ["m", "n"], "metric": "diff_amb", "value": 0.1})
-        >>> table["status"] = "ok"
-        >>> mark_bound(table, pd.DataFrame({"model": ["m"]}), ["diff_amb"])["status"].tolist()
-        ['position_bound', 'ok']
-    """
-    if bound.empty or table.empty:
-        return table
-    marked = table.merge(bound.assign(bound=True), on=list(bound.columns), how="left")["bound"]
-    is_bound = marked.notna().to_numpy() & table["metric"].isin(metrics)
-    is_bound &= table["value"].notna()
-    return table.assign(status=table["status"].mask(is_bound, "position_bound"))
-
-
 def _range_of_means(values: np.ndarray) -> float:
     complete = values[np.isfinite(values).all(axis=1)]
     if not len(complete):

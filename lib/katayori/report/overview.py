@@ -103,21 +103,6 @@ def unpinned(catalogue: dict[str, "Dataset"]) -> "pd.DataFrame":
     return sets[sets["files"] > 0].reset_index(drop=True)
 
 
-def pin_sentence(sets: "pd.DataFrame") -> str:
-    """How many files of `unpinned` are checked against a pinned hash, and which are not."""
-    bare = sets[sets["without_hash"] != ""]
-    named = "; ".join(f"{row.id}: {row.without_hash}" for row in bare.itertuples())
-    files, pinned = sets["files"].sum(), sets["pinned"].sum()
-    counts = f"{pinned} of {files} downloaded files have a pinned hash."
-    missing = files - pinned
-    if not missing:
-        return counts
-    return (
-        f"{counts} The other {missing} are checked by their size alone the first time; their hash "
-        f"is then kept beside them and binds every later copy on this machine ({named})."
-    )
-
-
 def measures(run: "Path | pd.DataFrame | None" = None) -> "pd.DataFrame":
     """What a bias profile shows of each paper (`profile` in data/papers/*.yaml), a row a panel.
 

@@ -74,10 +74,6 @@ class Run(run.Run):
             self._keep_figure(name, frame, plotted(frame))
         return None
 
-    def headlines(self) -> "pd.DataFrame":
-        """The headlines so far with blank and limit of detection (`calibration.table`)."""
-        return calibration.table(list(self._rows.values()))
-
 
 def read_results(path: Path) -> "pd.DataFrame":
     """The rows of a run folder, or of all run folders in a profile's: columns `FIELDS`.
