@@ -80,7 +80,7 @@ record: setup  ## ask models the study prompts, keep the answers in data/recorde
 live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)
 	$(KATAYORI) live $(ASKING) $(WORDS)
 
-estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--half-width 3")
+estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--half-width 3 --pilot recorded")
 	$(KATAYORI) estimate $(ASKING) $(WORDS)
 
 batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, fetch, import)
@@ -99,7 +99,7 @@ convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPER
 harness: setup  ## our benchmarks as tasks of inspect_ai and lm-eval, run against a stub (PAPERS= LIMIT= ARGS=--unchecked)
 	$(KATAYORI) harness $(call option,PAPERS,papers) $(call option,PROMPTS,prompts) $(call option,LIMIT,limit) $(WORDS)
 
-analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq")
+analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq --dialects")
 	$(KATAYORI) analyse "$$LOG" $(WORDS)
 
 compare: setup  ## two runs or two models row by row (A= B=), or any number side by side on a page (RUNS="a b c")

@@ -103,25 +103,25 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     few = f"{words[first]} answered in full are too few to say; ask at least LIMIT={PILOT}"
     if counted.empty:
         return f"0 {few}"
-    bound = gates(counted, factors=["answer"]).loc[0]
-    if bound["bound_share"] > BOUND_ABOVE:
-        told = f"{bound['bound_share']:.0%} of its answers are {bound['bound_level']}"
-        return f"{told}: it answers by position, of which more answers would tell no more"
+    counted, bound = _without_bound(counted, of)
+    if counted.empty:
+        return f"{bound}: it answers by position, of which more answers would tell no more"
     facets = list(_crossed(counted, of))
     fixed = [facet for facet in facets if facet in of.complete]
     table = components(counted, value="value", facets=facets, fixed=fixed)
     n, left_out = table["clusters"].iloc[0], table["left_out"].iloc[0]
     if n < FEW_LEVELS:
         return f"{n} {few}"
-    if not table["value"].any():
-        return f"{of.name}: all answers alike, no spread to plan with"
     now = predict(table, [{}])
+    if not now["half_width"].iloc[0] > 0:
+        return f"{of.name}: all answers alike, no spread to plan with"
     asked = {facet: int(now[facet].iloc[0]) for facet in facets}
     ones = [words[facet].removesuffix("s") for facet in of.complete if facet not in facets]
     told = (
         f"{of.name} +-{100 * now['half_width'].iloc[0]:.1f} points now ({_in_words(asked, words)}"
     )
     told += "".join(f", in one {one}" for one in ones)
+    told += f"; {bound}, left out" if bound else ""
     told += f"; {left_out} left out, which lack answers)" if left_out else ")"
     told += f"; for +-{target:g} points: "
     design = smallest(table, asked, fixed, target)
@@ -132,6 +132,23 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     table = components(counted, value="value", facets=facets, fixed=facets[1:])
     design = smallest(table, asked, facets[1:], target)
     return told + _out_of_reach(best, asked, fixed, words, design)
+
+
+def _without_bound(counted: pd.DataFrame, of: Measured) -> tuple[pd.DataFrame, str]:
+    """The answers without those to prompts that are answered by position, and how many these are.
+
+    Prompts are looked at one by one: of two that are answered A and B nothing would be seen.
+    """
+    by = [facet for facet, word in of.facets.items() if word == "prompts"]
+    found = gates(counted, factors=["answer"], by=by)
+    bound = found[found["bound_share"] > BOUND_ABOVE]
+    if bound.empty:
+        return counted, ""
+    shares = f"{bound['bound_share'].min():.0%} and more of the answers are one letter or number"
+    told = f"{shares} in {len(bound)} of {len(found)} prompts"
+    if not by:
+        return counted.head(0), told
+    return counted[~counted[by[0]].isin(bound[by[0]])], told
 
 
 def _crossed(counted: pd.DataFrame, of: Measured) -> Iterator[str]:

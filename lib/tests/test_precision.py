@@ -178,7 +178,7 @@ def test_a_width_that_nobody_can_reach_is_said():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda one: one.assign(answer="1"), "100% of its answers are 1: it answers by position"),
+        (lambda one: one.assign(answer="1"), "^100% and more of the answers are one letter or number in 5 of 5 prompts: it answers by"),
         (lambda one: one.assign(value=0.0), "all answers alike, no spread"),
         (lambda one: one[:0], "^0 templates answered in full are too few"),
         (lambda one: one.assign(value=np.nan), "^0 templates answered in full are too few"),
@@ -264,7 +264,19 @@ def test_a_judge_that_reads_is_told_what_to_buy(stored, capsys):
 def test_a_judge_that_follows_a_position_is_not_sold_more_answers(stored, capsys):
     stored("logprob_judge", 12, says=lambda request: "A")
     [line] = lines(capsys, "--papers", "logprob_judge")
-    assert "100% of its answers are A: it answers by position" in line
+    assert "of the answers are one letter or number in 5 of 5 prompts: it answers by position" in line
+
+
+def test_prompts_that_are_answered_by_position_are_left_out_one_by_one():
+    """Of prompts that are answered A and B nothing would be seen in all answers together."""
+    frame = exact(PLANTED, (20, 5, 6))
+    letters = frame["prompt"].map({0: "A", 1: "A", 2: "A", 3: "A", 4: "B"})
+    told = precision.advice(frame.assign(answer=letters), SCORE, 2.0)
+    assert told.startswith("100% and more") and "x" not in told.partition("prompts")[2]
+    letters = letters.where(frame["prompt"].isin([0, 1, 2]), frame["order"] % 3)
+    told = precision.advice(frame.assign(answer=letters), SCORE, 2.0)
+    assert "20 templates x 2 prompts x 6 orders; 100% and more" in told
+    assert "in 3 of 5 prompts, left out)" in told
 
 
 def test_all_orders_of_a_pilot_are_read_without_being_told(stored, capsys):
@@ -285,8 +297,8 @@ def test_without_a_pilot_one_line_says_how_to_make_one(stored, capsys):
 
 def test_the_line_on_the_page_is_what_recorded_answers_give(stored, capsys):
     page = (paths.root() / "lib/pages/own-model.md").read_text(encoding="utf-8")
-    [told] = re.findall(r"^logprob_judge qwen.*$", page, re.MULTILINE)
-    words = ["--papers", "logprob_judge", "--models", "qwen2.5-coder-1.5b", "--pilot", "recorded"]
+    [told] = re.findall(r"^inter_jbbq qwen.*$", page, re.MULTILINE)
+    words = ["--papers", "inter_jbbq", "--models", "qwen2.5-coder-1.5b", "--pilot", "recorded"]
     assert cli.main(["estimate", *words]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == told
 

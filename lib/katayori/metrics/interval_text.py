@@ -24,7 +24,8 @@ def with_interval(
     """
     value, low, high = (scale * row[name] for name in ("value", *ends))
     if math.isnan(value):
-        reason = row.get("verdict") or row.get("status")
+        told = [row.get(name) for name in ("verdict", "status")]
+        reason = next((one for one in told if isinstance(one, str) and one), "")
         return f"— ({reason})" if reason else "—"
     sign = "+" if signed else ""
 

@@ -190,14 +190,19 @@ class Run:
         return out
 
     def _with_source(self, frame: "pd.DataFrame") -> "pd.DataFrame":
-        """The frame with the source of each model's answers, where it has none."""
+        """The frame with the source of each model's answers, where it has none.
+
+        A respondent that a notebook makes in a cell is named so: "simulated: ...".
+        """
         if "model" not in frame or "source" in frame or not self._studies:
             return frame
         sources: dict[str, str] = {}
         for study in self._studies:
             sources |= study.sources()
         out = frame.copy()
-        out.insert(list(frame).index("model") + 1, "source", frame["model"].map(sources))
+        source = frame["model"].map(sources)
+        made = frame["model"].astype(str).str.startswith("simulated: ")
+        out.insert(list(frame).index("model") + 1, "source", source.mask(made, "simulated"))
         out.attrs = dict(frame.attrs)
         return out
 
