@@ -53,11 +53,10 @@ class Running:
             self.names["output_dir"] = str(self.folder)
 
     def shown(self, start: int) -> dict[str, Any]:
-        """The tables from a place on; without any, what the figures so far plot."""
-        if tables := self.tables[start:]:
-            return {"tables": tables}
+        """The tables from a place on, and what the figures so far plot."""
         plotted = sorted((self.folder / "figures").glob("*.csv"))
-        return {"figures": {file.name: file.read_text(encoding="utf-8") for file in plotted}}
+        figures = {file.name: file.read_text(encoding="utf-8") for file in plotted}
+        return {"tables": self.tables[start:], "figures": figures}
 
     def if_changed(self, cells: list[Cell]) -> dict[str, Any]:
         """What a child shows that runs these cells, the first of them changed."""
