@@ -333,11 +333,26 @@ def test_few_levels_say_nothing_of_more():
     assert found["status"].tolist() == ["ok", "too_few_levels", "ok", "ok", "ok"]
 
 
-def test_a_respondent_that_never_changes_is_sure():
-    table = components(crossed((6, 5, 2)).assign(side=1.0), **HOW)
-    assert set(table["value"]) == {0.0} and table["share"].isna().all()
+@pytest.mark.parametrize("side", [1.0, 0.1])
+def test_a_respondent_that_never_changes_tells_nothing_of_others(side):
+    """As everywhere: no interval of width 0. Three times .1 have another mean than twice, by
+    rounding.
+    """
+    frame = crossed((6, 5, 2)).assign(side=side)
+    table = components(pd.concat([frame, frame, frame[frame["template"] == 0]]), **HOW)
+    assert set(table["status"]) == {"no_variation"} and set(table["value"]) == {0.0}
+    assert table[["ci_low", "ci_high", "share"]].isna().all(axis=None)
     found = predict(table, [{}, {"template": 1}, {"order": 1}])
-    assert found[["value", "se_high", "half_width"]].eq(0).all(axis=None)
+    assert set(found["status"]) == {"no_variation"}
+    assert found[["value", "se_low", "se_high", "half_width"]].isna().all(axis=None)
+
+
+def test_answers_that_follow_the_order_alone_are_sure_in_all_orders():
+    frame = crossed((6, 5, 2))
+    table = components(frame.assign(side=frame["order"]), **HOW)
+    assert table.set_index("effect")["share"]["order"] == 1
+    found = predict(table, [{}, {"order": 1}])
+    assert found["status"].tolist() == ["ok", "ok"] and found["value"].tolist() == [0, 0.5]
 
 
 def test_the_order_of_rows_changes_nothing_to_the_digit(frame):

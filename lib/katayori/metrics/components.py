@@ -63,8 +63,9 @@ def components(
         first facet), ci_low, ci_high (95 %, of the component), status, share (of the sum of all
         components), sd (its root), levels, df, mean_square, left_out (levels of the first facet
         without an answer to some cell; they are left out). status: `ok`; `below_zero` (the estimate
-        is negative and counts as 0); `one_level` (a facet with a single level tells nothing: no
-        value); `no_valid_answer`.
+        is negative and counts as 0); `no_variation` (all cells are alike: components of 0, no
+        interval); `one_level` (a facet with a single level tells nothing: no value);
+        `no_valid_answer`.
 
     Formula: with mean squares M of the table of cells, n_f levels of facet f,
 
@@ -105,7 +106,8 @@ def components(
         base |= {"n_invalid": len(cell) - base["n"], "clusters": table.shape[0]}
         squares = _mean_squares(table)
         names = {facet: COMPLETE if facet in fixed else RANDOM for facet in facets}
-        found = _estimated(squares, dict(zip(facets, table.shape, strict=True)), names)
+        levels = dict(zip(facets, table.shape, strict=True))
+        found = _estimated(squares, levels, names, _status(table))
         rows += [key | base | row for row in found]
     return flat(rows, frame, by, names=["effect", "kind"], more=_MORE)
 
@@ -140,7 +142,19 @@ def _table(cell: pd.DataFrame, value: str, facets: Sequence[str]) -> tuple[np.nd
     whole = pd.MultiIndex.from_product(levels, names=list(facets))
     table = means.reindex(whole).to_numpy(float).reshape(shape)
     known = np.isfinite(table).reshape(shape[0], -1).all(axis=1)
-    return table[known], int((~known).sum())
+    kept = table[known]
+    if kept.size and np.ptp(kept) <= 1e-12 * np.abs(kept).max():
+        kept = np.zeros_like(kept)  # only differences count, and these are what rounding leaves
+    return kept, int((~known).sum())
+
+
+def _status(table: np.ndarray) -> str:
+    """What the table of cells allows to say."""
+    if not table.size:
+        return "no_valid_answer"
+    if 1 in table.shape:
+        return "one_level"
+    return "ok" if table.any() else "no_variation"
 
 
 def _effects(facets: Sequence[str]) -> Iterator[_Effect]:
@@ -195,17 +209,21 @@ def _redrawn(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
 
 
 def _estimated(
-    squares: Mapping[tuple[int, ...], float], levels: Mapping[str, int], kinds: Mapping[str, str]
+    squares: Mapping[tuple[int, ...], float],
+    levels: Mapping[str, int],
+    kinds: Mapping[str, str],
+    status: str,
 ) -> Iterator[dict[str, Any]]:
     """A row an effect."""
     fixed = [facet for facet, kind in kinds.items() if kind == COMPLETE]
     effects = list(_effects(list(levels)))
     df = np.array([prod(levels[facet] - 1 for facet in effect) for effect in effects], float)
     mean_square = np.array(list(squares.values()))
-    status = "no_valid_answer" if 0 in levels.values() else "one_level"
     values, ends = np.full(len(df), np.nan), np.full((2, len(df)), np.nan)
-    if np.isfinite(mean_square).all():
-        status, (_, weights) = "ok", _weights(levels, fixed)
+    if status == "no_variation":
+        values = np.zeros(len(df))
+    elif status == "ok":
+        _, weights = _weights(levels, fixed)
         values = _without_rounding(weights @ mean_square, mean_square)
         drawn = np.maximum(_redrawn(mean_square, df) @ weights.T, 0)
         ends = np.quantile(drawn, [0.025, 0.975], axis=0)
@@ -222,7 +240,7 @@ def _estimated(
             "share": shares[place],
             "sd": np.sqrt(kept[place]),
             "levels": prod(levels[facet] for facet in effect),
-            "df": df[place] if status != "no_valid_answer" else np.nan,
+            "df": df[place] if 0 not in levels.values() else np.nan,
             "mean_square": mean_square[place],
         }
 
@@ -250,8 +268,9 @@ def predict(
         by..., a column a facet (how many levels), value (the standard error, in units of the
         values), requests (the product of the levels), se_low, se_high (95 %), half_width (of the
         95 % interval, see below), status: `ok`; `too_few_levels` (more levels of a random facet
-        than were asked, of which fewer than 5 were: no value); `one_level`, `no_valid_answer` as
-        of `components`.
+        than were asked, of which fewer than 5 were: no value); `no_variation` (answers that are
+        all alike tell nothing of others: no value); `one_level`, `no_valid_answer` as of
+        `components`.
 
     Formula: SE^2 = sum over effects e of s_e / prod of n'_f, f in e, times the product over
     complete facets in e of (1 - n'_f / N_f), with n' levels of the new design and N of a complete
@@ -275,8 +294,9 @@ def predict(
         >>> predict(table, [{}, {"template": 80}])["value"].round(3).tolist()
         [0.115, 0.057]
     """
-    wanted = {"effect": LABEL, "kind": LABEL, "levels": NUMBER, "df": NUMBER_OR_NONE}
-    by = _names_of_cells(table, wanted | {"mean_square": NUMBER_OR_NONE}, by)
+    wanted = {"effect": LABEL, "kind": LABEL, "levels": NUMBER, "status": LABEL}
+    wanted |= {"df": NUMBER_OR_NONE, "mean_square": NUMBER_OR_NONE}
+    by = _names_of_cells(table, wanted, by)
     if isinstance(designs, Mapping):
         raise FrameError(f"predict: designs is a list; give [{dict(designs)}]")
     rows: list[dict[str, Any]] = []
@@ -327,9 +347,8 @@ def _predicted(
     """The standard error of one design."""
     row: dict[str, Any] = dict.fromkeys(("value", *_OF_DESIGN), np.nan)
     row["requests"] = prod(counts.values())
-    undefined = cell.loc[cell["value"].isna(), "status"]
-    if len(undefined):
-        return row | {"status": undefined.iloc[0]}
+    if (status := cell["status"].iloc[0]) not in ("ok", "below_zero"):
+        return row | {"status": status}
     few = [facet for facet in levels if facet not in fixed and levels[facet] < FEW_LEVELS]
     if any(counts[facet] > levels[facet] for facet in few):
         return row | {"status": "too_few_levels"}
