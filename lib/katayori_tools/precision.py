@@ -110,6 +110,9 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     fixed = [facet for facet in facets if facet in of.complete]
     table = components(counted, value="value", facets=facets, fixed=fixed)
     n, left_out = table["clusters"].iloc[0], table["left_out"].iloc[0]
+    if n < FEW_LEVELS <= n + left_out:
+        lacking = f"{left_out} of {n + left_out} {words[first]} lack a readable answer in some cell"
+        return f"{lacking} of {_in_words(_levels(counted, facets[1:]), words)}; too few are left"
     if n < FEW_LEVELS:
         return f"{n} {few}"
     now = predict(table, [{}])
@@ -159,6 +162,11 @@ def _crossed(counted: pd.DataFrame, of: Measured) -> Iterator[str]:
         each = counted.groupby(first)[facet].nunique().max()
         if facet == first or (levels > 1 and (facet not in of.complete or each == levels)):
             yield facet
+
+
+def _levels(counted: pd.DataFrame, facets: Sequence[str]) -> dict[str, int]:
+    """How many levels of each facet were asked."""
+    return {facet: int(counted[facet].nunique()) for facet in facets}
 
 
 def _in_words(counts: _Counts, words: Mapping[str, str]) -> str:

@@ -293,7 +293,11 @@ def test_what_was_not_asked_says_so():
         (lambda one: one[one["prompt"] == 0], "one_level"),
         (lambda one: one[one["template"] == 0], "one_level"),
         (lambda one: one.assign(side=np.nan), "no_valid_answer"),
-        (lambda one: one.assign(side=one["side"].where(one["prompt"] > 0)), "no_valid_answer"),
+        (lambda one: one.assign(side=one["side"].where(one["prompt"] > 0)), "no_complete_level"),
+        (
+            lambda one: one[(one["template"] == 0) | (one["prompt"] != one["template"] % 5)],
+            "no_complete_level",
+        ),
     ],
 )
 def test_what_tells_nothing_has_a_status_and_no_value(frame, made_so, status):
@@ -325,6 +329,18 @@ def test_answers_of_a_cell_count_as_their_mean(frame):
     pd.testing.assert_frame_equal(
         components(pd.concat([twice, third]), **HOW)[same], components(frame, **HOW)[same]
     )
+
+
+@pytest.mark.parametrize("per_cell", [1, 4])
+def test_so_many_templates_are_left_by_unreadable_answers_as_is_told(per_cell):
+    """A tenth of the answers to 1,000 templates, of which the docstring tells .35 and .999."""
+    whole = pd.concat([crossed((1000, 5, 2))] * per_cell).assign(side=1.0)
+    unread = np.random.default_rng(0).random(len(whole)) < 0.1
+    table = components(whole.assign(side=whole["side"].mask(unread)), **HOW)
+    told = (1 - 0.1**per_cell) ** 10
+    error = (told * (1 - told) / 1000) ** 0.5
+    assert table["clusters"].iloc[0] / 1000 == pytest.approx(told, abs=3 * error)
+    assert round(told, 2 if per_cell == 1 else 3) == {1: 0.35, 4: 0.999}[per_cell]
 
 
 def test_few_levels_say_nothing_of_more():

@@ -178,10 +178,24 @@ def test_a_width_that_nobody_can_reach_is_said():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda one: one.assign(answer="1"), "^100% and more of the answers are one letter or number in 5 of 5 prompts: it answers by"),
+        (
+            lambda one: one.assign(answer="1"),
+            "^100% and more of the answers are one letter or number in 5 of 5 prompts: it answers by",
+        ),
         (lambda one: one.assign(value=0.0), "all answers alike, no spread"),
         (lambda one: one[:0], "^0 templates answered in full are too few"),
-        (lambda one: one.assign(value=np.nan), "^0 templates answered in full are too few"),
+        (
+            lambda one: one.assign(value=np.nan),
+            "^20 of 20 templates lack a readable answer in some cell of 5 prompts x 6 orders; too",
+        ),
+        (
+            lambda one: one.assign(value=one["value"].mask(one["order"] == one["template"] % 6)),
+            "^20 of 20 templates lack a readable answer",
+        ),
+        (
+            lambda one: one.assign(value=one["value"].mask(one["template"] > 3)),
+            "^16 of 20 templates lack a readable answer",
+        ),
         (lambda one: one[one["template"] < 4], "^4 templates answered in full .* LIMIT=10"),
         (
             lambda one: one.assign(value=one["value"].mask(one["template"] < 9)),
@@ -264,7 +278,9 @@ def test_a_judge_that_reads_is_told_what_to_buy(stored, capsys):
 def test_a_judge_that_follows_a_position_is_not_sold_more_answers(stored, capsys):
     stored("logprob_judge", 12, says=lambda request: "A")
     [line] = lines(capsys, "--papers", "logprob_judge")
-    assert "of the answers are one letter or number in 5 of 5 prompts: it answers by position" in line
+    assert (
+        "of the answers are one letter or number in 5 of 5 prompts: it answers by position" in line
+    )
 
 
 def test_prompts_that_are_answered_by_position_are_left_out_one_by_one():

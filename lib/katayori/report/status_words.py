@@ -13,6 +13,7 @@ WORDS = {
     "not_calibrated": "too few templates",
     "lacks_an_order": "an order is missing",
     "tied": "options are level",
+    "no_complete_level": "none answered in full",
 }
 #: What to do about a status, in a whole sentence.
 REMEDIES = {
