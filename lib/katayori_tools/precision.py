@@ -5,8 +5,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from math import prod
 from typing import Any
 
 import pandas as pd
@@ -26,9 +24,6 @@ from katayori_tools.choices import Asking
 PILOT = 10
 #: More levels of the first facet than anybody will ask.
 NEVER = 100_000
-#: Of a complete facet at least so many levels are asked: in one order nobody could see whether the
-#: answers follow the position.
-MIRRORED = 2
 
 _Counts = Mapping[str, int]
 
@@ -93,7 +88,7 @@ def pilot(paper: str, name: str, prompts: Sequence[str], chosen: Asking) -> pd.D
 
 
 def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
-    """In one line how sure the score is, and the cheapest design that makes it as sure as wanted.
+    """In one line how sure the score is, and the design that makes it as sure as wanted.
 
     Args:
         answers: of one model. of: what is measured. target: half of the 95 % interval, in points.
@@ -111,8 +106,9 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     table = components(counted, value="value", facets=facets, fixed=fixed)
     n, left_out = table["clusters"].iloc[0], table["left_out"].iloc[0]
     if n < FEW_LEVELS <= n + left_out:
-        lacking = f"{left_out} of {n + left_out} {words[first]} lack a readable answer in some cell"
-        return f"{lacking} of {_in_words(_levels(counted, facets[1:]), words)}; too few are left"
+        lacking = f"{left_out} of {n + left_out} {words[first]} lack a readable answer"
+        others = _in_words({facet: counted[facet].nunique() for facet in facets[1:]}, words)
+        return f"{lacking}{f' in some cell of {others}' if others else ''}; too few are left"
     if n < FEW_LEVELS:
         return f"{n} {few}"
     now = predict(table, [{}])
@@ -127,13 +123,13 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     told += f"; {bound}, left out" if bound else ""
     told += f"; {left_out} left out, which lack answers)" if left_out else ")"
     told += f"; for +-{target:g} points: "
-    design = smallest(table, asked, fixed, target)
+    design = smallest(table, asked, target)
     if design:
         return told + _in_words(design, words) + _how_sure(table, design, fixed, words)
     best = _range(table, {first: NEVER})
     # Prompts differ too much, or so it seems: what is left is the score under these prompts.
     table = components(counted, value="value", facets=facets, fixed=facets[1:])
-    design = smallest(table, asked, facets[1:], target)
+    design = smallest(table, asked, target)
     return told + _out_of_reach(best, asked, fixed, words, design)
 
 
@@ -164,11 +160,6 @@ def _crossed(counted: pd.DataFrame, of: Measured) -> Iterator[str]:
             yield facet
 
 
-def _levels(counted: pd.DataFrame, facets: Sequence[str]) -> dict[str, int]:
-    """How many levels of each facet were asked."""
-    return {facet: int(counted[facet].nunique()) for facet in facets}
-
-
 def _in_words(counts: _Counts, words: Mapping[str, str]) -> str:
     """A design as it is read."""
     return " x ".join(
@@ -182,37 +173,25 @@ def _half_width(table: pd.DataFrame, design: _Counts) -> float:
     return 100 * float(predict(table, [design])["half_width"].iloc[0])
 
 
-def smallest(
-    table: pd.DataFrame, asked: _Counts, fixed: Sequence[str], target: float
-) -> dict[str, int] | None:
+def smallest(table: pd.DataFrame, asked: _Counts, target: float) -> dict[str, int] | None:
     """The design with the fewest requests that reaches the target; None where none does.
 
-    Of the first facet there may be any number from `PILOT` on, of a complete one at least two
-    levels, of the others no more than were asked.
+    Of the first facet there may be any number from `PILOT` on. The other facets keep their levels:
+    `make live` asks every prompt of a paper, and of the orders one or all.
 
     Args:
-        table: of `components`. asked: levels of each facet in it. fixed: the complete facets.
+        table: of `components`. asked: levels of each facet in it.
         target: half of the 95 % interval, in points.
     """
-    first, *others = asked
-    least = {facet: MIRRORED if facet in fixed else 1 for facet in others}
-    ways = product(*(range(least[facet], asked[facet] + 1) for facet in others))
-    found = []
-    for way in ways:
-        design = dict(zip(others, way, strict=True))
-        if _half_width(table, {first: NEVER} | design) <= target:
-            found.append({first: _fewest(table, first, design, target)} | design)
-    return min(found, key=lambda design: prod(design.values()), default=None)
-
-
-def _fewest(table: pd.DataFrame, first: str, design: _Counts, target: float) -> int:
-    """The smallest number of levels of the first facet that reaches the target, by halving."""
-    low, high = PILOT - 1, NEVER
+    first = next(iter(asked))
+    low, high = PILOT - 1, NEVER  # by halving
+    if not _half_width(table, {first: high}) <= target:
+        return None
     while high - low > 1:
         middle = (low + high) // 2
-        enough = _half_width(table, {first: middle} | dict(design)) <= target
+        enough = _half_width(table, {first: middle}) <= target
         low, high = (low, middle) if enough else (middle, high)
-    return high
+    return dict(asked) | {first: high}
 
 
 def _range(table: pd.DataFrame, design: _Counts) -> str:
