@@ -581,16 +581,30 @@ def _of_pilots(
     from katayori_tools import precision
 
     of_papers, lacking = precision.measured(), []
+    kept = "recorded" if chosen.profile == "recorded" else "stored"
+    whole = f", of all that is {kept}" if chosen.limit else ""
+    for paper in dict.fromkeys(paper for paper, _ in answered if paper not in of_papers):
+        yield f"{paper}: {precision.NO_MEAN}"
     for (paper, name), prompt_ids in answered.items():
         if paper not in of_papers:
             continue
-        answers = precision.pilot(paper, name, prompt_ids, chosen) if prompt_ids else None
-        if answers is None:
+        found = precision.pilot(paper, name, prompt_ids, chosen) if prompt_ids else None
+        if found is None:
             lacking.append(f"PAPERS={paper} MODELS={name}")
         else:
-            yield f"{paper} {name}: {precision.advice(answers, of_papers[paper], width)}"
-    if lacking:
-        pilot = f"make live {lacking[0]} LIMIT={precision.PILOT}"
+            answers, there = found
+            told = precision.advice(answers, of_papers[paper], width, there)
+            yield f"{paper} {name}{whole}: {told}"
+    if not lacking:
+        return
+    pilot = f"make live {lacking[0]} LIMIT={precision.PILOT}"
+    if kept == "recorded":
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        yield (
+            f"No answers are recorded here for {lacking[0]}{more}: ask with {pilot}, then leave out"
+            " --pilot recorded"
+        )
+    else:
         yield f"What to ask for +-{width:g} points is told after a pilot, such as {pilot}"
 
 

@@ -24,6 +24,11 @@ from katayori_tools.choices import Asking
 PILOT = 10
 #: More levels of the first facet than anybody will ask.
 NEVER = 100_000
+#: Said of a paper without a score to plan with.
+NO_MEAN = (
+    "a pilot tells nothing here: a gap is the largest difference between levels, no mean over what"
+    " is asked"
+)
 
 _Counts = Mapping[str, int]
 
@@ -49,8 +54,7 @@ class Measured:
 def measured() -> dict[str, Measured]:
     """What is measured of each paper that one design of facets fits.
 
-    Decisions about persons (01) have none: a gap is the largest difference between levels, no mean
-    over what is asked.
+    Decisions about persons (01) have none (see `NO_MEAN`).
 
     Example:
         >>> from katayori.papers import paper_ids
@@ -60,8 +64,11 @@ def measured() -> dict[str, Measured]:
     return papers.collected("precision", "MEASURED")
 
 
-def pilot(paper: str, name: str, prompts: Sequence[str], chosen: Asking) -> pd.DataFrame | None:
-    """The answers of a model to all items and orders of a paper that are there; None without any.
+def pilot(
+    paper: str, name: str, prompts: Sequence[str], chosen: Asking
+) -> tuple[pd.DataFrame, int] | None:
+    """The answers of a model to all items and orders of a paper that are there, and how many levels
+    of the first facet the items have; None without any answer.
 
     Args:
         paper: its id. name: the model as it was given. prompts: ids of those that are asked.
@@ -84,14 +91,19 @@ def pilot(paper: str, name: str, prompts: Sequence[str], chosen: Asking) -> pd.D
     except UnavailableError:
         return None
     answers = answers[answers["outcome"] != "error"]  # not asked yet, or to be asked again
-    return answers.reset_index(drop=True) if len(answers) else None
+    if answers.empty:
+        return None
+    of = measured()[paper]
+    items = of.value(study.items.assign(answer=None))
+    return answers.reset_index(drop=True), items[next(iter(of.facets))].nunique()
 
 
-def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
+def advice(answers: pd.DataFrame, of: Measured, target: float, there: int) -> str:
     """In one line how sure the score is, and the design that makes it as sure as wanted.
 
     Args:
         answers: of one model. of: what is measured. target: half of the 95 % interval, in points.
+        there: how many levels of the first facet the items have.
     """
     counted = of.value(answers)
     first, words = next(iter(of.facets)), of.facets
@@ -125,12 +137,14 @@ def advice(answers: pd.DataFrame, of: Measured, target: float) -> str:
     told += f"; for +-{target:g} points: "
     design = smallest(table, asked, target)
     if design:
-        return told + _in_words(design, words) + _how_sure(table, design, fixed, words)
+        how_sure = _how_sure(table, design, fixed, words)
+        return told + _in_words(design, words) + how_sure + _beyond(design, words, there)
     best = _range(table, {first: NEVER})
     # Prompts differ too much, or so it seems: what is left is the score under these prompts.
     table = components(counted, value="value", facets=facets, fixed=facets[1:])
     design = smallest(table, asked, target)
-    return told + _out_of_reach(best, asked, fixed, words, design)
+    told += _out_of_reach(best, asked, fixed, words, design)
+    return told + (_beyond(design, words, there) if design else "")
 
 
 def _without_bound(counted: pd.DataFrame, of: Measured) -> tuple[pd.DataFrame, str]:
@@ -143,8 +157,10 @@ def _without_bound(counted: pd.DataFrame, of: Measured) -> tuple[pd.DataFrame, s
     bound = found[found["bound_share"] > BOUND_ABOVE]
     if bound.empty:
         return counted, ""
-    shares = f"{bound['bound_share'].min():.0%} and more of the answers are one letter or number"
-    told = f"{shares} in {len(bound)} of {len(found)} prompts"
+    least = bound["bound_share"].min()
+    share = f"{least:.0%}" if round(least, 2) > BOUND_ABOVE else f"{least:.1%}"
+    told = f"{share} and more of the answers are one letter or number"
+    told += f" in {len(bound)} of {len(found)} prompts"
     if not by:
         return counted.head(0), told
     return counted[~counted[by[0]].isin(bound[by[0]])], told
@@ -200,6 +216,14 @@ def _range(table: pd.DataFrame, design: _Counts) -> str:
     quantile = 100 * told["half_width"] / told["value"] if told["value"] else 0.0
     reached, low, high = (quantile * told[end] for end in ("value", "se_low", "se_high"))
     return f"+-{reached:.1f}; {low:.1f} to {high:.1f} as far as this pilot tells"
+
+
+def _beyond(design: _Counts, words: Mapping[str, str], there: int) -> str:
+    """That a design has more levels of the first facet than the items have, where it does."""
+    first = next(iter(design))
+    if design[first] <= there:
+        return ""
+    return f"; there are {there} {words[first]} here, more need items of your own"
 
 
 def _how_sure(

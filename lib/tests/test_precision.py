@@ -55,6 +55,10 @@ def exact(
     return crossed(shape).assign(value=value.ravel(), answer=crossed(shape)["order"] % 3)
 
 
+def advice(frame: pd.DataFrame, target: float, there: int = precision.NEVER) -> str:
+    return precision.advice(frame, SCORE, target, there)
+
+
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     return components(frame, value="value", facets=FACETS, fixed=["order"])
 
@@ -88,7 +92,7 @@ def test_the_design_that_is_advised_is_as_sure_as_was_promised(prompt_sd, shape)
     assert design is not None
     promised = 100 * predict(table_of(pilot), [design])["half_width"].item()
     assert promised <= 2
-    told = precision.advice(pilot, SCORE, 2.0)
+    told = advice(pilot, 2.0)
     words = f"{design['template']} templates x {design['prompt']} prompts x 6 orders"
     assert f"for +-2 points: {words}" in told
     assert spread(planted_sd, design) == pytest.approx(promised, rel=0.1)
@@ -119,7 +123,7 @@ def test_only_what_can_be_asked_is_advised():
     asked = {"template": 20, "prompt": 5, "order": 6}
     design = precision.smallest(table_of(frame), asked, 2.0)
     assert design is not None and (design["prompt"], design["order"]) == (5, 6)
-    told = precision.advice(frame, SCORE, 2.0)
+    told = advice(frame, 2.0)
     assert re.search(r"for \+-2 points: \d+ templates x 5 prompts x 6 orders \(", told), told
 
 
@@ -128,7 +132,7 @@ def test_only_what_can_be_asked_is_advised():
 
 def test_the_line_says_what_is_asked_now_and_what_to_buy():
     templates_weigh = PLANTED | {"template x prompt": 0.02, "template x prompt x order": 0.1}
-    told = precision.advice(exact(templates_weigh, (30, 5, 6)), SCORE, 2.0)
+    told = advice(exact(templates_weigh, (30, 5, 6)), 2.0)
     pattern = (
         r"Diff \+-(\d+\.\d) points now \(30 templates x 5 prompts x 6 orders\); for \+-2 points: "
         r"(\d+) templates x 5 prompts x 6 orders \(\+-2\.0; (\d\.\d) to (\d\.\d) as far as this "
@@ -142,10 +146,10 @@ def test_the_line_says_what_is_asked_now_and_what_to_buy():
 
 def test_more_prompts_are_named_where_they_would_help():
     weighty = PLANTED | {"prompt": 0.02}
-    told = precision.advice(exact(weighty, (30, 12, 6)), SCORE, 2.0)
+    told = advice(exact(weighty, (30, 12, 6)), 2.0)
     found = re.search(r"; twice the prompts: \+-(\d\.\d)$", told)
     assert found and 1 < float(found[1]) <= 1.8, told
-    told = precision.advice(exact(weighty, (30, 3, 6)), SCORE, 2.0)
+    told = advice(exact(weighty, (30, 3, 6)), 2.0)
     found = re.search(
         r"no number of templates is enough for new prompts with these 3 prompts "
         r"\(at best \+-(\d\.\d); (\d\.\d) to (\d+\.\d) as far as this pilot tells\); "
@@ -167,10 +171,10 @@ def test_more_prompts_are_named_where_they_would_help():
 
 
 def test_a_width_that_nobody_can_reach_is_said():
-    told = precision.advice(exact(PLANTED, (20, 5, 6)), SCORE, 0.01)
+    told = advice(exact(PLANTED, (20, 5, 6)), 0.01)
     assert told.endswith("for these 5 prompts alone more than 100,000 templates"), told
     without = exact(PLANTED, (20, 5, 6)).query("prompt == 0")
-    told = precision.advice(without, SCORE, 0.01)
+    told = advice(without, 0.01)
     assert told.endswith("for +-0.01 points: more than 100,000 templates"), told
 
 
@@ -211,9 +215,29 @@ def test_a_width_that_nobody_can_reach_is_said():
     ],
 )
 def test_what_a_pilot_cannot_tell_is_said(change, says):
-    told = precision.advice(change(exact(PLANTED, (20, 5, 6))), SCORE, 2.0)
+    told = advice(change(exact(PLANTED, (20, 5, 6))), 2.0)
     assert re.search(says, told), told
     assert "\n" not in told and "nan" not in told
+
+
+def test_more_than_there_is_needs_items_of_ones_own():
+    frame = exact(PLANTED, (20, 5, 6))
+    design = precision.smallest(table_of(frame), {"template": 20, "prompt": 5, "order": 6}, 2.0)
+    assert design is not None
+    n = design["template"]
+    assert "of your own" not in advice(frame, 2.0, there=n)
+    told = advice(frame, 2.0, there=n - 1)
+    assert told.endswith(f"; there are {n - 1} templates here, more need items of your own"), told
+    weighty = exact(PLANTED | {"prompt": 0.02}, (30, 3, 6))
+    told = advice(weighty, 2.0, there=30)
+    assert "for these 3 prompts alone" in told and told.endswith("items of your own"), told
+
+
+@pytest.mark.parametrize(("many", "share"), [(181, "90.5%"), (182, "91%")])
+def test_a_share_just_above_the_limit_is_not_rounded_to_it(many, share):
+    frame = crossed((20, 1, 10)).assign(value=0.0, answer="B")
+    told = advice(frame.assign(answer=frame["answer"].where(frame.index >= many, "A")), 2.0)
+    assert told.startswith(f"{share} and more of the answers are one letter"), told
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -286,10 +310,10 @@ def test_prompts_that_are_answered_by_position_are_left_out_one_by_one():
     """Of prompts that are answered A and B nothing would be seen in all answers together."""
     frame = exact(PLANTED, (20, 5, 6))
     letters = frame["prompt"].map({0: "A", 1: "A", 2: "A", 3: "A", 4: "B"})
-    told = precision.advice(frame.assign(answer=letters), SCORE, 2.0)
+    told = advice(frame.assign(answer=letters), 2.0)
     assert told.startswith("100% and more") and "x" not in told.partition("prompts")[2]
     letters = letters.where(frame["prompt"].isin([0, 1, 2]), frame["order"] % 3)
-    told = precision.advice(frame.assign(answer=letters), SCORE, 2.0)
+    told = advice(frame.assign(answer=letters), 2.0)
     assert "20 templates x 2 prompts x 6 orders; 100% and more" in told
     assert "in 3 of 5 prompts, left out)" in told
 
@@ -297,13 +321,19 @@ def test_prompts_that_are_answered_by_position_are_left_out_one_by_one():
 def test_all_orders_of_a_pilot_are_read_without_being_told(stored, capsys):
     stored("persona_jbbq", 6, orders="all")
     [line] = lines(capsys, "--papers", "persona_jbbq", "--limit", "1")
+    assert line.startswith("persona_jbbq m@custom, of all that is stored: ")
     assert "(6 templates x 5 prompts x 6 orders); for +-2 points: " in line
 
 
 def test_without_a_pilot_one_line_says_how_to_make_one(stored, capsys):
-    [line] = lines(capsys, "--papers", "discrim_eval persona_jbbq jubaku_v2")
+    none, line = lines(capsys, "--papers", "discrim_eval persona_jbbq jubaku_v2")
+    assert none.startswith("discrim_eval: a pilot tells nothing here: a gap is the largest")
     assert line.endswith("make live PAPERS=persona_jbbq MODELS=m@custom LIMIT=10")
-    assert lines(capsys, "--papers", "discrim_eval") == []
+    recorded = lines(capsys, "--papers", "persona_jbbq jubaku_v2", "--pilot", "recorded")
+    assert recorded == [
+        "No answers are recorded here for PAPERS=persona_jbbq MODELS=m@custom and 1 more: ask with"
+        " make live PAPERS=persona_jbbq MODELS=m@custom LIMIT=10, then leave out --pilot recorded"
+    ]
     stored("jubaku_v2", 2)
     told = lines(capsys, "--papers", "persona_jbbq jubaku_v2")
     assert told[0].startswith("jubaku_v2 m@custom: 2 cases answered in full are too few to say")
