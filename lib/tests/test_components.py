@@ -19,6 +19,8 @@ from katayori.metrics import bbq
 from katayori.metrics.components import components, predict
 from katayori.study import Study
 
+OF_RESULT = ("effect", "kind", "share", "sd", "levels", "df", "mean_square", "left_out", "status")
+OF_RESULT += ("n", "requests", "half_width")
 HOW = {"value": "side", "facets": FACETS, "fixed": ["order"]}
 
 
@@ -244,11 +246,16 @@ def frame() -> pd.DataFrame:
         ({"fixed": ["template"]}, "fixed='template' comes first"),
         ({"value": "text"}, "column 'text' holds 'yes'"),
         ({"facets": ["template", "status"], "fixed": []}, "'status' is a column of the result"),
+        ({"facets": [0, "order"]}, "facets=0 is no text"),
+        ({"facets": ["template", "side"], "fixed": []}, "value='side' is one of the facets, too"),
+        ({"value": "endless"}, "column 'endless' holds inf; right is a finite number"),
+        *(({"by": name}, f"by='{name}' is a column of the result") for name in OF_RESULT),
     ],
 )
 def test_a_wrong_call_gets_one_line(frame, how, says):
     with pytest.raises(FrameError, match=says) as told:
-        components(frame.assign(text="yes", status="a"), **(HOW | how))
+        more = dict.fromkeys(OF_RESULT, "a") | {"endless": [*frame["side"][1:], -np.inf]}
+        components(frame.assign(text="yes", **more), **(HOW | how))
     assert str(told.value).startswith("components: ") and "\n" not in str(told.value)
 
 
@@ -261,6 +268,7 @@ def test_a_wrong_call_gets_one_line(frame, how, says):
         ([{"template": 2.5}], "template=2.5 is no number of levels"),
         ([{"template": float("nan")}], "template=nan is no number of levels"),
         ([{"template": "5"}], "template='5' is no number of levels"),
+        ([{"template": True}], "template=True is no number of levels"),
         ({"template": 5}, "designs is a list"),
     ],
 )
@@ -268,6 +276,23 @@ def test_a_wrong_design_gets_one_line(frame, designs, says):
     with pytest.raises(FrameError, match=says) as told:
         predict(components(frame, **HOW), designs)
     assert str(told.value).startswith("predict: ") and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("effect", ["template", "prompt x order", "template x prompt x order"])
+def test_a_table_without_an_effect_gets_one_line(frame, effect):
+    table = components(frame, **HOW)
+    with pytest.raises(FrameError, match="rows of the table are lacking, as of"):
+        predict(table[table["effect"] != effect], [{}])
+
+
+def test_one_name_may_be_given_as_it_is(frame):
+    pd.testing.assert_frame_equal(
+        components(frame, value="side", facets="template"),
+        components(frame, value="side", facets=["template"]),
+    )
+    pd.testing.assert_frame_equal(
+        components(frame, **HOW), components(frame, **(HOW | {"fixed": "order"}))
+    )
 
 
 def test_models_that_are_not_told_apart_are_refused(frame):

@@ -43,8 +43,8 @@ def components(
     frame: pd.DataFrame,
     *,
     value: str,
-    facets: Sequence[str],
-    fixed: Sequence[str] = (),
+    facets: str | Sequence[str],
+    fixed: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """How much of the variance of the answers each facet makes, and the facets together.
@@ -86,7 +86,7 @@ def components(
 
     Raises:
         KatayoriError: a column that is lacking or holds something else; no facet; a complete facet
-        that is none of the facets, or is the first.
+        that is none of the facets, or is the first; a name that is a column of the result.
 
     Source: R. L. Brennan, Generalizability Theory (2001), chapters 3 to 5; S. Weerahandi, Journal
     of the American Statistical Association 88 (1993), 899-905, for the intervals.
@@ -100,10 +100,13 @@ def components(
         [['template', 'random', 0.0], ['order', 'complete', 1.0],
          ['template x order', 'complete', 0.0]]
     """
-    facets, fixed = list(facets), list(fixed)
+    facets, fixed, by = _listed(facets), _listed(fixed), _listed(by)
     _check_facets("components", facets, fixed)
+    _check_names("components", value, facets, by)
     wanted = dict.fromkeys(facets, LABEL) | {value: NUMBER_OR_NONE}
-    by = require_if_asked("components", frame, wanted, by)
+    require_if_asked("components", frame, wanted, by)
+    if len(frame) and frame[value].isin([np.inf, -np.inf]).any():
+        raise FrameError(f"components: column {value!r} holds inf; right is a finite number")
     rows: list[dict[str, Any]] = []
     for key, cell in cells(frame, by):
         table, left_out = _table(cell, value, facets)
@@ -117,17 +120,32 @@ def components(
     return flat(rows, frame, by, names=["effect", "kind"], more=_MORE)
 
 
+def _listed(names: str | Sequence[str]) -> list[str]:
+    """Names as a list; a single one may be given as it is."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check_names(verb: str, value: str, facets: Sequence[str], by: Sequence[str]) -> None:
+    """FrameError for the column of values among the facets, or a name of the result."""
+    if value in facets:
+        raise FrameError(f"{verb}: value={value!r} is one of the facets, too; name another column")
+    if taken := [name for name in facets if name in ("value", *_OF_DESIGN)]:
+        raise FrameError(f"{verb}: the facet {taken[0]!r} is a column of the result; rename it")
+    if taken := [name for name in by if name in ("effect", "kind", *_MORE, *_OF_DESIGN)]:
+        raise FrameError(f"{verb}: by={taken[0]!r} is a column of the result; rename it")
+
+
 def _check_facets(verb: str, facets: Sequence[str], fixed: Sequence[str]) -> None:
     """FrameError for facets that cannot be told apart, or a complete one that is none."""
     if not facets:
         raise FrameError(f"{verb}: name the facets, e.g. facets=['template', 'prompt']")
+    if other := [name for name in facets if not isinstance(name, str)]:
+        raise FrameError(f"{verb}: facets={other[0]!r} is no text; rename the column")
     strange = [name for name in facets if TIMES in name or facets.count(name) > 1]
     if strange:
         raise FrameError(
             f"{verb}: facets={strange[0]!r} is named twice or holds {TIMES!r}; rename it"
         )
-    if taken := [name for name in facets if name in ("value", *_OF_DESIGN)]:
-        raise FrameError(f"{verb}: the facet {taken[0]!r} is a column of the result; rename it")
     if lacking := [name for name in fixed if name not in facets]:
         raise FrameError(f"{verb}: fixed={lacking[0]!r} is none of the facets {list(facets)}")
     if facets[0] in fixed:
@@ -289,8 +307,8 @@ def predict(
     .941 to .974 (rarely right .89; two prompts that make nearly all of it .88).
 
     Raises:
-        KatayoriError: a table of something else; a facet that is not there; more levels of a
-        complete facet than there are, or fewer than 1.
+        KatayoriError: a table of something else, or without some of its rows; a facet that is not
+        there; more levels of a complete facet than there are, or fewer than 1.
 
     Source: Brennan (2001), chapter 4; the correction for finite sets: Cochran (1977), chapter 2;
     F. E. Satterthwaite, Biometrics Bulletin 2 (1946), 110-114, for the degrees of freedom.
@@ -312,6 +330,7 @@ def predict(
         single = cell[~cell["effect"].str.contains(TIMES, regex=False)].set_index("effect")
         levels = {str(facet): int(count) for facet, count in single["levels"].items()}
         fixed = [str(facet) for facet in single.index[single["kind"] == COMPLETE]]
+        _check_effects(cell["effect"], list(levels))
         facets += [facet for facet in levels if facet not in facets]
         for design in designs:
             counts = _counts(levels, fixed, design)
@@ -332,6 +351,15 @@ def _names_of_cells(
     return names
 
 
+def _check_effects(given: pd.Series, facets: Sequence[str]) -> None:
+    """FrameError where an effect of the facets is lacking, or one of another facet is there."""
+    needed = {TIMES.join(effect) for effect in _effects(facets)}
+    if odd := sorted(needed.symmetric_difference(given)):
+        raise FrameError(
+            f"predict: rows of the table are lacking, as of {odd[0]!r}; give all of components"
+        )
+
+
 def _counts(
     levels: Mapping[str, int], fixed: Sequence[str], design: Mapping[str, int]
 ) -> dict[str, int]:
@@ -339,7 +367,8 @@ def _counts(
     for facet, count in design.items():
         if facet not in levels:
             raise FrameError(f"predict: {facet!r} is no facet; facets are {', '.join(levels)}")
-        if not isinstance(count, Real) or not count >= 1 or count % 1:
+        is_number = isinstance(count, Real) and not isinstance(count, bool)
+        if not is_number or not count >= 1 or count % 1:
             raise FrameError(f"predict: {facet}={count!r} is no number of levels; give 1 or more")
         if facet in fixed and count > levels[facet]:
             raise FrameError(
