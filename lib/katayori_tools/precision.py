@@ -124,8 +124,11 @@ def advice(answers: pd.DataFrame, of: Measured, target: float, there: int) -> st
     if n < FEW_LEVELS:
         return f"{n} {few}"
     now = predict(table, [{}])
-    if not now["half_width"].iloc[0] > 0:
+    if now["status"].iloc[0] == "no_variation":
         return f"{of.name}: all answers alike, no spread to plan with"
+    if not now["half_width"].iloc[0] > 0:
+        same = f"all {words[first]} have the same mean, as of answers by position"
+        return f"{of.name}: {same}; no spread to plan with"
     asked = {facet: int(now[facet].iloc[0]) for facet in facets}
     ones = [words[facet].removesuffix("s") for facet in of.complete if facet not in facets]
     told = (

@@ -186,6 +186,10 @@ def test_a_width_that_nobody_can_reach_is_said():
             "^100% and more of the answers are one letter or number in 5 of 5 prompts: it answers",
         ),
         (lambda one: one.assign(value=0.0), "all answers alike, no spread"),
+        (
+            lambda one: one.assign(value=(one["order"] + one["template"]) % 2),
+            "all templates have the same mean, as of answers by position; no spread",
+        ),
         (lambda one: one[:0], "^0 templates answered in full are too few"),
         (
             lambda one: one.assign(value=np.nan),
