@@ -26,6 +26,7 @@ ORACLES = yaml.safe_load(
 CASES = {case["name"]: case for case in ORACLES["cases"]}
 HOW = {"context": "case", "right": "right", "cluster": "template"}
 MADE = HOW | {"role": "role", "empty": "empty"}
+CLEAR = "disambiguated"
 GIVEN = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high", "status"]
 
 
@@ -317,13 +318,44 @@ def test_contexts_that_were_not_asked_are_named():
     found = dialects(made(counts), **MADE).set_index(["tool", "measure"])
     assert found.loc[("HELM", "bias_amb"), "status"] == "no_ambiguous_items"
     assert found.loc[("KoBBQ", "bias_dis"), "status"] == "no_counter_biased_items"
-    assert found.loc[("BBQ", "acc_dis"), "value"] == 1 and found.loc[("lm-eval", "acc"), "n"] == 5
-    silent = made({"ambiguous": {"unknown": 5}}).assign(case="no_target", role="person")
-    found = dialects(silent, **MADE)
-    assert found["value"].isna().all()
-    assert set(found["status"]) == {
-        *("no_ambiguous_items", "no_disambiguated_items", "no_biased_items")
-    }
+    assert found.loc[("BBQ", "acc_dis"), "value"] == 1
+    for tool, measure in (("lm-eval", "acc"), ("Nejumi", "acc"), ("Nejumi", "abs_bias")):
+        row = found.loc[(tool, measure)]
+        assert row["status"] == "no_ambiguous_items" and np.isnan(row["value"]), (tool, measure)
+    found = dialects(made({"ambiguous": {"unknown": 5}}), **MADE).set_index(["tool", "measure"])
+    assert found.loc[("HELM", "acc"), "status"] == "no_disambiguated_items"
+
+
+def test_contexts_without_a_direction_count_for_accuracy_alone():
+    """As `bbq.scores` has them: of items in which the stereotype names nobody."""
+    frame = meant(diff=0.2, unknown=0.5, spread=0.2, lost=0.3)
+    bare = frame.sample(frac=1, random_state=2).head(900)
+    bare = bare.assign(case=bare["contexts"].map({"ambiguous": "no_target", "clear": CLEAR}))
+    bare = bare.assign(role=bare["role"].where(bare["role"].isin(["unknown"]), "person"), side=None)
+    bare["role"] = bare["role"].where(bare["right"].notna(), None)
+    both = pd.concat([frame, bare.astype({"side": float})])
+    table = dialects(both, role="role", **HOW).set_index(["tool", "measure"])
+    alone = dialects(frame, role="role", **HOW).set_index(["tool", "measure"])
+    own = bbq.scores(both, side="side", **HOW)
+    own = own[own["unreadable"] == READ].set_index("measure")[GIVEN[:-1]].astype(float)
+    for name in ("acc_amb", "acc_dis"):
+        ours = table.loc[("KoBBQ", name), GIVEN[:-1]].astype(float)
+        assert ours.to_numpy() == pytest.approx(own.loc[name].to_numpy()), name
+        assert ours["n"] > alone.loc[("KoBBQ", name), "n"]
+    directed = ~table.index.get_level_values("measure").isin(["acc", "acc_amb", "acc_dis"])
+    pd.testing.assert_frame_equal(table[directed], alone[directed])
+    # Right, unreadable and empty rows, by hand.
+    few = made({"biased": {"biased": 3, "counter_biased": 1, "text": 2, "empty": 4}})
+    found = dialects(few.assign(case=CLEAR), **MADE).set_index(["tool", "measure"])
+    for tool, share in (("KoBBQ", 3 / 4), ("Nejumi", 3 / 10)):
+        row = found.loc[(tool, "acc_dis")]
+        assert (row["value"], row["n"], row["n_invalid"]) == (share, 4, 6), tool
+    for tool in ("BBQ", "KoBBQ", "HELM"):
+        assert found.loc[(tool, "bias_dis"), "status"] == "no_biased_items"
+    silent = made({"ambiguous": {"unknown": 5}}).assign(case="no_target", role="person", right=0.0)
+    found = dialects(silent, **MADE).set_index(["tool", "measure"])
+    assert found.loc[("BBQ", "acc_amb"), "value"] == 0
+    assert found.loc[("BBQ", "bias_amb"), "status"] == "no_ambiguous_items"
 
 
 def test_contexts_tell_what_a_row_is_of():
