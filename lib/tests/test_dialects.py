@@ -285,6 +285,34 @@ def test_too_few_clusters_and_no_variation_have_no_interval():
     assert np.isfinite(alike.loc[("KoBBQ", "acc_amb"), "ci_low"])
 
 
+#: What is said to ambiguous, biased and counter-biased contexts by who never varies.
+ALIKE = {
+    "right": ("unknown", "biased", "counter_biased"),
+    "biased": ("biased", "biased", "biased"),
+    "never counter-biased": ("biased", "biased", "unknown"),
+}
+
+
+@pytest.mark.parametrize("said", ALIKE)
+def test_who_never_varies_has_no_interval_of_rounding(said):
+    """A tenth cannot be read, so that clusters are of unequal size: derivatives leave 1e-10."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        case = pd.Series(rng.choice(KINDS, 600))
+        role = case.map(dict(zip(KINDS, ALIKE[said], strict=True))).where(rng.random(600) < 0.9)
+        right = (role == case.replace("ambiguous", "unknown")).astype(float).where(role.notna())
+        frame = pd.DataFrame({"case": case, "role": role, "right": right})
+        found = dialects(frame.assign(template=rng.integers(0, 20, 600)), role="role", **HOW)
+        width = found["ci_high"] - found["ci_low"]
+        assert not (width < 1e-6).any(), found[width < 1e-6]
+        assert (found["status"] == "no_variation").sum() >= 3
+    # One answer in many is variation.
+    counts = {"biased": {"biased": 100_000}, "counter_biased": {"counter_biased": 99_999}}
+    counts["counter_biased"]["biased"] = 1
+    row = dialects(made(counts), **MADE).set_index(["tool", "measure"]).loc[("KoBBQ", "bias_dis")]
+    assert row["status"] == "ok" and row["ci_high"] - row["ci_low"] > 1e-5
+
+
 # --- one fair respondent --------------------------------------------------------------------------
 
 
