@@ -51,14 +51,18 @@ def reason_of(frame: pd.DataFrame) -> str:
 
 
 def require(
-    verb: str, frame: Any, columns: Mapping[str, Column], by: str | Sequence[str] = ()
+    verb: str,
+    frame: Any,
+    columns: Mapping[str, Column],
+    by: str | Sequence[str] = (),
+    named: Sequence[str] = (),
 ) -> list[str]:
     """Looks whether a frame has the columns that a verb needs; gives the names of `by` as a list.
 
     Args:
         verb: its name, which begins every message.
         frame: to look at. columns: name in the frame -> what it must hold.
-        by: columns that are measured apart.
+        by: columns that are measured apart. named: columns that name the rows of the result.
 
     Raises:
         FrameError (a KatayoriError): no frame; a column that is lacking, twice there, or holds
@@ -85,7 +89,7 @@ def require(
         if isinstance(frame[name], pd.DataFrame):
             raise FrameError(f"{verb}: two columns are called {name!r}; rename one")
         check_column(frame[name], holds, f"{verb}: column {name!r}")
-    if taken := [name for name in names if name in (*GIVEN, "measure")]:
+    if taken := [name for name in names if name in (*GIVEN, "measure", *named)]:
         raise FrameError(
             f"{verb}: by={taken[0]!r} is a column of the result; give it another name first, e.g."
             f" frame.rename(columns={{{taken[0]!r}: 'my_{taken[0]}'}})"
@@ -94,7 +98,11 @@ def require(
 
 
 def require_if_asked(
-    verb: str, frame: Any, columns: Mapping[str, Column], by: str | Sequence[str] = ()
+    verb: str,
+    frame: Any,
+    columns: Mapping[str, Column],
+    by: str | Sequence[str] = (),
+    named: Sequence[str] = (),
 ) -> list[str]:
     """`require` for frames that may come without columns: one without rows need not have them.
 
@@ -104,7 +112,7 @@ def require_if_asked(
     """
     if isinstance(frame, pd.DataFrame) and frame.empty:
         return [by] if isinstance(by, str) else list(by)
-    return require(verb, frame, columns, by)
+    return require(verb, frame, columns, by, named)
 
 
 def _columns(frame: pd.DataFrame) -> str:

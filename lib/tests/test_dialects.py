@@ -408,3 +408,39 @@ def test_other_words_are_refused_in_one_line():
         dialects(frame.assign(case="ambig"), **MADE)
     with pytest.raises(KatayoriError, match="no column 'side'"):
         dialects(frame, **(MADE | {"right": "side"}))
+
+
+def test_right_must_be_what_role_and_context_say():
+    counts = {kind: {"unknown": 2, "biased": 2, "counter_biased": 2, "text": 2} for kind in KINDS}
+    frame = made(counts)
+    asked = frame["role"].notna()
+    told = "right is 1 for unknown in ambiguous contexts and for the person of the context's name"
+    for wrong, expected in (
+        (frame["right"].mask(asked, 1 - frame["right"]), "right is 0.0, role is 'unknown'"),
+        (frame["right"].where(frame.index != 11), "right is missing, role is 'biased', case is"),
+        (frame["right"].fillna(1), "right is 1.0, role is missing, case is 'ambiguous'"),
+        (frame["right"] * (frame["role"] != "counter_biased"), "role is 'counter_biased', case is"),
+    ):
+        with pytest.raises(KatayoriError) as refused:
+            dialects(frame.assign(right=wrong), **MADE)
+        line = str(refused.value)
+        assert expected in line and told in line and "bbq.with_role makes" in line
+        assert "\n" not in line
+    for wrong in (frame["right"] * 2, frame["right"] * 0.5 + 0.25, frame["right"].astype(str)):
+        with pytest.raises(KatayoriError, match=r"column 'right' holds .* one of 0, 1"):
+            dialects(frame.assign(right=wrong), **MADE)
+    # Other forms of the same, and 0 where it cannot be read.
+    ours = dialects(frame, **MADE)
+    flags = (frame["right"] == 1).astype(object).where(asked, None)
+    for same in (flags, frame["right"].astype("Float64"), frame["right"].fillna(0)):
+        pd.testing.assert_frame_equal(dialects(frame.assign(right=same), **MADE), ours)
+    # Nothing says who is right in a clear context without a direction.
+    free = frame[frame["case"] == "biased"].assign(case=CLEAR, right=1.0)
+    dialects(free.assign(right=free["right"].where(free["role"].notna())), **MADE)
+
+
+@pytest.mark.parametrize("name", ["tool", "measure", "contexts", "choice", "n"])
+def test_by_cannot_be_a_column_of_the_result(name):
+    frame = made({"ambiguous": {"unknown": 5}}).assign(**{name: "x"})
+    with pytest.raises(KatayoriError, match=f"by='{name}' is a column of the result; give it ano"):
+        dialects(frame, by=["case", name], **MADE)

@@ -203,9 +203,7 @@ def scores(
         expect(name, SCORES, "measure")
     number = Column("number", 1, may_miss=True)
     wanted = {context: LABEL, right: number, side: number, cluster: LABEL}
-    by = require("scores", frame, wanted | ({reason: LABEL} if reason else {}), by)
-    if "contexts" in by:
-        raise FrameError("scores: by='contexts' is a column of the result; rename yours")
+    by = require("scores", frame, wanted | ({reason: LABEL} if reason else {}), by, ["contexts"])
     columns = {"right": right, "side": side}
     soft = not frame[right].dropna().isin([0, 1]).all()
     unread = (READ, *ENDS) if frame[[right, side]].isna().any(axis=None) else (READ,)

@@ -84,7 +84,11 @@ def marked(log: Log) -> pd.DataFrame:
     clear = marks["clear"].astype(str) == "True"
     role = pd.Series("unknown", marks.index).where(clear | (marks["right"] == 1), None)
     role = role.mask(marks["person"] == 1, "counter_biased").mask(marks["biased"] == 1, "biased")
-    context = clear.map({True: "biased", False: "ambiguous"})
+    # The task's scores do not look at whom a clear context names: where the answer is wrong, the
+    # other person.
+    other = {"biased": "counter_biased", "counter_biased": "biased", "unknown": "biased"}
+    named = role.replace("unknown", "disambiguated").where(marks["right"] == 1, role.map(other))
+    context = named.where(clear, "ambiguous")
     return pd.DataFrame({"context": context, "role": role, "right": marks["right"].astype(float)})
 
 
