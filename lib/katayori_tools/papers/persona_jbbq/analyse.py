@@ -292,7 +292,14 @@ def _chosen_roles(log: Log, frame: pd.DataFrame, roles: pd.DataFrame | None) -> 
             _at(roles, frame["answer"]) if roles is not None else frame["model"].map(lambda _: None)
         )
     column = log.frame[own].map(lambda role: OF_ROLES.get(str(role), role)).astype(object)
-    return column.where(column.isin(ROLE_NAMES), None)
+    known = column.isin(ROLE_NAMES)
+    strange = column[~known & column.notna() & (column.astype(str).str.strip() != "")]
+    if len(strange):
+        raise KatayoriError(
+            f"column {own!r} holds {strange.iloc[0]!r:.60}; a role is one of"
+            f" {', '.join(ROLE_NAMES)}, or nothing where the answer cannot be read"
+        )
+    return column.where(known, None)
 
 
 def _correct(log: Log, frame: pd.DataFrame) -> pd.Series:
