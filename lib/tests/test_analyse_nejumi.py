@@ -132,6 +132,13 @@ def test_an_answer_is_a_number_and_nothing_else(tmp_path):
     assert own.loc["dialect acc", "value"] == pytest.approx(right / 80)
 
 
+def test_words_alone_are_no_answers_though_they_hold_numbers(tmp_path, capsys):
+    """Nothing in the column is a number alone: texts are not read in its place."""
+    table = made()
+    line = refused(capsys, written(tmp_path, table.assign(output=table["output"] + "です")))
+    assert "none of 100 answers could be read as bbq" in line
+
+
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
     [

@@ -68,7 +68,8 @@ def as_three_options(log: Log, notes: list[str]) -> Log:
         notes.append(
             f"{(~known).sum():,} answers are left out: which option is unknown is not in the table."
         )
-    places = frame["output"].where(frame["output"].isin(["0", "1", "2"]))
+    # An empty text, not a missing one: a column without any answer would not be looked at.
+    places = frame["output"].where(frame["output"].isin(["0", "1", "2"]), "")
     frame = frame.assign(**{name: roles[name] for name in ROLES}, answer=places)
     frame = frame.assign(label=frame["expected_output"])[known].reset_index(drop=True)
     notes.append(
