@@ -62,7 +62,7 @@ def analyse(
     if not answers.frame["valid"].any():
         raise KatayoriError(
             f"{files[0].name}: none of {len(answers.frame):,} answers could be read as {name};"
-            f" {' '.join(answers.notes)}"
+            f" found: {reading.commonest(answers.frame['text'])}. {' '.join(answers.notes)}"
         )
     sections = known[name].sections(answers)
     sections += [others(answers)] if others else []

@@ -495,7 +495,12 @@ def test_a_real_log_without_the_columns_is_refused_with_those_it_needs(name, fol
         ("context,role\nmaybe,biased\n", [], "a context is one of"),
         ("context,role_0,role_1\nambig,biased,cat\n", [], "holds 'cat'; a role is one of biased"),
         ("context,role\nambig,nonsense\n", [], "column 'role' holds 'nonsense'; a role is one of"),
-        ("context,role\nambig,\n", [], "none of 1 answers could be read"),
+        ("context,role\nambig,\n", [], "none of 1 answers could be read as bbq; found: no text."),
+        (
+            "context,role_0,role_1,answer\nambig,biased,unknown,cat\n",
+            [],
+            "found: 'cat' (1 times). Every answer",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_one_line(content, words, expected, folder, capsys):

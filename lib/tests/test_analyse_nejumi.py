@@ -135,8 +135,16 @@ def test_an_answer_is_a_number_and_nothing_else(tmp_path):
 def test_words_alone_are_no_answers_though_they_hold_numbers(tmp_path, capsys):
     """Nothing in the column is a number alone: texts are not read in its place."""
     table = made()
-    line = refused(capsys, written(tmp_path, table.assign(output=table["output"] + "です")))
-    assert "none of 100 answers could be read as bbq" in line
+    line = refused(capsys, written(tmp_path, table.assign(output=table["output"] + ".")))
+    assert "none of 100 answers could be read as bbq; found: '" in line
+    assert "times). " in line and "'0.' (" in line
+    assert "an answer is 0, 1 or 2 in the column output and nothing else" in line
+
+
+def test_a_table_without_its_questions_names_the_column(tmp_path, capsys):
+    line = refused(capsys, written(tmp_path, made().drop(columns="input")))
+    told = "or input, as the Nejumi leaderboard's table has it beside stereotype_label"
+    assert told in line
 
 
 @pytest.mark.parametrize(

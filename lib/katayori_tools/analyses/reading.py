@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -102,6 +102,18 @@ def _lost_endings(log: Log) -> list[str]:
     shown = "; ".join(f"{note}, {n:,} times" for note, n in counts.most_common(COMMONEST))
     remedy = "Not said of how answers end? --column finish= leaves that column out."
     return [f"{counts.total():,} answers count as none: {shown}. {remedy}"]
+
+
+def commonest(texts: Iterable[str | None]) -> str:
+    """The commonest texts with their counts, in words.
+
+    Example:
+        >>> commonest(["no idea", None, "C", "C"])
+        "'C' (2 times), 'no idea' (1 times)"
+    """
+    counts = Counter(text for text in texts if text is not None)
+    found = [f"{text!r:.60} ({n:,} times)" for text, n in counts.most_common(COMMONEST)]
+    return ", ".join(found) or "no text"
 
 
 def _check_there(name: str, own: str, frame: pd.DataFrame) -> None:

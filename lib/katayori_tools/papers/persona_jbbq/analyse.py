@@ -68,7 +68,7 @@ def lacks(log: Log) -> list[str]:
     options = len(places_in(log, "role")) >= 2 or _targets(log) is not None
     options = options or lm_eval_bbq.is_of_task(log) or nejumi.is_of_table(log)
     if log.named("role", "choice_role") is None and not options:
-        out.append(ROLES)
+        out.append(ROLES + nejumi.lacking(log))
     return out
 
 

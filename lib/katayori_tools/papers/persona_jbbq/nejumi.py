@@ -50,6 +50,20 @@ def is_of_table(log: Log) -> bool:
     return set(NEEDED) <= set(log.frame)
 
 
+def lacking(log: Log) -> str:
+    """What a table lacks that else is the leaderboard's, in words; empty for others.
+
+    Example:
+        >>> lacking(Log(pd.DataFrame(columns=[name for name in NEEDED if name != "input"])))
+        ", or input, as the Nejumi leaderboard's table has it beside stereotype_label"
+    """
+    absent = [name for name in NEEDED if name not in log.frame]
+    if "stereotype_label" in absent or not absent:
+        return ""
+    names = ", ".join(absent)
+    return f", or {names}, as the Nejumi leaderboard's table has it beside stereotype_label"
+
+
 def as_three_options(log: Log, notes: list[str]) -> Log:
     """The log with role_k, label and answer of its three options; others as they are.
 
