@@ -301,6 +301,31 @@ def test_dialects_of_letters_that_say_a_position_keep_the_value_without_an_inter
     assert "it says nothing of persons" in page(folder).get_text()
 
 
+def test_the_page_begins_with_bias_in_ambiguous_contexts_and_the_interval(folder):
+    """A measure, tool by tool, model by model; what is wide stands behind the value."""
+    table = bbq(1.0).drop(columns=["p_0", "p_1", "p_2"])
+    lost = table.assign(model="other", answer=table["answer"].mask(table.index % 4 == 0, "none"))
+    pd.concat([table, lost]).to_csv(folder / "two.csv", index=False)
+    rows = analysed(folder / "two.csv", "--dialects")
+    shown = page(folder).find_all("table")[-1]
+    heads = [head.get_text() for head in shown.find_all("th")]
+    assert heads[:7] == ["tool", "measure", "model", "value", "95 % from", "to", "choice"]
+    cells = [[cell.get_text() for cell in line.find_all("td")] for line in shown.find_all("tr")[1:]]
+    assert [line[:3] for line in cells[:3]] == [
+        ["KoBBQ", "bias_amb", "m"],
+        ["KoBBQ", "bias_amb", "other"],
+        ["EuroEval", "bias_amb", "m"],
+    ]
+    own = dialect(rows[rows["cell"].str.contains("other")], "bias_amb", "KoBBQ")
+    assert cells[1][3] == f"{own['value']:.3f}" and cells[1][5] == f"{own['ci_high']:.3f}"
+    assert cells[1][6] == own["why"]
+    text = page(folder).get_text()
+    assert "n counts the answers that can be read" in text
+    # The box about unreadable answers does not speak of tools that count them.
+    box = page(folder).find(class_="banner warning").get_text()
+    assert "over the valid answers" in box and "Every number" not in box
+
+
 def test_without_the_option_no_other_tool_scores(folder):
     bbq(0.5).to_csv(folder / "plain.csv", index=False)
     assert not analysed(folder / "plain.csv")["measure"].str.startswith("dialect").any()

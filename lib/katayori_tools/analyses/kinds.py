@@ -17,7 +17,8 @@ class Section:
     Attributes:
         title: of the table. about: what it says, in whole sentences. rows: as of `rows.flat_rows`.
         signed: measures that are 0 where there is nothing to find. decides: how the measures end
-            whose p is told in a sentence; empty: all that have one.
+            whose p is told in a sentence; empty: all that have one. heads: columns that the page
+            shows -> their heads; empty: those of every table.
     """
 
     title: str
@@ -25,6 +26,7 @@ class Section:
     rows: pd.DataFrame
     signed: tuple[str, ...] = ()
     decides: str = ""
+    heads: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def _warnings(table: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
     for row in table[table["share"] < VALID_ENOUGH].to_dict("records"):
         counts = f"{row['valid']:,} of {row['asked']:,}"
         first = f"Only {percent(row['share'])} of the answers of {row['model']} could be read"
-        rest = "Every number below describes the part that could be read, not the model."
+        rest = "What is taken over the valid answers describes that part, not the model."
         invalid = frame[(frame["model"] == row["model"]) & ~frame["valid"]]
         made.append(
             f'<div class="banner warning"><strong>{escape(first)} ({counts}).</strong>'
@@ -154,11 +154,12 @@ def _commonest(invalid: pd.DataFrame) -> str:
 
 def _section(section: Section) -> str:
     rows = section.rows
-    kept = [name for name in HEADS if name in rows and not _is_blank(rows[name])]
+    heads = section.heads or HEADS
+    kept = [name for name in heads if name in rows and not _is_blank(rows[name])]
     table = rows[kept].astype(
         {name: "Int64" for name in ("n", "n_invalid", "clusters") if name in kept}
     )
-    shown = show(table.rename(columns=HEADS), max_rows=400)._repr_html_()
+    shown = show(table.rename(columns=heads), max_rows=400)._repr_html_()
     told = "".join(f"<p>{escape(sentence)}</p>" for sentence in findings(section))
     return f"<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>{told}{shown}"
 

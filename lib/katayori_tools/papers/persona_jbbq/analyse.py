@@ -47,6 +47,24 @@ USUAL = (*MEASURES, "s_amb", "s_dis")
 SIGNED = USUAL[2:]
 FREE = "position_free"
 DIALECT = "dialect"
+DIALECT_ORDER = (
+    *("bias_amb", "bias_dis", "acc_diff", "abs_bias"),
+    *("acc_amb less bias", "acc_amb", "acc_dis", "acc"),
+)
+#: What the page shows of these rows, the value and its interval first.
+DIALECT_HEADS = {
+    "tool": "tool",
+    "line": "measure",
+    "model": "model",
+    "value": "value",
+    "ci_low": "95 % from",
+    "ci_high": "to",
+    "why": "choice",
+    "n": "n",
+    "n_invalid": "unreadable",
+    "clusters": "clusters",
+    "status": "status",
+}
 AS_LOGGED = (
     f" The rows of {lm_eval_bbq.AS_LOGGED} are made of the marks that the harness itself gave each"
     " answer, and equal what it printed; those of lm-eval of our reading."
@@ -373,20 +391,29 @@ def as_dialects(read_log: Read) -> Section:
         own = own[own["tool"] == "lm-eval"]
         parts.append(own.assign(tool=lm_eval_bbq.AS_LOGGED))
     table = together(parts)
-    rows = flat_rows(table.assign(measure=DIALECT + " " + table["measure"]), ["model", "tool"])
+    # Rows to compare stand together: a measure, tool by tool, model by model.
+    ranks = table["measure"].map(DIALECT_ORDER.index), pd.factorize(table["tool"])[0]
+    table = table.iloc[np.lexsort(ranks[::-1])]
+    plain = table["measure"]
+    table = table.assign(measure=DIALECT + " " + plain, line=plain)
+    rows = flat_rows(table, ["model", "tool"])
     told = [
         f"{words}; {choice}" if words else choice
         for words, choice in zip(rows["why"], table["choice"], strict=True)
     ]
+    several = frame["model"].nunique() > 1
     return Section(
         "How seven tools would score these answers",
         "One set of answers has a number in each tool: they differ in what an unreadable answer is,"
-        " in whether bias is scaled by accuracy, in the sign, and in what a bias of nobody is; the"
-        " last column says which choice makes the number its own. Contexts without a stereotype are"
-        " left out. Where one position takes more than 90 % of the answers the value is what the"
+        " in whether bias is scaled by accuracy, in the sign, and in what a bias of nobody is. The"
+        " choice says which of these makes the number the tool's own, and by it what the value is"
+        " divided by: n counts the answers that can be read, and some tools divide by all that were"
+        " asked. Contexts of which it is not known whom the stereotype names count for accuracy"
+        " alone. Where one position takes more than 90 % of the answers the value is what the"
         " tool would print, without an interval: it says nothing of persons."
         + (AS_LOGGED if len(read_log.marked) else ""),
-        rows.assign(why=told),
+        rows.assign(why=told, tool=table["tool"].to_numpy()),
+        heads={name: head for name, head in DIALECT_HEADS.items() if name != "model" or several},
     )
 
 
