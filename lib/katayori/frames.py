@@ -81,7 +81,7 @@ def require(
             f"{verb}: a {type(frame).__name__} is no frame; give a pandas DataFrame, e.g."
             " pd.DataFrame({'yes': [1, 0], 'question': ['a', 'b']})"
         )
-    names = [by] if isinstance(by, str) else list(by)
+    names = _apart(verb, by, named)
     wanted = dict(columns) | {name: LABEL_OR_NONE for name in names if name not in columns}
     for name, holds in wanted.items():
         if name not in frame:
@@ -89,11 +89,6 @@ def require(
         if isinstance(frame[name], pd.DataFrame):
             raise FrameError(f"{verb}: two columns are called {name!r}; rename one")
         check_column(frame[name], holds, f"{verb}: column {name!r}")
-    if taken := [name for name in names if name in (*GIVEN, "measure", *named)]:
-        raise FrameError(
-            f"{verb}: by={taken[0]!r} is a column of the result; give it another name first, e.g."
-            f" frame.rename(columns={{{taken[0]!r}: 'my_{taken[0]}'}})"
-        )
     return names
 
 
@@ -111,8 +106,29 @@ def require_if_asked(
         ['model']
     """
     if isinstance(frame, pd.DataFrame) and frame.empty:
-        return [by] if isinstance(by, str) else list(by)
+        return _apart(verb, by, named)
     return require(verb, frame, columns, by, named)
+
+
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Names as a list; a single one may be given as it is.
+
+    Example:
+        >>> listed("model"), listed(("model", "prompt"))
+        (['model'], ['model', 'prompt'])
+    """
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _apart(verb: str, by: str | Sequence[str], named: Sequence[str]) -> list[str]:
+    """The names of `by`, none of which is a column of the result."""
+    names = listed(by)
+    if taken := [name for name in names if name in (*GIVEN, "measure", *named)]:
+        raise FrameError(
+            f"{verb}: by={taken[0]!r} is a column of the result; give it another name first, e.g."
+            f" frame.rename(columns={{{taken[0]!r}: 'my_{taken[0]}'}})"
+        )
+    return names
 
 
 def _columns(frame: pd.DataFrame) -> str:

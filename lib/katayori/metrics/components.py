@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from math import prod
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
 from katayori.columns import FrameError
-from katayori.frames import LABEL, NUMBER, NUMBER_OR_NONE, cells, flat, require_if_asked
+from katayori.frames import LABEL, NUMBER, NUMBER_OR_NONE, cells, flat, listed, require_if_asked
 
 #: What joins the facets of an effect, such as "template x prompt".
 TIMES = " x "
@@ -35,8 +35,11 @@ _DRAWS = 4000
 _SEED = 0
 _MORE = ("share", "sd", "levels", "df", "mean_square", "left_out")
 _OF_DESIGN = ("requests", "se_low", "se_high", "half_width", "status")
+#: Names of both results, beside those of every verb.
+_NAMED = ("effect", "kind", *_MORE, *_OF_DESIGN)
 
 _Effect = tuple[str, ...]
+_Facet = TypeVar("_Facet", int, str)
 
 
 def components(
@@ -100,11 +103,11 @@ def components(
         [['template', 'random', 0.0], ['order', 'complete', 1.0],
          ['template x order', 'complete', 0.0]]
     """
-    facets, fixed, by = _listed(facets), _listed(fixed), _listed(by)
+    facets, fixed = listed(facets), listed(fixed)
     _check_facets("components", facets, fixed)
-    _check_names("components", value, facets, by)
+    _check_names("components", value, facets)
     wanted = dict.fromkeys(facets, LABEL) | {value: NUMBER_OR_NONE}
-    require_if_asked("components", frame, wanted, by)
+    by = require_if_asked("components", frame, wanted, by, _NAMED)
     if len(frame) and frame[value].isin([np.inf, -np.inf]).any():
         raise FrameError(f"components: column {value!r} holds inf; right is a finite number")
     rows: list[dict[str, Any]] = []
@@ -120,19 +123,12 @@ def components(
     return flat(rows, frame, by, names=["effect", "kind"], more=_MORE)
 
 
-def _listed(names: str | Sequence[str]) -> list[str]:
-    """Names as a list; a single one may be given as it is."""
-    return [names] if isinstance(names, str) else list(names)
-
-
-def _check_names(verb: str, value: str, facets: Sequence[str], by: Sequence[str]) -> None:
+def _check_names(verb: str, value: str, facets: Sequence[str]) -> None:
     """FrameError for the column of values among the facets, or a name of the result."""
     if value in facets:
         raise FrameError(f"{verb}: value={value!r} is one of the facets, too; name another column")
     if taken := [name for name in facets if name in ("value", *_OF_DESIGN)]:
         raise FrameError(f"{verb}: the facet {taken[0]!r} is a column of the result; rename it")
-    if taken := [name for name in by if name in ("effect", "kind", *_MORE, *_OF_DESIGN)]:
-        raise FrameError(f"{verb}: by={taken[0]!r} is a column of the result; rename it")
 
 
 def _check_facets(verb: str, facets: Sequence[str], fixed: Sequence[str]) -> None:
@@ -182,7 +178,7 @@ def _status(table: np.ndarray, n: int, left_out: int) -> str:
     return "ok" if table.any() else "no_variation"
 
 
-def _effects(facets: Sequence[str]) -> Iterator[_Effect]:
+def _effects(facets: Sequence[_Facet]) -> Iterator[tuple[_Facet, ...]]:
     """Every facet, every two of them, and so on."""
     yield from chain.from_iterable(
         combinations(facets, count) for count in range(1, len(facets) + 1)
@@ -193,7 +189,7 @@ def _mean_squares(table: np.ndarray) -> dict[tuple[int, ...], float]:
     """M of every effect, by the places of its facets; NaN where a facet has one level, or none."""
     axes = range(table.ndim)
     out = {}
-    for effect in chain.from_iterable(combinations(axes, n) for n in range(1, table.ndim + 1)):
+    for effect in _effects(axes):
         others = tuple(axis for axis in axes if axis not in effect)
         df = prod(table.shape[axis] - 1 for axis in effect)
         if not table.size or not df:
@@ -344,7 +340,7 @@ def _names_of_cells(
     table: pd.DataFrame, wanted: Mapping[str, Any], by: str | Sequence[str]
 ) -> list[str]:
     """The names of `by`, once the table is found to be one of `components`."""
-    names = require_if_asked("predict", table, wanted, by)
+    names = require_if_asked("predict", table, wanted, by, _NAMED)
     twice = table.duplicated([*names, "effect"]) if len(table) else np.array([False])
     if twice.any():
         raise FrameError("predict: an effect stands there twice; name by= as for components")
