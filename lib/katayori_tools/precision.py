@@ -74,13 +74,14 @@ def pilot(
         paper: its id. name: the model as it was given. prompts: ids of those that are asked.
         chosen: profile, wording and the user's own items.
     """
+    of = measured()[paper]
     own: dict[str, Any] = inputs.own_items(chosen.own).of(paper)
     if (
         "orders" in get_paper(paper).own_files
         and profiles.load(chosen.profile)["answers"] == "live"
     ):
         own = {"orders": "all"} | own
-    counting = measured()[paper].prompts or tuple(prompts)
+    counting = of.prompts or tuple(prompts)
     kept = [prompt for prompt in prompts if prompt in counting]
     if not kept:
         return None
@@ -93,7 +94,6 @@ def pilot(
     answers = answers[answers["outcome"] != "error"]  # not asked yet, or to be asked again
     if answers.empty:
         return None
-    of = measured()[paper]
     items = of.value(study.items.assign(answer=None))
     return answers.reset_index(drop=True), items[next(iter(of.facets))].nunique()
 

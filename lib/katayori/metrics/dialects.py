@@ -38,8 +38,9 @@ import pandas as pd
 
 from katayori.columns import Column, FrameError
 from katayori.frames import LABEL, LABEL_OR_NONE, cells, flat, require_if_asked
+from katayori.metrics import qa_intervals
 from katayori.metrics.bbq import CONTEXTS, NO_TARGET, PERSON, ROLES
-from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval
+from katayori.metrics.intervals import NO_INTERVAL_BELOW
 from katayori.metrics.shares import cluster_share
 
 #: What is counted in each kind of context.
@@ -418,7 +419,7 @@ def _scored(counts: Mapping[str, np.ndarray], one: Dialect) -> dict[str, Any]:
     row |= {"value": value, "status": "few_clusters"}
     if row["clusters"] < NO_INTERVAL_BELOW:
         return row
-    row |= _by_t(_contributions(counts, one, value))
+    row |= qa_intervals.difference(_contributions(counts, one, value), row["clusters"])
     if one.measure in NOT_BELOW_0:
         row["ci_low"] = np.maximum(row["ci_low"], 0.0)
     return row
@@ -457,10 +458,5 @@ def _mean_of_templates(counts: Mapping[str, np.ndarray], one: Dialect) -> dict[s
     own = one.score(kept)
     if not len(own) or np.isnan(own).any():
         return row
-    return row | {"value": float(own.mean()), "clusters": len(own)} | _by_t(own)
-
-
-def _by_t(contributions: np.ndarray) -> dict[str, Any]:
-    """Ends and status of an interval by t on the contributions."""
-    found = mean_interval(contributions.tolist())
-    return {name: found[name] for name in ("ci_low", "ci_high", "status")}
+    found = qa_intervals.difference(own, len(own))
+    return row | {"value": float(own.mean()), "clusters": len(own), **found}

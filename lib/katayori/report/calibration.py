@@ -5,10 +5,7 @@ draws find. Both come with their row, from the notebook.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 #: Why a headline has no blank or no limit: status -> in words.
 WHY = {
