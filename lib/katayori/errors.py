@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 class KatayoriError(Exception):
@@ -17,6 +18,15 @@ def expect(name: object, known: Iterable[str], what: str) -> None:
     known = list(known)
     if name not in known:
         raise KatayoriError(f"unknown {what} {name!r}; known: {', '.join(known) or 'none'}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The few names most like one that is unknown, for a line in which all would be too many.
+
+    >>> nearest("gtp-4o", ["o3", "gpt-4o", "phi4-14b"])
+    'gpt-4o'
+    """
+    return ", ".join(get_close_matches(name, list(known), n=3, cutoff=0.4)) or "none is like it"
 
 
 @contextmanager

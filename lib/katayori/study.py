@@ -215,7 +215,9 @@ class Study:
             # What is asked once of several items is recorded under what they share.
             kept = rows[rows[prompt.per].astype(str).isin(ids)]
             if kept.empty:
-                raise UnavailableError(f"no answers to {prompt.id} are recorded for these items")
+                absent = f"no answers to {prompt.id} are recorded for these items"
+                remedy = answers.how_to_ask(self.paper, asked_as)
+                raise UnavailableError(f"{absent}; {remedy}" if not items else absent)
             return answers.get(kept, prompt, [asked_as], source=source, **how)
         if items:
             raise UnavailableError(f"the set {items} was asked of recorded models only")

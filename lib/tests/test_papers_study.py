@@ -49,8 +49,8 @@ def test_items_that_were_not_asked_show_simulated_respondents_only():
         (RECORDED, Wanted(models=["my-model@custom"]), UnavailableError, "no recorded answers of"),
         (RECORDED, Wanted(models=["nobody"]), KatayoriError, "nobody"),
         (RECORDED, Wanted(limit=-1), KatayoriError, "limit"),
-        (profiles.load("live"), Wanted(limit=1), UnavailableError, "name one with MODELS="),
-        (profiles.load("imported"), Wanted(limit=1), UnavailableError, "name one with MODELS="),
+        (profiles.load("live"), Wanted(limit=1), UnavailableError, "MODELS=my-model@custom"),
+        (profiles.load("imported"), Wanted(limit=1), UnavailableError, "MODELS=my-model@custom"),
     ],
 )
 def test_what_is_not_here_or_wrong_is_one_line(chosen, wanted, error, words):

@@ -203,7 +203,7 @@ def test_the_hash_covers_what_a_model_sees_and_nothing_else():
 
 def test_unknown_names_get_one_line_with_the_valid_ones():
     with pytest.raises(
-        KatayoriError, match=r"unknown model 'gtp-4o'; known: gpt-4o-2024-11-20, .*name@endpoint"
+        KatayoriError, match=r"unknown model 'gtp-4o'; nearest in .*: gpt-4o.*name@endpoint"
     ):
         get_model("gtp-4o")
     with pytest.raises(KatayoriError, match="unknown endpoint 'nowhere'; known: openai, azure"):

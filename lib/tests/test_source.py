@@ -138,7 +138,8 @@ def test_some_cases_are_chosen_by_id():
     found = read_items("jubaku_v2", "study", only=["ju2-02", "ju2-01b"])
     assert list(found.items["case_id"].unique()) == ["ju2-01b", "ju2-02"]
     with pytest.raises(
-        UnavailableError, match=f"no case ju2-99 in {jubaku_v2.study_version()}; its"
+        UnavailableError,
+        match=f"{jubaku_v2.study_version()} lacks: ju2-99; nearest to ju2-99: ju2-",
     ):
         read_items("jubaku_v2", "study", only=["ju2-99"])
 

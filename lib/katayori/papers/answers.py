@@ -87,11 +87,21 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
         example = (absent + changed)[0]
         raise UnavailableError(
             f"{first.model}/{first.prompt_id}: of {len(requests)} requests {len(absent)} are not"
-            f" recorded, {len(changed)} changed since (e.g. {example});"
-            " other wording or items are asked with `make live`,"
-            " ours are recorded anew with `make record`"
+            f" recorded, {len(changed)} changed since (e.g. {example[:24]});"
+            f" put them back (ours anew: make record), or {how_to_ask(first.paper)}"
         )
     return responses
+
+
+def how_to_ask(paper: str, model: str = "my-model@custom") -> str:
+    """What a reader does to get answers that are not here, in a few words.
+
+    Example:
+        >>> how_to_ask("p", "m@custom")
+        'ask in a terminal: make live PAPERS=p MODELS=m@custom (your wording: PROMPTS=FOLDER); ...'
+    """
+    command = f"make live PAPERS={paper} MODELS={model} (your wording: PROMPTS=FOLDER)"
+    return f'ask in a terminal: {command}; then read it with profile = "live"'
 
 
 def as_recorded(requests: Sequence[Request]) -> list[Request]:
@@ -160,7 +170,9 @@ def live(requests: Sequence[Request]) -> list[Response]:
         first = requests[0]
         server = f" at {first.server.shown}" if first.server.own else ""
         cause = f"no live answers of {first.model}{server} to these items are stored"
-        raise UnavailableError(f"{cause}; ask with make live")
+        name = first.model.removesuffix(f"@{first.endpoint}")
+        remedy = how_to_ask(first.paper, f"{name}@{first.endpoint}")
+        raise UnavailableError(f"{cause}; {remedy}")
     return [answer or Response("error", error="not asked yet") for answer in answers]
 
 
@@ -180,7 +192,7 @@ def choose_models(
         >>> choose_models(paper_ids()[0], "live", [], "")
         Traceback (most recent call last):
             ...
-        katayori.errors.UnavailableError: live answers need a model: name one with MODELS=
+        katayori.errors.UnavailableError: live answers need a model: models = ...
     """
     if models:
         ids = [get_model(name)[0].id for name in models]
@@ -188,7 +200,8 @@ def choose_models(
             raise KatayoriError(f"{' and '.join(twice)} are one model; name it once")
         return list(models)
     if source in ("live", "imported"):
-        raise UnavailableError(f"{source} answers need a model: name one with MODELS=")
+        example = 'models = ["my-model@custom"] (with make: MODELS=my-model@custom)'
+        raise UnavailableError(f"{source} answers need a model: {example}")
     full = recordings.whole(paper, prompt_id, variant) if source == "recorded" else []
     room = get_paper(paper)
     return full if variant in room.theirs else full + list(room.simulated())
@@ -371,7 +384,9 @@ def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
     try:
         endpoint = at_server(endpoint)
     except KatayoriError as error:
-        raise UnavailableError(f"{error}, or LABEL= to read what is stored") from None
+        stored = "or KATAYORI_LABEL to the label of stored answers (with make: LABEL=)"
+        where = "in a notebook with %env NAME=value above the set-up cell"
+        raise UnavailableError(f"{error}, {stored}; {where}") from None
     with Store(store_path()) as store:
         return store.newest(endpoint, model, paper)
 

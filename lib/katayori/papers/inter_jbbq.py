@@ -121,7 +121,8 @@ class InterJbbq(Paper):
             return load_inter_jbbq(own["official"]), "inter-JBBQ (your copy)", []
         if dataset == "official" and not topics:
             raise UnavailableError(
-                "inter-JBBQ has no public copy; load your own with load_inter_jbbq(folder)"
+                "inter-JBBQ has no public copy; set official to a folder with your own"
+                ' (with make: ARGS="-p official=FOLDER")'
             )
         preset = own.get("preset", "") or self.recorded_as
         if preset == BALANCED and not topics:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.errors import KatayoriError, UnavailableError, expect, nearest
 from katayori.papers import get_paper, rooms
 from katayori.papers.paper import OwnFile
 from katayori.profiles import MOST, OF_CLUSTERS
@@ -285,11 +285,9 @@ def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.Data
 def _only(paper: str, items: "pd.DataFrame", only: Sequence[str], name: str) -> "pd.DataFrame":
     clusters = cluster_of(paper, items)
     if unknown := sorted(set(only) - set(clusters)):
-        names = ", ".join(clusters.unique())
-        kind = get_paper(paper).clusters
-        raise UnavailableError(
-            f"no {kind.removesuffix('s')} {', '.join(unknown)} in {name}; its {kind}: {names}"
-        )
+        near = nearest(unknown[0], clusters.unique())
+        absent = f"{get_paper(paper).clusters} that {name} lacks: {', '.join(unknown)[:100]}"
+        raise UnavailableError(f"{absent}; nearest to {unknown[0][:60]}: {near}")
     return items[clusters.isin(only)].reset_index(drop=True)
 
 

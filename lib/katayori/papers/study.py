@@ -269,7 +269,8 @@ def _require_recorded(
     """UnavailableError where a model that is named, or any for others' items, was not recorded."""
     if absent := [model for model in named if model not in real]:
         raise UnavailableError(
-            f"no recorded answers of {', '.join(absent)} to the prompts on these items"
+            f"no recorded answers of {', '.join(absent)} to the prompts on these items;"
+            f" {answers.how_to_ask(prompts[0].paper, absent[0])}"
         )
     if read.dataset in get_paper(prompts[0].paper).theirs and not real:
         asked = ", ".join(prompt.id for prompt in prompts)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from katayori import paths
 from katayori.data import files, paper_facts
-from katayori.errors import KatayoriError, expect
+from katayori.errors import KatayoriError, expect, nearest
 
 #: Label and address of rows that a store of schema 1 holds: it did not know whose they were.
 UNKNOWN = "unknown"
@@ -218,7 +218,7 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
     `my-model@custom`.
 
     Which server of the user's own it is, is not known yet: see `at_server`. Raises KatayoriError
-    naming the valid ids.
+    naming the ids most like it.
     """
     _, models = registry()
     name, _, endpoint = model_id.rpartition("@")
@@ -230,7 +230,8 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
         model = Model(model_id, name, endpoint, dict(UNREGISTERED))
         return model, get_endpoint(endpoint)
     free = f"or name@endpoint with an endpoint of {', '.join(registry()[0])}"
-    raise KatayoriError(f"unknown model {model_id!r}; known: {', '.join(models)}; {free}")
+    near = f"nearest in data/models.yaml: {nearest(model_id, models)}"
+    raise KatayoriError(f"unknown model {model_id!r}; {near}; {free}")
 
 
 def label_of(given: str = "") -> str:
