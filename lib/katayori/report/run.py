@@ -142,6 +142,8 @@ class Run:
         """
         with self.skipping():
             study = Study.open(self.paper, **how)
+            for prompt in () if self._studies else how.get("asked", ()):
+                study.answers(prompt)  # read once; what is missing is told before anything is shown
         if not self._studies:
             self.parameters = how | self.parameters
         self._studies.append(study)
