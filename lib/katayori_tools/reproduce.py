@@ -365,10 +365,15 @@ def nb(*, papers: str | None = None) -> int:
     """Executes the committed notebooks in place on their defaults and clears what differs from run
     to run.
     """
+    from katayori.report.skipped import NOT_RUN
+
     convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR)
     with tempfile.TemporaryDirectory(prefix="katayori-") as private:
         env = kernel_settings(Path(private))
         for path in notebooks.choose(papers).values():
             if subprocess.run([sys.executable, *convert, str(path)], env=env).returncode:
                 raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
+            # Without a folder, as in JupyterLab, missing answers do not fail the kernel.
+            if NOT_RUN in path.read_text(encoding="utf-8"):
+                raise KatayoriError(f"{path.name} lacks answers; it was emptied: git restore it")
     return 0

@@ -118,6 +118,11 @@ class Run:
             Path(output_dir) if str(output_dir) else Path(tempfile.mkdtemp(prefix="katayori-"))
         )
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._in_lab = False
+        if not str(output_dir):
+            from katayori.report import skipped  # imports IPython, which takes a while
+
+            self._in_lab = skipped.watch()
         self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
         self._studies: list[Study] = []
@@ -392,9 +397,11 @@ class Run:
     def skip(self, reason: str) -> NoReturn:
         """Ends the notebook without failing it.
 
-        Writes skipped.json, prints the reason, raises SystemExit(0).
+        Writes skipped.json, prints the reason, raises SystemExit(0); in JupyterLab see `skipped`.
         """
         self._write("skipped.json", _json({"paper": self.paper, "reason": reason}))
+        if self._in_lab:
+            raise UnavailableError(reason)
         print(f"skipped: {reason}")
         raise SystemExit(0)  # the one exception papermill lets through, by this very name
 
