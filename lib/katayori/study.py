@@ -57,6 +57,7 @@ class Study:
     _answers_file: str | Path = ""
     _asked: Sequence[str] = ()
     _read: dict[tuple[Any, ...], "pd.DataFrame"] = field(default_factory=dict)
+    _reads: dict[tuple[Any, ...], list[dict[str, Any]]] = field(default_factory=dict)
 
     @staticmethod
     def open(
@@ -168,6 +169,8 @@ class Study:
         key = (prompt, chosen, items, tuple(repetitions))
         if key not in self._read:
             self._read[key] = self._answers(*key)
+            where = (prompt, items, tuple(repetitions))
+            self._reads[key] = self._noted(*where, self._read[key])
         return self._read[key].copy()
 
     def _answers(
@@ -253,6 +256,33 @@ class Study:
         """All answers that were read so far."""
         return iter(list(self._read.values()))
 
+    def reads(self) -> list[dict[str, Any]]:
+        """What was read so far, an entry for each model, prompt and set of items.
+
+        Returns:
+            model, source, prompt_id, items (the set, empty for those of the study), repetitions,
+            answers (how many), variant and shards (of recordings: the files that were read, with
+            count and sha256; else null and none).
+        """
+        return [one for reads in self._reads.values() for one in reads]
+
+    def _noted(
+        self, prompt: str, items: str, repetitions: Sequence[int], frame: "pd.DataFrame"
+    ) -> list[dict[str, Any]]:
+        """What `reads` says of answers."""
+        noted = []
+        counts = frame.groupby(["model", "source"], sort=False).size().reset_index(name="n")
+        for model, source, n in counts.itertuples(index=False):
+            one = {"model": model, "source": source, "prompt_id": prompt, "items": items}
+            one |= {"repetitions": list(repetitions), "answers": int(n)}
+            one |= {"variant": None, "shards": {}}
+            if source == "recorded":
+                variant = str(frame["variant"].iat[0])
+                shards = recordings.files(self.paper, model, prompt, variant)
+                one |= {"variant": variant, "shards": shards}
+            noted.append(one)
+        return noted
+
     def provenance(self) -> dict[str, Any]:
         """What a run notes of the study: data sets, prompts, models and counts of answers."""
         from katayori.data.items import digest
@@ -265,6 +295,7 @@ class Study:
         return {
             "datasets": {self.dataset: digest(self.items, *columns)},
             "prompts": {one: self.prompts[one].hash for one in ids},
+            "read": self.reads(),
             **used,
         }
 

@@ -8,7 +8,7 @@ from katayori.metrics import judges
 from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
-from katayori.papers import answers, examples as shown, get_paper
+from katayori.papers import examples as shown, get_paper
 from katayori.papers.study import Wanted, open_study
 from katayori.profiles import load
 from katayori.prompting.letters import parse_choice
@@ -51,17 +51,6 @@ def test_a_study_shows_the_models_that_are_named():
     wanted = Wanted(models=["qwen2.5-coder-0.5b"], limit=1, shown="whole")
     study = open_study(paper.id, load("recorded"), [line], wanted)
     assert study.asked == study.real == ("qwen2.5-coder-0.5b",)
-
-
-def test_provenance_names_the_hash_of_every_shard_of_a_recorded_model_and_none_of_others():
-    model = shown.shard()["model"]
-    how = {"source": "recorded"}
-    recorded = answers.get(shown.items(), shown.prompt(), [model], **how)
-    drawn = answers.get(shown.items(), shown.prompt(), ["sim-fair"])
-    models = answers.provenance(shown.PAPER, [model, "sim-fair"], recorded, drawn)["models"]
-    shards = {one["id"]: one["shards"] for one in models}
-    assert set(shards[model].values()) >= {shown.shard()["sha256"]}
-    assert shards["sim-fair"] == {}
 
 
 def test_a_simulated_probability_answer_lists_the_likelier_word_first():

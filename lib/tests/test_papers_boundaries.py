@@ -39,17 +39,6 @@ def test_overlap_counts_repeated_characters_of_long_texts():
     assert comparisons.overlap("ああ。" * 50, text) == pytest.approx(2 / 3)
 
 
-def test_a_simulated_respondent_has_no_shards():
-    """Even one that bears a recorded model's name: its answers came from no shard."""
-    frame = answers.get(examples.items(), examples.prompt(), ["sim-fair"])
-    told = answers.provenance(examples.PAPER, ["sim-fair"], frame)
-    [model] = told["models"]
-    assert model["shards"] == {} and model["source"] == "simulated"
-    name = examples.shard()["model"]
-    named = answers.provenance(examples.PAPER, [name], frame.assign(model=name))
-    assert named["models"][0]["shards"] == {}
-
-
 def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
     """Own questions are read as study questions, whatever data set a profile names."""
     seen = []

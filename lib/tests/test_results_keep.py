@@ -5,7 +5,9 @@ import json
 import pandas as pd
 import pytest
 
+from katayori import paths
 from katayori.frames import not_asked
+from katayori.prompting import recordings
 from katayori.report import evidence
 from katayori.report.results import Run
 
@@ -59,6 +61,15 @@ def test_a_run_notes_its_studies(run):
     assert about["parameters"]["limit"] == 1 and about["parameters"]["seed"] == 1
     assert about["answers"] == {"recorded": 270, "simulated": 135}
     assert about["results_schema"] == 3
+    # Of a recorded model's shards those that were read, of a simulated respondent none.
+    read = {one["model"]: one for one in about["read"]}
+    assert [one["answers"] for one in about["read"]] == [135, 135, 135]
+    recorded = read[study.models[0]]
+    names = [f"{study.models[0]}/de_answer_line@seed2.jsonl.gz"]
+    assert recorded["variant"] == "seed2" and list(recorded["shards"]) == names
+    path = recordings.shard_path("discrim_eval", study.models[0], "de_answer_line", "seed2")
+    assert recorded["shards"][names[0]] == {"count": 9450, "sha256": paths.sha256(path)}
+    assert read["sim-fair"]["variant"] is None and read["sim-fair"]["shards"] == {}
     assert [one["asked"] for one in load(run, "answers.json")["prompts"]] == [135, 135]
 
 

@@ -324,8 +324,8 @@ def recorded_subset(
 
 
 def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
-    """What `Run.save` needs about answers: the models with endpoint, digest and shards, and answer
-    counts by source.
+    """What `Run.save` needs about answers: the models with endpoint and digest, and answer counts
+    by source.
 
     `names` are the models as asked (`id@endpoint` tells where a live answer came from). An answer
     that stands in several frames counts once.
@@ -348,16 +348,15 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
     counted = answers.groupby(["model", "source"], sort=False).size().reset_index(name="n")
     for name, source, n in zip(counted["model"], counted["source"], counted["n"], strict=True):
         manifest = recordings.manifest(paper) if source == "recorded" else {}
-        shards = {shard: entry for shard, entry in manifest.items() if entry["model"] == name}
         model, endpoint = get_model(name)
-        where = sorted({entry["endpoint"] for entry in shards.values()})
+        of_model = [entry for entry in manifest.values() if entry["model"] == name]
+        where = sorted({entry["endpoint"] for entry in of_model})
         record = {
             "id": name,
             "source": source,
             "endpoint": ", ".join(where or [asked.get(name, endpoint.name)]),
             "vendor_id": model.vendor_id,
             "digest": model.fields.get("digest"),
-            "shards": {shard: entry["sha256"] for shard, entry in shards.items()},
         }
         if source == "live":
             _, endpoint = get_model(asked_as.get(name, name))

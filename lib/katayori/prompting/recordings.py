@@ -61,6 +61,14 @@ def entry(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str
     return found[-1] if all(found) else None
 
 
+def files(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str, dict[str, Any]]:
+    """The files that hold the answers of a model, by name, with their count and sha256."""
+    listed = manifest(paper)
+    names = [shard_name(model, prompt_id, one) for one in layers(variant)]
+    of_file = ("count", "sha256")
+    return {name: {field: listed[name][field] for field in of_file} for name in names}
+
+
 def shards(paper: str, prompt_id: str, variant: str = "") -> list[dict[str, Any]]:
     """The manifest's entries of one prompt and variant, one a model."""
     *newer, oldest = [

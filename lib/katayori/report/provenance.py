@@ -30,12 +30,13 @@ def collect(
     models: Any = (),
     prompts: Any = (),
     answers_by_source: Any = (),
+    read: Any = (),
 ) -> dict[str, Any]:
     """The provenance record (X-6): JSON-ready; git fields are null outside a git checkout.
 
     Parameters of the notebook; digest by data set; a dict a model; hash by prompt; number of
-    answers by source. Absolute paths among the parameters shrink to their last part, values of
-    key-like environment variables to `***`.
+    answers by source; what was read of each model and prompt (`Study.reads`). Absolute paths among
+    the parameters shrink to their last part, values of key-like environment variables to `***`.
     """
     record = {
         "parameters": {name: _without_folder(value) for name, value in dict(parameters).items()},
@@ -48,6 +49,7 @@ def collect(
         "models": list(models),
         "prompts": dict(prompts),
         "answers": dict(answers_by_source),
+        "read": list(read),
     }
     return without_secrets(record)
 

@@ -435,7 +435,9 @@ def _telling(frame: "pd.DataFrame", by: list[str], value: str) -> list[str]:
 def _merged(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What several studies note of themselves, as one record."""
     out: dict[str, Any] = {"datasets": {}, "prompts": {}, "models": [], "answers_by_source": {}}
+    out["read"] = []
     for record in records:
+        out["read"] += record["read"]
         out["datasets"] |= record["datasets"]
         out["prompts"] |= record["prompts"]
         out["models"] += [one for one in record.get("models", ()) if one not in out["models"]]
