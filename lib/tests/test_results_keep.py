@@ -105,3 +105,29 @@ def test_a_group_that_a_reader_adds_tells_rows_apart(run):
     run.keep("other", frame, what="share", by=["factor"], source="live")
     run.save()
     assert [row["cell"]["gender"] for row in load(run)] == ["f", "m"]
+
+
+def test_a_row_names_the_prompts_and_variants_that_it_rests_on(run):
+    study = run.open(asked=["de_answer_line"], models=["qwen2.5-coder-0.5b"], limit=1)
+    study.answers("de_answer_line")
+    study.answers("de_answer_prefix")
+    study.answers("de_answer_prefix", items="plain")
+    ways = ["sampled", "P(yes)", "plain", "both", "unread"]
+    named = {"sampled": "de_answer_line", "P(yes)": "de_answer_prefix"}
+    named |= {"plain": "de_answer_prefix@plain", "unread": "de_answer_prefix@third"}
+    named |= {"both": "de_answer_line+de_answer_prefix+de_answer_prefix@third"}
+    frame = pd.DataFrame({"model": study.models[0], "way": ways, "value": 0.5})
+    made = pd.DataFrame({"model": ["simulated: mine"], "way": ["sampled"], "value": [0.5]})
+    run.keep("x", pd.concat([frame, made]), what="w", by=["way"], prompt={"way": named})
+    run.save()
+    told = {(row["model"], row["cell"]["way"]): row for row in load(run)}
+    found = {way: told[study.models[0], way] for way in ways}
+    assert {way: (row["prompt_id"], row["variant"]) for way, row in found.items()} == {
+        "sampled": ("de_answer_line", "seed2"),
+        "P(yes)": ("de_answer_prefix", ""),
+        "plain": ("de_answer_prefix", "plain"),
+        "both": ("de_answer_line+de_answer_prefix", "seed2; "),
+        "unread": ("de_answer_prefix", None),  # a set that was not read has no variant
+    }
+    of_cell = told["simulated: mine", "sampled"]
+    assert (of_cell["prompt_id"], of_cell["variant"]) == ("de_answer_line", None)

@@ -59,7 +59,7 @@ class Kept(Schema):
     what: Text
     value: Text = "value"
     by: list[Text] = Field(default_factory=list)
-    prompt: str = ""
+    prompt: str | dict[Text, dict[Text, Text]] = ""
     unit: str = ""
     source: str = ""
     headline: bool = False

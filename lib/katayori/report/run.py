@@ -161,8 +161,9 @@ class Run:
             name: of the table. frame: of a verb, or any other.
             about: what the values are; by default what `kept` of data/papers/<id>.yaml says of this
                 name. what (in words; without it the frame is a table only), value (the column of
-                the value, by default `value`), by (the columns that tell rows apart), prompt (the
-                id of the one that was answered), and fields of all rows, such as unit or headline.
+                the value, by default `value`), by (the columns that tell rows apart), prompt
+                (whose answers a row rests on, see `evidence.answered`), and fields of all rows,
+                such as unit or headline.
 
         Columns that bear the name of a field (n, ci_low, line, margin, limit, verdict, why, ...)
         are taken row by row. The requirement is that of the evidence table, the data set that of
@@ -182,12 +183,14 @@ class Run:
         if not what or kept.empty:
             return out
         value, prompt = given.pop("value", "value"), given.pop("prompt", "")
-        fields: dict[str, Any] = {"prompt_id": prompt} if prompt else {}
-        fields["source"] = "none"
+        reads = [one for study in self._studies for one in study.reads()]
+        rests_on = [evidence.answered(row, prompt, reads) for row in kept.to_dict("records")]
+        prompts, variants = zip(*rests_on, strict=True)
+        kept = kept.assign(prompt_id=prompts, variant=variants)
+        fields: dict[str, Any] = {"source": "none"}
         if self._studies:
             study = self._studies[0]
-            fields |= {"source": study.source, "dataset": study.dataset}
-            fields |= {"variant": study.variant(prompt)} if prompt else {}
+            fields = {"source": study.source, "dataset": study.dataset}
         fields = {field: one for field, one in fields.items() if field not in kept}
         if value != "value":
             kept = _without_interval(kept, str(given.get("unit")))

@@ -180,7 +180,8 @@ def _result(row: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
         "score_details": _score(row),
     }
     if row["prompt_id"]:
-        hashed = run["prompts"].get(row["prompt_id"], "")
+        asked = row["prompt_id"].split("+")
+        hashed = "+".join(run["prompts"].get(one, "") for one in asked)
         details = {"prompt_id": row["prompt_id"], "prompt_hash": str(hashed)}
         result["generation_config"] = {"additional_details": details}
     return result
