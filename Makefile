@@ -5,7 +5,7 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS LOG ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS LOG RESULT SAVE ARGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))
@@ -29,7 +29,7 @@ WORDS = $(call option,ARGS,args)
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= RUNS= LOG= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= RUNS= LOG= RESULT= SAVE= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@"$$BOOT" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -105,6 +105,11 @@ analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.e
 compare: setup  ## two runs or two models row by row (A= B=), or any number side by side on a page (RUNS="a b c")
 	@$(if $(RUNS),PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site)
 	$(KATAYORI) compare $(if $(RUNS),--runs="$$RUNS","$$A" "$$B") $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(WORDS)
+
+.PHONY: trace
+trace: setup  ## the raw answers behind a row of results.json, by number or words (RESULT= PAPERS= PROFILE= MODELS= LIMIT= SAVE=)
+	$(KATAYORI) trace "$$RESULT" $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \
+	  $(call option,LIMIT,limit) $(SERVER) $(call option,SAVE,save) $(WORDS)
 
 .PHONY: expect
 expect: reproduce  ## write data/expected anew from the default run and show what changed (PAPERS=)

@@ -395,6 +395,16 @@ def _add_reading(commands: Commands) -> None:
         help="without the pages of the library's functions, which take the longest",
     )
 
+    about = "the raw answers behind a row of results.json, by its number or by words"
+    one = new_command(commands, "trace", calling("trace"), about)
+    one.add_argument("result", help="the number of the row, or words that fit it")
+    add_papers(one)
+    one.add_argument("--profile", default="recorded", help="the run (default: recorded)")
+    one.add_argument("--models", help="of a live or imported run: the models it asked")
+    add_server(one, asks=False)
+    one.add_argument("--limit", type=positive, metavar="N", help="show so many answers (10)")
+    one.add_argument("-o", "--save", metavar="FILE", help="write all of them as CSV")
+
     one = new_command(
         commands,
         "export",

@@ -1,0 +1,325 @@
+"""`make trace RESULT=...`: from a row of results.json to the raw answers behind it.
+
+A row names its prompts and variants, provenance.json beside it what was read of them. The answers
+are read again as the notebook read them; nothing is asked. `table` lists the commands in reports.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from katayori import paths, profiles
+from katayori.errors import KatayoriError
+from katayori.papers import get_paper
+from katayori.prompting import recordings
+from katayori.report.run import harmless
+from katayori.report.tables import escape, visible
+from katayori.study import Study
+from katayori_tools import notebooks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: So many rows are listed where several fit, and so many answers are shown by default.
+LISTED, SHOWN = 20, 10
+#: The sources of rows that rest on answers which can be read again.
+ANSWERED = ("recorded", "live", "imported")
+#: What is shown of an answer beside the columns of the cell, where it is there.
+OF_ANSWER = ("outcome", "answer", "text", "finish_reason")
+LONGEST = 60  # characters of a text in the terminal; the CSV has all of them
+
+Row = Mapping[str, Any]
+
+
+def trace(
+    result: str = "",
+    *,
+    papers: str | None = None,
+    profile: str = "recorded",
+    models: str | None = None,
+    label: str | None = None,
+    limit: int = SHOWN,
+    save: str | None = None,
+) -> None:
+    """Prints a row of results.json, the files behind it, and its raw answers.
+
+    Args:
+        result: the number of the row, from 1, or words that its paper, result, model, cell and
+            prompt must hold; several rows that fit are listed.
+        papers, profile, models, label: which run.
+        limit: so many answers are shown. save: a CSV file for all of them.
+
+    Raises:
+        KatayoriError: no such row, no such run.
+    """
+    run = paths.only_run(profiles.load(profile), notebooks.names(models), label or "")
+    found = _fitting(result, _rows_of(run, papers))
+    for paper, number, row in found[:LISTED] if len(found) > 1 else ():
+        print(visible(f"{notebooks.registry()[paper].stem[:2]}  {number:>5}  {_in_words(row)}"))
+    if len(found) > 1:
+        more = "" if len(found) <= LISTED else f", of which the first {LISTED} stand here"
+        print(f"{len(found)} rows fit{more}; name one: RESULT=<its number> PAPERS=<its paper>")
+        return
+    paper, number, row = found[0]
+    print(visible(f"row {number} of {paper}/results.json: {_in_words(row)}"))
+    print(visible("\n".join(f"  {line}" for line in _value_of(row))))
+    if row["source"] in ANSWERED and row["prompt_id"]:
+        _tell_answers(run / paper, row, limit, save)
+    else:
+        print(visible(_without_answers(paper, row)))
+
+
+def _rows_of(run: Path, papers: str | None) -> list[tuple[str, int, Row]]:
+    """Paper, number and row of all results of a run."""
+    chosen = [paper for paper in notebooks.choose(papers) if paper != notebooks.LAST]
+    files = {paper: run / paper / "results.json" for paper in chosen}
+    rows = [
+        (paper, number, row)
+        for paper, file in files.items()
+        if file.is_file()
+        for number, row in enumerate(json.loads(file.read_text(encoding="utf-8")), 1)
+    ]
+    if not rows:
+        raise KatayoriError(f"no results of {', '.join(chosen)} in {run}; run the notebooks first")
+    return rows
+
+
+def _fitting(result: str, rows: list[tuple[str, int, Row]]) -> list[tuple[str, int, Row]]:
+    """The rows that a number or words mean. KatayoriError where there are none."""
+    if result.strip().isdecimal():
+        found = [one for one in rows if one[1] == int(result)]
+    else:
+        words = result.casefold().split()
+        found = [one for one in rows if all(word in _searched(one[2]) for word in words)]
+    if not found:
+        papers = {paper: number for paper, number, _ in rows}
+        there = ", ".join(f"{paper} has {number} rows" for paper, number in papers.items())
+        raise KatayoriError(f"no row fits RESULT={result!r}; {there}")
+    return found
+
+
+def _searched(row: Row) -> str:
+    return f"{row['paper']} {_in_words(row)} {row['prompt_id'] or ''}".casefold()
+
+
+def _in_words(row: Row) -> str:
+    cell = ", ".join(f"{name}={level}" for name, level in row["cell"].items())
+    return " | ".join(part for part in (row["what"], row["model"], cell) if part)
+
+
+def _value_of(row: Row) -> list[str]:
+    """What the row says, a line each."""
+    ends = [f"{row[end]:.6g}" for end in ("ci_low", "ci_high") if row[end] is not None]
+    value = "none" if row["value"] is None else f"{row['value']:.6g}"
+    value += f" [{', '.join(ends)}]" if ends else ""
+    counts = [f"{name} {row[name]}" for name in ("n", "n_invalid", "clusters") if row[name]]
+    told = [f"value {value} {row['unit'] or ''}".rstrip(), *counts, f"status {row['status']}"]
+    lines = [", ".join(told)]
+    if row["verdict"]:
+        lines += [f"verdict: {row['verdict']}. {row['why'] or ''}"]
+    lines += [f"prompts: {row['prompt_id'] or 'none named'}; answers: {row['source']}"]
+    return lines
+
+
+def _without_answers(paper: str, row: Row) -> str:
+    """Where a row comes from that rests on no answers which could be shown."""
+    if row["source"] == "published":
+        folder = paths.data_dir() / "published" / paper
+        files = ", ".join(sorted(file.name for file in folder.iterdir()))
+        return f"A figure of the paper, from data/published/{paper}/ ({files})."
+    if row["source"] == "simulated":
+        planted = get_paper(paper).about["simulated"].get(row["model"], "a cell of the notebook")
+        again = f"make reproduce PAPERS={notebooks.registry()[paper].stem[:2]}"
+        return (
+            f"No language model gave these answers. They are simulated: {planted}\n"
+            f"They are not stored; {again} draws the same ones again, by a fixed seed."
+        )
+    return "The row names no prompt: it rests on no answers, or the notebook does not say on which."
+
+
+def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
+    """Prints the files and the answers of a row."""
+    about = _provenance(folder)
+    if "read" not in about:
+        raise KatayoriError(f"{folder} was made before runs listed what they read; run it again")
+    reads = _reads(about, row)
+    for name, about in {
+        name: one for read in reads for name, one in read["shards"].items()
+    }.items():
+        print(f"  {_checked(row['paper'], name, about)}")
+    answers = _answers(folder, row, reads)
+    chosen, of_cell, unmatched = of_the_cell(answers, row["cell"])
+    print(f"{len(answers):,} answers were read to these prompts; the cell picks {len(chosen):,}.")
+    print(visible(_how_far(row, chosen, unmatched)))
+    for column in ("outcome", "answer"):
+        if column in chosen:
+            counts = chosen[column].value_counts().head(LISTED)
+            told = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+            print(visible(f"{column}: {told or 'none'}"))
+    given = [name for name in chosen if re.match("p_|logp_|tokens_|mass$", str(name))]
+    several = ["prompt_id"] * (chosen["prompt_id"].nunique() > 1)
+    columns = dict.fromkeys(["item_id", *several, *of_cell, *OF_ANSWER, *given])
+    listed = chosen[[name for name in columns if name in chosen]]
+    print(_as_text(listed.head(limit)))
+    if save:
+        safe = listed.astype(object).map(harmless).rename(columns=harmless)
+        safe.to_csv(save, index=False, lineterminator="\n")
+        print(f"all {len(listed):,} answers: {save}")
+    else:
+        print(f"{len(listed):,} answers in all; -o file.csv (make: SAVE=file.csv) writes them")
+
+
+def _reads(about: Mapping[str, Any], row: Row) -> list[dict[str, Any]]:
+    """What a run's provenance lists as read for a row."""
+    variants, prompts = (row["variant"] or "").split("; "), (row["prompt_id"] or "").split("+")
+    return [
+        one
+        for one in about["read"]
+        if one["model"] == (row["model"] or one["model"])
+        and one["source"] == row["source"]
+        and one["prompt_id"] in prompts
+        and (one["variant"] is None or one["variant"] in variants)
+    ]
+
+
+def _provenance(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+
+
+def _checked(paper: str, name: str, about: Mapping[str, Any]) -> str:
+    """A file of recorded answers, and whether it is the one that was read."""
+    path = paths.data_dir() / "recorded" / paper / name
+    known = [about["sha256"], recordings.manifest(paper).get(name, {}).get("sha256")]
+    is_same = path.is_file() and known == [paths.sha256(path)] * 2
+    same = "as in the manifest" if is_same else "NOT the file that this run read"
+    count, digest = about["count"], about["sha256"][:12]
+    return f"data/recorded/{paper}/{name}: {count:,} answers, sha256 {digest}…, {same}"
+
+
+def _answers(folder: Path, row: Row, reads: list[dict[str, Any]]) -> "pd.DataFrame":
+    """The answers of these reads, read again with the parameters of the run."""
+    import pandas as pd
+
+    given = _provenance(folder)["parameters"]
+    stamp = folder / "stamp.json"
+    if stamp.is_file():  # it has paths of files in full
+        given |= json.loads(stamp.read_text(encoding="utf-8"))["inputs"]["parameters"]
+    own = get_paper(row["paper"]).own_files
+    known = ("profile", "models", "prompts", "asked", "limit", "only", "answers_file", *own)
+    study = Study.open(row["paper"], **{name: given[name] for name in known if name in given})
+    how = [(one["model"], one["prompt_id"], one["items"], one["repetitions"]) for one in reads]
+    frames = [
+        study.answers(prompt, models=[model], items=items, repetitions=repetitions)
+        for model, prompt, items, repetitions in how
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def of_the_cell(
+    answers: "pd.DataFrame", cell: Mapping[str, Any]
+) -> tuple["pd.DataFrame", list[str], list[str]]:
+    """The answers that a row's cell picks by columns of the items.
+
+    A pair `factor`, `level` picks by the column that is named as the factor; `prompt` is the name
+    of a prompt, by which the answers were read.
+
+    Returns:
+        the answers, the columns that picked, and the parts of the cell that pick nothing, in words.
+    """
+    pairs = {name: level for name, level in cell.items() if name != "prompt"}
+    if pairs.get("factor") in answers and "level" in pairs:
+        pairs[pairs.pop("factor")] = pairs.pop("level")
+    fits = {
+        name: answers[name].astype(str) == str(pairs[name]) for name in pairs if name in answers
+    }
+    used = [name for name, is_level in fits.items() if is_level.any()]
+    for name in used:
+        answers = answers[fits[name].reindex(answers.index)]
+    return answers, used, [f"{name}={pairs[name]}" for name in pairs if name not in used]
+
+
+def _how_far(row: Row, chosen: "pd.DataFrame", unmatched: list[str]) -> str:
+    """Whether the answers are those of the row, and what of its cell picked none of them."""
+    n, n_invalid = row["n"] or 0, row["n_invalid"] or 0
+    lines = []
+    if unmatched:
+        lines.append(
+            f"No column of the items: {', '.join(unmatched)}. This names a statistic, or a choice"
+            " that the notebook makes."
+        )
+    if len(chosen) == n + n_invalid:
+        those = "Their number is that of" if unmatched else "These are"
+        lines.append(f"{those} the {n:,} + {n_invalid:,} invalid of the row.")
+    else:
+        lines.append(
+            f"The row counts {n:,} and {n_invalid:,} invalid: the notebook chooses or pairs among"
+            " these answers, or counts something else, and that is not followed here."
+        )
+    return "\n".join(lines)
+
+
+def _as_text(frame: "pd.DataFrame") -> str:
+    """A few answers for a terminal, whatever they hold."""
+    shown = frame.astype(object).where(frame.notna(), "-")
+    texts = shown.map(
+        lambda one: f"{one:.4g}" if isinstance(one, float) else visible(one).replace("\n", "⏎")
+    )
+    cut = texts.map(lambda one: one if len(one) <= LONGEST else f"{one[:LONGEST]}…")
+    return cut.to_string(index=False)
+
+
+# -- in reports ------------------------------------------------------------------------------------
+
+
+def table(folder: Path) -> str:
+    """Which rows of results.json each result has, on what they rest, and the command that shows it.
+
+    HTML for report.html; empty where the folder holds no results.
+    """
+    file = folder / "results.json"
+    rows = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for number, row in enumerate(rows, 1):
+        numbers.setdefault((row["what"], row["source"]), []).append(number)
+    about = _provenance(folder) if (folder / "provenance.json").is_file() else {}
+    paper = rows[0]["paper"] if rows else notebooks.LAST
+    if paper == notebooks.LAST or paper not in notebooks.registry() or "read" not in about:
+        return ""
+    lines = []
+    for (what, source), own in numbers.items():
+        of_what = [rows[number - 1] for number in own]
+        ids = {one for row in of_what for one in (row["prompt_id"] or "-").split("+")}
+        shards = {name for row in of_what for one in _reads(about, row) for name in one["shards"]}
+        cells = [what, source, _spans(own), ", ".join(sorted(ids)), str(len(shards) or "-")]
+        cells.append(f"<code>{escape(command(paper, about, own[0]))}</code>")
+        texts = [*map(escape, cells[:-1]), cells[-1]]
+        lines.append("<tr>" + "".join(f"<td>{text}</td>" for text in texts) + "</tr>")
+    heads = ("result", "answers", "rows of results.json", "prompts", "files", "command")
+    head = "".join(f"<th>{one}</th>" for one in heads)
+    return (
+        '<h2 id="trace">Where each number comes from</h2>\n<p>The command prints the first of the'
+        " rows with the files and the raw answers behind it; another number prints another row.</p>"
+        f"\n<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>\n"
+    )
+
+
+def command(paper: str, about: Mapping[str, Any], number: int) -> str:
+    """What to type for a row of a run with this provenance."""
+    given = about["parameters"]
+    words = [f"RESULT={number}", f"PAPERS={notebooks.registry()[paper].stem[:2]}"]
+    if given.get("profile", "recorded") != "recorded":
+        named = {"PROFILE": given["profile"], "MODELS": " ".join(given.get("models", ()))}
+        named["LABEL"] = paths.run_label()
+        words += [f"{name}={shlex.quote(value)}" for name, value in named.items() if value]
+    return f"make trace {' '.join(words)}"
+
+
+def _spans(numbers: list[int]) -> str:
+    """Numbers in rising order as spans: 1-3, 7."""
+    starts = [one for one in numbers if one - 1 not in numbers]
+    ends = [one for one in numbers if one + 1 not in numbers]
+    pairs = zip(starts, ends, strict=True)
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in pairs)
