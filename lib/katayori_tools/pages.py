@@ -15,6 +15,7 @@ from typing import Any
 
 from katayori.report import first_page
 from katayori.report.tables import visible
+from katayori_tools import trace
 from katayori_tools.markup import headings, with_long_cells
 from katayori_tools.report_filter import with_given_parameters, without_the_lesson
 
@@ -76,6 +77,9 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     parameters stand in the cell of parameters and the notebook's folder is written `.`, so that no
     path of this machine shows.
 
+    At its end stands which rows of results.json each result has, and the command that shows the raw
+    answers behind them (`trace`).
+
     A report about a user's model (live or imported answers) begins with its first page and leaves
     out exercises and what speaks of recorded models.
     """
@@ -88,6 +92,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     if first_page.has_page(folder):
         opening = own_page(folder, heading) + opening
     body = render(notebook, folder, anchors=True)
+    body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
     listed = contents(body)
     content = f"{opening}\n{listed}<main>{body}</main>\n<footer>{footer(folder)}</footer>"
     style = REPORT_STYLE.read_text(encoding="utf-8")
