@@ -182,7 +182,7 @@ OURS = {
 
 def test_there_is_a_page_for_each_paper_each_executed_notebook_and_each_text(site):
     made = {name.removesuffix(".html") for name in site.pages}
-    more = {"your-log-to-a-figure", "why-not-theirs", "00_overview", "01_discrim_eval"}
+    more = {"your-log-to-a-figure", "why-not-theirs", "trace", "00_overview", "01_discrim_eval"}
     assert made == {*PAPERS, *OURS, *more}
 
 
