@@ -22,7 +22,6 @@ from katayori.report import (
     power_text,
     profile_figure,
 )
-from katayori.report.exercises import exercises
 from katayori.report.looks import looks
 from katayori.report.tables import show
 
@@ -270,30 +269,6 @@ def test_flips_and_simulated_studies_do_not_look_like_models():
 
 def test_marks_are_words():
     assert profile_figure.mark("some_new_status") == "some new status"
-
-
-# -- exercises -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("number", "answer", "hint"),
-    [
-        (3, 1.0, "expected alarms"),
-        (3, 0.3585, "none gives"),
-        (5, lambda intervals, truth: 0.5, "yours says 0.500"),
-        (5, lambda intervals, truth: 1 / 0, None),
-        (6, lambda percent, n: True, "possible(71.0, 27) is False"),
-        (6, lambda percent, n: False, "possible(70.4, 27) is True"),
-        (6, lambda percent, n: 0 < percent < 71, "possible(67.2, 621) is False"),
-    ],
-)
-def test_wrong_answers_get_a_hint_of_their_own(number, answer, hint):
-    exercise = exercises(0)[number]
-    if hint is None:
-        with pytest.raises(ZeroDivisionError):
-            exercise.problem(answer)
-    else:
-        assert hint in exercise.problem(answer)
 
 
 # -- examples --------------------------------------------------------------------------------------

@@ -2,13 +2,16 @@
 
 Oracles, on every input: the krippendorff package and statsmodels (Holm, interaction, kappa), a mean
 of scores (Diff-bias), a quotient of probabilities (choice by content), all subsets (selections),
-the verb that settles both orders, and the verb of shares (neutral reasons, mean P(neutral)).
+the verb that settles both orders, and the verb of shares (neutral reasons, mean P(neutral)),
+arrays of intervals (coverage), and the audit's test and exact fractions (GRIM).
 """
 
 import doctest
 import itertools
 import math
+import operator
 import pkgutil
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from functools import partial
 from importlib import import_module
 
@@ -22,7 +25,7 @@ from statsmodels.stats.multitest import multipletests
 
 from katayori import paths
 from katayori.data.files import read_as
-from katayori.metrics import exchange, judges, ranks, shares
+from katayori.metrics import audit, exchange, judges, ranks, shares
 from katayori.metrics.variation import varies
 from katayori.report import written_exercises
 from katayori.report.exercises import ASK_FOR_MORE, check
@@ -31,8 +34,10 @@ from katayori.report.written_exercises import (
     Comparison,
     alpha,
     by_content,
+    coverage,
     diff_bias,
     extra,
+    grim,
     holm,
     kappa,
     neutral_mean,
@@ -65,8 +70,10 @@ comparison = {name: m.COMPARISON for name, m in zip(NAMES, MODULES, strict=True)
 OTHER = {
     "alpha": alpha.by_pairs,
     "by_content": by_content.by_steps,
+    "coverage": coverage.by_counts,
     "diff_bias": diff_bias.by_counts,
     "extra": extra.by_parts,
+    "grim": grim.by_counts,
     "holm": holm.by_steps,
     "kappa": kappa.by_shares,
     "neutral_mean": neutral_mean.by_orders,
@@ -221,6 +228,120 @@ def test_probabilities_are_of_any_mean_at_the_ends_and_of_a_letter_only():
     assert apart.min() > neutral_mean.LEAST
     assert values[[0, *range(41, 45)]] == pytest.approx(0.5)
     assert {0, 1} <= {p for one in inputs for p in one}
+
+
+def test_intervals_are_of_several_lengths_lack_and_have_the_truth_at_each_end():
+    inputs = coverage.inputs()
+    assert {len(intervals) for intervals, _ in inputs} == {*range(10)}
+    values = [coverage.right(*one) for one in inputs]
+    assert [value is None for value in values] == [False] * 45 + [True] * 5
+    assert {0, 0.5, 1} <= set(values)
+    for place in (0, 1):
+        at_end = [
+            any(one is not None and one[place] == truth for one in intervals)
+            for intervals, truth in inputs
+        ]
+        assert not any(at_end[:21]) and sum(at_end[21:]) >= 10
+    lacking = [None in intervals for intervals, _ in inputs]
+    assert not any(lacking[:9]) and all(lacking[9:21])
+
+
+def test_percentages_are_of_few_and_many_answers_at_the_ends_and_halfway():
+    inputs = grim.inputs()
+    results = [grim.right(*one) for one in inputs]
+    assert results.count(True) == 30 and results.count(False) == 20
+    assert {0, 100} <= {percent for percent, _ in inputs} and min(n for _, n in inputs) == 3
+    assert all(grim.right(percent, n) for percent, n in inputs if n >= 1000)
+    assert sum(n >= 1000 for _, n in inputs) == 6
+    counts = [Decimal(str(percent)) * n / 100 % 1 for percent, n in inputs]
+    assert counts.count(Decimal("0.5")) >= 3
+    halves = [
+        any(Decimal(1000 * k) / n % 1 == Decimal("0.5") for k in range(n + 1)) for _, n in inputs
+    ]
+    assert [one for one, half in zip(inputs, halves, strict=True) if half] == [
+        (18.8, 16),
+        (43.8, 16),
+        (68.8, 32),
+    ]
+
+
+@pytest.mark.parametrize("given", coverage.inputs(), ids=repr)
+def test_the_right_coverage_is_that_of_an_array_of_intervals(given):
+    intervals, truth = given
+    ends = [one for one in intervals if one is not None]
+    held = pd.arrays.IntervalArray.from_tuples(ends, closed="both", dtype="interval[float64, both]")
+    expected = pytest.approx(pd.Series(held.contains(truth)).mean(), nan_ok=True, abs=1e-12)
+    for function in (coverage.right, coverage.by_counts):
+        assert np.array(function(*given), float) == expected
+
+
+def test_no_other_ends_and_no_other_divisor_give_the_coverage():
+    """Each end open, closed or not asked for; of the intervals given, of all studies, a count."""
+    inputs = [one for one in coverage.inputs() if coverage.right(*one) is not None]
+    right = [coverage.right(*one) for one in inputs]
+    asks = (operator.lt, operator.le, lambda one, other: True)
+    passed = []
+    for low, high in itertools.product(range(3), repeat=2):
+        for of in ("given", "all", "one"):
+            values = []
+            for intervals, truth in inputs:
+                given = [one for one in intervals if one is not None]
+                held = sum(asks[low](a, truth) and asks[high](truth, b) for a, b in given)
+                values.append(held / {"given": len(given), "all": len(intervals), "one": 1}[of])
+            if np.allclose(values, right, rtol=0, atol=1e-6):
+                passed.append((low, high, of))
+    assert passed == [(1, 1, "given")]
+
+
+@pytest.mark.parametrize("given", grim.inputs(), ids=repr)
+def test_the_right_answer_is_that_of_the_audit_and_of_both_ways_to_round_a_half(given):
+    percent, n = given
+    found = audit.grim(f"{percent:.1f}", n)["verdict"] != audit.NOT
+    assert grim.right(*given) is grim.by_counts(*given) is found
+    exact = [Decimal(100 * count) / n for count in range(n + 1)]
+    for way in (ROUND_HALF_UP, ROUND_HALF_EVEN):
+        printed = {one.quantize(Decimal("0.1"), way) for one in exact}
+        assert (Decimal(f"{percent:.1f}") in printed) is found
+
+
+@pytest.mark.parametrize("n", [*range(1, 130), 500, 999, 1000, 1001, 2000])
+def test_the_nearest_count_is_enough(n):
+    """All percentages from 0 to 100; a half goes to the even digit in both."""
+    printed = {round(100 * count / n, 1) for count in range(n + 1)}
+    for tenths in range(1001):
+        assert grim.right(tenths / 10, n) is (tenths / 10 in printed)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        lambda count, n: f"{count / n:.1%}",
+        lambda count, n: f"{np.round(count / n * 100, 1)}%",
+        lambda count, n: f"{math.floor(1000 * count / n + 0.5) / 10}%",
+    ],
+)
+def test_a_percentage_may_be_rounded_in_any_way(capsys, printed):
+    def possible(percent, n):
+        return any(printed(count, n) == f"{percent}%" for count in range(n + 1))
+
+    assert said(capsys, "grim", possible).startswith("Right. ")
+    told = said(capsys, "grim", lambda percent, n: np.bool_(possible(percent, n)))
+    assert told.startswith("Right. ")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda percent, n: "True", "the result 'True' is neither True nor False"),
+        (lambda percent, n: [19], "the result [19] is neither True nor False"),
+        (lambda percent, n: 0.5, "the result 0.5 is neither True nor False"),
+        (lambda percent, n: None, "gives None or nan"),
+    ],
+)
+def test_what_is_neither_true_nor_false_is_told_in_words(capsys, function, words):
+    told = said(capsys, "grim", function)
+    first = "Not yet. For percent = 70.4 and n = 27 the right result is True; your function "
+    assert told.startswith(first) and words in told
 
 
 @pytest.mark.parametrize("given", settle.inputs(), ids=repr)

@@ -1,7 +1,7 @@
 """Exercises: what counts as right, a hint for each wrong answer, and why the right one is right.
 
-Exercises stand by number in data/exercises.yaml, or in `exercises.py` of a paper's folder until
-they move there. `report.exercises.check` tells a reader what `judged` says.
+Exercises stand by number in data/exercises.yaml. `report.exercises.check` tells a reader what
+`judged` says.
 """
 
 import re

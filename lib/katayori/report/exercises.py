@@ -1,7 +1,6 @@
 """`check` tells a reader of a notebook whether an answer to an exercise is right.
 
-Right answers, explanations and hints stand in data/exercises.yaml; those of notebooks that are not
-in it yet in `exercises.py` of the paper's folder.
+Right answers, explanations and hints stand in data/exercises.yaml.
 """
 
 from collections.abc import Sequence
@@ -12,14 +11,11 @@ from typing import TYPE_CHECKING, Any
 from katayori import paths
 from katayori.data.files import read_as
 from katayori.errors import KatayoriError
-from katayori.papers import paper_ids
 from katayori.papers.exercises import Choice, Exercise, Numbers, Written, judged
 
 if TYPE_CHECKING:
     from katayori.report.exercises_schema import Function, Lettered, Numbered
 
-#: The notebook about all papers has number 0.
-OVERVIEW = "katayori.report.overview_exercises"
 #: What a reader is told beside a hint that has a stronger one behind it.
 ASK_FOR_MORE = "(For a stronger hint, write more=True as the last argument of check.)"
 
@@ -31,22 +27,14 @@ def exercises(notebook: int, more: bool = False) -> dict[int, Exercise]:
         notebook: its number. more: whether functions get the stronger hints.
 
     Raises:
-        KatayoriError: no such notebook, or one without exercises.
+        KatayoriError: no such notebook.
     """
     from katayori.report.exercises_schema import ExercisesFile
 
-    ids = paper_ids()
-    if not 0 <= notebook <= len(ids):
-        raise KatayoriError(f"no notebook {notebook}; there are 0 to {len(ids)}")
-    file = paths.registry("exercises.yaml")
-    if written := read_as(ExercisesFile, file).notebooks.get(notebook):
-        return {number: _exercise(one, more) for number, one in written.items()}
-    module = f"katayori.papers.{ids[notebook - 1]}.exercises" if notebook else OVERVIEW
-    try:
-        found: dict[int, Exercise] = import_module(module).EXERCISES
-    except ModuleNotFoundError as error:
-        raise KatayoriError(f"notebook {notebook} has no exercises") from error
-    return found
+    notebooks = read_as(ExercisesFile, paths.registry("exercises.yaml")).notebooks
+    if notebook not in notebooks:
+        raise KatayoriError(f"no notebook {notebook}; there are 0 to {max(notebooks)}")
+    return {number: _exercise(one, more) for number, one in notebooks[notebook].items()}
 
 
 def _exercise(given: "Lettered | Numbered | Function", more: bool) -> Exercise:

@@ -69,6 +69,6 @@ Kind = Annotated[
 
 
 class ExercisesFile(Schema):
-    """The exercises of each notebook, both by number."""
+    """The exercises of each notebook, both by number; the notebook about all papers has 0."""
 
-    notebooks: dict[Count, dict[Count, Kind]]
+    notebooks: dict[Annotated[int, Field(ge=0)], dict[Count, Kind]]
