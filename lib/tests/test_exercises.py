@@ -14,8 +14,6 @@ from io import StringIO
 import pytest
 
 from katayori import paths
-from katayori.data.files import read_as
-from katayori.report.exercises_schema import ExercisesFile
 
 BOOKS = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 WRONG = [
@@ -137,13 +135,7 @@ def test_the_solution_solves_it(book, k):
     assert said.startswith("Right. ")
 
 
-#: Notebooks whose exercises stand in data/exercises.yaml have wrong solutions, too.
-MOVED = read_as(ExercisesFile, paths.registry("exercises.yaml")).notebooks
-
-
-@pytest.mark.parametrize(
-    ("book", "k"), [case for case in CASES if int(case.values[0].stem[:2]) in MOVED]
-)
+@pytest.mark.parametrize(("book", "k"), CASES)
 def test_each_wrong_solution_is_refused_by_the_name_of_its_slip(book, k):
     """Three or more for each exercise, all of them different from the solution."""
     _, wrong = solved(book)[k]
