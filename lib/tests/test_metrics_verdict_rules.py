@@ -360,7 +360,7 @@ def test_a_verdict_stands_only_where_both_ends_agree():
     half = clear.assign(yes=clear["yes"].mask(clear.index % 10 < 6))
     found = word(half)
     assert word(half.dropna())["verdict"] == "present" and found["verdict"] == "undecided"
-    assert "present if lowest, present if highest" in found["why"], "on two sides of the line"
+    assert "from 0.350 (present) to 0.950 (present)" in found["why"], "on two sides of the line"
     assert (found["low_bound"], found["high_bound"]) == pytest.approx((0.35, 0.95), abs=0.02)
     unbiased = answers_of([4, 5, 4, 3] * 40)
     lost = unbiased.assign(yes=unbiased["yes"].mask(unbiased.index % 10 == 0))

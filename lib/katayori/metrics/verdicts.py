@@ -673,8 +673,8 @@ def _standing(
     sides = {np.sign(one["value"] - one["line"]) for one in (row, low, high)}
     if len(words) == 1 and (len(sides) == 1 or not row["verdict"].startswith("present")):
         return told
-    ends = f"{low['verdict']} if lowest, {high['verdict']} if highest"
-    return "undecided", f"Unreadable answers decide: {ends}."
+    ends = " to ".join(f"{one['value']:z.3f} ({one['verdict']})" for one in (low, high))
+    return "undecided", f"Unreadable answers decide: from {ends}."
 
 
 def _bound(row: Mapping[Any, Any]) -> tuple[str, str] | None:
