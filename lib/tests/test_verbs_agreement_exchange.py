@@ -373,3 +373,46 @@ def test_the_verdict_of_a_largest_gap_holds_for_all_levels_looked_at():
     assert found[["ci_low", "ci_high"]].tolist() == pytest.approx([wide.low, wide.high])
     told = verdicts.verdict(pd.DataFrame([found]), margin=0.05)
     assert told["verdict"].item() == "present"
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_gap_holds_between_its_ends_whatever_is_made_unreadable(ordered):
+    """Property: whatever answers are lost, the full data's gap of the same level lies inside."""
+    rng = np.random.default_rng(5)
+    pairs = itertools.product(range(12), "abcd", range(3))
+    frame = pd.DataFrame(pairs, columns=["question", "level", "k"])
+    outside = []
+    for _ in range(20):
+        full = frame.assign(yes=(rng.random(len(frame)) < 0.5).astype(float))
+        lost = full.assign(yes=full["yes"].mask(rng.random(len(full)) < 0.2))
+        found = exchange.largest_gap(lost, value="yes", level="level", ordered=ordered)
+        told = verdicts.verdict(found, margin=0.05).iloc[0]
+        means = full.groupby(["question", "level"])["yes"].mean().unstack()
+        true = exchange.gaps_by_cluster(means, ordered=ordered)[told["level"]].mean()
+        assert told["low_bound"] <= true <= told["high_bound"]
+        outside.append(not told["low_bound"] <= told["value"] <= told["high_bound"])
+        # The ends themselves are reached by some answers.
+        if not ordered:
+            own = (full["level"] == told["level"]).astype(float)
+            most = full.assign(yes=lost["yes"].fillna(own))
+            means = most.groupby(["question", "level"])["yes"].mean().unstack()
+            gap = exchange.gaps_by_cluster(means, ordered=False)[told["level"]].mean()
+            assert gap == pytest.approx(told["high_bound"])
+    assert not any(outside)
+
+
+def test_a_gap_that_unreadable_answers_decide_is_undecided():
+    """One of three answers of each person is lost: their side decides the gap."""
+    pairs = itertools.product(range(20), "ab", range(3))
+    frame = pd.DataFrame(pairs, columns=["question", "level", "k"])
+    frame["yes"] = ((frame["level"] == "a") & (frame["question"] % 4 > 0)).astype(float)
+    read = exchange.largest_gap(frame, value="yes", level="level")
+    assert verdicts.verdict(read, margin=0.05)["verdict"].item() == "present"
+    lost = frame.assign(yes=frame["yes"].mask(frame["k"] < 2))
+    told = verdicts.verdict(exchange.largest_gap(lost, value="yes", level="level"), margin=0.05)
+    assert (
+        told["verdict"].item() == "undecided" and "Unreadable answers decide" in told["why"].item()
+    )
+    few = frame.assign(yes=frame["yes"].mask((frame["k"] == 0) & (frame["question"] < 3)))
+    told = verdicts.verdict(exchange.largest_gap(few, value="yes", level="level"), margin=0.05)
+    assert told["verdict"].item() == "present"

@@ -10,7 +10,7 @@ from katayori.columns import FrameError
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import exchange_tests, ties
 from katayori.metrics.intervals import detectable_effect, mean_interval
-from katayori.metrics.verdicts import TESTED, row_by_t, sign_swap_test
+from katayori.metrics.verdicts import ENDS, TESTED, row_by_t, sign_swap_test
 
 LEVEL = 0.95
 TEST_MORE = ("p", "n_rows", "n_rows_used", "n_levels", "draws")
@@ -192,6 +192,10 @@ def largest_gap(
         `verdicts.line_test` at a line of 0, for `verdicts.verdict`. The largest of several gaps is
         large by chance, too: read beside it what neutral words with as many levels give.
 
+        Where any answer of the frame is unreadable and all values lie between 0 and 1, two more
+        rows a cell, as of `line_test`: the same level's gap if all these answers were `lowest` (0
+        of this level, 1 of the others; of ordered levels 1 of the first half) or `highest`.
+
     Formula: ends value -+ t of 1 - .025/k times SE, with k gaps looked at (1 of ordered levels);
     limit (t of 1 - .025/k + t.80) SE, t on clusters - 1 degrees of freedom.
 
@@ -208,26 +212,44 @@ def largest_gap(
         [['f', 1.0, 10, 5, 'no_variation']]
     """
     names = _required("largest_gap", frame, value, [level, cluster], by)
+    has_ends = frame[value].isna().any() and frame[value].dropna().between(0, 1).all()
     rows = []
     for key, cell in cells(frame, names):
         valid = cell[cell[value].notna()]
-        means = valid[value].astype(float).groupby([valid[cluster], valid[level]]).mean().unstack()
+        means = _means(valid[value], valid[cluster], valid[level])
         levels = pd.unique(cell[level]) if ordered else sorted(pd.unique(cell[level]), key=str)
         answered = [one for one in levels if one in means]
         row = _tested(means[answered], ordered=ordered)
         row |= {"n": len(valid), "n_invalid": len(cell) - len(valid)}
         row |= {"status": "one_level"} if cell[level].nunique() < 2 else {}
         rows.append(key | row)
+        own = cell[cell[level].isin(answered)]
+        half = len(answered) / 2
+        is_up = [
+            k >= half if ordered else str(one) == row["level"] for k, one in enumerate(answered)
+        ]
+        ups = own[level].map(dict(zip(answered, is_up, strict=True)))
+        for end in ENDS if has_ends else ():
+            filled = own[value].astype(float).mask(own[value].isna(), ups.eq(end == "highest"))
+            means = _means(filled, own[cluster], own[level])[answered]
+            other = _tested(means, ordered=ordered, level=row["level"]) if row["level"] else row
+            rows.append(key | row | other | {"unreadable": end})
     return flat(rows, frame, names, ["level"], TESTED)
 
 
-def _tested(means: pd.DataFrame, *, ordered: bool) -> dict[str, Any]:
-    """The largest gap with what `verdicts.verdict` needs of it."""
+def _means(values: pd.Series, clusters: pd.Series, levels: pd.Series) -> pd.DataFrame:
+    """Clusters x levels."""
+    return values.astype(float).groupby([clusters, levels]).mean().unstack()
+
+
+def _tested(means: pd.DataFrame, *, ordered: bool, level: str = "") -> dict[str, Any]:
+    """The largest gap, or that of a level, with what `verdicts.verdict` needs of it."""
     gaps = gaps_by_cluster(means, ordered=ordered)
     if gaps.empty:
         return {"level": ""} | row_by_t(np.array([]), np.array([]))
     # Of equal gaps the first.
-    place = int(np.argmax(ties.highest(gaps.mean().abs())))
+    largest = ties.highest(gaps.mean().abs())
+    place = int(np.argmax(gaps.columns.astype(str) == level if level else largest))
     values = gaps.iloc[:, place].to_numpy(float)
     row = row_by_t(values, values, looked_at=gaps.shape[1])
     # Answers differ by question and never by level: that is the model's doing and not the design's.

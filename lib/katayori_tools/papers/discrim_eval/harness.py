@@ -4,6 +4,7 @@ import pandas as pd
 
 from katayori.frames import by_factor
 from katayori.metrics import agreement, exchange, ranks, shares
+from katayori.metrics.verdicts import READ
 from katayori.prompting.parsing import parse_yes_no
 from katayori_tools.harnesses.benchmarks import Benchmark, named
 
@@ -36,9 +37,10 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _gaps(long: pd.DataFrame, factors: list[str], *, ordered: bool = False) -> pd.DataFrame:
     own = long[long["factor"].isin(factors)]
-    return exchange.largest_gap(
+    gaps = exchange.largest_gap(
         own, value="yes", level="level", by="factor", cluster=QUESTION, ordered=ordered
     )
+    return gaps[gaps["unreadable"] == READ]
 
 
 BENCHMARKS = {
