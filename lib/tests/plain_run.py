@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from katayori_tools.reproduce import Job
+from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Running
+from katayori_tools.reproduce import Job, planned
 
 #: What waits for a reader; no table and no result depends on it.
 WIDGETS = ("explorer", "playground", "calculator")
@@ -22,6 +23,13 @@ FIGURES = ("figure", "figures", "panels")
 
 class CellError(Exception):
     """A cell failed; the message names it."""
+
+
+def without_kernel(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
+    """In place of `reproduce.reproduce`: notebooks run in this process."""
+    for job in planned(run):
+        run_cells(job)
+    return 0
 
 
 def run_cells(job: Job, *, drawn: bool = False) -> None:

@@ -11,22 +11,30 @@ An answer depends on the item and the prompt alone (a hash of their ids). The ra
     logprob_judge  the assistant shown first in `FIRST` of the trials, the other in the rest
     jubaku_v2      the biased reason in `BIASED_REASON` of the trials
     inter_jbbq     right in `RIGHT` of the items
+
+Other models for `Stub(says=...)`: `first_option`, `yes_by_gender`, `fair` (who a person is decides
+nothing), `partly_unreadable` (the fair one, unreadable in `LOST` of the items) and `prose`.
 """
 
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from aiohttp import web
 from api_double import Double, completion
 
 from katayori.prompting.requests import Request
+from katayori_tools import cli
 from katayori_tools.choices import Asking
+from katayori_tools.options import filled as options_of
 
 YES_YOUNG, YES_OLD = 0.9, 0.3
 YES_MEN, YES_WOMEN = 0.4, 0.7  # of `yes_by_gender`
+#: Of `fair`: yes to a person; "unknown" in ambiguous items; right in clear ones; and unreadable.
+FAIR_YES, FAIR_UNKNOWN, FAIR_RIGHT, LOST = 0.55, 0.6, 0.8, 0.3
 BIASED, FIRST, BIASED_REASON, RIGHT = 0.4, 0.8, 0.3, 0.6
 OLD = 60
 CRITERIA = "・正確さ"  # what the stub says wherever nothing is planted
@@ -37,6 +45,7 @@ SURE = 0.8
 TROUBLES = ("none", "one cluster", "nothing valid", "failing", "no log probabilities")
 #: What each trouble answers in place of an answer that can be read.
 UNREADABLE = "申し訳ありませんが、お答えできません。"
+PROSE = "それは難しい質問ですね。状況によると思います。"
 FAILED_SHARE = 0.3
 #: What a model answers to a request.
 Says = Callable[[Request], str]
@@ -87,12 +96,66 @@ PLANTED = {
 }
 
 
+def _fair_yes(fields: Mapping[str, Any], drawn: float) -> str:
+    return "Answer: yes" if drawn < FAIR_YES else "Answer: no"
+
+
+def _fair_option(fields: Mapping[str, Any], drawn: float) -> str:
+    """The right option in so many of the items, else each of the two others in half of these."""
+    right = int(fields["label"])
+    share = FAIR_UNKNOWN if fields["context_condition"] == "ambiguous" else FAIR_RIGHT
+    return str((right + (drawn >= share) + (drawn >= (1 + share) / 2)) % 3)
+
+
+def _fair_judge(fields: Mapping[str, Any], drawn: float) -> str:
+    """The label of the pair in `FAIR_RIGHT` of the pairs, else the other; in both orders alike."""
+    is_right = chance("judge", fields["pair_id"]) < FAIR_RIGHT
+    better = fields["truth"] if is_right else {"1": "2", "2": "1"}.get(fields["truth"], "1")
+    return "AB"[fields["order"].index(better)] if better in fields["order"] else "C"
+
+
+def _fair_reason(fields: Mapping[str, Any], drawn: float) -> str:
+    """Either reason in half of the cases; in both orders alike."""
+    role = "biased" if chance(fields["case_id"], fields["template"]) < 1 / 2 else "neutral"
+    return "A" if fields["role_a"] == role else "B"
+
+
+FAIR = {
+    "discrim_eval": _fair_yes,
+    "persona_jbbq": _fair_option,
+    "logprob_judge": _fair_judge,
+    "jubaku_v2": _fair_reason,
+    "inter_jbbq": _fair_option,
+}
+
+
 def planted(request: Request) -> str:
     """What the model answers to a request; `CRITERIA` where nothing is planted."""
     answer = PLANTED.get(request.paper)
-    if answer is None or request.prompt_id in NOT_PLANTED:
+    return _answered(request, answer[0]) if answer else CRITERIA
+
+
+def fair(request: Request) -> str:
+    """A model that treats all persons, options and orders alike, and is mostly right."""
+    return _answered(request, FAIR[request.paper])
+
+
+def partly_unreadable(request: Request) -> str:
+    """The fair model, of which `LOST` of the answers are prose, whatever the position."""
+    lost = chance("lost", request.prompt_id, request.item_id) < LOST
+    return PROSE if lost and request.prompt_id not in NOT_PLANTED else fair(request)
+
+
+def prose(request: Request) -> str:
+    """No answer that can be read, whatever is asked."""
+    return PROSE
+
+
+def _answered(request: Request, rule: Callable[[Mapping[str, Any], float], str]) -> str:
+    """The text that a rule gives, as its prompt wants it; `CRITERIA` where nothing is planted."""
+    if request.prompt_id in NOT_PLANTED:
         return CRITERIA
-    text = answer[0](request.fields, chance(request.prompt_id, request.item_id))
+    text = rule(request.fields, chance(request.prompt_id, request.item_id))
     if request.one_token:
         return text.split()[-1]
     reasons_stand_before = request.prompt_id == "lj_reason_turns"
@@ -109,7 +172,7 @@ def probabilities(paper: str, text: str) -> list[tuple[str, float]]:
     """Tokens and log probabilities at the answer's place; of no answer where none can be read."""
     chosen = text.split()[-1]
     others = [option for option in options(paper) if option != chosen]
-    others = ["…"] if text == UNREADABLE else others
+    others = ["…"] if text in (UNREADABLE, PROSE) else others
     rest = math.log((1 - SURE) / len(others))
     return [(chosen, math.log(SURE)), *((other, rest) for other in others)]
 
@@ -134,6 +197,19 @@ def troubled(request: Request, trouble: str, says: Says = planted) -> str:
 def fails(request: Request, trouble: str) -> bool:
     """Whether a request fails under a trouble."""
     return trouble == "failing" and chance("fails", request.item_id) < FAILED_SHARE
+
+
+def live(words: Sequence[str], says: Says = planted, trouble: str = "none") -> int:
+    """`make live` with these words, asking the stub; what it returns."""
+    rules = rules_of(asking_of(words))
+    with Stub(rules, trouble, says) as stub, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KATAYORI_BASE_URL", stub.url)
+        return cli.main(["live", *words, "--base-url", stub.url])
+
+
+def asking_of(words: Sequence[str]) -> Asking:
+    """What `make live` asks with these words."""
+    return options_of(Asking, vars(cli._parser().parse_args(["live", *words])))
 
 
 def rules_of(chosen: Asking) -> dict[str, Request]:

@@ -15,19 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import plain_run
 import pytest
 import stub_model
-from bs4 import BeautifulSoup
-from plain_run import run_cells
-from stub_model import Says, Stub
 
-from katayori.metrics.uncertainty import FEW_CLUSTERS
 from katayori.papers import paper_ids
 from katayori.prompting.models import registry
-from katayori.report import first_page
 from katayori_tools import cli, reproduce
-from katayori_tools.choices import USUAL_RUNNING, Asking, NotebookRun, Running
-from katayori_tools.options import filled
 
 NAMES = ("my-model@custom", "Org/Model-7B@vllm", "llama3:8b@ollama")
 WAYS = ("live", "imported")
@@ -118,13 +112,7 @@ def own(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def without_kernel(monkeypatch) -> None:
     """Notebooks run in this process."""
-
-    def run(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
-        for job in reproduce.planned(run):
-            run_cells(job)
-        return 0
-
-    monkeypatch.setattr(reproduce, "reproduce", run)
+    monkeypatch.setattr(reproduce, "reproduce", plain_run.without_kernel)
 
 
 def limit_of(case: Case) -> int:
@@ -135,23 +123,9 @@ def asked_papers(case: Case) -> list[str]:
     return [paper for paper in case.papers if paper != "overview"]
 
 
-def asking_of(words: Sequence[str]) -> Asking:
-    """What `make live` asks with these words."""
-    return filled(Asking, vars(cli._parser().parse_args(["live", *words])))
-
-
 def words_of(case: Case, papers: Sequence[str]) -> list[str]:
     models, limit = " ".join(case.models), str(limit_of(case))
     return ["--papers", ",".join(papers), "--models", models, "--limit", limit]
-
-
-def run_live(case: Case, monkeypatch, says: Says = stub_model.planted) -> int:
-    """`make live`: asks the stub, then runs the notebooks."""
-    words = words_of(case, asked_papers(case))
-    rules = stub_model.rules_of(asking_of(words))
-    with Stub(rules, case.trouble, says) as stub:
-        monkeypatch.setenv("KATAYORI_BASE_URL", stub.url)
-        return cli.main(["live", *words, "--base-url", stub.url])
 
 
 def answers_of(case: Case, folder: Path) -> Path:
@@ -162,7 +136,7 @@ def answers_of(case: Case, folder: Path) -> Path:
         one = ["--papers", paper, "--models", name, "--limit", str(limit_of(case))]
         blank = folder / "template.jsonl"
         assert cli.main(["template", *one, str(blank)]) == 0
-        requests = stub_model.rules_of(asking_of(one)).values()
+        requests = stub_model.rules_of(stub_model.asking_of(one)).values()
         rules = {(request.item_id, request.prompt_id): request for request in requests}
         rows = [json.loads(line) for line in blank.read_text(encoding="utf-8").splitlines()]
         lines += stub_model.filled(rows, rules, case.trouble)
@@ -180,12 +154,12 @@ def run_imported(case: Case, folder: Path) -> int:
     return cli.main(["reproduce", *words, *more])
 
 
-def run(case: Case, folder: Path, monkeypatch) -> Path:
+def run(case: Case, folder: Path) -> Path:
     """Runs a case and returns its run folder."""
     if case.way == "imported":
         assert run_imported(case, folder) == 0
     elif asked_papers(case):
-        assert run_live(case, monkeypatch) == 0
+        assert stub_model.live(words_of(case, asked_papers(case)), trouble=case.trouble) == 0
     if case.way == "live" and "overview" in case.papers:
         models = " ".join(case.models)
         words = ["--papers", "overview", "--profile", "live", "--models", models]
@@ -224,21 +198,21 @@ def check(case: Case, folder: Path) -> None:
 
 @pytest.mark.parametrize("paper", paper_ids())
 @pytest.mark.parametrize("trouble", ["none", "one cluster", "nothing valid"])
-def test_each_notebook_runs_on_a_live_model(paper, trouble, own, without_kernel, monkeypatch):
+def test_each_notebook_runs_on_a_live_model(paper, trouble, own, without_kernel):
     case = Case(NAMES[:1], "live", trouble, (paper,))
-    check(case, run(case, own, monkeypatch))
+    check(case, run(case, own))
 
 
 @pytest.mark.slow_all
 @pytest.mark.parametrize("case", COVER, ids=str)
-def test_notebooks_run(case, own, without_kernel, monkeypatch):
-    check(case, run(case, own, monkeypatch))
+def test_notebooks_run(case, own, without_kernel):
+    check(case, run(case, own))
 
 
 @pytest.mark.slow_all
 @pytest.mark.parametrize("case", FULL, ids=str)
-def test_notebooks_run_in_every_case(case, own, without_kernel, monkeypatch):
-    check(case, run(case, own, monkeypatch))
+def test_notebooks_run_in_every_case(case, own, without_kernel):
+    check(case, run(case, own))
 
 
 # --- the real command, planted rates, and whose report it is
@@ -272,7 +246,7 @@ def reported(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATAYORI_OUTPUTS", str(folder / "outputs"))
         patch.setenv("KATAYORI_CACHE", str(folder / "cache"))
-        yield run(REAL, folder, patch)
+        yield run(REAL, folder)
 
 
 @pytest.mark.slow_all
@@ -280,7 +254,7 @@ def reported(tmp_path_factory) -> Iterator[Path]:
 def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
     """The results of each paper, taken together, hold what was planted within 99 % of chance."""
     monkeypatch.setattr(sys.modules[__name__], "LIMIT", ENOUGH[paper])
-    folder = run(Case(NAMES[:1], "live", "none", (paper,)), own, monkeypatch)
+    folder = run(Case(NAMES[:1], "live", "none", (paper,)), own)
     what, cell, planted = EXPECTED[paper]
     rows = [row for row in results(folder, paper) if row["what"] == what]
     rows = [row for row in rows if row["source"] == "live" and cell.items() <= row["cell"].items()]
@@ -288,33 +262,6 @@ def test_planted_rates_come_back(paper, own, without_kernel, monkeypatch):
     assert n > 30
     found = sum(row["value"] * row["n"] for row in rows) / n
     assert abs(found - planted) < 2.58 * (planted * (1 - planted) / n) ** 0.5
-
-
-def first_page_of(paper: str, says: Says, own: Path, monkeypatch) -> tuple[str, str]:
-    """The first page of a report on a model, as text, and what the terminal says."""
-    case = Case(NAMES[:1], "live", "none", (paper,))
-    assert run_live(case, monkeypatch, says) == 0
-    folder = own / "outputs" / "live" / FOLDERS[NAMES[0]] / paper
-    page = BeautifulSoup(first_page.markup(folder, paper, FEW_CLUSTERS), "html.parser")
-    return page.get_text(" "), "\n".join(first_page.in_short(folder, FEW_CLUSTERS))
-
-
-@pytest.mark.parametrize("paper", ["persona_jbbq", "jubaku_v2", "inter_jbbq"])
-def test_a_model_that_writes_the_first_option_is_no_model_without_bias(
-    paper, own, without_kernel, monkeypatch
-):
-    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 6)
-    for text in first_page_of(paper, stub_model.first_option, own, monkeypatch):
-        assert "answers by position" in text
-        assert "no lean" not in text and "0.000" not in text
-
-
-def test_a_planted_gap_stands_on_the_first_page(own, without_kernel, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 6)
-    planted = {"male": 0.4 - 0.6, "female": 0.7 - 0.45}  # the others: the mean of two rates
-    for text in first_page_of("discrim_eval", stub_model.yes_by_gender, own, monkeypatch):
-        found = re.search(r"gap in yes by gender: (\w+):? +(-?[\d.]+) \[", text)
-        assert float(found[2]) == pytest.approx(planted[found[1]], abs=0.06)
 
 
 @pytest.mark.slow_all

@@ -15,8 +15,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori import paths
 from katayori.data import paper_facts
 from katayori.metrics.uncertainty import FEW_CLUSTERS
-from katayori.report import calibration, first_page, outcomes, status_words
-from katayori.report.results import Run
+from katayori.metrics.verdicts import NO_VERDICT
+from katayori.report import first_page, headlines, outcomes, status_words
+from katayori.report.results import Run, read_results
 from katayori.report.tables import nothing, show
 from katayori_tools.pages import write_report
 from katayori_tools.report_filter import NO_PICTURE, with_given_parameters, without_the_lesson
@@ -34,6 +35,7 @@ def answers(valid, asked=100, model=MODEL, text="no letter", source="live", prom
         "source": source,
         "prompt_id": prompt,
         "outcome": outcomes,
+        "answer": ["AB"[k % 2] if k < valid else None for k in range(asked)],
         "text": [text if outcome != "ok" else "1" for outcome in outcomes],
         "note": "",
         "created": 1_763_700_000.0,
@@ -46,6 +48,8 @@ def made(folder, *frames, clusters=50, models=(MODEL,), paper="jubaku_v2", **end
     run = Run(paper, folder, profile="live", **endpoint.pop("parameters", {}))
     for k, model in enumerate(models):
         told = {"source": "live", "model": model, "headline": True, "clusters": clusters}
+        told |= {"line": 0.5, "limit": 0.14, "verdict": "present", "why": "p = 0.01."}
+        told |= {"low_bound": 0.588, "high_bound": 0.628}
         values = {"value": 0.6125 + k / 10, "ci": (0.5, 0.7 + k / 10), "n": 96, "n_invalid": 4}
         run.row("T-1", "accuracy on the neutral option", **values, **told)
     run.row("T-1", "accuracy on the neutral option", 0.9, source="simulated", model="sim-x",
@@ -63,11 +67,13 @@ def page_of(folder):
     return BeautifulSoup(first_page.markup(folder, "same proposal?", FEW_CLUSTERS), "html.parser")
 
 
-def table(page, caption):
+def table(page, caption="Bias"):
+    """Rows of a table, by the first word of a column's heading; each line of a cell."""
     (found,) = [t for t in page.find_all("table") if t.caption and t.caption.text == caption]
-    heads = [cell.text for cell in found.thead.find_all("th")]
+    heads = [next(cell.stripped_strings) for cell in found.thead.find_all("th")]
     rows = found.tbody.find_all("tr")
-    return [dict(zip(heads, (c.text for c in row.find_all("td")), strict=True)) for row in rows]
+    cells = ([" / ".join(c.stripped_strings) for c in row.find_all("td")] for row in rows)
+    return [dict(zip(heads, row, strict=True)) for row in cells]
 
 
 def test_the_numbers_are_those_of_results_json(tmp_path):
@@ -75,13 +81,13 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     (row,) = [row for row in results if row["source"] == "live"]
     page = page_of(folder)
-    (shown,) = table(page, "Headline numbers")
-    assert float(shown["value"]) == pytest.approx(row["value"], abs=5e-4)
-    assert shown["95 % interval"] == f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
-    assert [shown["n"], shown["invalid"], shown["cases"]] == ["96", "4", "50"]
-    facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
-    assert facts["Blank"] == "none: measured on the recorded models only"
-    assert facts["Limit of detection"] == "none: measured on the recorded models only"
+    (shown,) = table(page)
+    low, high = row["ci_low"], row["ci_high"]
+    assert shown["value"] == f"{row['value']:.3f} / [{low:.3f}, {high:.3f}]"
+    assert shown["answers"] == "96, 4 unreadable / 50 cases"
+    assert (shown["limit"], shown["bounds"]) == ("0.140", "0.588 to 0.628")
+    assert shown["verdict"] == "present, above 0.5 / p = 0.01."
+    assert results[int(shown["row"]) - 1] == row
     assert "sim-x" not in page.text and "0.900" not in page.text
     assert page.h1.text == MODEL and "same proposal?" in page.text
     assert "own server" in page.text and "study v3" in page.text and "2025-11-21" in page.text
@@ -90,22 +96,14 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     assert not page.select(".warning")
 
 
-def test_blank_and_limit_stand_beside_the_number(tmp_path):
+def test_a_column_in_which_no_row_says_anything_is_left_out(tmp_path):
     folder = made(tmp_path)
     file = folder / "results.json"
     rows = json.loads(file.read_text(encoding="utf-8"))
-    told = {"blank": 0.021, "blank_status": "ok", "detects": 0.04, "detects_status": "ok"}
-    file.write_text(json.dumps([row | told for row in rows]), encoding="utf-8")
-    page = page_of(folder)
-    (shown,) = table(page, "Headline numbers")
-    assert (shown["blank"], shown["detects"]) == ("0.021", "0.040")
-    facts = {row.th.text: row.td.text for row in page.select(".facts tr")}
-    beside = "beside 1 of 1 numbers below"
-    assert facts["Blank"] == beside
-    assert facts["Limit of detection"] == f"{beside}; {calibration.LIMIT_NOTE}"
-    older = [{k: v for k, v in row.items() if k not in told} for row in rows]
-    file.write_text(json.dumps(older), encoding="utf-8")
-    assert "blank" not in table(page_of(folder), "Headline numbers")[0]
+    for row in rows:
+        row |= dict.fromkeys(("limit", "low_bound", "high_bound"))
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    assert list(table(page_of(folder))[0]) == ["measure", "value", "verdict", "answers", "row"]
 
 
 @pytest.mark.parametrize("valid, warned", [(89, True), (90, False), (0, True)])
@@ -118,7 +116,8 @@ def test_a_banner_where_less_than_nine_in_ten_are_valid(tmp_path, valid, warned)
         text = page.select_one(".warning").text
         assert f"Only {valid}.0 %" in text if valid else "None of the answers" in text
         assert f"{valid} of 100" in text and "p_ja" in text
-        assert f"no letter (out_of_choice, {100 - valid} times)" in text
+        assert f'"no letter" (out_of_choice, {100 - valid} times)' in text
+        assert ("Every number describes the part" in text) is (valid > 0)
 
 
 def test_a_share_is_never_rounded_up_to_the_limit(tmp_path):
@@ -131,7 +130,7 @@ def test_the_three_commonest_texts_of_all_prompts(tmp_path):
     folder = made(tmp_path, *frames)
     warning = page_of(folder).select_one(".warning").text
     assert [f"text {k}" in warning for k in range(4)] == [False, True, True, True]
-    assert "4 prompts are below" in warning
+    assert "to p3 could be read" in warning and "3 more prompts are below 90 %" in warning
 
 
 def test_hostile_texts_are_shortened_and_escaped(tmp_path):
@@ -140,7 +139,7 @@ def test_hostile_texts_are_shortened_and_escaped(tmp_path):
     page = BeautifulSoup(markup, "html.parser")
     assert not page.find_all(["script", "b", "i"])
     assert "<script>alert(1)</script>" in page.select_one(".warning").text
-    assert len(page.select_one(".warning code").text) < 130
+    assert len(page.select_one(".warning").text) < 400
     for text in (markup, *first_page.in_short(folder, FEW_CLUSTERS)):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", text)
 
@@ -165,18 +164,19 @@ def test_few_clusters_are_said(tmp_path, clusters, few):
     page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
     assert ("Too little data" in page.text) is few
     assert any("TOO LITTLE DATA" in line for line in lines) is few
-    (row,) = table(page, "Headline numbers")
-    assert (row.get("note") == "too little data") is few
-    assert row["95 % interval"] != "—"
+    (row,) = table(page)
+    assert row["verdict"].endswith("too little data") is few
+    assert "[" in row["value"]
 
 
 def test_a_demonstration_has_no_interval(tmp_path):
     folder = made(tmp_path, clusters=2)
     page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
-    (row,) = table(page, "Headline numbers")
-    assert row["95 % interval"] == "—" and row["value"] != "—"
+    (row,) = table(page)
+    assert row["value"] == "0.613" and not {"verdict", "limit"} & set(row)
     assert "Demonstration" in page.text and "2 cases were asked" in page.text
     assert "[0.5" not in page.text and not any("[0.5" in line for line in lines)
+    assert "present" not in page.text + "".join(lines)
     assert any("DEMONSTRATION" in line for line in lines)
 
 
@@ -195,18 +195,20 @@ def test_without_a_valid_answer_a_demonstration_still_tells_what_was_asked(tmp_p
     )
     page = page_of(tmp_path)
     assert "2 questions were asked" in page.text
-    rows = table(page, "Headline numbers")
+    rows = table(page, "Further numbers")
     assert [row["value"] for row in rows] == ["no answers to compare", "nothing to count"]
-    assert [row["read against"] for row in rows] == ["—", "—"]
+    # What a value is read against stands below its name.
+    assert not any(" / " in row["measure"] for row in rows)
 
 
-def with_status(folder, status, value=0.0):
+def with_status(folder, status, value=0.0, frame=None, **more):
     """A run of 02 whose one headline row of the user's model has this status."""
     run = Run("persona_jbbq", folder)
     what = "Diff-bias, ambiguous, all categories"
     told = {"cell": {"prompt": "basicP"}, "headline": True, "source": "live", "model": MODEL}
-    run.row("T-1", what, value, status=status, ci=(-0.1, 0.1), n=40, clusters=20, **told)
-    run.answers(answers(100))
+    told |= {"n": 40, "clusters": 20, "line": 0.0, "ci": (-0.1, 0.1)} | more
+    run.row("T-1", what, value, status=status, **told)
+    run.answers(answers(100) if frame is None else frame)
     run.save(answers_by_source={"live": 100})
     return folder
 
@@ -214,13 +216,84 @@ def with_status(folder, status, value=0.0):
 @pytest.mark.parametrize("status", [*status_words.WORDS, "no_valid_answer", "a status of tomorrow"])
 def test_words_stand_in_place_of_a_value_whose_status_is_not_ok(tmp_path, status):
     folder = with_status(tmp_path, status)
-    (row,) = table(page_of(folder), "Headline numbers")
+    (row,) = table(page_of(folder))
     words = status_words.mark(status)
-    assert (row["value"], row["95 % interval"], row["read against"]) == (words, "—", "—")
-    line = first_page.in_short(folder, FEW_CLUSTERS)[-1]
-    assert line == f"  Diff-bias, ambiguous (basicP): {words}  (n 40, 20 templates)"
-    for text in (page_of(folder).text, line):
+    assert (row["value"], row["measure"]) == (words, "Diff-bias, ambiguous (basicP)")
+    lines = first_page.in_short(folder, FEW_CLUSTERS)
+    assert lines[-1] == f"  Diff-bias, ambiguous (basicP): {words}  (n 40, 20 templates)"
+    assert f"  Bias: not measured (1 × {words})." in lines[-2]
+    for text in (page_of(folder).text, "".join(lines)):
         assert "0.000" not in text and "0.100" not in text and "no lean" not in text
+
+
+@pytest.mark.parametrize("verdict", NO_VERDICT)
+def test_words_stand_in_place_of_a_value_whose_verdict_forbids_it(tmp_path, verdict):
+    """Also where the status is ok: no value, and in its place the reason."""
+    folder = with_status(tmp_path, "ok", verdict=verdict, why="such is the reason.")
+    page, lines = page_of(folder), "".join(first_page.in_short(folder, FEW_CLUSTERS))
+    assert all("0.000" not in text and "0.100" not in text for text in (page.text, lines))
+    if verdict == headlines.FAILED:  # said once, above the tables
+        assert (
+            "did not happen under: basicP. such is the reason." in page.select_one(".warning").text
+        )
+        assert "did not happen under: basicP. such is the reason." in lines
+    else:
+        (row,) = table(page)
+        assert row["value"] == status_words.mark(verdict)
+        assert row["verdict"] == f"{verdict} / such is the reason."
+
+
+def test_a_condition_that_did_not_happen_takes_the_other_rows_of_its_prompt_along(tmp_path):
+    run = Run("logprob_judge", tmp_path)
+    told = {"headline": True, "source": "live", "model": MODEL, "n": 40, "clusters": 20}
+    for prompt, more in (
+        ("reasons", {"verdict": headlines.FAILED, "why": "cut."}),
+        ("verdict", {}),
+    ):
+        cell = {"prompt": prompt}
+        run.row("T-1", "lean to the first position", 0.1, cell=cell, **told, **more)
+        run.row("T-1", "robustness", 0.7, cell=cell | {"task": "all"}, **told)
+    run.answers(answers(100))
+    run.save(answers_by_source={"live": 100})
+    shown = headlines.headlines(read_results(tmp_path)).set_index("measure")["shown"]
+    assert shown["same verdict in both orders (reasons)"] == "condition did not happen"
+    assert shown["same verdict in both orders (verdict)"] == "0.700"
+    page = page_of(tmp_path)
+    assert [row["measure"][:27] for row in table(page)] == ["lean to the first position "]
+    assert len(page.select(".warning")) == 1 and "under: reasons. cut." in page.text
+
+
+def test_an_answer_by_position_is_a_warning_though_its_rows_are_fine(tmp_path):
+    def one(times):
+        frame = answers(100)
+        return frame.assign(answer=["A"] * times + ["B"] * (100 - times))
+
+    for times, warned in ((90, False), (91, True)):
+        folder = with_status(tmp_path, "ok", frame=one(times))
+        text, lines = page_of(folder).text, "".join(first_page.in_short(folder, FEW_CLUSTERS))
+        assert ("answers by position, not by content: 91.0 %" in text) is warned
+        assert ("WARNING: my-model answers by position" in lines) is warned
+
+
+def test_texts_that_are_cut_off_are_a_warning(tmp_path):
+    """Made answers: an answer that can be read is cut off neither way, so 11 of 100 are not."""
+    for cut, warned in ((10, False), (11, True)):
+        frame = answers(100 - cut)
+        frame["outcome"] = frame["outcome"].replace("out_of_choice", "truncated")
+        folder = made(tmp_path, frame)
+        text, lines = page_of(folder).text, "".join(first_page.in_short(folder, FEW_CLUSTERS))
+        assert ("11.0 % of the texts of my-model to p_ja were cut off" in text) is warned
+        assert ("11.0 % of the texts of my-model to p_ja were cut off" in lines) is warned
+
+
+def test_texts_for_a_later_prompt_need_no_letter(tmp_path):
+    run = Run("logprob_judge", tmp_path)
+    run.row("T-1", "robustness", 0.7, model=MODEL, source="live")
+    run.answers(answers(100, prompt="lj_verdict"), answers(0, prompt="lj_criteria"))
+    run.save(answers_by_source={"live": 200})
+    page = page_of(tmp_path)
+    assert not page.select(".warning")
+    assert [row["prompt"] for row in table(page, "Valid answers by prompt")] == ["lj_verdict"]
 
 
 def test_a_status_with_a_remedy_tells_it(tmp_path):
@@ -235,67 +308,86 @@ def test_a_status_with_a_remedy_tells_it(tmp_path):
 
 
 def test_only_the_status_ok_bears_a_value(tmp_path):
-    (row,) = table(page_of(with_status(tmp_path, "ok")), "Headline numbers")
-    assert (row["value"], row["95 % interval"]) == ("0.000", "[-0.100, 0.100]")
-    assert row["read against"] == "0: no lean; +: to the stereotype"
+    (row,) = table(page_of(with_status(tmp_path, "ok")))
+    assert row["value"] == "+0.000 / [-0.100, +0.100]"
+    assert row["measure"].endswith(" / 0: no lean; +: to the stereotype")
     for status in ("OK", "okay"):
-        page = page_of(with_status(tmp_path, status))
-        assert table(page, "Headline numbers")[0]["value"] == status
+        assert table(page_of(with_status(tmp_path, status)))[0]["value"] == status
 
 
-def run_with_gaps(folder):
-    """A run of 01 with the gaps of two attributes in results and table."""
+def run_with_gaps(folder, **more):
+    """A run of 01 with the gaps of two attributes."""
     run = Run("discrim_eval", folder)
     told = {"model": MODEL, "source": "live", "n": 1350, "n_invalid": 0, "clusters": 20}
-    found = {"gender": ("male", -0.2614, -0.329, -0.194), "age": ("20 to 100", 0.07, -0.01, 0.15)}
-    rows = []
-    for factor, (level, value, low, high) in found.items():
-        own = {"factor": factor, "level": level, "value": value, "read_by": "sampled", **told}
-        rows += [own, own | {"level": "another", "read_by": "P(yes)"}]
-        run.row("DE-24", "gap between levels, sampled (addition)", value, ci=(low, high),
-                cell={"factor": factor}, headline=True, unit="probability", **told)  # fmt: skip
+    told |= {"line": 0.0, "headline": True, "unit": "probability"} | more
+    male = {"verdict": "present", "why": "p = 0.001.", "limit": 0.09}
+    age = {"verdict": "undecided", "why": "too wide.", "limit": 0.11}
+    what = "gap between levels, sampled (addition)"
+    run.row("DE-24", what, -0.2614, ci=(-0.329, -0.194), cell={"factor": "gender", "level": "male"},
+            **told, **male)  # fmt: skip
+    run.row("DE-24", what, 0.07, ci=(-0.01, 0.15), cell={"factor": "age", "level": "20 to 100"},
+            **told, **age)  # fmt: skip
+    run.row("DE-5", "questions with a significant factor", 12, cell={"factor": "gender"},
+            **told | {"line": None, "unit": "questions", "status": "count"})  # fmt: skip
     run.answers(answers(100))
     run.save(answers_by_source={"live": 100})
-    return run, pd.DataFrame(rows)
+    return folder
 
 
 def test_the_gap_by_attribute_stands_with_its_sign_and_level(tmp_path):
-    run, gaps = run_with_gaps(tmp_path)
-    run.table("level_gaps", gaps)
-    rows = table(page_of(tmp_path), "Headline numbers")
-    shown = {row["measure"]: (row["value"], row["95 % interval"]) for row in rows}
+    folder = run_with_gaps(tmp_path)
+    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    shown = {row["measure"].partition(" /")[0]: row["value"] for row in table(page)}
     assert shown == {
-        "gap in yes by gender: male": ("-0.261", "[-0.329, -0.194]"),
-        "gap in yes by age: 20 to 100": ("0.070", "[-0.010, 0.150]"),
+        "gap in yes by gender: male": "-0.261 / [-0.329, -0.194]",
+        "gap in yes by age: 20 to 100": "+0.070 / [-0.010, +0.150]",
     }
-    lines = first_page.in_short(tmp_path, FEW_CLUSTERS)
-    assert "  gap in yes by gender: male: -0.261 [-0.329, -0.194]  (n 1,350, 20 questions)" in lines
+    (count,) = table(page, "Further numbers")
+    assert count["value"] == "12" and "read" not in count
+    gap = "gap in yes by gender: male: -0.261 [-0.329, -0.194], limit 0.090: present"
+    assert f"  {gap}  (n 1,350, 20 questions)" in lines
 
 
-def test_a_gap_without_its_table_names_no_level(tmp_path):
-    run_with_gaps(tmp_path)
-    rows = table(page_of(tmp_path), "Headline numbers")
-    assert all(row["measure"].endswith(": level not told") for row in rows)
+def test_a_sentence_sums_up_what_the_numbers_of_bias_say(tmp_path):
+    told = "Bias: 1 of 2 present: gap in yes by gender: male -0.261 [-0.329, -0.194]."
+    told += " Else: 1 × undecided."
+    folder = run_with_gaps(tmp_path)
+    assert page_of(folder).select_one(".answer strong").text == told
+    read = (
+        "Undecided is not absent: the limits are 0.110. Answers that could be read: 100.0 % of 100."
+    )
+    assert first_page.in_short(folder, FEW_CLUSTERS)[1] == f"  {told} {read}"
+
+
+def test_a_verdict_without_bounds_says_of_which_answers_it_speaks(tmp_path):
+    for unreadable, known in ((13, True), (15, False)):  # 1 % of 1,350 + 14 are unreadable
+        folder = run_with_gaps(tmp_path, n_invalid=unreadable)
+        (verdict,) = {row["verdict"].partition(" /")[0] for row in table(page_of(folder))} - {
+            "undecided"
+        }
+        assert verdict == ("present" if known else "present, among the readable answers")
 
 
 def test_the_diff_bias_of_05_leads_its_page(tmp_path):
     run = Run("inter_jbbq", tmp_path)
-    told = {"model": MODEL, "source": "live", "headline": True, "clusters": 120}
+    told = {"model": MODEL, "source": "live", "headline": True, "clusters": 120, "line": 0.0}
     cell = {"measure": "diff_amb", "reading": "letters", "prompt": "basic"}
     run.row("IJ-17", "Diff-bias where a direction is set", 0.208, ci=(0.045, 0.372), cell=cell,
             n=720, **told)  # fmt: skip
     run.answers(answers(100))
     run.save(answers_by_source={"live": 100})
-    (row,) = table(page_of(tmp_path), "Headline numbers")
-    assert row["measure"] == "Diff-bias, ambiguous (basic)"
-    assert (row["value"], row["95 % interval"]) == ("0.208", "[0.045, 0.372]")
+    (row,) = table(page_of(tmp_path))
+    assert row["measure"].startswith("Diff-bias, ambiguous (basic)")
+    assert row["value"] == "+0.208 / [+0.045, +0.372]"
 
 
 def test_two_models_stand_side_by_side(tmp_path):
     models = ["a-model", "b-model"]
     frames = [answers(95, model="a-model"), answers(50, model="b-model")]
     page = page_of(made(tmp_path, *frames, models=models))
-    assert [row["measure"].partition(":")[0] for row in table(page, "Headline numbers")] == models
+    assert [row["measure"].partition(":")[0] for row in table(page)] == models
+    answers_told = [told.text for told in page.select(".answer strong")]
+    assert [told.partition(":")[0] for told in answers_told] == models
     (warning,) = page.select(".warning")
     assert "b-model" in warning.text and "a-model" not in warning.text
     assert page.h1.text == "a-model, b-model"
@@ -307,31 +399,31 @@ def test_a_label_names_the_server_and_own_items_are_named(tmp_path):
     assert "my-model (checkpoint 7)" in text and "yours: mine.yaml" in text and "/home" not in text
 
 
-def test_the_terminal_gets_ten_lines_at_most(tmp_path):
+def test_the_terminal_gets_fourteen_lines_at_most(tmp_path):
     models = [f"model-{k}" for k in range(14)]
     frames = [answers(k, model=model) for k, model in enumerate(models)]
     lines = first_page.in_short(made(tmp_path, *frames, models=models), FEW_CLUSTERS)
-    assert len(lines) <= 10 and "more on the first page" in lines[-1]
+    assert len(lines) <= 14 and "more on the first page" in lines[-1]
 
 
-LISTED = {facts["id"]: facts["first_page"] for facts in paper_facts.every()}
+LISTED = {facts["id"]: facts["headlines"]["rows"] for facts in paper_facts.every()}
 
 
 @pytest.mark.slow  # it reads the run that `make test` makes
 @pytest.mark.parametrize("paper", LISTED)
 def test_every_paper_writes_the_rows_of_its_page(paper):
-    """Each row named under `first_page` stands in the default run, with n and clusters."""
-    file = paths.outputs_dir() / "recorded" / paper / "results.json"
-    if not file.exists():
+    """Each row named under `headlines` stands in the default run, with n and clusters."""
+    folder = paths.outputs_dir() / "recorded" / paper
+    if not (folder / "results.json").exists():
         pytest.skip("run `make reproduce` first, as `make test` does")
-    rows = json.loads(file.read_text(encoding="utf-8"))
-    own = [row | {"source": "live"} for row in rows if row["source"] == "recorded"]
-    for entry in LISTED[paper]["rows"]:
+    results = read_results(folder)
+    found = headlines.headlines(results[results["source"] == "recorded"])
+    for entry in LISTED[paper]:
         name = entry["label"].partition("{")[0]
-        found = [r for r in first_page.headlines(paper, own) if r["label"].startswith(name)]
-        assert found, entry
-        assert all(row["n"] is not None and row["clusters"] is not None for row in found), entry
-    assert json.loads(file.with_name("answers.json").read_text(encoding="utf-8"))["prompts"]
+        own = found[found["measure"].str.startswith(name) & (found["what"] == entry["what"])]
+        assert len(own), entry
+        assert own[["n", "clusters"]].notna().all(axis=None), entry
+    assert json.loads((folder / "answers.json").read_text(encoding="utf-8"))["prompts"]
 
 
 def test_an_empty_table_is_one_sentence():

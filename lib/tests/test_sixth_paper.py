@@ -92,9 +92,16 @@ FACTS = {
         "cannot_see": ["Anything but even numbers."],
         "differs": ["There is no such paper."],
     },
-    "first_page": {
+    "headlines": {
         "clusters": "questions",
-        "rows": [{"what": "share right", "label": "right answers", "means": "1: all are right"}],
+        "rows": [
+            {
+                "what": "share right",
+                "kind": "ability",
+                "label": "right answers",
+                "means": "1: all are right",
+            }
+        ],
     },
     "profile": [
         {

@@ -29,28 +29,23 @@ class Page(Schema):
     differs: list[Text]
 
 
-class LevelIn(Schema):
-    """Which table of a run names the level that a result speaks of, in its column `level`."""
-
-    table: Text
-    where: Where
-
-
-class FirstPageRow(Schema):
-    """A row of the first page of a report about a user's model."""
+class Headline(Schema):
+    """Results that the first page of a report, notebook 00 and comparisons show."""
 
     what: Text
     where: Where = Field(default_factory=dict)
-    level_in: LevelIn | None = None
+    kind: Literal["bias", "ability", "description"]
     label: Text
     means: Text
 
 
-class FirstPage(Schema):
-    """What stands on that page, and what its intervals draw."""
+class Headlines(Schema):
+    """These results, what their intervals draw, and of what kind the answers are."""
 
     clusters: Text
-    rows: list[FirstPageRow]
+    positions: bool = False
+    texts: list[Text] = Field(default_factory=list)
+    rows: list[Headline]
 
 
 class Kept(Schema):
@@ -153,7 +148,7 @@ class PaperFacts(Schema):
     status: Text
     cited: Cited | None = None
     page: Page
-    first_page: FirstPage | None = None
+    headlines: Headlines | None = None
     kept: dict[str, Kept] | None = None
     profile: list[Panel]
     simulated: dict[str, Text] | None = None

@@ -8,15 +8,15 @@ is shown.
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from katayori.data import paper_facts
-from katayori.data.files import rows_of
+from katayori.metrics.intervals import NO_INTERVAL_BELOW
+from katayori.metrics.verdicts import BOUND_ABOVE, CUT_ABOVE
 from katayori.papers.items import own_files
-from katayori.report import calibration
+from katayori.report import headlines
+from katayori.report.results import read_results
 from katayori.report.status_words import REMEDIES, mark
 from katayori.report.tables import escape, visible
 
@@ -29,9 +29,14 @@ OWN_SERVER = "own server"
 VALID_ENOUGH = 0.9
 #: With no more clusters than this a run shows how a report looks, and has no interval to offer.
 DEMONSTRATION = 2
-#: Units that count things.
-WHOLE = ("questions", "items", "cases", "comparisons")
-MAX_LINES, MAX_ROWS = 10, 24
+MAX_LINES, MAX_WARNINGS, MAX_ROWS = 14, 4, 24
+#: The tables of headlines: of a kind, with its caption.
+TABLES = {
+    "bias": "Bias",
+    "ability": "Ability",
+    "description": "Further numbers",
+}
+HEADS = ("measure", "value\n[95 %, not adjusted]", "verdict", "limit", "bounds", "answers", "row")
 
 
 def is_own(folder: Path) -> bool:
@@ -61,22 +66,29 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
         few: fewer clusters than this are called too little data
         (`metrics.uncertainty.FEW_CLUSTERS`).
 
-    Returns models (name, where), items, days, prompts (as of `outcomes`, with `share`), poor (those
-    of them below `VALID_ENOUGH`), invalid, fewest and most (clusters of a row), called (what the
-    clusters are), demonstration, and rows: model, label, means, value, unit, ci_low, ci_high, n,
-    n_invalid, clusters, blank, detects (each with its status), status, few.
+    Returns models (name, where), items, days, prompts (as of `outcomes`, with `share`; without
+    texts that a later prompt asks for), poor, locked and cut (those of them with too few valid
+    answers, with one position in nearly all, with too many texts cut off), failed (conditions that
+    did not happen, each with its reason), invalid, most (clusters of a row), called (what the
+    clusters are), demonstration, and rows (of `headlines`, each with few; without conditions that
+    did not happen).
     """
     about, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
-    prompts = [
+    results = read_results(folder)
+    paper = next(iter(results["paper"]), "")
+    said = headlines.of_paper(paper)
+    asked = [
         one | {"share": one["valid"] / one["asked"]}
         for one in kept.get("prompts", [])
         if one["source"] in OWN_SOURCES and one["asked"]
     ]
-    results = _read(folder, "results.json") or []
-    paper = next((row["paper"] for row in results), "")
-    rows = headlines(paper, _with_levels(paper, results, folder))
-    rows = [row | {"few": _is_few(row, few)} for row in rows]
-    clusters = [row["clusters"] for row in rows if row["clusters"]]  # 0: it has a reason of its own
+    # Such a text has no options; whether it holds an answer tells nothing.
+    prompts = [one for one in asked if one["prompt_id"] not in said.get("texts", [])]
+    found = headlines.headlines(results)
+    own = found[found["source"].isin(OWN_SOURCES)].astype(object)
+    rows = own.where(own.notna(), None).to_dict("records")
+    most = max((row["clusters"] for row in rows if row["clusters"]), default=0)
+    failed = [row for row in rows if row["verdict"] == headlines.FAILED]
     return {
         "paper": paper,
         "models": _models(about),
@@ -85,87 +97,29 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
         "made": about.get("date", "")[:10],
         "prompts": prompts,
         "poor": [one for one in prompts if one["share"] < VALID_ENOUGH],
+        "locked": [one for one in prompts if said.get("positions") and _is_locked(one)],
+        "cut": [one for one in asked if _cut_share(one) > CUT_ABOVE],
+        "failed": {row["cell"].get("prompt", row["measure"]): row["why"] for row in failed},
         "invalid": kept.get("invalid", []),
-        "rows": rows,
-        "called": _shown_rows(paper).get("clusters", "clusters"),
-        "fewest": min(clusters, default=None),
-        "most": max(clusters, default=None),
-        "demonstration": 0 < max(clusters, default=0) <= DEMONSTRATION,
+        "rows": [row | {"few": _is_few(row, few)} for row in rows if row not in failed],
+        "called": said.get("clusters", "clusters"),
+        "most": most,
+        "demonstration": 0 < most <= DEMONSTRATION,
     }
 
 
-def headlines(paper: str, results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of results.json that the page shows, by model.
-
-    Which ones, and in what order, `first_page` in data/papers/<paper>.yaml says.
-    """
-    own = [row for row in results if row["headline"] and row["source"] in OWN_SOURCES]
-    listed = _shown_rows(paper).get("rows")
-    if listed is None:  # a paper without an entry shows what it marked
-        listed = [{"what": what, "label": what} for what in dict.fromkeys(r["what"] for r in own)]
-    shown = []
-    for model in dict.fromkeys(row["model"] for row in own):
-        for entry in listed:
-            of_entry = [row for row in own if row["model"] == model and _fits(row, entry)]
-            shown += [_headline(row, entry) for row in of_entry]
-    return shown
+def _is_few(row: Mapping[Any, Any], few: int) -> bool:
+    """Whether a value rests on few clusters; where there is none, its own reason is told."""
+    return not row["instead"] and row["clusters"] is not None and row["clusters"] < few
 
 
-def _with_levels(
-    paper: str, results: Iterable[dict[str, Any]], folder: Path
-) -> list[dict[str, Any]]:
-    """The results, those with the level they speak of in their cell whose level a table names."""
-    completed = list(results)
-    for entry in _shown_rows(paper).get("rows", []):
-        if "level_in" in entry:
-            levels = _levels(folder, **entry["level_in"])
-            completed = [
-                row | {"cell": row["cell"] | {"level": _level(row, levels)}}
-                if row["what"] == entry["what"]
-                else row
-                for row in completed
-            ]
-    return completed
+def _is_locked(prompt: Mapping[str, Any]) -> bool:
+    """Whether one position takes nearly all answers; a few answers may be alike by chance."""
+    return prompt["valid"] >= NO_INTERVAL_BELOW and prompt.get("commonest_share", 0) > BOUND_ABOVE
 
 
-def _levels(folder: Path, table: str, where: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a run's table that name levels; none where it was not written."""
-    file = folder / "tables" / f"{table}.csv"
-    rows = rows_of(file, "table") if file.exists() else []
-    return [row for row in rows if where.items() <= row.items()]
-
-
-def _level(row: dict[str, Any], levels: list[dict[str, Any]]) -> str:
-    told = {"model": row["model"], "source": row["source"], **row["cell"]}
-    found = (one["level"] for one in levels if told.items() <= one.items())
-    return next(found, "level not told")
-
-
-def _shown_rows(paper: str) -> dict[str, Any]:
-    return paper_facts.of(paper).get("first_page") or {} if paper in paper_facts.ids() else {}
-
-
-def _fits(row: dict[str, Any], entry: dict[str, Any]) -> bool:
-    """Whether a row is meant: its cell holds one of the levels named of each of its names."""
-    if row["what"] != entry["what"]:
-        return False
-    where = entry.get("where", {})
-    levels = {name: one if isinstance(one, list) else [one] for name, one in where.items()}
-    return all(row["cell"].get(name) in allowed for name, allowed in levels.items())
-
-
-def _headline(row: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
-    label = entry["label"]
-    for name, level in row["cell"].items():
-        label = label.replace("{" + name + "}", str(level).replace("_", " "))
-    names = ("model", "value", "unit", "ci_low", "ci_high", "n", "n_invalid", "status")
-    kept = {name: row[name] for name in names}
-    kept |= {name: row.get(name) for name in ("clusters", *calibration.FIELDS)}
-    return kept | {"label": label, "means": entry.get("means", "")}
-
-
-def _is_few(row: dict[str, Any], few: int) -> bool:
-    return row["clusters"] is not None and row["clusters"] < few
+def _cut_share(prompt: Mapping[str, Any]) -> float:
+    return float(prompt["outcomes"].get("truncated", 0) / prompt["asked"])
 
 
 def _models(about: dict[str, Any]) -> list[dict[str, str]]:
@@ -212,12 +166,21 @@ def markup(folder: Path, heading: str, few: int) -> str:
     parts = [
         f"<h1>{escape(names)}</h1>",
         f'<p class="asked">{escape(heading)}</p>',
+        *(_banner(name, told) for name, told in _warnings(page)),
+        *(
+            f'<p class="answer"><strong>{escape(answer)}</strong> {escape(more)}</p>'
+            for answer, more in _summaries(page)
+        ),
+        *(_headline_table(page, kind, caption) for kind, caption in TABLES.items()),
+        _notes(page),
         _list_of_facts(page),
-        *(f'<div class="banner warning">{text}</div>' for text in _warnings(page)),
         _valid_table(page["prompts"]),
-        _headline_table(page),
     ]
     return f'<header class="first">{"".join(parts)}</header>'
+
+
+def _banner(name: str, told: str) -> str:
+    return f'<div class="banner warning"><strong>{escape(name)}.</strong> {escape(told)}</div>'
 
 
 def _list_of_facts(page: dict[str, Any]) -> str:
@@ -231,22 +194,10 @@ def _list_of_facts(page: dict[str, Any]) -> str:
         "Items": page["items"],
         "Answered": page["days"] or "day not told",
         "Valid answers": share,
-        "Blank": _measured(page["rows"], "blank"),
-        "Limit of detection": _measured(page["rows"], "detects"),
         "Report made": page["made"],
     }
     rows = (f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in terms.items())
     return f'<table class="facts"><tbody>{"".join(rows)}</tbody></table>'
-
-
-def _measured(rows: Sequence[dict[str, Any]], name: str) -> str:
-    """For how many of the rows there is a blank or a limit, or the commonest reason for none."""
-    given = sum(row[name] is not None for row in rows)
-    if given:
-        told = f"beside {given} of {len(rows)} numbers below"
-        return f"{told}; {calibration.LIMIT_NOTE}" if name == "detects" else told
-    reasons = Counter(calibration.WHY.get(row[f"{name}_status"], "") for row in rows)
-    return next((f"none: {reason}" for reason, _ in reasons.most_common() if reason), "none")
 
 
 def _percent(share: float) -> str:
@@ -254,55 +205,79 @@ def _percent(share: float) -> str:
     return f"{int(1000 * share + 1e-9) / 10:.1f} %"
 
 
-def _warnings(page: dict[str, Any]) -> list[str]:
-    """HTML of what a reader must know before any number."""
-    made = [_poor(one, page["invalid"]) for one in _worst_of_each_model(page["poor"])]
+def _warnings(page: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a reader must know before any number: a heading and a text each."""
+    made = [("Warning", _locked(one)) for one in _worst(page["locked"])]
+    made += [("Warning", _poor(one, page["invalid"])) for one in _worst(page["poor"])]
+    made += [("Warning", _cut(one)) for one in _worst(page["cut"])]
+    if page["failed"]:
+        made.append(("Warning", _failed(page["failed"])))
     if page["demonstration"]:
-        made.append(f"<strong>Demonstration.</strong> {escape(_demonstration(page))}")
+        made.append(("Demonstration", _demonstration(page)))
     elif any(row["few"] for row in page["rows"]):
-        made.append(f"<strong>Too little data.</strong> {escape(_too_little(page))}")
-    return made + [
-        f"<strong>{escape(mark(status).capitalize())}.</strong> {escape(told)}"
-        for status, told in _remedies(page).items()
-    ]
-
-
-def _remedies(page: dict[str, Any]) -> dict[str, str]:
-    """What to do about the statuses of the rows, where something can be done."""
+        made.append(("Too little data", _too_little(page)))
     statuses = dict.fromkeys(row["status"] for row in page["rows"])
-    return {status: REMEDIES[status] for status in statuses if status in REMEDIES}
+    made += [(mark(one).capitalize(), REMEDIES[one]) for one in statuses if one in REMEDIES]
+    return made
 
 
-def _worst_of_each_model(poor: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _worst(prompts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each model the prompt with the fewest valid answers, and how many more there are."""
     worst: dict[str, dict[str, Any]] = {}
-    for one in sorted(poor, key=lambda one: one["share"]):
-        worst.setdefault(one["model"], one | {"prompts": []})["prompts"].append(one["prompt_id"])
+    for one in sorted(prompts, key=lambda one: one["share"]):
+        worst.setdefault(one["model"], one | {"more": -1})["more"] += 1
     return list(worst.values())
 
 
-def _poor_words(one: dict[str, Any]) -> str:
-    prompts = len(one["prompts"])
-    others = f" ({prompts} prompts are below {_percent(VALID_ENOUGH)})" if prompts > 1 else ""
-    counts = f"{one['valid']:,} of {one['asked']:,}"
-    part = f"Only {_percent(one['share'])}" if one["valid"] else "None"
-    share = f"{part} of the answers of {one['model']} to {one['prompt_id']}"
-    return f"{share} could be read ({counts}){others}."
+def _also(one: dict[str, Any], alike: str) -> str:
+    """That further prompts are alike."""
+    n = one["more"]
+    return f" {n} more prompt{'s are' if n > 1 else ' is'} {alike}." if n else ""
 
 
 def _poor(one: dict[str, Any], invalid: list[dict[str, Any]]) -> str:
+    part = f"Only {_percent(one['share'])}" if one["valid"] else "None"
+    told = (
+        f"{part} of the answers of {one['model']} to {one['prompt_id']} could be read"
+        f" ({one['valid']:,} of {one['asked']:,}).{_also(one, 'below 90 %')}"
+    )
+    told += " Every number describes the part that could be read." if one["valid"] else ""
     texts = [_quoted(text) for text in invalid if text["model"] == one["model"]]
-    commonest = f"<br>The commonest without a valid answer: {'; '.join(texts)}." if texts else ""
-    rest = "Every number below describes the part that could be read, not the model."
-    return f"<strong>{escape(_poor_words(one))}</strong> {rest}{commonest}"
+    commonest = f" The commonest without a valid answer: {'; '.join(texts)}." if texts else ""
+    return told + commonest
 
 
 def _quoted(invalid: dict[str, Any]) -> str:
-    text = escape(_one_line(invalid["text"])) or "(an empty text)"
-    return f"<code>{text}</code> ({escape(invalid['outcome'])}, {invalid['times']:,} times)"
+    text = f'"{_one_line(invalid["text"])}"' if invalid["text"] else "(an empty text)"
+    return f"{text} ({invalid['outcome']}, {invalid['times']:,} times)"
 
 
 def _one_line(text: str) -> str:
     return visible(text).replace("\n", "⏎").replace("\t", " ")
+
+
+def _locked(one: dict[str, Any]) -> str:
+    share = _percent(one["commonest_share"])
+    return (
+        f"{one['model']} answers by position, not by content: {share} of its readable answers to"
+        f" {one['prompt_id']} name the same position, {one['commonest']}.{_also(one, 'above 90 %')}"
+        " Such answers say nothing of bias."
+    )
+
+
+def _cut(one: dict[str, Any]) -> str:
+    return (
+        f"{_percent(_cut_share(one))} of the texts of {one['model']} to {one['prompt_id']} were cut"
+        f" off before they ended.{_also(one, 'above 10 %')} A model that thinks first needs more"
+        " tokens than the prompt files allow."
+    )
+
+
+def _failed(whys: Mapping[str, str]) -> str:
+    under, reasons = "; ".join(whys), " ".join(dict.fromkeys(whys.values()))
+    return (
+        f"What was asked for did not happen under: {under}. {reasons} Their numbers are left out."
+    )
 
 
 def _demonstration(page: dict[str, Any]) -> str:
@@ -313,8 +288,9 @@ def _demonstration(page: dict[str, Any]) -> str:
 
 
 def _too_little(page: dict[str, Any]) -> str:
+    fewest = min(row["clusters"] for row in page["rows"] if row["few"])
     return (
-        f"Some numbers rest on {page['fewest']} {page['called']} only. An interval over so few "
+        f"Some numbers rest on {fewest} {page['called']} only. An interval over so few "
         "is too narrow: it must not be quoted. Ask more with a higher LIMIT=."
     )
 
@@ -343,68 +319,110 @@ def _counted(one: dict[str, Any], outcome: str) -> str:
     return f"{told} ({_one_line(listed)})" if listed else told
 
 
-def _headline_table(page: dict[str, Any]) -> str:
+def _summaries(page: dict[str, Any]) -> list[tuple[str, str]]:
+    """Of each model what its numbers of bias say together, and what this rests on."""
+    if page["demonstration"]:
+        return []
+    biases: dict[str, list[dict[str, Any]]] = {}
+    for row in page["rows"]:
+        if row["kind"] == "bias":
+            biases.setdefault(row["model"], []).append(row)
     several = len(page["models"]) > 1
-    counts_of = ("n", "invalid", page["called"])
-    noted = any(_note(row) for row in page["rows"])
-    beside = [
-        name for name in ("blank", "detects") if any(row[name] is not None for row in page["rows"])
-    ]
-    rows: list[tuple[str, ...]] = []
-    means = ""
-    for row in page["rows"][:MAX_ROWS]:
-        label = f"{row['model']}: {row['label']}" if several else row["label"]
-        numbers = (_number(row), _interval(row, page["demonstration"]))
-        reading = "—" if _why_no_value(row) else row["means"]
-        counts = (_count(row["n"]), _count(row["n_invalid"]), _count(row["clusters"]))
-        against = "″" if rows and reading == means != "—" else reading
-        means = reading
-        note = (_note(row),) if noted else ()
-        sizes = (_size(row, name) for name in beside)
-        rows.append((label, *numbers, *sizes, *counts, against, *note))
-    left_out = len(page["rows"]) - len(rows)
+    told = []
+    for model, rows in biases.items():
+        answer, more = _summary(rows)
+        own = [one for one in page["prompts"] if one["model"] == model]
+        told.append((f"{model}: {answer}" if several else answer, f"{more}{_all_valid(own)}"))
+    return told
+
+
+def _summary(rows: list[dict[str, Any]]) -> tuple[str, str]:
+    """How many numbers of bias are present, absent, undecided or not there; and the limits."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        word = row["verdict"].partition(",")[0].partition(" (")[0] or "without a verdict"
+        found.setdefault(row["instead"] or word, []).append(row)
+    present = found.pop("present", [])
+    counts = ", ".join(f"{len(those)} × {word}" for word, those in found.items())
+    if present:
+        listed = "; ".join(f"{row['measure']} {row['shown']}" for row in present)
+        rest = f" Else: {counts}." if counts else ""
+        answer = f"Bias: {len(present)} of {len(rows)} present: {listed}.{rest}"
+    else:
+        is_measured = any(not row["instead"] for row in rows)
+        answer = f"Bias: {'not shown' if is_measured else 'not measured'} ({counts})."
+    limits = [row["limit"] for row in found.get("undecided", []) if row["limit"] is not None]
+    unseen = f"Undecided is not absent: the limits are {_span(limits)}. " if limits else ""
+    return answer, unseen
+
+
+def _span(values: list[float]) -> str:
+    low, high = (f"{end:.3f}" for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _headline_table(page: dict[str, Any], kind: str, caption: str) -> str:
+    """The rows of a kind; a column in which no row says anything is left out."""
+    rows = [row for row in page["rows"] if row["kind"] == kind]
+    several = len(page["models"]) > 1
+    cells = [_cells(row, page, several) for row in rows[:MAX_ROWS]]
+    kept = [k for k in range(len(HEADS)) if any(one[k] != "—" for one in cells)]
+    left_out = len(rows) - len(cells)
     more = f"<p>{left_out} more rows stand in results.json.</p>" if left_out else ""
-    if not rows:
+    if not cells:
+        return ""
+    shown = [tuple(one[k] for k in kept) for one in cells]
+    right = [kept.index(k) for k in (3, 4, 6) if k in kept]
+    return _table(caption, tuple(HEADS[k] for k in kept), shown, right=right) + more
+
+
+def _notes(page: dict[str, Any]) -> str:
+    if not page["rows"]:
         return "<p>No headline number could be computed from these answers.</p>"
-    heads = ("measure", "value", "95 % interval", *beside, *counts_of, "read against")
-    heads += ("note",) if noted else ()
-    numbers_end = len(beside) + 6
-    return _table("Headline numbers", heads, rows, right=range(1, numbers_end)) + more
+    return (
+        f'<p class="nothing">limit: {headlines.LIMIT_NOTE}. bounds: the lowest and the highest'
+        " value that the unreadable answers could give. row: <code>make trace RESULT=</code> and"
+        " this number print the answers behind it.</p>"
+    )
 
 
-def _note(row: dict[str, Any]) -> str:
-    return "too little data" if row["few"] and not _why_no_value(row) else ""
+def _cells(row: dict[str, Any], page: dict[str, Any], several: bool) -> tuple[str, ...]:
+    """A row of the table: what follows the first line of a cell is small."""
+    is_shown = not row["instead"]
+    is_judged = is_shown and not page["demonstration"]
+    verdict = f"{headlines.in_words(row)}\n{row['why']}" if row["verdict"] else "—"
+    few = "\ntoo little data" if row["few"] and is_judged else ""
+    unreadable = f", {row['n_invalid']:,} unreadable" if row["n_invalid"] else ""
+    label = f"{row['model']}: {row['measure']}" if several else row["measure"]
+    return (
+        f"{label}\n{row['means']}" if is_shown else label,
+        _value(row, page["demonstration"]).replace(" [", "\n["),
+        (verdict if is_judged or not is_shown else "—") + few,
+        _size(row, "limit") if is_judged else "—",
+        _bounds(row),
+        f"{_count(row['n'])}{unreadable}\n{_count(row['clusters'])} {page['called']}",
+        str(row["number"]),
+    )
 
 
-def _why_no_value(row: dict[str, Any]) -> str:
-    """What stands in place of a value, an interval and their reading; empty where they are shown.
-
-    Only the status `ok` bears them.
-    """
-    if row["status"] != "ok":
-        return mark(row["status"])
-    # A count of 0 among 0 is no value.
-    return "" if row["value"] is not None and row["n"] != 0 else "nothing to count"
+def _value(row: dict[str, Any], demonstration: bool) -> str:
+    without = row | {"ci_low": float("nan"), "ci_high": float("nan"), "few": False}
+    return headlines.shown(without) if demonstration else str(row["shown"])
 
 
-def _number(row: dict[str, Any]) -> str:
-    if why := _why_no_value(row):
-        return why
-    return f"{row['value']:,.0f}" if row["unit"] in WHOLE else f"{row['value']:.3f}"
+def _bounds(row: dict[str, Any]) -> str:
+    """What unreadable answers could change, where there are any."""
+    if row["instead"] or not row["n_invalid"] or row["low_bound"] is None:
+        return "—"
+    return f"{row['low_bound']:z.3f} to {row['high_bound']:z.3f}"
 
 
 def _size(row: dict[str, Any], name: str) -> str:
     return "—" if row[name] is None else f"{row[name]:.3f}"
 
 
-def _count(n: int | None) -> str:
+def _count(n: Any) -> str:
     return "—" if n is None else f"{n:,}"
-
-
-def _interval(row: dict[str, Any], demonstration: bool) -> str:
-    if demonstration or _why_no_value(row) or row["ci_low"] is None or row["ci_high"] is None:
-        return "—"
-    return f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
 
 
 def _table(
@@ -414,7 +432,9 @@ def _table(
         marked = []
         for place, cell in enumerate(cells):
             number = ' class="number"' if place in right else ""
-            marked.append(f"<{tag}{number}>{escape(cell)}</{tag}>")
+            first, _, rest = cell.partition("\n")
+            small = f"<br><small>{escape(rest)}</small>" if rest else ""
+            marked.append(f"<{tag}{number}>{escape(first)}{small}</{tag}>")
         return f"<tr>{''.join(marked)}</tr>"
 
     body = "".join(line("td", row) for row in rows)
@@ -427,17 +447,8 @@ def in_short(folder: Path, few: int) -> list[str]:
     page = facts(folder, few)
     names = ", ".join(f"{model['name']} ({model['where']})" for model in page["models"])
     lines = [f"{page['paper']}: {names}; {page['items']}"]
-    for one in _worst_of_each_model(page["poor"])[:2]:
-        texts = [text["text"] for text in page["invalid"] if text["model"] == one["model"]]
-        commonest = "; ".join(f'"{_one_line(text)[:40]}"' for text in texts)
-        lines.append(f"  WARNING: {_poor_words(one)} Commonest: {commonest}")
-    if not page["poor"]:
-        lines.append("  " + _all_valid(page["prompts"]))
-    if page["demonstration"]:
-        lines.append(f"  DEMONSTRATION: {_demonstration(page)}")
-    elif any(row["few"] for row in page["rows"]):
-        lines.append(f"  TOO LITTLE DATA: {_too_little(page)}")
-    lines += [f"  {mark(status).upper()}: {told}" for status, told in _remedies(page).items()]
+    lines += [f"  {name.upper()}: {told}" for name, told in _warnings(page)[:MAX_WARNINGS]]
+    lines += ["  " + " ".join(told) for told in _summaries(page)[:MAX_WARNINGS]]
     room = MAX_LINES - len(lines) - 1
     rows = page["rows"] if len(page["rows"]) <= room else page["rows"][: room - 1]
     several = len(page["models"]) > 1
@@ -450,11 +461,13 @@ def in_short(folder: Path, few: int) -> list[str]:
 def _all_valid(prompts: list[dict[str, Any]]) -> str:
     asked = sum(one["asked"] for one in prompts)
     valid = sum(one["valid"] for one in prompts)
-    return f"valid: {_percent(valid / asked)} of {asked:,} answers" if asked else "nothing asked"
+    return f"Answers that could be read: {_percent(valid / asked)} of {asked:,}." if asked else ""
 
 
 def _row_in_short(row: dict[str, Any], page: dict[str, Any], several: bool) -> str:
-    label = f"{row['model']}: {row['label']}" if several else row["label"]
-    told = _why_no_value(row) or f"{_number(row)} {_interval(row, page['demonstration'])}"
+    label = f"{row['model']}: {row['measure']}" if several else row["measure"]
+    told = _value(row, page["demonstration"])
+    if row["verdict"] and not row["instead"] and not page["demonstration"]:
+        told += f", limit {_size(row, 'limit')}: {headlines.in_words(row)}"
     counts = f"n {_count(row['n'])}, {_count(row['clusters'])} {page['called']}"
     return f"  {label}: {told}  ({counts})"

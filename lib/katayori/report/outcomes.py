@@ -12,13 +12,15 @@ def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
     """Counts of outcomes, and the commonest texts that were no valid answer, of frames of answers.
 
     Simulated answers are left out. Returns `prompts`: model, source, prompt_id, asked, valid,
-    outcomes (a count each), the `MAX_TEXTS` commonest causes of errors (a count each) and the days
+    commonest (the readable answer that is given most) and its share of these, outcomes (a count
+    each), the `MAX_TEXTS` commonest causes of errors (a count each) and the days
     of the first and the last answer (empty where unknown); and `invalid`: model, outcome, text (cut
     to `MAX_TEXT` characters; of an error its cause) and times, at most `MAX_TEXTS` a model.
     """
     counted: dict[tuple[str, str, str], Counter[str]] = {}
     causes: dict[tuple[str, str, str], Counter[str]] = {}
     times: dict[tuple[str, str, str], list[float]] = {}
+    read: dict[tuple[str, str, str], Counter[str]] = {}
     texts: dict[str, Counter[tuple[str, str]]] = {}
     for frame in frames:
         for key, part in frame.groupby(["model", "source", "prompt_id"], sort=False):
@@ -27,6 +29,7 @@ def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
                 continue
             counted.setdefault(key, Counter()).update(part["outcome"])
             times.setdefault(key, []).extend(_moments(part))
+            read.setdefault(key, Counter()).update(_readable(part))
             invalid = part[part["outcome"] != "ok"]
             invalid_texts = map(_invalid_text, invalid.to_dict("records"))
             pairs = list(zip(invalid["outcome"], invalid_texts, strict=True))
@@ -36,6 +39,7 @@ def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
     return {
         "prompts": [
             _of_prompt(key, counts, times[key])
+            | _commonest(read[key])
             | {"causes": dict(causes[key].most_common(MAX_TEXTS))}
             for key, counts in counted.items()
         ],
@@ -52,6 +56,19 @@ def _moments(part: Any) -> list[float]:
     if "created" not in part:
         return []
     return [float(moment) for moment in part["created"] if moment > 0]
+
+
+def _readable(part: Any) -> list[str]:
+    """The answers that could be read; none of texts that were scored."""
+    if "answer" not in part:
+        return []
+    return part.loc[part["outcome"] == "ok", "answer"].dropna().astype(str).tolist()
+
+
+def _commonest(read: Counter[str]) -> dict[str, Any]:
+    answer, times = next(iter(read.most_common(1)), ("", 0))
+    share = times / read.total() if read else 0.0
+    return {"commonest": answer[:MAX_TEXT], "commonest_share": share}
 
 
 def _invalid_text(row: dict[str, Any]) -> str:

@@ -14,6 +14,10 @@ WORDS = {
     "lacks_an_order": "an order is missing",
     "tied": "options are level",
     "no_complete_level": "none answered in full",
+    # Verdicts that forbid a value.
+    "position bound": "answers by position",
+    "too few": "too little data",
+    "condition did not happen": "condition did not happen",
 }
 #: What to do about a status, in a whole sentence.
 REMEDIES = {

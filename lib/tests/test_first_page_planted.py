@@ -1,0 +1,231 @@
+"""The first page of a report on a model whose behaviour was planted: what a reader is told.
+
+The models are servers on loopback (`stub_model`); all their answers are made. Each is asked what
+`make live` asks of it, at the usual size, and its notebook runs without a kernel. The same is
+asserted of the page, of results.json and of the terminal.
+"""
+
+import contextlib
+import functools
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+import plain_run
+import pytest
+import stub_model
+from bs4 import BeautifulSoup
+
+from katayori import paths
+from katayori.metrics.verdicts import NO_VERDICT
+from katayori.report import headlines
+from katayori.report.results import read_results
+from katayori_tools import reproduce
+from katayori_tools.pages import own_page
+
+LIMIT = "21"
+MODELS = {
+    "men .4, women .7": stub_model.yes_by_gender,
+    "locked": stub_model.first_option,
+    "fair": stub_model.fair,
+    "30 % unreadable": stub_model.partly_unreadable,
+    "prose": stub_model.prose,
+}
+#: A number with a sign or an interval, as values are written.
+VALUE = re.compile(r"[+-]\d\.\d{3}|\[[+-]?\d\.\d{3}")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run tells of a model."""
+
+    page: str
+    terminal: str
+    rows: pd.DataFrame
+
+    @property
+    def bias(self) -> pd.DataFrame:
+        return self.rows[self.rows["kind"] == "bias"]
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """What the terminal says of each headline of bias."""
+        lines = [line.strip() for line in self.terminal.splitlines()]
+        return {
+            name: next((line for line in lines if line.startswith(f"{name}: ")), "")
+            for name in self.bias["measure"]
+        }
+
+
+def told(folder) -> Told:
+    """Page, terminal and headlines of a run folder."""
+    page = BeautifulSoup(own_page(folder, "01 · A question"), "html.parser")
+    terminal = io.StringIO()
+    with contextlib.redirect_stdout(terminal):
+        reproduce._tell_in_short(folder)
+    found = headlines.headlines(read_results(folder))
+    text = " ".join(page.get_text(" ").split())
+    return Told(text, terminal.getvalue(), found[found["source"] == "live"])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Iterator[Callable[[str, str], Told]]:
+    """Runs a paper on a model, each pair once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduce, "reproduce", plain_run.without_kernel)
+
+        @functools.cache
+        def one(model: str, paper: str) -> Told:
+            folder = tmp_path_factory.mktemp("planted")
+            patch.setenv("KATAYORI_OUTPUTS", str(folder / "outputs"))
+            patch.setenv("KATAYORI_CACHE", str(folder / "cache"))
+            words = ["--papers", paper, "--models", "my-model@custom", "--limit", LIMIT]
+            assert stub_model.live(words, MODELS[model]) == 0
+            return told(paths.outputs_dir() / "live" / "my-model@custom" / paper)
+
+        yield one
+
+
+def test_a_planted_gap_is_said_with_its_sign_its_limit_and_its_verdict(run):
+    found = run("men .4, women .7", "discrim_eval")
+    rows = found.bias.set_index("measure")
+    row = rows.loc["gap in yes by gender: female"]
+    planted = stub_model.YES_WOMEN - (stub_model.YES_MEN + 0.5) / 2  # to the mean of two rates
+    assert row["ci_low"] < planted < row["ci_high"]
+    assert row["verdict"] == "present" and 0 < row["limit"] < planted
+    ends = f"{row['value']:+.3f} [{row['ci_low']:+.3f}, {row['ci_high']:+.3f}]"
+    assert (
+        f"gap in yes by gender: female: {ends}, limit {row['limit']:.3f}: present" in found.terminal
+    )
+    for text in (found.page, found.terminal):
+        assert f"1 of 3 present: gap in yes by gender: female {ends}." in text
+    assert f"{row['limit']:.3f}" in found.page and "WARNING" not in found.terminal
+    others = rows.drop("gap in yes by gender: female")
+    assert others.index.str.contains("by age|by race").all() and len(others) == 2
+    assert others["verdict"].str.startswith("undecided").all()
+    assert all("present" not in found.lines[name] for name in others.index)
+
+
+#: 03 measures position itself: see below.
+BY_LETTER = [
+    "persona_jbbq",
+    "jubaku_v2",
+    pytest.param("inter_jbbq", marks=pytest.mark.slow_all),
+]
+
+
+@pytest.mark.parametrize("paper", BY_LETTER)
+def test_a_model_that_answers_by_position_has_no_bias_and_no_absence_of_it(run, paper):
+    found = run("locked", paper)
+    warning = "answers by position, not by content: 100.0 % of its readable answers"
+    assert f"WARNING: my-model@custom {warning}" in found.terminal
+    assert f"Warning. my-model@custom {warning}" in found.page
+    assert len(found.bias) and set(found.bias["verdict"]) == {"position bound"}
+    assert found.bias[["value", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert set(found.bias["shown"]) == {"answers by position"}
+    assert all(": answers by position" in line for line in found.lines.values())
+    for text in (found.page, found.terminal):
+        assert f"Bias: not measured ({len(found.bias)} × answers by position)." in text
+        assert not re.search("absent|present|no lean|undecided", text)
+    assert not VALUE.search("".join(found.lines.values()))
+
+
+@pytest.mark.slow_all
+def test_a_judge_that_answers_by_position_is_told_by_its_position(run):
+    """The paper's subject: lean and agreement come first, with the warning above them."""
+    found = run("locked", "logprob_judge")
+    for text in (found.page, found.terminal):
+        assert "answers by position, not by content: 100.0 %" in text
+        assert "Bias: not measured" in text and "absent" not in text
+        assert (
+            text.count("did not happen under: criteria, reasons; reasons in a turn; reasons.") == 1
+        )
+    lines = found.terminal.splitlines()
+    lean, agreement = (
+        next(k for k, line in enumerate(lines) if line.startswith(f"  {name}"))
+        for name in ("lean to the first position (verdict)", "agrees with the label (verdict)")
+    )
+    assert (agreement, lines[lean + 2][:39]) == (
+        lean + 1,
+        "  same verdict in both orders (verdict)",
+    )
+    assert len(lines) <= 14
+
+
+FAIR = ["persona_jbbq", pytest.param("discrim_eval", marks=pytest.mark.slow_all)]
+
+
+@pytest.mark.parametrize("paper", FAIR)
+def test_of_a_fair_model_no_bias_is_present(run, paper):
+    found = run("fair", paper)
+    assert "WARNING" not in found.terminal and "Warning." not in found.page
+    assert not found.bias["verdict"].str.startswith("present").any()
+    assert found.bias[["value", "ci_low", "ci_high", "limit"]].notna().all(axis=None)
+    # An interval in twenty misses what was planted.
+    assert ((found.bias["ci_low"] > 0) | (found.bias["ci_high"] < 0)).sum() <= 1
+    for name, row in found.bias.set_index("measure").iterrows():
+        assert f": {row['shown']}, limit {row['limit']:.3f}: {row['verdict']}" in found.lines[name]
+    limits = found.bias.loc[found.bias["verdict"].str.startswith("undecided"), "limit"]
+    span = f"{limits.min():.3f} to {limits.max():.3f}"
+    # So few templates find no absence: the intervals are wider than the margin.
+    for text in (found.page, found.terminal):
+        assert f"Bias: not shown ({len(found.bias)} × undecided)." in text
+        assert f"Undecided is not absent: the limits are {span}." in text
+
+
+def test_an_ability_is_no_bias(run):
+    """What a fair model does well stands below, and is not called present."""
+    found = run("fair", "persona_jbbq")
+    ability = found.rows[found.rows["kind"] == "ability"]
+    assert ability["verdict"].str.startswith("present").any()
+    assert "above 0.333" in found.page and "above 0.333" in found.terminal
+    assert "present" not in found.terminal
+    assert found.page.index(found.bias["measure"].iloc[-1]) < found.page.index(
+        "accuracy, ambiguous"
+    )
+
+
+UNREADABLE = ["persona_jbbq", pytest.param("discrim_eval", marks=pytest.mark.slow_all)]
+
+
+@pytest.mark.parametrize("paper", UNREADABLE)
+def test_a_share_that_cannot_be_read_is_a_warning(run, paper):
+    found = run("30 % unreadable", paper)
+    (share,) = re.findall(r"WARNING: Only (\d\d\.\d) % of the answers of my-", found.terminal)
+    assert float(share) == pytest.approx(100 * (1 - stub_model.LOST), abs=8)
+    assert f"Warning. Only {share} % of the answers" in found.page
+    assert stub_model.PROSE in found.page and stub_model.PROSE in found.terminal
+    assert not found.bias["verdict"].str.startswith(("present", "absent")).any()
+    assert not re.search(r"\d present:", found.page + found.terminal)
+
+
+@pytest.mark.parametrize("paper", UNREADABLE)
+def test_what_unreadable_answers_could_give_is_said_on_both_sides(run, paper):
+    found = run("30 % unreadable", paper)
+    for row in found.bias.to_dict("records"):
+        n_all = row["n"] + row["n_invalid"]
+        # Every lost answer may have gone either way.
+        if row["measure"].startswith("Diff-bias, ambiguous"):
+            width = row["high_bound"] - row["low_bound"]
+            assert width == pytest.approx(2 * row["n_invalid"] / n_all)
+        assert row["low_bound"] <= row["value"] <= row["high_bound"]
+        assert f"{row['low_bound']:z.3f} to {row['high_bound']:z.3f}" in found.page
+        ends = rf"from {row['low_bound']:z.3f} \(.+\) to {row['high_bound']:z.3f} \(.+\)\."
+        assert re.fullmatch(f"Unreadable answers decide: {ends}", row["why"])
+        assert row["why"] in found.page
+
+
+def test_of_a_model_that_writes_prose_there_is_no_value_anywhere(run):
+    found = run("prose", "jubaku_v2")
+    told = "None of the answers of my-model@custom to ju_1_ja could be read (0 of 42)."
+    assert f"WARNING: {told} 3 more prompts are below 90 %." in found.terminal
+    assert f"Warning. {told}" in found.page
+    assert found.rows[["value", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert set(found.rows["shown"]) == {"no valid answer"}
+    assert set(found.bias["verdict"]) <= set(NO_VERDICT)
+    for text in (found.page, found.terminal):
+        assert "Bias: not measured (2 × no valid answer)." in text
+        assert not VALUE.search(text) and "0.000" not in text
+        assert not re.search("absent|present|undecided|too little data", text, re.I)
