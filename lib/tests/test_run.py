@@ -498,16 +498,11 @@ def test_comparison_of_two_runs():
         _row(2.0, what="new", headline=True),
     ]
     new, age, alpha, undefined = _join(a, b)
-    assert (alpha["a"], alpha["b"], alpha["difference"], alpha["intervals"]) == (
-        0.25,
-        0.5,
-        0.25,
-        "overlap",
-    )
+    assert (alpha["a"], alpha["b"], alpha["difference"]) == (0.25, 0.5, 0.25)
     assert (alpha["source_a"], alpha["source_b"]) == ("recorded", "live")
     assert (age["only_in"], new["only_in"]) == ("A", "B") and pd.isna(undefined["difference"])
-    (apart,) = _join([_row(0.1, ci=(0, 0.2))], [_row(0.5, ci=(0.3, 0.6))])
-    assert apart["intervals"] == "apart"
+    (bound,) = _join([_row(0.0, status="position_bound")], [_row(0.5)])
+    assert bound["status_a"] == "position_bound" and pd.isna(bound["difference"])
 
 
 def test_rows_that_differ_in_source_alone_are_not_confused():
@@ -517,15 +512,15 @@ def test_rows_that_differ_in_source_alone_are_not_confused():
 
 def test_compare_command(house, capsys):
     for profile, rows in (
-        ("recorded", [_row(1.0), _row(3.0, model="n")]),
-        ("smoke", [_row(1.5), _row(3.0, model="n")]),
+        ("recorded", [_row(1.0, headline=True), _row(3.0, model="n")]),
+        ("smoke", [_row(1.5, headline=True), _row(3.0, model="n")]),
     ):
         run = house / "outputs" / profile / "good"
         run.mkdir(parents=True)
         (run / "results.json").write_text(json.dumps(rows))
     assert cli.main(["compare", "recorded", "smoke"]) == 0
     out = capsys.readouterr()
-    assert "0.5" in out.out and "2 in both" in out.err
+    assert "B - A +0.500" in out.out and "2 in both" in out.err
     assert cli.main(["compare", "m", "n"]) == 0
     out = capsys.readouterr()
     assert "m / n" in out.out and "1 in both" in out.err
