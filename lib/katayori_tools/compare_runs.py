@@ -9,6 +9,7 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.results import harmless
 from katayori.report.side_by_side import side_by_side
+from katayori.report.tables import visible
 from katayori_tools import notebooks, site
 from katayori_tools.named_runs import SHOWN, chosen, plain_name
 from katayori_tools.site_models import models_page
@@ -16,7 +17,7 @@ from katayori_tools.site_models import models_page
 if TYPE_CHECKING:
     import pandas as pd
 
-IN_SHORT = ("paper", "measure", "level", "name", "value", "ci_low", "ci_high", "n", "status")
+IN_SHORT = ("paper", "measure", "name", "shown", "n")
 
 
 def show(runs: str, profile: str, papers: Sequence[str]) -> int:
@@ -41,8 +42,7 @@ def show(runs: str, profile: str, papers: Sequence[str]) -> int:
 
 
 def _print(frame: "pd.DataFrame") -> None:
-    known = frame[frame["kind"] != "missing"]
-    shown = known.head(SHOWN)[list(IN_SHORT)]
-    print(shown.to_string(index=False, na_rep="-", float_format="{:.4g}".format, max_colwidth=48))
-    if len(known) > SHOWN:
-        print(f"... {len(known) - SHOWN} more values in the file")
+    shown = frame.head(SHOWN)[list(IN_SHORT)]
+    print(visible(shown.to_string(index=False, na_rep="-")))
+    if len(frame) > SHOWN:
+        print(f"... {len(frame) - SHOWN} more values in the file")

@@ -12,8 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from katayori.report import overview
 from katayori.report.results import read_results
+from katayori.report.side_by_side import Chosen, side_by_side
 from katayori.report.tables import escape, visible
 from katayori_tools import pages, site_play
 from katayori_tools.markup import with_long_cells
@@ -59,9 +59,7 @@ def table(heads: list[str], rows: Iterable[list[str]], caption: str) -> str:
 
 
 def _value(row: dict[str, Any]) -> list[str]:
-    """Value, interval, blank, limit of detection, n, invalid and source of a result row or of a row
-    of the bias profile, as cells.
-    """
+    """Value, interval, blank, limit of detection, n, invalid and source of a result, as cells."""
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     if value is None:
         shown = f"— ({escape(row['status'])})"
@@ -69,10 +67,13 @@ def _value(row: dict[str, Any]) -> list[str]:
         shown = f"{value:.0f}"
     else:
         shown = f"{value:z.3f}"
-    counts = ["—" if row[c] is None else f"{row[c]:,.0f}" for c in ("n", "n_invalid")]
     sizes = ["—" if row.get(c) is None else f"{row[c]:.4f}" for c in ("blank", "detects")]
     span = "—" if low is None else f"{low:z.3f} to {high:z.3f}"
-    return [shown, span, *sizes, *counts, _source(row["source"])]
+    return [shown, span, *sizes, *_counts(row), _source(row["source"])]
+
+
+def _counts(row: dict[str, Any]) -> list[str]:
+    return ["—" if row[name] is None else f"{row[name]:,.0f}" for name in ("n", "n_invalid")]
 
 
 def _source(source: str | None) -> str:
@@ -256,7 +257,7 @@ def _how_to_run(about: dict[str, Any], book: Book | None) -> str:
 def papers_page(
     opening: str, papers: list[dict], books: dict[str, Book], absent: dict[str, str], base: Path
 ) -> Any:
-    """The papers with their state in this run, and the headline of every model with source
+    """The papers with their state in this run, and the headlines of every model with source
     and n.
     """
     lines = []
@@ -286,19 +287,17 @@ def _state(book: Book) -> str:
 
 
 def _headlines(base: Path) -> str:
-    shown = overview.bias_profile(base)
-    if shown.empty:  # nobody was asked: the respondents we made stand in, labelled as such
-        rows = read_results(base)
-        simulated = rows.loc[rows["source"] == "simulated", "model"].dropna().unique()
-        shown = overview.bias_profile(base, sorted(simulated))
+    # Where nobody was asked, the respondents we made stand in, labelled as such.
+    run = Chosen(base.name, read_results(base))
     lines = [
         [
             escape(row["model"]),
             f'<a href="{row["paper"]}.html#{FOUND}">{row["paper"]}</a>: {escape(row["measure"])}',
-            escape(row["level"] or "—"),
-            *_value(row),
+            escape(row["shown"]),
+            *_counts(row),
+            _source(row["source"]),
         ]
-        for row in plain(shown)
+        for row in (plain(side_by_side([run])) if run.names else [])
     ]
-    caption = "The headline of every model, by paper"
-    return table(["Model", "Paper and measure", "Level", *VALUES], lines, caption)
+    heads = ["Model", "Paper and measure", "Value [95 % interval]", "n", "Invalid", "Source"]
+    return table(heads, lines, "The headlines of every model, by paper")

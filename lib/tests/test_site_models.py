@@ -11,14 +11,12 @@ from importlib.resources import files
 
 import pandas as pd
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 
-from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report import side_by_side as side_by_side_module, tables
 from katayori.report.results import ADDED, FIELDS, read_results
-from katayori.report.side_by_side import COLUMNS, Chosen, side_by_side
+from katayori.report.side_by_side import Chosen, side_by_side
 from katayori_tools import (
     cli,
     environment,
@@ -38,8 +36,9 @@ GRAVE = """axe.run().then(r => r.violations
     .map(v => [v.id, v.nodes[0].html.slice(0, 200)]))"""
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 NEUTRAL = "accuracy on the neutral option"
+NEUTRAL_LABEL = "neutral reason chosen"
 GAP = "gap between levels, P(yes) (addition)"
-LEAN = "score by content (addition)"
+LEAN = "Diff-bias, ambiguous, all categories"
 
 
 def row(paper, what, model, value, **more):
@@ -49,23 +48,25 @@ def row(paper, what, model, value, **more):
     made |= {"paper": paper, "requirement": "X-1", "what": what, "model": model, "cell": {}}
     made |= {"source": "live", "headline": True, "unit": "share", "status": "ok", "n": 1234}
     made |= {"n_invalid": 6, "clusters": 27, "prompt_id": "p_one", "dataset": "study"}
-    made |= {"value": value if known else None, "blank_status": "", "detects_status": ""}
+    made |= {"value": value if known else None, "line": 0.0}
     made |= {"ci_low": value - 0.05 if known else None, "ci_high": value + 0.05 if known else None}
     return made | more
 
 
 def rows_of(model, source, shift=0.0):
     """All five papers need not be there: three papers of a model, its marks among them."""
-    basic = {"prompt": "basicP", "metric": "diff_amb"}
     common = {"source": source}
-    sizes = {"blank": 0.004, "blank_status": "ok", "detects": 0.01, "detects_status": "ok"}
+    gender = {"factor": "gender", "level": "women"}
+    sizes = {"control": 0.004, "limit": 0.01, "verdict": "present"}
     return [
-        row("discrim_eval", GAP, model, 0.02 + shift, cell={"factor": "age"}, **sizes, **common),
-        row("discrim_eval", GAP, model, -0.03, cell={"factor": "gender_race"}, **common),
-        row("persona_jbbq", LEAN, model, 0.1, cell={**basic, "reading": "calibrated"}, **common),
-        row("persona_jbbq", LEAN, model, math.nan, cell={**basic, "reading": "letter"},
+        row("discrim_eval", GAP, model, 0.02 + shift, cell={"factor": "age", "level": "60"},
+            **sizes, **common),
+        row("discrim_eval", GAP, model, -0.03, cell=gender, **common),
+        row("persona_jbbq", LEAN, model, 0.1, cell={"prompt": "basicP"}, **common),
+        row("persona_jbbq", LEAN, model, 0.0, cell={"prompt": "biased"}, verdict="position bound",
             status="position_bound", **common),
-        row("jubaku_v2", NEUTRAL, model, 0.5 + shift, status="few_clusters", clusters=4, **common),
+        row("jubaku_v2", NEUTRAL, model, 0.5 + shift, status="few_clusters", clusters=4, line=0.5,
+            **common),
     ]  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def write(folder, rows):
 
 
 def older(rows):
-    """Rows as version 1 of the schema has them: without clusters, blank and limit."""
+    """Rows as version 1 of the schema has them: without clusters, control and limit."""
     return [{name: value for name, value in one.items() if name not in ADDED} for one in rows]
 
 
@@ -127,50 +128,39 @@ def test_the_examples_of_docstrings_run(module):
 
 
 def test_every_value_of_every_run_is_there_once(outputs, frame):
-    known = frame[frame["kind"] != "missing"]
     made = [
         (one["run"], one["model"], one["paper"], one["what"], one["value"], one["status"])
-        for one in known.astype(object).where(known.notna(), None).to_dict("records")
+        for one in frame.astype(object).where(frame.notna(), None).to_dict("records")
     ]
     there = [
         (run, one["model"], one["paper"], one["what"], one["value"], one["status"])
         for run, one in wanted(outputs)
     ]
     assert sorted(made, key=str) == sorted(there, key=str)
-    assert list(frame.columns) == list(COLUMNS)
 
 
 def test_models_of_one_name_are_told_apart_by_their_run(frame):
     assert set(frame["name"]) == {"real-1 (recorded)", "real-1 (live/gpu-2)", "real-2", HOSTILE}
 
 
-def test_what_is_missing_stands_last(outputs):
-    rows = read_results(outputs / "recorded")
-    few = rows[(rows["model"] != "real-1") | (rows["paper"] != "discrim_eval")]
-    shown = side_by_side([Chosen("recorded", few)])
-    gaps = shown[shown["what"].eq(GAP) | shown["measure"].eq("gap between levels in P(yes)")]
-    assert gaps["name"].tolist() == ["real-2", "real-2", "real-1"]
-    assert gaps["kind"].tolist() == ["ok", "ok", "missing"]
+def test_words_stand_in_place_of_what_is_no_value(frame):
+    shown = frame.drop_duplicates("status").set_index("status")["shown"].to_dict()
+    assert shown["position_bound"] == "answers by position"
+    assert shown["few_clusters"] == "too little data" and shown["ok"] == "+0.020 [-0.030, +0.070]"
+    age = frame[(frame["measure"] == "gap in P(yes) by age: 60") & (frame["name"] == "real-2")]
+    assert age[["line", "control", "limit"]].values.tolist() == [[0, 0.004, 0.01]]
 
 
-def test_marks_blank_limit_and_line(frame):
-    marks = frame.drop_duplicates("status").set_index("status")["mark"].to_dict()
-    assert marks["position_bound"] == "answers by position"
-    assert marks["few_clusters"] == "too little data" and marks["ok"] == ""
-    kinds = frame.drop_duplicates("status").set_index("status")["kind"].to_dict()
-    assert kinds == {"ok": "ok", "position_bound": "position", "few_clusters": "few",
-                     "missing": "missing"}  # fmt: skip
-    age = frame[(frame["level"] == "age") & (frame["name"] == "real-2")].iloc[0]
-    assert (age["line"], age["blank"], age["detects"]) == (0, 0.004, 0.01)
-    assert frame.loc[frame["what"] == NEUTRAL, "line"].tolist() == [0.5] * 4
+def test_models_stand_below_each_other_under_each_measure(frame):
+    names = ["real-1 (recorded)", "real-2", "real-1 (live/gpu-2)", HOSTILE]
+    assert frame["name"].tolist() == names * 5
+    assert (frame["measure"] == frame["measure"].shift()).sum() == 15
 
 
-def test_rows_of_an_older_schema_have_no_blank(frame):
+def test_rows_of_an_older_schema_have_no_limit(frame):
     own = frame[frame["name"] == HOSTILE]
-    assert (
-        own["blank"].isna().all() and own["detects"].isna().all() and own["clusters"].isna().all()
-    )
-    assert own["value"].notna().sum() == 4
+    assert own[["control", "limit", "clusters"]].isna().all(axis=None)
+    assert own["value"].notna().sum() == 5
 
 
 def test_simulated_respondents_are_shown_only_alone_or_when_named(outputs, frame):
@@ -233,9 +223,9 @@ def test_the_command_writes_every_value_as_a_table(outputs, frame, monkeypatch, 
     file = outputs / "compare" / "recorded-gpu-2-imported_old.csv"
     assert str(file) in told.err and pages["made"] == file.with_suffix("")
     kept = pd.read_csv(file)
-    assert list(kept.columns) == list(COLUMNS) and len(kept) == len(frame)
+    assert list(kept.columns) == list(frame.columns) and len(kept) == len(frame)
     assert kept["value"].dropna().tolist() == pytest.approx(frame["value"].dropna().tolist())
-    assert "position_bound" in told.out
+    assert "answers by position" in told.out
 
 
 def test_nothing_to_show_is_said(outputs, tmp_path):
@@ -250,42 +240,48 @@ CONTROLS = ("\x1b", "\\u001b", "\\x1b", "\x07", "\\u0007", "\\x07", "\u202e")
 
 
 def test_control_characters_of_a_name_are_spelt_out_in_table_and_chart(frame, tmp_path):
-    odd = frame.assign(name="a\x1b[2Kb\u202e", level="x\x07")
+    odd = frame.assign(name="a\x1b[2Kb\u202e", measure="x\x07")
     page = str(site_models.models_page(odd, tmp_path))
     specs = [path.read_text("utf-8") for path in (tmp_path / "_static/charts").glob("*.js")]
+    assert "x␇" in page and specs
     for told in (page, *specs):
-        assert "a␛[2Kb" in told and "x␇" in told
+        assert "a␛[2Kb" in told
         assert not [bad for bad in CONTROLS if bad in told]
 
 
 # -- the chart -------------------------------------------------------------------------------------
 
 
+def of(frame, measure):
+    return frame[frame["measure"] == measure]
+
+
 def test_a_mark_without_a_value_stands_at_the_edge_and_words_inside(frame):
-    rows = frame[(frame["what"] == LEAN) & (frame["kind"] != "missing")]
-    ends = models_chart.domain(rows, (-0.3, 0.3))
-    records, _ = models_chart.records_of(rows, ends)
-    bound = [one for one in records if one["kind"] == "position"]
-    assert len(bound) == 4 and all(ends[0] < one["x_at"] < -0.3 for one in bound)
-    assert all(one["words"] == "answers by position" and one["fill"] == "white" for one in bound)
-    right = rows.assign(value=0.29, ci_low=0.25, ci_high=0.3, mark="never varies", kind="other")
-    records, _ = models_chart.records_of(right, ends)
+    records = models_chart.records_of(of(frame, "Diff-bias, ambiguous (biased)"), (-0.3, 0.3))
+    assert [one["x_at"] for one in records] == pytest.approx([-0.291] * 4)
+    told = {(one["words"], one["shape"], one["fill"], one["x_ci_low"]) for one in records}
+    assert told == {("answers by position", "diamond", "white", None)}
+    right = of(frame, NEUTRAL_LABEL).assign(value=0.29, ci_low=0.25, ci_high=0.3, instead="")
+    records = models_chart.records_of(right, (-0.3, 0.3))
     assert {(one["align"], one["x_beside"]) for one in records} == {("right", 0.25)}
 
 
-def test_band_and_blank_lie_around_the_line(frame):
-    rows = frame[(frame["level"] == "age") & (frame["name"] == "real-2")]
-    [record] = models_chart.records_of(rows, (-1, 1))[0]
-    places = [record[f"x_{name}"] for name in ("band_low", "line", "band_high", "blank_at")]
+def test_band_and_control_lie_around_the_line(frame):
+    rows = of(frame, "gap in P(yes) by age: 60").query("name == 'real-2'")
+    [record] = models_chart.records_of(rows, (-1, 1))
+    places = [record[f"x_{name}"] for name in ("band_low", "line", "band_high", "control")]
     assert places == pytest.approx([-0.01, 0, 0.01, 0.004])
-    below = models_chart.records_of(rows.assign(value=-0.1), (-1, 1))[0][0]
-    assert below["x_blank_at"] == pytest.approx(-0.004)
+    [below] = models_chart.records_of(rows.assign(value=-0.1), (-1, 1))
+    assert below["x_control"] == pytest.approx(-0.004)
 
 
 def test_the_scale_holds_whatever_is_drawn(frame):
-    rows = frame[frame["what"] == GAP].assign(value=5.0, ci_low=-7.0, ci_high=9.0)
-    low, high = models_chart.domain(rows, (-0.02, 0.02))
-    assert low < -7 and high > 9
+    rows = of(frame, "gap in P(yes) by age: 60").assign(value=5.0, ci_low=-7.0, ci_high=9.0)
+    low, high = models_chart.domain(rows)
+    assert -8 < low < -7 and 9 < high < 10
+    bound = rows.assign(instead="answers by position")
+    assert models_chart.domain(bound) == pytest.approx((-0.04, 0.04))
+    assert models_chart.domain(rows.assign(limit=20.0))[1] > 20
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -306,7 +302,7 @@ def test_the_tables_hold_the_values_of_the_results(outputs, page):
     made = []
     for table in parsed.select(".side-by-side table"):
         lines = [[td.get_text() for td in tr.find_all("td")] for tr in table.select("tbody tr")]
-        made += [line for line in lines if "missing" not in line[10]]
+        made += lines
     assert sorted(made) == sorted(_line(run, one) for run, one in wanted(outputs))
 
 
@@ -314,18 +310,14 @@ def _line(run, one):
     """A result as the page must write it."""
     model = one["model"]
     name = f"{model} ({run})" if model == "real-1" else model
-    level = next((v for v in one["cell"].values() if v not in ("basicP", "diff_amb")), "—")
-    words = {"position_bound": "answers by position (position_bound)", "ok": "ok"}
-    words |= {"few_clusters": "too little data (few_clusters)"}
-    span = "—" if one["ci_low"] is None else f"{one['ci_low']:z.4f} to {one['ci_high']:z.4f}"
-    numbers = [
-        "—" if one.get(k) is None else f"{one[k]:z.4f}" for k in ("value", "blank", "detects")
-    ]
+    shown = {"position_bound": "answers by position", "few_clusters": "too little data"}
+    ends = [one[k] for k in ("value", "ci_low", "ci_high")]
+    digits = "+.3f" if one.get("line") == 0 else ".3f"
+    value, low, high = (f"{round(end, 3) + 0.0:{digits}}" for end in ends)
+    sizes = [f"{one[k]:.4f}" if one.get(k) else "—" for k in ("control", "limit")]
     clusters = "—" if one.get("clusters") is None else str(one["clusters"])
-    counts = ["1,234", "6", clusters]
-    level = {"gender_race": "gender × race"}.get(level, level)
-    head = [name, level, numbers[0], span, *numbers[1:], *counts]
-    return [*head, "p_one", words[one["status"]], one["source"]]
+    head = [name, shown.get(one["status"], f"{value} [{low}, {high}]"), *sizes]
+    return [*head, "1,234", "6", clusters, "p_one", one.get("verdict") or "—", one["source"]]
 
 
 def test_the_page_names_models_runs_and_sources_and_has_no_ranking(page):
@@ -342,12 +334,10 @@ def test_the_page_names_models_runs_and_sources_and_has_no_ranking(page):
     assert not parsed.article.find_all(["script", "img", "iframe"])
 
 
-def test_the_profile_of_every_paper_is_among_the_measures(frame):
-    """A measure that a paper's file names is on the page, with words where nobody has it."""
-    files_of = sorted((paths.data_dir() / "papers").glob("*.yaml"))
-    profiles = [yaml.safe_load(path.read_text("utf-8"))["profile"] for path in files_of]
-    listed = {panel["measure"] for profile in profiles for panel in profile}
-    assert set(frame["measure"]) == listed
+def test_a_model_that_lacks_a_measure_is_named(frame, tmp_path):
+    lacks = (frame["name"] == "real-2") & (frame["measure"] == NEUTRAL_LABEL)
+    page = str(site_models.models_page(frame[~lacks], tmp_path))
+    assert page.count("No answers of: real-2.") == 1
 
 
 # -- in a real browser -----------------------------------------------------------------------------
@@ -374,7 +364,7 @@ def opened(tab, page, width=1280):
 
 @pytest.mark.browser
 def test_every_value_has_a_dot_and_every_mark_its_shape_and_words(outputs, page, tab):
-    assert opened(tab, page) == 3
+    assert opened(tab, page) == 5
     marked = [one["status"] for _, one in wanted(outputs)]
     shapes = tab.js(f"{DOTS}.map(one => one.getAttribute('d').replace(/[^A-Za-z]/g, ''))")
     assert len(shapes) == len(marked) == 20
@@ -384,26 +374,26 @@ def test_every_value_has_a_dot_and_every_mark_its_shape_and_words(outputs, page,
         "[...document.querySelectorAll('.chart .mark-text text')].map(t => t.textContent)"
     )
     assert words.count("answers by position") == words.count("too little data") == 4
-    assert words.count("×") == 3  # the older run has no blank
+    assert words.count("×") == 3  # the older run has no control
     assert [one for one in tab.said if one[0] != "log"] == []
     assert all(url.startswith(("file:", "data:")) for url in tab.asked)
 
 
 @pytest.mark.browser
-def test_pointing_at_a_dot_tells_model_source_n_invalid_prompt_and_status(outputs, page, tab):
+def test_pointing_at_a_dot_tells_model_source_n_invalid_prompt_and_verdict(outputs, page, tab):
     opened(tab, page)
     told = []
     for place in range(20):
         box = tab.js(WHERE.replace("DOT", f"{DOTS}[{place}]"))
         for x, y in ((1, 1), box):
             tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-        tab.wait(f"!!{TIP} && {TIP}.innerText.includes('status')")
+        tab.wait(f"!!{TIP} && {TIP}.innerText.includes('verdict')")
         told.append(re.sub(r"\s+", " ", tab.js(f"{TIP}.innerText")))
     assert all(
         " n 1,234 " in one and " invalid 6 " in one and " prompt p_one " in one for one in told
     )
-    assert sum("answers by position (position_bound)" in one for one in told) == 4
-    assert sum("too little data (few_clusters)" in one for one in told) == 4
+    assert sum("answers by position" in one for one in told) == 4
+    assert sum("too little data" in one for one in told) == 4
     assert sum("answers live" in one for one in told) == 5
     assert sum(HOSTILE in one for one in told) == 5  # as text
     assert tab.js("document.title") != "hit" and tab.errors == []

@@ -1,30 +1,19 @@
-"""Any number of runs and models over the measures of all papers, a row a value.
+"""Any number of runs and models over the headlines of all papers, a row a value.
 
 Nothing is added up: there is no single score and no order of models.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from katayori.errors import KatayoriError
-from katayori.report import overview
-from katayori.report.status_words import mark
+from katayori.report.headlines import headlines
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ASKED = ("recorded", "live", "imported")
-#: Of the results themselves, and what is told of each value.
-ALSO = ("what", "prompt_id", "dataset")
-COLUMNS = (
-    *("paper", "what", "measure", "level", "name", "model", "run", "source"),
-    *("value", "ci_low", "ci_high", "line", "blank", "detects", "unit", "chance", "means"),
-    *("n", "clusters", "n_invalid", "invalid_rate", "prompt_id", "dataset", "status", "kind"),
-    "mark",
-)
-#: What can be drawn of a value by its status; any other status is `other`.
-KINDS = {"ok": "ok", "position_bound": "position", "few_clusters": "few", "missing": "missing"}
 
 
 @dataclass(frozen=True)
@@ -58,33 +47,28 @@ class Chosen:
 
 
 def side_by_side(runs: Sequence[Chosen]) -> "pd.DataFrame":
-    """The measures of the papers (`profile` in data/papers/*.yaml) of every model of every run.
+    """The headlines of every model of every run.
 
     Args:
         runs: in the order in which they are shown. A model that two entries of one run name is
             shown once.
 
     Returns:
-        `COLUMNS`, a row a value, in the order of papers, measures, levels, runs and models: name
-        (the model, with its run where two runs have it), line (the value without bias or by
-        chance; NaN without one), kind (of `KINDS`, or `other`: how the value is marked), mark (in
-        words; empty for `ok`), the rest as of `overview.bias_profile` and `overview.measures`.
-        A model without a measure has one row of kind `missing` there.
+        The columns of `headlines.headlines`, run, and name (the model, with its run where two runs
+        have it). Papers, measures, runs and models stand in the order in which they first come.
 
     Raises:
-        KatayoriError: no run has a model with any of these measures.
+        KatayoriError: no run has a model with a headline.
 
     Example:
         >>> import pandas as pd
-        >>> from katayori.report.results import FIELDS
-        >>> from katayori.papers import paper_ids
-        >>> paper = paper_ids()[3]
-        >>> row = dict.fromkeys(FIELDS) | {"paper": paper, "model": "m", "source": "live"}
-        >>> row |= {"what": "accuracy on the neutral option", "headline": True, "cell": {}}
-        >>> rows = pd.DataFrame([row | {"value": 0.6, "n": 216, "status": "few_clusters"}])
+        >>> from katayori.report.run import FIELDS
+        >>> row = dict.fromkeys(FIELDS) | {"paper": "mine", "model": "m", "source": "live"}
+        >>> row |= {"what": "lean", "headline": True, "cell": {}, "value": 0.6, "n": 216}
+        >>> rows = pd.DataFrame([row | {"status": "few_clusters"}])
         >>> shown = side_by_side([Chosen("a", rows), Chosen("b", rows)])
-        >>> shown.loc[shown["paper"] == paper, ["name", "line", "mark"]].values.tolist()
-        [['m (a)', 0.5, 'too little data'], ['m (b)', 0.5, 'too little data']]
+        >>> shown[["name", "measure", "shown"]].values.tolist()
+        [['m (a)', 'lean', 'too little data'], ['m (b)', 'lean', 'too little data']]
     """
     import pandas as pd
 
@@ -94,20 +78,16 @@ def side_by_side(runs: Sequence[Chosen]) -> "pd.DataFrame":
             "none of these runs has a value to show; run notebooks 01 to 05 first: make reproduce"
         )
     shown = pd.concat(frames, ignore_index=True)
-    identity = ["run", "model", "paper", "measure", "level", "prompt_id", "source"]
-    shown = shown.drop_duplicates(identity)
+    shown = shown.drop_duplicates(["run", "paper", "number"])
     shown["name"] = _names(shown)
-    shown["kind"] = shown["status"].map(KINDS).fillna("other")
-    shown["mark"] = ["" if status == "ok" else mark(status) for status in shown["status"]]
-    return _sorted(shown)[list(COLUMNS)].reset_index(drop=True)
+    by_measure = shown.groupby(["paper", "measure"], sort=False)
+    return pd.concat([rows for _, rows in by_measure], ignore_index=True)
 
 
-def _of_run(chosen: Chosen) -> "pd.DataFrame":
-    """The values of one run, each with the unit and the line of its panel."""
-    panels = overview.measures(chosen.rows).rename(columns={"reference": "line"})
-    about = panels[["paper", "measure", "line", "unit", "chance", "means"]]
-    page = overview.bias_profile(chosen.answers, chosen.names, also=ALSO)
-    return page.merge(about, on=["paper", "measure"], how="left").assign(run=chosen.run)
+def _of_run(one: Chosen) -> "pd.DataFrame":
+    rows = headlines(one.rows)
+    is_shown = rows["model"].isin(one.names) & rows["source"].isin([*ASKED, "simulated"])
+    return rows[is_shown].assign(run=one.run)
 
 
 def _names(shown: "pd.DataFrame") -> list[str]:
@@ -123,17 +103,3 @@ def _names(shown: "pd.DataFrame") -> list[str]:
         told = run if short in runs[model] else short
         names.append(f"{model} ({told})" if len(runs[model]) > 1 else str(model))
     return names
-
-
-def _sorted(shown: "pd.DataFrame") -> "pd.DataFrame":
-    """By paper, measure and level as they come first; runs and models keep their order.
-
-    What is missing stands last.
-    """
-    places: dict[str, Any] = {}
-    for name in ("measure", "level", "name"):
-        order = {value: place for place, value in enumerate(dict.fromkeys(shown[name]))}
-        places[f"place_{name}"] = shown[name].map(order)
-    by = ["place_measure", "is_missing", "place_level", "place_name"]
-    placed = shown.assign(is_missing=shown["kind"] == "missing", **places)
-    return placed.sort_values(by, kind="stable")
