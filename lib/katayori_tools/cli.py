@@ -356,11 +356,11 @@ def _add_data(commands: Commands) -> None:
         commands,
         "compare",
         calling("compare"),
-        "two runs, or two models of one run, row by row; or any number side by side",
+        "the headlines of two runs, or two models of one run; or any number side by side",
     )
     one.add_argument("a", nargs="?", help="a profile, a run folder, a label, or a model")
     one.add_argument("b", nargs="?", help="the other one")
-    about = "two or more of these: their measures side by side, as a table and a page"
+    about = "two or more of these: their headlines side by side, as a table and a page"
     one.add_argument("--runs", metavar="NAMES", help=about)
     add_papers(one)
     one.add_argument(

@@ -23,7 +23,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.store import Response, Store
-from katayori.report.results import Run
+from katayori.report.results import FIELDS, Run
 from katayori.report.run import FORMULA
 from katayori.report.tables import show, show_text
 from katayori.report.widgets import explorer
@@ -366,14 +366,14 @@ def test_what_raters_and_readers_open_in_a_spreadsheet_holds_no_formula(tmp_path
     form, _ = rating.form_of(items, 2)
     assert form.iloc[0].tolist() == ["c1", "'=cmd()", "'+1", "'＝x", "", ""]
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    row = dict.fromkeys(("difference", "intervals"), 0.5) | dict.fromkeys(
-        ("paper", "what", "cell", "only_in"), ""
-    )
-    frame = pd.DataFrame([row | {"headline": True, "model": "=cmd()", "a": -0.5, "b": 1.0}])
+    row = dict.fromkeys(FIELDS) | {"paper": "=cmd()", "what": "+1", "model": "m", "cell": {}}
+    frame = pd.DataFrame([row | {"headline": True, "value": -0.5, "n": 9, "status": "count"}])
     monkeypatch.setattr(compare, "_pair", lambda *_: (frame, frame))
-    monkeypatch.setattr(compare, "join", lambda a, b: a)
     assert cli.main(["compare", "A", "B"]) == 0
-    cells = _cells(next((tmp_path / "compare").glob("*.csv")))
+    files = sorted((tmp_path / "compare").glob("*.csv"))
+    assert len(files) == 2 and "-headlines" in files[0].name
+    assert "'+1" in _cells(files[0]) and "=cmd()" not in _cells(files[0])
+    cells = _cells(files[1])
     assert "'=cmd()" in cells and "=cmd()" not in cells and "-0.5" in cells  # a number stays one
 
 
