@@ -146,7 +146,9 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     clusters of 1, 4 and 24 answers, with and without effects of items that both share, 4,000 draws
     a cell: at most .046 in 144 cells, and the lower the more the items are shared; 20 clusters
     against 70: at most .044. By half of the whole width they were up to .114, at 5 clusters of one
-    answer.
+    answer. The largest of several gaps has an interval for all of them and is compared where it is
+    that of the same level in both models: 2, 3 and 5 levels, 20 and 70 clusters, 4,000 draws: an
+    alarm in at most .021 of all draws, in .092 of those with the same level (5 levels, no gaps).
 
     Args:
         a, b: results of `results.read_results`.
@@ -168,7 +170,7 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
         key=lambda names: names.map(places) if names.name in ("kind", "measure") else names,
     )
     words = ["shown_a", "shown_b", "instead_a", "instead_b"]
-    out[words] = out[words].astype(object).fillna("no such result")
+    out[words] = out[words].astype(object).fillna("not among its headlines")
     of_a, of_b = (_side(out, side) for side in ("a", "b"))
     df = np.minimum(of_a["df"], of_b["df"])
     down = (of_b["below"] ** 2 + of_a["above"] ** 2) ** 0.5

@@ -111,7 +111,7 @@ def _measures(of_paper: "pd.DataFrame", names: set[str], source: Path) -> list[A
         head = f"<h3>{escape(measure)}</h3><p>{about}</p>"
         chart = _chart(rows, f"models-{first['paper']}-{number}", source)
         absent = sorted(names - set(rows["name"]))
-        told = f"<p>No answers of: {escape(', '.join(absent))}.</p>" if absent else ""
+        told = f"<p>Not among the headlines of: {escape(', '.join(absent))}.</p>" if absent else ""
         cells.append(html_cell(head + chart + told + values_table(rows)))
     return cells
 

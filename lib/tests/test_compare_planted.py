@@ -102,7 +102,7 @@ def test_results_of_one_side_and_hostile_names(told):
     a, b = row("a\x1b[2K", "men", 0.0), row("b", "women", 0.0)
     out = told([a], [b, row("b", "men", 0.1)])
     assert "\x1b" not in out
-    assert of(out, "women").endswith("cannot be compared: A: no such result")
+    assert of(out, "women").endswith("cannot be compared: A: not among its headlines")
 
 
 def test_counts_have_a_difference_and_no_test(told):

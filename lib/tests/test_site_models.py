@@ -337,7 +337,7 @@ def test_the_page_names_models_runs_and_sources_and_has_no_ranking(page):
 def test_a_model_that_lacks_a_measure_is_named(frame, tmp_path):
     lacks = (frame["name"] == "real-2") & (frame["measure"] == NEUTRAL_LABEL)
     page = str(site_models.models_page(frame[~lacks], tmp_path))
-    assert page.count("No answers of: real-2.") == 1
+    assert page.count("Not among the headlines of: real-2.") == 1
 
 
 # -- in a real browser -----------------------------------------------------------------------------
