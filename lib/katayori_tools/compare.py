@@ -270,8 +270,9 @@ def _contrast(row: dict[Any, Any]) -> str:
 
 
 def _unreadable(row: dict[Any, Any]) -> str:
-    shares = (f"{side} {100 * row[f'unreadable_{side.lower()}']:.1f} %" for side in "AB")
-    told = f"unreadable: {', '.join(shares)}"
+    shares = {"A": row["unreadable_a"], "B": row["unreadable_b"]}
+    known = (f"{side} {100 * share:.1f} %" for side, share in shares.items() if share == share)
+    told = f"unreadable: {', '.join(known)}"
     if np.isnan(row["difference"]):
         return told
     ends = f"B - A {row['lowest']:+z.3f} to {row['highest']:+z.3f} whatever they would have been"

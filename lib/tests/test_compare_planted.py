@@ -99,10 +99,11 @@ def test_a_share_is_compared_by_the_halves_that_face_each_other(told):
 
 
 def test_results_of_one_side_and_hostile_names(told):
-    a, b = row("a\x1b[2K", "men", 0.0), row("b", "women", 0.0)
+    a, b = row("a\x1b[2K", "men", 0.0), row("b", "women", 0.0, n_invalid=300)
     out = told([a], [b, row("b", "men", 0.1)])
     assert "\x1b" not in out
-    assert of(out, "women").endswith("cannot be compared: A: not among its headlines")
+    women = of(out, "women")
+    assert women.endswith("cannot be compared: A: not among its headlines unreadable: B 30.0 %")
 
 
 def test_counts_have_a_difference_and_no_test(told):
