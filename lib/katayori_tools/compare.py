@@ -155,8 +155,9 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
 
     Returns:
         `CONTRASTS`: the values as texts, B - A with its interval, p and p after Holm over all
-        headlines that could be tested, between which values the difference lies whatever unreadable
-        answers would have been, the shares of these, and the verdict in words.
+        headlines that could be tested (descriptions are not), between which values the difference
+        lies whatever unreadable answers would have been, the shares of these, and the verdict in
+        words.
 
     Source: G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008), 1693-1702, for the halves.
     """
@@ -177,6 +178,8 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     up = (of_b["above"] ** 2 + of_a["below"] ** 2) ** 0.5
     difference = of_b["value"] - of_a["value"]
     p = 2 * t.sf(difference.abs() / down.where(difference > 0, up), df)
+    # Alpha moves with the noise of answering: two of them differ without any bias.
+    p = np.where(out["kind"] == "description", np.nan, p)
     out = out.assign(
         difference=difference,
         ci_low=difference - t.ppf(0.975, df) * down,
@@ -221,7 +224,7 @@ def _verdict(row: dict[Any, Any]) -> str:
         reasons = "; ".join(f"{side}: {why}" for side, why in told.items() if why)
         return f"cannot be compared: {reasons}"
     if np.isnan(row["p"]):
-        return "not tested: no interval"
+        return f"not tested: {'a description' if row['kind'] == 'description' else 'no interval'}"
     if row["p_holm"] > ALPHA:
         return NOT_SHOWN
     if row["lowest"] <= 0 <= row["highest"]:

@@ -110,4 +110,4 @@ def test_counts_have_a_difference_and_no_test(told):
     count = {"what": "questions with a significant factor", "unit": "questions", "line": None}
     count |= {"ci_low": None, "ci_high": None, "status": "count", "verdict": None}
     out = told([row("a", "men", 1, **count)], [row("b", "men", 4, **count)])
-    assert "B - A +3 not tested: no interval" in " ".join(out.split())
+    assert "B - A +3 not tested: a description" in " ".join(out.split())
