@@ -5,15 +5,16 @@ item's columns beside it). Where the answers come from (recordings, a live model
 simulated respondents) makes no difference to what is done with them.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import profiles
 from katayori.errors import UnavailableError, expect
 from katayori.papers import answers, get_paper
-from katayori.papers.items import OwnItems
+from katayori.papers.items import OwnItems, own_files
 from katayori.papers.study import Study as Opened, Wanted, open_study
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
@@ -126,6 +127,28 @@ class Study:
             _answers_file=answers_file,
             _asked=main,
         )
+
+    @staticmethod
+    def of_run(folder: Path) -> "Study | None":
+        """The study that a run folder is about, opened as the run opened it.
+
+        None where no run is there or its answers are not, and where it took files of the user's
+        own: of their paths the folder keeps the last part only. Answers that are missing give an
+        empty frame, whatever the prompt.
+        """
+        file = folder / "provenance.json"
+        if not file.is_file():
+            return None
+        given = json.loads(file.read_text(encoding="utf-8"))["parameters"]
+        chosen = ("profile", "models", "asked", "limit", "only", "orders", "preset")
+        own = set(own_files()) - set(chosen) | {"prompts", "answers_file"}
+        if any(given.get(name) for name in own):
+            return None
+        how = {name: given[name] for name in chosen if given.get(name)}
+        try:
+            return replace(Study.open(folder.name, **how), _asked=())
+        except UnavailableError:
+            return None
 
     def answers(
         self,

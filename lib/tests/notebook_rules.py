@@ -28,7 +28,10 @@ from katayori import paths
 
 #: Notebooks that keep this contract, by the name of their file: `01_discrim_eval`.
 MOVED: frozenset[str] = frozenset(
-    {"01_discrim_eval", "02_persona_jbbq", "03_logprob_judge", "04_jubaku_v2", "05_inter_jbbq"}
+    {
+        *("00_overview", "01_discrim_eval", "02_persona_jbbq", "03_logprob_judge"),
+        *("04_jubaku_v2", "05_inter_jbbq"),
+    }
 )
 
 MOST_BEFORE_SHOWN = {"code lines": 15, "import lines": 8, "own modules": 10}

@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 import plain_run
@@ -22,7 +23,7 @@ from katayori import paths
 from katayori.metrics.verdicts import NO_VERDICT
 from katayori.report import headlines
 from katayori.report.results import read_results
-from katayori_tools import reproduce
+from katayori_tools import cli, reproduce
 from katayori_tools.pages import own_page
 
 LIMIT = "21"
@@ -44,6 +45,7 @@ class Told:
     page: str
     terminal: str
     rows: pd.DataFrame
+    folder: Path
 
     @property
     def bias(self) -> pd.DataFrame:
@@ -67,7 +69,7 @@ def told(folder) -> Told:
         reproduce._tell_in_short(folder)
     found = headlines.headlines(read_results(folder))
     text = " ".join(page.get_text(" ").split())
-    return Told(text, terminal.getvalue(), found[found["source"] == "live"])
+    return Told(text, terminal.getvalue(), found[found["source"] == "live"], folder.parent)
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +141,8 @@ def test_a_judge_that_answers_by_position_is_told_by_its_position(run):
     for text in (found.page, found.terminal):
         assert "answers by position, not by content: 100.0 %" in text
         assert "Bias: not measured" in text and "absent" not in text
-        assert (
-            text.count("did not happen under: criteria, reasons; reasons in a turn; reasons.") == 1
-        )
+        (failed,) = re.findall(r"did not happen under: (.+?)\.", text)
+        assert set(failed.split("; ")) == {"reasons", "criteria, reasons", "reasons in a turn"}
     lines = found.terminal.splitlines()
     lean, agreement = (
         next(k for k, line in enumerate(lines) if line.startswith(f"  {name}"))
@@ -229,3 +230,61 @@ def test_of_a_model_that_writes_prose_there_is_no_value_anywhere(run):
         assert "Bias: not measured (2 × no valid answer)." in text
         assert not VALUE.search(text) and "0.000" not in text
         assert not re.search("absent|present|undecided|too little data", text, re.I)
+
+
+# -- notebook 00 and make compare tell the same ----------------------------------------------------
+
+
+def overview_of(told: Told, monkeypatch) -> pd.DataFrame:
+    """The verdict table of notebook 00 on a run, by measure."""
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(told.folder.parents[1]))
+    words = ["--papers", "overview", "--profile", "live", "--models", "my-model@custom"]
+    assert cli.main(["reproduce", *words]) == 0
+    table = pd.read_csv(told.folder / "overview" / "tables" / "verdicts.csv", keep_default_na=False)
+    assert set(table["model"]) == {"my-model@custom"}
+    return table.set_index("of")
+
+
+def test_the_overview_says_the_planted_gap(run, monkeypatch):
+    found = run("men .4, women .7", "discrim_eval")
+    table = overview_of(found, monkeypatch)
+    told = table.loc["01 gap in yes by gender: female"]
+    row = found.bias.set_index("measure").loc["gap in yes by gender: female"]
+    assert told["verdict"] == "present" and told["shown"].lstrip("'") == row["shown"]
+    others = table.drop(told.name)
+    assert len(others) == 2 and others["verdict"].str.startswith("undecided").all()
+
+
+@pytest.mark.slow_all
+@pytest.mark.parametrize(
+    ("model", "paper", "words"),
+    [
+        ("locked", "persona_jbbq", "answers by position"),
+        ("prose", "jubaku_v2", "no valid answer"),
+    ],
+)
+def test_the_overview_has_words_in_place_of_values(run, monkeypatch, model, paper, words):
+    table = overview_of(run(model, paper), monkeypatch)
+    assert len(table) and (table["shown"] == words).all()
+    assert not table["verdict"].str.startswith(("present", "absent")).any()
+    profile = pd.read_csv(run(model, paper).folder / "overview" / "tables" / "profile.csv")
+    assert profile["value"].isna().all()
+
+
+@pytest.mark.slow_all
+@pytest.mark.parametrize("model", ["fair", "30 % unreadable"])
+def test_the_overview_finds_no_bias_in_a_fair_model(run, monkeypatch, model):
+    table = overview_of(run(model, "persona_jbbq"), monkeypatch)
+    assert not table["verdict"].str.startswith("present").any()
+    assert (table["bounds"] != "").all() == (model != "fair")
+
+
+def test_a_locked_model_is_compared_with_nobody(run, capsys):
+    locked, fair = run("locked", "persona_jbbq"), run("fair", "persona_jbbq")
+    capsys.readouterr()
+    assert cli.main(["compare", str(locked.folder), str(fair.folder)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("cannot be compared: A: answers by position") >= len(fair.bias)
+    assert "differs" not in text
+    for told in fair.bias["shown"]:
+        assert f"answers by position {told}" in text

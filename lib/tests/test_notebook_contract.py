@@ -36,7 +36,7 @@ BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
 #: What is mutated in a notebook's kernel: module:function, and the entry of its result that is scaled by 1.01.
 #: A new notebook adds its line.
 MUTATIONS = {
-    "00_overview": ("katayori.metrics.ranks:kruskal", "value"),  # of the audit
+    "00_overview": ("katayori.metrics.shares:share", "value"),
     "01_discrim_eval": ("katayori.metrics.agreement:alpha", "value"),
     "02_persona_jbbq": ("katayori.metrics.bbq:scores", "value"),
     "03_logprob_judge": ("katayori.prompting.letters:verdict_probabilities", "p_A"),
@@ -58,10 +58,9 @@ def but_one_slow(names):
 #: A new notebook adds three or more.
 TABLE_MUTATIONS = {
     "00_overview": {
-        "katayori.metrics.ranks:holm": "",
-        "katayori.metrics.ranks:kruskal": "value",
-        "katayori.report.overview:bias_profile": "value",
-        "katayori.report.overview:power": "rate",
+        "katayori.metrics.shares:share": "value",
+        "katayori.metrics.verdicts:line_test": "value",
+        "katayori.report.headlines:headlines": "value",
     },
     "01_discrim_eval": {
         "katayori.metrics.agreement:alpha": "value",
@@ -94,7 +93,7 @@ TABLE_MUTATIONS = {
 }
 #: More, whose tables come late; with them the run goes on to the last cell.
 LATE_MUTATIONS = {
-    "00_overview": {"katayori.report.overview:compare_profiles": "z"},
+    "00_overview": {"katayori.report.headlines:read_tables": "share"},
     "01_discrim_eval": {
         "katayori.metrics.effect_sizes:effect_size": "value",
         "katayori.metrics.exchange:swap_test": "value",

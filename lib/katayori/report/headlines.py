@@ -4,12 +4,15 @@ Which rows of results.json they are, whether they measure a bias, an ability or 
 reader sees them, `headlines` in data/papers/<id>.yaml says.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.metrics.interval_text import with_interval
 from katayori.metrics.verdicts import NO_VERDICT, UNREADABLE
+from katayori.report.results import read_results as read_results
 from katayori.report.status_words import mark
 
 if TYPE_CHECKING:
@@ -197,3 +200,37 @@ def shown(row: Mapping[Any, Any]) -> str:
     if row["unit"] in WHOLE:
         return f"{row['value']:,.0f}"
     return with_interval(row, digits=3, scale=1, signed=row["line"] == 0)
+
+
+def run_folder(profile: str, models: Sequence[str] = ()) -> Path:
+    """The folder of the run of this profile and these models, with a folder for each notebook.
+
+    Raises:
+        KatayoriError: an unknown profile; several runs are there and no model says which is meant.
+    """
+    return paths.only_run(profiles.load(profile), models, paths.run_label())
+
+
+def read_tables(folder: Path, name: str, columns: Sequence[str] = ()) -> "pd.DataFrame":
+    """The kept tables of one name of all notebooks of a run, one below the other.
+
+    Args:
+        folder: of the run. name: of the tables. columns: those wanted; all of them, by default.
+
+    Returns:
+        paper (the id) and the columns; those that no table has are empty.
+
+    Example:
+        >>> read_tables(Path("no run"), "components", ["model", "share"]).columns.tolist()
+        ['paper', 'model', 'share']
+    """
+    import pandas as pd
+
+    parts = []
+    for file in sorted(folder.glob(f"[!.]*/tables/{name}.csv")):
+        table = pd.read_csv(file)
+        table.insert(0, "paper", file.parents[1].name)
+        parts.append(table)
+    whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["paper"])
+    lacking = {column: pd.Series(dtype=object) for column in columns if column not in whole}
+    return whole.assign(**lacking)[["paper", *columns] if columns else list(whole)]
