@@ -35,7 +35,7 @@ from browser import new_tab, started  # the tests' browser
 GOAL = 0.3
 TIMING = """
 import gc, json, re, time
-from katayori.report.widgets import Explorer
+from katayori.report.explorers import Explorer
 
 def timed(slider, view):
     start, steps = slider.value, round((slider.max - slider.min) / slider.step)

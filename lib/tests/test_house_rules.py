@@ -49,7 +49,6 @@ MOST_LINES = {"cell": 25, "definition": 40}
 #: modules of a package. A rule that is broken no longer, or a name that is gone, fails the test:
 #: take it out.
 STILL = """
-00_overview: drawing
 data.bbq: frames requirement
 data.catalogue: requirement
 data.published: frames requirement
@@ -71,9 +70,6 @@ prompting.prompts: requirement
 prompting.requests: requirement
 report.figures: requirement
 report.interval_figure: columns
-report.overview: requirement
-report.overview_analysis: bundle frames requirement
-report.overview_lesson: bundle
 report.provenance: requirement
 """
 

@@ -18,8 +18,8 @@ from test_exercises import BOOKS, exercises, message, solutions
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.report.explorers import explorer, playground
 from katayori.report.tables import show
-from katayori.report.widgets import explorer, playground
 from katayori_tools.cli import main
 from katayori_tools.reproduce import kernel_settings
 

@@ -23,10 +23,10 @@ from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.store import Response, Store
+from katayori.report.explorers import explorer
 from katayori.report.results import FIELDS, Run
 from katayori.report.run import FORMULA
 from katayori.report.tables import show, show_text
-from katayori.report.widgets import explorer
 from katayori_tools import cli, collect as collecting, compare, environment, recording
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser

@@ -25,9 +25,9 @@ from thin_playgrounds import thin
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.report.explorers import explorer
 from katayori.report.results import Run
 from katayori.report.tables import show, show_text
-from katayori.report.widgets import explorer
 from katayori_tools import cli, environment, site as site_module, site_contents, site_reference
 from katayori_tools.site import write_site
 from katayori_tools.site_papers import found

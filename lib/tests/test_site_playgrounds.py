@@ -6,13 +6,14 @@ import random
 from importlib.resources import files
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from katayori import paths
 from katayori.data import paper_facts
-from katayori.report import overview
-from katayori_tools import environment, site, site_play, site_playgrounds, site_vega
+from katayori_tools import environment, site, site_play, site_playgrounds, site_power, site_vega
 from katayori_tools.site_notebooks import read_book
 from katayori_tools.site_papers import paper_page
 from katayori_tools.site_play import Answer, Column, Control, Playground, Sliders
@@ -34,11 +35,63 @@ LEAST = 15
 
 
 def power(place, **values):
-    """What the calculator of notebook 00 says of its test at a place."""
-    rows = overview.calculator_rows(overview.power_curves(overview.power()))
+    """What the calculator says of its test at a place."""
+    rows = site_power.calculator_rows(site_power.power_curves(site_power.power()))
     tests = [own for _, own in rows.groupby(["measure", "test"], sort=False)]
     sizes = {size: tests[place][size].iloc[0] for size in ("clusters", "per_cluster")} | values
-    return overview.power_at(tests[place], **sizes), sizes["clusters"] * sizes["per_cluster"]
+    return site_power.power_at(tests[place], **sizes), sizes["clusters"] * sizes["per_cluster"]
+
+
+# -- power between and at simulated sizes ----------------------------------------------------------
+
+
+def grid(rate):
+    """A made-up table of one test over effects and sizes."""
+    cells = [(e, c, p) for e in (0, 0.1, 0.2) for c in (10, 40) for p in (4, 16)]
+    frame = pd.DataFrame(cells, columns=["effect", "clusters", "per_cluster"])
+    return frame.assign(rate=[rate(*cell) for cell in cells])
+
+
+def test_power_between_the_simulated_sizes():
+    plain = grid(lambda e, c, p: 2 * e + 0.1 * np.log(c) + 0.05 * np.log(p))
+    for e, c, p in [(0, 10, 4), (0.2, 40, 16), (0.05, 20, 8), (0.13, 33, 5)]:
+        assert site_power.power_at(plain, e, c, p) == pytest.approx(
+            2 * e + 0.1 * np.log(c) + 0.05 * np.log(p)
+        )
+    assert site_power.power_at(plain, 9, 4000, 1600) == pytest.approx(plain["rate"].max())
+    one_size = plain[(plain["clusters"] == 10) & (plain["per_cluster"] == 4)]
+    assert site_power.power_at(one_size, 0.1, 77, 77) == pytest.approx(one_size["rate"].iloc[1])
+
+
+def test_the_stored_tables_are_summed_over_their_seeds():
+    found = site_power.power()
+    files = sorted((paths.data_dir() / "simulated").glob("power_*.csv"))
+    drawn = pd.concat(map(pd.read_csv, files))
+    assert (
+        found["repetitions"].sum() == drawn["repetitions"].sum()
+        and found["rate"].between(0, 1).all()
+    )
+    assert (found["mc_low"] <= found["rate"]).all() and (found["rate"] <= found["mc_high"]).all()
+    assert not found.duplicated([*site_power.POWER_KEYS, *site_power.SIZES]).any()
+
+
+def test_what_is_nothing_for_a_test_counts_as_a_false_positive():
+    """No effect, and for the direction test effects that change from question to question."""
+    found = site_power.power()
+    assert found.loc[found["effect"] == 0, "null"].all()
+    either = found[(found["planted"] == "by question")]
+    direction = either["test"].str.startswith("common direction")
+    assert either.loc[direction, "null"].all() and not either.loc[~direction, "null"].any()
+
+
+def test_curves_start_where_nothing_is_planted():
+    curves = site_power.power_curves(site_power.power())
+    factor = curves[curves["measure"] == "factor"]
+    assert set(factor["planted"]) == {"common", "by question"}
+    assert (factor.groupby("planted")["effect"].min() == 0).all()
+    assert site_power.calculator_rows(curves)["measure"].iloc[0] == "factor"
+    named = site_power.calculator_rows(curves).groupby(["measure", "test"])
+    assert not named.apply(lambda one: one.duplicated(["effect", *site_power.SIZES]).any()).any()
 
 
 # -- without a browser -----------------------------------------------------------------------------

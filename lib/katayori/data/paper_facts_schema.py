@@ -60,30 +60,6 @@ class Kept(Schema):
     headline: bool = False
 
 
-class ReferenceRow(Schema):
-    """The row of a run's results that gives a panel its line."""
-
-    what: Text
-    named: list[Text]
-
-
-class Panel(Schema):
-    """A panel of the bias profile of notebook 00."""
-
-    what: Text
-    measure: Text
-    unit: Text
-    chance: Text
-    where: Where
-    headline: bool
-    asked: Literal["valid", "all"]
-    limits: Annotated[list[Number], Field(min_length=2, max_length=2)]
-    reference: Number | None
-    reference_from: ReferenceRow | None
-    means: Text
-    compared: bool
-
-
 class Recording(Schema):
     """What `make record` asks: one entry is one shard a model and prompt."""
 
@@ -150,7 +126,6 @@ class PaperFacts(Schema):
     page: Page
     headlines: Headlines | None = None
     kept: dict[str, Kept] | None = None
-    profile: list[Panel]
     simulated: dict[str, Text] | None = None
     design: Design | None = None
     recording: list[Recording] | None = None
