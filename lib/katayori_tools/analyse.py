@@ -13,7 +13,7 @@ import pandas as pd
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.results import harmless
+from katayori.report.run import harmless
 from katayori_tools.analyses import page, reading
 from katayori_tools.analyses.kinds import Section, check_names, chosen, kinds
 from katayori_tools.analyses.rows import COLUMNS, together

@@ -16,7 +16,7 @@ from katayori.metrics.holm import holm
 from katayori.metrics.interval_text import with_interval
 from katayori.metrics.verdicts import ALPHA, UNREADABLE
 from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines
-from katayori.report.results import harmless
+from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks
 from katayori_tools.named_runs import plain_name, run_of, side_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.results import harmless
+from katayori.report.run import harmless
 from katayori.report.side_by_side import side_by_side
 from katayori.report.tables import visible
 from katayori_tools import notebooks, site

@@ -12,7 +12,7 @@ import pandas as pd
 
 from katayori.data import files
 from katayori.errors import KatayoriError
-from katayori.report.results import harmless
+from katayori.report.run import harmless
 
 #: The first column of a form, for whoever opens it without the instructions.
 READ_FIRST = "はじめに"

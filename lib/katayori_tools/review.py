@@ -23,7 +23,7 @@ from katayori.data.schema import Lenient, Text
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha_jackknife, krippendorff_alpha
 from katayori.papers import get_paper, paper_ids
-from katayori.report.results import harmless
+from katayori.report.run import harmless
 from katayori_tools import forms, study_sets
 from katayori_tools.notebooks import names
 from katayori_tools.papers import modules

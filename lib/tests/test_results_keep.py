@@ -9,7 +9,7 @@ from katayori import paths
 from katayori.frames import not_asked
 from katayori.prompting import recordings
 from katayori.report import evidence
-from katayori.report.results import Run
+from katayori.report.run import Run
 
 
 @pytest.fixture

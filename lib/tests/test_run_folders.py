@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.results import Run
+from katayori.report.run import Run
 from katayori_tools import cli
 
 LIVE = {"name": "live", "answers": "live"}

@@ -15,7 +15,8 @@ from bs4 import BeautifulSoup
 
 from katayori.errors import KatayoriError
 from katayori.report import side_by_side as side_by_side_module, tables
-from katayori.report.results import ADDED, FIELDS, read_results
+from katayori.report.results import read_results
+from katayori.report.run import ADDED, FIELDS
 from katayori.report.side_by_side import Chosen, side_by_side
 from katayori_tools import (
     cli,

@@ -17,7 +17,7 @@ from typing import Any
 from katayori.errors import KatayoriError
 from katayori.papers.answers import without_folder
 from katayori.prompting.models import get_model
-from katayori.report.results import COUNTS, FIELDS, KEY, NUMBERS
+from katayori.report.run import COUNTS, FIELDS, KEY, NUMBERS
 from katayori_tools.exports.measures import Measure, measure
 
 VERSION = "0.3.0"

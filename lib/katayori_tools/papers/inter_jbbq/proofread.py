@@ -18,7 +18,7 @@ from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, build
 from katayori.prompting.store import Response, Store, store_path
-from katayori.report.results import harmless
+from katayori.report.run import harmless
 from katayori_tools import servers
 from katayori_tools.asking import served
 from katayori_tools.choices import OwnServer

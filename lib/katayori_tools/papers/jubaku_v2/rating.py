@@ -12,7 +12,7 @@ import pandas as pd
 
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.prompts import load_prompts
-from katayori.report.results import harmless
+from katayori.report.run import harmless
 from katayori_tools import forms
 from katayori_tools.forms import NOTICE, VOLUNTARY
 
