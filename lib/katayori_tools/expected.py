@@ -1,7 +1,7 @@
 """The expected tables: what every notebook's default run computes, committed below data/expected.
 
 `data/expected/<paper>/` holds one CSV for each file in the run's `tables/`, `results.csv` with the
-rows of its results.json, and in `figures/` what each figure plots (`katayori.report.plotted`).
+rows of its results.json, and in `figures/` what each figure draws (`run.Run.figure`).
 `make expect` writes them anew from the run and shows the difference; test_expected.py compares all
 rows.
 

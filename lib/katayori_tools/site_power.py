@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
-from katayori.report.figures import OKABE_ITO
+from katayori.report.pictures import OKABE_ITO
 from katayori_tools import site_play
 from katayori_tools.site_play import Answer, Column, Control, Playground, Sliders
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
-from katayori.report.figures import OKABE_ITO
+from katayori.report.pictures import OKABE_ITO
 from katayori.report.tables import escape
 
 if TYPE_CHECKING:

@@ -141,7 +141,7 @@ def drawn(nb: dict) -> Iterator[str]:
     """A figure is one call, `run.figure(frame, ...)`: no cell draws with a library of its own."""
     for _, module, _ in imports_of(nb):
         parts = set(module.split("."))
-        figures = module.startswith("katayori.report.") and re.search(r"figures?\b", module)
+        figures = module.startswith("katayori.report.chart")
         if parts & {"matplotlib", "seaborn", "altair"} or figures:
             yield f"draws with {module}; a figure is one call of run.figure"
 

@@ -1,11 +1,9 @@
 """Runs a notebook's code cells in this process: no kernel, and figures that are not written."""
 
 import contextlib
-import importlib
 import io
 import json
 import os
-import pkgutil
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -14,11 +12,6 @@ from unittest import mock
 
 from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Running
 from katayori_tools.reproduce import Job, planned
-
-#: What waits for a reader; no table and no result depends on it.
-WIDGETS = ("explorer", "playground", "calculator")
-#: How the names of modules end whose functions give figures.
-FIGURES = ("figure", "figures", "panels")
 
 
 class CellError(Exception):
@@ -86,30 +79,17 @@ def draw_nothing() -> None:
     For a process that runs one notebook and ends: there is no way back. Tables and results are the
     same (`test_late_tables_tell_a_mutation_too` compares all of them).
     """
-    from katayori import report
-    from katayori.report import figures, results, widgets
+    from katayori.report import charts, explorers, pictures, run
 
-    for found in pkgutil.iter_modules(report.__path__, f"{report.__name__}."):
-        if found.name.endswith(FIGURES):
-            importlib.import_module(found.name)
-    makers = {id(one): one for module in _ours() for one in vars(module).values() if _makes(one)}
-    for function in makers.values():
-        replace(function, _nothing)
-    for name in WIDGETS:
-        replace(getattr(widgets, name), _nothing)
-    replace(figures.display, _nothing)
-    results.Run.figure = _nothing  # type: ignore[method-assign]
+    # What waits for a reader, and what is shown; no table and no result depends on it.
+    for shown in (charts.draw, explorers.explorer, explorers.playground, pictures.display):
+        replace(shown, _nothing)
+    run.Run.figure = _nothing  # type: ignore[method-assign]
 
 
 def _ours() -> list[types.ModuleType]:
     """The modules of the library that are loaded."""
     return [module for name, module in list(sys.modules.items()) if name.startswith("katayori.")]
-
-
-def _makes(value: object) -> bool:
-    """Whether something is a function of ours that gives a figure."""
-    made = getattr(value, "__annotations__", {}).get("return")
-    return isinstance(value, types.FunctionType) and str(made).startswith("Figure")
 
 
 def replace(function: Callable, other: Callable) -> None:
@@ -126,7 +106,7 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
     import IPython.display
     import matplotlib.pyplot as plt
 
-    from katayori.report import figures, results
+    from katayori.report import pictures, run
 
     vars(module)["display"] = _nothing
     with contextlib.ExitStack() as patches:
@@ -137,8 +117,8 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
         patches.callback(_put_back, before)
         patches.enter_context(mock.patch.object(IPython.display, "display", _nothing))
         if not drawn:
-            patches.enter_context(mock.patch.object(results.Run, "figure", _nothing))
-            patches.enter_context(mock.patch.object(figures, "display", _nothing))
+            patches.enter_context(mock.patch.object(run.Run, "figure", _nothing))
+            patches.enter_context(mock.patch.object(pictures, "display", _nothing))
         try:
             yield
         finally:

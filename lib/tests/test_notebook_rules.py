@@ -92,7 +92,7 @@ TEN = ", ".join(MODULES[:10])
         (words("word " * 2001), "words; 2000 are the most"),
         (code("x = 1", breach="no"), "1 breaches"),
         (code("import matplotlib.pyplot as plt"), "draws with matplotlib.pyplot"),
-        (code("from katayori.report.interval_figure import Axis"), "draws with katayori.report"),
+        (code("from katayori.report.charts import draw"), "draws with katayori.report"),
         (code("x = 1", **FOLDED), "draws nothing"),
         (code("x = 1", tags=["hide-input"]), "draws nothing"),
         (code('run.figure("f", found)', **FOLDED), "is one statement"),

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori.report.explorers import explorer
-from katayori.report.results import Run
+from katayori.report.run import Run
 from katayori.report.tables import show, show_text
 from katayori_tools import pages
 from katayori_tools.pages import write_report

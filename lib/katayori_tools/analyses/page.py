@@ -231,7 +231,7 @@ def _notes(analysis: Analysis) -> str:
 
 def figure(sections: Sequence[Section], shown: Shown) -> "Figure | None":
     """The measures that the kind shows with their intervals; None where none has a value."""
-    from katayori.report.interval_figure import Axis, interval_dots
+    from katayori.report.charts import draw
 
     listed = [
         row
@@ -243,9 +243,19 @@ def figure(sections: Sequence[Section], shown: Shown) -> "Figure | None":
     drawn = pd.DataFrame([row for row in listed if row["model"] in models])
     if drawn.empty:
         return None
-    names = drawn.assign(model=drawn["model"].map(_drawn), line=drawn["line"].map(_drawn))
-    axis = Axis(shown.label, reference=shown.reference, scale=100)
-    return interval_dots(names, axis, row="line")
+    marks = drawn[["value", "ci_low", "ci_high", "status"]]
+    marks = marks.assign(row=drawn["line"].map(_drawn), model=drawn["model"].map(_drawn))
+    marks = marks.drop_duplicates(["row", "model"])  # long names may be the same once cut
+    return draw(
+        marks,
+        kind="dots",
+        x="value",
+        row="row",
+        series="model",
+        label=shown.label,
+        line=shown.reference,
+        scale=100,
+    )
 
 
 def _drawn(name: object) -> str:
