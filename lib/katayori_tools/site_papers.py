@@ -6,7 +6,6 @@ place.
 """
 
 import re
-from collections import Counter
 from collections.abc import Container, Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -148,32 +147,6 @@ def _level(row: dict[str, Any], where: dict[str, Any]) -> str:
     return escape(", ".join(str(v) for k, v in row["cell"].items() if k not in where) or "—")
 
 
-def claims(rows: list[dict[str, Any]]) -> str:
-    """The paper's claims as checked in this run, and how our values beside published ones are
-    judged.
-    """
-    named = {row["what"] for row in rows if row["source"] == "published" and row["verdict"]}
-    verdicts: dict[str, dict[str, str]] = {}
-    for row in rows:
-        if row["what"] in named and row["verdict"]:
-            by = verdicts.setdefault(row["what"], {})
-            if row["source"] == "published":
-                by["published"] = escape(row["verdict"])
-            else:
-                by["ours"] = f"{escape(row['verdict'])} ({row['source']})"
-    lines = [
-        [escape(what), by["published"], by.get("ours", "—")]
-        for what, by in sorted(verdicts.items())
-    ]
-    heads = ["Claim", "On the printed figures", "On our answers"]
-    out = table(heads, lines, "The paper's claims as checks") if lines else ""
-    beside = Counter(r["verdict"] or "no verdict" for r in rows if r["published"] is not None)
-    if not beside:
-        return out
-    listed = "; ".join(f"{count:,} × {escape(verdict)}" for verdict, count in beside.most_common())
-    return f"{out}<p>Values of ours that stand beside a published one: {listed}.</p>"
-
-
 # -- the pages -------------------------------------------------------------------------------------
 
 
@@ -207,8 +180,6 @@ def paper_page(
         *([html_cell(_way_to_playground(about["id"]))] if about["id"] in played else []),
         text("## What differs from the paper\n\n" + _listed(page["differs"])),
     ]
-    if beside := claims(rows):
-        cells.append(html_cell(beside))
     cells.append(text(_how_to_run(about, book)))
     if book:
         cells.append(html_cell(f'<p class="foot">{escape(pages.footer(book.folder))}</p>'))

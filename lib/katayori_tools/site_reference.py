@@ -11,7 +11,7 @@ from pathlib import Path
 #: The rooms whose functions users call, in the order of the contents, with what they hold.
 ROOMS = {
     "metrics": "scores, intervals and tests of frames and arrays (those of `measure` among them)",
-    "papers": "what each paper adds: its items, readings, analyses and claims",
+    "papers": "what each paper adds: its items, parser, options and simulated respondents",
     "report": "tables, figures, results and the pages made of them",
     "data": "loaders of data sets, the catalogue, the papers' printed figures",
     "prompting": "prompts, requests, parsers, answers, simulated respondents",

@@ -14,9 +14,9 @@ from katayori.frames import not_asked
 from katayori.report import charts
 from katayori.report.chart_kinds import LETTERS, width_of, wrapped
 from katayori.report.charts import chart_of, draw, drawn_columns, why_empty
-from katayori.report.figures import is_empty
 from katayori.report.looks import looks
-from katayori.report.results import Run
+from katayori.report.pictures import is_empty
+from katayori.report.run import Run
 
 OURS = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 #: Words of `draw` that suit the frame of `made`, by kind.
@@ -311,6 +311,8 @@ def test_a_run_keeps_the_picture_and_the_frame_that_it_shows(run):
     words = {"kind": "dots", "title": "no gap", **WORDS["dots"]}
     shown = run.figure("gaps/of=m", frame, alt="two gaps near 0", **words)
     assert shown.alt == "two gaps near 0" and shown.data.startswith(b"\x89PNG")
+    width = int.from_bytes(shown.data[16:20], "big")
+    assert width == pytest.approx(charts.WIDTH * 192, abs=1) and shown.width == width // 2
     files = {file.suffix: file for file in (run.folder / "figures").iterdir()}
     assert set(files) == {".png", ".svg", ".csv"}
     kept = pd.read_csv(files[".csv"])
@@ -318,7 +320,7 @@ def test_a_run_keeps_the_picture_and_the_frame_that_it_shows(run):
     pd.testing.assert_frame_equal(kept, frame[columns])
     before = files[".svg"].read_bytes()
     assert run.figure("gaps/of=m", frame, **words).alt == "no gap"
-    assert files[".svg"].read_bytes() == before
+    assert files[".svg"].read_bytes() == before and b"dc:date" not in before
 
 
 def test_a_run_says_in_one_line_why_there_is_no_picture(run):
@@ -330,14 +332,6 @@ def test_a_run_says_in_one_line_why_there_is_no_picture(run):
         "Gaps: no value is defined (too little data)."
     )
     assert not (run.folder / "figures").exists()
-
-
-def test_a_run_keeps_a_ready_figure_as_before(run):
-    assert run.figure("gaps", draw(made(["a"], ["m"]), kind="dots", **WORDS["dots"])) is None
-    kept = pd.read_csv(run.folder / "figures" / "gaps.csv")
-    assert set(kept["part"]) >= {"marker", "interval"}
-    run.figure("none", draw(made(["a"], ["m"], np.nan), kind="dots", **WORDS["dots"]))
-    assert not (run.folder / "figures" / "none.csv").exists()
 
 
 @pytest.mark.parametrize("columns", [8, 36, 80])

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.papers.claims import statement_of
-
 LIB = Path(__file__).resolve().parents[1]
 ROOMS = tuple(LIB / "katayori" / room for room in ("metrics", "measure", "papers"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -110,11 +108,3 @@ def test_every_public_function_of_measure_shows_an_example():
 
 def test_every_public_function_of_papers_shows_an_example():
     assert without_example("papers") == {}
-
-
-def test_no_statement_of_a_claim_holds_its_example():
-    claims = [importlib.import_module(name) for name in modules() if name.endswith("claims")]
-    checks = [getattr(one, name) for one in claims for name in public_functions(one)]
-    shown = [check for check in checks if ">>>" in (inspect.getdoc(check) or "")]
-    assert shown
-    assert not [check for check in shown if ">>>" in statement_of(check)]

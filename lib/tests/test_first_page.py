@@ -17,7 +17,8 @@ from katayori.data import paper_facts
 from katayori.metrics.uncertainty import FEW_CLUSTERS
 from katayori.metrics.verdicts import NO_VERDICT
 from katayori.report import first_page, headlines, outcomes, status_words
-from katayori.report.results import Run, read_results
+from katayori.report.results import read_results
+from katayori.report.run import Run
 from katayori.report.tables import nothing, show
 from katayori_tools.pages import write_report
 from katayori_tools.report_filter import NO_PICTURE, with_given_parameters, without_the_lesson

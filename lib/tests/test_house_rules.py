@@ -32,9 +32,9 @@ LIB = paths.root() / "lib" / "katayori"
 NOTEBOOKS = paths.root() / "notebooks"
 #: What verbs share: no verb itself.
 SHARED = {"frames"}
-DOORS = {"study", "papers.study", "report.results", "report.run"}
-#: A study, a run, and what keeps tables in one.
-BUNDLES = {"Study", "Run", "Keeper"}
+DOORS = {"study", "papers.study", "report.run"}
+#: A study and a run.
+BUNDLES = {"Study", "Run"}
 #: What every paper may be asked for.
 HOOKS = {name for name in vars(Paper) if not name.startswith("_")}
 #: Rooms that know none of these (`test_house.py`); their own classes may have the same names.
@@ -60,9 +60,7 @@ metrics.logistic: requirement
 metrics.qa_bias: requirement
 metrics.repeats: columns requirement
 papers.answers: frames statistics
-papers.claims: requirement
 papers.items: bundle frames statistics
-papers.keeping: requirement statistics
 prompting.distributions: requirement
 prompting.letters: requirement
 prompting.parsing: requirement

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.papers.claims import Claim, check_claims
 from katayori.report import provenance
-from katayori.report.results import ADDED, FIELDS, Run, read_results
+from katayori.report.results import read_results
+from katayori.report.run import ADDED, FIELDS, Run
 
 
 @pytest.fixture
@@ -175,20 +175,6 @@ def test_frames_of_rows(run):
         run.rows(frame, "DE-24", "alpha", value="ratio")
 
 
-def test_claims_become_rows(run):
-    claims = [
-        Claim("DE-37", f"says {v}", lambda _frame, v=v: (v, ""))
-        for v in ("holds", "contradicted", "not tested")
-    ]
-    run.claims(check_claims(claims, None), source="recorded", headline=True)
-    run.save()
-    assert {(r["verdict"], r["value"], r["status"]) for r in load(run)} == {
-        ("holds", 1, "ok"),
-        ("contradicted", 0, "ok"),
-        ("not tested", None, "not tested"),
-    }
-
-
 HOSTILE = ["=CMD()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝CMD()", "＠x"]
 FINE = ["<b>a</b>", "人種", "a=b", "", 'say "no", then\nleave', "\x1b[31mred\x1b[0m"]
 
@@ -261,8 +247,7 @@ def test_papermill_lets_a_skip_through(tmp_path):
     import papermill
 
     code = [
-        "from katayori.report.results import Run\n"
-        f"Run('p', {str(tmp_path)!r}).skip('nothing to do')",
+        f"from katayori.report.run import Run\nRun('p', {str(tmp_path)!r}).skip('nothing to do')",
         "1 / 0",
     ]
     cells = [nbformat.v4.new_code_cell(c) for c in code]

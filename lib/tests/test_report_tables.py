@@ -16,7 +16,6 @@ from katayori.errors import KatayoriError
 from katayori.frames import not_asked
 from katayori.metrics.interval_text import with_interval
 from katayori.papers import paper_ids
-from katayori.papers.claims import Claim, check_claims
 from katayori.report.explorers import explorer
 from katayori.report.tables import BOX, escape, glossary, show, show_text, terms
 
@@ -131,32 +130,6 @@ def test_explorer_sets_a_value_and_shows_errors_as_text():
     assert (
         "<td" in explorer({"x": [1]}, lambda x: show(pd.DataFrame({"x": [x]}))).children[-1].value
     )
-
-
-def test_claims_give_one_verdict_each():
-    def missing(_frame):
-        raise KatayoriError("no recorded answers of M")
-
-    claims = [
-        Claim(
-            "DE-37",
-            "large",
-            lambda f: ("holds" if f["x"].min() > 0 else "contradicted", f"min {f['x'].min()}"),
-        ),
-        Claim("DE-31", "needs M", missing),
-    ]
-    checked = check_claims(claims, pd.DataFrame({"x": [1, 2]}))
-    assert checked.drop(columns="noise").values.tolist() == [
-        ["DE-37", "large", "holds", "min 1"],
-        ["DE-31", "needs M", "not tested", "no recorded answers of M"],
-    ]
-    assert check_claims(claims[:1], pd.DataFrame({"x": [-1]}))["verdict"].tolist() == [
-        "contradicted"
-    ]
-    columns = ["requirement", "statement", "verdict", "detail", "noise"]
-    assert list(check_claims([], None).columns) == columns
-    with pytest.raises(ValueError, match="maybe"):
-        check_claims([Claim("DE-1", "s", lambda f: ("maybe", ""))], None)
 
 
 def test_a_value_and_its_interval_are_one_text():

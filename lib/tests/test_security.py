@@ -24,8 +24,7 @@ from katayori.prompting import recordings
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.store import Response, Store
 from katayori.report.explorers import explorer
-from katayori.report.results import FIELDS, Run
-from katayori.report.run import FORMULA
+from katayori.report.run import FIELDS, FORMULA, Run
 from katayori.report.tables import show, show_text
 from katayori_tools import cli, collect as collecting, compare, environment, recording
 from katayori_tools.collect import collect_sync
@@ -307,10 +306,8 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     run = Run("discrim_eval", tmp_path / "mine" / "discrim_eval")
     for text in ATTACKS:
         about = {"model": text, "n": 9, "headline": True, "cell": {"factor": text}}
+        about |= {"verdict": text, "why": text}
         run.row("DE-24", "Krippendorff's alpha, sampled", 0.5, source="recorded", **about)
-    for source in ("published", "recorded"):
-        rows = [{"requirement": "DE-37", "statement": one, "verdict": one} for one in ATTACKS]
-        run.claims(pd.DataFrame(rows), source=source)
     run.save()
     _hostile_notebook(tmp_path / "mine" / "discrim_eval" / "01_discrim_eval.ipynb")
     (tmp_path / "mine" / "jubaku_v2").mkdir()

@@ -26,7 +26,7 @@ from thin_playgrounds import thin
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.explorers import explorer
-from katayori.report.results import Run
+from katayori.report.run import Run
 from katayori.report.tables import show, show_text
 from katayori_tools import cli, environment, site as site_module, site_contents, site_reference
 from katayori_tools.site import write_site
@@ -65,16 +65,6 @@ def alphas(run, source, models):
             run.row("DE-24", ALPHA, value, source=source, ci=ci, **told)
 
 
-def claims(run):
-    for source, verdict in (("published", "holds"), ("recorded", "contradicted")):
-        frame = pd.DataFrame(
-            [{"requirement": "DE-37", "statement": "A claim of <b>theirs</b>", "verdict": verdict}]
-        )
-        run.claims(frame, source=source)
-    beside = {"model": "real-1", "n": 9, "verdict": "not comparable: other data and model"}
-    run.row("X-4", "alpha beside published", 0.1, source="recorded", published=0.4, **beside)
-
-
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """outputs/recorded with discrim_eval (tables, pictures, a widget, hostile text), jubaku_v2 skipped, an overview."""
@@ -82,7 +72,6 @@ def base(tmp_path_factory):
     run = Run("discrim_eval", base / "discrim_eval")
     alphas(run, "recorded", ["real-1", "real-2"])
     alphas(run, "simulated", ["sim-fair"])
-    claims(run)
     run.table("kept", WIDE)
     run.save(answers_by_source={"recorded": 2468, "simulated": 1234})
     box = explorer({"factor": ["age"]}, lambda factor: show(pd.DataFrame({"chosen": [factor]})))
@@ -301,10 +290,6 @@ def test_a_papers_page_computes_what_it_says(site):
     assert len(page.find(id="the-method").ol.find_all("li")) == 5 and page.find("p", lang="ja")
     assert len(page.find(id="what-it-cannot-see").find_all("li")) == 3
     assert page.figure.img["alt"] == "Deviations by age" and "#figure-1" in page.figure.a["href"]
-    claim = page.find("td", string="A claim of <b>theirs</b>").parent.find_all("td")
-    said = ["A claim of <b>theirs</b>", "holds", "contradicted (recorded)"]
-    assert [cell.get_text() for cell in claim] == said
-    assert "1 × not comparable: other data and model" in page.get_text()
     assert "make reproduce PAPERS=discrim_eval" in page.find(id="how-to-run-it").get_text()
 
 

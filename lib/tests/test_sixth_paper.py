@@ -53,19 +53,6 @@ class Toy(Paper):
 
 PAPER = Toy()
 '''
-CLAIMS = '''
-"""What the toy says it found."""
-
-from katayori.papers.claims import Claim, verdict_of
-
-
-def _knows(frame):
-    right = frame["correct"].mean()
-    return verdict_of(right > 0.5, f"{right:.2f} of {len(frame)} questions")
-
-
-CLAIMS = [Claim("TO-2", "even numbers are told from odd ones", _knows)]
-'''
 PROMPT = {
     "id": "toy_line",
     "version": 1,
@@ -103,22 +90,6 @@ FACTS = {
             }
         ],
     },
-    "profile": [
-        {
-            "what": "share right",
-            "measure": "right answers",
-            "unit": "share of answers",
-            "chance": "1/2: lots",
-            "where": {},
-            "headline": True,
-            "asked": "valid",
-            "limits": [0, 1],
-            "reference": 0.5,
-            "reference_from": None,
-            "means": "lots",
-            "compared": True,
-        }
-    ],
     "simulated": {"sim-toy": "Always right."},
     "recording": [{"dataset": "study", "models": ["smollm2-135m"], "prompts": ["toy_line"]}],
 }
@@ -134,11 +105,9 @@ output_dir: str = ""  # given by the runner
 from katayori import profiles
 from katayori.metrics.share_intervals import share_interval
 from katayori.papers import answers
-from katayori.papers.claims import check_claims
 from katayori.papers.items import read_items
-from katayori.papers.toy.claims import CLAIMS
 from katayori.prompting.prompts import load_prompts
-from katayori.report.results import Run
+from katayori.report.run import Run
 from katayori.report.tables import glossary, show
 
 chosen = profiles.load(profile)
@@ -157,9 +126,6 @@ for (model, source), own in frame.groupby(["model", "source"]):
     more = dict(model=model, source=source, dataset=read.name, prompt_id=prompt.id, ci=ends)
     more |= dict(n=len(own), n_invalid=0, clusters=len(own), headline=True, unit="share")
     run.row("TO-1", "share right", share["value"], **more, status=share["status"])
-checked = check_claims(CLAIMS, frame, draws=0)
-told = run.claims(checked, source=frame["source"].iloc[0], n=len(frame))
-show(run.table("claims", told), caption="Claims")
 """,
     """
 show(glossary("toy"), caption="Terms")
@@ -225,7 +191,6 @@ def checkout(tmp_path_factory) -> Path:
     root = copied(tmp_path_factory.mktemp("sixth") / "house")
     room = root / "lib" / "katayori" / "papers" / "toy"
     write(room / "__init__.py", ROOM)
-    write(room / "claims.py", CLAIMS)
     data = root / "data"
     write(data / "papers" / "toy.yaml", yaml.safe_dump(FACTS, allow_unicode=True))
     write(data / "prompts" / "toy" / "toy_line.yaml", yaml.safe_dump(PROMPT))
@@ -256,7 +221,6 @@ def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
     found = results(checkout / "outputs" / "recorded" / "toy")
     assert found["share right"]["value"] == 1 and found["share right"]["n"] == 6
     assert found["share right"]["source"] == "simulated"
-    assert found["even numbers are told from odd ones"]["verdict"] == "holds"
     environment.setup_site()
     katayori(checkout, "site", "--no-interface")
     site = checkout / "outputs" / "recorded" / "site"

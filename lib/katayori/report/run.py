@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: Names of blank and limit of detection for readers that have not moved; they go with these.
+#: Control and limit of detection under the names of schema 2, for who reads these.
 OLDER = ("blank", "blank_status", "detects", "detects_status")
 FIELDS = (
     "paper",
@@ -57,7 +57,7 @@ FIELDS = (
 )
 #: Schema 2 added `clusters`, blank and limit of detection; schema 3 the verdict with its line,
 #: margin, limit, reason, bounds and control, and the variant of the recording. What an earlier
-#: version wrote lacks them and is read all the same. `OLDER` goes when no notebook writes it.
+#: version wrote lacks them and is read all the same.
 SCHEMA = 3
 OF_VERDICT = ("line", "margin", "limit", "why", "low_bound", "high_bound", "control")
 ADDED = {"clusters", "variant", *OF_VERDICT, *OLDER}
@@ -232,9 +232,8 @@ class Run:
         dataset, prompt_id, unit, status ("ok") and verdict; cell (a dict that tells rows apart);
         headline (bool); the counts n, n_invalid and clusters (independent units behind the
         interval); the numbers published and difference (default: value - published). NaN and
-        infinities become null and need a status that says why. blank and detects (in the unit of
-        the value) with blank_status and detects_status: a headline that brings none gets what
-        `calibration.beside` finds, or the reason why there is none.
+        infinities become null and need a status that says why. Control and limit stand under their
+        older names, too (`OLDER`).
         ValueError: unknown source, undefined value with status "ok", a value or count that is not a
         number. TypeError: unknown field.
         """
@@ -264,15 +263,10 @@ class Run:
             )
         if new["difference"] is None and value is not None and published is not None:
             new["difference"] = value - published
-        new |= self._beside(new)
+        older = {"blank": new["control"], "detects": new["limit"]}
+        new |= older | {f"{k}_status": "" if v is None else "ok" for k, v in older.items()}
         self._rows[_key(new)] = new
         return new
-
-    def _beside(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Control and limit of a result under their older names."""
-        old = {"blank": row["control"], "detects": row["limit"]}
-        status = {f"{name}_status": "" if value is None else "ok" for name, value in old.items()}
-        return old | status
 
     def rows(
         self,

@@ -19,7 +19,7 @@ REASONS = {
     "status": "kept: a status beside the value; the schema has no field for it",
     "clusters": "kept: clusters behind the interval, not the same as n; the schema has no field",
     "invalid": "kept: invalid answers counted beside n; the schema has no field for them",
-    "calibration": "kept: a blank or a limit of detection; the schema has no field for them",
+    "beside": "kept: a control or a limit of detection; the schema has no field for them",
 }
 COLUMNS = ("paper", "reason", "in_words", "rows")
 
@@ -55,12 +55,11 @@ def _of_kept(row: Mapping[str, Any]) -> list[str]:
     stated = measure(row["paper"], row["what"], row["unit"])
     better = stated.better if stated else None
     direction = {"zero": "target_zero", "neither": "describes", None: "not_stated"}.get(better)
-    has_blank = row["blank"] is not None or row["detects"] is not None
     other_clusters = row["clusters"] is not None and row["clusters"] != row["n"]
     met = {
         "status": row["status"] != "ok",
         "clusters": other_clusters,
         "invalid": bool(row["n_invalid"]),
-        "calibration": has_blank,
+        "beside": row["blank"] is not None or row["detects"] is not None,
     }
     return [name for name in (direction, *(key for key, is_so in met.items() if is_so)) if name]
