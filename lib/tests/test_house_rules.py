@@ -66,8 +66,6 @@ prompting.letters: requirement
 prompting.parsing: requirement
 prompting.prompts: requirement
 prompting.requests: requirement
-report.figures: requirement
-report.interval_figure: columns
 report.provenance: requirement
 """
 
