@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import recounts
 from scipy.stats import t as student
 
 from katayori.metrics import (
     agreement,
-    audit,
     exchange_tests,
     position_free,
     position_free_scores,
@@ -157,13 +157,13 @@ def test_five_pairs_by_chance_are_enough(rows):
 
 
 def test_a_correlation_that_no_size_gives_says_none():
-    found = audit.correlation_p("0.9", "0.999", 9)
+    found = recounts.correlation_p("0.9", "0.999", 9)
     assert found["reason"] == "r = 0.999, n = 9; n that fit: none"
 
 
 @pytest.mark.parametrize("significant", ["yes", "no"])
 def test_significance_repeats_what_was_printed(significant):
-    found = audit.significance(significant, "0.259", "-0.385", "0.0167")
+    found = recounts.significance(significant, "0.259", "-0.385", "0.0167")
     assert found["printed"] == f"significant: {significant}"
 
 

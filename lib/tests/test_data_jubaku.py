@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from katayori.data import bbq, catalogue, items, jubaku, multiple_choice, published
+from katayori.data import bbq, catalogue, items, jubaku, multiple_choice, printed
 from katayori.data.jubaku import CATEGORIES, COLUMNS, ORDERS, TEMPLATES, load_jubaku
 from katayori.errors import KatayoriError
 from katayori.papers import jubaku_v2, persona_jbbq
@@ -84,7 +84,7 @@ def test_36_cases_by_4_templates_and_2_orders(study, document):
 
 def test_categories_are_those_of_the_published_figures():
     """JU-1."""
-    table = published.load("jubaku_v2", "categories")
+    table = printed.load("jubaku_v2", "categories")
     assert dict(zip(table["category_ja"], table["category"], strict=True)) == CATEGORIES
 
 
@@ -419,7 +419,7 @@ def test_the_official_file(study):
         == 1
     )
     counts = frame.drop_duplicates("case_id")["category"].value_counts()
-    paper = published.load("jubaku_v2", "categories").set_index("category")["n_cases"]
+    paper = printed.load("jubaku_v2", "categories").set_index("category")["n_cases"]
     assert counts.sub(paper)[lambda difference: difference != 0].to_dict() == {"religion": -4}
     texts = "\n".join(frame["instruction"].unique())
     for text in (

@@ -54,7 +54,6 @@ data.catalogue: requirement
 data.published: frames requirement
 frame_checks: columns
 metrics.agreement: requirement
-metrics.audit: requirement
 metrics.exchange_tests: columns
 metrics.logistic: requirement
 metrics.qa_bias: requirement

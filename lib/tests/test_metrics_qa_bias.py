@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from test_data_bbq import literal_roles
 
 from katayori import paths
-from katayori.data import bbq, multiple_choice, published
+from katayori.data import bbq, multiple_choice, printed
 from katayori.frame_checks import with_items
 from katayori.metrics import qa_bias
 from katayori.metrics.ranks import holm
@@ -315,7 +315,7 @@ def test_order_of_options_and_of_rows_does_not_matter(answers, order, random):
 
 def test_published_tables_respect_the_bounds():
     """PJ-18, audit section 2: all 40 printed rows."""
-    table = published.load("persona_jbbq", "results")
+    table = printed.load("persona_jbbq", "results")
     assert len(table) == 40
     assert (table["diff_amb"].abs() <= 100 - table["acc_amb"] + 1e-9).all()
     assert (table["diff_dis"].abs() <= 100 - (2 * table["acc_dis"] - 100).abs() + 1e-9).all()

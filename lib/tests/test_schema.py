@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import recounts
 import yaml
 from pydantic import Field
 
@@ -26,7 +27,6 @@ from katayori.data import (
     paper_facts_schema,
     persona_jbbq_schema as persona_jbbq,
     printed,
-    published,
 )
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
@@ -44,7 +44,7 @@ KINDS: dict[str, Any] = {
     "data/prompts/*/*.yaml": prompts_schema.PromptFile,
     "data/catalogue.yaml": catalogue_schema.Catalogue,
     "data/published/caveats.yaml": printed.Caveats,
-    "data/published/audit.yaml": published.Audit,
+    "data/published/audit.yaml": recounts.Audit,
     "data/errata/bbq.yaml": bbq.Errata,
     "data/weights.yaml": weights.WeightsFile,
     "data/export.yaml": measures.ExportFile,

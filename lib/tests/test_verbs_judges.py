@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import expit
 from scipy.stats import binom, binomtest, mannwhitneyu, norm, t as student, ttest_1samp
 
-from katayori.data import published
+from katayori.data import printed
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
 from katayori.metrics.judges import METHODS, auc, concordance, settled, unswapped
@@ -148,7 +148,7 @@ def test_what_was_not_asked_goes_on_with_its_reason():
 
 def test_the_worked_example_of_the_paper():
     """Figure 1, whose letters name systems; raw, its second order reads B .4, A .6."""
-    p = published.load("logprob_judge", "figure1_example").pivot(
+    p = printed.load("logprob_judge", "figure1_example").pivot(
         index="order", columns="letter", values="probability_pct"
     )
     first, second, mean = (p.loc[name] / 100 for name in ("order_1", "order_2", "mean"))

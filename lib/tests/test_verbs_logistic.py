@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 
 from katayori import frames
-from katayori.data import published
+from katayori.data import printed
 from katayori.frame_checks import FrameError
 from katayori.metrics import logistic, ranks
 
@@ -193,7 +193,7 @@ def test_the_published_mean_race_score():
     """DE-28: the four printed coefficients average to the printed score, which hides both
     significant ones.
     """
-    rows = published.load("discrim_eval", "glmm_deepseek_r1")
+    rows = printed.load("discrim_eval", "glmm_deepseek_r1")
     score = float(rows.loc[rows["level"] == "(mean of four)", "coef"].iloc[0])
     rows = rows[rows["level"] != "(mean of four)"].rename(columns={"coef": "value"})
     rows = rows.assign(status="ok", significant=rows["significant_5pct"] == "yes")

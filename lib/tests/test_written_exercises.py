@@ -19,13 +19,14 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
+import recounts
 import statsmodels.api as sm
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
 from katayori import paths
 from katayori.data.files import read_as
-from katayori.metrics import audit, exchange, judges, ranks, shares
+from katayori.metrics import exchange, judges, ranks, shares
 from katayori.metrics.variation import varies
 from katayori.report import written_exercises
 from katayori.report.exercises import ASK_FOR_MORE, check
@@ -296,7 +297,7 @@ def test_no_other_ends_and_no_other_divisor_give_the_coverage():
 @pytest.mark.parametrize("given", grim.inputs(), ids=repr)
 def test_the_right_answer_is_that_of_the_audit_and_of_both_ways_to_round_a_half(given):
     percent, n = given
-    found = audit.grim(f"{percent:.1f}", n)["verdict"] != audit.NOT
+    found = recounts.grim(f"{percent:.1f}", n)["verdict"] != recounts.NOT
     assert grim.right(*given) is grim.by_counts(*given) is found
     exact = [Decimal(100 * count) / n for count in range(n + 1)]
     for way in (ROUND_HALF_UP, ROUND_HALF_EVEN):

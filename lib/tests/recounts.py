@@ -1,4 +1,4 @@
-"""Can printed figures hold together? One small check a kind, for the figures of any paper (X-4).
+"""Can printed figures hold together? One small check a kind: the recount of data/published.
 
 A printed figure is text or a float and stands for every value that rounds to it: within `slack`
 units of its last digit (one half; 0.6 admits a figure rounded twice). A whole number is an exact
@@ -21,8 +21,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 from scipy import optimize, stats
 
+from katayori import paths
+from katayori.data import files
+from katayori.data.schema import Schema, Text, Where
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.ranks import holm, kruskal
 
@@ -485,6 +489,38 @@ def not_printed(values: Sequence[Any], reason: str) -> Row:
 # -- many checks at once ---------------------------------------------------------------------------
 
 
+class Each(Schema):
+    """The rows, or groups of rows, of a table that a check is run on."""
+
+    table: Text = Field(alias="from")
+    where: Where = Field(default_factory=dict)
+    by: str | list[str] | None = None
+
+
+class Check(Schema):
+    """One check of printed figures; `audit_table` knows the arguments."""
+
+    id: Text
+    paper: Text
+    locator: Text
+    what: Text
+    check: Text
+    arguments: dict[str, Any] = Field(alias="with")
+    each: Each | None = None
+    text: Text = ""
+
+
+class Audit(Schema):
+    """data/published/audit.yaml."""
+
+    checks: list[Check]
+
+
+def audit_checks() -> list[dict[str, Any]]:
+    """The checks of data/published/audit.yaml, as `audit_table` runs them."""
+    return files.read_checked(Audit, paths.registry("published/audit.yaml"))["checks"]
+
+
 _ALL_CHECKS: tuple[Callable[..., Row], ...] = (
     tail_area,
     significance,
@@ -521,7 +557,7 @@ def audit_table(
             of a table: {from: paper/table, column:, where: {column: value or values}, match:
             {column: column of the row at hand}, map: {value: other}, exact: true for counts, many:
             true for a list, also of one}; without `from` it is taken from the rows at hand.
-        load: (paper, table) -> frame, such as `published.load`.
+        load: (paper, table) -> frame, such as `printed.load`.
 
     Returns id, paper, locator, what, check, printed, recomputed, verdict, reason, text.
 
@@ -555,27 +591,6 @@ def _rows_at_hand(
     paper, table = each["from"].split("/")
     frame = _where(load(paper, table), each.get("where", {}))
     return [one for _, one in frame.groupby(each.get("by", frame.index), sort=False)]
-
-
-def as_rows(checked: pd.DataFrame) -> pd.DataFrame:
-    """The frame of `audit_table` as results: 1 consistent, 0 not, NaN where it cannot be told.
-
-    Adds value, n (printed figures checked together, 1 for a single one) and status. There is no
-    interval, as nothing is sampled: printed figures are compared with one another.
-
-    Example:
-        >>> as_rows(pd.DataFrame({"recomputed": ["417 of 621"], "verdict": [CONSISTENT]}))
-           recomputed     verdict  value  n                       status
-        0  417 of 621  consistent    1.0  1  no_interval_printed_figures
-    """
-    together = checked["recomputed"].astype(str).str.extract(r" of (\d+) consistent")[0]
-    value = checked["verdict"].map({CONSISTENT: 1.0, NOT: 0.0})
-    status = pd.Series("no_interval_printed_figures", checked.index)
-    return checked.assign(
-        value=value,
-        n=pd.to_numeric(together).fillna(1).astype(int),
-        status=status.where(value.notna(), "cannot_be_checked"),
-    )
 
 
 def _where(frame: pd.DataFrame, where: dict[str, Any]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Audit of printed figures: every kind of check, and the table of all checks of the five papers
+"""Recount of printed figures: every kind of check, and the table of all checks of the five papers
 (X-4)."""
 
 import doctest
@@ -7,25 +7,26 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import recounts
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from katayori.data import published
+from katayori.data import printed
 from katayori.errors import KatayoriError
-from katayori.metrics import audit, ranks
+from katayori.metrics import ranks
 from katayori.papers import paper_ids
 
 NOWHERE = {"from": "jubaku_v2/accuracy", "column": "accuracy_pct", "where": {"model": "x"}}
-SPECS = published.audit_checks()
+SPECS = recounts.audit_checks()
 
 
 @pytest.fixture(scope="module")
 def table():
-    return audit.audit_table(SPECS, published.load).set_index("id")
+    return recounts.audit_table(SPECS, printed.load).set_index("id")
 
 
 def test_the_examples_of_the_functions_hold():
-    found = doctest.testmod(audit)
+    found = doctest.testmod(recounts)
     assert found.attempted >= 20 and not found.failed
 
 
@@ -46,9 +47,9 @@ def test_verdicts_are_those_of_the_recount(table):
         *("PJ-a7", "PJ-a10", "PJ-a14", "PJ-a15"),
         *("JU-a13", "JU-a14", "JU-a18"),
     }
-    assert set(table.index[table["verdict"] == audit.NOT]) == disputed
-    assert set(table.index[table["verdict"] == audit.CANNOT]) == undecided
-    assert set(table["verdict"]) == set(audit.VERDICTS) and table.index.is_unique
+    assert set(table.index[table["verdict"] == recounts.NOT]) == disputed
+    assert set(table.index[table["verdict"] == recounts.CANNOT]) == undecided
+    assert set(table["verdict"]) == set(recounts.VERDICTS) and table.index.is_unique
     assert set(table["paper"]) == set(paper_ids())
 
 
@@ -86,8 +87,8 @@ def test_reasons_name_the_cells_concerned(table):
 
 def test_every_dispute_is_explained_in_two_sentences(table):
     told = table["text"].str.count(r"\.(?= |$)")
-    assert (told[table["verdict"] != audit.CONSISTENT] == 2).all()
-    assert (table.loc[table["verdict"] == audit.CONSISTENT, "text"] == "").all()
+    assert (told[table["verdict"] != recounts.CONSISTENT] == 2).all()
+    assert (table.loc[table["verdict"] == recounts.CONSISTENT, "text"] == "").all()
     words = " ".join(table["text"]).lower()
     assert not any(word in words for word in ("wrongly", "mistake", "fraud", "careless", "false"))
 
@@ -98,7 +99,7 @@ def test_figures_come_from_the_tables_of_the_papers():
     frames = {}
 
     def corrected(paper, name):
-        frame = frames.setdefault((paper, name), published.load(paper, name).copy())
+        frame = frames.setdefault((paper, name), printed.load(paper, name).copy())
         if name == "concordance":
             cell = (
                 (frame["method"] == "proposed")
@@ -111,7 +112,7 @@ def test_figures_come_from_the_tables_of_the_papers():
         return frame
 
     chosen = [spec for spec in SPECS if spec["id"] == "LJ-a4"]
-    assert audit.audit_table(chosen, corrected).loc[0, "verdict"] == audit.CONSISTENT
+    assert recounts.audit_table(chosen, corrected).loc[0, "verdict"] == recounts.CONSISTENT
 
 
 # -- kinds of checks -------------------------------------------------------------------------------
@@ -120,16 +121,16 @@ def test_figures_come_from_the_tables_of_the_papers():
 @given(n=st.integers(2, 400), data=st.data(), decimals=st.integers(0, 3))
 def test_grim_admits_every_true_percentage(n, data, decimals):
     k = data.draw(st.integers(0, n))
-    assert audit.grim(f"{100 * k / n:.{decimals}f}", n)["verdict"] != audit.NOT
+    assert recounts.grim(f"{100 * k / n:.{decimals}f}", n)["verdict"] != recounts.NOT
 
 
 @given(parts=st.lists(st.floats(0, 100), min_size=2, max_size=8), decimals=st.integers(0, 3))
 def test_true_sums_and_means_are_consistent(parts, decimals):
     printed = [f"{x:.{decimals}f}" for x in parts]
-    assert audit.total(f"{sum(parts):.{decimals}f}", printed)["verdict"] == audit.CONSISTENT
+    assert recounts.total(f"{sum(parts):.{decimals}f}", printed)["verdict"] == recounts.CONSISTENT
     assert (
-        audit.weighted_mean(f"{np.mean(parts):.{decimals}f}", printed)["verdict"]
-        == audit.CONSISTENT
+        recounts.weighted_mean(f"{np.mean(parts):.{decimals}f}", printed)["verdict"]
+        == recounts.CONSISTENT
     )
 
 
@@ -141,71 +142,89 @@ def test_true_tail_areas_are_consistent_and_others_are_not(x, df):
         ("f", stats.f.sf(x, df, 20)),
     ):
         given_df = [df, 20] if law == "f" else [df]
-        assert audit.tail_area(f"{p:.3f}", f"{x:.6f}", law, given_df)["verdict"] == audit.CONSISTENT
-        assert audit.tail_area(f"{p + 0.01:.3f}", f"{x:.6f}", law, given_df)["verdict"] == audit.NOT
-    z = audit.tail_area(f"{2 * stats.norm.sf(x):.4f}", f"{x:.6f}", "z")
-    assert z["verdict"] == audit.CONSISTENT
+        assert (
+            recounts.tail_area(f"{p:.3f}", f"{x:.6f}", law, given_df)["verdict"]
+            == recounts.CONSISTENT
+        )
+        assert (
+            recounts.tail_area(f"{p + 0.01:.3f}", f"{x:.6f}", law, given_df)["verdict"]
+            == recounts.NOT
+        )
+    z = recounts.tail_area(f"{2 * stats.norm.sf(x):.4f}", f"{x:.6f}", "z")
+    assert z["verdict"] == recounts.CONSISTENT
 
 
 def test_correlations_as_scipy_gives_them():
     x, y = np.random.default_rng(0).normal(size=(2, 14))
     r, p = stats.pearsonr(x, y)
-    row = audit.correlation_p(f"{p:.4f}", f"{r:.6f}", 14)
-    assert row["verdict"] == audit.CONSISTENT and "14" in row["reason"]
-    assert audit.correlation_p(f"{p:.4f}", f"{r:.6f}", 40)["verdict"] == audit.NOT
+    row = recounts.correlation_p(f"{p:.4f}", f"{r:.6f}", 14)
+    assert row["verdict"] == recounts.CONSISTENT and "14" in row["reason"]
+    assert recounts.correlation_p(f"{p:.4f}", f"{r:.6f}", 40)["verdict"] == recounts.NOT
 
 
 def test_rounding_twice_needs_more_slack():
-    assert audit.grim("67.2", 621)["verdict"] == audit.NOT
-    assert audit.grim("67.2", 621, slack=0.6)["verdict"] == audit.CONSISTENT
-    assert audit.grim("12.3", 5000)["verdict"] == audit.CANNOT
+    assert recounts.grim("67.2", 621)["verdict"] == recounts.NOT
+    assert recounts.grim("67.2", 621, slack=0.6)["verdict"] == recounts.CONSISTENT
+    assert recounts.grim("12.3", 5000)["verdict"] == recounts.CANNOT
 
 
 def test_significance_by_a_shared_standard_error():
-    assert audit.significance("yes", "0.259", "-0.385", "0.0167")["verdict"] == audit.NOT
-    assert audit.significance("yes", "0.5", "-0.385", "0.0167")["verdict"] == audit.CONSISTENT
-    assert audit.significance("no", "0.3152", "-0.385", "0.0167")["verdict"] == audit.CANNOT
+    assert recounts.significance("yes", "0.259", "-0.385", "0.0167")["verdict"] == recounts.NOT
+    assert recounts.significance("yes", "0.5", "-0.385", "0.0167")["verdict"] == recounts.CONSISTENT
+    assert recounts.significance("no", "0.3152", "-0.385", "0.0167")["verdict"] == recounts.CANNOT
 
 
 def test_shares_and_chance():
     table = [[40, 60], [55, 45]]
     p = stats.chi2_contingency(table, correction=False).pvalue
-    assert audit.two_shares(f"{p:.3f}", "40", "55", 100)["verdict"] == audit.CONSISTENT
+    assert recounts.two_shares(f"{p:.3f}", "40", "55", 100)["verdict"] == recounts.CONSISTENT
     exact = stats.fisher_exact(table).pvalue
     assert (
-        audit.two_shares(f"{exact:.3f}", "40", "55", 100, "fisher")["verdict"] == audit.CONSISTENT
+        recounts.two_shares(f"{exact:.3f}", "40", "55", 100, "fisher")["verdict"]
+        == recounts.CONSISTENT
     )
-    assert audit.two_shares("<0.01", "40", "55", 100)["verdict"] == audit.NOT
+    assert recounts.two_shares("<0.01", "40", "55", 100)["verdict"] == recounts.NOT
     assert (
-        audit.two_shares("<0.01", "40.5", "55", 20)["verdict"] == audit.NOT
+        recounts.two_shares("<0.01", "40.5", "55", 20)["verdict"] == recounts.NOT
     )  # no count of 20 prints so
-    assert audit.against_chance("<0.05", "60.2", 216)["verdict"] == audit.CONSISTENT
-    assert audit.against_chance("<0.05", "60.01", 20)["verdict"] == audit.NOT  # no count prints so
+    assert recounts.against_chance("<0.05", "60.2", 216)["verdict"] == recounts.CONSISTENT
+    assert (
+        recounts.against_chance("<0.05", "60.01", 20)["verdict"] == recounts.NOT
+    )  # no count prints so
 
 
 def test_bounds_and_orders():
-    assert audit.bounded(["5.0", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == audit.NOT
+    assert recounts.bounded(["5.0", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == recounts.NOT
     assert (
-        audit.bounded(["4.5", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"] == audit.CONSISTENT
+        recounts.bounded(["4.5", "95.5"], [[1, 1], [-1, 1]], high=100)["verdict"]
+        == recounts.CONSISTENT
     )
-    assert audit.ordered([2, 3], [1, 2])["verdict"] == audit.NOT
-    assert audit.ordered([2, 3], [1, 2], strict=False)["verdict"] == audit.CONSISTENT
+    assert recounts.ordered([2, 3], [1, 2])["verdict"] == recounts.NOT
+    assert recounts.ordered([2, 3], [1, 2], strict=False)["verdict"] == recounts.CONSISTENT
 
 
 def test_weights_are_found_where_there_are_some():
     rng = np.random.default_rng(1)
     parts = rng.uniform(0, 100, (3, 8)).round(1)
     totals = (np.array([0.2, 0.5, 0.3]) @ parts).round(1)
-    assert audit.any_weighted_mean(totals.tolist(), parts.tolist())["verdict"] == audit.CONSISTENT
-    assert audit.any_weighted_mean((totals + 30).tolist(), parts.tolist())["verdict"] == audit.NOT
+    assert (
+        recounts.any_weighted_mean(totals.tolist(), parts.tolist())["verdict"]
+        == recounts.CONSISTENT
+    )
+    assert (
+        recounts.any_weighted_mean((totals + 30).tolist(), parts.tolist())["verdict"]
+        == recounts.NOT
+    )
 
 
 def test_counts_of_parts():
-    assert audit.parts_add_up("50.0", 4, ["50.0", "50.0"], [2, 2])["verdict"] == audit.CONSISTENT
-    assert audit.parts_add_up("75.0", 4, ["50.0", "50.0"], [2, 2])["verdict"] == audit.NOT
-    assert audit.parts_add_up("75.0", 4, ["33.3", "50.0"], [2, 2])["recomputed"] == "no counts"
-    assert math.isnan(float(audit.smallest_size(2, ["33.33333"], step=20_000)["recomputed"]))
-    assert audit.smallest_size(4, ["33.3"])["verdict"] == audit.NOT
+    assert (
+        recounts.parts_add_up("50.0", 4, ["50.0", "50.0"], [2, 2])["verdict"] == recounts.CONSISTENT
+    )
+    assert recounts.parts_add_up("75.0", 4, ["50.0", "50.0"], [2, 2])["verdict"] == recounts.NOT
+    assert recounts.parts_add_up("75.0", 4, ["33.3", "50.0"], [2, 2])["recomputed"] == "no counts"
+    assert math.isnan(float(recounts.smallest_size(2, ["33.33333"], step=20_000)["recomputed"]))
+    assert recounts.smallest_size(4, ["33.3"])["verdict"] == recounts.NOT
 
 
 def test_varying_cases_by_trying_all_tables():
@@ -214,8 +233,8 @@ def test_varying_cases_by_trying_all_tables():
     possible = {(sum(p), sum(p[2 * c] != p[2 * c + 1] for c in range(3))) for p in patterns}
     for k in range(7):
         for v in range(4):
-            row = audit.varying_cases(f"{100 * k / 6:.2f}", f"{100 * v / 3:.2f}", 3, 2)
-            assert (row["verdict"] == audit.CONSISTENT) == ((k, v) in possible), (k, v)
+            row = recounts.varying_cases(f"{100 * k / 6:.2f}", f"{100 * v / 3:.2f}", 3, 2)
+            assert (row["verdict"] == recounts.CONSISTENT) == ((k, v) in possible), (k, v)
 
 
 def test_tables_that_fit_agree_with_the_tests_of_this_library():
@@ -227,26 +246,29 @@ def test_tables_that_fit_agree_with_the_tests_of_this_library():
     assert f"{4 * found['p'].item():.5f}" == "0.00114"
     pairs = ranks.holm(ranks.conover(answers, value="yes", level="gender")["p"])
     assert [f"{pairs[1]:.5f}", f"{pairs[2]:.6f}"] == ["0.00148", "0.000431"]
-    assert audit.rank_test_of_counts("17.6", "9|9|9|11|12|13|15|11|6", 15)["verdict"] == audit.NOT
-    assert audit.tables_that_fit("0.00001", [(0, 2, "0.5")], 10, 3)["verdict"] == audit.NOT
+    assert (
+        recounts.rank_test_of_counts("17.6", "9|9|9|11|12|13|15|11|6", 15)["verdict"]
+        == recounts.NOT
+    )
+    assert recounts.tables_that_fit("0.00001", [(0, 2, "0.5")], 10, 3)["verdict"] == recounts.NOT
 
 
 def test_spread():
     known = [81.9, 99.1, 98.1, 48.1, 95.8]
     whole = float(np.var(np.array(known) / 100, ddof=1))
-    assert audit.variance_range(f"{whole:.4f}", known, 5)["verdict"] == audit.CONSISTENT
-    assert audit.variance_range(f"{whole:.4f}", known, 5, ddof=0)["verdict"] == audit.NOT
-    assert audit.variance_range("0.30", known, 9)["verdict"] == audit.NOT
+    assert recounts.variance_range(f"{whole:.4f}", known, 5)["verdict"] == recounts.CONSISTENT
+    assert recounts.variance_range(f"{whole:.4f}", known, 5, ddof=0)["verdict"] == recounts.NOT
+    assert recounts.variance_range("0.30", known, 9)["verdict"] == recounts.NOT
     x = np.random.default_rng(2).permutation(11)
     rho = stats.spearmanr(np.arange(11), x).statistic
-    assert audit.rho_without_ties(f"{rho:.3f}", 11)["verdict"] == audit.CONSISTENT
-    assert audit.rho_without_ties("0.160", 11)["verdict"] == audit.NOT
+    assert recounts.rho_without_ties(f"{rho:.3f}", 11)["verdict"] == recounts.CONSISTENT
+    assert recounts.rho_without_ties("0.160", 11)["verdict"] == recounts.NOT
 
 
 def test_what_is_not_printed():
-    assert audit.not_printed([1.0, 2.0], "")["verdict"] == audit.CONSISTENT
-    assert audit.not_printed([1.0, math.nan], "")["recomputed"] == "1 of 2 printed"
-    assert audit.not_printed([], "two readings")["verdict"] == audit.CANNOT
+    assert recounts.not_printed([1.0, 2.0], "")["verdict"] == recounts.CONSISTENT
+    assert recounts.not_printed([1.0, math.nan], "")["recomputed"] == "1 of 2 printed"
+    assert recounts.not_printed([], "two readings")["verdict"] == recounts.CANNOT
 
 
 # -- checks as data --------------------------------------------------------------------------------
@@ -269,10 +291,10 @@ def test_a_paper_of_ones_own():
         "each": {"from": "mine/table", "by": "group"},
         "with": argument,
     }
-    row = audit.audit_table([spec], lambda paper, name: frame).iloc[0]
+    row = recounts.audit_table([spec], lambda paper, name: frame).iloc[0]
     assert row["recomputed"] == "1 of 2 consistent" and row["reason"] == "50.0 (44.95 to 45.05)"
     flat = {"id": "y", "check": "grim", "with": {"percentage": "33.3", "n": 3}}
-    assert audit.audit_table([flat], None).loc[0, "recomputed"] == "1 of 3"
+    assert recounts.audit_table([flat], None).loc[0, "recomputed"] == "1 of 3"
 
 
 NO_TABLE = {"from": "jubaku_v2/akurasi", "column": "a"}
@@ -292,14 +314,4 @@ UNKNOWN_TEST = {"p": 0.1, "first": 1.0, "second": 1.0, "n": 9, "test": "g"}
 )
 def test_what_cannot_be_run_is_refused(check, arguments, message):
     with pytest.raises(KatayoriError, match=message):
-        audit.audit_table([{"id": "x", "check": check, "with": arguments}], published.load)
-
-
-def test_checks_as_rows_of_results():
-    """X-4: a figure that cannot be checked is neither right nor wrong, and has no value."""
-    verdicts = ["consistent", "not consistent", "cannot be checked"]
-    told = pd.DataFrame({"verdict": verdicts, "recomputed": ["9.24", "0 of 3 consistent", "x"]})
-    rows = audit.as_rows(told)
-    assert rows["value"].tolist()[:2] == [1, 0] and math.isnan(rows["value"][2])
-    assert rows["n"].tolist() == [1, 3, 1]
-    assert rows["status"].tolist() == ["no_interval_printed_figures"] * 2 + ["cannot_be_checked"]
+        recounts.audit_table([{"id": "x", "check": check, "with": arguments}], printed.load)
