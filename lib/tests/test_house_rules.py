@@ -51,7 +51,6 @@ MOST_LINES = {"cell": 25, "definition": 40}
 STILL = """
 data.bbq: frames requirement
 data.catalogue: requirement
-data.published: frames requirement
 frame_checks: columns
 metrics.agreement: requirement
 metrics.exchange_tests: columns
