@@ -218,23 +218,13 @@ def test_wrong_scores_are_errors(scores):
     assert response.outcome == "error" and response.error and not response.text
 
 
-def test_a_frame_has_a_row_a_continuation():
+def test_a_frame_has_the_scores_of_a_request_in_a_row():
     requests, _, _ = asked_at()
     answers = [
         Response("ok", "[[-3.0, 2], [-8.0, 4]]", "scored"),
         Response("error", error="not asked yet"),
         Response("ok", "[[-3.0, 2]]", "scored"),
     ]
-    frame = likelihood.likelihood_frame(requests, answers, "live")
-    columns = [*likelihood.COLUMNS, *(name for name in requests[0].fields if name != "item_id")]
-    assert list(frame.columns) == columns and len(frame) == 6
-    assert frame["continuation"].tolist() == ["target", "other"] * 3
-    assert frame["text"].tolist()[:2] == ["人0", "別の人"]
-    assert frame["per_token"].tolist()[:2] == [-1.5, -2.0]
-    assert frame["outcome"].tolist() == ["ok", "ok", *["error"] * 4]
-    assert frame["sum_logp"].isna().tolist() == [False, False, *[True] * 4]
-    assert set(frame["note"]) == {"", "not asked yet", "1 scores for 2 continuations"}
-    assert likelihood.likelihood_frame([], []).columns.tolist() == likelihood.COLUMNS
     wide = frames.answers_frame(requests, answers, "live")
     assert wide["logp_target"].tolist()[0] == -3.0 and wide["tokens_other"].tolist()[0] == 4
     assert wide["outcome"].tolist() == ["ok", "error", "error"]

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.frame_checks import with_items
 from katayori.metrics import paired_contrasts as contrasts
 
 DRAWS = 200
@@ -141,25 +140,3 @@ def test_bias_is_said_only_beyond_the_control():
     assert said(reads, none, above) == "nothing_found"
     assert said(reads, above, none) == said(reads, above, below) == "not_beyond_control"
     assert said(reads, above, missing) == said(reads, missing, above) == "undefined"
-
-
-def test_the_lean_joins_scores_and_items():
-    items = study(np.random.default_rng(9), templates=5).drop(
-        columns=["model", "prompt_id", "lean"]
-    )
-    items["item_id"] = [f"i{n}" for n in range(len(items))]
-    scores = pd.DataFrame(
-        [
-            {"item_id": name, "model": "m", "prompt_id": "p", "continuation": words}
-            | {"sum_logp": -logp, "per_token": -logp / 2}
-            for name in items["item_id"]
-            for words, logp in (("target_words", 3.0), ("other_words", 5.0))
-        ]
-    )
-    scores.loc[0, ["sum_logp", "per_token"]] = np.nan
-    lean = contrasts.lean_of_words(with_items(scores, items))
-    assert len(lean) == len(items) and lean["lean"].isna().sum() == 1
-    assert set(lean["lean"].dropna()) == {2.0}
-    assert set(
-        contrasts.lean_of_words(with_items(scores, items), per_token=True)["lean"].dropna()
-    ) == {1.0}

@@ -44,7 +44,7 @@ def three_options(templates: int = 24) -> pd.DataFrame:
 
 
 def leans(bias: float = 0.4, templates: int = 10) -> pd.DataFrame:
-    """Leans of likelihoods in nats, as of `paired_contrasts.lean_of_words`.
+    """Leans of likelihoods in nats, as `paired_contrasts` reads them.
 
     The added sentence is read (1 nat), and the target is favoured by `bias` nats.
 

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frame_checks import OF_ANSWERS, check_frame
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.share_intervals import share_interval
@@ -40,40 +39,6 @@ _ANSWER = {
     ("counter_biased", "negative"): "other",
     ("counter_biased", "non_negative"): "target",
 }
-
-
-def lean_of_words(
-    scores: pd.DataFrame,
-    *,
-    target: str = "target_words",
-    other: str = "other_words",
-    per_token: bool = False,
-) -> pd.DataFrame:
-    """The lean of every item: log p of the target's words less that of the other's, in nats.
-
-    Args:
-        scores: of `likelihood.likelihood_frame`, one row a continuation, with the columns of the
-            items.
-        target, other: the continuations that are compared.
-        per_token: mean log p of a token in place of the sum.
-
-    Returns:
-        one row an item, model and prompt: the items' columns, model, prompt_id, lean. NaN where a
-        score is missing; nothing is put in its place.
-
-    Example:
-        >>> scores = pd.DataFrame({"item_id": "i", "model": "m", "prompt_id": "p", "age": [20, 20]})
-        >>> scores["continuation"] = ["target_words", "other_words"]
-        >>> lean_of_words(scores.assign(sum_logp=[-3.0, -5.0]))[["age", "lean"]].to_numpy().tolist()
-        [[20.0, 2.0]]
-    """
-    value = "per_token" if per_token else "sum_logp"
-    scores = check_frame(scores, "likelihoods")
-    keys = ["item_id", *MODEL]
-    wide = scores.pivot(index=keys, columns="continuation", values=value)
-    lean = (wide[target] - wide[other]).rename("lean").reset_index()
-    design = ["item_id", *(str(name) for name in scores if name not in OF_ANSWERS)]
-    return lean.merge(scores[design].drop_duplicates("item_id"), on="item_id", how="left")
 
 
 def reads_the_sentence(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame:
