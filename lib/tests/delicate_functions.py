@@ -1,4 +1,4 @@
-"""Nine functions whose numbers once hung on a processor's last bits; prints what they give as JSON.
+"""Functions whose numbers once hung on a processor's last bits; prints what they give as JSON.
 
 Run in a process of its own by test_processors.py, since a process keeps the kernels of linear
 algebra with which it started. The frames are made so that something is equal on paper only:
@@ -17,7 +17,6 @@ from katayori.metrics import (
     logistic,
     paired_contrasts,
     position_free,
-    position_free_scores,
     ranks,
 )
 from katayori.metrics.examples import leans, three_options
@@ -80,13 +79,10 @@ def yes_no() -> pd.DataFrame:
 
 def results() -> Iterator[tuple[str, pd.DataFrame]]:
     """Name and table of each function."""
-    sides = ("biased", "counter_biased")
     by_model = {"leaning": three_options(), "locked": locked(0), "two alike": locked(1)}
     for name, frame in by_model.items():
         yield f"readings, {name}", position_free.readings(frame)
         yield f"permuted, {name}", position_free.permuted(frame)
-        agreed = position_free_scores.agreement_with_permuted(frame, *sides)
-        yield f"agreement with permuted, {name}", agreed
     for spread in (1.0, 60.0):
         answers = alike_within_families(spread)
         fit = logistic.mixed_logit(answers, "value ~ one * other", "family")

@@ -167,20 +167,6 @@ def test_significance_repeats_what_was_printed(significant):
     assert found["printed"] == f"significant: {significant}"
 
 
-def test_leans_of_two_values_have_a_correlation():
-    """Two contents, one each way, in all orders: the correlation is 1, not undefined."""
-    rows = []
-    for content, p in (("one", 0.8), ("two", 0.3)):
-        for order in (("cat", "dog"), ("dog", "cat")):
-            chances = p if order[0] == "cat" else 1 - p
-            row = {"base_id": content, "template_id": content, "answer": str(int(chances < 0.5))}
-            row |= {"role_0": order[0], "role_1": order[1], "p_0": chances, "p_1": 1 - chances}
-            rows.append(row)
-    found = position_free_scores.agreement_with_permuted(pd.DataFrame(rows), "cat", "dog")
-    read = found.set_index("reading").loc["probability"]
-    assert read["soft_correlation"] == pytest.approx(1) and read["n_contents"] == 2
-
-
 def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
     """No drawn labels reach a clear common direction: p is 1 / (1 + draws)."""
     index = np.indices((30, 4, 3)).reshape(3, -1)

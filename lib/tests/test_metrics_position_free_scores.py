@@ -146,16 +146,6 @@ def test_a_frame_without_model_is_one_model_and_gold_gives_accuracy():
     assert (before["value"].sub(0.5).abs() < 0.2).all()
 
 
-def test_agreement_with_all_orders():
-    frame = simulate_position.study(np.random.default_rng(4), "locked", 0.8, 30)
-    table = scores.agreement_with_permuted(frame, by=["model"]).set_index("reading")
-    assert table.loc["letter", "same_choice"] < 0.45  # two of six orders at best
-    assert table.loc["calibrated", "same_choice"] > 0.7
-    assert table.loc["calibrated", "soft_correlation"] > 0.8
-    assert table.loc["calibrated", "soft_distance"] < table.loc["probability", "soft_distance"]
-    assert (table["n"] == 180).all() and (table["n_contents"] == 30).all()
-
-
 @pytest.mark.parametrize(
     "change, words",
     [

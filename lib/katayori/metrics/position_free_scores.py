@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
-from katayori.metrics import position_free, qa_intervals, share_intervals, ties
+from katayori.metrics import position_free, qa_intervals, share_intervals
 from katayori.metrics.position_free import MODEL
 from katayori.metrics.uncertainty import cells
 
@@ -219,67 +219,3 @@ def _row(
     if interval is qa_intervals.probability and set(values[used]) <= {0.0, 1.0}:
         return row | share_intervals.share(ratio)
     return row | interval(qa_intervals.contributions(ratio), len(by_template))
-
-
-def agreement_with_permuted(
-    frame: pd.DataFrame,
-    favoured: str = "target",
-    against: str = "non_target",
-    by: Sequence[str] = MODEL,
-) -> pd.DataFrame:
-    """How well a reading of one order gives what all orders of the same content give.
-
-    `permuted` is the reference: it takes every preference for a place out, also one that depends on
-    the item, since each content stands at each place. `calibrated` takes out what all templates
-    share. Where both differ, trust `permuted`; what is left is a preference for places that changes
-    from item to item, and noise that six orders average and one does not.
-
-    Args:
-        frame: see `position_free`, with base_id: contents with all orders of their options.
-
-    Returns:
-        by..., reading (`letter`, `probability`, `calibrated`), n (items whose content has all
-        orders), n_contents, clusters (templates), same_choice with ci_low, ci_high (share of
-        items with the choice of `permuted`), soft_correlation and soft_distance (Pearson's r, and
-        mean distance, of the soft differences favoured - against; NaN for letters), status.
-
-    Raises:
-        KatayoriError: a column or role that is not there.
-
-    Example:
-        >>> frame = pd.DataFrame({"base_id": ["b", "b"], "template_id": "t", "answer": ["0", "0"]})
-        >>> frame = frame.assign(role_0=["cat", "dog"], role_1=["dog", "cat"], p_0=0.8, p_1=0.2)
-        >>> frame["p_0"] = [0.8, 0.6]
-        >>> frame["p_1"] = 1 - frame["p_0"]
-        >>> agreement = agreement_with_permuted(frame, "cat", "dog")
-        >>> agreement[["reading", "n", "same_choice"]].to_numpy().tolist()
-        [['letter', 2, 0.5], ['probability', 2, 0.5]]
-    """
-    check_columns(frame, ["base_id"])
-    by = _known(frame, by)
-    read = all_readings(frame, by)
-    difference = f"soft_{favoured}", f"soft_{against}"
-    check_columns(read, difference)
-    read["lean"] = read[difference[0]] - read[difference[1]]
-    whole = read[(read["reading"] == "permuted") & (read["status"] == READ)]
-    reference = whole[[*by, "base_id", "choice", "lean"]]
-    single = read[(read["reading"] != "permuted") & (read["status"] == READ)]
-    both = single.merge(reference, on=[*by, "base_id"], suffixes=("", "_permuted"))
-    return pd.DataFrame({**key, **_agreement(cell)} for key, cell in cells(both, [*by, "reading"]))
-
-
-def _agreement(cell: pd.DataFrame) -> dict[str, Any]:
-    same = (cell["choice"] == cell["choice_permuted"]).astype(float)
-    by_template = same.groupby(cell["template_id"]).agg(["sum", "count"])
-    ratio = by_template["sum"].to_numpy(float), by_template["count"].to_numpy(float)
-    distance = (cell["lean"] - cell["lean_permuted"]).abs()
-    varies = ties.varies(cell["lean"]) and ties.varies(cell["lean_permuted"])
-    return {
-        "n": len(cell),
-        "n_contents": cell["base_id"].nunique(),
-        "clusters": len(by_template),
-        "same_choice": float(same.mean()),
-        **share_intervals.share(ratio),
-        "soft_correlation": cell["lean"].corr(cell["lean_permuted"]) if varies else np.nan,
-        "soft_distance": distance.mean(),
-    }
