@@ -62,7 +62,7 @@ QUICKLY = "quick and not slow"
 QUICK = {
     f"test_{name}.py"
     for name in """
-    boundaries catalogue charts dialects distributions environment expected finish_reasons frames
+    boundaries catalogue charts dialects environment expected finish_reasons frames
     gates house house_rules make measure_logs metrics_agreement
     metrics_effect_sizes metrics_intervals
     metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_ranks

@@ -59,7 +59,6 @@ metrics.qa_bias: requirement
 metrics.repeats: columns requirement
 papers.answers: frames statistics
 papers.items: bundle frames statistics
-prompting.distributions: requirement
 prompting.letters: requirement
 prompting.parsing: requirement
 prompting.prompts: requirement

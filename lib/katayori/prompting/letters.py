@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LETTERS = ("A", "B", "C")
-#: A text with fewer letters says a verdict and no reason ("したがって、Aの回答が優れています").
-REASON_CHARACTERS = 20
 ABSENT = -9999.0  # what some servers give for "not computed"
 NO_VERDICT, WITHIN = "no verdict", "verdict within a line"
 _SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
@@ -221,21 +219,6 @@ def verdict_position(tokens: Sequence[str]) -> int:
     letter = parse_verdict(_SPECIAL.sub("", "".join(tokens))).answer
     named = [n for n, token in enumerate(tokens) if letter and letter_of(token) == letter]
     return named[-1] if named else next((n for n, t in enumerate(tokens) if t.strip()), 0)
-
-
-def holds_reasons(text: str | None, least: int = REASON_CHARACTERS) -> bool:
-    """Whether a text says more than its verdict, so that "reasons first" may have happened (LJ-5).
-
-    It has at least `least` letters of any script beside thinking blocks, digits and marks. What
-    they say is not judged: a text that goes on with the task counts, so a count of such texts is
-    the most that can hold reasons.
-
-    Example:
-        >>> holds_reasons("A"), holds_reasons("私の評価は[[B]]です。")
-        (False, False)
-    """
-    kept, _ = strip_thinking(text or "")
-    return len(re.sub(r"[\W\d_]", "", _SPECIAL.sub("", kept))) >= least
 
 
 def unseen_mass(top: list[tuple[str, float]] | None, limit: int = 20) -> float:
