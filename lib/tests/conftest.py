@@ -71,7 +71,7 @@ QUICK = {
     prompting_verdicts published reason_rules report_exercises report_results report_tables
     results_keep results_rows run_folders second_jubaku_v2 seed_rules simulate_verdicts study traceability
     verbs_agreement_exchange verbs_bbq verbs_judges verbs_logistic verbs_position verbs_ranks
-    verbs_response verbs_words verdict_forms wire
+    verbs_words verdict_forms wire
     written_exercises
     """.split()
 }
