@@ -781,14 +781,14 @@ def test_what_is_planted_in_the_judges_comes_out(judged):
     are recovered.
     """
     items, log = judged
-    table = logprob_judge.judge_planted().set_index("model")
+    planted = pd.DataFrame(logprob_judge.JUDGES).T
     named = {"pair": "pair_id", "order": "order", "letter": "answer", "p": "p"}
     settled = judges.settled(log, **named, by=["model", "prompt_id"])
     cells = settled.groupby(["model", "prompt_id"])
     robust, lean = cells["same"].mean().unstack(), cells["lean"].mean().unstack()
     assert (robust.loc["sim-judge-first"] == 0).all()
     assert (robust.loc["sim-judge-fair"] > 0.7).all()
-    assert (lean.sub(table["first"].astype(float), axis=0).abs() < 0.15).all(axis=None)
+    assert (lean.sub(planted["first"].astype(float), axis=0).abs() < 0.15).all(axis=None)
     assert (cells.size() == 207).all() and set(settled["status"]) == {"ok"}
     a, b = (
         np.where(items["order"] == one, items["quality_1"], items["quality_2"])
@@ -803,7 +803,7 @@ def test_what_is_planted_in_the_judges_comes_out(judged):
         x = np.column_stack([gap[part["item_id"]], length[part["item_id"]], np.ones(len(part))])
         found = np.linalg.lstsq(x, np.log(part["p_A"] / part["p_B"]), rcond=None)[0]
         assert np.allclose(
-            found, table.loc[model, ["quality", "length", "first"]], atol=[0.12, 0.01, 0.12]
+            found, planted.loc[model, ["quality", "length", "first"]], atol=[0.12, 0.01, 0.12]
         )
 
 

@@ -574,18 +574,6 @@ def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[st
     return {letter: (1 - JUDGE_OTHER) * weight / total for letter, weight in weights.items()}
 
 
-def judge_planted() -> "pd.DataFrame":
-    """What is planted: a row a judge, with the columns of `JUDGES`.
-
-    Example:
-        >>> list(judge_planted()["model"])
-        ['sim-judge-fair', 'sim-judge-first', 'sim-judge-leaning', 'sim-judge-long']
-    """
-    import pandas as pd
-
-    return pd.DataFrame(JUDGES).T.rename_axis("model").reset_index()
-
-
 def respond(request: Request) -> Response:
     """The answer of the judge that a request names.
 
