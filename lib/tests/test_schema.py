@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import recounts
@@ -22,20 +22,55 @@ from katayori.data import (
     catalogue_schema,
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
-    jubaku_v2_schema as jubaku_v2,
     logprob_judge_schema as logprob_judge,
     paper_facts_schema,
     persona_jbbq_schema as persona_jbbq,
     printed,
 )
 from katayori.data.files import read_as, read_checked
-from katayori.data.schema import Count, Lenient, Schema, Text, checked
+from katayori.data.schema import Count, Head, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import exercises_schema, glossary_schema
 from katayori_tools.engines import weights
 from katayori_tools.exports import measures
 from katayori_tools.papers.jubaku_v2 import construct
+
+
+class Checklist(Schema):
+    """What makes a case of ours one: which group is judged, by which words, at which line."""
+
+    group: Text
+    asserted: Text
+    unchecked: Text
+    line: Count
+    words: Text
+    shared: Text = ""
+
+
+class StudyCase(Schema):
+    """A case of ours; in the third edition one that `replaces` a case of the second is new."""
+
+    id: Text
+    replaces: Text = ""
+    category: Text
+    definition: Literal[1, 2]
+    context: list[Text]
+    proposal: Text
+    biased: Text
+    neutral: Text
+    checklist: Checklist
+
+
+class StudyCases(Head):
+    """The case file of an edition of ours; a user's may hold less (`CaseFile`)."""
+
+    definitions: dict[int, Text]
+    construction: Text
+    leak_words: list[Text]
+    group_rule: Literal["held", "printed"] = "held"
+    cases: list[StudyCase]
+
 
 #: Files below the checkout -> what each is read as.
 KINDS: dict[str, Any] = {
@@ -62,8 +97,8 @@ KINDS: dict[str, Any] = {
     "data/study/persona_jbbq_3/[!r]*.yaml": persona_jbbq.SceneFile,
     "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,
     "data/study/logprob_judge/extra.yaml": logprob_judge.ExtraFile,
-    "data/study/jubaku_v2/cases.yaml": jubaku_v2.StudyCases,
-    "data/study/jubaku_v2_3/cases.yaml": jubaku_v2.StudyCases,
+    "data/study/jubaku_v2/cases.yaml": StudyCases,
+    "data/study/jubaku_v2_3/cases.yaml": StudyCases,
     "data/study/inter_jbbq/lexicons.yaml": inter_jbbq.LexiconFile,
     "data/study/inter_jbbq/[!l]*.yaml": inter_jbbq.TopicFile,
     "data/study/inter_jbbq/lessons.yaml": inter_jbbq.TopicFile,
