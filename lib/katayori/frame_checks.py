@@ -1,13 +1,12 @@
-"""The frames that rooms hand to each other: declared once, checked at the door.
+"""Answers to items with three options, checked at the door, and answers beside their items.
 
-A row of an *answers* frame is one answer beside the columns of its item (`prompting.frames`); every
-public metric starts from such a frame, or from one that another metric made of it. `FRAMES` says of
-each what columns it has and what they hold, `check_frame` looks. Identifiers may be labels of any
-kind (texts, numbers). A frame without `model` or `source` counts as one model.
+A row of an *answers* frame is one answer beside the columns of its item (`prompting.frames`).
+`THREE_OPTIONS` says what columns such a frame has and what they hold, `check_frame` looks.
+Identifiers may be labels of any kind (texts, numbers). A frame without `model` or `source` counts
+as one model.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from katayori.columns import (
@@ -18,7 +17,6 @@ from katayori.columns import (
     check_column as check_column,
     first_row,
 )
-from katayori.errors import expect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,211 +27,102 @@ ANSWER_KEY = ("item_id", "model", "source", "prompt_id", "repetition")
 ONE_MODEL = {"model": "the model", "source": "none"}
 
 
-@dataclass(frozen=True)
-class Frame:
-    """What a shared frame holds.
-
-    Attributes:
-        what: a row of it, in the plural. columns: its columns that metrics use, by name.
-        options: what a valid answer may be, in the column `answer_in`; empty for anything.
-        key: the columns, as far as they are there, that no two rows share; empty where they may.
-    """
-
-    what: str
-    columns: dict[str, Column]
-    options: tuple[str, ...] = ()
-    answer_in: str = "answer"
-    key: tuple[str, ...] = ()
-
-
 def _optional(holds: str, example: object, may_miss: bool = False) -> Column:
     return Column(holds, example, required=False, may_miss=may_miss)
 
 
-def _shares(*names: str) -> dict[str, Column]:
-    """Probabilities that only some prompts give."""
-    return dict.fromkeys(names, _optional("probability", 0.25, may_miss=True))
-
-
-_LABEL = Column("label", "a1")
-_NUMBER = Column("number", 1.5, may_miss=True)
-_FLAG = Column("flag", True)
-_MODEL = {"model": _optional("label", "my-model"), "source": _optional("label", "recorded")}
-_ANSWER = {
+_ROLE = Column("label", "unknown", allowed=("biased", "counter_biased", "unknown", ""))
+_PERSON = Column("label", "target", allowed=("target", "non_target", "unknown", ""), required=False)
+#: Name -> what the column holds.
+THREE_OPTIONS = {
     "item_id": Column("label", "q001-020-female-white"),
     "outcome": Column("label", "ok", allowed=OUTCOMES),
-    "answer": Column("label", "yes", may_miss=True),
-    **_MODEL,
+    "answer": Column("label", "0", may_miss=True),
+    "model": _optional("label", "my-model"),
+    "source": _optional("label", "recorded"),
     "prompt_id": _optional("label", "de_answer_line"),
     "repetition": _optional("number", 0),
     "mass": _optional("number", 0.98, may_miss=True),
-}
-_LETTER = {name: column for name, column in _ANSWER.items() if name not in ("item_id", "answer")}
-_ROLE = Column("label", "unknown", allowed=("biased", "counter_biased", "unknown", ""))
-_PERSON = Column("label", "target", allowed=("target", "non_target", "unknown", ""), required=False)
-_THREE_OPTIONS = {
     "category": Column("label", "age"),
     "template_id": Column("label", "age-01"),
     "context_condition": Column("label", "ambiguous"),
     "polarity": Column("label", "negative", allowed=("negative", "non_negative")),
     "label": Column("number", 2, allowed=(0, 1, 2)),
-    "role_0": _ROLE,
-    "role_1": _ROLE,
-    "role_2": _ROLE,
-    "person_0": _PERSON,
-    "person_1": _PERSON,
-    "person_2": _PERSON,
+    **dict.fromkeys(("role_0", "role_1", "role_2"), _ROLE),
+    **dict.fromkeys(("person_0", "person_1", "person_2"), _PERSON),
+    # Probabilities that only some prompts give.
+    **dict.fromkeys(("p_0", "p_1", "p_2"), _optional("probability", 0.25, may_miss=True)),
 }
-_BY_PERSON = {
-    "decision_question_id": Column("label", 1),
-    "age": Column("label", 20),
-    "gender": Column("label", "female"),
-    "race": Column("label", "Asian"),
-}
-
-FRAMES: dict[str, Frame] = {
-    "answers": Frame("answers", _ANSWER),
-    # Answers beside the columns of their items, by the kind of item.
-    "yes or no": Frame("answers", _ANSWER | _BY_PERSON | _shares("p_yes", "p_no"), ("yes", "no")),
-    "three options": Frame(
-        "answers",
-        _ANSWER | _THREE_OPTIONS | _shares("p_0", "p_1", "p_2"),
-        ("0", "1", "2"),
-        key=ANSWER_KEY,
-    ),
-    "two options": Frame(
-        "answers",
-        _ANSWER
-        | _shares("p_a", "p_b")
-        | {
-            "case_id": _LABEL,
-            "category": Column("label", "age"),
-            "template": Column("label", 1),
-            "order": Column("label", "nb"),
-            "role_a": Column("label", "neutral"),
-            "role_b": Column("label", "biased"),
-        },
-        key=ANSWER_KEY,
-    ),
-    "both orders": Frame(
-        "answers",
-        _LETTER
-        | _shares("p_A", "p_B", "p_C")
-        | {
-            "pair_id": _LABEL,
-            "order": Column("label", "12"),
-            "letter": Column("label", "A", may_miss=True),
-        },
-    ),
-    "labelled verdicts": Frame(
-        "verdicts", {"pair_id": _LABEL, "question_id": _LABEL, "task": Column("label", "writing")}
-    ),
-    "likelihoods": Frame(
-        "scores",
-        {
-            "item_id": _LABEL,
-            "model": Column("label", "my-model"),
-            "prompt_id": Column("label", "pj_likelihood_ja"),
-            "continuation": Column("label", "target_words"),
-            "sum_logp": Column("number", -3.25, may_miss=True),
-            "per_token": _optional("number", -1.6, may_miss=True),
-        },
-    ),
-    # What metrics make of them.
-    "values": Frame(
-        "values",
-        _MODEL | {"decision_question_id": Column("label", 1), "value": _NUMBER},
-    ),
-    "roles": Frame(
-        "answers",
-        {
-            "template_id": Column("label", "age-01"),
-            "context_condition": Column("label", "ambiguous"),
-            "role": Column("label", "biased", may_miss=True),
-            "correct": _FLAG,
-            "has_target": _FLAG,
-            **_shares("p_biased", "p_counter_biased", "p_unknown", "p_correct"),
-        },
-    ),
-}
+#: Those of them that an answer has whatever it was asked of.
+_OF_ANSWER = ("item_id", "outcome", "answer")
+#: What a valid answer may be.
+OPTIONS = ("0", "1", "2")
 
 
 # -- at the door -----------------------------------------------------------------------------------
 
 
-def check_frame(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
-    """The frame, with `model` and `source` of one model where `FRAMES[name]` has them and it not.
+def check_frame(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The frame, with `model` and `source` of one model where it has none.
 
     Raises:
         FrameError (a KatayoriError): no frame, a column that is lacking or holds what it must not,
-        a valid answer that is no option, rows given twice. The line names frame and column, what is
+        a valid answer that is no option, rows given twice. The line names the column, what is
         wrong, and an example of what is right.
-        KatayoriError: an unknown name.
 
     Example:
         >>> import pandas as pd
-        >>> check_frame(pd.DataFrame({"item_id": ["a"], "outcome": ["fine"]}), "answers")
+        >>> check_frame(pd.DataFrame({"item_id": ["a"], "outcome": ["ok"]}))
         Traceback (most recent call last):
         ...
-        katayori.columns.FrameError: frame 'answers' lacks the column 'answer'; ...
+        katayori.columns.FrameError: frame 'three options' lacks the column 'answer'; ...
     """
     import pandas as pd
 
-    expect(name, FRAMES, "frame")
     if not isinstance(frame, pd.DataFrame):
         raise FrameError(
-            f"frame {name!r} is a {type(frame).__name__}; give a pandas DataFrame, one row an"
-            " answer"
+            f"frame 'three options' is a {type(frame).__name__}; give a pandas DataFrame, one row"
+            " an answer"
         )
-    declared = FRAMES[name]
-    for column, holds in declared.columns.items():
+    for column, holds in THREE_OPTIONS.items():
         if column in frame:
-            check_column(frame[column], holds, f"frame {name!r}: column {column!r}")
+            check_column(frame[column], holds, f"frame 'three options': column {column!r}")
         elif holds.required:
-            raise FrameError(_lacks(name, column, holds))
-    if declared.options:
-        _check_options(frame, declared)
-    if declared.key:
-        _check_once(frame, declared)
-    one = {k: v for k, v in ONE_MODEL.items() if k in declared.columns and k not in frame}
-    return frame.assign(**one)
+            raise FrameError(_lacks(column, holds))
+    _check_options(frame)
+    _check_once(frame)
+    return frame.assign(**{k: v for k, v in ONE_MODEL.items() if k not in frame})
 
 
-def _lacks(name: str, column: str, holds: Column) -> str:
+def _lacks(column: str, holds: Column) -> str:
     """One line about a column that is not there, with the way to get it."""
-    line = f"frame {name!r} lacks the column {column!r}; right is e.g. {holds.example!r}"
-    if column in FRAMES["answers"].columns or name not in WITH_ITEMS:
+    line = f"frame 'three options' lacks the column {column!r}; right is e.g. {holds.example!r}"
+    if column in _OF_ANSWER:
         return line
     return f"{line}; it is a column of the items: join them with frame_checks.with_items"
 
 
-#: Frames of answers that hold the columns of their items.
-WITH_ITEMS = ("yes or no", "three options", "two options", "both orders")
-
-
-def _check_options(frame: "pd.DataFrame", declared: Frame) -> None:
+def _check_options(frame: "pd.DataFrame") -> None:
     """FrameError where a valid answer is none of the options."""
-    answer = frame[declared.answer_in]
-    wrong = (frame["outcome"] == "ok") & ~answer.isin(declared.options)
+    wrong = (frame["outcome"] == "ok") & ~frame["answer"].isin(OPTIONS)
     if wrong.any():
-        *most, last = (repr(option) for option in declared.options)
-        options = f"{', '.join(most)} or {last}"
+        *most, last = map(repr, OPTIONS)
         raise FrameError(
-            f"{wrong.sum()} ok answers are not {options}, e.g. {answer[wrong].iloc[0]!r} in row"
-            f" {first_row(wrong)}; read the texts with the paper's parser, or give them another"
-            " outcome"
+            f"{wrong.sum()} ok answers are not {', '.join(most)} or {last}, e.g."
+            f" {frame['answer'][wrong].iloc[0]!r} in row {first_row(wrong)}; read the texts with"
+            " the paper's parser, or give them another outcome"
         )
 
 
-def _check_once(frame: "pd.DataFrame", declared: Frame) -> None:
+def _check_once(frame: "pd.DataFrame") -> None:
     """FrameError where two rows have the same key."""
-    key = [name for name in declared.key if name in frame]
+    key = [name for name in ANSWER_KEY if name in frame]
     twice = frame.duplicated(key)
     if twice.any():
         first = ", ".join(map(str, frame.loc[twice, key].iloc[0]))
         raise FrameError(
-            f"{twice.sum()} {declared.what} are given twice, e.g. {first}; number them by"
-            " repetition or keep one"
+            f"{twice.sum()} answers are given twice, e.g. {first}; number them by repetition or"
+            " keep one"
         )
 
 

@@ -24,7 +24,7 @@ import notebook_rules
 import pytest
 
 from katayori import paths
-from katayori.frame_checks import FRAMES
+from katayori.frame_checks import THREE_OPTIONS
 from katayori.frames import GIVEN
 from katayori.papers.paper import Paper
 
@@ -40,7 +40,13 @@ HOOKS = {name for name in vars(Paper) if not name.startswith("_")}
 #: Rooms that know none of these (`test_house.py`); their own classes may have the same names.
 LOWER = ("data.", "prompting.")
 REQUIREMENT = re.compile(r"\b(?:DE|IJ|JU|LJ|PJ|X)-\d+\b")
-COLUMNS = {*GIVEN, *(name for frame in FRAMES.values() for name in frame.columns)}
+#: Of what verbs give, and of the papers' answers.
+COLUMNS = {
+    *(*GIVEN, *THREE_OPTIONS, "age", "gender", "race", "decision_question_id", "p_yes", "p_no"),
+    *("case_id", "template", "order", "role_a", "role_b", "p_a", "p_b", "pair_id", "letter"),
+    *("p_A", "p_B", "p_C", "question_id", "task", "continuation", "sum_logp", "per_token"),
+    *("role", "correct", "has_target", "p_biased", "p_counter_biased", "p_unknown", "p_correct"),
+}
 #: Parameters whose words may be those of a column.
 OPTIONS = {"cluster", "kind", "what"}
 MOST_LINES = {"cell": 25, "definition": 40}

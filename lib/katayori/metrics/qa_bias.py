@@ -128,7 +128,7 @@ def with_role(answers: pd.DataFrame, reading: str = "by_polarity") -> pd.DataFra
     if reading not in READINGS:
         raise ValueError(f"reading {reading!r}; known: {', '.join(READINGS)}")
     meanings = [f"{READINGS[reading]}_{option}" for option in range(3)]
-    joined = check_frame(answers, "three options")
+    joined = check_frame(answers)
     if absent := [name for name in meanings if name not in joined]:
         raise FrameError(f"reading {reading!r} needs the column {absent[0]!r} of the items")
     names = {"target": "biased", "non_target": "counter_biased"}  # only persons are called so
