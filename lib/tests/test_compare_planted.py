@@ -15,7 +15,7 @@ RATIO = "response ratio"
 def row(model, level, value, half=0.05, **more):
     """A made gap of one level, as results.json holds it."""
     made = dict.fromkeys(FIELDS) | {"paper": PAPER, "requirement": "DE-1", "what": GAP}
-    made |= {"model": model, "source": "live", "cell": {"factor": "gender", "level": level}}
+    made |= {"model": model, "source": "live", "cell": {"factor": "gender", "largest_at": level}}
     made |= {"headline": True, "value": value, "ci_low": value - half, "ci_high": value + half}
     made |= {"unit": "probability", "n": 700, "n_invalid": 0, "clusters": 70, "status": "ok"}
     return made | {"line": 0.0, "margin": 0.05, "verdict": "undecided"} | more

@@ -304,8 +304,8 @@ def test_scores_are_the_headlines_of_the_notebooks(paper):
     responses = [to_response(rows[q.prompt_id][q.item_id, 0]) for q in asked]
     scores = scores_of(benchmark, asked, responses)
     for name, (what, cell) in HEADLINES[paper].items():
-        cells = wanted["cell"].map(json.loads)
-        [row] = wanted[(wanted["what"] == what) & (cells == cell)].to_dict("records")
+        fits = wanted["cell"].map(lambda one, cell=cell: cell.items() <= json.loads(one).items())
+        [row] = wanted[(wanted["what"] == what) & fits].to_dict("records")
         for end, column in (("", "value"), ("_low", "ci_low"), ("_high", "ci_high")):
             theirs = row[column]
             if math.isnan(theirs):
