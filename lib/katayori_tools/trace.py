@@ -82,6 +82,8 @@ def _rows_of(run: Path, papers: str | None) -> list[tuple[str, int, Row]]:
         if file.is_file()
         for number, row in enumerate(json.loads(file.read_text(encoding="utf-8")), 1)
     ]
+    if not chosen:
+        raise KatayoriError("notebook 00 has no answers of its own; name one of 01 to 05")
     if not rows:
         raise KatayoriError(f"no results of {', '.join(chosen)} in {run}; run the notebooks first")
     return rows
@@ -89,7 +91,9 @@ def _rows_of(run: Path, papers: str | None) -> list[tuple[str, int, Row]]:
 
 def _fitting(result: str, rows: list[tuple[str, int, Row]]) -> list[tuple[str, int, Row]]:
     """The rows that a number or words mean. KatayoriError where there are none."""
-    if result.strip().isdecimal():
+    if not result.strip():
+        raise KatayoriError("name a row: RESULT=<its number> or words of it")
+    if result.strip().lstrip("+-").isdecimal():
         found = [one for one in rows if one[1] == int(result)]
     else:
         words = result.casefold().split()
@@ -166,7 +170,10 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     print(_as_text(listed.head(limit)))
     if save:
         safe = listed.astype(object).map(harmless).rename(columns=harmless)
-        safe.to_csv(save, index=False, lineterminator="\n")
+        try:
+            safe.to_csv(save, index=False, lineterminator="\n")
+        except OSError as error:
+            raise KatayoriError(f"{save} cannot be written: {error}") from None
         print(f"all {len(listed):,} answers: {save}")
     else:
         print(f"{len(listed):,} answers in all; -o file.csv (make: SAVE=file.csv) writes them")
@@ -247,8 +254,8 @@ def _how_far(row: Row, chosen: "pd.DataFrame", unmatched: list[str]) -> str:
     lines = []
     if unmatched:
         lines.append(
-            f"No column of the items: {', '.join(unmatched)}. This names a statistic, or a choice"
-            " that the notebook makes."
+            f"Picks no answers by itself: {', '.join(unmatched)}. This names a statistic, or a"
+            " choice that the notebook makes."
         )
     if len(chosen) == n + n_invalid:
         those = "Their number is that of" if unmatched else "These are"
