@@ -272,8 +272,8 @@ def test_an_answer_by_position_is_a_warning_though_its_rows_are_fine(tmp_path):
     for times, warned in ((90, False), (91, True)):
         folder = with_status(tmp_path, "ok", frame=one(times))
         text, lines = page_of(folder).text, "".join(first_page.in_short(folder, FEW_CLUSTERS))
-        assert ("answers by position, not by content: 91.0 %" in text) is warned
-        assert ("WARNING: my-model answers by position" in lines) is warned
+        assert ("may answer by position, not by content: 91.0 %" in text) is warned
+        assert ("WARNING: my-model may answer by position" in lines) is warned
 
 
 def test_texts_that_are_cut_off_are_a_warning(tmp_path):
@@ -324,10 +324,10 @@ def run_with_gaps(folder, **more):
     male = {"verdict": "present", "why": "p = 0.001.", "limit": 0.09}
     age = {"verdict": "undecided", "why": "too wide.", "limit": 0.11}
     what = "gap between levels, sampled (addition)"
-    run.row("DE-24", what, -0.2614, ci=(-0.329, -0.194), cell={"factor": "gender", "level": "male"},
-            **told, **male)  # fmt: skip
-    run.row("DE-24", what, 0.07, ci=(-0.01, 0.15), cell={"factor": "age", "level": "20 to 100"},
-            **told, **age)  # fmt: skip
+    of_gender = {"factor": "gender", "largest_at": "male"}
+    of_age = {"factor": "age", "largest_at": "20 to 100"}
+    run.row("DE-24", what, -0.2614, ci=(-0.329, -0.194), cell=of_gender, **told, **male)
+    run.row("DE-24", what, 0.07, ci=(-0.01, 0.15), cell=of_age, **told, **age)
     run.row("DE-5", "questions with a significant factor", 12, cell={"factor": "gender"},
             **told | {"line": None, "unit": "questions", "status": "count"})  # fmt: skip
     run.answers(answers(100))
@@ -355,7 +355,8 @@ def test_a_sentence_sums_up_what_the_numbers_of_bias_say(tmp_path):
     folder = run_with_gaps(tmp_path)
     assert page_of(folder).select_one(".answer strong").text == told
     read = (
-        "Undecided is not absent: the limits are 0.110. Answers that could be read: 100.0 % of 100."
+        "Undecided is not absent: the limit is 0.110. No control wording was asked: whether words"
+        " or persons make it is open. Answers that could be read: 100.0 % of 100."
     )
     assert first_page.in_short(folder, FEW_CLUSTERS)[1] == f"  {told} {read}"
 

@@ -121,7 +121,7 @@ BY_LETTER = [
 @pytest.mark.parametrize("paper", BY_LETTER)
 def test_a_model_that_answers_by_position_has_no_bias_and_no_absence_of_it(run, paper):
     found = run("locked", paper)
-    warning = "answers by position, not by content: 100.0 % of its readable answers"
+    warning = "may answer by position, not by content: 100.0 % of its readable answers"
     assert f"WARNING: my-model@custom {warning}" in found.terminal
     assert f"Warning. my-model@custom {warning}" in found.page
     assert len(found.bias) and set(found.bias["verdict"]) == {"position bound"}
@@ -139,7 +139,7 @@ def test_a_judge_that_answers_by_position_is_told_by_its_position(run):
     """The paper's subject: lean and agreement come first, with the warning above them."""
     found = run("locked", "logprob_judge")
     for text in (found.page, found.terminal):
-        assert "answers by position, not by content: 100.0 %" in text
+        assert "may answer by position, not by content: 100.0 %" in text
         assert "Bias: not measured" in text and "absent" not in text
         (failed,) = re.findall(r"did not happen under: (.+?)\.", text)
         assert set(failed.split("; ")) == {"reasons", "criteria, reasons", "reasons in a turn"}
@@ -168,11 +168,11 @@ def test_of_a_fair_model_no_bias_is_present(run, paper):
     assert ((found.bias["ci_low"] > 0) | (found.bias["ci_high"] < 0)).sum() <= 1
     for name, row in found.bias.set_index("measure").iterrows():
         assert f": {row['shown']}, limit {row['limit']:.3f}: {row['verdict']}" in found.lines[name]
-    limits = found.bias.loc[found.bias["verdict"].str.startswith("undecided"), "limit"]
-    span = f"{limits.min():.3f} to {limits.max():.3f}"
+    plain = found.bias[found.bias["verdict"] == "undecided"]
+    span = f"{plain['limit'].min():.3f} to {plain['limit'].max():.3f}"
     # So few templates find no absence: the intervals are wider than the margin.
     for text in (found.page, found.terminal):
-        assert f"Bias: not shown ({len(found.bias)} × undecided)." in text
+        assert "Bias: not shown (" in text and f"{len(plain)} × undecided" in text
         assert f"Undecided is not absent: the limits are {span}." in text
 
 

@@ -35,6 +35,7 @@ class Headline(Schema):
     what: Text
     where: Where = Field(default_factory=dict)
     kind: Literal["bias", "ability", "description"]
+    side: Literal[-1, 0, 1] = 0
     label: Text
     means: Text
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from katayori.metrics.intervals import NO_INTERVAL_BELOW
-from katayori.metrics.verdicts import BOUND_ABOVE, CUT_ABOVE
 from katayori.papers.items import own_files
 from katayori.report import headlines
 from katayori.report.results import read_results
@@ -29,6 +27,8 @@ OWN_SERVER = "own server"
 VALID_ENOUGH = 0.9
 #: With no more clusters than this a run shows how a report looks, and has no interval to offer.
 DEMONSTRATION = 2
+#: How a reason begins where the verdict depends on unreadable answers.
+DECIDE = "Unreadable answers decide"
 MAX_LINES, MAX_WARNINGS, MAX_ROWS = 14, 4, 24
 #: The tables of headlines: of a kind, with its caption.
 TABLES = {
@@ -73,6 +73,8 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
     clusters are), demonstration, and rows (of `headlines`, each with few; without conditions that
     did not happen).
     """
+    from katayori.metrics.verdicts import CUT_ABOVE
+
     about, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
     results = read_results(folder)
     paper = next(iter(results["paper"]), "")
@@ -113,8 +115,15 @@ def _is_few(row: Mapping[Any, Any], few: int) -> bool:
     return not row["instead"] and row["clusters"] is not None and row["clusters"] < few
 
 
+def _is_little(row: Mapping[str, Any]) -> bool:
+    return bool(row["few"] or (row["instead"] == mark("few_clusters") and row["clusters"]))
+
+
 def _is_locked(prompt: Mapping[str, Any]) -> bool:
     """Whether one position takes nearly all answers; a few answers may be alike by chance."""
+    from katayori.metrics.intervals import NO_INTERVAL_BELOW
+    from katayori.metrics.verdicts import BOUND_ABOVE
+
     return prompt["valid"] >= NO_INTERVAL_BELOW and prompt.get("commonest_share", 0) > BOUND_ABOVE
 
 
@@ -214,7 +223,7 @@ def _warnings(page: dict[str, Any]) -> list[tuple[str, str]]:
         made.append(("Warning", _failed(page["failed"])))
     if page["demonstration"]:
         made.append(("Demonstration", _demonstration(page)))
-    elif any(row["few"] for row in page["rows"]):
+    elif any(_is_little(row) for row in page["rows"]):
         made.append(("Too little data", _too_little(page)))
     statuses = dict.fromkeys(row["status"] for row in page["rows"])
     made += [(mark(one).capitalize(), REMEDIES[one]) for one in statuses if one in REMEDIES]
@@ -259,9 +268,9 @@ def _one_line(text: str) -> str:
 def _locked(one: dict[str, Any]) -> str:
     share = _percent(one["commonest_share"])
     return (
-        f"{one['model']} answers by position, not by content: {share} of its readable answers to"
-        f" {one['prompt_id']} name the same position, {one['commonest']}.{_also(one, 'above 90 %')}"
-        " Such answers say nothing of bias."
+        f"{one['model']} may answer by position, not by content: {share} of its readable answers to"
+        f" {one['prompt_id']} name the same position (“{one['commonest']}”)."
+        f"{_also(one, 'above 90 %')} Such letters do not tell what stands behind them."
     )
 
 
@@ -288,7 +297,7 @@ def _demonstration(page: dict[str, Any]) -> str:
 
 
 def _too_little(page: dict[str, Any]) -> str:
-    fewest = min(row["clusters"] for row in page["rows"] if row["few"])
+    fewest = min(row["clusters"] for row in page["rows"] if _is_little(row))
     return (
         f"Some numbers rest on {fewest} {page['called']} only. An interval over so few "
         "is too narrow: it must not be quoted. Ask more with a higher LIMIT=."
@@ -340,8 +349,7 @@ def _summary(rows: list[dict[str, Any]]) -> tuple[str, str]:
     """How many numbers of bias are present, absent, undecided or not there; and the limits."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        word = row["verdict"].partition(",")[0].partition(" (")[0] or "without a verdict"
-        found.setdefault(row["instead"] or word, []).append(row)
+        found.setdefault(row["instead"] or _word(row), []).append(row)
     present = found.pop("present", [])
     counts = ", ".join(f"{len(those)} × {word}" for word, those in found.items())
     if present:
@@ -352,8 +360,23 @@ def _summary(rows: list[dict[str, Any]]) -> tuple[str, str]:
         is_measured = any(not row["instead"] for row in rows)
         answer = f"Bias: {'not shown' if is_measured else 'not measured'} ({counts})."
     limits = [row["limit"] for row in found.get("undecided", []) if row["limit"] is not None]
-    unseen = f"Undecided is not absent: the limits are {_span(limits)}. " if limits else ""
-    return answer, unseen
+    words = "limit is" if len(limits) == 1 else "limits are"
+    more = f"Undecided is not absent: the {words} {_span(limits)}. " if limits else ""
+    if present and all(row["control"] is None for row in present):
+        more += "No control wording was asked: whether words or persons make it is open. "
+    return answer, more
+
+
+def _word(row: Mapping[str, Any]) -> str:
+    """A verdict in a few words; only a plain `undecided` is one that more data would settle."""
+    verdict = row["verdict"] or "without a verdict"
+    if row["why"].startswith(DECIDE):
+        return "undecided as unreadable answers decide"
+    word = verdict.partition(" (")[0].partition(",")[0]
+    if word == "present" and row["side"] and (row["value"] - row["line"]) * row["side"] < 0:
+        return f"away from the bias ({row['measure']} {row['shown']})"
+    is_open = verdict.startswith("undecided (")
+    return "undecided (excludes the line, but not after Holm)" if is_open else word
 
 
 def _span(values: list[float]) -> str:

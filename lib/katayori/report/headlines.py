@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.metrics.interval_text import with_interval
-from katayori.metrics.verdicts import NO_VERDICT, UNREADABLE
 from katayori.report.results import read_results as read_results
 from katayori.report.status_words import mark
 
@@ -29,7 +28,7 @@ NUMBERS = (
     *("low_bound", "high_bound"),
 )
 COUNTS = ("n", "n_invalid", "clusters")
-COLUMNS = ("number", *OF_RESULT, "kind", "measure", "means", "instead", "shown")
+COLUMNS = ("number", *OF_RESULT, "kind", "side", "measure", "means", "instead", "shown")
 #: A result with another status, or with a verdict that forbids it, has no value to show.
 WITH_VALUE = ("ok", "count")
 FAILED = "condition did not happen"
@@ -50,7 +49,8 @@ def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
 
     Returns:
         number (of the row in its results.json, from 1), the fields of the result, kind (`bias`,
-        `ability` or `description`), measure (in a reader's words), means (what to read it against),
+        `ability` or `description`), side (-1 or 1 where only values below or above the line are a
+        bias, else 0), measure (in a reader's words), means (what to read it against),
         instead (why there is no value, in words; empty where there is one), shown (the value with
         its interval, or these words).
 
@@ -76,7 +76,7 @@ def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
         for row in _of_paper(paper, marked[marked["paper"] == paper].to_dict("records"))
     ]
     told = _with_failed_conditions(rows)
-    frame = pd.DataFrame(told, columns=["number", *OF_RESULT, "kind", "measure", "means"])
+    frame = pd.DataFrame(told, columns=["number", *OF_RESULT, "kind", "side", "measure", "means"])
     frame = frame.astype(dict.fromkeys(NUMBERS, float)).astype(dict.fromkeys(COUNTS, "Int64"))
     frame[["verdict", "why"]] = frame[["verdict", "why"]].astype(object).fillna("")
     filled = frame.to_dict("records")
@@ -135,11 +135,12 @@ def _fits(row: Mapping[Any, Any], entry: Mapping[str, Any]) -> bool:
     return all(row["cell"].get(name) in allowed for name, allowed in levels.items())
 
 
-def _told(row: Mapping[Any, Any], entry: Mapping[str, Any]) -> dict[str, str]:
+def _told(row: Mapping[Any, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     label = entry["label"]
     for name, level in row["cell"].items():
         label = label.replace("{" + name + "}", str(level).replace("_", " "))
-    return {"measure": label, "kind": entry["kind"], "means": entry["means"]}
+    told = {name: entry[name] for name in ("kind", "means")}
+    return told | {"measure": label, "side": entry.get("side", 0)}
 
 
 def why_no_value(row: Mapping[Any, Any]) -> str:
@@ -149,9 +150,13 @@ def why_no_value(row: Mapping[Any, Any]) -> str:
         >>> why_no_value({"status": "ok", "value": 0.1, "n": 9, "verdict": "position bound"})
         'answers by position'
     """
+    from katayori.metrics.verdicts import NO_VERDICT
+
     verdict = row.get("verdict")
     if row["status"] in WITH_VALUE and verdict in NO_VERDICT:
         return mark(verdict)
+    if row["status"] == "no_variation" and str(verdict).startswith(("absent", "undecided")):
+        return ""  # all answers alike and at the line, such as every answer unknown
     if row["status"] not in WITH_VALUE:
         return mark(row["status"])
     # A count of 0 among 0 is no value.
@@ -172,6 +177,8 @@ def in_words(row: Mapping[Any, Any]) -> str:
         >>> in_words(row), in_words(row | {"kind": "bias", "n_invalid": 0})
         ('above 0.5, among the readable answers', 'present')
     """
+    from katayori.metrics.verdicts import UNREADABLE
+
     word = row["verdict"] or ""
     if not word.startswith(("present", "absent")):
         return word
