@@ -305,8 +305,8 @@ def compare(
     frame.astype(object).map(harmless).to_csv(path, index=False)
     of_headlines = path.with_name(f"{name}-headlines.csv")
     told.astype(object).map(harmless).to_csv(of_headlines, index=False)
-    shown = told if len(told) else frame
-    models = ", ".join(map(str, shown["model"].dropna().unique()))
+    names = frame.loc[frame["headline"].astype(bool), "model"].dropna().unique()
+    models = ", ".join(map(str, names if len(names) else frame["model"].dropna().unique()))
     print(visible(f"A = {a}, B = {b}; models: {models}"))
     print(*lines(told), "", fill(NOTE if len(told) else "neither has a headline", WIDTH), sep="\n")
     more = (~frame["headline"].astype(bool)).sum()
