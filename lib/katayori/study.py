@@ -129,24 +129,34 @@ class Study:
         )
 
     @staticmethod
+    def reopened(folder: Path) -> "Study":
+        """The study that a run folder is about, opened with the parameters of the run.
+
+        Raises:
+            UnavailableError, KatayoriError: as `open`; of files of the user's own the folder keeps
+            the whole path only where the runner made it.
+        """
+        given = _noted(folder / "provenance.json")["parameters"]
+        stamp = folder / "stamp.json"
+        if stamp.is_file():  # it has paths of files in full
+            given |= _noted(stamp)["inputs"]["parameters"]
+        own = get_paper(folder.name).own_files
+        known = ("profile", "models", "prompts", "asked", "limit", "only", "answers_file", *own)
+        return Study.open(folder.name, **{name: given[name] for name in known if name in given})
+
+    @staticmethod
     def of_run(folder: Path) -> "Study | None":
-        """The study that a run folder is about, opened as the run opened it.
+        """The study of a run folder (`reopened`), to compare what its models answered.
 
         None where no run is there or its answers are not, and where it took files of the user's
-        own: of their paths the folder keeps the last part only. Answers that are missing give an
-        empty frame, whatever the prompt.
+        own. Answers that are missing give an empty frame, whatever the prompt.
         """
         file = folder / "provenance.json"
-        if not file.is_file():
+        own = set(own_files()) - {"orders", "preset"} | {"prompts", "answers_file"}
+        if not file.is_file() or any(_noted(file)["parameters"].get(name) for name in own):
             return None
-        given = json.loads(file.read_text(encoding="utf-8"))["parameters"]
-        chosen = ("profile", "models", "asked", "limit", "only", "orders", "preset")
-        own = set(own_files()) - set(chosen) | {"prompts", "answers_file"}
-        if any(given.get(name) for name in own):
-            return None
-        how = {name: given[name] for name in chosen if given.get(name)}
         try:
-            return replace(Study.open(folder.name, **how), _asked=())
+            return replace(Study.reopened(folder), _asked=())
         except UnavailableError:
             return None
 
@@ -330,6 +340,12 @@ class Study:
         asked = f"{source} answers of {', '.join(self.models)}"
         beside = f"; beside them {', '.join(self.simulated)}" if self.simulated else ""
         return "\n".join([f"{counted}; {asked}{beside}.", *self.notes])
+
+
+def _noted(file: Path) -> dict[str, Any]:
+    """What a run noted of itself in a file of its folder."""
+    noted: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return noted
 
 
 def _as_asked(opened: Opened) -> "pd.DataFrame":

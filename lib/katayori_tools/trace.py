@@ -93,7 +93,7 @@ def _fitting(result: str, rows: list[tuple[str, int, Row]]) -> list[tuple[str, i
     """The rows that a number or words mean. KatayoriError where there are none."""
     if not result.strip():
         raise KatayoriError("name a row: RESULT=<its number> or words of it")
-    if result.strip().lstrip("+-").isdecimal():
+    if re.fullmatch(r"[+-]?\d+", result.strip()):
         found = [one for one in rows if one[1] == int(result)]
     else:
         words = result.casefold().split()
@@ -150,11 +150,10 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     if "read" not in about:
         raise KatayoriError(f"{folder} was made before runs listed what they read; run it again")
     reads = _reads(about, row)
-    for name, about in {
-        name: one for read in reads for name, one in read["shards"].items()
-    }.items():
-        print(f"  {_checked(row['paper'], name, about)}")
-    answers = _answers(folder, row, reads)
+    shards = {name: one for read in reads for name, one in read["shards"].items()}
+    for name, noted in shards.items():
+        print(f"  {_checked(row['paper'], name, noted)}")
+    answers = _answers(folder, reads)
     chosen, of_cell, unmatched = of_the_cell(answers, row["cell"])
     print(f"{len(answers):,} answers were read to these prompts; the cell picks {len(chosen):,}.")
     print(visible(_how_far(row, chosen, unmatched)))
@@ -206,17 +205,11 @@ def _checked(paper: str, name: str, about: Mapping[str, Any]) -> str:
     return f"data/recorded/{paper}/{name}: {count:,} answers, sha256 {digest}…, {same}"
 
 
-def _answers(folder: Path, row: Row, reads: list[dict[str, Any]]) -> "pd.DataFrame":
+def _answers(folder: Path, reads: list[dict[str, Any]]) -> "pd.DataFrame":
     """The answers of these reads, read again with the parameters of the run."""
     import pandas as pd
 
-    given = _provenance(folder)["parameters"]
-    stamp = folder / "stamp.json"
-    if stamp.is_file():  # it has paths of files in full
-        given |= json.loads(stamp.read_text(encoding="utf-8"))["inputs"]["parameters"]
-    own = get_paper(row["paper"]).own_files
-    known = ("profile", "models", "prompts", "asked", "limit", "only", "answers_file", *own)
-    study = Study.open(row["paper"], **{name: given[name] for name in known if name in given})
+    study = Study.reopened(folder)
     how = [(one["model"], one["prompt_id"], one["items"], one["repetitions"]) for one in reads]
     frames = [
         study.answers(prompt, models=[model], items=items, repetitions=repetitions)

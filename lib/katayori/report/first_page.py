@@ -103,7 +103,9 @@ def facts(folder: Path, few: int) -> dict[str, Any]:
         "cut": [one for one in asked if _cut_share(one) > CUT_ABOVE],
         "failed": {row["cell"].get("prompt", row["measure"]): row["why"] for row in failed},
         "invalid": kept.get("invalid", []),
-        "rows": [row | {"few": _is_few(row, few)} for row in rows if row not in failed],
+        "rows": [
+            row | {"few": _is_few(row, few)} for row in rows if row["verdict"] != headlines.FAILED
+        ],
         "called": said.get("clusters", "clusters"),
         "most": most,
         "demonstration": 0 < most <= DEMONSTRATION,
