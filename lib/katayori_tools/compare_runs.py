@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from katayori import paths
@@ -12,7 +11,7 @@ from katayori.report.side_by_side import side_by_side
 from katayori.report.tables import visible
 from katayori_tools import notebooks, site
 from katayori_tools.named_runs import SHOWN, chosen, plain_name
-from katayori_tools.site_models import models_page
+from katayori_tools.site_pages import models_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +36,7 @@ def show(runs: str, profile: str, papers: Sequence[str]) -> int:
     frame.astype(object).map(harmless).to_csv(path, index=False)
     _print(frame)
     print(f"{len(frame)} values of {frame['name'].nunique()} models: {path}", file=sys.stderr)
-    print(f"open {site.write_one(folder, partial(models_page, frame))}")
+    print(f"open {site.write_one(folder, models_page(frame))}")
     return 0
 
 

@@ -1,151 +1,156 @@
-"""What a playground of the pages is: sliders, a function of the library, a chart and a table.
+"""The playgrounds of the pages: what a notebook's own `playground(sliders, draw)` cell shows.
 
-A paper's own playground stands in the module `playground` of its room (`katayori_tools.papers`).
-It calls the function that the notebook calls; nothing is computed by other means. States are
-computed for every combination of the values of its sliders (`site_playgrounds`).
+All states are computed by `draw` while the pages are made and kept as a script beside them;
+`playground.js` picks one by the sliders. The cell is the repository's own, never that of a run
+folder, which may come from elsewhere.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import ast
+import json
+import symtable
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    import altair
-    import pandas as pd
+    from matplotlib.figure import Figure
 
-#: Of all draws, as the notebooks have it by default.
-SEED = 20251121
-#: Where the texts of all playgrounds stand.
-PAGE = "playgrounds"
-LINE_COLOUR = "#444444"
-
-
-@dataclass(frozen=True)
-class Control:
-    """A slider: an argument of the function.
-
-    Attributes:
-        name: of the argument. label: in words. values: from lowest to highest. start: one of them.
-        digits: behind the point, where a value is shown.
-    """
-
-    name: str
-    label: str
-    values: tuple[float, ...]
-    start: float
-    digits: int = 0
+#: Name of a slider -> its lowest value, highest value, step and start.
+Sliders: TypeAlias = Mapping[str, tuple[float, float, float, float]]
+CALL = "\nplayground("
+#: States of one playground.
+MOST = 60
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the table of numbers.
-
-    Attributes:
-        name: in the frame. head: in words. digits: behind the point; None for a column of words.
-        undefined: what a missing number means.
-    """
-
-    name: str
-    head: str
-    digits: int | None = None
-    undefined: str = "undefined"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a state shows.
-
-    Attributes:
-        points: what the chart draws. numbers: what the table shows. told: its gist in words.
-    """
-
-    points: "pd.DataFrame"
-    numbers: "pd.DataFrame"
-    told: str
-
-
-@dataclass(frozen=True)
-class Sliders:
-    """Sliders, and the function that answers at every combination of their values.
-
-    Attributes:
-        controls: the sliders. answer: (**values by name) -> what that state shows.
-    """
-
-    controls: tuple[Control, ...]
-    answer: Callable[..., Answer]
-
-
-@dataclass(frozen=True)
-class Playground:
-    """A playground: what a notebook computes when its sliders move.
-
-    Attributes:
-        title: of its section. about: what to try, as Markdown.
-        choices: sliders by what is chosen above them; where there is no choice, one without name.
-        chart: points of the state in which it starts -> the chart; its data are named "points".
-        picture: what the chart shows, in words. columns: of the table. caption: of the table.
-        choice: what is chosen above the sliders, in words.
-    """
-
-    title: str
-    about: str
-    choices: dict[str, Sliders]
-    chart: Callable[["pd.DataFrame"], "altair.TopLevelMixin"]
-    picture: str
-    columns: tuple[Column, ...]
-    caption: str
-    choice: str = ""
-
-
-def states(controls: Sequence[Control]) -> list[dict[str, float]]:
-    """Every combination of the values, the last slider moving first.
+def sliced(cells: Sequence[str]) -> str:
+    """The statements of the last cell, and those before it which it needs, as one program.
 
     Example:
-        >>> states([Control("a", "A", (0, 1), 0), Control("b", "B", (2, 3), 2)])[1]
-        {'a': 0, 'b': 3}
+        >>> sliced(["a = 1; b = 2", "def f():\\n    return a", "print(f())"])
+        'a = 1\\ndef f():\\n    return a\\nprint(f())'
     """
-    names = [control.name for control in controls]
-    together = product(*(control.values for control in controls))
-    return [dict(zip(names, values, strict=True)) for values in together]
+    *before, last = ([ast.unparse(one) for one in ast.parse(cell).body] for cell in cells)
+    kept = list(last)
+    needed = {name for one in kept for name in _names(one)[0]}
+    for one in reversed([one for cell in before for one in cell]):
+        read, bound = _names(one)
+        if bound & needed:
+            kept.insert(0, one)
+            needed = needed - bound | read
+    return "\n".join(kept)
 
 
-def start(controls: Sequence[Control]) -> int:
-    """The place, among `states`, of the state in which all sliders start.
+def _names(statement: str) -> tuple[set[str], set[str]]:
+    """The names that a statement reads from outside of it, and those that it binds."""
+    whole = symtable.symtable(statement, "cell", "exec")
+    own = whole.get_symbols()
+    bound = {one.get_name() for one in own if one.is_assigned() or one.is_imported()}
+    read = {one.get_name() for one in own if one.is_referenced()}
+    inner = list(whole.get_children())
+    while inner:
+        scope = inner.pop()
+        read |= {one.get_name() for one in scope.get_symbols() if one.is_global()}
+        inner += scope.get_children()
+    return read, bound
+
+
+def program(notebook: Path) -> str:
+    """The program of a notebook's playground; empty where it has none."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    ends = [place for place, source in enumerate(sources, 1) if CALL in source]
+    return sliced(sources[: ends[0]]) if ends else ""
+
+
+def grid(sliders: Sliders, most: int = MOST) -> dict[str, list[float]]:
+    """Values of each slider, its start among them, whose combinations are at most so many.
 
     Example:
-        >>> start([Control("a", "A", (0, 1), 1), Control("b", "B", (2, 3), 2)])
-        2
+        >>> grid({"a": (0, 10, 1, 3), "b": (0.0, 1.0, 0.5, 0.0)}, 12)
+        {'a': [0, 3, 7, 10], 'b': [0.0, 0.5, 1.0]}
     """
-    rest = [prod(len(later.values) for later in controls[k + 1 :]) for k in range(len(controls))]
-    places = [control.values.index(control.start) for control in controls]
-    return sum(place * size for place, size in zip(places, rest, strict=True))
+    steps = {name: round((high - low) / step) for name, (low, high, step, _) in sliders.items()}
+    counts = dict.fromkeys(sliders, 1)
+    while rest := [
+        name
+        for name, count in counts.items()
+        if count <= steps[name] and prod(counts.values()) // count * (count + 1) <= most
+    ]:
+        counts[min(rest, key=lambda name: counts[name])] += 1
+    return {name: _values(one, steps[name], counts[name]) for name, one in sliders.items()}
 
 
-def anchor(name: str) -> str:
-    """Where the section of a playground stands on the page.
+def _values(slider: tuple[float, float, float, float], steps: int, count: int) -> list[float]:
+    low, _, step, start = slider
+    own = round((start - low) / step)
+    places = [round(k * steps / (count - 1)) for k in range(count)] if count > 1 else [own]
+    nearest = min(range(count), key=lambda k: abs(places[k] - own))
+    places[nearest] = own
+    return [round(low + step * place, 9) for place in places]
 
-    Example:
-        >>> anchor("a_paper")
-        'play-a-paper'
+
+def states(code: str, most: int = MOST) -> dict[str, Any]:
+    """All states of a playground.
+
+    Args:
+        code: of `program`.
+
+    Returns:
+        sliders (name, values, start: the place of one of them), states (alt, svg and html of each,
+        the last slider moving first).
     """
-    return f"play-{name.replace('_', '-')}"
+    from katayori.report import explorers
+
+    kept: dict[str, Any] = {}
+
+    def keep(sliders: Sliders, draw: Callable[..., Any]) -> None:
+        kept.update(sliders=sliders, draw=draw)
+
+    shown, temporary = explorers.playground, tempfile.tempdir
+    explorers.playground = keep  # type: ignore[assignment]
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder  # where a run without a folder of its own writes
+        try:
+            exec(compile(code, "playground", "exec"), {"__name__": "playground"})
+        finally:
+            explorers.playground, tempfile.tempdir = shown, temporary
+    values = grid(kept["sliders"], most)
+    sliders = [
+        {"name": name, "values": own, "start": own.index(kept["sliders"][name][3])}
+        for name, own in values.items()
+    ]
+    every = (dict(zip(values, one, strict=True)) for one in product(*values.values()))
+    return {"sliders": sliders, "states": [_state(kept["draw"](**one)) for one in every]}
 
 
-def link(name: str, words: str) -> str:
-    """HTML of a link to the section of a playground."""
-    return f'<a href="{PAGE}.html#{anchor(name)}">{words}</a>'
+def _state(made: list[Any]) -> dict[str, str]:
+    """Title and picture of the figure, and HTML of the tables."""
+    state = {"alt": "", "svg": "", "html": ""}
+    for one in made:
+        if hasattr(one, "savefig"):
+            state |= {"alt": one.get_suptitle(), "svg": svg(one)}
+        else:
+            state["html"] += one._repr_html_()
+    return state
 
 
-# -- charts ----------------------------------------------------------------------------------------
+def svg(figure: "Figure") -> str:
+    """A figure as a small SVG, its words as text."""
+    from matplotlib import rc_context
+
+    drawn = StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "katayori"}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
 
 
-def named_points(points: "pd.DataFrame") -> "altair.InlineData":
-    """Rows as data that a script can put others in the place of."""
-    import altair
-
-    known = points.astype(object).where(points.notna(), None)
-    rows = [{str(name): value for name, value in row.items()} for row in known.to_dict("records")]
-    return altair.InlineData(values=rows, name="points")
+def script(paper: str, code: str) -> str:
+    """The script of a paper's playground: it sets `playgrounds.<paper>`, as a page that is opened
+    as a file may not read other files.
+    """
+    made = json.dumps(states(code), ensure_ascii=False, separators=(",", ":"))
+    return f'(window.playgrounds ??= {{}})["{paper}"] = {made};\n'

@@ -9,11 +9,15 @@ language = "en"
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
     "katayori_tools.site_sphinx",
 ]
-exclude_patterns = ["_static"]
+exclude_patterns = ["_static", "_templates"]
+templates_path = ["_templates"]
 default_role = "literal"  # docstrings write `names` so
 autodoc_member_order = "bysource"
+napoleon_use_ivar = True
 autodoc_typehints = "none"  # the signature is kept short; docstrings say shapes and units
 myst_enable_extensions = ["dollarmath"]
 # "$1 to $2" is money.
@@ -24,7 +28,12 @@ nb_execution_mode = "off"  # the run has executed them
 nb_code_prompt_show = "code"
 nb_code_prompt_hide = "code"
 nb_render_markdown_format = "commonmark"
-suppress_warnings = ["mystnb.unknown_mime_type", "myst.header"]
+nb_mime_priority_overrides = [
+    ("html", "application/vnd.jupyter.widget-view+json", None),
+    ("html", "application/javascript", None),
+]
+# Docstrings are plain text: what looks like markup in them is none.
+suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "docutils"]
 pygments_style = "friendly"
 
 html_title = "Katayori 偏り"
@@ -32,10 +41,9 @@ html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_search_language = "words"
 html_static_path = ["_static"]
-html_css_files = ["katayori.css", "japanese.css"]
+html_css_files = ["katayori.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = False  # it would read other pages, which a file may not
 html_last_updated_fmt = None
 html_theme_options = {
     "logo": {"text": "Katayori 偏り"},

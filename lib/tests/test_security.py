@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 import yaml
 from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for
-from thin_playgrounds import thin
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
@@ -32,6 +31,7 @@ from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
 from katayori_tools.papers.jubaku_v2 import rating
 from katayori_tools.planning import export_requests, probe_logprobs
+from katayori_tools import site
 from katayori_tools.site import write_site
 
 CANARY = "sk-canary-4f9c1e77d0a2"
@@ -302,7 +302,7 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     monkeypatch.setenv("KATAYORI_ROOT", str(HERE))
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     environment.setup_site()
-    thin(monkeypatch)
+    monkeypatch.setattr(site, "_scripts", lambda papers: {})
     run = Run("discrim_eval", tmp_path / "mine" / "discrim_eval")
     for text in ATTACKS:
         about = {"model": text, "n": 9, "headline": True, "cell": {"factor": text}}
@@ -314,7 +314,7 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     reason = json.dumps({"reason": "\n".join(ATTACKS)})
     (tmp_path / "mine" / "jubaku_v2" / "skipped.json").write_text(reason)
     folder = write_site("mine", interface=False).parent
-    names = ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "gallery", "notebooks")
+    names = ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "notebooks")
     for name in (*names, "models"):
         dom = _rendered(folder / f"{name}.html", tmp_path / name)
         assert "data-hit" not in dom[:600] and "\x1b" not in dom, name
@@ -322,9 +322,7 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
         inside = dom.partition("<article")[2].partition("</article>")[0]
         assert inside, name
         found = re.findall(r"<(script|iframe|svg|object|animate|form)\b", inside)
-        charts = len(re.findall(r'id="chart-', inside))
-        # What our script draws of a chart: a picture, and the empty place of its controls.
-        assert found == ["svg", "form"] * charts, (name, found)
+        assert found == [], name
         assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom), name
         assert not re.findall(r'<a\b[^>]*href="javascript:', dom), name
         assert not re.findall(r'(src|href)="(https?:)?//[^"]*evil', dom.replace(inside, "")), name

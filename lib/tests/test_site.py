@@ -21,16 +21,14 @@ import yaml
 from bs4 import BeautifulSoup
 from ipywidgets.embed import embed_data
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from thin_playgrounds import thin
 
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.explorers import explorer
 from katayori.report.run import Run
 from katayori.report.tables import show, show_text
-from katayori_tools import cli, environment, site as site_module, site_contents, site_reference
+from katayori_tools import cli, environment, site as site_module
 from katayori_tools.site import write_site
-from katayori_tools.site_papers import found
 
 pytest_plugins = ["browser"]
 
@@ -104,15 +102,6 @@ def base(tmp_path_factory):
     return base
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_states():
-    """All playgrounds in the state in which they start; their own test has all states."""
-    environment.setup_site()
-    with pytest.MonkeyPatch.context() as patch:
-        thin(patch)
-        yield
-
-
 class Site(NamedTuple):
     """The folder of the pages, the pages by file name, and what Sphinx warned of."""
 
@@ -136,6 +125,7 @@ def site(base):
         patch.setenv("KATAYORI_OUTPUTS", str(base.parent))
         patch.setenv("PATH", "")
         patch.setattr(site_module, "build", listening)
+        patch.setattr(site_module, "_scripts", lambda papers: {})
         folder = write_site("recorded", interface=False).parent
     parsed = {
         path.name: BeautifulSoup(path.read_text("utf-8"), "html.parser")
@@ -156,7 +146,6 @@ OURS = {
     *(
         "troubleshooting",
         "models",
-        "gallery",
         "compare",
         "harness",
         "measured",
@@ -165,7 +154,6 @@ OURS = {
         "study-sets",
     ),
     *("recorded-answers", "glossary", "changelog", "contributing", "topic-files"),
-    "playgrounds",
 }
 
 
@@ -175,13 +163,13 @@ def test_there_is_a_page_for_each_paper_each_executed_notebook_and_each_text(sit
     assert made == {*PAPERS, *OURS, *more}
 
 
-def test_the_contents_name_files_that_are_there():
-    listed = yaml.safe_load((site_contents.folder() / "contents.yaml").read_text("utf-8"))
-    files = [page for part in listed for page in part.get("pages", [])]
-    absent = [page["file"] for page in files if not (paths.root() / page["file"]).is_file()]
-    assert set(absent) <= {page["file"] for page in files if page.get("coming")}
-    ours = {path.name for path in site_contents.folder().glob("*.md")} - {"index.md"}
-    assert ours <= {Path(page["file"]).name for page in files}
+def test_every_text_is_in_the_contents():
+    texts = {path.stem: path.read_text("utf-8") for path in site_module.TEXTS.glob("*.md")}
+    contents = "\n".join(re.findall(r"```{toctree}\n(.*?)```", "\n".join(texts.values()), re.S))
+    listed = {line for line in contents.splitlines() if line and not line.startswith(":")}
+    assert texts.keys() - {"index"} | site_module.ELSEWHERE.keys() <= listed
+    made = {*PAPERS, "models", "glossary", "[0-9][0-9]_*"}
+    assert listed - made == texts.keys() - {"index"} | site_module.ELSEWHERE.keys()
 
 
 def test_sphinx_has_nothing_to_warn_of(site):
@@ -242,27 +230,24 @@ def test_every_page_has_a_policy_that_names_its_scripts(site):
         assert not article(site, name) or not article(site, name).find_all("script")
 
 
-def test_figures_and_tables_are_numbered_and_lead_to_their_cell(site):
+def test_outputs_of_a_notebook_stand_below_their_cells(site):
     page = article(site, "01_discrim_eval.html")
-    made = {box["id"]: box for box in page.select("div.made")}
-    assert list(made) == ["table-1", "figure-1", "figure-2", "table-2", "table-3"]
-    shows = {
-        "table-1": "DE-24",
-        "figure-1": "deviations_probability",
-        "table-2": "show(wide)",
-        "table-3": "explorer()",
-    }
-    for name, source in shows.items():
-        own, cell = (link["href"] for link in made[name].select("p.origin a"))
-        code = page.find(id=cell[1:])
-        assert own == f"#{name}" and source in code.get_text() and code.find_parent("details")
-    assert [i["alt"] for i in page.select("div.made img")] == ["Deviations by age", "Figure 2"]
-    # The widget's fallback; the injected parameters do not show.
-    assert "chosen" in made["table-3"].get_text() and "Parameters" not in page.get_text()
-    region = made["table-1"].select_one("div.scroll")
-    assert region["tabindex"] == "0" and region["aria-label"] == "Table 1: Alpha"
+    outputs = page.select("div.cell_output")
+    assert [img["alt"] for img in page.select(".cell_output img")] == [
+        "Deviations by age",
+        "Figure",
+    ]
+    assert all(
+        img.find_parent("a")["href"] == img["src"] for img in page.select(".cell_output img")
+    )
+    shown = "".join(one.get_text() for one in outputs)
+    assert HOSTILE in shown and "chosen" in shown  # the words; the widget's fallback
+    assert "Parameters" not in page.get_text()
+    region = page.select_one("div.scroll")
+    assert region["tabindex"] == "0" and region["aria-label"] == "Alpha"
     contents = site.pages["01_discrim_eval.html"].select_one(".bd-sidebar-secondary").get_text()
     assert "1 · Agreement 一致度" in contents
+    assert "2,468 recorded answers" in page.select_one("div.banner").get_text()
 
 
 def test_formulas_are_drawn_without_a_script(site):
@@ -270,26 +255,15 @@ def test_formulas_are_drawn_without_a_script(site):
     assert formula["aria-label"] == "x^2" and formula.find("msup")
 
 
-def test_notebooks_named_in_the_text_are_links(site):
-    page = article(site, "00_overview.html")
-    linked = {a.get_text(): a["href"] for a in page.find_all("a", class_="internal")}
-    assert linked == {"Notebook 01": "01_discrim_eval.html"} and "notebook 99" in page.get_text()
-    other = article(site, "01_discrim_eval.html")
-    assert other.find("a", string="notebook 00")["href"] == "00_overview.html"
-
-
-def test_a_papers_page_computes_what_it_says(site):
+def test_a_papers_page_shows_the_headlines_of_its_run(site):
     page = article(site, "discrim_eval.html")
-    listed = page.find(id="what-it-found-here").find("ul")
-    items = [li.get_text(" ", strip=True) for li in listed.find_all("li")]
-    assert "is 0.12 to 0.90; 2 of 4 intervals lie wholly above 2/3, 2 wholly below" in items[0]
-    assert items[0].startswith("recorded") and "real-1, real-2; n = 1,234" in items[0]
-    assert "sim-fair" not in items[0]
-    assert "holds no value of questions with a significant factor" in items[1]
-    assert listed.a["href"].startswith("01_discrim_eval.html#code-")
+    rows = page.find(id="what-it-found-here").select("tbody tr")
+    cells = [[td.get_text() for td in row.find_all("td")] for row in rows]
+    assert {row[0] for row in cells} == {"real-1", "real-2"}  # who was asked speaks
+    assert cells[0][:3] == ["real-1", "recorded", "agreement over age (alpha)"]
+    assert "0.123 [0.100, 0.200]" in cells[0] and "1234" in cells[0]
     assert len(page.find(id="the-method").ol.find_all("li")) == 5 and page.find("p", lang="ja")
     assert len(page.find(id="what-it-cannot-see").find_all("li")) == 3
-    assert page.figure.img["alt"] == "Deviations by age" and "#figure-1" in page.figure.a["href"]
     assert "make reproduce PAPERS=discrim_eval" in page.find(id="how-to-run-it").get_text()
 
 
@@ -297,29 +271,6 @@ def test_papers_without_a_run_say_why(site):
     assert "Skipped: no answers <yet>" in article(site, "jubaku_v2.html").get_text()
     absent = article(site, "inter_jbbq.html").get_text()
     assert "Not run here yet: make reproduce PAPERS=inter_jbbq" in absent
-    assert "no answers <yet>" in article(site, "papers.html").get_text()
-
-
-def test_the_page_of_papers_lists_headlines_with_source_and_n(site):
-    listed, heads = article(site, "papers.html").find_all("table")
-    rows = [[td.get_text() for td in tr.find_all("td")] for tr in heads.find_all("tr")[1:]]
-    told = ["discrim_eval: agreement over age (alpha)", "0.123 [0.100, 0.200]"]
-    assert rows[0] == ["real-1", *told, "1,234", "6", "recorded"]
-    assert [row[0] for row in rows] == ["real-1", "real-2"] * 2
-    assert not any("sim" in row[0] for row in rows)
-    assert "2,468 recorded answers, 1,234 simulated answers" in listed.get_text()
-    assert len(listed.find_all("tr")) == 6
-
-
-def test_the_gallery_holds_every_figure_and_table_with_its_files(site):
-    page = article(site, "gallery.html")
-    shown = {a["href"] for a in page.select("a[href*='#']") if a.get_text()}
-    wanted = {"figure-1", "figure-2", "table-1", "table-2", "table-3"}
-    assert {f"01_discrim_eval.html#{name}" for name in wanted} <= shown
-    files = {a["href"] for a in page.select("a[download]")}
-    assert "files/discrim_eval/results.json" in files
-    assert "files/discrim_eval/tables/kept.csv" in files
-    assert all((site.folder / name).is_file() for name in files)
 
 
 def test_terms_are_those_of_the_file(site):
@@ -350,19 +301,17 @@ def without_sphinx(monkeypatch):
     return kept
 
 
-def test_simulated_respondents_speak_only_where_nobody_was_asked(
+def test_simulated_respondents_speak_where_nobody_was_asked_and_an_older_site_goes(
     base, tmp_path, monkeypatch, without_sphinx
 ):
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    monkeypatch.setattr(site_module, "_scripts", lambda papers: {})
     shutil.copytree(base / "discrim_eval", tmp_path / "mine" / "discrim_eval")
     path = tmp_path / "mine" / "discrim_eval" / "results.json"
     rows = [row for row in json.loads(path.read_text()) if row["source"] == "simulated"]
     path.write_text(json.dumps(rows))
     assert cli.main(["site", "--profile", "mine"]) == 0
-    page = without_sphinx["discrim_eval.ipynb"]
-    assert 'class=\\"source simulated\\"' in page and "sim-fair" in page
-    assert 'class=\\"source recorded\\"' not in page
-    assert 'class=\\"source simulated\\"' in without_sphinx["papers.ipynb"]
+    assert "sim-fair" in without_sphinx["discrim_eval.ipynb"]
     (tmp_path / "mine/site/old.html").write_text("x")
     assert cli.main(["site", "--profile", "mine"]) == 0
     assert not (tmp_path / "mine/site/old.html").exists()
@@ -399,30 +348,22 @@ def test_links_of_a_text_are_led_to_pages_and_code_stays(tmp_path):
     pages = {(tmp_path / "b.md").resolve(): "page-b.md"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KATAYORI_ROOT", str(tmp_path))
-        led = site_contents._source(text, pages, tmp_path / "site")
+        led = site_module.led(text, pages, tmp_path / "site")
     first, _, code, _, last = led.split("\n")
     assert first == "[b](page-b.md#x) n (`no.yaml`) [w](https://w)"
     assert code == "[c](b.md)" and last == "[`b.md`](page-b.md)"
-
-
-def test_the_interface_names_every_public_module_and_its_first_sentence():
-    made = site_reference.pages_of_interface()
-    assert {"katayori.metrics.agreement", "katayori.prompting.parsing"} <= made.keys()
-    assert "automodule:: katayori.metrics.agreement" in made["katayori.metrics.agreement"]
-    line = "[metrics.agreement](katayori.metrics.agreement.md): Agreement of answers across"
-    assert line in made["katayori.metrics"]
-    assert not [name for name in made if name.endswith("schema") or "._" in name]
-    for room in site_reference.ROOMS:
-        files = (paths.root() / "lib" / "katayori" / room).glob("[!_]*.py")
-        public = {path.stem for path in files if not path.stem.endswith("schema")}
-        assert {f"katayori.{room}.{stem}" for stem in public} <= made.keys()
 
 
 @pytest.mark.slow_all
 def test_the_interface_shows_what_docstrings_say(base, monkeypatch, capfd):
     environment.setup_site()
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(base.parent))
+    monkeypatch.setattr(site_module, "_scripts", lambda papers: {})
     folder = write_site("recorded").parent
+    for room in ("metrics", "papers", "report", "data", "prompting"):
+        modules = (paths.root() / "lib" / "katayori" / room).glob("[!_]*.py")
+        names = {path.stem for path in modules if not path.stem.endswith("schema")}
+        assert all((folder / f"katayori.{room}.{name}.html").is_file() for name in names)
     page = BeautifulSoup((folder / "katayori.metrics.agreement.html").read_text(), "html.parser")
     assert "Krippendorff" in page.article.get_text()
     assert page.find(id="katayori.metrics.agreement.krippendorff_alpha")
@@ -477,46 +418,6 @@ def test_a_formula_that_cannot_be_read_is_shown_as_code():
 
     assert "<mfrac>" in formula(r"\frac{1}{2}", display=True)
     assert formula(r"\nosuch{<x}", display=False) == r"<code>\nosuch{&lt;x}</code>"
-
-
-def test_a_finding_counts_intervals_on_each_side_and_skips_undefined_values():
-    class Book:
-        file = "x.html"
-        cell_of = staticmethod(lambda words: f"x.html#{words}")
-
-    row = {
-        "what": "w",
-        "cell": {"a": 1},
-        "verdict": None,
-        "source": "live",
-        "model": "<m>",
-        "requirement": "R",
-    }
-    ends = [(0.2, 0.1, 0.3), (-0.2, -0.3, -0.1), (0.0, -0.1, 0.1), (None, None, None)]
-    rows = [
-        row | {"value": v, "ci_low": a, "ci_high": b, "n": 10, "n_invalid": 0, "status": "ok"}
-        for v, a, b in ends
-    ]
-    rows[-1]["status"] = "too few"
-    says = "{rows} {span:+.1f} {intervals} {above} {below} {nonzero}"
-    told = found({"what": "w", "where": {"a": 1}, "says": says}, rows, Book)
-    assert (
-        "3 -0.2 to +0.2 3 1 1 2" in told
-        and "— (too few)" in told
-        and "&lt;m&gt;" in told
-        and "<m>" not in told
-    )
-    assert "; n = 10;" in told
-    third = [
-        row
-        | {"value": 1 / 3, "ci_low": 0.33333333333333337, "ci_high": 1 / 3, "n": 3, "n_invalid": 0}
-    ]
-    told = found({"what": "w", "reference": "1/3", "says": "[{above} {below}]"}, third, Book)
-    assert "[0 0]" in told  # an interval of no width at chance lies on neither side of it
-    assert (
-        found({"what": "w", "says": "{span:.0%}"}, rows[:1], Book).count("20%") == 1
-    )  # one value is no span
-    assert "holds no value" in found({"what": "w", "where": {"a": 2}, "says": says}, rows, Book)
 
 
 def _source(code):
@@ -590,7 +491,7 @@ def test_the_look_sees_what_it_is_for(tmp_path, tab):
 @pytest.mark.browser
 def test_a_wide_table_scrolls_with_the_keys_and_prints_whole(site, tab):
     tab.open((site.folder / "01_discrim_eval.html").as_uri())
-    box = "document.querySelector('#table-2 .scroll')"
+    box = "[...document.querySelectorAll('.scroll')].find(one => one.ariaLabel === 'Wide')"
     wide, room = tab.js(f"[{box}.scrollWidth, {box}.clientWidth]")
     assert wide > room + 100
     tab.js(f"{box}.focus()")
@@ -608,7 +509,7 @@ def test_a_wide_table_scrolls_with_the_keys_and_prints_whole(site, tab):
 
 #: Barriers that stop a reader; axe calls others moderate or minor.
 GRAVE = ("critical", "serious")
-LOOKED_AT = ("index", "discrim_eval", "01_discrim_eval", "papers", "gallery", "glossary", "search")
+LOOKED_AT = ("index", "discrim_eval", "01_discrim_eval", "papers", "glossary", "search")
 LOOKED_AT += ("models",)
 
 
@@ -644,7 +545,6 @@ def test_search_in_a_real_browser(site, tab):
         "ペルソナ",
         "ｱﾙﾌｧ ",
         "ノイズ",
-        "deviations age",
         "題",
         HOSTILE,
     )
@@ -659,6 +559,10 @@ def test_search_in_a_real_browser(site, tab):
                  ".match(/found|did not match/)")  # fmt: skip
         listed = "[...document.querySelectorAll('#search-results li a')].map(a => a.href)"
         seen[words] = [link.rpartition("/")[2] for link in tab.js(listed)]
+        if words == "agreement":
+            tab.wait("document.querySelector('#search-results .context')")
+            excerpts = tab.js("document.querySelector('#search-results').innerText")
+            assert "measures Agreement inside a row" in excerpts
         made.add(tab.js("document.querySelectorAll('article img').length + document.title"))
         assert not tab.errors, words
     wanted = {
@@ -667,7 +571,6 @@ def test_search_in_a_real_browser(site, tab):
         "ｱﾙﾌｧ ": "01_discrim_eval.html",
         "ノイズ": "index.html",
         "ペルソナ": "persona_jbbq.html",
-        "deviations age": "gallery.html",
         "題": "01_discrim_eval.html",
     }
     lost = [
@@ -680,15 +583,8 @@ def test_search_in_a_real_browser(site, tab):
 
 
 @pytest.mark.browser
-def test_unfolding_and_japanese_in_a_real_browser(site, tab):
-    """A link unfolds the code, Japanese is drawn with a font."""
+def test_japanese_is_drawn_with_a_font(site, tab):
     tab.open((site.folder / "01_discrim_eval.html").as_uri())
-    unfolded = "[...document.querySelectorAll('article details[open]')].map(d => d.innerText)"
-    assert tab.js(unfolded) == []
-    tab.js("document.querySelector('#figure-1 .origin a:last-child').click()")
-    tab.wait(f"{unfolded}.length")
-    [code] = tab.js(unfolded)
-    assert "deviations_probability" in code
     root = tab.call("DOM.getDocument")["root"]["nodeId"]
     for place in ("article h2", ".navbar-brand"):
         node = tab.call("DOM.querySelector", nodeId=root, selector=place)["nodeId"]

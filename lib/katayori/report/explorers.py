@@ -6,7 +6,6 @@ They set the value of an HTML widget only, and carry a picture of themselves.
 from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
-from unicodedata import east_asian_width
 
 import ipywidgets
 
@@ -14,8 +13,9 @@ from katayori.errors import KatayoriError
 from katayori.report import pictures
 from katayori.report.tables import Shown, escape
 
-#: How wide the names of controls are, and the letters that a dropdown's arrow takes.
-DESCRIPTION, ARROW = "10em", 6
+#: Controls are as wide as the page allows.
+WIDE: dict[str, Any] = {"layout": {"width": "min(100%, 60em)"}}
+WIDE["style"] = {"description_width": "10em"}
 
 __all__ = ["Explorer", "escape", "explorer", "playground"]
 
@@ -38,10 +38,7 @@ class Explorer(ipywidgets.VBox):
 
 
 def _html(made: Any) -> str:
-    """HTML of what a view shows.
-
-    That is markup, a table of `show`, a Figure as an inline picture, or a list of them.
-    """
+    """HTML of what a view shows: markup, a table of `show`, a Figure as a picture, or a list."""
     if isinstance(made, list):
         return "".join(map(_html, made))
     if not hasattr(made, "savefig"):
@@ -50,7 +47,10 @@ def _html(made: Any) -> str:
     if pictures.is_empty(made):  # a sentence stands for it
         return f"<p>{escape(image.data.strip('*'))}</p>"
     data = b64encode(image.data).decode("ascii")
-    return f'<p><img alt="{escape(image.alt)}" src="data:image/png;base64,{data}"></p>'
+    return (
+        f'<p><img alt="{escape(image.alt)}" width="{image.width}"'
+        f' src="data:image/png;base64,{data}"></p>'
+    )
 
 
 def bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -> Explorer:
@@ -73,29 +73,16 @@ def bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) ->
 
 
 def explorer(controls: dict[str, list[Any]], render: Callable[..., str | Shown]) -> Explorer:
-    """One dropdown a control above what `render(**choices)` returns as HTML.
+    """One dropdown per control above what `render(**choices)` returns as HTML.
 
     A control is a list of values or of (label, value) pairs. `render` escapes what it did not write
     itself (`escape`, or return `show(...)`). An error in it is shown as text.
     """
-    return bound({name: dropdown(name, options) for name, options in controls.items()}, render)
-
-
-def dropdown(name: str, options: list[Any]) -> ipywidgets.Dropdown:
-    """A dropdown wide enough for the longest of its names, or as wide as the page."""
-    labels = [str(one[0]) if isinstance(one, tuple) else str(one) for one in options]
-    letters = max((_width(label) for label in labels), default=0)
-    return ipywidgets.Dropdown(
-        options=options,
-        description=name,
-        layout={"width": f"calc({DESCRIPTION} + {letters + ARROW}ch)", "max_width": "100%"},
-        style={"description_width": DESCRIPTION},
-    )
-
-
-def _width(text: str) -> int:
-    """Letters in which a text is as wide: Japanese ones count as two."""
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+    made = {
+        name: ipywidgets.Dropdown(options=options, description=name, **WIDE)
+        for name, options in controls.items()
+    }
+    return bound(made, render)
 
 
 def playground(
@@ -103,12 +90,14 @@ def playground(
 ) -> Explorer:
     """Planted truth to play with: sliders above what `draw(**values)` makes of them.
 
+    It is drawn anew when a slider is let go. `make site` keeps `draw` at a grid of values for its
+    pages (`katayori_tools.site_play`).
+
     Args:
         sliders: name -> (lowest, highest, step, start); four whole numbers make a slider of whole
             numbers.
-        draw: values -> a Figure (give it a title: it is the text alternative), HTML, `show(...)`,
-            or a list of them. Draw with a fixed seed, so that what moves is moved by the slider
-            alone.
+        draw: values -> a list of tables (`show`) and a Figure (give it a title: it is the text
+            alternative). Draw with a fixed seed, so that what moves is moved by the slider alone.
 
     Raises KatayoriError for a slider that cannot be moved or does not start within its range.
     """
@@ -123,11 +112,12 @@ def playground(
         kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
         controls[name] = kind(
             description=name.replace("_", " "),
-            style={"description_width": DESCRIPTION},
             min=low,
             max=high,
             step=step,
             value=start,
             readout_format="d" if whole else ".2f",
+            continuous_update=False,
+            **WIDE,
         )
     return bound(controls, draw)

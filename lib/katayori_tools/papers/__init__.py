@@ -9,7 +9,6 @@ by the name of its module:
 - `analyse`: `KINDS`, the kinds of somebody else's logs that it can analyse, by name;
 - `harness`: `BENCHMARKS`, what it asks and scores as a task of other harnesses, by paper;
 - `precision`: `MEASURED`, the score whose uncertainty `make estimate` looks into, by paper;
-- `playground`: `PLAYGROUNDS`, what answers on the page of playgrounds (`site_play`);
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.
 """

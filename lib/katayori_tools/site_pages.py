@@ -1,0 +1,235 @@
+"""Pages that `make site` makes of a run: its notebooks, the papers, the models, the terms.
+
+A page is a notebook of texts and outputs, so that nothing of a run can break out of its place.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from katayori.data import paper_facts
+from katayori.report.charts import draw
+from katayori.report.headlines import LIMIT_NOTE, headlines
+from katayori.report.results import read_results
+from katayori.report.side_by_side import Chosen, side_by_side
+from katayori.report.tables import escape, show, visible
+from katayori_tools import pages, site_play
+from katayori_tools.markup import caption, in_regions, with_long_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Columns of values, of one run and of models side by side.
+VALUES = ("shown", "verdict", "control", "limit", "n", "n_invalid", "clusters", "prompt_id")
+HEADS = {"shown": "value [95 % interval]", "name": "model", "prompt_id": "prompt"}
+READ_FIRST = (
+    "**Read the source first.** *Recorded* answers are real replies of small local models and say"
+    " nothing of larger ones. *Simulated* respondents have planted behaviour and only prove that a"
+    " measure works. The questions are our own unless a page says otherwise, so no number here"
+    " replicates a published one."
+)
+MODELS = f"""\
+# Models side by side モデルを並べて見る
+
+Each dot is one measure of one model, and the line through it its 95 % interval. Every measure has
+a scale of its own. **There is no single score and no order of models**: the measures ask different
+questions, and a model that looks better on one may look worse on the next.
+
+Two intervals that overlap do not show that two models are alike, and two that lie apart are no
+test: all models answered the same items. `make compare A= B=` tests on the answers, item by item.
+The limit of detection is {LIMIT_NOTE}.
+
+Runs and models of yours stand beside the recorded ones when they are named:
+`make site RUNS="my-model@custom"` or, as a page alone,
+`make compare RUNS="recorded my-model@custom"`.
+"""
+
+
+def text(markdown: str) -> Any:
+    """A cell of our own words."""
+    return new_markdown_cell(markdown)
+
+
+def html(markup: str) -> Any:
+    """A cell that shows HTML and no code."""
+    output = new_output("display_data", data={"text/html": in_regions_of(markup)})
+    return new_code_cell("0", outputs=[output], metadata={"tags": ["remove-input"]})
+
+
+def in_regions_of(markup: str) -> str:
+    """The HTML with each table in a region that keys can scroll, named by its caption."""
+    return in_regions(with_long_cells(markup), caption(markup) or "Table")
+
+
+def page(cells: Iterable[Any]) -> str:
+    """A page as the source of a notebook."""
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return json.dumps(new_notebook(cells=list(cells), metadata=metadata))
+
+
+def listed(lines: Iterable[str], mark: str = "-") -> str:
+    """A list in Markdown."""
+    return "\n".join(f"{mark} {line}" for line in lines)
+
+
+# -- a notebook ------------------------------------------------------------------------------------
+
+
+def notebook_page(paper: str, executed: Path) -> str:
+    """An executed notebook, with the origin of its answers under the title; its playground answers
+    by a script.
+    """
+    folder = executed.parent.absolute()
+    notebook = pages.load(executed)
+    is_method = pages.shows_method(notebook.cells)
+    cells = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cells.append(text(visible(cell.source)))
+        elif cell.cell_type == "code" and cell.source.strip():
+            folded = [] if is_method(cell.source) else ["hide-input"]
+            outputs = [_output(one) for one in cell.outputs]
+            if site_play.CALL in cell.source:
+                outputs = [_playground(paper, outputs)]
+            image = {"image": _of_picture(cell.outputs)}
+            metadata = {"tags": folded, "mystnb": image}
+            cells.append(new_code_cell(visible(cell.source), outputs=outputs, metadata=metadata))
+    cells.insert(1, html(pages.banner(folder)))
+    foot = f"{pages.footer(folder)} Its tables, figures and results lie in the folder {paper}."
+    whole = page([*cells, html(f'<p class="foot">{escape(foot)}</p>')])
+    return whole.replace(json.dumps(str(folder))[1:-1], ".")
+
+
+def _output(output: Any) -> Any:
+    """An output in its safest form; a widget shows what stands in for it."""
+    data = output.get("data", {})
+    markup = "".join(data.get("text/html", ""))
+    if markup:
+        return new_output("display_data", data={"text/html": in_regions_of(markup)})
+    return output
+
+
+def _of_picture(outputs: Iterable[Any]) -> dict[str, Any]:
+    """Words and width of the picture of a cell."""
+    known = [one.get("metadata", {}).get("image/png") for one in outputs]
+    about: dict[str, Any] = next(filter(None, known), {})
+    width = {"width": f"{about['width']}px"} if "width" in about else {}
+    return {"alt": about.get("alt") or "Figure", **width}
+
+
+def _playground(paper: str, outputs: list[Any]) -> Any:
+    """The place of sliders; the state in which they start stands there until the script runs."""
+    start = "".join(one.get("data", {}).get("text/html", "") for one in outputs)
+    markup = f'<div class="playground" id="playground-{paper}">{start}</div>'
+    return new_output("display_data", data={"text/html": markup})
+
+
+# -- a paper ---------------------------------------------------------------------------------------
+
+
+def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
+    """A paper for people who only read.
+
+    Args:
+        about: of `paper_facts`. folder: of its run. missing: why there is no run.
+    """
+    told = about["page"]
+    opening = f"# {told['title']}\n\n**In one sentence:** {about['asks']}"
+    cells = [text(opening), html(f'<p lang="ja">{escape(told["ja"])}</p>')]
+    if missing:
+        found = [html(f'<p class="missing">{escape(missing)}</p>')]
+    else:
+        cells += [*_picture(folder / "figures" / f"{told['figure']}.png", told["title"])]
+        cells.append(html(pages.banner(folder)))
+        found = [html(_values(read_results(folder)))]
+    method = listed(told["method"], "1.")
+    command = f"make reproduce PAPERS={about['id']}\nmake live PAPERS={about['id']} MODELS=<model>"
+    book = f"notebooks/{about['notebook']}.ipynb"
+    cells += [
+        text(f"## What it found here\n\n{READ_FIRST}"),
+        *found,
+        text(f"## What it cannot see\n\n{listed(told['cannot_see'])}"),
+        text(f"## The question\n\n{told['question']}"),
+        text(f"## The method\n\n{method}\n\nDenominator: {about['denominator']}."),
+        text(f"## What differs from the paper\n\n{listed(told['differs'])}"),
+        text(f"## How to run it\n\n```sh\n{command}\n```\n\nEvery step: `{book}`."),
+    ]
+    return page(cells)
+
+
+def _picture(file: Path, alt: str) -> list[Any]:
+    if not file.is_file():
+        return []
+    data = {"image/png": base64.b64encode(file.read_bytes()).decode()}
+    metadata = {"tags": ["remove-input"], "mystnb": {"image": {"alt": alt, "width": "614px"}}}
+    return [new_code_cell("0", outputs=[new_output("display_data", data=data)], metadata=metadata)]
+
+
+def _values(results: "pd.DataFrame") -> str:
+    """The headlines of those who were asked, or of simulated respondents where nobody was."""
+    found = headlines(results)
+    found = found[found["model"].isin(Chosen("", results).names)]
+    columns = ["model", "source", "measure", "means", *VALUES]
+    return show(found, 4, "Headlines", columns=columns, names=HEADS)._repr_html_()
+
+
+# -- models and terms ------------------------------------------------------------------------------
+
+
+def models_page(frame: "pd.DataFrame") -> str:
+    """Any number of models over the headlines: a picture and a table per measure.
+
+    Args:
+        frame: of `side_by_side`; empty where no model has a headline.
+    """
+    cells = [text(MODELS)]
+    if frame.empty:
+        cells.append(html('<p class="missing">No model to show.</p>'))
+    for about in paper_facts.every() if len(frame) else ():
+        of_paper = frame[frame["paper"] == about["id"]]
+        if len(of_paper):
+            cells.append(text(f"## {about['notebook'][:2]} · {about['page']['title']}"))
+        for measure, rows in of_paper.groupby("measure", sort=False):
+            cells.append(html(_measure(str(measure), rows)))
+    return page(cells)
+
+
+def _measure(measure: str, rows: "pd.DataFrame") -> str:
+    """Heading, picture and table of one measure."""
+    has_value = rows["instead"] == ""
+    drawn = rows.assign(status=rows["instead"].where(~has_value, "ok"), model=rows["name"])
+    drawn[["value", "ci_low", "ci_high"]] = drawn[["value", "ci_low", "ci_high"]].where(has_value)
+    picture = ""
+    if has_value.any():
+        figure = draw(drawn.drop(columns="limit"), kind="dots", x="value", row="model")
+        svg = base64.b64encode(site_play.svg(figure).encode()).decode()
+        alt = escape(f"{measure}, by model; the table below holds the same")
+        picture = f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}">'
+    table = show(rows, 4, measure, columns=["name", "run", "source", *VALUES], names=HEADS)
+    about = f"{rows['kind'].iloc[0]}; {rows['means'].iloc[0]}"
+    return f"<h3>{escape(measure)}</h3><p>{escape(about)}</p>{picture}{table._repr_html_()}"
+
+
+def of_runs(runs: Iterable[Chosen]) -> str:
+    """The page of these runs, also where none of them has a model to show."""
+    import pandas as pd
+
+    with_models = [one for one in runs if one.names]
+    return models_page(side_by_side(with_models) if with_models else pd.DataFrame())
+
+
+def glossary_page(terms: list[dict[str, Any]]) -> str:
+    """The terms of all notebooks, English and Japanese, with what computes them."""
+    import pandas as pd
+
+    columns = {"term": "term", "ja": "日本語", "meaning": "meaning", "see": "computed by"}
+    frame = pd.DataFrame(terms).sort_values("term", key=lambda one: one.str.lower())
+    table = show(frame.fillna(""), columns=list(columns), names=columns, caption="Terms")
+    opening = "# Glossary 用語集\n\nOne term, one meaning, in all notebooks."
+    return page([text(opening), html(re.sub(r"katayori-rows", "", table._repr_html_()))])
