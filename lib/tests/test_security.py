@@ -25,13 +25,12 @@ from katayori.prompting.store import Response, Store
 from katayori.report.explorers import explorer
 from katayori.report.run import FIELDS, FORMULA, Run
 from katayori.report.tables import show, show_text
-from katayori_tools import cli, collect as collecting, compare, environment, recording
+from katayori_tools import cli, collect as collecting, compare, environment, recording, site
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
 from katayori_tools.papers.jubaku_v2 import rating
 from katayori_tools.planning import export_requests, probe_logprobs
-from katayori_tools import site
 from katayori_tools.site import write_site
 
 CANARY = "sk-canary-4f9c1e77d0a2"
