@@ -70,7 +70,8 @@ def glossary_page(terms: list[dict[str, Any]]) -> Any:
     for term in sorted(terms, key=lambda one: one["term"].lower()):
         papers = "all" if term["papers"] == "all" else ", ".join(term["papers"])
         see = f"<code>katayori.{escape(term['see'])}</code>" if term["see"] else "—"
-        japanese = f'<span lang="ja">{escape(term["ja"])}</span>'
+        names = [term["ja"], *term.get("also", [])]
+        japanese = f'<span lang="ja">{escape("、".join(names))}</span>'
         lines.append([escape(term["term"]), japanese, escape(term["meaning"]), escape(papers), see])
     heads = ["Term", "日本語", "Meaning", "Notebooks", "Computed by"]
     return made_page([text(opening), html_cell(table(heads, lines, "Terms of the notebooks"))])
