@@ -54,6 +54,7 @@ REJECTED: dict[str, list[str]] = {
     "クラスター": ["クラスタ(?!ー)"],
     "対数オッズ": ["ロジット"],
     "p 値": ["p値"],
+    "テンプレート": ["雛形", "ひな形"],
 }
 #: The same of words that are no terms, such as headings.
 REJECTED_HEADINGS = {"自分で調べる": ["探索"]}
