@@ -1,8 +1,8 @@
 """The words of our texts: one Japanese name for each concept, whole sentences, plain English.
 
-Looked at are the notebooks (text, what they print, slides), the pages, the README, the teaching
-plan, and the texts of `data/*.yaml` and `data/papers`. Prompts, items and recorded data are frozen
-and not ours to reword.
+Looked at are the notebooks (text, what they print, slides) and their solutions, the pages, the
+README, the teaching plan, and the texts of `data/*.yaml` and `data/papers`. Prompts, items and
+recorded data are frozen and not ours to reword.
 """
 
 import ast
@@ -23,6 +23,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "notebooks/teaching-plan.md", "data/papers/README.md")),
     *sorted((ROOT / "lib" / "pages").glob("*.md")),
 ]
+SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.py"))
 DATA = [
     *(ROOT / "data").glob("*.yaml"),
     *(ROOT / "data" / "papers").glob("*.yaml"),
@@ -132,6 +133,9 @@ def texts() -> list[Text]:
         found += of_book(json.loads(book.read_text("utf-8")), book.name)
     for page in PAGES:
         found.append(Text(page.name, FENCED.sub("", page.read_text("utf-8")), marked=True))
+    for solved in SOLUTIONS:
+        comments = re.findall("^ *# (.*)", solved.read_text("utf-8"), re.MULTILINE)
+        found.append(Text(solved.name, "\n".join(comments)))
     for file in DATA:
         # other names of a term stand in the glossary so that a search finds it by them
         held = leaves(yaml.safe_load(file.read_text("utf-8")), skip="also")
