@@ -229,6 +229,7 @@ def glossary_page(terms: list[dict[str, Any]]) -> str:
     import pandas as pd
 
     columns = {"term": "term", "ja": "日本語", "meaning": "meaning", "see": "computed by"}
+    terms = [one | {"ja": "、".join([one["ja"], *one.get("also", ())])} for one in terms]
     frame = pd.DataFrame(terms).sort_values("term", key=lambda one: one.str.lower())
     table = show(frame.fillna(""), columns=list(columns), names=columns, caption="Terms")
     opening = "# Glossary 用語集\n\nOne term, one meaning, in all notebooks."

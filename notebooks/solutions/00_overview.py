@@ -23,8 +23,8 @@ my_accuracies = 0.75
 # %% [markdown]
 # ## Exercise 2: what one half means
 #
-# Notebook 04 offers two reasons, so lots choose the neutral one in half of the cases. Alpha is no
-# share, and a judge of 03 has three verdicts.
+# Notebook 04 offers two reasons, so a random choice names the neutral one in half of the cases.
+# Alpha is no share, and a judge of 03 has three verdicts.
 
 # %%
 my_answer = "c"

@@ -167,8 +167,8 @@ my_answer = 0
 #
 # Undefined p are no tests: they are neither sorted nor counted. Of the others the smallest p is
 # multiplied by the number of tests, the next by one less. The running maximum keeps the order, and
-# 1 is the largest p there is. Since places are sorted, not p, each result goes back to its place,
-# also where two p are equal.
+# 1 is the largest p there is. Since positions are sorted, not p, each result goes back to its own
+# position, also where two p are equal.
 
 
 # %%

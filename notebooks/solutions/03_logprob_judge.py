@@ -209,8 +209,8 @@ my_shares = [0.60, 0.70, 0.80]
 # %% [markdown]
 # ## Exercise 5: Cohen's kappa in a few lines
 #
-# Chance is what two raters would agree on if each kept its own shares of the labels and decided by
-# lots. Where that is 1, both always give the same one label, and kappa is undefined.
+# Chance is what two raters would agree on if each kept its own shares of the labels and decided at
+# random. Where that is 1, both always give the same one label, and kappa is undefined.
 
 
 # %%

@@ -200,7 +200,7 @@ my_answer = "d"
 # %% [markdown]
 # ## Exercise 5: two tests, two p
 #
-# If a model decides once a case, its eight answers are one piece of evidence. The chi-square test
+# If a model decides once per case, its eight answers are one piece of evidence. The chi-square test
 # counts them as eight, and finds differences where there are none: in the stored simulations in
 # nearly a third of the studies. The exchange over cases keeps its level. That it finds nothing does
 # not prove that the models are equal: with 36 cases only large differences are found. Where a

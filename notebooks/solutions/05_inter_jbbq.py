@@ -5,9 +5,9 @@
 # %% [markdown]
 # ## Exercise 1: the size of a family
 #
-# The focal attribute is always told, and each of the other four is told or not: 2 x 2 x 2 x 2 = 16
-# selections. With two attributes in all, one of the other four is told: 4 selections. With three
-# attributes in all, two of the other four are told: 4 x 3 / 2 = 6 selections.
+# The focal attribute is always named, and each of the other four is named or not: this gives
+# 2 x 2 x 2 x 2 = 16 selections. With two attributes in all, one of the other four is named:
+# 4 selections. With three attributes in all, two of the other four are named: 4 x 3 / 2 = 6.
 
 # %%
 my_counts = [2**4, 4, 6]
@@ -120,7 +120,7 @@ def one_more_each_time(focal, others):
 my_selections = one_more_each_time
 
 
-# %% wrong: You tell at most one of the others.
+# %% wrong: You name at most one of the others.
 def with_one_other(focal, others):
     return [[focal], *([focal, other] for other in others)]
 
@@ -128,7 +128,7 @@ def with_one_other(focal, others):
 my_selections = with_one_other
 
 
-# %% wrong: You tell at most two of the others.
+# %% wrong: You name at most two of the others.
 def with_one_and_two_others(focal, others):
     found = [[focal], *([focal, other] for other in others)]
     for i, first in enumerate(others):
@@ -172,7 +172,7 @@ my_answer = 0.66
 #
 # The dashed line is that of a model that writes the same number whatever it reads. If another
 # model's line lies exactly on it, the attributes are not needed to explain the fall: the more
-# attributes were told, the less often the right option stood at that position. Inside a family the
+# attributes were named, the less often the right option stood at that position. Inside a family the
 # order of the options does not change, so there is no such slope.
 
 # %%

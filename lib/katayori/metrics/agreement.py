@@ -38,8 +38,8 @@ WEIGHTS = ("standard", "n_i_self_pairs")
 #: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
 BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (np.inf, "strong"))
 
-#: What stands in the place of a band that the interval does not back.
-WITHHELD = "not told"
+#: What stands in place of a band that the interval does not back.
+WITHHELD = "undecided"
 #: Fewer answers of the rarer value, or fewer pairs of them expected inside rows, tell no alpha.
 FEW_MINORITY = 5
 
@@ -68,7 +68,7 @@ def told_band(ends: tuple[float, float], n_questions: int) -> str:
 
     Example:
         >>> told_band((0.1, 0.5), n_questions=70), told_band((0.5, 0.75), n_questions=70)
-        ('none', 'not told')
+        ('none', 'undecided')
     """
     low, high = ends
     backed = n_questions >= FEW_CLUSTERS and low <= high

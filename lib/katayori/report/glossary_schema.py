@@ -6,17 +6,18 @@ from katayori.data.schema import Schema, Text
 
 
 class Term(Schema):
-    """A term, the papers whose notebooks use it, and the function that computes it."""
+    """A term, the papers whose notebooks use it, the function that computes it, other names."""
 
     term: Text
     ja: Text
     papers: Literal["all"] | list[Text]
     see: Text | None
     meaning: Text
+    also: list[Text] | None = None
 
 
 class ColumnNames(Schema):
-    """What readers are told instead of columns' names, and columns that make one together."""
+    """What readers see in place of columns' names, and columns that make one together."""
 
     names: dict[Text, Text]
     pairs: dict[Text, list[Text]]
