@@ -22,7 +22,6 @@ from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report.results import read_results
-from katayori.report.side_by_side import Chosen
 from katayori_tools import (
     named_runs,
     notebooks,
@@ -31,6 +30,7 @@ from katayori_tools import (
     site_playgrounds,
     site_vega,
 )
+from katayori_tools.named_runs import Named
 from katayori_tools.site_contents import Part
 from katayori_tools.site_models import of_runs
 from katayori_tools.site_notebooks import PICTURES, Book, page_of, read_book
@@ -53,7 +53,7 @@ class Sources:
     absent: dict[str, str] = field(default_factory=dict)  # why a paper has no notebook here
     texts: dict[str, str] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
-    runs: list[Chosen] = field(default_factory=list)  # that stand side by side
+    runs: list[Named] = field(default_factory=list)  # that stand side by side
 
 
 # -- which run -------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def write_site(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
     others = named_runs.chosen(runs, profile)
-    sources.runs = [Chosen(named_runs.label(base), read_results(base)), *others]
+    sources.runs = [(named_runs.label(base), read_results(base)), *others]
     source.mkdir(parents=True, exist_ok=True)
     gather(sources, interface=interface)
     write_sources(sources)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori.data import paper_facts
-from katayori.report.headlines import LIMIT_NOTE
-from katayori.report.side_by_side import Chosen, side_by_side
+from katayori.report.headlines import LIMIT_NOTE, side_by_side
 from katayori.report.tables import escape, visible
 from katayori_tools import models_chart, site_vega
+from katayori_tools.named_runs import Named
 from katayori_tools.site_notebooks import html_cell
 from katayori_tools.site_papers import made_page, plain, table, text
 
@@ -138,10 +138,6 @@ def _line(row: dict[str, Any]) -> list[str]:
     return [*head, *sizes, *counts, *texts, _source(row["source"])]
 
 
-def of_runs(runs: Sequence[Chosen], source: Path) -> Any:
+def of_runs(runs: Sequence[Named], source: Path) -> Any:
     """The page of these runs, also where none of them has a model to show."""
-    import pandas as pd
-
-    with_models = [one for one in runs if one.names]
-    frame = side_by_side(with_models) if with_models else pd.DataFrame()
-    return models_page(frame, source)
+    return models_page(side_by_side(runs), source)

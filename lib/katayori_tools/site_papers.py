@@ -11,8 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from katayori.report.headlines import side_by_side
 from katayori.report.results import read_results
-from katayori.report.side_by_side import Chosen, side_by_side
+from katayori.report.status_words import mark
 from katayori.report.tables import escape, visible
 from katayori_tools import pages, site_play
 from katayori_tools.markup import with_long_cells
@@ -61,7 +62,7 @@ def _value(row: dict[str, Any]) -> list[str]:
     """Value, interval, blank, limit of detection, n, invalid and source of a result, as cells."""
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     if value is None:
-        shown = f"— ({escape(row['status'])})"
+        shown = f"— ({escape(mark(row['status']))})"
     elif low is None and value == int(value):
         shown = f"{value:.0f}"
     else:
@@ -259,7 +260,6 @@ def _state(book: Book) -> str:
 
 def _headlines(base: Path) -> str:
     # Where nobody was asked, the respondents we made stand in, labelled as such.
-    run = Chosen(base.name, read_results(base))
     lines = [
         [
             escape(row["model"]),
@@ -268,7 +268,7 @@ def _headlines(base: Path) -> str:
             *_counts(row),
             _source(row["source"]),
         ]
-        for row in (plain(side_by_side([run])) if run.names else [])
+        for row in plain(side_by_side([(base.name, read_results(base))]))
     ]
     heads = ["Model", "Paper and measure", "Value [95 % interval]", "n", "Invalid", "Source"]
     return table(heads, lines, "The headlines of every model, by paper")
