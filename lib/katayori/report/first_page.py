@@ -10,6 +10,7 @@ shown.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace as Facts
@@ -56,53 +57,62 @@ def _read(folder: Path, name: str) -> Any:
 
 
 def _facts(folder: Path) -> Facts:
-    """Everything that the page says, as plain values."""
-    import pandas as pd
-
+    """Everything that the page says; what both writers say alike, in words."""
     run, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
     results = read_results(folder)
     paper = next(iter(results["paper"]), "")
-    about = headlines.of_paper(paper)
+    about = {"clusters": "clusters", "texts": []} | headlines.of_paper(paper)
     models = [one for one in run.get("models", []) if one["source"] in OWN_SOURCES]
-    found = headlines.headlines(results)
-    own = found[found["source"].isin(OWN_SOURCES)].astype(object)
-    records = own.where(own.notna(), None).to_dict("records")
-    rows = [_row(record, several=len(models) > 1) for record in records]
+    asked = _prompts(kept["prompts"])
+    rows = _rows(headlines.headlines(results))
     most = max((row.clusters or 0 for row in rows), default=0)
-    asked = pd.DataFrame(kept["prompts"])
-    asked = asked[asked["source"].isin(OWN_SOURCES) & (asked["asked"] > 0)]
-    asked = asked.assign(share=asked["valid"] / asked["asked"])
-    # A text for a later prompt has no options; whether it holds an answer says nothing.
-    prompts = asked[~asked["prompt_id"].isin(about.get("texts", []))]
-    return Facts(
+    page = Facts(
         paper=paper,
+        about=about,
         models={one["id"]: f"{one['id']} ({_where(one)})" for one in models},
         items=_items(run),
         made=run.get("date", "")[:10],
         asked=asked,
-        prompts=prompts,
-        days=sorted({*prompts["first"], *prompts["last"]} - {""}),
+        # A text for a later prompt has no options; whether it holds an answer says nothing.
+        prompts=asked[~asked["prompt_id"].isin(about["texts"])],
         invalid=kept.get("invalid", []),
-        clusters=about.get("clusters", "clusters"),
-        with_positions=about.get("positions", False),
         rows=[row for row in rows if row.verdict != headlines.FAILED],
         failed=[row for row in rows if row.verdict == headlines.FAILED],
         most=most,
         demonstration=0 < most <= DEMONSTRATION,
     )
+    page.warnings, page.summaries = [*_warnings(page)], [*_summaries(page)]
+    for row in page.rows:
+        row.line = _line(row, page)
+    return page
 
 
-def _row(record: dict[Any, Any], *, several: bool) -> Facts:
-    """A headline with `label` and `few`: its value rests on few clusters, or is not there as they
-    are few.
+def _prompts(kept: list[dict[str, Any]]) -> Any:
+    """The user's own prompts as a frame with the shares of valid and of cut answers."""
+    import pandas as pd
+
+    frame = pd.DataFrame(kept)
+    frame = frame[frame["source"].isin(OWN_SOURCES) & (frame["asked"] > 0)]
+    cut = frame["outcomes"].map(lambda outcomes: outcomes.get("truncated", 0)) / frame["asked"]
+    share = frame["valid"] / frame["asked"]
+    return frame.assign(share=share, cut=cut, valid_share=share.map(_percent))
+
+
+def _rows(found: Any) -> list[Facts]:
+    """The headlines of the user's models with label, few (the value rests on few clusters, or is
+    not there as they are few) and word (the verdict, or what is instead of a value, in short).
     """
     from katayori.metrics.intervals import FEW_CLUSTERS
 
-    row = Facts(**record)
-    row.label = f"{row.model}: {row.measure}" if several else row.measure
-    are_few = row.clusters is not None and row.clusters < FEW_CLUSTERS
-    row.few = row.instead == mark("few_clusters") if row.instead else are_few
-    return row
+    own = found[found["source"].isin(OWN_SOURCES)].astype(object)
+    several = own["model"].nunique() > 1
+    rows = [Facts(**record) for record in own.where(own.notna(), None).to_dict("records")]
+    for row in rows:
+        row.label = f"{row.model}: {row.measure}" if several else row.measure
+        too_few = row.clusters is not None and row.clusters < FEW_CLUSTERS
+        row.few = row.instead == mark("few_clusters") if row.instead else too_few
+        row.word = row.instead or _word(row)
+    return rows
 
 
 def _where(model: dict[str, str]) -> str:
@@ -157,10 +167,11 @@ def _warnings(page: Facts) -> Iterator[tuple[str, str]]:
         reasons = " ".join(dict.fromkeys(under.values()))
         yield "Warning", _say("failed", under="; ".join(under), reasons=reasons)
     few = [row.clusters for row in page.rows if row.few and row.clusters]
+    clusters = page.about["clusters"]
     if page.demonstration:
-        yield "Demonstration", _say("demonstration", most=page.most, clusters=page.clusters)
+        yield "Demonstration", _say("demonstration", most=page.most, clusters=clusters)
     elif few:
-        said = _say("too_little", fewest=min(few), clusters=page.clusters)
+        said = _say("too_little", fewest=min(few), clusters=clusters)
         yield mark("few_clusters").capitalize(), said
     for status in dict.fromkeys(row.status for row in page.rows):
         if remedy := listed().remedies.get(status):
@@ -174,19 +185,16 @@ def _of_prompts(page: Facts) -> Iterator[str]:
     from katayori.metrics.intervals import NO_INTERVAL_BELOW
     from katayori.metrics.verdicts import BOUND_ABOVE, CUT_ABOVE
 
+    prompts, asked = page.prompts, page.asked
+    is_alike = prompts["commonest_share"].gt(BOUND_ABOVE) & page.about.get("positions", False)
     # A few answers may be alike by chance.
-    many = page.prompts[page.prompts["valid"] >= NO_INTERVAL_BELOW]
-    counts = page.asked["outcomes"].map(lambda outcomes: outcomes.get("truncated", 0))
-    cut = page.asked.assign(cut=counts / page.asked["asked"])
-    for name, alike, prompts in (
-        ("by_position", "above 90 %", many[many["commonest_share"] > BOUND_ABOVE]),
-        ("few_valid", "below 90 %", page.prompts[page.prompts["share"] < VALID_ENOUGH]),
-        ("cut_off", "above 10 %", cut[cut["cut"] > CUT_ABOVE]),
+    is_alike &= prompts["valid"] >= NO_INTERVAL_BELOW
+    for name, alike, found in (
+        ("by_position", "above 90 %", prompts[is_alike]),
+        ("few_valid", "below 90 %", prompts[prompts["share"] < VALID_ENOUGH]),
+        ("cut_off", "above 10 %", asked[asked["cut"] > CUT_ABOVE]),
     ):
-        if name == "by_position" and not page.with_positions:
-            continue
-        by_share = prompts.sort_values("share", kind="stable")
-        for model, rows in by_share.groupby("model", sort=False):
+        for model, rows in found.sort_values("share", kind="stable").groupby("model", sort=False):
             worst, n = rows.iloc[0].to_dict(), len(rows) - 1
             more = f" {n} more prompt{'s are' if n > 1 else ' is'} {alike}." if n else ""
             texts = "; ".join(_quoted(one) for one in page.invalid if one["model"] == model)
@@ -211,11 +219,9 @@ def _summaries(page: Facts) -> Iterator[tuple[str, str]]:
 
 def _summary(rows: list[Facts]) -> Iterator[str]:
     """How many numbers of bias are present, absent, undecided or not there; and the limits."""
-    found: dict[str, list[Facts]] = {}
-    for row in rows:
-        found.setdefault(row.instead or _word(row), []).append(row)
-    present = found.pop("present", [])
-    counts = ", ".join(f"{len(those)} × {word}" for word, those in found.items())
+    present = [row for row in rows if row.word == "present"]
+    words = Counter(row.word for row in rows if row.word != "present")
+    counts = ", ".join(f"{n} × {word}" for word, n in words.items())
     if present:
         numbers = "; ".join(f"{row.measure} {row.shown}" for row in present)
         rest = f" Else: {counts}." if counts else ""
@@ -223,7 +229,7 @@ def _summary(rows: list[Facts]) -> Iterator[str]:
     else:
         is_measured = any(not row.instead for row in rows)
         yield _say("none_present" if is_measured else "not_measured", counts=counts)
-    limits = [row.limit for row in found.get("undecided", []) if row.limit is not None]
+    limits = [row.limit for row in rows if row.word == "undecided" and row.limit is not None]
     if limits:
         ends = dict.fromkeys(f"{end:.3f}" for end in (min(limits), max(limits)))
         yield _say("one_limit" if len(limits) == 1 else "limits", span=" to ".join(ends))
@@ -258,7 +264,7 @@ def _line(row: Facts, page: Facts) -> dict[str, str]:
         "verdict": NONE if is_demo and not instead else f"{verdict}\n{row.why}\n{few}".rstrip(),
         "limit": f"{row.limit:.3f}" if has_limit else NONE,
         "bounds": f"{row.low_bound:z.3f} to {row.high_bound:z.3f}" if has_bounds else NONE,
-        "answers": f"{_count(row.n)}{unreadable}\n{_count(row.clusters)} {page.clusters}",
+        "answers": f"{_count(row.n)}{unreadable}\n{_count(row.clusters)} {page.about['clusters']}",
         "row": str(row.number),
     }
 
@@ -272,23 +278,19 @@ def markup(folder: Path, heading: str) -> str:
 
     page = _facts(folder)
     template = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    made = Template(template, autoescape=True).render(
-        page=page,
-        heading=heading,
-        warnings=_warnings(page),
-        summaries=_summaries(page),
-        tables={caption: _table(page, kind) for kind, caption in TABLES.items()},
-        limit=headlines.LIMIT_NOTE,
-        readable=_readable(page.prompts),
-        prompts=page.prompts.to_dict("records"),
-        percent=_percent,
-    )
-    return visible(made)
+    words = {
+        "heading": heading,
+        "tables": {caption: _table(page, kind) for kind, caption in TABLES.items()},
+        "prompts": page.prompts.to_dict("records"),
+        "readable": _readable(page.prompts),
+        "limit": headlines.LIMIT_NOTE,
+    }
+    return visible(Template(template, autoescape=True).render(words, page=page))
 
 
 def _table(page: Facts, kind: str) -> list[dict[str, str]]:
     """The headlines of a kind; a column in which no row says anything is left out."""
-    rows = [_line(row, page) for row in page.rows if row.kind == kind]
+    rows = [row.line for row in page.rows if row.kind == kind]
     heads = {head for row in rows for head, text in row.items() if text != NONE}
     return [{head: text for head, text in row.items() if head in heads} for row in rows]
 
@@ -297,8 +299,8 @@ def in_short(folder: Path) -> list[str]:
     """The page for a terminal, at most `MAX_LINES` lines of printable text."""
     page = _facts(folder)
     lines = [f"{page.paper}: {', '.join(page.models.values())}; {page.items}"]
-    lines += [f"  {name.upper()}: {told}" for name, told in _warnings(page)][:MAX_WARNINGS]
-    lines += [f"  {answer} {more}" for answer, more in _summaries(page)][:MAX_WARNINGS]
+    lines += [f"  {name.upper()}: {told}" for name, told in page.warnings[:MAX_WARNINGS]]
+    lines += [f"  {answer} {more}" for answer, more in page.summaries[:MAX_WARNINGS]]
     rows, room = [_in_short(row, page) for row in page.rows], MAX_LINES - len(lines) - 1
     if len(rows) > room:
         left_out = len(rows) - room + 1
@@ -307,7 +309,7 @@ def in_short(folder: Path) -> list[str]:
 
 
 def _in_short(row: Facts, page: Facts) -> str:
-    told = {head: text.splitlines() for head, text in _line(row, page).items()}
+    told = {head: text.splitlines() for head, text in row.line.items()}
     text = f"{row.label}: {' '.join(told[VALUE])}"
     if row.verdict and not row.instead and not page.demonstration:
         text += f", limit {told['limit'][0]}: {told['verdict'][0]}"
