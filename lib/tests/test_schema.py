@@ -87,7 +87,6 @@ KINDS: dict[str, Any] = {
     "data/papers/*.yaml": paper_facts_schema.PaperFacts,
     "data/glossary.yaml": list[glossary_schema.Term],
     "data/column_names.yaml": glossary_schema.ColumnNames,
-    "data/first_page.yaml": dict[str, str],
     "data/exercises.yaml": exercises_schema.ExercisesFile,
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,

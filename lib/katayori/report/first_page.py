@@ -5,18 +5,18 @@ Whose answers these are, how many were valid, the headline numbers of the paper,
 It is built from what a run folder holds (results.json, answers.json, provenance.json) and computes
 nothing anew: `_facts` reads it, `_warnings`, `_summaries` and `_line` put it into words, `markup`
 and `in_short` write these as HTML (first_page.html) and for a terminal. The sentences stand in
-data/first_page.yaml. What a model said is hostile input: it is shortened and escaped wherever it is
+first_page.txt. What a model said is hostile input: it is shortened and escaped wherever it is
 shown.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace as Facts
 from typing import Any
 
-from katayori.data.files import ours
 from katayori.papers.items import own_files
 from katayori.report import headlines
 from katayori.report.column_names import listed
@@ -61,7 +61,7 @@ def _facts(folder: Path) -> Facts:
     run, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
     results = read_results(folder)
     paper = next(iter(results["paper"]), "")
-    about = {"clusters": "clusters", "texts": []} | headlines.of_paper(paper)
+    about = {"clusters": "clusters", "texts": [], "positions": False} | headlines.of_paper(paper)
     models = [one for one in run.get("models", []) if one["source"] in OWN_SOURCES]
     asked = _prompts(kept["prompts"])
     rows = _rows(headlines.headlines(results))
@@ -94,8 +94,7 @@ def _prompts(kept: list[dict[str, Any]]) -> Any:
     frame = pd.DataFrame(kept)
     frame = frame[frame["source"].isin(OWN_SOURCES) & (frame["asked"] > 0)]
     cut = frame["outcomes"].map(lambda outcomes: outcomes.get("truncated", 0)) / frame["asked"]
-    share = frame["valid"] / frame["asked"]
-    return frame.assign(share=share, cut=cut, valid_share=share.map(_percent))
+    return frame.assign(share=frame["valid"] / frame["asked"], cut=cut)
 
 
 def _rows(found: Any) -> list[Facts]:
@@ -133,10 +132,15 @@ def _items(run: dict[str, Any]) -> str:
 # -- in words --------------------------------------------------------------------------------------
 
 
-def _say(name: str, **values: Any) -> str:
-    """A sentence of data/first_page.yaml."""
-    told = {key: _percent(one) if isinstance(one, float) else one for key, one in values.items()}
-    return str(ours("first_page.yaml")[name].format(**told))
+@lru_cache
+def _templates() -> Any:
+    """The templates of the page and, with autoescape off, of its sentences."""
+    from jinja2 import Environment, FileSystemLoader, select_autoescape
+
+    loader = FileSystemLoader(Path(__file__).parent)
+    made = Environment(loader=loader, autoescape=select_autoescape(["html"]))
+    made.filters |= {"percent": _percent, "counted": _count, "one_line": _one_line}
+    return made
 
 
 def _percent(share: float) -> str:
@@ -160,81 +164,48 @@ def _readable(prompts: Any) -> str:
 
 def _warnings(page: Facts) -> Iterator[tuple[str, str]]:
     """What a reader must know before any number: a heading and a text each."""
-    for text in _of_prompts(page):
-        yield "Warning", text
+    from katayori.metrics.intervals import NO_INTERVAL_BELOW
+    from katayori.metrics.verdicts import BOUND_ABOVE, CUT_ABOVE
+
+    say, clusters = _templates().get_template("first_page.txt").module, page.about["clusters"]
+    prompts = page.prompts
+    # A few answers may be alike by chance.
+    many = prompts[(prompts["valid"] >= NO_INTERVAL_BELOW) & page.about["positions"]]
+    texts = [say.by_position(one) for one in _worst(many[many["commonest_share"] > BOUND_ABOVE])]
+    poor = _worst(prompts[prompts["share"] < VALID_ENOUGH])
+    texts += [say.few_valid(one, page.invalid) for one in poor]
+    texts += [say.cut_off(one) for one in _worst(page.asked[page.asked["cut"] > CUT_ABOVE])]
     if page.failed:
-        under = {row.cell.get("prompt", row.measure): row.why for row in page.failed}
-        reasons = " ".join(dict.fromkeys(under.values()))
-        yield "Warning", _say("failed", under="; ".join(under), reasons=reasons)
+        reasons = {row.cell.get("prompt", row.measure): row.why for row in page.failed}
+        texts.append(say.failed(reasons))
+    yield from (("Warning", text) for text in texts)
     few = [row.clusters for row in page.rows if row.few and row.clusters]
-    clusters = page.about["clusters"]
     if page.demonstration:
-        yield "Demonstration", _say("demonstration", most=page.most, clusters=clusters)
+        yield "Demonstration", say.demonstration(page.most, clusters)
     elif few:
-        said = _say("too_little", fewest=min(few), clusters=clusters)
-        yield mark("few_clusters").capitalize(), said
+        yield mark("few_clusters").capitalize(), say.too_little(min(few), clusters)
     for status in dict.fromkeys(row.status for row in page.rows):
         if remedy := listed().remedies.get(status):
             yield mark(status).capitalize(), remedy
 
 
-def _of_prompts(page: Facts) -> Iterator[str]:
-    """Answers by position, few valid ones and texts cut off: of each model the prompt with the
-    fewest valid answers, and how many more there are.
-    """
-    from katayori.metrics.intervals import NO_INTERVAL_BELOW
-    from katayori.metrics.verdicts import BOUND_ABOVE, CUT_ABOVE
-
-    prompts, asked = page.prompts, page.asked
-    is_alike = prompts["commonest_share"].gt(BOUND_ABOVE) & page.about.get("positions", False)
-    # A few answers may be alike by chance.
-    is_alike &= prompts["valid"] >= NO_INTERVAL_BELOW
-    for name, alike, found in (
-        ("by_position", "above 90 %", prompts[is_alike]),
-        ("few_valid", "below 90 %", prompts[prompts["share"] < VALID_ENOUGH]),
-        ("cut_off", "above 10 %", asked[asked["cut"] > CUT_ABOVE]),
-    ):
-        for model, rows in found.sort_values("share", kind="stable").groupby("model", sort=False):
-            worst, n = rows.iloc[0].to_dict(), len(rows) - 1
-            more = f" {n} more prompt{'s are' if n > 1 else ' is'} {alike}." if n else ""
-            texts = "; ".join(_quoted(one) for one in page.invalid if one["model"] == model)
-            sentence = name if worst["valid"] else name.replace("few", "none")
-            yield _say(sentence, **worst, more=more, texts=texts)
-
-
-def _quoted(invalid: dict[str, Any]) -> str:
-    text = f'"{_one_line(invalid["text"])}"' if invalid["text"] else "(an empty text)"
-    return f"{text} ({invalid['outcome']}, {invalid['times']:,} times)"
+def _worst(prompts: Any) -> list[dict[str, Any]]:
+    """Of each model the prompt with the fewest valid answers, and how many more there are."""
+    by_model = prompts.sort_values("share", kind="stable").groupby("model", sort=False)
+    return [rows.iloc[0].to_dict() | {"more": len(rows) - 1} for _, rows in by_model]
 
 
 def _summaries(page: Facts) -> Iterator[tuple[str, str]]:
     """Of each model what its numbers of bias say together, and what this rests on."""
-    rows = [row for row in page.rows if row.kind == "bias" and not page.demonstration]
-    for model in dict.fromkeys(row.model for row in rows):
-        answer, *more = _summary([row for row in rows if row.model == model])
-        share = _readable(page.prompts[page.prompts["model"] == model])
-        more.append(_say("readable", share=share))
-        yield f"{model}: {answer}" if len(page.models) > 1 else answer, " ".join(more)
-
-
-def _summary(rows: list[Facts]) -> Iterator[str]:
-    """How many numbers of bias are present, absent, undecided or not there; and the limits."""
-    present = [row for row in rows if row.word == "present"]
-    words = Counter(row.word for row in rows if row.word != "present")
-    counts = ", ".join(f"{n} × {word}" for word, n in words.items())
-    if present:
-        numbers = "; ".join(f"{row.measure} {row.shown}" for row in present)
-        rest = f" Else: {counts}." if counts else ""
-        yield _say("present", n=len(present), all=len(rows), listed=numbers) + rest
-    else:
-        is_measured = any(not row.instead for row in rows)
-        yield _say("none_present" if is_measured else "not_measured", counts=counts)
-    limits = [row.limit for row in rows if row.word == "undecided" and row.limit is not None]
-    if limits:
-        ends = dict.fromkeys(f"{end:.3f}" for end in (min(limits), max(limits)))
-        yield _say("one_limit" if len(limits) == 1 else "limits", span=" to ".join(ends))
-    if present and all(row.control is None for row in present):
-        yield _say("no_control")
+    say = _templates().get_template("first_page.txt").module
+    biases = [row for row in page.rows if row.kind == "bias" and not page.demonstration]
+    for model in dict.fromkeys(row.model for row in biases):
+        rows = [row for row in biases if row.model == model]
+        words = Counter(row.word for row in rows if row.word != "present")
+        counts = ", ".join(f"{n} × {word}" for word, n in words.items())
+        answer = say.bias(rows, counts)
+        rests_on = say.limits(rows, _readable(page.prompts[page.prompts["model"] == model]))
+        yield f"{model}: {answer}" if len(page.models) > 1 else answer, rests_on
 
 
 def _word(row: Facts) -> str:
@@ -274,18 +245,12 @@ def _line(row: Facts, page: Facts) -> dict[str, str]:
 
 def markup(folder: Path, heading: str) -> str:
     """The page as HTML; `heading` is the notebook's title."""
-    from jinja2 import Template
-
     page = _facts(folder)
-    template = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    words = {
-        "heading": heading,
-        "tables": {caption: _table(page, kind) for kind, caption in TABLES.items()},
-        "prompts": page.prompts.to_dict("records"),
-        "readable": _readable(page.prompts),
-        "limit": headlines.LIMIT_NOTE,
-    }
-    return visible(Template(template, autoescape=True).render(words, page=page))
+    page.tables = {caption: _table(page, kind) for kind, caption in TABLES.items()}
+    page.readable, page.limit = _readable(page.prompts), headlines.LIMIT_NOTE
+    prompts = page.prompts.to_dict("records")
+    template = _templates().get_template("first_page.html")
+    return visible(template.render(page=page, heading=heading, prompts=prompts))
 
 
 def _table(page: Facts, kind: str) -> list[dict[str, str]]:
