@@ -71,11 +71,8 @@ def answered(
     if not ids and len(wanted) == 1:  # nobody answered, but it is clear what was to be asked
         ids = [wanted[0].partition("@")[0]]
     variants = [one["variant"] for one in found if one["variant"] is not None]
-    return _joined("+", ids) or None, _joined("; ", variants) if variants else None
-
-
-def _joined(between: str, names: Iterable[str]) -> str:
-    return between.join(dict.fromkeys(names))
+    read = "; ".join(dict.fromkeys(variants)) if variants else None
+    return "+".join(dict.fromkeys(ids)) or None, read
 
 
 def _named(read: Mapping[str, Any]) -> str:

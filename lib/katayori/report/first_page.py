@@ -39,8 +39,8 @@ NONE = "—"
 
 def is_own(folder: Path) -> bool:
     """Whether a run folder holds answers of a user's model (live or imported)."""
-    about = _read(folder, "provenance.json")
-    return any(source in about.get("answers", {}) for source in OWN_SOURCES)
+    answers = _read(folder, "provenance.json").get("answers", {})
+    return not set(OWN_SOURCES).isdisjoint(answers)
 
 
 def has_page(folder: Path) -> bool:
@@ -62,7 +62,7 @@ def _facts(folder: Path) -> Facts:
     results = read_results(folder)
     paper = next(iter(results["paper"]), "")
     about = {"clusters": "clusters", "texts": [], "positions": False} | headlines.of_paper(paper)
-    models = [one for one in run.get("models", []) if one["source"] in OWN_SOURCES]
+    models = [one for one in run["models"] if one["source"] in OWN_SOURCES]
     asked = _prompts(kept["prompts"])
     rows = _rows(headlines.headlines(results))
     most = max((row.clusters or 0 for row in rows), default=0)
@@ -71,17 +71,18 @@ def _facts(folder: Path) -> Facts:
         about=about,
         models={one["id"]: f"{one['id']} ({_where(one)})" for one in models},
         items=_items(run),
-        made=run.get("date", "")[:10],
+        made=run["date"][:10],
         asked=asked,
         # A text for a later prompt has no options; whether it holds an answer says nothing.
         prompts=asked[~asked["prompt_id"].isin(about["texts"])],
-        invalid=kept.get("invalid", []),
+        invalid=kept["invalid"],
         rows=[row for row in rows if row.verdict != headlines.FAILED],
         failed=[row for row in rows if row.verdict == headlines.FAILED],
         most=most,
         demonstration=0 < most <= DEMONSTRATION,
     )
-    page.warnings, page.summaries = [*_warnings(page)], [*_summaries(page)]
+    say = _templates().get_template("first_page.txt").module
+    page.warnings, page.summaries = [*_warnings(page, say)], [*_summaries(page, say)]
     for row in page.rows:
         row.line = _line(row, page)
     return page
@@ -105,11 +106,11 @@ def _rows(found: Any) -> list[Facts]:
 
     own = found[found["source"].isin(OWN_SOURCES)].astype(object)
     several = own["model"].nunique() > 1
+    as_few = ("", mark("few_clusters"))
     rows = [Facts(**record) for record in own.where(own.notna(), None).to_dict("records")]
     for row in rows:
         row.label = f"{row.model}: {row.measure}" if several else row.measure
-        too_few = row.clusters is not None and row.clusters < FEW_CLUSTERS
-        row.few = row.instead == mark("few_clusters") if row.instead else too_few
+        row.few = row.instead in as_few and (row.clusters or FEW_CLUSTERS) < FEW_CLUSTERS
         row.word = row.instead or _word(row)
     return rows
 
@@ -122,7 +123,7 @@ def _where(model: dict[str, str]) -> str:
 
 def _items(run: dict[str, Any]) -> str:
     """The data set, and whether it is the user's own."""
-    given, names = run.get("parameters", {}), ", ".join(run.get("datasets", {}))
+    given, names = run["parameters"], ", ".join(run["datasets"])
     files = [name for name, (_, file) in own_files().items() if file.is_a != "setting"]
     if own := ", ".join(given[name] for name in files if given.get(name)):
         return f"{names} (yours: {own})"
@@ -162,24 +163,22 @@ def _readable(prompts: Any) -> str:
     return f"{_percent(valid / asked)} of {asked:,}" if asked else "none asked"
 
 
-def _warnings(page: Facts) -> Iterator[tuple[str, str]]:
+def _warnings(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
     """What a reader must know before any number: a heading and a text each."""
     from katayori.metrics.intervals import NO_INTERVAL_BELOW
     from katayori.metrics.verdicts import BOUND_ABOVE, CUT_ABOVE
 
-    say, clusters = _templates().get_template("first_page.txt").module, page.about["clusters"]
-    prompts = page.prompts
+    prompts, clusters = page.prompts, page.about["clusters"]
     # A few answers may be alike by chance.
     many = prompts[(prompts["valid"] >= NO_INTERVAL_BELOW) & page.about["positions"]]
     texts = [say.by_position(one) for one in _worst(many[many["commonest_share"] > BOUND_ABOVE])]
     poor = _worst(prompts[prompts["share"] < VALID_ENOUGH])
     texts += [say.few_valid(one, page.invalid) for one in poor]
     texts += [say.cut_off(one) for one in _worst(page.asked[page.asked["cut"] > CUT_ABOVE])]
-    if page.failed:
-        reasons = {row.cell.get("prompt", row.measure): row.why for row in page.failed}
-        texts.append(say.failed(reasons))
+    reasons = {row.cell.get("prompt", row.measure): row.why for row in page.failed}
+    texts += [say.failed(reasons)] if reasons else []
     yield from (("Warning", text) for text in texts)
-    few = [row.clusters for row in page.rows if row.few and row.clusters]
+    few = [row.clusters for row in page.rows if row.few]
     if page.demonstration:
         yield "Demonstration", say.demonstration(page.most, clusters)
     elif few:
@@ -195,17 +194,15 @@ def _worst(prompts: Any) -> list[dict[str, Any]]:
     return [rows.iloc[0].to_dict() | {"more": len(rows) - 1} for _, rows in by_model]
 
 
-def _summaries(page: Facts) -> Iterator[tuple[str, str]]:
+def _summaries(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
     """Of each model what its numbers of bias say together, and what this rests on."""
-    say = _templates().get_template("first_page.txt").module
     biases = [row for row in page.rows if row.kind == "bias" and not page.demonstration]
     for model in dict.fromkeys(row.model for row in biases):
         rows = [row for row in biases if row.model == model]
         words = Counter(row.word for row in rows if row.word != "present")
-        counts = ", ".join(f"{n} × {word}" for word, n in words.items())
-        answer = say.bias(rows, counts)
-        rests_on = say.limits(rows, _readable(page.prompts[page.prompts["model"] == model]))
-        yield f"{model}: {answer}" if len(page.models) > 1 else answer, rests_on
+        label = f"{model}: " if len(page.models) > 1 else ""
+        readable = _readable(page.prompts[page.prompts["model"] == model])
+        yield label + say.bias(rows, words), say.limits(rows, readable)
 
 
 def _word(row: Facts) -> str:
@@ -268,8 +265,8 @@ def in_short(folder: Path) -> list[str]:
     lines += [f"  {answer} {more}" for answer, more in page.summaries[:MAX_WARNINGS]]
     rows, room = [_in_short(row, page) for row in page.rows], MAX_LINES - len(lines) - 1
     if len(rows) > room:
-        left_out = len(rows) - room + 1
-        rows[room - 1 :] = [f"  ... {left_out} more on the first page of the report"]
+        more = len(rows) - room + 1
+        rows[room - 1 :] = [f"  ... {more} more on the first page of the report"]
     return [_one_line(line) for line in lines + rows]
 
 

@@ -72,8 +72,7 @@ def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
         for row in own[own["what"] == entry["what"]].to_dict("records")
         if _fits(row["cell"], entry.get("where", {}))
     ]
-    columns = ["number", *OF_RESULT, "kind", "side", "measure", "means"]
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = pd.DataFrame(rows, columns=["number", *OF_RESULT, "kind", "side", "measure", "means"])
     frame = frame.astype(dict.fromkeys(NUMBERS, float) | dict.fromkeys(COUNTS, "Int64"))
     frame[["verdict", "why"]] = frame[["verdict", "why"]].astype(object).fillna("")
     frame = _with_failed_conditions(frame)
@@ -89,9 +88,8 @@ def _with_failed_conditions(frame: "pd.DataFrame") -> "pd.DataFrame":
     condition = [frame["paper"], frame["model"], frame["cell"].map(lambda cell: cell.get("prompt"))]
     why = frame["why"].where(frame["verdict"] == FAILED).groupby(condition).transform("first")
     is_lost = why.notna() & (frame["verdict"] == "")
-    return frame.assign(
-        verdict=frame["verdict"].mask(is_lost, FAILED), why=frame["why"].mask(is_lost, why)
-    )
+    verdict = frame["verdict"].mask(is_lost, FAILED)
+    return frame.assign(verdict=verdict, why=frame["why"].mask(is_lost, why))
 
 
 def _entry(what: str) -> dict[str, str]:
@@ -101,8 +99,10 @@ def _entry(what: str) -> dict[str, str]:
 
 def _fits(cell: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
     """Whether a cell holds one of the levels that are named of each of its names."""
-    levels = {name: one if isinstance(one, list) else [one] for name, one in where.items()}
-    return all(cell.get(name) in allowed for name, allowed in levels.items())
+    return all(
+        cell.get(name) in (level if isinstance(level, list) else [level])
+        for name, level in where.items()
+    )
 
 
 def _label(label: str, cell: Mapping[str, Any]) -> str:
@@ -130,16 +130,16 @@ def why_no_value(row: Mapping[Any, Any]) -> str:
     """
     from katayori.metrics.verdicts import NO_VERDICT
 
-    verdict = row.get("verdict")
-    if row["status"] in WITH_VALUE and verdict in NO_VERDICT:
+    status, verdict, value = row["status"], row.get("verdict"), row["value"]
+    if status not in WITH_VALUE:
+        # All answers alike and at the line, such as every answer unknown.
+        is_alike = status == "no_variation" and str(verdict).startswith(("absent", "undecided"))
+        return "" if is_alike else mark(status)
+    if verdict in NO_VERDICT:
         return mark(verdict)
-    if row["status"] == "no_variation" and str(verdict).startswith(("absent", "undecided")):
-        return ""  # all answers alike and at the line, such as every answer unknown
-    if row["status"] not in WITH_VALUE:
-        return mark(row["status"])
-    # A count of 0 among 0 is no value.
-    has_value = row["value"] is not None and row["value"] == row["value"]
-    return "" if has_value and row["n"] != 0 else "nothing to count"
+    # A count of 0 among 0 is no value, nor is NaN.
+    has_value = value is not None and value == value and row["n"] != 0
+    return "" if has_value else "nothing to count"
 
 
 def in_words(row: Mapping[Any, Any]) -> str:
@@ -216,10 +216,7 @@ def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
     frame = pd.concat([_of_models(rows).assign(run=run) for run, rows in runs])
     frame = frame.drop_duplicates(["run", "paper", "number"])
     names = frame.groupby("model")["run"].unique().to_dict()
-    frame["name"] = [
-        _name(model, run, names[model])
-        for model, run in zip(frame["model"], frame["run"], strict=True)
-    ]
+    frame["name"] = [_name(row.model, row.run, names[row.model]) for row in frame.itertuples()]
     by_measure = frame.groupby(["paper", "measure"], sort=False).ngroup()
     return frame.iloc[by_measure.argsort(kind="stable")].reset_index(drop=True)
 
@@ -231,11 +228,11 @@ def _of_models(results: "pd.DataFrame") -> "pd.DataFrame":
     return found[is_asked if is_asked.any() else found["source"] == "simulated"]
 
 
-def _name(model: str, run: str, runs: Sequence[str]) -> str:
+def _name(model: Any, run: Any, runs: Sequence[str]) -> str:
     """A model with the run where several have a model of that name.
 
     A run that is called by the model, as `live/my-model@custom`, is told by its first part, unless
     another run bears that name.
     """
     short = run.removesuffix(f"/{model}")
-    return f"{model} ({run if short in runs else short})" if len(runs) > 1 else model
+    return f"{model} ({run if short in runs else short})" if len(runs) > 1 else str(model)

@@ -3,10 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import Any
 
 #: How many causes and texts are kept, and how long a text may be.
 MAX_TEXT, MAX_TEXTS = 80, 3
@@ -15,7 +12,7 @@ PROMPT = ["model", "source", "prompt_id"]
 READ = [*PROMPT, "outcome", "text", "note", "answer", "created"]
 
 
-def outcomes(*frames: "pd.DataFrame") -> dict[str, list[dict[str, Any]]]:
+def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
     """Counts of outcomes, and the commonest texts that were no valid answer, of frames of answers.
 
     Simulated answers are left out. Returns `prompts`: model, source, prompt_id, asked, valid,
@@ -26,7 +23,7 @@ def outcomes(*frames: "pd.DataFrame") -> dict[str, list[dict[str, Any]]]:
     """
     import pandas as pd
 
-    read = [frame.reindex(columns=READ).astype(object) for frame in frames]
+    read = [frame.reindex(columns=READ).astype(object).fillna({"note": ""}) for frame in frames]
     answers = pd.concat([pd.DataFrame(columns=READ), *read])
     answers = answers[answers["source"] != "simulated"]
     lost = answers[answers["outcome"] != "ok"]
@@ -43,7 +40,7 @@ def outcomes(*frames: "pd.DataFrame") -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _invalid(answers: "pd.DataFrame") -> Iterator[tuple[str, str]]:
+def _invalid(answers: Any) -> Iterator[tuple[str, str]]:
     """The outcome and the text of each, cut; of an error the words before the first colon, as what
     follows may name a server.
     """
@@ -54,13 +51,12 @@ def _invalid(answers: "pd.DataFrame") -> Iterator[tuple[str, str]]:
             yield outcome, text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
-def _of_prompt(answers: "pd.DataFrame") -> dict[str, Any]:
+def _of_prompt(answers: Any) -> dict[str, Any]:
     counts = Counter(answers["outcome"])
     read = Counter(answers.loc[answers["outcome"] == "ok", "answer"].dropna().astype(str))
     answer, times = next(iter(read.most_common(1)), ("", 0))
     causes = Counter(cause for _, cause in _invalid(answers[answers["outcome"] == "error"]))
-    moments = answers.loc[answers["created"] > 0, "created"]
-    days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in moments]
+    days = [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in answers["created"] if at > 0]
     return {
         "asked": counts.total(),
         "valid": counts["ok"],

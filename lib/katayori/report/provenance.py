@@ -76,10 +76,8 @@ def _git() -> dict[str, Any]:
     # Also null where ours is unpacked inside somebody else's checkout.
     if not top or Path(top).resolve() != root().resolve():
         return {"commit": None, "dirty": None}
-    return {
-        "commit": _ask_git("rev-parse", "HEAD"),
-        "dirty": bool(_ask_git("status", "--porcelain")),
-    }
+    dirty = bool(_ask_git("status", "--porcelain"))
+    return {"commit": _ask_git("rev-parse", "HEAD"), "dirty": dirty}
 
 
 def _ask_git(*words: str) -> str:

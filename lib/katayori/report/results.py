@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,17 +36,13 @@ def read_results(path: Path) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(FIELDS))
 
 
-def _rows_of(file: Path) -> list[dict[str, Any]]:
-    try:
+def _rows_of(file: Path) -> Any:
+    with suppress(ValueError, TypeError):
         rows = json.loads(file.read_text(encoding="utf-8"))
-        damaged = any(set(row) | ADDED != set(FIELDS) for row in rows)
-    except (ValueError, TypeError):
-        damaged = True
-    if damaged:
-        raise KatayoriError(
-            f"{file} is not a results file of this version: delete it and run `make reproduce`."
-        )
-    return rows
+        if all(set(row) | ADDED == set(FIELDS) for row in rows):
+            return rows
+    remedy = "delete it and run `make reproduce`."
+    raise KatayoriError(f"{file} is not a results file of this version: {remedy}")
 
 
 def read_tables(folder: Path, name: str, columns: Sequence[str]) -> "pd.DataFrame":
