@@ -57,10 +57,10 @@ def row(paper, what, model, value, **more):
 def rows_of(model, source, shift=0.0):
     """All five papers need not be there: three papers of a model, its marks among them."""
     common = {"source": source}
-    gender = {"factor": "gender", "level": "women"}
+    gender = {"factor": "gender", "largest_at": "women"}
     sizes = {"control": 0.004, "limit": 0.01, "verdict": "present"}
     return [
-        row("discrim_eval", GAP, model, 0.02 + shift, cell={"factor": "age", "level": "60"},
+        row("discrim_eval", GAP, model, 0.02 + shift, cell={"factor": "age", "largest_at": "60"},
             **sizes, **common),
         row("discrim_eval", GAP, model, -0.03, cell=gender, **common),
         row("persona_jbbq", LEAN, model, 0.1, cell={"prompt": "basicP"}, **common),

@@ -102,15 +102,14 @@ def _rows(found: Any) -> list[Facts]:
     """The headlines of the user's models with label, few (the value rests on few clusters, or is
     not there as they are few) and word (the verdict, or what is instead of a value, in short).
     """
-    from katayori.metrics.intervals import FEW_CLUSTERS
+    from katayori.metrics.intervals import FEW_CLUSTERS as FEW
 
     own = found[found["source"].isin(OWN_SOURCES)].astype(object)
     several = own["model"].nunique() > 1
-    as_few = ("", mark("few_clusters"))
     rows = [Facts(**record) for record in own.where(own.notna(), None).to_dict("records")]
     for row in rows:
         row.label = f"{row.model}: {row.measure}" if several else row.measure
-        row.few = row.instead in as_few and (row.clusters or FEW_CLUSTERS) < FEW_CLUSTERS
+        row.few = row.instead in ("", mark("few_clusters")) and (row.clusters or FEW) < FEW
         row.word = row.instead or _word(row)
     return rows
 

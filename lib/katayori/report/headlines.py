@@ -153,7 +153,7 @@ def in_words(row: Mapping[Any, Any]) -> str:
         >>> row = {"kind": "ability", "verdict": "present", "value": 0.7, "line": 0.5}
         >>> row |= {"n": 95, "n_invalid": 5, "low_bound": None}
         >>> in_words(row), in_words(row | {"kind": "bias", "n_invalid": 0})
-        ('above 0.5, among the readable answers', 'present')
+        ('above 0.5, among the readable answers', 'present, above 0.5')
     """
     from katayori.metrics.verdicts import UNREADABLE
 

@@ -63,4 +63,6 @@ def read_tables(folder: Path, name: str, columns: Sequence[str]) -> "pd.DataFram
     files = sorted(folder.glob(f"[!.]*/tables/{name}.csv"))
     tables = [pd.read_csv(file).assign(paper=file.parents[1].name) for file in files]
     none = pd.DataFrame(columns=["paper", *columns], dtype=object)
-    return pd.concat(tables or [none], ignore_index=True).reindex(columns=["paper", *columns])
+    whole = pd.concat(tables or [none], ignore_index=True)
+    # Columns that are lacking may be of texts, which notebooks join and compare.
+    return whole.join(none[none.columns.difference(whole.columns)])[["paper", *columns]]
