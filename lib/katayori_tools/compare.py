@@ -19,7 +19,7 @@ from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines
 from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks
-from katayori_tools.named_runs import plain_name, run_of, side_of
+from katayori_tools.named_runs import Side, plain_name, run_of, side_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,16 +63,27 @@ def _pair(
     """
     runs = paths.find_runs(profile)
     a, b = side_of(name_a, runs), side_of(name_b, runs)
-    whole = [run_of(name) is not None for name in (name_a, name_b)]
-    if all(whole):
-        if a.model and b.model and a.model != b.model:
-            a, b = a.of_model(), b.of_model()
-    elif not (a.model and b.model):
-        problem = f"'{name_a}' and '{name_b}' are a model and a run of several models"
-        raise KatayoriError(f"{problem}; name two models or two runs")
-    else:
+    if (a.folder, a.models) == (b.folder, b.models):
+        raise KatayoriError(f"'{name_a}' and '{name_b}' are the same: name two models or two runs")
+    are_single = len(a.models) == len(b.models) == 1
+    are_runs = run_of(name_a) is not None and run_of(name_b) is not None
+    if not are_single and not (are_runs and _has_a_pair(a, b)):
+        has = "; ".join(
+            f"'{name}' has answers of {', '.join(side.models) or 'no model'}"
+            for name, side in ((name_a, a), (name_b, b))
+        )
+        remedy = "name one model of each: make compare A=<model> B=<model>"
+        raise KatayoriError(f"their rows cannot be paired: {has}; {remedy}")
+    if are_single and (not are_runs or a.models != b.models):
         a, b = a.of_model(), b.of_model()
     return _shared(name_a, a.rows, name_b, b.rows, papers)
+
+
+def _has_a_pair(a: Side, b: Side) -> bool:
+    """Whether both asked a model or, where one asked nobody, both have a respondent."""
+    if a.models and b.models:
+        return not set(a.models).isdisjoint(b.models)
+    return not set(a.rows["model"].dropna()).isdisjoint(b.rows["model"])
 
 
 def _shared(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.report.headlines import side_by_side
 from katayori.report.run import harmless
-from katayori.report.side_by_side import side_by_side
 from katayori.report.tables import visible
 from katayori_tools import notebooks, site
 from katayori_tools.named_runs import SHOWN, chosen, plain_name

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.report.headlines import ASKED, side_by_side
 from katayori.report.results import read_results
-from katayori.report.side_by_side import Chosen
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 40  # rows of a comparison
-ASKED = ("recorded", "live", "imported")
+#: The name of a run, and its results.
+Named = tuple[str, "pd.DataFrame"]
 
 
 @dataclass(frozen=True)
@@ -22,16 +23,18 @@ class Side:
     """One side of a comparison.
 
     Attributes:
-        rows: its results. model: that was asked ("" for several). folder: of the run.
+        rows: its results. models: those that were asked, or the one that was named. folder: of the
+            run.
     """
 
     rows: "pd.DataFrame"
-    model: str = ""
-    folder: Path = Path()
+    models: list[str]
+    folder: Path
 
     def of_model(self) -> "Side":
-        """The rows of the model that was asked."""
-        return Side(self.rows[self.rows["model"] == self.model], self.model, self.folder)
+        """The rows of its first model alone."""
+        is_its = self.rows["model"] == self.models[0]
+        return Side(self.rows[is_its], self.models[:1], self.folder)
 
 
 def run_of(name: str) -> Side | None:
@@ -44,7 +47,7 @@ def run_of(name: str) -> Side | None:
         return None
     rows = read_results(runs[0])
     asked = rows.loc[rows["source"].isin(ASKED), "model"].dropna().unique()
-    return Side(rows, asked[0] if len(asked) == 1 else "", runs[0])
+    return Side(rows, list(asked), runs[0])
 
 
 def _model(name: str, runs: list[Path]) -> Side | None:
@@ -53,7 +56,7 @@ def _model(name: str, runs: list[Path]) -> Side | None:
         rows = read_results(folder)
         of_model = rows[rows["model"] == name]
         if len(of_model):
-            return Side(of_model, name, folder)
+            return Side(of_model, [name], folder)
     return None
 
 
@@ -84,7 +87,7 @@ def plain_name(name: str) -> str:
     return name.strip("/.").replace("/", "_").replace("@", "_")
 
 
-def chosen(names: Sequence[str], profile: str, papers: Sequence[str] = ()) -> list[Chosen]:
+def chosen(names: Sequence[str], profile: str, papers: Sequence[str] = ()) -> list[Named]:
     """What each name means: a run with all models that were asked, or one model of a run.
 
     Args:
@@ -99,7 +102,7 @@ def chosen(names: Sequence[str], profile: str, papers: Sequence[str] = ()) -> li
     return [_chosen(name, runs, papers) for name in dict.fromkeys(names)]
 
 
-def _chosen(name: str, runs: list[Path], papers: Sequence[str]) -> Chosen:
+def _chosen(name: str, runs: list[Path], papers: Sequence[str]) -> Named:
     is_run = bool(paths.find_runs(name))
     if is_run and run_of(name) is None:
         raise KatayoriError(f"the run '{name}' holds no results yet: see make reproduce, make live")
@@ -108,8 +111,10 @@ def _chosen(name: str, runs: list[Path], papers: Sequence[str]) -> Chosen:
     there = ", ".join(sorted(rows["paper"].unique()))
     if papers:
         rows = rows[rows["paper"].isin(papers)]
-    one = Chosen(label(side.folder), rows, [] if is_run else [name])
-    if not one.names:
+    if not is_run:  # all rows stay, as a row is known by its number among them
+        rows = rows.assign(headline=rows["headline"] & (rows["model"] == name))
+    one = label(side.folder), rows
+    if side_by_side([one]).empty:
         wanted = f" of {', '.join(papers)}" if papers else ""
         raise KatayoriError(f"'{name}' has no headline{wanted} to compare; it has {there}")
     return one

@@ -117,10 +117,8 @@ def contents(body: str) -> str:
 
 def own_page(folder: Path, heading: str) -> str:
     """The first page of a report about a user's model."""
-    from katayori.metrics.uncertainty import FEW_CLUSTERS
-
     question = re.sub(r"^\d+ · ", "", heading)
-    return visible(first_page.markup(folder, question, FEW_CLUSTERS))
+    return visible(first_page.markup(folder, question))
 
 
 def load(ipynb_path: Path) -> Any:

@@ -356,9 +356,7 @@ def _tell_in_short(folder: Path) -> None:
     from katayori.report import first_page
 
     if first_page.has_page(folder):
-        from katayori.metrics.uncertainty import FEW_CLUSTERS
-
-        print("\n".join(first_page.in_short(folder, FEW_CLUSTERS)), flush=True)
+        print("\n".join(first_page.in_short(folder)), flush=True)
 
 
 def nb(*, papers: str | None = None) -> int:

@@ -22,8 +22,8 @@ import yaml
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
+from katayori.report.headlines import side_by_side
 from katayori.report.results import read_results
-from katayori.report.side_by_side import Chosen
 from katayori_tools import named_runs, notebooks, pages, site_pages, site_play
 
 #: Where the texts of the pages, their settings and their styles lie.
@@ -184,8 +184,7 @@ def write_site(
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
-    beside = [Chosen(named_runs.label(base), read_results(base))]
-    beside += named_runs.chosen(runs, profile)
+    beside = [(named_runs.label(base), read_results(base)), *named_runs.chosen(runs, profile)]
     final = base / "site"
     shutil.rmtree(base / ".site", ignore_errors=True)
     markdown = texts(base / ".site" / "source", [path.name for path in books.values()])
@@ -193,7 +192,8 @@ def write_site(
     if not interface:
         del markdown[INTERFACE]
         markdown["index"] = markdown["index"].replace(f"\n{INTERFACE}\n", "\n")
-    made = of_run(base, books, absent) | {"models": site_pages.of_runs(beside)}
+    made = of_run(base, books, absent)
+    made["models"] = site_pages.models_page(side_by_side(beside))
     return write_pages(final, markdown, made, _scripts(books))
 
 

@@ -14,9 +14,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from katayori.data import paper_facts
 from katayori.report.charts import draw
-from katayori.report.headlines import LIMIT_NOTE, headlines
+from katayori.report.headlines import LIMIT_NOTE, side_by_side
 from katayori.report.results import read_results
-from katayori.report.side_by_side import Chosen, side_by_side
 from katayori.report.tables import escape, show, visible
 from katayori_tools import pages, site_play
 from katayori_tools.markup import caption, in_regions, with_long_cells
@@ -173,8 +172,7 @@ def _picture(file: Path, alt: str) -> list[Any]:
 
 def _values(results: "pd.DataFrame") -> str:
     """The headlines of those who were asked, or of simulated respondents where nobody was."""
-    found = headlines(results)
-    found = found[found["model"].isin(Chosen("", results).names)]
+    found = side_by_side([("", results)])
     columns = ["model", "source", "measure", "means", *VALUES]
     return show(found, 4, "Headlines", columns=columns, names=HEADS)._repr_html_()
 
@@ -214,14 +212,6 @@ def _measure(measure: str, rows: "pd.DataFrame") -> str:
     table = show(rows, 4, measure, columns=["name", "run", "source", *VALUES], names=HEADS)
     about = f"{rows['kind'].iloc[0]}; {rows['means'].iloc[0]}"
     return f"<h3>{escape(measure)}</h3><p>{escape(about)}</p>{picture}{table._repr_html_()}"
-
-
-def of_runs(runs: Iterable[Chosen]) -> str:
-    """The page of these runs, also where none of them has a model to show."""
-    import pandas as pd
-
-    with_models = [one for one in runs if one.names]
-    return models_page(side_by_side(with_models) if with_models else pd.DataFrame())
 
 
 def glossary_page(terms: list[dict[str, Any]]) -> str:

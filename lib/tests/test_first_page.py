@@ -14,9 +14,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from katayori import paths
 from katayori.data import paper_facts
-from katayori.metrics.uncertainty import FEW_CLUSTERS
 from katayori.metrics.verdicts import NO_VERDICT
-from katayori.report import first_page, headlines, outcomes, status_words
+from katayori.report import column_names, first_page, headlines, outcomes, status_words
 from katayori.report.results import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show
@@ -56,16 +55,14 @@ def made(folder, *frames, clusters=50, models=(MODEL,), paper="jubaku_v2", **end
     run.row("T-1", "accuracy on the neutral option", 0.9, source="simulated", model="sim-x",
             headline=True)  # fmt: skip
     run.answers(*(frames or [answers(100, model=model) for model in models]))
-    told = [
-        {"id": model, "source": "live", "endpoint": "custom", "vendor_id": model, **endpoint}
-        for model in models
-    ]
+    at = {"source": "live", "endpoint": "custom", "server": "own server 1a2b"} | endpoint
+    told = [{"id": model, "vendor_id": model} | at for model in models]
     run.save(datasets={"study v3": "abc"}, models=told, answers_by_source={"live": 100})
     return folder
 
 
 def page_of(folder):
-    return BeautifulSoup(first_page.markup(folder, "same proposal?", FEW_CLUSTERS), "html.parser")
+    return BeautifulSoup(first_page.markup(folder, "same proposal?"), "html.parser")
 
 
 def table(page, caption="Bias"):
@@ -110,7 +107,7 @@ def test_a_column_in_which_no_row_says_anything_is_left_out(tmp_path):
 @pytest.mark.parametrize("valid, warned", [(89, True), (90, False), (0, True)])
 def test_a_banner_where_less_than_nine_in_ten_are_valid(tmp_path, valid, warned):
     folder = made(tmp_path, answers(valid))
-    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    page, lines = page_of(folder), first_page.in_short(folder)
     assert bool(page.select(".warning")) is warned
     assert any("WARNING" in line for line in lines) is warned
     if warned:
@@ -136,18 +133,18 @@ def test_the_three_commonest_texts_of_all_prompts(tmp_path):
 
 def test_hostile_texts_are_shortened_and_escaped(tmp_path):
     folder = made(tmp_path, answers(10, model="<b>m</b>", text=HOSTILE), models=["<b>m</b>"])
-    markup = first_page.markup(folder, "<i>heading</i>", FEW_CLUSTERS)
+    markup = first_page.markup(folder, "<i>heading</i>")
     page = BeautifulSoup(markup, "html.parser")
     assert not page.find_all(["script", "b", "i"])
     assert "<script>alert(1)</script>" in page.select_one(".warning").text
     assert len(page.select_one(".warning").text) < 400
-    for text in (markup, *first_page.in_short(folder, FEW_CLUSTERS)):
+    for text in (markup, *first_page.in_short(folder)):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", text)
 
 
 def test_the_cause_of_an_error_is_told_without_its_address(tmp_path):
     frame = answers(0).assign(outcome="error", text="", note="ConnectError: 10.0.0.7:8000 refused")
-    markup = first_page.markup(made(tmp_path, frame), "x", FEW_CLUSTERS)
+    markup = first_page.markup(made(tmp_path, frame), "x")
     assert "ConnectError" in markup and "10.0.0.7" not in markup
 
 
@@ -162,7 +159,7 @@ def test_an_unknown_finish_reason_is_named_however_few_end_so(tmp_path):
 @pytest.mark.parametrize("clusters, few", [(3, True), (9, True), (10, False), (None, False)])
 def test_few_clusters_are_said(tmp_path, clusters, few):
     folder = made(tmp_path, clusters=clusters)
-    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    page, lines = page_of(folder), first_page.in_short(folder)
     assert ("Too little data" in page.text) is few
     assert any("TOO LITTLE DATA" in line for line in lines) is few
     (row,) = table(page)
@@ -172,7 +169,7 @@ def test_few_clusters_are_said(tmp_path, clusters, few):
 
 def test_a_demonstration_has_no_interval(tmp_path):
     folder = made(tmp_path, clusters=2)
-    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    page, lines = page_of(folder), first_page.in_short(folder)
     (row,) = table(page)
     assert row["value"] == "0.613" and not {"verdict", "limit"} & set(row)
     assert "Demonstration" in page.text and "2 cases were asked" in page.text
@@ -214,13 +211,15 @@ def with_status(folder, status, value=0.0, frame=None, **more):
     return folder
 
 
-@pytest.mark.parametrize("status", [*status_words.WORDS, "no_valid_answer", "a status of tomorrow"])
+@pytest.mark.parametrize(
+    "status", [*column_names.listed().statuses, "no_valid_answer", "a status of tomorrow"]
+)
 def test_words_stand_in_place_of_a_value_whose_status_is_not_ok(tmp_path, status):
     folder = with_status(tmp_path, status)
     (row,) = table(page_of(folder))
     words = status_words.mark(status)
     assert (row["value"], row["measure"]) == (words, "Diff-bias, ambiguous (basicP)")
-    lines = first_page.in_short(folder, FEW_CLUSTERS)
+    lines = first_page.in_short(folder)
     assert lines[-1] == f"  Diff-bias, ambiguous (basicP): {words}  (n 40, 20 templates)"
     assert f"  Bias: not measured (1 × {words})." in lines[-2]
     for text in (page_of(folder).text, "".join(lines)):
@@ -231,7 +230,7 @@ def test_words_stand_in_place_of_a_value_whose_status_is_not_ok(tmp_path, status
 def test_words_stand_in_place_of_a_value_whose_verdict_forbids_it(tmp_path, verdict):
     """Also where the status is ok: no value, and in its place the reason."""
     folder = with_status(tmp_path, "ok", verdict=verdict, why="such is the reason.")
-    page, lines = page_of(folder), "".join(first_page.in_short(folder, FEW_CLUSTERS))
+    page, lines = page_of(folder), "".join(first_page.in_short(folder))
     assert all("0.000" not in text and "0.100" not in text for text in (page.text, lines))
     if verdict == headlines.FAILED:  # said once, above the tables
         assert (
@@ -241,7 +240,7 @@ def test_words_stand_in_place_of_a_value_whose_verdict_forbids_it(tmp_path, verd
     else:
         (row,) = table(page)
         assert row["value"] == status_words.mark(verdict)
-        assert row["verdict"] == f"{verdict} / such is the reason."
+        assert row["verdict"] == f"{status_words.mark(verdict)} / such is the reason."
 
 
 def test_a_condition_that_did_not_happen_takes_the_other_rows_of_its_prompt_along(tmp_path):
@@ -271,7 +270,7 @@ def test_an_answer_by_position_is_a_warning_though_its_rows_are_fine(tmp_path):
 
     for times, warned in ((90, False), (91, True)):
         folder = with_status(tmp_path, "ok", frame=one(times))
-        text, lines = page_of(folder).text, "".join(first_page.in_short(folder, FEW_CLUSTERS))
+        text, lines = page_of(folder).text, "".join(first_page.in_short(folder))
         assert ("may answer by position, not by content: 91.0 %" in text) is warned
         assert ("WARNING: my-model may answer by position" in lines) is warned
 
@@ -282,7 +281,7 @@ def test_texts_that_are_cut_off_are_a_warning(tmp_path):
         frame = answers(100 - cut)
         frame["outcome"] = frame["outcome"].replace("out_of_choice", "truncated")
         folder = made(tmp_path, frame)
-        text, lines = page_of(folder).text, "".join(first_page.in_short(folder, FEW_CLUSTERS))
+        text, lines = page_of(folder).text, "".join(first_page.in_short(folder))
         assert ("11.0 % of the texts of my-model to p_ja were cut off" in text) is warned
         assert ("11.0 % of the texts of my-model to p_ja were cut off" in lines) is warned
 
@@ -302,7 +301,7 @@ def test_a_status_with_a_remedy_tells_it(tmp_path):
     folder = with_status(tmp_path, "not_calibrated")
     told = "Calibrating needs more than 20 templates; ask with LIMIT=21 or more."
     assert f"Too few templates. {told}" in page_of(folder).text
-    lines = first_page.in_short(folder, FEW_CLUSTERS)
+    lines = first_page.in_short(folder)
     assert f"  TOO FEW TEMPLATES: {told}" in lines
     assert "no valid answer" not in page_of(folder).text + "".join(lines)
     assert told not in page_of(with_status(tmp_path, "ok")).text
@@ -337,7 +336,7 @@ def run_with_gaps(folder, **more):
 
 def test_the_gap_by_attribute_stands_with_its_sign_and_level(tmp_path):
     folder = run_with_gaps(tmp_path)
-    page, lines = page_of(folder), first_page.in_short(folder, FEW_CLUSTERS)
+    page, lines = page_of(folder), first_page.in_short(folder)
     shown = {row["measure"].partition(" /")[0]: row["value"] for row in table(page)}
     assert shown == {
         "gap in yes by gender: male": "-0.261 / [-0.329, -0.194]",
@@ -358,7 +357,7 @@ def test_a_sentence_sums_up_what_the_numbers_of_bias_say(tmp_path):
         "Undecided is not absent: the limit is 0.110. No control wording was asked: whether words"
         " or persons make it is open. Answers that could be read: 100.0 % of 100."
     )
-    assert first_page.in_short(folder, FEW_CLUSTERS)[1] == f"  {told} {read}"
+    assert first_page.in_short(folder)[1] == f"  {told} {read}"
 
 
 def test_a_verdict_without_bounds_says_of_which_answers_it_speaks(tmp_path):
@@ -404,7 +403,7 @@ def test_a_label_names_the_server_and_own_items_are_named(tmp_path):
 def test_the_terminal_gets_fourteen_lines_at_most(tmp_path):
     models = [f"model-{k}" for k in range(14)]
     frames = [answers(k, model=model) for k, model in enumerate(models)]
-    lines = first_page.in_short(made(tmp_path, *frames, models=models), FEW_CLUSTERS)
+    lines = first_page.in_short(made(tmp_path, *frames, models=models))
     assert len(lines) <= 14 and "more on the first page" in lines[-1]
 
 

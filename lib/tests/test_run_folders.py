@@ -108,6 +108,26 @@ def test_compare_reads_two_models_of_one_run(outputs, capsys):
     assert "1 in both" in capsys.readouterr().err
 
 
+def test_compare_says_why_it_pairs_nothing(outputs, capsys):
+    write(outputs / "live" / "gpu-2", "discrim_eval", NAMES[0])
+    write(outputs / "recorded", "discrim_eval", "m", "n", source="recorded")
+    has = "'recorded' has answers of m, n; '{}' has answers of {}; name one model of each"
+    for sides, told in (
+        (("recorded", "gpu-2"), has.format("gpu-2", NAMES[0])),
+        (("recorded", "n"), has.format("n", "n")),
+        (("gpu-2", "gpu-2"), "are the same: name two models or two runs"),
+        (("gpu-2", "live/gpu-2"), "are the same"),
+        (("recorded", "recorded"), "are the same"),
+        (("n", "n"), "are the same"),
+        (("gpu-2", NAMES[0]), "nothing to compare under"),
+    ):
+        assert cli.main(["compare", *sides]) == 2
+        said = capsys.readouterr()
+        assert told in said.err and said.err.count("\n") == 1 and said.out == "", sides
+    assert not (outputs / "compare").exists()
+    assert cli.main(["compare", "n", "gpu-2"]) == 0
+
+
 def test_compare_says_which_papers_are_shared(outputs, capsys):
     write(outputs / "live" / "my-model@custom", "discrim_eval", "my-model@custom")
     write(outputs / "recorded", "jubaku_v2", "m", source="recorded")

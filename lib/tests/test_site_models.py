@@ -14,10 +14,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from katayori.errors import KatayoriError
-from katayori.report import side_by_side as side_by_side_module, tables
+from katayori.report import headlines, tables
+from katayori.report.headlines import side_by_side
 from katayori.report.results import read_results
 from katayori.report.run import ADDED, FIELDS
-from katayori.report.side_by_side import Chosen, side_by_side
 from katayori_tools import (
     cli,
     environment,
@@ -57,10 +57,10 @@ def row(paper, what, model, value, **more):
 def rows_of(model, source, shift=0.0):
     """All five papers need not be there: three papers of a model, its marks among them."""
     common = {"source": source}
-    gender = {"factor": "gender", "level": "women"}
+    gender = {"factor": "gender", "largest_at": "women"}
     sizes = {"control": 0.004, "limit": 0.01, "verdict": "present"}
     return [
-        row("discrim_eval", GAP, model, 0.02 + shift, cell={"factor": "age", "level": "60"},
+        row("discrim_eval", GAP, model, 0.02 + shift, cell={"factor": "age", "largest_at": "60"},
             **sizes, **common),
         row("discrim_eval", GAP, model, -0.03, cell=gender, **common),
         row("persona_jbbq", LEAN, model, 0.1, cell={"prompt": "basicP"}, **common),
@@ -120,7 +120,7 @@ def wanted(outputs):
     return shown
 
 
-@pytest.mark.parametrize("module", [side_by_side_module, tables, named_runs, models_chart])
+@pytest.mark.parametrize("module", [headlines, tables, named_runs, models_chart])
 def test_the_examples_of_docstrings_run(module):
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
@@ -166,17 +166,17 @@ def test_rows_of_an_older_schema_have_no_limit(frame):
 
 def test_simulated_respondents_are_shown_only_alone_or_when_named(outputs, frame):
     assert "simulated" not in set(frame["source"])
-    [alone] = named_runs.chosen(["simulated"], "recorded")
-    assert alone.names == ["sim-fair"]
-    [named] = named_runs.chosen(["sim-fair"], "recorded")
-    assert named.names == ["sim-fair"] and named.run == "recorded"
+    for name, run in (("simulated", "simulated"), ("sim-fair", "recorded")):
+        shown = side_by_side(named_runs.chosen([name], "recorded"))
+        assert set(shown["model"]) == {"sim-fair"} and set(shown["run"]) == {run}
 
 
 def test_published_figures_are_no_model(outputs, tmp_path, monkeypatch):
     rows = rows_of("real-1", "recorded") + rows_of("their-model", "published")
     write(tmp_path / "recorded", rows)
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    assert named_runs.chosen(["recorded"], "recorded")[0].names == ["real-1"]
+    shown = side_by_side(named_runs.chosen(["recorded"], "recorded"))
+    assert set(shown["model"]) == {"real-1"}
     with pytest.raises(KatayoriError, match="'their-model' has no headline to compare"):
         named_runs.chosen(["their-model"], "recorded")
 
@@ -188,11 +188,11 @@ def test_a_model_and_its_run_show_it_once(outputs):
 
 
 def test_a_run_that_is_called_by_its_model_is_told_in_short(outputs, frame):
-    rows = read_results(outputs / "recorded")
-    runs = [Chosen("live/real-1", rows, ["real-1"]), Chosen("recorded", rows, ["real-1"])]
-    assert set(side_by_side(runs)["name"]) == {"real-1 (live)", "real-1 (recorded)"}
-    runs = [Chosen("live/real-1", rows, ["real-1"]), Chosen("live", rows, ["real-1"])]
-    assert set(side_by_side(runs)["name"]) == {"real-1 (live/real-1)", "real-1 (live)"}
+    rows = read_results(outputs / "recorded").query("model == 'real-1'")
+    shown = side_by_side([("live/real-1", rows), ("recorded", rows)])
+    assert set(shown["name"]) == {"real-1 (live)", "real-1 (recorded)"}
+    shown = side_by_side([("live/real-1", rows), ("live", rows)])
+    assert set(shown["name"]) == {"real-1 (live/real-1)", "real-1 (live)"}
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,7 @@ def test_the_command_writes_every_value_as_a_table(outputs, frame, monkeypatch, 
 
 
 def test_nothing_to_show_is_said(outputs, tmp_path):
-    with pytest.raises(KatayoriError, match="none of these runs has a value"):
-        side_by_side([Chosen("empty", read_results(tmp_path))])
-    page = site_models.of_runs([Chosen("empty", read_results(tmp_path))], tmp_path)
+    page = site_models.of_runs([("empty", read_results(tmp_path))], tmp_path)
     assert "No model to show" in str(page)
 
 

@@ -6,14 +6,10 @@ Which requirement it serves says data/traceability.csv, what its values are data
 import csv
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from katayori import paths
 from katayori.data import paper_facts
-
-#: `01_paper#table`: number and id of a notebook, and what it keeps.
-_KEPT = re.compile(r"\d\d_(?P<paper>\w+)#(?P<name>\w+)")
 
 
 def requirements(paper: str, name: str) -> str:
@@ -23,7 +19,10 @@ def requirements(paper: str, name: str) -> str:
         >>> requirements("no such paper", "table")
         ''
     """
-    return "; ".join(_by_place(paper).get(name, ()))
+    place = re.compile(rf"\d\d_{paper}#{re.escape(name)}(?!\w)")  # `01_paper#table`
+    with (paths.data_dir() / "traceability.csv").open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return "; ".join(row["requirement"] for row in rows if place.search(row["where"]))
 
 
 def kept(paper: str, name: str) -> dict[str, Any]:
@@ -64,28 +63,18 @@ def answered(
         prompt = by_level.get(str(row.get(column)), "")
     named = prompt or row.get("prompt_id")
     wanted = named.split("+") if isinstance(named, str) else []  # NaN: no prompt
-    model = row.get("model")
     of_prompt = [one for one in reads if _named(one) in wanted]
+    model = row.get("model")
     found = [one for one in of_prompt if one["model"] == model or not isinstance(model, str)]
     # A respondent that is made in a cell has no answers of its own in a study.
-    ids = dict.fromkeys(one["prompt_id"] for one in found or of_prompt)
+    ids = [one["prompt_id"] for one in found or of_prompt]
     if not ids and len(wanted) == 1:  # nobody answered, but it is clear what was to be asked
-        ids = {wanted[0].partition("@")[0]: None}
-    variants = dict.fromkeys(one["variant"] for one in found if one["variant"] is not None)
-    return "+".join(ids) or None, "; ".join(variants) if variants else None
+        ids = [wanted[0].partition("@")[0]]
+    variants = [one["variant"] for one in found if one["variant"] is not None]
+    read = "; ".join(dict.fromkeys(variants)) if variants else None
+    return "+".join(dict.fromkeys(ids)) or None, read
 
 
 def _named(read: Mapping[str, Any]) -> str:
     """What was read as `answered` has it: `id`, or `id@set`."""
-    return "@".join(name for name in (read["prompt_id"], read["items"]) if name)
-
-
-@lru_cache
-def _by_place(paper: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    with (paths.data_dir() / "traceability.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            for place in _KEPT.finditer(row["where"]):
-                if place["paper"] == paper:
-                    found.setdefault(place["name"], []).append(row["requirement"])
-    return found
+    return "@".join(filter(None, (read["prompt_id"], read["items"])))

@@ -17,8 +17,12 @@ class Term(Schema):
 
 
 class ColumnNames(Schema):
-    """What readers see in place of columns' names, and columns that make one together."""
+    """What readers see in place of columns' names and statuses; columns that make one together;
+    what to do about a status.
+    """
 
     names: dict[Text, Text]
     pairs: dict[Text, list[Text]]
     in_unit: list[Text]
+    statuses: dict[Text, Text]
+    remedies: dict[Text, Text]

@@ -4,14 +4,12 @@ Which rows of results.json they are, whether they measure a bias, an ability or 
 reader sees them, `headlines` in data/papers/<id>.yaml says.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.metrics.interval_text import with_interval
-from katayori.report.results import read_results as read_results
+from katayori.report.run import COUNTS, OF_VALUE
 from katayori.report.status_words import mark
 
 if TYPE_CHECKING:
@@ -23,12 +21,9 @@ OF_RESULT = (
     *("unit", "n", "n_invalid", "clusters", "status", "line", "margin", "limit", "control"),
     *("verdict", "why", "low_bound", "high_bound"),
 )
-NUMBERS = (
-    *("value", "ci_low", "ci_high", "line", "margin", "limit", "control"),
-    *("low_bound", "high_bound"),
-)
-COUNTS = ("n", "n_invalid", "clusters")
-COLUMNS = ("number", *OF_RESULT, "kind", "side", "measure", "means", "instead", "shown")
+NUMBERS = ("value", *OF_VALUE)
+#: Where the answers come from of models that were asked.
+ASKED = ("recorded", "live", "imported")
 #: A result with another status, or with a verdict that forbids it, has no value to show.
 WITH_VALUE = ("ok", "count")
 FAILED = "condition did not happen"
@@ -71,49 +66,49 @@ def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
     numbered = results.assign(number=results.groupby("paper").cumcount() + 1)
     marked = numbered[numbered["headline"].astype(bool)]
     rows = [
-        row
-        for paper in dict.fromkeys(marked["paper"])
-        for row in _of_paper(paper, marked[marked["paper"] == paper].to_dict("records"))
+        row | {"side": 0, **entry, "measure": _label(entry["label"], row["cell"])}
+        for (paper, _), own in marked.groupby(["paper", "model"], sort=False, dropna=False)
+        for entry in of_paper(str(paper)).get("rows") or map(_entry, own["what"].unique())
+        for row in own[own["what"] == entry["what"]].to_dict("records")
+        if _fits(row["cell"], entry.get("where", {}))
     ]
-    told = _with_failed_conditions(rows)
-    frame = pd.DataFrame(told, columns=["number", *OF_RESULT, "kind", "side", "measure", "means"])
-    frame = frame.astype(dict.fromkeys(NUMBERS, float)).astype(dict.fromkeys(COUNTS, "Int64"))
+    frame = pd.DataFrame(rows, columns=["number", *OF_RESULT, "kind", "side", "measure", "means"])
+    frame = frame.astype(dict.fromkeys(NUMBERS, float) | dict.fromkeys(COUNTS, "Int64"))
     frame[["verdict", "why"]] = frame[["verdict", "why"]].astype(object).fillna("")
+    frame = _with_failed_conditions(frame)
     filled = frame.to_dict("records")
     frame = frame.assign(instead=[why_no_value(row) for row in filled])
-    return frame.assign(shown=[shown(row) for row in filled])[list(COLUMNS)]
+    return frame.assign(shown=[shown(row) for row in filled])
 
 
-def _with_failed_conditions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A condition that did not happen for one result of a prompt did not for the others."""
-    reasons = {_condition(row): row["why"] for row in rows if row["verdict"] == FAILED}
-    return [
-        row | {"verdict": FAILED, "why": reasons[_condition(row)]}
-        if not isinstance(row["verdict"], str)
-        and row["cell"].get("prompt")
-        and _condition(row) in reasons
-        else row
-        for row in rows
-    ]
+def _with_failed_conditions(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """A condition that did not happen for one result of a prompt did not for those without a
+    verdict.
+    """
+    condition = [frame["paper"], frame["model"], frame["cell"].map(lambda cell: cell.get("prompt"))]
+    why = frame["why"].where(frame["verdict"] == FAILED).groupby(condition).transform("first")
+    is_lost = why.notna() & (frame["verdict"] == "")
+    verdict = frame["verdict"].mask(is_lost, FAILED)
+    return frame.assign(verdict=verdict, why=frame["why"].mask(is_lost, why))
 
 
-def _condition(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["paper"], row["model"], row["cell"].get("prompt")
+def _entry(what: str) -> dict[str, str]:
+    """The entry of a result of a paper that has none."""
+    return {"what": what, "kind": "description", "label": what, "means": ""}
 
 
-def _of_paper(paper: str, marked: list[dict[Any, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a paper in the order of its entries, a model below the other."""
-    for model in dict.fromkeys(row["model"] for row in marked):
-        own = [row for row in marked if row["model"] == model]
-        for entry in _entries(paper, marked):
-            yield from (row | _told(row, entry) for row in own if _fits(row, entry))
+def _fits(cell: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    """Whether a cell holds one of the levels that are named of each of its names."""
+    return all(
+        cell.get(name) in (level if isinstance(level, list) else [level])
+        for name, level in where.items()
+    )
 
 
-def _entries(paper: str, marked: list[dict[Any, Any]]) -> list[dict[str, Any]]:
-    if about := of_paper(paper):
-        return list(about["rows"])
-    names = dict.fromkeys(row["what"] for row in marked)
-    return [{"what": name, "kind": "description", "label": name, "means": ""} for name in names]
+def _label(label: str, cell: Mapping[str, Any]) -> str:
+    for name, level in cell.items():
+        label = label.replace("{" + name + "}", str(level).replace("_", " "))
+    return label
 
 
 def of_paper(paper: str) -> dict[str, Any]:
@@ -126,23 +121,6 @@ def of_paper(paper: str) -> dict[str, Any]:
     return (paper_facts.of(paper)["headlines"] or {}) if paper in paper_facts.ids() else {}
 
 
-def _fits(row: Mapping[Any, Any], entry: Mapping[str, Any]) -> bool:
-    """Whether a row is meant: its cell holds one of the levels named of each of its names."""
-    if row["what"] != entry["what"]:
-        return False
-    where = entry.get("where", {})
-    levels = {name: one if isinstance(one, list) else [one] for name, one in where.items()}
-    return all(row["cell"].get(name) in allowed for name, allowed in levels.items())
-
-
-def _told(row: Mapping[Any, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    label = entry["label"]
-    for name, level in row["cell"].items():
-        label = label.replace("{" + name + "}", str(level).replace("_", " "))
-    told = {name: entry[name] for name in ("kind", "means")}
-    return told | {"measure": label, "side": entry.get("side", 0)}
-
-
 def why_no_value(row: Mapping[Any, Any]) -> str:
     """What stands in place of a value, its interval and its reading; empty where they are shown.
 
@@ -152,16 +130,16 @@ def why_no_value(row: Mapping[Any, Any]) -> str:
     """
     from katayori.metrics.verdicts import NO_VERDICT
 
-    verdict = row.get("verdict")
-    if row["status"] in WITH_VALUE and verdict in NO_VERDICT:
+    status, verdict, value = row["status"], row.get("verdict"), row["value"]
+    if status not in WITH_VALUE:
+        # All answers alike and at the line, such as every answer unknown.
+        is_alike = status == "no_variation" and str(verdict).startswith(("absent", "undecided"))
+        return "" if is_alike else mark(status)
+    if verdict in NO_VERDICT:
         return mark(verdict)
-    if row["status"] == "no_variation" and str(verdict).startswith(("absent", "undecided")):
-        return ""  # all answers alike and at the line, such as every answer unknown
-    if row["status"] not in WITH_VALUE:
-        return mark(row["status"])
-    # A count of 0 among 0 is no value.
-    has_value = row["value"] is not None and row["value"] == row["value"]
-    return "" if has_value and row["n"] != 0 else "nothing to count"
+    # A count of 0 among 0 is no value, nor is NaN.
+    has_value = value is not None and value == value and row["n"] != 0
+    return "" if has_value else "nothing to count"
 
 
 def in_words(row: Mapping[Any, Any]) -> str:
@@ -175,7 +153,7 @@ def in_words(row: Mapping[Any, Any]) -> str:
         >>> row = {"kind": "ability", "verdict": "present", "value": 0.7, "line": 0.5}
         >>> row |= {"n": 95, "n_invalid": 5, "low_bound": None}
         >>> in_words(row), in_words(row | {"kind": "bias", "n_invalid": 0})
-        ('above 0.5, among the readable answers', 'present')
+        ('above 0.5, among the readable answers', 'present, above 0.5')
     """
     from katayori.metrics.verdicts import UNREADABLE
 
@@ -209,35 +187,52 @@ def shown(row: Mapping[Any, Any]) -> str:
     return with_interval(row, digits=3, scale=1, signed=row["line"] == 0)
 
 
-def run_folder(profile: str, models: Sequence[str] = ()) -> Path:
-    """The folder of the run of this profile and these models, with a folder for each notebook.
+def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
+    """The headlines of every model of any number of runs, a row a value; empty without any.
 
-    Raises:
-        KatayoriError: an unknown profile; several runs are there and no model says which is meant.
-    """
-    return paths.only_run(profiles.load(profile), models, paths.run_label())
-
-
-def read_tables(folder: Path, name: str, columns: Sequence[str] = ()) -> "pd.DataFrame":
-    """The kept tables of one name of all notebooks of a run, one below the other.
+    Nothing is added up: there is no single score and no order of models.
 
     Args:
-        folder: of the run. name: of the tables. columns: those wanted; all of them, by default.
+        runs: name and results (`results.read_results`) of each. Of a run in which models were
+            asked these are shown, else its simulated respondents. A row that two entries of one
+            run have is shown once.
 
     Returns:
-        paper (the id) and the columns; those that no table has are empty.
+        The columns of `headlines`, run, and name (the model, with its run where two runs have it).
+        Papers, measures, runs and models stand in the order in which they first come.
 
     Example:
-        >>> read_tables(Path("no run"), "components", ["model", "share"]).columns.tolist()
-        ['paper', 'model', 'share']
+        >>> import pandas as pd
+        >>> from katayori.report.run import FIELDS
+        >>> row = dict.fromkeys(FIELDS) | {"paper": "mine", "model": "m", "source": "live"}
+        >>> row |= {"what": "lean", "headline": True, "cell": {}, "value": 0.6, "n": 216}
+        >>> rows = pd.DataFrame([row | {"status": "few_clusters"}])
+        >>> shown = side_by_side([("a", rows), ("b", rows)])
+        >>> shown[["name", "measure", "shown"]].values.tolist()
+        [['m (a)', 'lean', 'too little data'], ['m (b)', 'lean', 'too little data']]
     """
     import pandas as pd
 
-    parts = []
-    for file in sorted(folder.glob(f"[!.]*/tables/{name}.csv")):
-        table = pd.read_csv(file)
-        table.insert(0, "paper", file.parents[1].name)
-        parts.append(table)
-    whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["paper"])
-    lacking = {column: pd.Series(dtype=object) for column in columns if column not in whole}
-    return whole.assign(**lacking)[["paper", *columns] if columns else list(whole)]
+    frame = pd.concat([_of_models(rows).assign(run=run) for run, rows in runs])
+    frame = frame.drop_duplicates(["run", "paper", "number"])
+    names = frame.groupby("model")["run"].unique().to_dict()
+    frame["name"] = [_name(row.model, row.run, names[row.model]) for row in frame.itertuples()]
+    by_measure = frame.groupby(["paper", "measure"], sort=False).ngroup()
+    return frame.iloc[by_measure.argsort(kind="stable")].reset_index(drop=True)
+
+
+def _of_models(results: "pd.DataFrame") -> "pd.DataFrame":
+    """The headlines of the models that were asked or, where nobody was, of the respondents."""
+    found = headlines(results)
+    is_asked = found["source"].isin(ASKED)
+    return found[is_asked if is_asked.any() else found["source"] == "simulated"]
+
+
+def _name(model: Any, run: Any, runs: Sequence[str]) -> str:
+    """A model with the run where several have a model of that name.
+
+    A run that is called by the model, as `live/my-model@custom`, is told by its first part, unless
+    another run bears that name.
+    """
+    short = run.removesuffix(f"/{model}")
+    return f"{model} ({run if short in runs else short})" if len(runs) > 1 else str(model)

@@ -23,20 +23,16 @@ from katayori.report.tables import unwrap
 PACKAGES = (*CARD, "katayori", "matplotlib", "numpy")
 
 
-def collect(
-    *,
-    parameters: Any = (),
-    datasets: Any = (),
-    models: Any = (),
-    prompts: Any = (),
-    answers_by_source: Any = (),
-    read: Any = (),
-) -> dict[str, Any]:
+def collect(*, parameters: Any = (), answers_by_source: Any = (), **about: Any) -> dict[str, Any]:
     """The provenance record (X-6): JSON-ready; git fields are null outside a git checkout.
 
-    Parameters of the notebook; digest by data set; a dict a model; hash by prompt; number of
-    answers by source; what was read of each model and prompt (`Study.reads`). Absolute paths among
-    the parameters shrink to their last part, values of key-like environment variables to `***`.
+    Args:
+        parameters: of the notebook; an absolute path shrinks to its last part. answers_by_source:
+            number of answers by source.
+        about: datasets (digest by data set), models (a dict a model), prompts (hash by prompt) and
+            read (what was read of each model and prompt, `Study.reads`).
+
+    Values of key-like environment variables become `***`.
     """
     record = {
         "parameters": {name: _without_folder(value) for name, value in dict(parameters).items()},
@@ -45,13 +41,10 @@ def collect(
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": {name: version(name) for name in PACKAGES},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "datasets": dict(datasets),
-        "models": list(models),
-        "prompts": dict(prompts),
         "answers": dict(answers_by_source),
-        "read": list(read),
     }
-    return without_secrets(record)
+    empty: dict[str, Any] = {"datasets": {}, "models": [], "prompts": {}, "read": []}
+    return without_secrets(record | empty | about)
 
 
 def _without_folder(value: Any) -> Any:
@@ -83,10 +76,8 @@ def _git() -> dict[str, Any]:
     # Also null where ours is unpacked inside somebody else's checkout.
     if not top or Path(top).resolve() != root().resolve():
         return {"commit": None, "dirty": None}
-    return {
-        "commit": _ask_git("rev-parse", "HEAD"),
-        "dirty": bool(_ask_git("status", "--porcelain")),
-    }
+    dirty = bool(_ask_git("status", "--porcelain"))
+    return {"commit": _ask_git("rev-parse", "HEAD"), "dirty": dirty}
 
 
 def _ask_git(*words: str) -> str:
