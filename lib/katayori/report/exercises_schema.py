@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from katayori.data.schema import Count, Number, Schema, Text
 
@@ -115,6 +115,24 @@ class Written(Hints):
         return f"For {named} {self.gives} {right}; your function {did}. {ends}"
 
 
+def _kind(exercise: Any) -> str:
+    """The field that says what kind of exercise a block is; nothing where none does."""
+    fields = exercise if isinstance(exercise, dict) else ()
+    return next((f"has {one}" for one in ("right", "numbers", "compared") if one in fields), "")
+
+
+Exercise = Annotated[
+    Annotated[Choice, Tag("has right")]
+    | Annotated[Numbers, Tag("has numbers")]
+    | Annotated[Written, Tag("has compared")],
+    Discriminator(
+        _kind,
+        custom_error_type="kind_of_exercise",
+        custom_error_message="must have one of right, numbers, compared",
+    ),
+]
+
+
 class ExercisesFile(Schema):
     """The exercises of each notebook, both by number; the notebook about all papers has 0.
 
@@ -122,4 +140,4 @@ class ExercisesFile(Schema):
     """
 
     common: dict[Text, Hints]
-    notebooks: dict[Annotated[int, Field(ge=0)], dict[Count, Choice | Numbers | Written]]
+    notebooks: dict[Annotated[int, Field(ge=0)], dict[Count, Exercise]]

@@ -73,11 +73,8 @@ class Comparison:
         reads: Function = as_numbers,
         **formulas: Function,
     ) -> None:
-        self.parts = parts
-        self.shape = shape
-        self.wanted = wanted
-        self.reads = reads
-        self.formulas = formulas
+        self.parts, self.formulas = parts, formulas
+        self.shape, self.wanted, self.reads = shape, wanted, reads
 
     def inputs(self, drawn_of: Sequence[Any], sizes: Sequence[int], n: int = 50) -> list[Any]:
         """Arguments that are drawn at random, the same every time.
@@ -125,8 +122,7 @@ class Comparison:
             the kind of inputs.
         """
         gave = {name: self.by_formula(name, inputs) for name in self.formulas}
-        rights = gave["right"]
-        came = self.results(answer, inputs)
+        rights, came = gave["right"], self.results(answer, inputs)
         wrong = [i for i, right in enumerate(rights) if not same(right, came[i])]
         if not wrong:
             return None
@@ -209,9 +205,7 @@ def as_selections(result: Any) -> Any:
 
 
 def _split(pairs: list[Any]) -> Any:
-    first = [one for one, _ in pairs]
-    second = [other for _, other in pairs]
-    return first, second
+    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
 def _between(low: float, high: float, values: Sequence[Any]) -> Any:
